@@ -153,7 +153,7 @@ class RisesAgain(EventRule):
 
 
 RISE = 0.05
-"""Part of the value before its fall by which a quantity that rises again must exceed it."""
+"""Part of its value where the search begins by which a quantity that rises again exceeds that."""
 RESOLUTION = 1e-12
 """Part of its largest absolute value below which the sign of a rate decides nothing."""
 FORMS = (

@@ -72,14 +72,14 @@ RESERVED = frozenset({
     "workers", "scheduler", "trajectory", "theta", "sample", "xp", "rng", "print_config", "at",
     "pieces", "standalone", "latex", "force", "csv", "coordinates", "backend", "as", "help",
     "point", "risk", "outside", "outcome", "end_time", "entries", "scalars", "free", "done",
-    "block",
+    "block", "R",
 })  # fmt: skip
-"""Names of flags, of arguments and of quantities, which no constant may have."""
+"""Names of flags, of arguments, of quantities and of letters of the page, which no constant has."""
 QUANTITIES = frozenset({
     "risk", "outside", "time", "steps", "record", "event", "entry", "event_state", "outcome",
-    "end_time", "entries", "scalars", "free", "done", "block", "point",
+    "end_time", "entries", "scalars", "free", "done", "block", "point", "R", "eta",
 })  # fmt: skip
-"""Names that results use for other things, which no scalar or observable may have."""
+"""Names that results and pages use for other things, which no scalar or observable may have."""
 BEGINNINGS = ("d_", "time_", "path_", "uncertainty_", "observed_")
 """Beginnings of such names."""
 SUM_TOLERANCE = 1e-12

@@ -31,7 +31,7 @@ from dynamics.results.trajectory import Trajectory
 from theory.summary import summarized
 from theory.symmetry import PermutationGroup
 
-RECORDS = 32
+RECORDS = 64
 """States of a run at which the least curvature is computed."""
 DENSE = 48
 """Entries up to which the Hessian is taken whole."""
@@ -330,12 +330,23 @@ class TransverseGrowth:
     least : float array, shape (records,)
         Least eigenvalue of the Hessian across the closed space; negative repels.
     amplification : float array, shape (records,)
-        Bound on the growth of a deviation since the start, exp of the integral of the largest rate.
+        Bound on the growth of a deviation since the start, exp of the integral of the largest rate,
+        by the trapezoidal rule over the records.
+
+    Notes
+    -----
+    The rule errs by about as much as `halved` differs from the last of ``amplification``.
     """
 
     time: FloatArray
     least: FloatArray
     amplification: FloatArray
+
+    @property
+    def halved(self) -> float:
+        """The last of ``amplification`` from every second record, and the last."""
+        half = np.unique(np.append(np.arange(0, len(self.time), 2), len(self.time) - 1))
+        return float(_growth(self.time[half], self.least[half])[-1])
 
 
 def transverse_growth(
@@ -369,13 +380,18 @@ def transverse_growth(
     >>> print(f"{growth.least[0]:.2f} at the start, {abs(growth.least[-1]):.2f} in the end")
     -4.00 at the start, 0.00 in the end
     """
-    from scipy.integrate import cumulative_trapezoid
-
     indices = np.unique(np.linspace(0, len(run.time) - 1, records).astype(int))
     time, states = run.time[indices], reduced.lift(run.states[indices])
     least = np.array([least_curvature(reduced, full, state) for state in states])
+    return TransverseGrowth(time, least, _growth(time, least))
+
+
+def _growth(time: FloatArray, least: FloatArray) -> FloatArray:
+    """Exp of the integral of the largest rate, by the trapezoidal rule."""
+    from scipy.integrate import cumulative_trapezoid
+
     growth = cumulative_trapezoid(np.maximum(-least, 0.0), time, initial=0.0)
-    return TransverseGrowth(time, least, np.exp(np.minimum(growth, 700.0)))
+    return np.exp(np.minimum(growth, 700.0))
 
 
 def least_curvature(reduced: Any, full: Any, state: FloatArray) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -170,10 +171,22 @@ def result_folder(flags: Mapping[str, Any], default: Path, request: Mapping[str,
         return out
     if not free:
         out = vacant(default, request)
-        # A changed request is refused with the difference to the one that was interrupted.
         if flags.get("resume") and not any(out.parent.glob(f".{out.name}.checkpoint*")):
-            return default
+            return _interrupted(default)
     return storage.check_writable(out)
+
+
+def _interrupted(default: Path) -> Path:
+    """The folder of the run that was interrupted last, whose difference a changed request is told.
+
+    It is that of the default name, or one with a number; the default where there is none.
+    """
+    name = re.compile(rf"\.({re.escape(default.name)}(-\d+)?)\.checkpoint")
+    files = [file for file in default.parent.glob(".*.checkpoint*") if name.match(file.name)]
+    if not files:
+        return default
+    newest = name.match(max(files, key=lambda file: file.stat().st_mtime_ns).name)
+    return default.parent / newest[1] if newest else default
 
 
 def rescue(out: Path, document: dict[str, Any], result: Result) -> Path | None:

@@ -157,7 +157,8 @@ def table(system: System, result: Result) -> str:
         steps = {other.step for other in events if other.step is not None}
         row = "".join(f"{_time(other):<28}" for other in events)
         row += ", ".join(map(str, sorted(steps, key=str)))
-        reasons = "; ".join(dict.fromkeys(r.reasons[name] for r in runs if name in r.reasons))
+        every = (part for run in runs for part in run.reasons.get(name, "").split("; ") if part)
+        reasons = "; ".join(dict.fromkeys(every))
         if not any(events):
             row = f"none: {reasons}"
         elif reasons:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @summarized
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Event:
     """When an event happened; false, with the reason, where it was not reached.
 
@@ -67,6 +67,18 @@ class Event:
 
     def __bool__(self) -> bool:
         return self.reached
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all that is known of two events is the same; what is not known is equal."""
+        if not isinstance(other, Event):
+            return NotImplemented
+        names = [name for name in self.__dataclass_fields__ if name not in ("time", "state")]
+        same = all(getattr(self, name) == getattr(other, name) for name in names)
+        one, two = (np.append(each.time, each.state) for each in (self, other))
+        return same and np.array_equal(one, two, equal_nan=True)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.step))
 
     @classmethod
     def missing(cls, name: str, entries: int) -> Event:

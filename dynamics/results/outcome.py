@@ -17,13 +17,14 @@ OSCILLATING = "oscillating"
 DIVERGED = "diverged"
 CERTIFICATE_LOST = "certificate lost"
 INTERRUPTED = "interrupted"
+STALLED = "stalled"
 
-KINDS = (CONVERGED, HORIZON, OSCILLATING, DIVERGED, CERTIFICATE_LOST, INTERRUPTED)
-FAILURES = (OSCILLATING, DIVERGED, CERTIFICATE_LOST)
+KINDS = (CONVERGED, HORIZON, OSCILLATING, DIVERGED, CERTIFICATE_LOST, INTERRUPTED, STALLED)
+FAILURES = (OSCILLATING, DIVERGED, CERTIFICATE_LOST, STALLED)
 
 KILLED = "killed its worker"
-POINT_KINDS = (*KINDS, KILLED)
-"""How a point of a sweep may end; stored as an index into this."""
+POINT_KINDS = (*KINDS[:-1], KILLED, STALLED)
+"""How a point of a sweep may end; stored as an index into this, so that new ones come last."""
 PENDING, INVALID = -1, -2
 """Stored instead for a point that was not run yet, and for one that cannot be."""
 

@@ -30,9 +30,9 @@ from dynamics.validation import InvalidRequest, brief, integer, known_word, refu
 
 BLOCKS, MOST_IN_BLOCK = 32, 256
 """About how many blocks a sweep has, and the most points of a block."""
-MANY, LEAST_SECONDS = 256, 4.0
-"""Points from which a sweep has fewer blocks where one took less than so many seconds by prediction:
-writing a block takes longer than a few points."""
+MANY, LEAST_SECONDS = 256, 2.0
+"""Points from which a sweep has fewer blocks where one took less than so many seconds, by
+prediction: writing a block takes longer than a few points."""
 LOOKED_AT = 512
 """Points of a grid that are all looked at before it is run; a larger one is, block by block."""
 SEVERAL = 64

@@ -21,6 +21,10 @@ from dynamics.training.flow_path import FlowPath, Polynomials, compiled_model
 from dynamics.training.progress import bar, interruption
 
 MAX_STEPS = 200_000
+TOO_MANY = (
+    f"{MAX_STEPS:,} steps of the integrator do not reach the horizon, as where the gradient jumps; "
+    "try gradient descent, or a flow that stops before"
+)
 MOST_IMPLICIT = 32
 """Entries of the largest state whose linear systems the compiled integrator solves."""
 
@@ -141,7 +145,9 @@ def _ended(
 ) -> IntegratedFlow | None:
     """What has been integrated; None where the compiled gradient alone could not go on."""
     kind, failure = ends.HORIZON, ""
-    if running.outcome == integrations.FULL:
+    if running.outcome == integrations.FULL and running.steps > MAX_STEPS:
+        kind, failure = ends.STALLED, TOO_MANY
+    elif running.outcome == integrations.FULL:
         kind = ends.INTERRUPTED
     elif running.outcome == integrations.STUCK:
         refused = running.control.refused
@@ -216,7 +222,10 @@ def by_lsoda(problem: Problem, start: FloatArray, time: float, rtol: float) -> I
                 failure = certificate_failure(problem, refused[0]) if refused else ""
                 kind = ends.CERTIFICATE_LOST if failure else ends.DIVERGED
                 break
-            if interrupted.is_set() or len(nodes) > MAX_STEPS:
+            if len(nodes) > MAX_STEPS:
+                kind, failure = ends.STALLED, TOO_MANY
+                break
+            if interrupted.is_set():
                 kind = ends.INTERRUPTED
                 break
             refused.clear()

@@ -311,6 +311,11 @@ def _iota(arithmetic: Arithmetic, equation: Any) -> Value:
     return mapped(lambda entry: arithmetic.number(int(entry)), index)
 
 
+def _empty(arithmetic: Arithmetic, equation: Any) -> Value:
+    """A number that nothing reads, of the branch of another kind of machine: 0."""
+    return mapped(lambda entry: arithmetic.number(int(entry)), np.zeros((), np.int64))
+
+
 def _less(arithmetic: Arithmetic, name: str, left: Any, right: Any) -> bool:
     """Comparison of two numbers, or of two integers; refused if symbols decide it."""
     if isinstance(left, np.generic):
@@ -393,6 +398,7 @@ RULES: dict[str, Callable[..., Value | list[Value]]] = {
     "select_n": _select,
     "convert_element_type": _convert,
     "iota": _iota,
+    **dict.fromkeys(("empty", "empty2"), _empty),
     "sort": _sort,
     **dict.fromkeys(("argmax", "argmin"), _index_of_extreme),
     "gather": _gather,

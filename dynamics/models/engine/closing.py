@@ -84,6 +84,7 @@ class FullTraining:
         rough = self._in_single_precision(numbers, state, direction)
         return [(row, np.abs(row - other) * TWIN) for row, other in zip(rows, rough, strict=True)]
 
+    @np.errstate(over="ignore")
     def _in_single_precision(self, function: Any, state: FloatArray, *others: Any) -> Any:
         """Result of a compiled function at data and a state moved by a rounding error.
 
@@ -146,6 +147,8 @@ NEAR = 1e-4
 """Part of a gradient below which a difference that splits a class is named."""
 FAR = 1e8
 """Times the start, or 1: a run beyond it diverges, and no gradient there is evaluated."""
+PROBES = 4
+"""Runs in single precision that tell whether a gradient leaves the classes."""
 MOST_ROUNDS = 60
 
 
@@ -263,30 +266,67 @@ class Closing:
         groups = self._sample_classes(classes, [])
         for _ in range(MOST_ROUNDS):
             states = self._run(classes, groups)
-            leaving, parting = self._looked_at(classes, groups, states)
-            if leaving is not None:
-                finer = refine_entries(self.training, self.generator, [leaving], classes)
-                if finer.count == classes.count:
-                    self.remarks.append(
-                        "the gradient leaves the classes by little more than rounding"
-                    )
+            finer, parting = self._looked_at(classes, groups, states)
+            if finer is None:
+                selected = states[:: max(1, len(states) // SAMPLE_STATES)]
+                again = self._sample_classes(classes, [*selected, *parting], groups)
+                if groups is not None and again is not None and again.count > groups.count:
+                    groups = again
+                    continue
+                finer = self._certified(classes)
+                if finer is None:
                     break
-                classes, groups = finer, self._sample_classes(finer, [])
-                continue
-            selected = states[:: max(1, len(states) // SAMPLE_STATES)]
-            again = self._sample_classes(classes, [*selected, *parting], groups)
-            if groups is None or again is None or again.count == groups.count:
-                break
-            groups = again
+            classes, groups = finer, self._sample_classes(finer, [])
         self.visited = states[:: max(1, len(states) // VISITED)][-VISITED:] + states[-1:]
-        self._certify(classes)
         return classes, groups
 
-    def _certify(self, classes: EntryClasses) -> None:
-        """The residual at fresh points."""
+    def _certified(self, classes: EntryClasses) -> EntryClasses | None:
+        """Finer classes if the gradient leaves them at a fresh point; else None, the residual kept.
+
+        Points at random may be few where the gradient has kinks, and have missed a part of them.
+        """
         for scale in (*SCALES, *SCALES):
-            gradient, floor = self.training.probe(random_state(classes, self.generator, scale))
+            state = random_state(classes, self.generator, scale)
+            gradient, floor = self.training.probe(state)
+            finite = np.isfinite(gradient).all()
+            leaves = finite and self._leaves(classes, state, gradient)
+            if leaves and (finer := self._finer(classes, state)) is not None:
+                self.residual = self.floor = self.size = 0.0
+                return finer
             self._note(classes, gradient, floor)
+        return None
+
+    def _leaves(self, classes: EntryClasses, state: FloatArray, gradient: FloatArray) -> bool:
+        """Whether the gradient at a state leaves the classes by more than rounding.
+
+        The floor of one probe may be 0 by chance: that it does is found by several.
+        """
+        off = np.abs(classes.residual(gradient))
+        if not (off > LEFT * self._largest(classes, gradient)[classes.labels]).any():
+            return False
+        floor = np.zeros_like(gradient)
+        for _ in range(PROBES):
+            floor = np.fmax(floor, self.training.probe(state)[1])
+            if not (off > class_tolerances(self.training, classes, gradient, floor)).any():
+                return False
+        return True
+
+    def _largest(self, classes: EntryClasses, gradient: FloatArray) -> FloatArray:
+        """Largest entry of the gradient in each class, and 0 for frozen entries, the last."""
+        largest = np.zeros(classes.count + 1)
+        np.maximum.at(largest, classes.labels, np.abs(gradient))
+        largest[-1] = 0.0
+        return largest
+
+    def _finer(self, classes: EntryClasses, state: FloatArray) -> EntryClasses | None:
+        """The classes split where the gradient leaves them; None where no two entries part."""
+        finer = refine_entries(self.training, self.generator, [state], classes)
+        if finer.count > classes.count:
+            return finer
+        remark = "the gradient leaves the classes by little more than rounding"
+        if remark not in self.remarks:
+            self.remarks.append(remark)
+        return None
 
     def _note(self, classes: EntryClasses, gradient: FloatArray, floor: FloatArray | None) -> None:
         """Keep the largest residual and floor, and the largest gradient that they are parts of."""
@@ -347,8 +387,11 @@ class Closing:
 
     def _looked_at(
         self, classes: EntryClasses, groups: SampleClasses | None, states: list[FloatArray]
-    ) -> tuple[FloatArray | None, list[FloatArray]]:
-        """The first state at which the gradient leaves the classes; those where samples part."""
+    ) -> tuple[EntryClasses | None, list[FloatArray]]:
+        """Classes split at the first state at which the gradient leaves them, None if at no one.
+
+        And the states at which samples part.
+        """
         parting: list[FloatArray] = []
         slope = slope_of(self.made.program, True)
         payload = None if groups is None else self.made.reduced_payload(classes, groups)
@@ -356,22 +399,18 @@ class Closing:
             gradient = self.training.gradient(state)
             if not np.isfinite(gradient).all():
                 break
-            off = np.abs(classes.residual(gradient))
-            inside = classes.project(gradient)
-            apart = np.zeros_like(inside)
-            if payload is not None:
+            if self._leaves(classes, state, gradient):
+                if (finer := self._finer(classes, state)) is not None:
+                    return finer, parting
+            elif payload is not None:
+                inside, largest = classes.project(gradient), self._largest(classes, gradient)[:-1]
                 apart = np.abs(evaluated(slope, state[classes.first], payload) - inside)
-            # Where neither is above rounding at first sight, the floors are not computed.
-            largest = np.zeros(classes.count + 1)
-            np.maximum.at(largest, classes.labels, np.abs(gradient))
-            largest[-1] = 0.0  # frozen entries
-            if (off > LEFT * largest[classes.labels]).any() or (apart > LEFT * largest[:-1]).any():
-                _, floor = self.training.probe(state)
-                tolerance = class_tolerances(self.training, classes, gradient, floor)
-                if (off > tolerance).any():
-                    return state, parting
-                if (apart > tolerance[classes.first] + LEFT * largest[:-1]).any():
-                    parting.append(state)
+                # Where nothing is above rounding at first sight, no floor is computed.
+                if (apart > LEFT * largest).any():
+                    _, floor = self.training.probe(state)
+                    tolerance = class_tolerances(self.training, classes, gradient, floor)
+                    if (apart > tolerance[classes.first] + LEFT * largest).any():
+                        parting.append(state)
             self._note(classes, gradient, None)
         return None, parting
 

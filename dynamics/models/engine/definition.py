@@ -342,15 +342,25 @@ class Definition:
         return self.realization(selected, samples, seed).closure(self.walk(eta, steps))
 
     def presentation(
-        self, scalars: tuple[str, ...], made: Realization, events: tuple[EventRule, ...]
+        self,
+        scalars: tuple[str, ...],
+        observables: tuple[str, ...],
+        frozen: tuple[str, ...],
+        events: tuple[EventRule, ...],
     ) -> Presentation:
-        """Letters, panels and events of a problem."""
-        observables = made.observable_names
+        """Letters, panels and events of a problem.
+
+        Parameters
+        ----------
+        scalars, observables, frozen : tuple of str
+            Names of what the problem trains, of what else it reports, and of entries that never
+            move, which only a panel of the model shows.
+        events : tuple of EventRule
+        """
         with refusals():
-            notation = notation_of(self.model, scalars, observables)
-            plot = plot_description(
-                self.model, scalars, observables, [rule.name for rule in events]
-            )
+            notation = notation_of(self.model, scalars, (*observables, *frozen))
+            reported = (*observables, *frozen) if self.model.panels else observables
+            plot = plot_description(self.model, scalars, reported, [rule.name for rule in events])
         return Presentation(
             self.model.title or self.name, notation, plot, conditions(events), self.origin
         )

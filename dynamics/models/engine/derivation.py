@@ -152,7 +152,9 @@ def _loss(made: Realization, closure: Closure) -> tuple[Section, sympy.Expr | No
 def _descent(made: Realization, closure: Closure, most: int) -> Section:
     """One step of gradient descent, on each of so many scalars; on any of them where more."""
     sentences = []
-    if made.program.has_law:
+    if made.only_sampled:
+        sentences.append("`R` is the mean loss over the samples that are drawn")
+    elif made.program.has_law:
         count = closure.sample_classes
         sentences.append(
             f"`R` is the sum over the {count} classes of samples, of the probability of a class "

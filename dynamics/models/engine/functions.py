@@ -249,7 +249,8 @@ class Loop:
 
 
 Columns = tuple[tuple[str, Any], ...]
-"""("state", k), ("rate", k), ("observable", name), ("observable_rate", name), ("risk", "")."""
+"""("state", k), ("rate", k), ("entry", k), ("entry_rate", k), ("observable", name),
+("observable_rate", name), ("risk", ""): of coordinates, of entries of the full state, by name."""
 WATCHED: Columns = (("rate", 0),)
 """The rate that is watched for oscillations, which every problem tracks."""
 
@@ -316,8 +317,12 @@ class Functions:
             "state": state if self.reduced else embedding.project(state),
             "rate": -slope if self.reduced else -embedding.along(slope),
         }
-        if "observable_rate" in kinds:
+        if kinds & {"observable_rate", "entry_rate"}:
             velocity = embedding.tangent(-slope) if self.reduced else -slope
+            values |= {"entry": flat, "entry_rate": velocity}
+        if "entry" in kinds:
+            values["entry"] = flat
+        if "observable_rate" in kinds:
             values["observable"], values["observable_rate"] = jax.jvp(observe, (flat,), (velocity,))
         elif "observable" in kinds:
             values["observable"] = observe(flat)

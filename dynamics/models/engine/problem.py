@@ -90,10 +90,20 @@ class ModelProblem(Problem):
         self.payload: tuple[Data, Embedding] = (data, on_device(self.embedding))
         directions = tuple(f"z_{k + 1}" for k in range(closure.free))
         self.scalars = directions if linear else closure.names
+        # Entries with a name that are no coordinates: those that never move, and of a linear space
+        # the first of each class.
+        frozen = realization.frozen_names(closure.classes)
+        first: dict[str, int] = {}
+        if linear and closure.scalars <= MOST_NAMED:
+            first = dict(zip(closure.names, map(int, closure.classes.first), strict=True))
+        self._entries = frozen | first
         self.events = self._rules()
-        self.presentation = self.definition.presentation(self.scalars, realization, self.events)
+        names = (*first, *realization.observable_names)
+        self.presentation = self.definition.presentation(
+            self.scalars, names, tuple(frozen), self.events
+        )
         self.columns = self._columns_of_rules()
-        self.order_names = tuple(_column_name(self.scalars, column) for column in self.columns)
+        self.order_names = tuple(map(self._column_name, self.columns))
         self.rates = tuple(name for name in self.order_names if name.startswith("d_"))
         self.layout = self._reduced_layout() if reduced else self._full_layout()
         self._batch = batch
@@ -127,10 +137,10 @@ class ModelProblem(Problem):
 
     def _rules(self) -> tuple[EventRule, ...]:
         realization = self.realization
-        moving = [*self.scalars, *realization.observable_names]
+        moving = [*self.scalars, *self._entries, *realization.observable_names]
         names = [*moving, *(f"d_{name}" for name in moving), "risk", *realization.constants]
-        linear = self.coordinates == "linear"
-        equal = {} if linear else realization.equal_names(self.closure.classes)
+        named = self.coordinates == "classes" or self.closure.scalars <= MOST_NAMED
+        equal = realization.equal_names(self.closure.classes) if named else {}
         with refusals():
             table = realization.model.table("events", realization.constants)
             return event_rules(table, names, equal)
@@ -146,10 +156,23 @@ class ModelProblem(Problem):
         numbers, names = range(len(self.scalars)), self.realization.observable_names
         columns: list[tuple[str, Any]] = []
         columns += [(kind, k) for k in numbers for kind in ("state", "rate")]
+        columns += [(kind, k) for k in self._entries.values() for kind in ("entry", "entry_rate")]
         columns += [(kind, name) for name in names for kind in ("observable", "observable_rate")]
         columns += [("risk", "")]
-        columns = [column for column in columns if _column_name(self.scalars, column) in used]
+        columns = [column for column in columns if self._column_name(column) in used]
         return (*WATCHED, *(column for column in columns if column not in WATCHED))
+
+    def _column_name(self, column: tuple[str, Any]) -> str:
+        """Name of an order parameter; see `functions.Columns`."""
+        kind, key = column
+        name = str(key)
+        if kind in ("state", "rate"):
+            name = self.scalars[key]
+        elif kind in ("entry", "entry_rate"):
+            name = next(name for name, entry in self._entries.items() if entry == key)
+        elif kind == "risk":
+            name = "risk"
+        return f"d_{name}" if kind.endswith("rate") else name
 
     def _group(self, array: str) -> str:
         return self.realization.model.groups.get(array, DEFAULT_GROUP)
@@ -226,7 +249,16 @@ class ModelProblem(Problem):
             if len(self.scalars) <= MOST_NAMED:
                 columns |= dict(zip(self.scalars, values["scalars"].T, strict=True))
             columns["outside"] = values["outside"]
+        if self._entries:
+            flat = states if "scalars" in values else self._lifted(states)
+            columns |= {name: flat[:, entry] for name, entry in self._entries.items()}
         return {name: np.array(column, dtype=np.float64) for name, column in columns.items()}
+
+    def _lifted(self, states: ArrayLike) -> FloatArray:
+        """Every trained entry, shape (..., n), of coordinates, shape (..., scalars)."""
+        if self.coordinates == "linear":
+            return np.asarray(self.embedding.offset + np.asarray(states) @ self.embedding.matrix.T)
+        return self.closure.classes.lift(np.asarray(states))
 
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
@@ -245,13 +277,6 @@ class ModelProblem(Problem):
         if not self.realization.only_sampled or law is None:
             return {}
         return {"samples": law.size, "seed": int(seed)}
-
-
-def _column_name(scalars: tuple[str, ...], column: tuple[str, Any]) -> str:
-    kind, key = column
-    if kind in ("state", "rate"):
-        return scalars[key] if kind == "state" else f"d_{scalars[key]}"
-    return {"observable": str(key), "observable_rate": f"d_{key}", "risk": "risk"}[kind]
 
 
 def _coordinates(closure: Closure, name: str) -> str:

@@ -172,6 +172,16 @@ class Realization:
                 equal[name] = ("-" if sign != sign_of_used else "") + used
         return equal
 
+    def frozen_names(self, classes: EntryClasses) -> dict[str, int]:
+        """Name that the model gives to an entry that never moves -> its position in the state.
+
+        Parameters
+        ----------
+        classes : EntryClasses
+        """
+        named = self._named_entries().items()
+        return {name: entry for name, entry in named if classes.labels[entry] < 0}
+
     def _named_classes(self, classes: EntryClasses) -> dict[str, int]:
         """Name that the model gives -> class of the entry that it names."""
         return {n: int(classes.labels[entry]) for n, entry in self._named_entries().items()}

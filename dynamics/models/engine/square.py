@@ -157,9 +157,7 @@ class ReducedPopulation(ModelProblem):
 
     def lift(self, states: FloatArray) -> FloatArray:
         """Every trained entry, shape (..., n), of reduced states, shape (..., scalars)."""
-        if self.coordinates == "linear":
-            return np.asarray(self.embedding.offset + np.asarray(states) @ self.embedding.matrix.T)
-        return self.closure.classes.lift(states)
+        return self._lifted(states)
 
 
 class FullModelProblem(ModelProblem):

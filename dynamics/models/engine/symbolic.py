@@ -31,7 +31,7 @@ from dynamics.models.engine.tracing import jax
 from dynamics.validation import InvalidRequest
 from theory.closure import Closure
 from theory.law import ModelError, select_samples, stacked
-from theory.tracing import Mpmath, to_mpmath
+from theory.tracing import Mpmath, UntracedPrimitive, to_mpmath
 
 if TYPE_CHECKING:
     from dynamics.models.engine.square import ReducedPopulation
@@ -144,16 +144,37 @@ def prove(made: Realization, closure: Closure, digits: int = DIGITS) -> dict[str
     dict
         ``digits``, ``residual`` relative to the largest gradient, ``exact`` (whether the law is),
         ``entry`` that leaves its class most, and a ``text`` for a reader.
+
+    Raises
+    ------
+    InvalidRequest
+        If the law is only known by draws, which have no symmetry, a function cannot be evaluated at
+        many digits, or the gradient is finite at no point.
     """
     import mpmath
 
+    if made.only_sampled:
+        raise InvalidRequest(
+            f"prove needs the law, and that of {made.model.name} is known by draws, which do not "
+            "have its symmetry; the symmetry itself is stated by the model"
+        )
     with mpmath.workdps(digits + 10):
         exact, weights = _weights(made)
         generator = np.random.default_rng(SEED + 3)
-        scalars = [mpmath.mpf(repr(float(x))) for x in generator.standard_normal(closure.scalars)]
         classes = closure.classes
-        state = classes.lift_objects(scalars, lambda value: mpmath.mpf(repr(float(value))))
-        gradient = _gradient(made, state, weights, digits)
+        drawn = generator.standard_normal(closure.scalars)
+        at_start = classes.start[classes.first]
+        for point in (drawn, at_start + 0.1 * drawn, at_start + 0.01 * drawn):
+            scalars = [mpmath.mpf(repr(float(x))) for x in point]
+            state = classes.lift_objects(scalars, lambda value: mpmath.mpf(repr(float(value))))
+            try:
+                gradient = _gradient(made, state, weights, digits)
+            except UntracedPrimitive as error:
+                raise InvalidRequest(f"prove: {error}") from None
+            if all(mpmath.isfinite(value) for value in gradient):
+                break
+        else:
+            raise InvalidRequest("prove: the gradient is finite at no point near the start")
         means: list[Any] = [mpmath.mpf(0)] * closure.scalars
         for label, sign, value in zip(classes.labels, classes.signs, gradient, strict=True):
             if label >= 0:

@@ -10,6 +10,7 @@ from scipy.integrate import solve_ivp
 import dynamics
 from dynamics.analysis.comparison import explanation
 from dynamics.analysis.transverse_stability import (
+    TransverseGrowth,
     least_curvature,
     propagate,
     split,
@@ -203,6 +204,19 @@ def test_a_space_that_attracts_is_said_to():
     growth = transverse_growth(reduced, full, run, 5)
     assert growth.least.min() > -1e-12
     assert growth.amplification.max() < 1 + 1e-9
+
+
+def test_the_growth_from_half_of_the_states_tells_its_error():
+    """Of rates that fall as 1/t, whose integral is a logarithm, at 2 k + 1 and k + 1 states."""
+    time = np.linspace(1.0, 4.0, 13)
+    growth = TransverseGrowth(time, -1 / time, np.ones(13))
+    half = np.exp(np.trapezoid(1 / time[::2], time[::2]))
+    assert growth.halved == pytest.approx(half, rel=1e-14)
+    every = np.exp(np.trapezoid(1 / time, time))
+    assert abs(every - 4.0) < abs(growth.halved - every)
+    even = TransverseGrowth(time[:12], -1 / time[:12], np.ones(12))
+    ends = np.append(time[:12:2], time[11])
+    assert even.halved == pytest.approx(np.exp(np.trapezoid(1 / ends, ends)), rel=1e-14)
 
 
 def test_lanczos_finds_what_the_whole_hessian_has(monkeypatch):

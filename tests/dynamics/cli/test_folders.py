@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from interruptions import interrupt_soon
 from runs import same
 
 import dynamics
@@ -115,6 +116,17 @@ def test_an_interrupted_run_is_gone_on_with_where_it_is(capsys, interrupted, und
     document = printed(capsys, *run, "--resume")[0]
     assert document["folder"] == "results/run-positional_attention"
     assert document["outcome"] == "reached horizon"
+
+
+def test_a_changed_request_is_told_of_the_run_that_was_interrupted_in_a_numbered_folder(
+    capsys, undrawn, monkeypatch
+):
+    printed(capsys, *QUICK)
+    interrupt_soon(monkeypatch)
+    run = ["run", "positional_attention", "--D", "8", "--C", "2", "--steps", "20000"]
+    assert printed(capsys, *run, code=130)[0]["folder"] == "results/run-positional_attention-2"
+    assert main([*run, "--resume", "--eta", "0.01"]) == 2
+    assert "eta=[0.02, 0.02] there and [0.01, 0.01] here" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [QUICK, PAIR])

@@ -13,6 +13,7 @@ from dynamics.cli import main
 from dynamics.models.engine.derivation import _read, page, size_table
 from dynamics.models.engine.shared_parts import factored, shared_parts
 from dynamics.models.engine.symbolic import prove
+from dynamics.validation import InvalidRequest
 from theory.rendering import multiplicities
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
@@ -183,6 +184,48 @@ def test_the_certificate_names_the_entry_that_leaves():
     proof = prove(other, wrong)
     assert proof["residual"] > 1e-3
     assert "leaves its class" in proof["text"]
+
+
+def test_the_certificate_reads_the_diagonal_of_a_matrix():
+    def risk(theta, xp, n):
+        return xp.sum(xp.diag(theta["W"] - 1) ** 2) + xp.sum(theta["W"] ** 2)
+
+    own = dynamics.Model(start=square, risk=risk).ReducedPopulation.definition
+    made = own.realization(own.Parameters())
+    assert prove(made, made.closure(own.walk(0.02, 50)))["residual"] < 1e-49
+
+
+def test_the_certificate_is_near_the_start_where_the_risk_is_not_defined_farther_away():
+    def start(n=3):
+        return {"w": np.full((2, n), 0.5)}
+
+    def risk(theta, xp, n):
+        return xp.sum(xp.sqrt(theta["w"][0][:, None] * theta["w"][1][None, :]))
+
+    own = dynamics.Model(start=start, risk=risk).ReducedPopulation.definition
+    made = own.realization(own.Parameters())
+    assert prove(made, made.closure(own.walk(0.02, 20)))["residual"] < 1e-49
+
+
+def test_draws_have_no_certificate_and_are_said_to_be_draws(capsys):
+    assert main(["derive", "single_location_gaussian", "--prove"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "known by draws" in error
+    assert main(["derive", "single_location_gaussian"]) == 0
+    assert "R is the mean loss over the samples that are drawn" in capsys.readouterr().out
+
+
+def test_a_function_without_a_rule_has_no_certificate():
+    def risk(theta, xp, n):
+        from jax.scipy.special import i0e
+
+        return xp.sum(i0e(theta["W"] - 1))
+
+    own = dynamics.Model(start=square, risk=risk).ReducedPopulation.definition
+    made = own.realization(own.Parameters())
+    with pytest.raises(InvalidRequest, match="bessel_i0e"):
+        prove(made, made.closure(own.walk(0.02, 20)))
 
 
 def test_the_command_prints_pages_and_documents(capsys, tmp_path):

@@ -65,3 +65,15 @@ def test_events_survive_storage(run, tmp_path):
     assert isinstance(again, Trajectory)
     for name, event in run.events.items():
         np.testing.assert_equal(vars(again.events[name]), vars(event))
+        assert again.events[name] == event
+
+
+def test_events_are_compared_with_all_that_is_known_of_them(run):
+    event = run.events["T0"]
+    assert event == replace(event, state=event.state.copy())
+    assert hash(event) == hash(replace(event))
+    for change in ({"time": 1.0}, {"state": event.state + 1}, {"state": event.state[:1]},
+                   {"reason": "why"}, {"uncertainty": 1.0}):  # fmt: skip
+        assert event != replace(event, **change)
+    assert run.events["T1"] == replace(run.events["T1"])
+    assert event != "T0"

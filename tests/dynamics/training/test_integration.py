@@ -88,3 +88,15 @@ def test_where_the_compiled_gradient_alone_gives_up_lsoda_takes_over(system, mon
     monkeypatch.setattr(integration.integrations, "Integration", Stuck)
     found = integrate_flow(problem, problem.initial_state, 5.0, 1e-8)
     np.testing.assert_array_equal(found.path.nodes, expected.path.nodes)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_flow_that_takes_too_many_steps_has_stalled(system, monkeypatch, compiled):
+    """Nobody interrupted it: it is a failure, with a remedy."""
+    monkeypatch.setattr(integration, "MAX_STEPS", 20)
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    run = dynamics.flow(problem, 1e5, compiled=compiled)
+    assert run.outcome.kind == "stalled"
+    assert run.outcome.failed
+    assert run.outcome.time < 1e5
+    assert "try gradient descent" in run.outcome.remedy
