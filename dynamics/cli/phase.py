@@ -196,6 +196,21 @@ def _draw_boundary(sweep: Sweep, store: str, options: Mapping[str, Any]) -> Pict
     notation = sweep.presentation.notation
     name = labels.quantity(notation, Quantity.read(quantity, sweep.dataset))
     fine = result.refined
+    lines = "1 line" if len(fine.lines) == 1 else f"{len(fine.lines)} lines"
+    line = (
+        f"boundary: {lines}, within {fine.tolerance[0]:.3g} in {question.x} and "
+        f"{fine.tolerance[1]:.3g} in {question.y}"
+    )
+    text = [
+        f"{quantity}: {result.runs} runs and {result.stored} points of the sweep stand for "
+        f"{fine.values.size} ({len(fine.x.values)} x {len(fine.y.values)})",
+        line if fine.lines else "boundary: none between points of this lattice",
+    ]
+    if fine.missed:
+        text.append(
+            f"{fine.missed} points of the sweep answer otherwise than the cells around them: "
+            "regions too small for this lattice; --cells can be more"
+        )
     document = {
         "quantity": quantity,
         "runs": result.runs,
@@ -204,13 +219,9 @@ def _draw_boundary(sweep: Sweep, store: str, options: Mapping[str, Any]) -> Pict
         "values": fine.values,
         "boundary": [line.tolist() for line in fine.lines],
         "tolerance": {question.x: fine.tolerance[0], question.y: fine.tolerance[1]},
+        "missed": fine.missed,
         "held": dict(result.held),
-        "text": [
-            f"{quantity}: {result.runs} runs and {result.stored} points of the sweep stand for "
-            f"{fine.values.size} ({len(fine.x.values)} x {len(fine.y.values)})",
-            f"boundary: {len(fine.lines)} lines, within {fine.tolerance[0]:.3g} in {question.x} "
-            f"and {fine.tolerance[1]:.3g} in {question.y}",
-        ],
+        "text": text,
     }
     return partial(plotting.refined, fine, name, notation, result.held), document
 

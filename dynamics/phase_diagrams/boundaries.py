@@ -165,6 +165,12 @@ class AxisRange:
         space = np.geomspace if self.logarithmic else np.linspace
         return Axis(self.name, space(self.low, self.high, cells + 1), self.logarithmic)
 
+    def share(self, values: FloatArray) -> FloatArray:
+        """How far along the range values are, 0 to 1."""
+        if self.logarithmic:
+            return np.asarray(np.log(values / self.low) / np.log(self.high / self.low))
+        return np.asarray((values - self.low) / (self.high - self.low))
+
     def width(self, share: float) -> float:
         """A share of the range in its own unit; of a logarithmic one, a relative change."""
         if self.logarithmic:
@@ -194,6 +200,9 @@ class Refined:
     crossed : mapping
         Edges of the lattice that the boundary crosses (row and column of the first end, 0 along x
         or 1 along y) -> how far along, 0 to 1.
+    missed : int
+        Known answers that differ from those at all corners of the finest cell around them: of
+        regions too small for the lattice.
     """
 
     x: Axis
@@ -205,6 +214,7 @@ class Refined:
     lines: tuple[FloatArray, ...]
     tolerance: tuple[float, float]
     crossed: Mapping[Edge, float]
+    missed: int = 0
 
 
 def refine(
@@ -214,6 +224,7 @@ def refine(
     coarse: int = 9,
     cells: int = 64,
     tolerance: float | None = None,
+    known: FloatArray | None = None,
 ) -> Refined:
     """The boundary of a yes or no over a rectangle, by dividing cells.
 
@@ -231,6 +242,9 @@ def refine(
     tolerance : float, optional
         Share of each span to which the crossings of the boundary are then bisected; without it
         they are half a fine cell wide. A bisection that meets a point that is not valid stops.
+    known : float array, shape (n, 3), optional
+        x, y and the answer at other points of the rectangle; cells where they differ from the
+        corners are divided too.
 
     Returns
     -------
@@ -251,6 +265,9 @@ def refine(
     cells, size = _sizes(coarse, cells)
     halvings = _halvings(tolerance, cells)
     lattice = _Lattice(evaluate, x.axis(cells), y.axis(cells))
+    if known is not None and len(known):
+        places = x.share(known[:, 0]), y.share(known[:, 1])
+        lattice.known = np.column_stack([cells * places[1], cells * places[0], known[:, 2]])
     corners = range(0, cells, size)
     parts: list[Cell] = [(row, column, size) for row in corners for column in corners]
     lattice.evaluate_corners(parts)
@@ -275,6 +292,7 @@ def refine(
         lines=trace(values, lattice.x, lattice.y, crossed),
         tolerance=(x.width(share), y.width(share)),
         crossed=crossed,
+        missed=lattice.missed(),
     )
 
 
@@ -286,6 +304,8 @@ class _Lattice:
         self.values = np.zeros((len(y.values), len(x.values)), dtype=np.int8)
         self.answered = np.zeros(self.values.shape, dtype=bool)
         self.runs = self.waves = 0
+        self.known = np.zeros((0, 3))
+        """Row and column, which need not be whole, and answer of points that are known besides."""
 
     def evaluate_corners(self, parts: list[Cell]) -> None:
         """The corners of cells, where there is no answer yet: one wave."""
@@ -302,7 +322,23 @@ class _Lattice:
         row, column, size = part
         inside = np.s_[row : row + size + 1, column : column + size + 1]
         answers = self.values[inside][self.answered[inside]]
-        return bool((answers != answers[0]).any())
+        return bool((answers != answers[0]).any() or (self._known_in(part) != answers[0]).any())
+
+    def _known_in(self, part: Cell) -> FloatArray:
+        """Answers that are known besides, in a cell."""
+        row, column, size = part
+        low = np.array([row, column])
+        at = self.known[:, :2]
+        return self.known[((at >= low) & (at <= low + size)).all(axis=1), 2]
+
+    def missed(self) -> int:
+        """Known answers that differ from all corners of the finest cell around them."""
+        cells = np.array(self.values.shape) - 1
+        number = 0
+        for *at, answer in self.known:
+            row, column = np.clip(np.floor(at), 0, cells - 1).astype(int)
+            number += bool((self.values[row : row + 2, column : column + 2] != answer).all())
+        return number
 
     def fill(self, part: Cell) -> None:
         """Infer what is inside a cell whose corners agree."""

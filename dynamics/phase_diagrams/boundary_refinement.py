@@ -132,7 +132,9 @@ def refinement(
         AxisRange(axis.name, float(min(axis.values)), float(max(axis.values)), axis.logarithmic)
         for axis in (slice_.x, slice_.y)
     )
-    refined = refine(waves, x, y, question.coarse, question.cells, question.tolerance)
+    known = np.array([(*map(float, at), answer) for at, answer in waves.answers.items()])
+    lattice = question.coarse, question.cells, question.tolerance
+    refined = refine(waves, x, y, *lattice, known.reshape(-1, 3))
     return Refinement(refined, waves.runs, waves.stored, slice_.held)
 
 

@@ -288,7 +288,7 @@ def _outcome(run: Run, steps: int, start: FloatArray, stopped: str) -> Outcome:
         return Outcome(ends.INTERRUPTED, reached, now, stopped)
     if run.oscillation.lasting(reached):
         began = run.oscillation.began
-        remedy = smaller_rate(problem, run.eta, run.now, steps)
+        remedy = smaller_rate(problem, run.eta, run.now, steps, reversing=True)
         return Outcome(ends.OSCILLATING, began, began * run.step_time, remedy)
     kind = ends.HORIZON if run.last_pass().moves else ends.CONVERGED
     return Outcome(kind, reached, now)

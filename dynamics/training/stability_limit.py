@@ -16,6 +16,7 @@ from dynamics.training.settings import record_schedule
 
 CALM_STEPS, FEWEST_CALM = 20_000, 200
 """Most and fewest steps of the runs at smaller learning rates from which a remedy is computed."""
+JUMPS = "where a gradient jumps, every eta may reverse it"
 
 
 def stability_limit(problem: Problem, state: ArrayLike) -> float:
@@ -69,11 +70,14 @@ def limits_along(problem: Problem, run: Trajectory) -> FloatArray:
     return np.array([stability_limit(problem, state) for state in run.states])
 
 
-def smaller_rate(problem: Problem, eta: FloatArray, start: FloatArray, steps: int) -> str:
+def smaller_rate(
+    problem: Problem, eta: FloatArray, start: FloatArray, steps: int, reversing: bool = False
+) -> str:
     """What to do about a learning rate that is too large, in words.
 
-    The learning rate is halved until the requested steps, at most 20,000, end without a reversal
-    of the first rate from ``start``; the stability limit is the least along that run.
+    The learning rate is halved, 20 times at most, until the requested steps, at most 20,000, end
+    without a reversal of the first rate from ``start``; the stability limit is the least along that
+    run, or that of ``start`` where no run ends so.
 
     Parameters
     ----------
@@ -83,6 +87,8 @@ def smaller_rate(problem: Problem, eta: FloatArray, start: FloatArray, steps: in
     start : float array, shape (n,)
     steps : int
         Of the request.
+    reversing : bool
+        Whether every step reverses a rate there, which takes curvature, or a gradient that jumps.
     """
     step_time = float(eta[0])
     used, column = f"eta={step_time:g}", problem.order_names.index(problem.rates[0])
@@ -102,5 +108,10 @@ def smaller_rate(problem: Problem, eta: FloatArray, start: FloatArray, steps: in
             if limit < step_time:
                 tried = f"try eta={0.9 * limit:.2g}"
                 return f"{used} is above the stability limit {limit:.4g} there; {tried}"
-            break
-    return f"{used} is too large; try eta={float(eta.max()):.2g}"
+            if reversing and limit == np.inf:
+                return f"the curvature is nowhere positive there: {JUMPS}"
+            return f"{used} is too large; try eta={float(eta.max()):.2g}"
+    limit, least = stability_limit(problem, start), float(eta.max())
+    if 0.0 < limit < least:
+        return f"{used} is above the stability limit {limit:.4g} there; try eta={0.9 * limit:.2g}"
+    return f"{used} is too large, and so is {least:.2g}: {JUMPS}"

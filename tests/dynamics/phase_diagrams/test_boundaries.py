@@ -118,6 +118,26 @@ def test_a_small_island_is_missed_and_more_coarse_points_find_it():
     assert len(refine(island, *UNIT, coarse=17).lines) == 1
 
 
+@pytest.mark.parametrize("logarithmic", [False, True])
+def test_a_known_answer_inside_a_cell_divides_it(logarithmic):
+    """An island between the points of the coarse lattice, and a point of it that is known."""
+    low = 1.0 if logarithmic else 0.0
+    ranges = AxisRange("x", low, 10.0, logarithmic), AxisRange("y", low, 10.0, logarithmic)
+    at = np.array([ranges[0].axis(64).at(np.array([20.3]))[0]] * 2)
+
+    def island(points):
+        return (np.abs(ranges[0].share(points) - ranges[0].share(at)) < 0.03).all(axis=1)
+
+    assert not refine(island, *ranges).values.any()
+    found = refine(island, *ranges, known=np.array([[*at, 1.0], [low, low, 0.0]]))
+    assert len(found.lines) == 1
+    assert found.missed == 0
+    assert found.values.sum() > 9
+    # An island of nothing but that point is in no answer of the finest lattice.
+    missed = refine(lambda points: np.zeros(len(points)), *ranges, known=np.array([[*at, 1.0]]))
+    assert (missed.missed, missed.lines) == (1, ())
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

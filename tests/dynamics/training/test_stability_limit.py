@@ -60,3 +60,27 @@ def test_period_two_sets_in_at_the_predicted_limit(system, settings):
 def test_no_positive_curvature_means_no_limit(system):
     problem = system.ReducedPopulation(system.Parameters())
     assert dynamics.stability_limit(problem, problem.initial_state) == float("inf")
+
+
+def test_where_the_gradient_jumps_no_learning_rate_is_named():
+    model = dynamics.Model(
+        start=lambda: {"w": np.full(1, 0.3)}, risk=lambda theta, xp: xp.abs(theta["w"][0] - 1)
+    )
+    kinked = dynamics.load_system(model)
+    run = dynamics.descend(kinked.ReducedPopulation(kinked.Parameters()), 0.02, 200)
+    assert run.outcome.kind == "oscillating"
+    assert run.outcome.remedy.endswith("where a gradient jumps, every eta may reverse it")
+    assert "try" not in run.outcome.remedy
+
+
+def test_a_rate_a_million_times_too_large_is_told_the_limit():
+    """Twenty halvings do not get there."""
+
+    def risk(theta, xp, k=1e9):
+        return k * theta["w"][0] ** 2 / 2
+
+    model = dynamics.Model(start=lambda: {"w": np.full(1, 0.3)}, risk=risk)
+    steep = dynamics.load_system(model)
+    run = dynamics.descend(steep.ReducedPopulation(steep.Parameters()), 0.05, 200)
+    assert run.outcome.kind == "diverged"
+    assert run.outcome.remedy.endswith("the stability limit 2e-09 there; try eta=1.8e-09")
