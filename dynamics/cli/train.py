@@ -60,7 +60,7 @@ def add_flags(parser: Parser) -> None:
         "time": "gradient flow to this time (eta * steps), instead of steps"
         if flow
         else "no flow here",
-        "rtol": "relative tolerance of the flow (default 1e-8)",
+        "rtol": "relative tolerance of the flow (default 1e-8)" if flow else "no flow here",
     }
     numbers |= {
         name: EXPECTATION[name] for name in EXPECTATION if name in system.expectation_options

@@ -371,6 +371,6 @@ def size_table(
         if polynomial is None:
             lines.append(f"{name}: no polynomial is fixed by these {len(sizes_of)} sizes")
         else:
-            rows.append((f"n({name})", polynomial))
+            rows.append((HandWritten(f"n({name})", f"n({latex_of(name)})"), polynomial))
             lines.append(f"n({name}) fits all {len(sizes_of)} sizes, {checks} of them as a check")
     return Section("Multiplicities over sizes", (*lines, *left_out), tuple(rows))
