@@ -207,9 +207,10 @@ def _draw_boundary(sweep: Sweep, store: str, options: Mapping[str, Any]) -> Pict
         line if fine.lines else "boundary: none between points of this lattice",
     ]
     if fine.missed:
+        many = "1 point" if fine.missed == 1 else f"{fine.missed} points"
         text.append(
-            f"{fine.missed} points of the sweep answer otherwise than the cells around them: "
-            "regions too small for this lattice; --cells can be more"
+            f"{many} of the sweep, in regions too small for this lattice, not as the cells around; "
+            "--cells can be more"
         )
     document = {
         "quantity": quantity,

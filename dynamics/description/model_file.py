@@ -36,7 +36,7 @@ LETTERS = (
 
 
 def symbols(model: Model, problem: Any) -> Iterator[Symbol]:
-    """Trained arrays, arrays that are not trained, and the scalars of the reduction.
+    """Trained arrays, arrays that are not trained, scalars, and entries with names that never move.
 
     Parameters
     ----------
@@ -60,6 +60,11 @@ def symbols(model: Model, problem: Any) -> Iterator[Symbol]:
             name, latex_of(name), ARRAY, f"{words} ({_shape(np.shape(array))}, not trained)"
         )
     yield from _scalars(model, problem)
+    for name, entry in realization.named_entries().items():
+        if moving[entry] < 0:
+            what = f"stands for {realization.entry_name(entry)}, which never moves"
+            words = "; ".join(filter(None, [documented.meaning(name), what]))
+            yield Symbol(name, latex_of(name), OTHER, words)
     yield from LETTERS
 
 

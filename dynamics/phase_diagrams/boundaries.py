@@ -266,8 +266,8 @@ def refine(
     halvings = _halvings(tolerance, cells)
     lattice = _Lattice(evaluate, x.axis(cells), y.axis(cells))
     if known is not None and len(known):
-        places = x.share(known[:, 0]), y.share(known[:, 1])
-        lattice.known = np.column_stack([cells * places[1], cells * places[0], known[:, 2]])
+        places = np.clip([y.share(known[:, 1]), x.share(known[:, 0])], 0.0, 1.0)
+        lattice.known = np.column_stack([*(cells * places), known[:, 2]])
     corners = range(0, cells, size)
     parts: list[Cell] = [(row, column, size) for row in corners for column in corners]
     lattice.evaluate_corners(parts)

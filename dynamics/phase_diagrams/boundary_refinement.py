@@ -132,9 +132,10 @@ def refinement(
         AxisRange(axis.name, float(min(axis.values)), float(max(axis.values)), axis.logarithmic)
         for axis in (slice_.x, slice_.y)
     )
-    known = np.array([(*map(float, at), answer) for at, answer in waves.answers.items()])
+    at = [(x, y) for y in slice_.y.values for x in slice_.x.values]
+    known = np.column_stack([np.array(at), slice_.values[0].ravel()])
     lattice = question.coarse, question.cells, question.tolerance
-    refined = refine(waves, x, y, *lattice, known.reshape(-1, 3))
+    refined = refine(waves, x, y, *lattice, known[~np.isnan(known[:, 2])])
     return Refinement(refined, waves.runs, waves.stored, slice_.held)
 
 

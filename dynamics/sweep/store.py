@@ -178,6 +178,9 @@ class SweepStore:
         self._root = zarr.open_group(
             self.path, mode="a", zarr_format=3, attributes=attributes_of(plan)
         )
+        kinds = attributes_of(plan)["kinds"]
+        if self._root.attrs.get("kinds") != kinds:  # an earlier version knew fewer
+            self._root.attrs["kinds"] = kinds
         for name, (dims, values) in plan.frame.items():
             fill = 0 if values.dtype.kind == "i" else float("nan")
             array = self._array(name, values.shape, values.shape, dims, values.dtype, fill)

@@ -228,7 +228,7 @@ class Run:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from the `state` of a run of the same problem."""
-        self._last, self._tracked = None, []
+        self._last, self._tracked, self._seconds = None, [], 0.0
         self.detector.restore(state["detector"])
         self.oscillation.restore(state["oscillation"])
         vars(self).update(state["run"])

@@ -88,7 +88,8 @@ def smaller_rate(
     steps : int
         Of the request.
     reversing : bool
-        Whether every step reverses a rate there, which takes curvature, or a gradient that jumps.
+        Whether every step reverses a rate there, which takes a rate above the stability limit, or a
+        gradient that jumps.
     """
     step_time = float(eta[0])
     used, column = f"eta={step_time:g}", problem.order_names.index(problem.rates[0])
@@ -108,10 +109,12 @@ def smaller_rate(
             if limit < step_time:
                 tried = f"try eta={0.9 * limit:.2g}"
                 return f"{used} is above the stability limit {limit:.4g} there; {tried}"
-            if reversing and limit == np.inf:
-                return f"the curvature is nowhere positive there: {JUMPS}"
+            if reversing:
+                return f"the stability limit there, {limit:.4g}, does not explain it: {JUMPS}"
             return f"{used} is too large; try eta={float(eta.max()):.2g}"
-    limit, least = stability_limit(problem, start), float(eta.max())
+    with np.errstate(all="ignore"):  # of a start that is too large for its curvature
+        limit, least = stability_limit(problem, start), float(eta.max())
     if 0.0 < limit < least:
         return f"{used} is above the stability limit {limit:.4g} there; try eta={0.9 * limit:.2g}"
-    return f"{used} is too large, and so is {least:.2g}: {JUMPS}"
+    otherwise = JUMPS if reversing else "start elsewhere, or take fewer steps"
+    return f"{used} is too large, and so is {least:.2g}: {otherwise}"

@@ -145,7 +145,9 @@ def test_starts_that_cannot_be(given, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["al pha", 3, "", "a", "risk", "time", "d_w", "time_T1", "path_x"])
+@pytest.mark.parametrize(
+    "name", ["al pha", 3, "", "a", "risk", "time", "d_w", "time_T1", "path_x", "R", "eta"]
+)
 def test_names_that_something_else_has(name):
     with pytest.raises(ModelError):
         check_name("names", name, {"a": 1.0})

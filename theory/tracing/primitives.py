@@ -398,7 +398,7 @@ RULES: dict[str, Callable[..., Value | list[Value]]] = {
     "select_n": _select,
     "convert_element_type": _convert,
     "iota": _iota,
-    **dict.fromkeys(("empty", "empty2"), _empty),
+    "empty2": _empty,
     "sort": _sort,
     **dict.fromkeys(("argmax", "argmin"), _index_of_extreme),
     "gather": _gather,

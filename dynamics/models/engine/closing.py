@@ -75,7 +75,8 @@ class FullTraining:
         """Gradient, and the rounding error of each entry."""
         gradient = self.gradient(state)
         _, rough = self._in_single_precision(self._program.compiled_descent, state)
-        return gradient, np.abs(gradient - rough) * TWIN
+        with np.errstate(invalid="ignore"):
+            return gradient, np.abs(gradient - rough) * TWIN
 
     def signatures(self, state: FloatArray, direction: FloatArray) -> list[Signature]:
         """Numbers of each sample that equal samples share, with their rounding errors."""
@@ -277,6 +278,9 @@ class Closing:
                 if finer is None:
                     break
             classes, groups = finer, self._sample_classes(finer, [])
+        else:
+            self._certified(classes)
+            self.remarks.append(f"after {MOST_ROUNDS} rounds classes were still being split")
         self.visited = states[:: max(1, len(states) // VISITED)][-VISITED:] + states[-1:]
         return classes, groups
 
@@ -306,7 +310,7 @@ class Closing:
             return False
         floor = np.zeros_like(gradient)
         for _ in range(PROBES):
-            floor = np.fmax(floor, self.training.probe(state)[1])
+            floor = np.maximum(floor, self.training.probe(state)[1])
             if not (off > class_tolerances(self.training, classes, gradient, floor)).any():
                 return False
         return True

@@ -249,8 +249,8 @@ class Loop:
 
 
 Columns = tuple[tuple[str, Any], ...]
-"""("state", k), ("rate", k), ("entry", k), ("entry_rate", k), ("observable", name),
-("observable_rate", name), ("risk", ""): of coordinates, of entries of the full state, by name."""
+"""("state", k), ("rate", k) of coordinates; ("entry", (k, name)), ("entry_rate", (k, name)) of the
+full state; ("observable", name), ("observable_rate", name); ("risk", "")."""
 WATCHED: Columns = (("rate", 0),)
 """The rate that is watched for oscillations, which every problem tracks."""
 
@@ -317,17 +317,19 @@ class Functions:
             "state": state if self.reduced else embedding.project(state),
             "rate": -slope if self.reduced else -embedding.along(slope),
         }
+        velocity: Any = None
         if kinds & {"observable_rate", "entry_rate"}:
             velocity = embedding.tangent(-slope) if self.reduced else -slope
-            values |= {"entry": flat, "entry_rate": velocity}
-        if "entry" in kinds:
-            values["entry"] = flat
         if "observable_rate" in kinds:
             values["observable"], values["observable_rate"] = jax.jvp(observe, (flat,), (velocity,))
         elif "observable" in kinds:
             values["observable"] = observe(flat)
         if "risk" in kinds:
             values["risk"] = {"": self.program.risk(flat, data)}
+        for kind, vector in (("entry", flat), ("entry_rate", velocity)):
+            if kind in kinds:
+                keys = [key for each, key in self.columns if each == kind]
+                values[kind] = {key: vector[key[0]] for key in keys}
         row = [values[kind][key] for kind, key in self.columns]
         return jax.numpy.stack([jax.numpy.asarray(value, dtype=state.dtype) for value in row])
 

@@ -92,10 +92,11 @@ class ModelProblem(Problem):
         self.scalars = directions if linear else closure.names
         # Entries with a name that are no coordinates: those that never move, and of a linear space
         # the first of each class.
-        frozen = realization.frozen_names(closure.classes)
-        first: dict[str, int] = {}
-        if linear and closure.scalars <= MOST_NAMED:
-            first = dict(zip(closure.names, map(int, closure.classes.first), strict=True))
+        named = realization.named_entries()
+        frozen = {n: entry for n, entry in named.items() if closure.classes.labels[entry] < 0}
+        few = closure.scalars <= MOST_NAMED
+        every = zip(closure.names, map(int, closure.classes.first), strict=True) if linear else ()
+        first = {name: entry for name, entry in every if few or name in named}
         self._entries = frozen | first
         self.events = self._rules()
         names = (*first, *realization.observable_names)
@@ -139,8 +140,7 @@ class ModelProblem(Problem):
         realization = self.realization
         moving = [*self.scalars, *self._entries, *realization.observable_names]
         names = [*moving, *(f"d_{name}" for name in moving), "risk", *realization.constants]
-        named = self.coordinates == "classes" or self.closure.scalars <= MOST_NAMED
-        equal = realization.equal_names(self.closure.classes) if named else {}
+        equal = realization.equal_names(self.closure.classes)
         with refusals():
             table = realization.model.table("events", realization.constants)
             return event_rules(table, names, equal)
@@ -156,7 +156,8 @@ class ModelProblem(Problem):
         numbers, names = range(len(self.scalars)), self.realization.observable_names
         columns: list[tuple[str, Any]] = []
         columns += [(kind, k) for k in numbers for kind in ("state", "rate")]
-        columns += [(kind, k) for k in self._entries.values() for kind in ("entry", "entry_rate")]
+        entries = [(entry, name) for name, entry in self._entries.items()]
+        columns += [(kind, entry) for entry in entries for kind in ("entry", "entry_rate")]
         columns += [(kind, name) for name in names for kind in ("observable", "observable_rate")]
         columns += [("risk", "")]
         columns = [column for column in columns if self._column_name(column) in used]
@@ -169,7 +170,7 @@ class ModelProblem(Problem):
         if kind in ("state", "rate"):
             name = self.scalars[key]
         elif kind in ("entry", "entry_rate"):
-            name = next(name for name, entry in self._entries.items() if entry == key)
+            name = key[1]
         elif kind == "risk":
             name = "risk"
         return f"d_{name}" if kind.endswith("rate") else name
@@ -249,16 +250,17 @@ class ModelProblem(Problem):
             if len(self.scalars) <= MOST_NAMED:
                 columns |= dict(zip(self.scalars, values["scalars"].T, strict=True))
             columns["outside"] = values["outside"]
-        if self._entries:
-            flat = states if "scalars" in values else self._lifted(states)
-            columns |= {name: flat[:, entry] for name, entry in self._entries.items()}
+        full = "scalars" in values
+        columns |= {n: self._entry_along(states, k, full) for n, k in self._entries.items()}
         return {name: np.array(column, dtype=np.float64) for name, column in columns.items()}
 
-    def _lifted(self, states: ArrayLike) -> FloatArray:
-        """Every trained entry, shape (..., n), of coordinates, shape (..., scalars)."""
-        if self.coordinates == "linear":
-            return np.asarray(self.embedding.offset + np.asarray(states) @ self.embedding.matrix.T)
-        return self.closure.classes.lift(np.asarray(states))
+    def _entry_along(self, states: FloatArray, entry: int, full: bool) -> FloatArray:
+        """One of `_entries` at states, shape (records,), of every entry or of coordinates."""
+        if full:
+            return states[:, entry]
+        if self.closure.classes.labels[entry] < 0:
+            return np.full(len(states), self.closure.classes.start[entry])
+        return np.asarray(self.embedding.offset[entry] + states @ self.embedding.matrix[entry])
 
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]

@@ -165,28 +165,18 @@ class Realization:
         """
         first: dict[int, tuple[str, float]] = {}
         equal: dict[str, str] = {}
-        for name, entry in self._named_entries().items():
+        for name, entry in self.named_entries().items():
             label, sign = int(classes.labels[entry]), float(classes.signs[entry])
             used, sign_of_used = first.setdefault(label, (name, sign))
             if label >= 0 and used != name:
                 equal[name] = ("-" if sign != sign_of_used else "") + used
         return equal
 
-    def frozen_names(self, classes: EntryClasses) -> dict[str, int]:
-        """Name that the model gives to an entry that never moves -> its position in the state.
-
-        Parameters
-        ----------
-        classes : EntryClasses
-        """
-        named = self._named_entries().items()
-        return {name: entry for name, entry in named if classes.labels[entry] < 0}
-
     def _named_classes(self, classes: EntryClasses) -> dict[str, int]:
         """Name that the model gives -> class of the entry that it names."""
-        return {n: int(classes.labels[entry]) for n, entry in self._named_entries().items()}
+        return {n: int(classes.labels[entry]) for n, entry in self.named_entries().items()}
 
-    def _named_entries(self) -> dict[str, int]:
+    def named_entries(self) -> dict[str, int]:
         """Name that the model gives -> the entry of the flat state that it names."""
         entries: dict[str, int] = {}
         for name, entry in self.model.table("names", self.constants).items():

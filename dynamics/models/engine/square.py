@@ -157,7 +157,9 @@ class ReducedPopulation(ModelProblem):
 
     def lift(self, states: FloatArray) -> FloatArray:
         """Every trained entry, shape (..., n), of reduced states, shape (..., scalars)."""
-        return self._lifted(states)
+        if self.coordinates == "linear":
+            return np.asarray(self.embedding.offset + np.asarray(states) @ self.embedding.matrix.T)
+        return self.closure.classes.lift(states)
 
 
 class FullModelProblem(ModelProblem):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import dynamics
 from dynamics.cli import report
 
@@ -23,3 +25,19 @@ def test_events_that_did_not_happen_have_no_footnote(system):
     words = " ".join(report.table(system, dynamics.descend(problem, 0.03, 5)).split())
     assert notes(system)["patch_association"] in words
     assert notes(system)["T1_paper"] not in words
+
+
+def test_reasons_of_two_runs_are_said_once(system):
+    """One of them has a remark after a reason that both have."""
+    parameters = system.Parameters(D=8, C=2)
+    compared = dynamics.compare(
+        system.ReducedPopulation(parameters), system.FullPopulation(parameters), 0.02, 20
+    )
+    reason = compared.full.reasons["event_III"]
+    full = replace(compared.full, reasons={**compared.full.reasons, "event_III": f"{reason}; more"})
+    (line,) = (
+        line
+        for line in report.table(system, replace(compared, full=full)).splitlines()
+        if line.startswith("event_III")
+    )
+    assert line.split("none: ")[1] == f"{reason}; more"

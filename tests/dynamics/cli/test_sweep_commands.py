@@ -135,6 +135,14 @@ def test_refine(store, tmp_path, capsys):
     assert np.shape(found["values"]) == (9, 9)
     assert found["runs"] + found["known"] < 81
     assert found["boundary"]
+    assert found["missed"] == 0
+
+
+def test_a_refinement_without_a_boundary_says_so(store, tmp_path, capsys):
+    words = ["phase", store, "--at", "C=2", "--refine", "--cells", "8", "--coarse", "3"]
+    words += ["--workers", "0", "--out", tmp_path / "r.pdf", "--quantity"]
+    assert "boundary: none between points of this lattice" in said(capsys, [*words, "error<2"])[1]
+    assert "boundary: 1 line, within" in said(capsys, [*words, "error<0.05"])[1]
 
 
 def test_exports_read_back_the_same_numbers(store, tmp_path, capsys):

@@ -435,3 +435,45 @@ def test_events_of_scalars_are_the_same_in_a_linear_space(name):
         assert event.step == other.step
     for scalar in runs[0].layout.names:
         np.testing.assert_allclose(runs[1][scalar], runs[0][scalar], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("coordinates", ["classes", "linear"])
+def test_two_names_of_an_entry_that_never_moves_are_both_known(coordinates):
+    def risk(theta, xp):
+        return (theta["w"][0] - 1) ** 2
+
+    frozen = dynamics.load_system(
+        Model(
+            start=lambda: {"w": np.array([0.1, 0.4])},
+            risk=risk,
+            names={"a": ("w", 0), "f": ("w", 1), "b": ("w", 1)},
+            events={"low": "b <= 1/2", "high": "f >= 1/2", "half": "a >= 1/2"},
+        )
+    )
+    reduced = frozen.ReducedPopulation(frozen.Parameters(), coordinates=coordinates)
+    run = dynamics.descend(reduced, 0.05, 40)
+    assert run.events["low"].step == 0
+    assert not run.events["high"]
+    assert run.events["half"].step == np.flatnonzero(1 - 0.9 * 0.9 ** np.arange(40) >= 0.5)[0]
+    np.testing.assert_array_equal(run["b"], 0.4)
+
+
+def test_a_name_of_the_model_is_known_among_many_scalars():
+    weights = np.linspace(1.0, 2.0, 300)
+
+    def risk(theta, xp):
+        return (theta["w"] @ weights - 1) ** 2 / 2
+
+    many = dynamics.load_system(
+        Model(
+            start=lambda: {"w": np.zeros(300)},
+            risk=risk,
+            names={"last": ("w", 299)},
+            events={"up": "last >= 1/1000"},
+        )
+    )
+    reduced = many.ReducedPopulation(many.Parameters(), coordinates="linear")
+    assert reduced.layout.size == 1
+    run = dynamics.descend(reduced, 1e-3, 20)
+    assert run.events["up"]
+    assert run["last"][-1] == pytest.approx(2 / (weights @ weights), rel=1e-3)

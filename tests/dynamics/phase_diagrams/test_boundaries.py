@@ -138,6 +138,16 @@ def test_a_known_answer_inside_a_cell_divides_it(logarithmic):
     assert (missed.missed, missed.lines) == (1, ())
 
 
+def test_a_known_answer_on_a_side_counts_whatever_it_rounds_to():
+    ranges = AxisRange("x", 1 / 3, 1.0), AxisRange("y", 0.0, 1.0)
+
+    def island(points):
+        return np.hypot(points[:, 0] - 1 / 3, points[:, 1] - 0.3125) < 0.03
+
+    found = refine(island, *ranges, known=np.array([[0.333333333, 0.3125, 1.0]]))
+    assert (len(found.lines), found.missed) == (1, 0)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -104,6 +104,21 @@ def test_xarray_opens_it(small):
     assert int((data["done"] != 0).sum()) == data.sizes["block"]
 
 
+def test_a_sweep_that_stays_nowhere_is_the_one_that_is_stored(small):
+    found = dynamics.sweep(SYSTEM, GIVEN, workers=0, trajectory=5)
+    assert found.dataset.identical(small[1].dataset)
+    assert (found.outcomes, found.complete) == (small[1].outcomes, True)
+
+
+def test_a_store_of_fewer_kinds_of_outcome_learns_the_new_ones(tmp_path):
+    given, out = {"D": 8, "C": 2, "q": "0.2,0.4", "time": 1}, tmp_path / "k.zarr"
+    dynamics.sweep(SYSTEM, given, out, workers=0)
+    group = zarr.open_group(out, mode="a")
+    group.attrs["kinds"] = json.dumps(["converged"])
+    again = dynamics.sweep(SYSTEM, given, out, workers=0)
+    assert "stalled" in json.loads(again.dataset.attrs["kinds"])
+
+
 def test_a_finished_sweep_is_not_run_again(small, monkeypatch, files):
     out, found = small
     before = files(out)

@@ -62,15 +62,27 @@ def test_no_positive_curvature_means_no_limit(system):
     assert dynamics.stability_limit(problem, problem.initial_state) == float("inf")
 
 
-def test_where_the_gradient_jumps_no_learning_rate_is_named():
-    model = dynamics.Model(
-        start=lambda: {"w": np.full(1, 0.3)}, risk=lambda theta, xp: xp.abs(theta["w"][0] - 1)
-    )
-    kinked = dynamics.load_system(model)
-    run = dynamics.descend(kinked.ReducedPopulation(kinked.Parameters()), 0.02, 200)
+@pytest.mark.parametrize("curvature", [0.0, 0.05, 5.0])
+def test_where_the_gradient_jumps_no_learning_rate_is_named(curvature):
+    def risk(theta, xp, c=curvature):
+        return xp.abs(theta["w"][0] - 1) + c * (theta["w"][0] - 1) ** 2
+
+    kinked = dynamics.load_system(dynamics.Model(start=lambda: {"w": np.full(1, 0.3)}, risk=risk))
+    run = dynamics.descend(kinked.ReducedPopulation(kinked.Parameters()), 0.02, 2000)
     assert run.outcome.kind == "oscillating"
     assert run.outcome.remedy.endswith("where a gradient jumps, every eta may reverse it")
     assert "try" not in run.outcome.remedy
+
+
+def test_a_risk_without_a_floor_has_no_jump():
+    def risk(theta, xp):
+        return -xp.exp(100 * theta["w"][0] ** 2)
+
+    model = dynamics.Model(start=lambda: {"w": np.full(1, 0.5)}, risk=risk)
+    falling = dynamics.load_system(model)
+    run = dynamics.descend(falling.ReducedPopulation(falling.Parameters()), 0.05, 20_000)
+    assert run.outcome.kind == "diverged"
+    assert run.outcome.remedy.endswith("start elsewhere, or take fewer steps")
 
 
 def test_a_rate_a_million_times_too_large_is_told_the_limit():

@@ -27,6 +27,7 @@ LONG = 16
 
 OF_A_LANE = 32
 """Samples of which the products take longer than to clear and add up the sums of a lane."""
+LEAST_LANES = 4
 
 
 class Blocking(NamedTuple):
@@ -101,7 +102,7 @@ class Blocking(NamedTuple):
 
 
 def lanes_for(samples: int) -> int:
-    """Parts into which the sums over the samples of a step are cut, for threads; from 2 to 16.
+    """Parts into which the sums over the samples of a step are cut, for threads; from 4 to 16.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ def lanes_for(samples: int) -> int:
         Of a step.
     """
     many = LANES
-    while many > 2 and samples < many * OF_A_LANE:
+    while many > LEAST_LANES and samples < many * OF_A_LANE:
         many //= 2
     return many
 

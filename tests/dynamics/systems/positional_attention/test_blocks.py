@@ -29,7 +29,7 @@ def test_blocks_are_chosen_by_size(size, depth, batch, blocking):
 
 
 @pytest.mark.parametrize(
-    ("samples", "lanes"), [(1, 2), (127, 2), (128, 4), (500, 8), (512, 16), (10**7, 16)]
+    ("samples", "lanes"), [(1, 4), (255, 4), (256, 8), (500, 8), (512, 16), (10**7, 16)]
 )
 def test_sums_are_cut_by_the_samples_of_a_step(samples, lanes):
     assert blocks.lanes_for(samples) == lanes
