@@ -187,7 +187,8 @@ def named_arrays(role: str, value: Any) -> dict[str, FloatArray]:
         What the function gives.
     """
     if not isinstance(value, Mapping) or not value:
-        raise ModelError(f"{role} gives {type(value).__name__}; {role} can give a dict of arrays")
+        given = "an empty dict" if value == {} else type(value).__name__
+        raise ModelError(f"{role} gives {given}; {role} can give a dict of arrays")
     arrays = {}
     for name, entry in value.items():
         if not isinstance(name, str) or not name.isidentifier():

@@ -83,6 +83,8 @@ QUANTITIES = frozenset({
 BEGINNINGS = ("d_", "time_", "path_", "uncertainty_", "observed_")
 """Beginnings of such names."""
 SUM_TOLERANCE = 1e-12
+MOST_SAMPLES = 5_000_000
+"""Samples of a law that is enumerated, at most."""
 
 
 @summarized
@@ -333,7 +335,7 @@ class Model:
         Raises
         ------
         ModelError
-            If the probabilities do not sum to 1, or the samples differ in shape.
+            If the probabilities do not sum to 1, the samples differ in shape, or are too many.
         """
         weights: list[float] = []
         samples: list[Any] = []
@@ -347,6 +349,11 @@ class Model:
                 if value > 0:
                     weights.append(value)
                     samples.append(sample)
+                if len(samples) > MOST_SAMPLES:
+                    raise ModelError(
+                        f"law gives more than {MOST_SAMPLES:,} samples; smaller sizes have fewer, "
+                        "and sample can draw from a law"
+                    )
         if not samples:
             raise ModelError("law gives no sample")
         total = math.fsum(weights)

@@ -102,6 +102,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InvalidRequest as error:
         print(f"attdyn: {error}", file=sys.stderr)
         return 2
+    except MemoryError as error:
+        why = f" ({one_line(str(error), 200)})" if str(error) else ""
+        print(f"attdyn: there is too little memory{why}; smaller sizes take less", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("attdyn: interrupted", file=sys.stderr)
         return 130

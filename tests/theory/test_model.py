@@ -122,7 +122,7 @@ def test_doors_and_tables(functions, message):
     [
         ([1.0], "start gives list; start can give a dict of arrays"),
         (None, "start gives NoneType"),
-        ({}, "start gives dict"),
+        ({}, "start gives an empty dict"),
         ({"w w": 1.0}, "names an array 'w w'"),
         ({1: 1.0}, "names an array 1"),
         ({"w": [0.1, None]}, "w holds no real numbers"),
@@ -152,3 +152,20 @@ def test_names_that_something_else_has(name):
     with pytest.raises(ModelError):
         check_name("names", name, {"a": 1.0})
     check_name("names", "alpha", {"a": 1.0})
+
+
+def test_a_law_of_too_many_samples_is_refused_before_all_are_there(monkeypatch):
+    monkeypatch.setattr("theory.model.MOST_SAMPLES", 10)
+    given = []
+
+    def law(n=4):
+        for x in range(2**n):
+            given.append(x)
+            yield 1 / 2**n, {"x": float(x)}
+
+    model = Model(start=start, law=law, loss=lambda theta, sample, xp: theta["w"][0] * sample["x"])
+    assert model.enumerated_law({"n": 3}).size == 8
+    given.clear()
+    with pytest.raises(ModelError, match="law gives more than 10 samples"):
+        model.enumerated_law({"n": 10})
+    assert len(given) == 11

@@ -415,3 +415,15 @@ def test_start_is_light():
     code = f"import sys; from dynamics.cli import main; main(['--help']); sys.exit(len({heavy}))"
     environment = os.environ | {"PYTHONWARNINGS": "error"}
     subprocess.run([sys.executable, "-c", code], env=environment, check=True, stdout=-3)
+
+
+def test_too_little_memory_is_one_line(capsys, monkeypatch):
+    def hungry(*_):
+        raise MemoryError("Unable to allocate 11.9 TiB")
+
+    monkeypatch.setattr("dynamics.cli.train.execute", hungry)
+    code, out, err = call(capsys, *QUICK)
+    assert (code, out) == (1, "")
+    assert err == (
+        "attdyn: there is too little memory (Unable to allocate 11.9 TiB); smaller sizes take less\n"
+    )

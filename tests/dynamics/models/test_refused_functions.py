@@ -42,7 +42,7 @@ STARTS_AND_LAWS = {
     ),
     "nan": (bent((WEIGHTS, "np.array([0.1, np.nan])")), "start: w has an entry that is not finite"),
     "list": (bent((f'{{"w": {WEIGHTS}, "b": {BIAS}}}', "[1.0, 2.0]")), "start gives list"),
-    "empty": (bent((f'{{"w": {WEIGHTS}, "b": {BIAS}}}', "{}")), "start gives dict"),
+    "empty": (bent((f'{{"w": {WEIGHTS}, "b": {BIAS}}}', "{}")), "start gives an empty dict"),
     "object": (bent((WEIGHTS, "np.array([0.1, None])")), "start: w holds no real numbers"),
     "rows": (bent((WEIGHTS, "[[0.1], [0.1, 0.2]]")), "start: w is no array"),
     "shape": (
