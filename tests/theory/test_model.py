@@ -158,14 +158,14 @@ def test_a_law_of_too_many_samples_is_refused_before_all_are_there(monkeypatch):
     monkeypatch.setattr("theory.model.MOST_SAMPLES", 10)
     given = []
 
-    def law(n=4):
-        for x in range(2**n):
+    def law(k=4):
+        for x in range(2**k):
             given.append(x)
-            yield 1 / 2**n, {"x": float(x)}
+            yield 1 / 2**k, {"x": float(x)}
 
     model = Model(start=start, law=law, loss=lambda theta, sample, xp: theta["w"][0] * sample["x"])
-    assert model.enumerated_law({"n": 3}).size == 8
+    assert model.enumerated_law({"k": 3}).size == 8
     given.clear()
     with pytest.raises(ModelError, match="law gives more than 10 samples"):
-        model.enumerated_law({"n": 10})
+        model.enumerated_law({"k": 10})
     assert len(given) == 11

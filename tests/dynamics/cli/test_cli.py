@@ -419,11 +419,11 @@ def test_start_is_light():
 
 def test_too_little_memory_is_one_line(capsys, monkeypatch):
     def hungry(*_):
-        raise MemoryError("Unable to allocate 11.9 TiB")
+        raise MemoryError("Unable to allocate 12 TiB")
 
     monkeypatch.setattr("dynamics.cli.train.execute", hungry)
     code, out, err = call(capsys, *QUICK)
     assert (code, out) == (1, "")
     assert err == (
-        "attdyn: there is too little memory (Unable to allocate 11.9 TiB); smaller sizes take less\n"
+        "attdyn: there is too little memory (Unable to allocate 12 TiB); smaller sizes take less\n"
     )
