@@ -112,8 +112,10 @@ def smaller_rate(
             if reversing:
                 return f"the stability limit there, {limit:.4g}, does not explain it: {JUMPS}"
             return f"{used} is too large; try eta={float(eta.max()):.2g}"
-    with np.errstate(all="ignore"):  # of a start that is too large for its curvature
-        limit, least = stability_limit(problem, start), float(eta.max())
+    limit, least = float("nan"), float(eta.max())
+    with np.errstate(all="ignore"):
+        if np.isfinite(problem.gradient(start)).all():
+            limit = stability_limit(problem, start)
     if 0.0 < limit < least:
         return f"{used} is above the stability limit {limit:.4g} there; try eta={0.9 * limit:.2g}"
     otherwise = JUMPS if reversing else "start elsewhere, or take fewer steps"

@@ -96,3 +96,13 @@ def test_a_rate_a_million_times_too_large_is_told_the_limit():
     run = dynamics.descend(steep.ReducedPopulation(steep.Parameters()), 0.05, 200)
     assert run.outcome.kind == "diverged"
     assert run.outcome.remedy.endswith("the stability limit 2e-09 there; try eta=1.8e-09")
+
+
+def test_a_start_beyond_all_numbers_diverges_with_a_remedy(system):
+    problem = system.FullPopulation(system.Parameters(D=4, C=2, alpha0=1e200))
+    with np.errstate(all="ignore"):
+        run = dynamics.descend(problem, 0.03, 2)
+    assert (run.outcome.kind, run.outcome.step) == ("diverged", 0)
+    assert run.outcome.remedy.endswith("start elsewhere, or take fewer steps")
+    with np.errstate(all="ignore"):
+        assert not problem.curvature(problem.initial_state) > 0

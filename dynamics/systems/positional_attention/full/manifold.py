@@ -242,7 +242,7 @@ def hessian(state: FloatArray, law: Law, parameters: Parameters) -> FloatArray:
         steep = through @ (weight * slope)[:, :, None]
         softened = steep * less - free[:, :, None] * steep.transpose(0, 2, 1)
         bent = through * (weight * bend)[:, None, :]
-        curved = (size * alpha) ** 2 * bent @ through.transpose(0, 2, 1)
+        curved = (size * alpha) * (size * alpha) * bent @ through.transpose(0, 2, 1)
         entries[rows, :, rows, :] -= curved + size * alpha * scale * softened
     return (total + total.T) / 2
 
