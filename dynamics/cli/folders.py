@@ -182,11 +182,12 @@ def _interrupted(default: Path) -> Path:
     It is that of the default name, or one with a number; the default where there is none.
     """
     name = re.compile(rf"\.({re.escape(default.name)}(-\d+)?)\.checkpoint")
-    files = [file for file in default.parent.glob(".*.checkpoint*") if name.match(file.name)]
-    if not files:
-        return default
-    newest = name.match(max(files, key=lambda file: file.stat().st_mtime_ns).name)
-    return default.parent / newest[1] if newest else default
+    runs = [
+        (file.stat().st_mtime_ns, match[1])
+        for file in default.parent.glob(".*.checkpoint*")
+        if (match := name.match(file.name))
+    ]
+    return default.parent / max(runs)[1] if runs else default
 
 
 def rescue(out: Path, document: dict[str, Any], result: Result) -> Path | None:

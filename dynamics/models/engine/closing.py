@@ -2,23 +2,16 @@
 
 The walk goes back to the first stage with every state at which the full gradient leaves the
 classes, until none does; see `theory.closure`.
-
-`FullTraining` gives the gradients and the signatures of samples with their rounding errors: the
-difference to a run in single precision on inputs, weights and data that are each moved by a
-rounding error of that precision, scaled to double precision.
 """
 
 from __future__ import annotations
 
-from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynamics.models.engine.functions import WATCHED, functions_of, slope_of
-from dynamics.models.engine.program import Data, evaluated
-from dynamics.models.engine.tracing import jax
+from dynamics.models.engine.program import evaluated
 from theory.closure import Closure
 from theory.closure.conservation import conservation_laws
 from theory.closure.linear import linear_space
@@ -29,104 +22,15 @@ from theory.closure.partition import (
     SCALES,
     EntryClasses,
     SampleClasses,
-    Signature,
     class_tolerances,
     random_state,
     refine_entries,
     split_samples,
 )
-from theory.color_refinement import by_appearance
 from theory.law import FloatArray, ModelError, select_samples
 
 if TYPE_CHECKING:
     from dynamics.models.engine.realization import Realization, Walk
-
-
-PERTURBATIONS = 20240
-"""Seed of the perturbations."""
-SINGLE = 2.0**-23
-TWIN = 2.0**-29
-"""From the error of a run in single precision, with perturbed data, to that in double precision."""
-
-
-class FullTraining:
-    """The full problem as a closure sees it; see `theory.closure.partition.Training`."""
-
-    def __init__(self, made: Realization, data: Data) -> None:
-        self.start = made.flat_start
-        names = list(made.arrays)
-        sizes = [prod(shape) for shape in made.shapes.values()]
-        self.arrays = np.repeat(np.arange(len(names)), sizes)
-        groups = np.array([made.model.groups.get(name, "") for name in names])
-        self.groups = np.repeat(by_appearance(groups)[0], sizes)
-        self._program, self._data = made.program, data
-        self._generator = np.random.default_rng(PERTURBATIONS)
-        self._twin: Any = np.float32
-
-    def gradient(self, state: FloatArray) -> FloatArray:
-        """Gradient at a state, shape (n,)."""
-        return self.risk_and_gradient(state)[1]
-
-    def risk_and_gradient(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Risk and gradient at a state, of one program, shapes () and (n,)."""
-        return evaluated(self._program.compiled_descent, state, self._data)
-
-    def probe(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Gradient, and the rounding error of each entry."""
-        gradient = self.gradient(state)
-        _, rough = self._in_single_precision(self._program.compiled_descent, state)
-        with np.errstate(invalid="ignore"):
-            return gradient, np.abs(gradient - rough) * TWIN
-
-    def signatures(self, state: FloatArray, direction: FloatArray) -> list[Signature]:
-        """Numbers of each sample that equal samples share, with their rounding errors."""
-        numbers = self._program.compiled_signatures
-        rows = evaluated(numbers, state, direction, self._data)
-        rough = self._in_single_precision(numbers, state, direction)
-        return [(row, np.abs(row - other) * TWIN) for row, other in zip(rows, rough, strict=True)]
-
-    @np.errstate(over="ignore")
-    def _in_single_precision(self, function: Any, state: FloatArray, *others: Any) -> Any:
-        """Result of a compiled function at data and a state moved by a rounding error.
-
-        Arrays of double precision that the model's functions close over cannot be traced again in
-        single precision (JAX refuses to mix them): then only the numbers are rounded to it.
-        """
-        data = perturbed(self._data, self._generator)
-        noise = 1 + SINGLE * self._generator.standard_normal(state.size)
-        arguments = (*(part.astype(np.float32) for part in (state * noise, *others)), data)
-        if self._twin is np.float32:
-            try:
-                with jax.enable_x64(False):
-                    return jax.tree.map(_widened, jax.tree.map(np.asarray, function(*arguments)))
-            except (TypeError, ValueError):
-                self._twin = np.float64
-        return evaluated(function, *jax.tree.map(_widened, arguments))
-
-
-def _widened(part: NDArray[Any]) -> NDArray[Any]:
-    """Numbers of single precision as those of double precision."""
-    return part.astype({"f": np.float64, "i": np.int64}.get(part.dtype.kind, part.dtype))
-
-
-def perturbed(data: Data, generator: np.random.Generator) -> Data:
-    """Data in single precision, each number moved by a rounding error of that.
-
-    Parameters
-    ----------
-    data : Data
-    generator : numpy Generator
-        Draws the errors.
-    """
-
-    def moved(part: Any) -> Any:
-        values = np.asarray(part)
-        if values.dtype.kind != "f":
-            return values.astype(np.int32) if values.dtype.kind in "iu" else values
-        noise = 1 + SINGLE * generator.standard_normal(values.shape)
-        return (values * noise).astype(np.float32)
-
-    return jax.tree.map(moved, data)
 
 
 SEED = 20240
@@ -277,6 +181,7 @@ class Closing:
                 finer = self._certified(classes)
                 if finer is None:
                     break
+                self.residual = self.floor = self.size = 0.0  # of the classes that are left
             classes, groups = finer, self._sample_classes(finer, [])
         else:
             self._certified(classes)
@@ -293,11 +198,10 @@ class Closing:
             state = random_state(classes, self.generator, scale)
             gradient, floor = self.training.probe(state)
             finite = np.isfinite(gradient).all()
+            self._note(classes, gradient, floor)
             leaves = finite and self._leaves(classes, state, gradient)
             if leaves and (finer := self._finer(classes, state)) is not None:
-                self.residual = self.floor = self.size = 0.0
                 return finer
-            self._note(classes, gradient, floor)
         return None
 
     def _leaves(self, classes: EntryClasses, state: FloatArray, gradient: FloatArray) -> bool:

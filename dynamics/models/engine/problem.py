@@ -90,13 +90,7 @@ class ModelProblem(Problem):
         self.payload: tuple[Data, Embedding] = (data, on_device(self.embedding))
         directions = tuple(f"z_{k + 1}" for k in range(closure.free))
         self.scalars = directions if linear else closure.names
-        # Entries with a name that are no coordinates: those that never move, and of a linear space
-        # the first of each class.
-        named = realization.named_entries()
-        frozen = {n: entry for n, entry in named.items() if closure.classes.labels[entry] < 0}
-        few = closure.scalars <= MOST_NAMED
-        every = zip(closure.names, map(int, closure.classes.first), strict=True) if linear else ()
-        first = {name: entry for name, entry in every if few or name in named}
+        frozen, first = self._names_beside(linear)
         self._entries = frozen | first
         self.events = self._rules()
         names = (*first, *realization.observable_names)
@@ -135,6 +129,17 @@ class ModelProblem(Problem):
         classes = hashlib.sha256(labels.tobytes()).hexdigest()[:12]
         own = {name: entry for name, entry in self.settings.items() if name != "closure"}
         return {**own, "classes": classes, "model": dict(self.definition.digests)}
+
+    def _names_beside(self, linear: bool) -> tuple[dict[str, int], dict[str, int]]:
+        """Names of entries that are no coordinates -> entry: frozen ones, and firsts of classes.
+
+        The latter only in a linear space, and those of the model alone where there are many.
+        """
+        classes, named = self.closure.classes, self.realization.named_entries()
+        frozen = {name: entry for name, entry in named.items() if classes.labels[entry] < 0}
+        few = self.closure.scalars <= MOST_NAMED
+        every = zip(self.closure.names, map(int, classes.first), strict=True) if linear else ()
+        return frozen, {name: entry for name, entry in every if few or name in named}
 
     def _rules(self) -> tuple[EventRule, ...]:
         realization = self.realization

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.models.engine.closing import Closing, FullTraining, far
+from dynamics.models.engine.closing import Closing, far
+from dynamics.models.engine.full_training import FullTraining
 from dynamics.models.engine.functions import Embedding, class_embedding
 from dynamics.models.engine.program import Data, Program, device_data, on_device, program_of
 from dynamics.models.engine.tracing import jax, refusals, require_jax

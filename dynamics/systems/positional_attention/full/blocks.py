@@ -24,10 +24,10 @@ WIDTHS = (128, 64, 32, 16, 8)
 """Samples of a block: the widest that fits; fewer than 8 would not fill a vector."""
 LONG = 16
 """Entries of a patch for each sample of a block, above which loops run along patches."""
-
 OF_A_LANE = 32
 """Samples of which the products take longer than to clear and add up the sums of a lane."""
 LEAST_LANES = 4
+"""Lanes of a step of few samples, so that as many threads have work."""
 
 
 class Blocking(NamedTuple):

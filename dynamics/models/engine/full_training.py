@@ -1,0 +1,108 @@
+"""The full training problem as a closure sees it: gradients and signatures, with rounding errors.
+
+The rounding error of a number is its difference to a run in single precision on inputs, weights and
+data that are each moved by a rounding error of that precision, scaled to double precision.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics.models.engine.program import Data, evaluated
+from dynamics.models.engine.tracing import jax
+from theory.closure.partition import Signature
+from theory.color_refinement import by_appearance
+from theory.law import FloatArray
+
+if TYPE_CHECKING:
+    from dynamics.models.engine.realization import Realization
+
+PERTURBATIONS = 20240
+"""Seed of the perturbations."""
+SINGLE = 2.0**-23
+TWIN = 2.0**-29
+"""From the error of a run in single precision, with perturbed data, to that in double precision."""
+
+
+class FullTraining:
+    """The full problem as a closure sees it; see `theory.closure.partition.Training`."""
+
+    def __init__(self, made: Realization, data: Data) -> None:
+        self.start = made.flat_start
+        names = list(made.arrays)
+        sizes = [prod(shape) for shape in made.shapes.values()]
+        self.arrays = np.repeat(np.arange(len(names)), sizes)
+        groups = np.array([made.model.groups.get(name, "") for name in names])
+        self.groups = np.repeat(by_appearance(groups)[0], sizes)
+        self._program, self._data = made.program, data
+        self._generator = np.random.default_rng(PERTURBATIONS)
+        self._twin: Any = np.float32
+
+    def gradient(self, state: FloatArray) -> FloatArray:
+        """Gradient at a state, shape (n,)."""
+        return self.risk_and_gradient(state)[1]
+
+    def risk_and_gradient(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Risk and gradient at a state, of one program, shapes () and (n,)."""
+        return evaluated(self._program.compiled_descent, state, self._data)
+
+    def probe(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Gradient, and the rounding error of each entry."""
+        gradient = self.gradient(state)
+        _, rough = self._in_single_precision(self._program.compiled_descent, state)
+        with np.errstate(invalid="ignore"):
+            return gradient, np.abs(gradient - rough) * TWIN
+
+    def signatures(self, state: FloatArray, direction: FloatArray) -> list[Signature]:
+        """Numbers of each sample that equal samples share, with their rounding errors."""
+        numbers = self._program.compiled_signatures
+        rows = evaluated(numbers, state, direction, self._data)
+        rough = self._in_single_precision(numbers, state, direction)
+        return [(row, np.abs(row - other) * TWIN) for row, other in zip(rows, rough, strict=True)]
+
+    @np.errstate(over="ignore")
+    def _in_single_precision(self, function: Any, state: FloatArray, *others: Any) -> Any:
+        """Result of a compiled function at data and a state moved by a rounding error.
+
+        Arrays of double precision that the model's functions close over cannot be traced again in
+        single precision (JAX refuses to mix them): then only the numbers are rounded to it.
+        """
+        data = perturbed(self._data, self._generator)
+        noise = 1 + SINGLE * self._generator.standard_normal(state.size)
+        arguments = (*(part.astype(np.float32) for part in (state * noise, *others)), data)
+        if self._twin is np.float32:
+            try:
+                with jax.enable_x64(False):
+                    return jax.tree.map(_widened, jax.tree.map(np.asarray, function(*arguments)))
+            except (TypeError, ValueError):
+                self._twin = np.float64
+        return evaluated(function, *jax.tree.map(_widened, arguments))
+
+
+def _widened(part: NDArray[Any]) -> NDArray[Any]:
+    """Numbers of single precision as those of double precision."""
+    return part.astype({"f": np.float64, "i": np.int64}.get(part.dtype.kind, part.dtype))
+
+
+def perturbed(data: Data, generator: np.random.Generator) -> Data:
+    """Data in single precision, each number moved by a rounding error of that.
+
+    Parameters
+    ----------
+    data : Data
+    generator : numpy Generator
+        Draws the errors.
+    """
+
+    def moved(part: Any) -> Any:
+        values = np.asarray(part)
+        if values.dtype.kind != "f":
+            return values.astype(np.int32) if values.dtype.kind in "iu" else values
+        noise = 1 + SINGLE * generator.standard_normal(values.shape)
+        return (values * noise).astype(np.float32)
+
+    return jax.tree.map(moved, data)
