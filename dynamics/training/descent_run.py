@@ -111,6 +111,8 @@ class Run:
     def go(self, steps: int, proceed: Callable[[], bool]) -> None:
         """Advance to the last step, or to where the run diverges, or is to stop between chunks."""
         while self.step < steps and not self.diverged and proceed():
+            if self._seconds > SECONDS_PER_CHUNK or sum(map(len, self._tracked)) > BETWEEN_LOOKS:
+                self.look_for_events()
             if self.step == self._check:
                 self._warn()
                 self._check = max(self._check + 1, int(BETWEEN_CHECKS * self._check))
@@ -130,8 +132,6 @@ class Run:
         rows = tracked[: reached - step + self.diverged]
         self.track(step, rows, before)
         self._seconds += seconds
-        if self._seconds > SECONDS_PER_CHUNK or sum(map(len, self._tracked)) > BETWEEN_LOOKS:
-            self.look_for_events()
         self._recorded = low + int(np.searchsorted(due, reached + self.diverged))
         self.step = reached
         if seconds < SECONDS_PER_CHUNK / 2:

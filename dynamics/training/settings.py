@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def record_schedule(steps: int, record: int | str | ArrayLike | None) -> NDArray
     if record is None or isinstance(record, str):
         if record not in (None, "log"):
             refuse("record", record, "is unknown", "a whole number or 'log'", "log")
-        spaced = np.rint(np.geomspace(1, steps, RECORDS)).astype(np.int64)
+        return _logarithmic(steps).copy()
     elif np.ndim(record) == 0:
         spaced = np.arange(0, steps, integer("record", record, at_least=1))
     else:
@@ -53,6 +54,16 @@ def record_schedule(steps: int, record: int | str | ArrayLike | None) -> NDArray
             refuse("record", record, "is not a list of steps", f"whole numbers in 0..{steps}", 0)
         if spaced.size and spaced.max() > steps:
             refuse("record", spaced.max(), "is after the last step", f"0..{steps}", steps)
+    return _with_ends(spaced, steps)
+
+
+@lru_cache(maxsize=16)
+def _logarithmic(steps: int) -> NDArray[np.int64]:
+    """Steps that are spaced evenly in their logarithm."""
+    return _with_ends(np.rint(np.geomspace(1, steps, RECORDS)), steps)
+
+
+def _with_ends(spaced: NDArray[Any], steps: int) -> NDArray[np.int64]:
     return np.unique(np.concatenate([[0], spaced, [steps]])).astype(np.int64)
 
 

@@ -18,6 +18,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics import codegen
+from dynamics.codegen.blas_threads import one_blas_thread
 from dynamics.problem import FloatArray, IntArray, Layout
 from dynamics.systems.empirical_problem import sampling_settings
 from dynamics.systems.positional_attention.empirical import sampling
@@ -73,9 +74,8 @@ class Training:
     test_samples: whole(1) = 10_000  # type: ignore[valid-type]
 
 
-TEST_BLOCK = 1 << 14
-"""Patches of fresh samples whose products with S are formed together: in the cache, and, at D = 16,
-below the size from which matrix products start threads, which keep a core from the next steps."""
+TEST_BLOCK = 1 << 15
+"""Patches of fresh samples whose products with S are formed together: in the cache."""
 
 
 class FullEmpirical(MatrixProblem):
@@ -227,6 +227,7 @@ class FullEmpirical(MatrixProblem):
         rest = super().observables_of_records(states, noted, costly)
         return {"alpha": alpha} | rest | {"test_error": error, "cosine": cosine}
 
+    @one_blas_thread()
     def test_error(self, along: float, across: float, weights: FloatArray) -> float:
         """Share of the fresh samples without yF > 0 (a margin that is rounding is a tie).
 
@@ -239,23 +240,25 @@ class FullEmpirical(MatrixProblem):
         weights : float array, shape (D, D)
             S.
         """
-        wrong, count = 0, self.fresh.labels.size
-        scaled, ones = len(weights) * weights.T, np.ones(len(weights))
-        together = max(1, TEST_BLOCK // len(weights))
-        for first in range(0, count, together):
-            part = slice(first, first + together)
-            attended = self.fresh.projections(along, across, part) @ scaled
+        count, size = self.fresh.labels.size, len(weights)
+        scaled, ones, right = size * weights.T, np.ones(size), 0
+        # Blocks in the same memory: that of a fresh array comes from the system, page by page.
+        rows = min(count, max(1, TEST_BLOCK // size))
+        memory = np.empty((3, rows, size))
+        for first in range(0, count, rows):
+            part = slice(first, min(first + rows, count))
+            attended, squares, powers = memory[:, : part.stop - first]
+            projections = self.fresh.projections(along, across, part, out=(squares, powers))
+            np.matmul(projections, scaled, out=attended)
             # x^p + nu x by products in place, where numpy would take logarithms.
-            squares = attended * attended
-            terms = squares if self.parameters.p == 3 else squares.copy()
+            terms = np.multiply(attended, attended, out=squares)
             for _ in range(self.parameters.p // 2 - 1):
-                terms *= squares
+                terms = np.multiply(terms, squares, out=powers)
             terms += self.parameters.nu
             terms *= attended
             margin = self.fresh.labels[part] * (terms @ ones)
-            right = margin > 1e-13 * (np.abs(terms, out=terms) @ ones)
-            wrong += int((~right).sum())
-        return wrong / count
+            right += int(np.count_nonzero(margin > 1e-13 * (np.abs(terms, out=terms) @ ones)))
+        return (count - right) / count
 
 
 class GramEmpirical(PositionalProblem):
@@ -390,6 +393,7 @@ class GramEmpirical(PositionalProblem):
         """Reduced state -> what is compared with it: <v, w*>, orbit means of A; (records, 1)."""
         return self.inner.orbit_values(np.stack([self.full_state(state) for state in states]))
 
+    @one_blas_thread()
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:

@@ -240,7 +240,13 @@ class Fresh:
     labels: FloatArray
     sigma: float
 
-    def projections(self, along: float, across: float, part: slice = ALL) -> FloatArray:
+    def projections(
+        self,
+        along: float,
+        across: float,
+        part: slice = ALL,
+        out: tuple[FloatArray | None, FloatArray | None] = (None, None),
+    ) -> FloatArray:
         """<v, X_j> for <v, w*> = along and |v - <v, w*> w*| = across, shape (count, D).
 
         Parameters
@@ -248,8 +254,12 @@ class Fresh:
         along, across : float
         part : slice
             Which samples; all of them by default.
+        out : pair of float arrays, shape (count, D)
+            Memory for the result, and for what is added to it; new by default.
         """
-        return along * self.values[part] + self.sigma * across * self.noise[part]
+        result = np.multiply(along, self.values[part], out=out[0])
+        result += np.multiply(self.sigma * across, self.noise[part], out=out[1])
+        return result
 
 
 def fresh(law: Law, count: int, generator: Generator) -> Fresh:

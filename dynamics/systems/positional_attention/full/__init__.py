@@ -193,10 +193,13 @@ def associated_rows(matrix: FloatArray, partition: Partition) -> FloatArray:
     partition : Partition
         The true sets.
     """
-    same = same_set(partition)
-    inside = np.where(same, matrix, np.inf).min(axis=-1)
-    outside = np.where(same, -np.inf, matrix).max(axis=-1)
-    return np.asarray((inside > outside).mean(axis=-1))
+    rows = np.arange(partition.labels.size)[:, None]
+    members = np.repeat(rows, max(each.size for each in partition.sets), axis=1)
+    for each in partition.sets:  # filled up with i itself, which is in its set
+        members[each, : each.size] = each
+    least = matrix[..., rows, members].min(axis=-1, keepdims=True)
+    exactly = ((matrix < least) != same_set(partition)).all(axis=-1)
+    return np.asarray(exactly.mean(axis=-1))
 
 
 def softmax(matrix: FloatArray, scale: float) -> FloatArray:

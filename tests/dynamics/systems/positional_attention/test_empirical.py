@@ -7,6 +7,7 @@ import pytest
 
 import dynamics
 from dynamics.systems.positional_attention.empirical import sampling
+from dynamics.systems.positional_attention.full import associated_rows
 from dynamics.training.gradient_descent import SHARE
 from theory.symmetry import Partition
 
@@ -183,6 +184,40 @@ def test_ties_are_errors_on_training_and_fresh_samples():
         assert found[name] == pytest.approx(1 / 16, abs=5e-3), name
     state[:] = 0.0
     assert made.observables(state)["error"] == made.observables(state)["test_error"] == 1.0
+
+
+@pytest.mark.parametrize("degree", [3, 5, 7])
+@pytest.mark.parametrize("count", [1, 4097, 9000])
+def test_a_test_error_is_a_share_of_samples_in_blocks_or_not(degree, count):
+    """Sample by sample; at D = 8 a block has 4096 samples."""
+    made = problem(8, 2, 5, 20, degree, test_samples=count)
+    weights = np.random.default_rng(2).dirichlet(np.ones(8), 8)
+    along, across, fresh = 0.3, 0.2, made.fresh
+    projections = along * fresh.values + fresh.sigma * across * fresh.noise
+    attended = 8 * projections @ weights.T
+    outputs = (attended**degree + made.parameters.nu * attended).sum(axis=1)
+    wrong = fresh.labels * outputs <= 0
+    assert made.test_error(along, across, weights) == wrong.mean()
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 1, 1, 2, 2], [1, 0, 0, 1, 0, 2], [0, 1, 2, 3, 4, 5]])
+def test_associated_rows_by_sorting_each(labels):
+    """Definition 2.2 row by row: the largest entries are exactly the own set; ties are not."""
+    partition, generator = Partition(np.array(labels)), np.random.default_rng(5)
+    matrices = generator.integers(0, 3, size=(200, 6, 6)).astype(float)
+    matrices += 3.0 * (np.equal.outer(labels, labels) & (generator.random((200, 6, 6)) < 0.8))
+    expected = []
+    for matrix in matrices:
+        rows = []
+        for row, own in zip(matrix, labels, strict=True):
+            inside = [entry for entry, label in zip(row, labels, strict=True) if label == own]
+            outside = [entry for entry, label in zip(row, labels, strict=True) if label != own]
+            rows.append(min(inside) > max(outside))
+        expected.append(np.mean(rows))
+    shares = associated_rows(matrices, partition)
+    np.testing.assert_array_equal(shares, expected)
+    assert 0 < shares.mean() < 1
+    assert associated_rows(matrices[0], partition) == expected[0]
 
 
 def test_unequal_sets_and_any_partition():
