@@ -30,6 +30,7 @@ from dynamics.codegen.long_floats import LONG_ROUNDING, long_source, long_table
 from dynamics.codegen.printed_sources import printed_source
 from dynamics.codegen.printing import evaluate, selected, summed, tabulate
 from dynamics.codegen.programs import compiled_program, store_programs
+from dynamics.garbage_collection import fewer_collections
 
 __all__ = [
     "LANES",
@@ -125,8 +126,6 @@ class CompiledModule:
             Of the types and layouts that it will be called with, by position.
         """
         import numba
-
-        from dynamics.codegen.machine_code import fewer_collections
 
         with fewer_collections():
             return getattr(self, name).compile(tuple(map(numba.typeof, arguments)))

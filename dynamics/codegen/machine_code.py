@@ -8,10 +8,8 @@ its function is compiled again.
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import io
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,34 +24,10 @@ from numba.core.dispatcher import Dispatcher
 from dynamics.codegen import compile_lock
 from dynamics.codegen.calls import entry_signature
 from dynamics.codegen.folder import report
+from dynamics.garbage_collection import fewer_collections
 
 HASH = 16
 """Bytes of a hash."""
-COLLECTIONS = 50_000, 20, 50
-"""Thresholds of Python's collector of garbage while numba compiles, at least: it makes millions of
-objects that last, and a tenth of its time went into looking for those that do not."""
-
-_thresholds: list[tuple[int, int, int]] = []
-_changing = threading.Lock()
-
-
-@contextmanager
-def fewer_collections() -> Iterator[None]:
-    """Within it, in whichever thread, Python collects garbage less often, if it does at all."""
-    with _changing:
-        before = gc.get_threshold()
-        _thresholds.append(before)
-        if before[0] > 0:
-            gc.set_threshold(*map(max, before, COLLECTIONS))
-    try:
-        yield
-    finally:
-        with _changing:
-            # The first that came in knows what was set before; the last that leaves sets it again.
-            first = _thresholds[0]
-            _thresholds.pop()
-            if not _thresholds:
-                gc.set_threshold(*first)
 
 
 def check_on_load(module: ModuleType) -> None:

@@ -18,6 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from multiprocessing import resource_tracker
 from typing import Any
 
+from dynamics.garbage_collection import collect_less
 from dynamics.registry import System, can_be_loaded_again, load_unchanged
 from dynamics.validation import InvalidRequest, integer
 
@@ -146,6 +147,7 @@ def _prepare_worker(parent: int, reference: str, digests: Mapping[str, str]) -> 
     from tqdm import tqdm
 
     os.setsid()
+    collect_less()
     tqdm.set_lock(threading.RLock())  # its usual one leaves a semaphore behind when it is killed
     # What libraries print goes to stderr: stdout belongs to the results of the command.
     os.dup2(2, 1)

@@ -1,16 +1,14 @@
 """Machine code that is damaged on disk is never run: it is removed and compiled again."""
 
-import gc
 import os
 import pickle
 import sys
-from contextlib import ExitStack
 
 import pytest
 
 from dynamics import codegen
 from dynamics.codegen import folder
-from dynamics.codegen.machine_code import COLLECTIONS, fewer_collections, is_whole
+from dynamics.codegen.machine_code import is_whole
 
 PARTS = [
     "@kernel\ndef half(x):\n    return 0.5 * x\n",
@@ -105,23 +103,3 @@ def test_a_full_disk_costs_only_the_cache(compiled, tmp_path, monkeypatch, capsy
     told = capsys.readouterr().err
     assert told.count("\n") == 1
     assert "No space left on device" in told
-
-
-@pytest.mark.parametrize("before", [(700, 10, 10), (10**6, 10, 100), (0, 10, 10)])
-def test_compiling_looks_for_garbage_less_often_and_leaves_the_thresholds(before):
-    kept = gc.get_threshold()
-    try:
-        gc.set_threshold(*before)
-        one, other = ExitStack(), ExitStack()
-        one.enter_context(fewer_collections())
-        other.enter_context(fewer_collections())
-        one.close()  # as of two threads: the first that came leaves first
-        within = gc.get_threshold()
-        assert within == (tuple(map(max, before, COLLECTIONS)) if before[0] else before)
-        other.close()
-        assert gc.get_threshold() == before
-        with pytest.raises(ZeroDivisionError), fewer_collections():
-            1 / 0  # noqa: B018
-        assert gc.get_threshold() == before
-    finally:
-        gc.set_threshold(*kept)
