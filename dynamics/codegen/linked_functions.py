@@ -22,6 +22,7 @@ from numba.core.registry import cpu_target
 from numba.core.typed_passes import NativeLowering
 
 from dynamics.codegen.machine_code import CheckedCache
+from dynamics.codegen.operator_types import remember_operators
 
 _WITHOUT_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _SET_BY_NUMBA = {"nopython", "boundscheck"}
@@ -58,6 +59,7 @@ class _WholeLibrary(JITCodeLibrary):
 # Of all libraries, because numba makes those of threaded loops by itself; without linked functions
 # they are as before.
 cpu_target.target_context.codegen()._library_class = _WholeLibrary
+remember_operators()
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
