@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -329,8 +329,18 @@ class Model:
             return {}
         return named_arrays("fixed", self.call("fixed", constants=constants))
 
-    def enumerated_law(self, constants: Mapping[str, Any]) -> Law:
+    def enumerated_law(
+        self,
+        constants: Mapping[str, Any],
+        watched: Callable[[Iterable[Any]], Iterable[Any]] = iter,
+    ) -> Law:
         """Every sample of a finite law.
+
+        Parameters
+        ----------
+        constants : mapping
+        watched : callable
+            Pairs of probability and sample -> the same, one by one, so that progress can be shown.
 
         Raises
         ------
@@ -340,7 +350,7 @@ class Model:
         weights: list[float] = []
         samples: list[Any] = []
         with self.blamed("law"):
-            for probability, sample in pairs(self.call("law", constants=constants)):
+            for probability, sample in watched(pairs(self.call("law", constants=constants))):
                 if isinstance(probability, (str, bytes, complex)) or np.ndim(probability):
                     raise ModelError(f"law gives the probability {probability!r} to a sample")
                 value = float(probability)

@@ -38,7 +38,7 @@ REFERENCE = {
         "",
         (
             "dynamics.analysis.transverse_stability.transverse",
-            "dynamics.analysis.transverse_stability.transverse_growth",
+            "dynamics.analysis.transverse_growth.transverse_growth",
             "dynamics.analysis.phase_portrait.plane.portrait",
             "dynamics.analysis.phase_portrait.plane.Portrait",
         ),

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.analysis.transverse_stability import RECORDS, transverse_growth
+from dynamics.analysis.transverse_growth import RECORDS, transverse_growth
 from dynamics.problem import FloatArray, Problem, check_problem
 from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.trajectory import Trajectory

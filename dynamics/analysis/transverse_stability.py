@@ -13,15 +13,15 @@ the propagator: the factor by which the worst deviation has grown. :math:`H_\per
 times need not commute, so the matrix itself is propagated, by the exponential of the mean of the
 Hessian at both ends of each interval (second order in its length).
 
-For any model the least eigenvalue alone, the rate at which rounding grows, follows by Lanczos
-iteration on Hessian-vector products (`transverse_growth`).
+For a model of one's own the least eigenvalue alone is computed
+(`dynamics.analysis.transverse_growth`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,11 +31,6 @@ from dynamics.results.trajectory import Trajectory
 from theory.summary import summarized
 from theory.symmetry import PermutationGroup
 
-RECORDS = 64
-"""States of a run at which the least curvature is computed."""
-DENSE = 48
-"""Entries up to which the Hessian is taken whole."""
-TOLERANCE = 1e-6
 EQUAL = 1e-6
 """Eigenvalues that differ by less, relative to the largest, are one multiplet."""
 
@@ -317,134 +312,3 @@ def split(group: PermutationGroup) -> tuple[FloatArray, FloatArray]:
     indicators = (label[:, None] == np.arange(count)).astype(np.float64)
     fixed = indicators / np.sqrt(indicators.sum(axis=0))
     return fixed, np.linalg.qr(fixed, mode="complete")[0][:, count:]
-
-
-@summarized
-@dataclass(frozen=True)
-class TransverseGrowth:
-    """The most negative transverse curvature along a reduced run.
-
-    Attributes
-    ----------
-    time : float array, shape (records,)
-    least : float array, shape (records,)
-        Least eigenvalue of the Hessian across the closed space; negative repels.
-    amplification : float array, shape (records,)
-        Bound on the growth of a deviation since the start, exp of the integral of the largest rate,
-        by the trapezoidal rule over the records.
-
-    Notes
-    -----
-    The rule errs by about as much as `halved` differs from the last of ``amplification``.
-    """
-
-    time: FloatArray
-    least: FloatArray
-    amplification: FloatArray
-
-    @property
-    def halved(self) -> float:
-        """The last of ``amplification`` from every second record, and the last."""
-        half = np.unique(np.append(np.arange(0, len(self.time), 2), len(self.time) - 1))
-        return float(_growth(self.time[half], self.least[half])[-1])
-
-
-def transverse_growth(
-    reduced: Any, full: Any, run: Trajectory, records: int = RECORDS
-) -> TransverseGrowth:
-    """The most negative curvature across the closed space, along a run.
-
-    Parameters
-    ----------
-    reduced : ReducedPopulation
-        Of a model of one's own.
-    full : FullPopulation
-        Of the same, with ``hessian_product``.
-    run : Trajectory
-        Of the reduced problem.
-    records : int
-        States at which it is computed.
-
-    Returns
-    -------
-    TransverseGrowth
-
-    Examples
-    --------
-    >>> import dynamics
-    >>> system = dynamics.load_system("deep_linear")
-    >>> parameters = system.Parameters(D=2)
-    >>> reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
-    >>> run = dynamics.flow(reduced, time=10)
-    >>> growth = transverse_growth(reduced, full, run, records=5)
-    >>> print(f"{growth.least[0]:.2f} at the start, {abs(growth.least[-1]):.2f} in the end")
-    -4.00 at the start, 0.00 in the end
-    """
-    indices = np.unique(np.linspace(0, len(run.time) - 1, records).astype(int))
-    time, states = run.time[indices], reduced.lift(run.states[indices])
-    least = np.array([least_curvature(reduced, full, state) for state in states])
-    return TransverseGrowth(time, least, _growth(time, least))
-
-
-def _growth(time: FloatArray, least: FloatArray) -> FloatArray:
-    """Exp of the integral of the largest rate, by the trapezoidal rule."""
-    from scipy.integrate import cumulative_trapezoid
-
-    growth = cumulative_trapezoid(np.maximum(-least, 0.0), time, initial=0.0)
-    return np.exp(np.minimum(growth, 700.0))
-
-
-def least_curvature(reduced: Any, full: Any, state: FloatArray) -> float:
-    """Least eigenvalue of the Hessian across the closed space.
-
-    Parameters
-    ----------
-    reduced, full : problems
-        As in `transverse_growth`.
-    state : float array, shape (entries,)
-        A state of every entry.
-
-    Returns
-    -------
-    float
-        Infinite where the space has no complement.
-    """
-    size = state.size
-    if len(reduced.scalars) == size:
-        return float("inf")
-
-    def product(vector: FloatArray) -> FloatArray:
-        across = reduced.outside(np.asarray(vector, dtype=np.float64).ravel())
-        return np.asarray(reduced.outside(full.hessian_product(state, across)))
-
-    if size <= DENSE:
-        matrix = np.column_stack([product(row) for row in np.eye(size)])
-        basis = np.column_stack([reduced.outside(row) for row in np.eye(size)])
-        vectors, lengths, _ = np.linalg.svd(basis)
-        across = vectors[:, lengths > 0.5]
-        return float(np.linalg.eigvalsh(across.T @ (matrix + matrix.T) @ across / 2).min())
-    from scipy.sparse.linalg import LinearOperator, eigsh
-
-    start = reduced.outside(np.random.default_rng(0).standard_normal(size))
-    # The closed directions have eigenvalue 0 here: shifted, so that they are never the least.
-    scale = abs(float(start @ product(start)) / float(start @ start)) + 1.0
-    bound = _largest(product, start) + scale
-
-    def shifted(vector: FloatArray) -> FloatArray:
-        plain = np.asarray(vector, dtype=np.float64).ravel()
-        return product(plain) - bound * reduced.outside(plain)
-
-    operator = LinearOperator((size, size), matvec=shifted, dtype=np.float64)
-    least = eigsh(operator, k=1, which="SA", v0=start, tol=TOLERANCE, return_eigenvectors=False)
-    return float(least[0]) + bound
-
-
-def _largest(product: Any, start: FloatArray) -> float:
-    """Size of the largest eigenvalue, roughly: a power iteration."""
-    image, size = start, float(np.linalg.norm(start))
-    for _ in range(12):
-        if size == 0.0:
-            return 0.0
-        image = product(image / size)
-        size = float(np.linalg.norm(image))
-    return 1.5 * size

@@ -41,7 +41,7 @@ COMMANDS = {
     "describe": Command(
         "SYSTEM", "describe", "the model in a few equations, its symbols, events and claims"
     ),
-    "derive": Command("SYSTEM", "paper", "what sympy derives: text, LaTeX, or compiled source"),
+    "derive": Command("SYSTEM", "derive", "what sympy derives: text, LaTeX, or compiled source"),
     "run": Command(
         "SYSTEM", "train", "train one problem by gradient descent or the flow; its events"
     ),
@@ -53,8 +53,8 @@ COMMANDS = {
     "explore": Command(
         "SYSTEM", "explore", "a page with sliders that trains in a browser, in one file"
     ),
-    "verify": Command("SYSTEM", "paper", "a measured verdict on every claim of the paper"),
-    "figure": Command("SYSTEM", "paper", "a figure of the paper, or one that goes with a verdict"),
+    "verify": Command("SYSTEM", "verify", "a measured verdict on every claim of the paper"),
+    "figure": Command("SYSTEM", "figure", "a figure of the paper, or one that goes with a verdict"),
     "gallery": Command(
         "SYSTEM", "gallery", "a page on a model file: what closes, pictures, verdicts"
     ),

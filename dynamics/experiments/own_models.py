@@ -10,7 +10,7 @@ import numpy as np
 
 from dynamics import plotting
 from dynamics.analysis.phase_portrait import portrait
-from dynamics.analysis.transverse_stability import transverse_growth
+from dynamics.analysis.transverse_growth import transverse_growth
 from dynamics.experiments.figure import Drawing, Figure, FigureRequest
 from dynamics.training.flow import flow
 from dynamics.training.gradient_descent import descend

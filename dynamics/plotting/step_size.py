@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from dynamics.analysis.period_doubling import Branches
-from dynamics.analysis.transverse_stability import TransverseGrowth
+from dynamics.analysis.transverse_growth import TransverseGrowth
 from dynamics.plotting import captions, style
 from dynamics.problem import FloatArray
 from dynamics.results.comparison import Overlay

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics.sweep.contents import Contents, attributes_of, empty, filled_names
 from dynamics.sweep.plan import Plan
-from dynamics.sweep.store import Contents, attributes_of, empty, filled_names
 
 
 class InMemory:

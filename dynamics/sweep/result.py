@@ -15,19 +15,9 @@ import numpy as np
 
 from dynamics.results.outcome import FAILURES, INVALID, KILLED, PENDING, POINT_KINDS
 from dynamics.results.presentation import Presentation
+from dynamics.sweep.contents import RECORD, TIME, Contents, empty, layout
 from dynamics.sweep.plan import Plan, restored
-from dynamics.sweep.store import (
-    BLOCK,
-    DONE,
-    RECORD,
-    TIME,
-    Contents,
-    empty,
-    layout,
-    read,
-    read_request,
-    stored_attributes,
-)
+from dynamics.sweep.store import BLOCK, DONE, read, read_request, stored_attributes
 from dynamics.validation import InvalidRequest
 from theory.summary import summarized
 

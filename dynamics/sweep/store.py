@@ -11,32 +11,37 @@ files.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.results.outcome import PENDING, POINT_KINDS
 from dynamics.results.presentation import Presentation
+from dynamics.sweep.contents import (
+    FORMAT,
+    KIND,
+    Contents,
+    attributes_of,
+    empty,
+    filled_names,
+    is_filled,
+    layout,
+    number_kind,
+    unknown_value,
+)
 from dynamics.sweep.folder import check_folder, locked, refuse_foreign, remove_partial
 from dynamics.sweep.plan import MODEL, Plan, different_entries
 from dynamics.validation import InvalidRequest
 
-FORMAT = 1
-KIND = "sweep"
 REQUEST_PARTS = {
     "axes": dict, "fixed": dict, "derived": dict, "paired": bool, "records": int, "block": list,
     "versions": dict,
 }  # fmt: skip
 """Entries of a request beside the system, and their types."""
-DONE, BLOCK, RECORD = "done", "block", "record"
-PATH, TIME = "path_", "time_"
-"""Beginnings of the names of series and of the times of events."""
+DONE, BLOCK = "done", "block"
 COUNTS_BELOW = 10_000
 """Greater entries of ``done`` are checksums, which an earlier version wrote."""
 
@@ -191,8 +196,8 @@ class SweepStore:
 
     def _quantity(self, name: str) -> Any:
         """The array of a quantity, made when it is needed for the first time."""
-        fill = _nothing(np.empty(0, _kind(name)))
-        return self._array(name, *layout(self.plan, name), _kind(name), fill)
+        fill = unknown_value(np.empty(0, number_kind(name)))
+        return self._array(name, *layout(self.plan, name), number_kind(name), fill)
 
     def _array(self, name: str, shape: Any, chunks: Any, dims: Any, dtype: Any, fill: Any) -> Any:
         """An array that is there with this shape, else one that is described anew."""
@@ -210,52 +215,6 @@ class SweepStore:
                 config={"write_empty_chunks": False},
             )  # fmt: skip
         return self._opened[name]
-
-
-def attributes_of(plan: Plan) -> dict[str, Any]:
-    """Attributes of the group: the request and how results are shown, as texts.
-
-    Parameters
-    ----------
-    plan : Plan
-    """
-    request = plan.description
-    plain = {"kind": KIND, "format": FORMAT, "system": request.pop("system")}
-    return (
-        plain
-        | {name: json.dumps(value) for name, value in request.items()}
-        | {"kinds": json.dumps(list(POINT_KINDS))}
-        | ({} if plan.presentation is None else plan.presentation.attributes())
-    )
-
-
-@dataclass(frozen=True)
-class Contents:
-    """What a store holds.
-
-    Attributes
-    ----------
-    values : mapping
-        Quantity -> array over the grid; empty over blocks that are not done or damaged.
-    done : uint32 array, shape (blocks,)
-        The manifest, nonzero for a block that is done.
-    damage : mapping
-        Number of a block that is done -> what is wrong with it.
-    """
-
-    values: Mapping[str, NDArray[Any]]
-    done: NDArray[np.uint32]
-    damage: Mapping[int, str]
-
-    @property
-    def pending(self) -> list[int]:
-        """Numbers of the blocks to run: not done, or damaged."""
-        return sorted({*map(int, np.flatnonzero(self.done == 0)), *self.damage})
-
-    @property
-    def outcomes(self) -> Counter[int]:
-        """Outcome -> number of points."""
-        return Counter(self.values["outcome"].ravel().tolist())
 
 
 def read(path: Path, plan: Plan) -> Contents:
@@ -286,13 +245,13 @@ def read(path: Path, plan: Plan) -> Contents:
         values[name], unreadable = _values(array, plan, name, finished)
         damage = unreadable | damage  # what was said of a block first is kept
     for number in finished:
-        count = sum(_filled(values[name][plan.box(number)]) for name in arrays)
+        count = sum(is_filled(values[name][plan.box(number)]) for name in arrays)
         if number not in damage and count != done[number] < COUNTS_BELOW:
             damage[number] = f"it holds {count} of {done[number]} quantities"
     contents = Contents(dict(sorted(values.items())), done, damage)
     for number in contents.pending:
         for each in values.values():
-            each[plan.box(number)] = _nothing(each)
+            each[plan.box(number)] = unknown_value(each)
     return contents
 
 
@@ -301,7 +260,7 @@ def _values(
 ) -> tuple[NDArray[Any], dict[int, str]]:
     """A quantity over the grid, and which of some blocks cannot be read, with the reason."""
     with suppress(Exception):  # all at once takes a fourth of the time of all chunks
-        return np.require(array[...], _kind(name), "W"), {}
+        return np.require(array[...], number_kind(name), "W"), {}
     values, unreadable = empty(plan, name), dict[int, str]()
     for number in blocks:
         box = plan.box(number)
@@ -310,22 +269,6 @@ def _values(
         except Exception as error:
             unreadable[number] = f"{name} cannot be read ({_reason(error)})"
     return values, unreadable
-
-
-def filled_names(block: Mapping[str, NDArray[Any]]) -> list[str]:
-    """The quantities of a block that hold anything, in order.
-
-    Parameters
-    ----------
-    block : mapping
-        Quantity -> values over the box of the block.
-    """
-    return [name for name in sorted(block) if _filled(block[name])]
-
-
-def _filled(values: NDArray[Any]) -> bool:
-    """Whether a block holds anything of a quantity."""
-    return bool((values != PENDING).any() if values.dtype.kind == "i" else (values == values).any())
 
 
 def _open_array(path: Path, shape: tuple[int, ...], mode: Any = "r") -> Any:
@@ -367,40 +310,3 @@ def _manifest(path: Path, plan: Plan) -> NDArray[np.uint32]:
             with suppress(Exception):
                 done[number] = array[number]
     return done
-
-
-def layout(plan: Plan, name: str) -> tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
-    """Shape, chunks and dimensions of a quantity.
-
-    Parameters
-    ----------
-    plan : Plan
-    name : str
-    """
-    grid, length = plan.grid, plan.runner.records + 1
-    if name.startswith(PATH):
-        return (*grid.shape, length), (*plan.block, length), (*grid.dims, RECORD)
-    return grid.shape, plan.block, grid.dims
-
-
-def empty(plan: Plan, name: str) -> NDArray[Any]:
-    """A quantity of which nothing is known, over the grid.
-
-    Parameters
-    ----------
-    plan : Plan
-    name : str
-    """
-    values = np.empty(layout(plan, name)[0], _kind(name))
-    values[...] = _nothing(values)
-    return values
-
-
-def _kind(name: str) -> type[np.int8] | type[np.float64]:
-    """Kind of number that a quantity has."""
-    return np.int8 if name == "outcome" else np.float64
-
-
-def _nothing(values: NDArray[Any]) -> float:
-    """What a quantity is where nothing is known."""
-    return PENDING if values.dtype.kind == "i" else float("nan")

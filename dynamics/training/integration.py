@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.codegen import AddressedModel, integrations
+from dynamics.codegen import AddressedModel, collocation_runs
 from dynamics.problem import FloatArray, Problem, certificate_failure
 from dynamics.results import outcome as ends
 from dynamics.training.flow_path import FlowPath, Polynomials, compiled_model
@@ -94,7 +94,7 @@ def integrate_flow(
         return by_lsoda(problem, start, time, rtol)
     running = _integration(model, start, time, rtol)
     with interruption() as interrupted, bar(f"flow, {problem.view}") as shown:
-        while running.outcome == integrations.FULL:
+        while running.outcome == collocation_runs.FULL:
             before = running.steps
             running.proceed()
             shown.set_postfix_str(f"time {running.time:.3g} of {time:g}", refresh=False)
@@ -117,7 +117,7 @@ def integrate_flows(
     starts : sequence of float array
     time, rtol : float
     """
-    running: dict[int, integrations.Integration] = {}
+    running: dict[int, collocation_runs.Integration] = {}
     models: set[AddressedModel] = set()
     for k, problem in enumerate(problems):
         model = implicit_model(problem)
@@ -126,7 +126,7 @@ def integrate_flows(
             models.add(model)
             running[k] = _integration(model, starts[k], time, rtol)
     with interruption() as interrupted:
-        integrations.proceed_together(list(running.values()), MAX_STEPS, interrupted)
+        collocation_runs.proceed_together(list(running.values()), MAX_STEPS, interrupted)
     return [
         (k in running and _ended(problem, start, running[k], rtol))
         or integrate_flow(problem, start, time, rtol, compiled=k not in running)
@@ -136,20 +136,22 @@ def integrate_flows(
 
 def _integration(
     model: AddressedModel, start: FloatArray, time: float, rtol: float
-) -> integrations.Integration:
-    return integrations.Integration(model, start, (0.0, time), rtol, tolerance_floor(start, rtol))
+) -> collocation_runs.Integration:
+    return collocation_runs.Integration(
+        model, start, (0.0, time), rtol, tolerance_floor(start, rtol)
+    )
 
 
 def _ended(
-    problem: Problem, start: FloatArray, running: integrations.Integration, rtol: float
+    problem: Problem, start: FloatArray, running: collocation_runs.Integration, rtol: float
 ) -> IntegratedFlow | None:
     """What has been integrated; None where the compiled gradient alone could not go on."""
     kind, failure = ends.HORIZON, ""
-    if running.outcome == integrations.FULL and running.steps > MAX_STEPS:
+    if running.outcome == collocation_runs.FULL and running.steps > MAX_STEPS:
         kind, failure = ends.STALLED, TOO_MANY
-    elif running.outcome == integrations.FULL:
+    elif running.outcome == collocation_runs.FULL:
         kind = ends.INTERRUPTED
-    elif running.outcome == integrations.STUCK:
+    elif running.outcome == collocation_runs.STUCK:
         refused = running.control.refused
         if np.isfinite(refused).all():
             # A compiled gradient may overflow where that of the problem does not.
@@ -257,10 +259,10 @@ def integrate_again(
     allowed = lambda state: relative * np.abs(state) + floor  # noqa: E731
     if isinstance(path.at, Polynomials):
         model = path.at.model
-        running = integrations.Integration(model, start, span, relative, floor)
-        while running.outcome == integrations.FULL and running.steps <= MAX_STEPS:
+        running = collocation_runs.Integration(model, start, span, relative, floor)
+        while running.outcome == collocation_runs.FULL and running.steps <= MAX_STEPS:
             running.proceed()
-        if running.outcome != integrations.DONE or not running.steps:
+        if running.outcome != collocation_runs.DONE or not running.steps:
             return None
         at = Polynomials(running.path(), start, model)
         return FlowPath(problem, at.path.nodes, at, allowed, relative)

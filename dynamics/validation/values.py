@@ -39,9 +39,9 @@ def integer(
     allowed = whole_words(at_least, odd)
     allowed += "" if at_most == 10**6 else f" and at most {at_most:,}"
     if isinstance(value, bool) or not isinstance(value, Real):
-        refuse(parameter, value, "is not a number", allowed, at_least)
+        refuse(parameter, value, "is not a number", allowed, max(at_least, 0))
     if not isinstance(value, Integral) and not math.isfinite(_float(value)):
-        refuse(parameter, value, "is not finite", allowed, at_least)
+        refuse(parameter, value, "is not finite", allowed, max(at_least, 0))
     rounded = int(value) if isinstance(value, Integral) else round(float(value))
     near = max(at_least, rounded + (1 if odd and rounded % 2 == 0 else 0))
     if value != rounded:

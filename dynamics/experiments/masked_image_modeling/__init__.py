@@ -16,7 +16,7 @@ from dynamics.experiments.masked_image_modeling import (
     positions,
     real_images,
     significance,
-    vectors,
+    token_vectors,
 )
 from dynamics.experiments.verify import Check
 
@@ -42,8 +42,8 @@ CHECKS: Mapping[str, Check] = {
     "Theorem F.3, global areas": correlations.theorem_f_3_global,
     "Theorem F.4": correlations.theorem_f_4,
     "Section 5.4, PP": positions.section_5_4,
-    "Lemma A.1": vectors.lemma_a_1,
-    "Equation (3.2)": vectors.equation_3_2,
+    "Lemma A.1": token_vectors.lemma_a_1,
+    "Equation (3.2)": token_vectors.equation_3_2,
     "Section 3.1": significance.section_3_1,
     "Lemma A.6": masks.lemma_a_6,
     "Lemma A.7": masks.lemma_a_7,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from dynamics.models.engine.full_training import FullTraining
 from dynamics.models.engine.functions import Embedding, class_embedding
 from dynamics.models.engine.program import Data, Program, device_data, on_device, program_of
 from dynamics.models.engine.tracing import jax, refusals, require_jax
+from dynamics.training.progress import bar
 from dynamics.validation import InvalidRequest
 from theory.closure import Closure
 from theory.closure.linear import LinearSpace
@@ -22,6 +23,9 @@ from theory.closure.orbits import Generator, generators_of
 from theory.closure.partition import EntryClasses, SampleClasses, class_tolerances
 from theory.law import FloatArray, Law, ModelError, select_samples
 from theory.model import Model, check_name
+
+SHOWN_EVERY = 1000
+"""Samples of a law from which its progress is shown on."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,15 @@ class Walk:
 
     eta: tuple[float, ...]
     steps: int
+
+
+def _watched(samples: Iterable[Any]) -> Iterator[Any]:
+    """The samples of a law, with progress where they take long."""
+    with bar("law", unit="samples") as shown:
+        for number, sample in enumerate(samples, 1):
+            yield sample
+            if number % SHOWN_EVERY == 0:
+                shown.update(SHOWN_EVERY)
 
 
 class Realization:
@@ -81,7 +94,7 @@ class Realization:
         if self.model.risk is not None:
             return None
         if self.model.law is not None:
-            return self.model.enumerated_law(self.constants)
+            return self.model.enumerated_law(self.constants, _watched)
         return self.model.draw_samples(self.constants, samples, seed)
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import dynamics
-from dynamics.cli import main, paper
+from dynamics.cli import derive, main
 from dynamics.cli.arguments import CommandRequest
 
 
@@ -100,7 +100,7 @@ def test_what_proofs_print_leaves_source_and_latex_what_they_are(tmp_path, capsy
     quick = next(claim for claim in system.claims if claim.source == "Lemma 4.2")
     one = replace(system, claims=(quick,))
     flags = {"D": 8, "C": 2, "as": form, "prove": True}
-    assert paper.execute(CommandRequest("derive", flags, one)) == 0
+    assert derive.execute(CommandRequest("derive", flags, one)) == 0
     text = capsys.readouterr().out
     begin = {"source": "# ", "latex": "% "}[form]
     assert f"\n{begin}Lemma 4.2: holds" in text

@@ -322,3 +322,21 @@ def test_labels_of_near_events_stand_above_one_another():
     assert len(boxes) == 4
     for one, two in itertools.combinations(boxes, 2):
         assert not one.overlaps(two)
+
+
+def test_a_law_that_takes_long_to_enumerate_shows_how_far_it_is(monkeypatch, capsys):
+    """A line every half minute; here at every update."""
+    monkeypatch.setattr("dynamics.training.progress.EVERY", 0.0)
+    monkeypatch.setattr("dynamics.models.engine.realization.SHOWN_EVERY", 100)
+
+    def law(k=8):
+        for x in range(2**k):
+            yield 1 / 2**k, {"x": float(x % 2)}
+
+    def loss(theta, sample, xp):
+        return (theta["w"] - sample["x"]) ** 2
+
+    system = dynamics.load_system(dynamics.Model(start=lambda: {"w": 0.0}, law=law, loss=loss))
+    system.ReducedPopulation(system.Parameters())
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("law: ")]
+    assert [line.split()[1] for line in lines][-2:] == ["100", "200"]

@@ -6,7 +6,7 @@ from matplotlib.colors import Normalize
 
 import dynamics
 from dynamics import plotting
-from dynamics.analysis.transverse_stability import TransverseGrowth
+from dynamics.analysis.transverse_growth import TransverseGrowth
 from dynamics.experiments.positional_attention.transverse import transverse_picture
 from dynamics.plotting import style
 from dynamics.plotting.arrays import matrix_entries

@@ -19,6 +19,7 @@ from dynamics.phase_diagrams import select, threshold
 EXPORTING = (
     "dynamics", "theory", "dynamics.sweep", "dynamics.phase_diagrams", "dynamics.attention_maps",
     "dynamics.analysis.phase_portrait", "dynamics.analysis.transverse_stability",
+    "dynamics.analysis.transverse_growth",
     "dynamics.experiments.figure", "dynamics.results.power_law",
 )  # fmt: skip
 

@@ -10,7 +10,8 @@ from small_sweep import GIVEN, SYSTEM
 import dynamics
 from dynamics.results.outcome import PENDING
 from dynamics.sweep import run, status
-from dynamics.sweep.store import SweepStore, empty, read
+from dynamics.sweep.contents import empty
+from dynamics.sweep.store import SweepStore, read
 from dynamics.validation import InvalidRequest
 
 

@@ -80,12 +80,12 @@ def test_where_the_compiled_gradient_alone_gives_up_lsoda_takes_over(system, mon
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
     expected = by_lsoda(problem, problem.initial_state, 5.0, 1e-8)
 
-    class Stuck(integration.integrations.Integration):
+    class Stuck(integration.collocation_runs.Integration):
         def proceed(self):
-            self.outcome = integration.integrations.STUCK
+            self.outcome = integration.collocation_runs.STUCK
             self.control.refused[:] = self.state
 
-    monkeypatch.setattr(integration.integrations, "Integration", Stuck)
+    monkeypatch.setattr(integration.collocation_runs, "Integration", Stuck)
     found = integrate_flow(problem, problem.initial_state, 5.0, 1e-8)
     np.testing.assert_array_equal(found.path.nodes, expected.path.nodes)
 

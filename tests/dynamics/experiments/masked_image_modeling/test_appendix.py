@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.experiments.masked_image_modeling import identities, masks, significance, vectors
+from dynamics.experiments.masked_image_modeling import (
+    identities,
+    masks,
+    significance,
+    token_vectors,
+)
 from dynamics.experiments.measurement import Study
 from dynamics.experiments.verify import Protocol, checks
 from dynamics.systems.masked_image_modeling.full import FullPopulation
@@ -135,7 +140,7 @@ def test_a_gradient_of_one_wrong_entry_is_seen():
 
 def test_a_statement_that_is_no_slope_of_the_loss_is_seen(monkeypatch):
     """Where gradient and statement are wrong alike, the loss still tells."""
-    right = vectors.stated_gradient
+    right = token_vectors.stated_gradient
     monkeypatch.setattr(vectors, "stated_gradient", lambda *given: 1.01 * right(*given))
     gradient = FullPopulation.gradient
     monkeypatch.setattr(FullPopulation, "gradient", lambda *given: 1.01 * gradient(*given))
@@ -146,7 +151,7 @@ def test_a_statement_that_is_no_slope_of_the_loss_is_seen(monkeypatch):
 
 def test_masked_contents_that_are_seen_change_the_attention(monkeypatch):
     assert finding("Equation (3.2)", **SMALL).holds
-    seen = vectors._seen
+    seen = token_vectors._seen
 
     def leaking(problem, state):
         for weight, k, masked, contents, visible, _ in seen(problem, state):

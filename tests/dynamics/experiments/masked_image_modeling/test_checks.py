@@ -10,7 +10,7 @@ import pytest
 from verdicts import verdicts
 
 import dynamics
-from dynamics.cli.paper import separated
+from dynamics.cli.verify import separated
 from dynamics.experiments.figure import draw
 from dynamics.experiments.masked_image_modeling import correlations, identities, maps, positions
 from dynamics.experiments.masked_image_modeling.identities import paper_values, predicted_seconds

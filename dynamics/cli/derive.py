@@ -1,0 +1,141 @@
+"""``attdyn derive``: what sympy derives, as text, LaTeX or compiled source."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dynamics.cli.arguments import CommandRequest, Parser, value
+from dynamics.cli.files import json_text
+from dynamics.validation import InvalidRequest, unknown
+
+if TYPE_CHECKING:
+    from dynamics.registry import System
+    from theory.claims import Claim
+    from theory.page import Page
+
+COMMENT = {"text": "", "latex": "% ", "source": "# "}
+FORMS = tuple(COMMENT)
+"""What a derivation is printed as."""
+
+
+def add_flags(parser: Parser) -> None:
+    """Add the flags beside the parameters; those of a model of one's own are others."""
+    parser.add_flags(
+        {"as": f"form of what is printed: {', '.join(FORMS)} (default text)"}, metavar="FORM"
+    )
+    parser.add_switches({"standalone": "a whole LaTeX document, not its body alone"})
+    if parser.system.model is None:
+        pieces = "print what is compiled instead: definitions, blocks, second derivatives"
+        prove = "also check the lemmas by symbolic computation"
+        parser.add_switches({"pieces": pieces, "prove": prove})
+        return
+    parser.add_switches({"prove": "also check the closure at 50 digits"})
+    run = {
+        "eta": "learning rate of the run along which the closure is looked at",
+        "steps": "number of steps of that run",
+    }
+    parser.add_flags(run, value)
+    sizes = {"sizes": 'multiplicities as polynomials over sizes: "D=4:10:4,C=2"'}
+    parser.add_flags(sizes, metavar="LIST")
+
+
+def execute(request: CommandRequest) -> int:
+    """Print the derivations, of the parameters if any are given; returns the exit code."""
+    flags, system = request.flags, request.system
+    standalone = bool(flags.get("standalone"))
+    form = flags.get("as", "latex" if standalone else "text")
+    if form not in FORMS:
+        raise unknown("form", str(form), FORMS)
+    if standalone and (form != "latex" or flags.get("pieces")):
+        raise InvalidRequest("standalone is of the page as latex")
+    parameters = system.Parameters(**request.entries)
+    if system.model is not None:
+        return _derive_model(request, form, parameters)
+    specific = parameters if request.entries else None
+    if form == "source":
+        print(system.ReducedPopulation(parameters).source)
+    elif flags.get("pieces"):
+        from theory.rendering import as_latex, as_text
+
+        render = as_text if form == "text" else as_latex
+        for reduction in system.derivations(specific).values():
+            print(render(reduction))
+    else:
+        print(_written(system.derivation(specific), form, standalone))
+    if flags.get("prove"):
+        print(_remark(_proofs(system.claims), form))
+    return 0
+
+
+def _remark(text: str, form: str) -> str:
+    """Lines as comments of what is printed, which stays Python, or LaTeX."""
+    return textwrap.indent(text, COMMENT[form])
+
+
+def _written(page: Page, form: str, standalone: bool) -> str:
+    return page.as_text() if form == "text" else page.as_latex(standalone)
+
+
+def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
+    """Print the page of a user's model."""
+    from dynamics.models.engine import derivation
+    from dynamics.models.engine.symbolic import prove
+
+    if form == "source":
+        raise InvalidRequest(
+            "a model of one's own has no generated source; as can be text or latex"
+        )
+    options, definition = request.flags, request.system.ReducedPopulation.definition
+    walk = definition.walk(options.get("eta"), options.get("steps"))
+    page = request.system.derivation(parameters, options.get("eta"), options.get("steps"))
+    if "sizes" in options:
+        grids = _size_grids(str(options["sizes"]), request.system)
+        fixed = {n: v for n, v in dataclasses.asdict(parameters).items() if n not in grids}
+        sizes = derivation.size_table(definition, grids, fixed, walk)
+        page = dataclasses.replace(page, sections=(*page.sections, sizes))
+    model = definition.realization(parameters)
+    closure = model.closure(walk)
+    if options.get("prove"):
+        closure = dataclasses.replace(closure, proof=prove(model, closure))
+    if options.get("json"):
+        print(json_text(closure.document()))
+        return 0
+    print(_written(page, form, bool(options.get("standalone"))))
+    if closure.proof is not None:
+        print(_remark(closure.proof["text"], form))
+    return 0
+
+
+def _size_grids(text: str, system: System) -> dict[str, list[int]]:
+    """``"D=4:10:4,C=2,3"`` as values of whole constants."""
+    from dynamics.sweep.axes import Axis, parsed
+
+    names = [f.name for f in dataclasses.fields(system.Parameters) if isinstance(f.default, int)]
+    grids: dict[str, list[int]] = {}
+    for part in re.findall(r"\w+\s*=[^=]*(?=,\s*\w+\s*=|$)", text) or [text]:
+        name, _, values = (word.strip() for word in part.partition("="))
+        if name not in names:
+            raise unknown("whole constant", name, names or ["none"])
+        entry = parsed(name, values.rstrip(","))
+        numbers = entry.values if isinstance(entry, Axis) else (entry,)
+        grids[name] = [number for number in numbers if isinstance(number, int)]
+        if len(grids[name]) < len(numbers):
+            raise InvalidRequest(f"sizes: {name}={values} can be whole numbers, as {name}=4:10:4")
+    return grids
+
+
+def _proofs(claims: Sequence[Claim]) -> str:
+    """The claims that can be checked by computation, and what came out."""
+    lines = []
+    for claim in claims:
+        if claim.proof is not None:
+            evidence = claim.proof()
+            words = {True: "holds", False: "does not hold", None: "to be measured along a run"}
+            verdict = words[evidence.holds]
+            lines += [f"{claim.source}: {verdict} ({evidence.case})"]
+            lines += [f"    {finding}" for finding in evidence.findings]
+    return "\n".join(lines)

@@ -1,0 +1,162 @@
+"""``attdyn figure``: a figure of a paper, or one that goes with a verdict."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dynamics.cli.arguments import CommandRequest, Parser, value, values
+from dynamics.cli.files import PICTURES, print_result, writable, write_files
+from dynamics.training.progress import interruption
+from dynamics.validation import InvalidRequest, integer, unknown
+
+if TYPE_CHECKING:
+    from dynamics.registry import System
+
+
+def add_flags(parser: Parser) -> None:
+    """Add the flags beside the parameters; every figure of a system may have its own."""
+    from dynamics.experiments.figure import figures, flags_of
+
+    for name, figure in figures(parser.system).items():
+        switches, own = flags_of(figure)
+        parser.add_switches(switches, group=f"figure {name}")
+        parser.add_flags(own, metavar="X", group=f"figure {name}")
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help=f"one of {', '.join(figures(parser.system))}"
+    )
+    parser.add_switches({"thorough": "the protocol of the paper in full, which takes longer"})
+    option = "setting of the figure, as seeds=3; may be repeated"
+    parser.add_argument("--option", action="append", metavar="NAME=VALUE", help=option)
+    parser.add_flags({"seed": "random seed (default 0)"}, value)
+    out = {"out": "picture: .png, .svg or .pdf (default results/figure-SYSTEM-NAME.png)"}
+    parser.add_flags(out, metavar="FILE")
+
+
+def execute(request: CommandRequest) -> int:
+    """Draw and write; returns the exit code."""
+    from dynamics.experiments.figure import draw, figures
+
+    options, system = request.flags, request.system
+    names = list(figures(system))
+    if not names:
+        raise InvalidRequest(f"{system.name} has no figures")
+    name = options.get("name")
+    if name is None:
+        raise InvalidRequest(f"figure takes a name: {', '.join(names)}")
+    if name not in names:
+        raise unknown("figure", str(name), names)
+    out = writable(options.get("out", f"results/figure-{system.name}-{name}.png"), PICTURES)
+    seed = integer("seed", options.get("seed", 0), at_least=0)
+    thorough = options.get("thorough", False)
+    settings = _options(options.get("option", [])) | _flags_of_figure(request, name)
+    checkpoints = out.parent / f".{out.stem}.checkpoints" if _resumes(system, name) else None
+    if checkpoints is not None:
+        _remark_on(checkpoints, bool(settings.get("resume")))
+        settings["checkpoints"] = str(checkpoints)
+    with interruption() as interrupted:
+        try:
+            drawing = draw(system, name, None, seed, thorough, settings, request.entries)
+        except (Exception, KeyboardInterrupt):
+            if not interrupted.is_set():
+                raise
+        if interrupted.is_set():
+            rest = "" if checkpoints is None else "; the same command with --resume goes on"
+            print(f"attdyn: interrupted, nothing is written{rest}", file=sys.stderr)
+            return 130
+    files, code = write_files(out, lambda: drawing.axes, {})
+    if checkpoints is not None and code == 0:
+        shutil.rmtree(checkpoints, ignore_errors=True)
+    document = {"figure": name, "caption": drawing.caption, "file": str(out) if files else None}
+    document |= {"table": [*map(dict, drawing.table)]} if drawing.table else {}
+    lines = [drawing.caption, *_columns(drawing.table), *(f"picture  {file}" for file in files)]
+    print_result(options, document | {"data": dict(drawing.data)}, "\n".join(lines))
+    return code
+
+
+def _resumes(system: System, name: str) -> bool:
+    """Whether a figure keeps its runs until it is written."""
+    from dynamics.experiments.figure import figures, flags_of
+
+    return "resume" in flags_of(figures(system)[name])[0]
+
+
+def _remark_on(checkpoints: Path, resumed: bool) -> None:
+    """Say which runs a figure resumes, or drops.
+
+    Raises
+    ------
+    InvalidRequest
+        If there is nothing to resume.
+    """
+    count = len([*checkpoints.glob("*.checkpoint")])
+    if resumed and not count:
+        raise InvalidRequest(
+            f"there is nothing to resume: no runs in {str(checkpoints)!r}; run without --resume"
+        )
+    if count:
+        runs = f"run{'s' if count > 1 else ''}"
+        remark = (
+            f"{count} {runs} of {checkpoints}, the last of which may be unfinished"
+            if resumed
+            else f"{count} {runs} of an earlier figure: without --resume it starts anew"
+        )
+        print(f"attdyn: {'resumes' if resumed else 'drops'} {remark}", file=sys.stderr)
+
+
+def _flags_of_figure(request: CommandRequest, name: str) -> dict[str, Any]:
+    """The options of a figure that were given as flags; those of another figure are refused."""
+    from dynamics.experiments.figure import figures, flags_of
+
+    every = {each: flags_of(figure) for each, figure in figures(request.system).items()}
+    settings: dict[str, Any] = {}
+    for each, (switches, others) in every.items():
+        for flag in (flag for flag in (*switches, *others) if flag in request.flags):
+            if flag not in {**every[name][0], **every[name][1]}:
+                raise InvalidRequest(f"--{flag} is of figure {each}, not of {name}")
+            settings[flag] = 1 if flag in switches else request.flags[flag]
+    return settings
+
+
+def _columns(table: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Tables as lines, numbers with four digits; rows whose columns are nested are one table."""
+    blocks: list[list[Mapping[str, Any]]] = []
+    shared: set[str] = set()
+    for row in table:
+        if blocks and (shared <= row.keys() or shared >= row.keys()):
+            blocks[-1].append(row)
+            shared |= row.keys()
+        else:
+            blocks.append([row])
+            shared = set(row)
+    lines = [line for block in blocks for line in ("", *_block(block))]
+    return [*lines, ""] if lines else []
+
+
+def _block(table: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One table as lines."""
+    names = list(dict.fromkeys(name for row in table for name in row))
+    rows = [names, *([_written_cell(row.get(name)) for name in names] for row in table)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(f"{c:<{w}}" for c, w in zip(row, widths, strict=True)) for row in rows]
+    return [*map(str.rstrip, lines)]
+
+
+def _written_cell(entry: Any) -> str:
+    if entry is None:
+        return ""
+    return f"{entry:.4g}" if isinstance(entry, float) else str(entry)
+
+
+def _options(words: list[str]) -> dict[str, Any]:
+    """Options of the figure, ``name=value`` each; several values are separated by commas."""
+    options: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise InvalidRequest(f"option={word!r} can be name=value, as samples=250,1000")
+        options[name] = values(text)
+    return options

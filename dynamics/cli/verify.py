@@ -1,0 +1,182 @@
+"""``attdyn verify``: a measured verdict on every claim of a paper, with its evidence."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dynamics.cli.arguments import CommandRequest, Parser, value
+from dynamics.cli.files import complain, print_result
+from dynamics.cli.folders import write_folder
+from dynamics.training.progress import interruption
+from dynamics.validation import InvalidRequest, integer
+
+if TYPE_CHECKING:
+    from dynamics.experiments.verify import Verdict
+
+PAGE = "verdicts"
+"""Name of the files of a report."""
+WIDTH = 110
+CLAIM = 30
+"""Columns of the name of a claim."""
+WORD = 30
+"""Columns of a verdict."""
+
+
+def add_flags(parser: Parser) -> None:
+    """Add the flags beside the parameters."""
+    parser.add_flags({"claims": "as Lemma 4.1,Theorem 4.1 (default all)"}, metavar="LIST")
+    parser.add_switches({"thorough": "try more sizes and seeds, which takes longer"})
+    parser.add_flags({"report": "folder for a page to read, HTML and Markdown"}, metavar="DIR")
+    parser.add_flags({"seed": "random seed (default 0)"}, value)
+    out = {"out": "folder of the evidence (default results/verify-SYSTEM)"}
+    parser.add_flags(out, metavar="DIR")
+
+
+def execute(request: CommandRequest) -> int:
+    """Check, print every verdict as it comes, write evidence; returns the exit code."""
+    from dynamics.experiments.verify import sources, verdicts
+    from dynamics.results import storage
+
+    options, system = request.flags, request.system
+    out = Path(str(options.get("out", f"results/verify-{system.name}")))
+    report = Path(str(options["report"])) if "report" in options else None
+    storage.check_writable(out)
+    if report is not None:
+        storage.check_writable(report, "report")
+        if report.resolve() == out.resolve():
+            raise InvalidRequest(f"report and out are both {str(out)!r}; they can be two folders")
+    claims = sources(system, None)
+    if "claims" in options:
+        words = separated(str(options["claims"]), claims)
+        claims = sources(system, words or [str(options["claims"])])
+    parameters = system.Parameters(**request.entries) if request.entries else None
+    seed = integer("seed", options.get("seed", 0), at_least=0)
+    checked = verdicts(system, parameters, claims, options.get("thorough", False), seed)
+    quiet = options.get("json", False)
+    if not quiet:
+        columns = f"{'claim':<{CLAIM}}{'verdict':<{WORD}}{'measured':>12}{'bound':>12}  quantity"
+        print(f"{system.title}\n\n{columns}", flush=True)
+    done, interrupted = _collect(checked, quiet)
+    if interrupted:
+        written = "" if done else ", nothing is written"
+        print(f"attdyn: interrupted after {len(done)} claims{written}", file=sys.stderr)
+    if not done:
+        return 130
+    claimed = [verdict.document() for verdict in done]
+    document = {"system": system.name, "claims": claimed, "interrupted": interrupted}
+    lines = [""]
+    try:
+        if report is not None:
+            write_folder(report, document, _pictures(done), texts=_report(request, done))
+            lines.append(f"report   {report / PAGE}.html")
+        document = write_folder(out, document, _pictures(done))[1]
+        lines.append(f"evidence {out}")
+    except OSError as error:
+        complain(out, error, "; the verdicts are printed")
+    print_result(options, document, "\n".join(lines))
+    return 130 if interrupted else 0 if "files" in document else 1
+
+
+def separated(text: str, names: list[str]) -> list[str]:
+    """The names in a list with commas, some of which may belong to a name.
+
+    Parameters
+    ----------
+    text : str
+    names : list of str
+        Those that there are, in any case of their letters.
+
+    Returns
+    -------
+    list of str
+        From left to right the longest of these names; what is none, up to the next comma.
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    folded, separate = {name.lower() for name in names}, []
+    while parts:
+        whole = [n for n in range(len(parts), 1, -1) if ", ".join(parts[:n]).lower() in folded]
+        count = whole[0] if whole else 1
+        separate.append(", ".join(parts[:count]))
+        parts = parts[count:]
+    return separate
+
+
+def _collect(checked: Iterator[Verdict], quiet: bool) -> tuple[list[Verdict], bool]:
+    """The verdicts, printed as they come, and whether an interruption cut them short.
+
+    What a check makes of a run that was cut short, an error included, is not a verdict.
+    """
+    done: list[Verdict] = []
+    with interruption() as interrupted:
+        while True:
+            try:
+                verdict = next(checked, None)
+            except (Exception, KeyboardInterrupt):
+                if interrupted.is_set():
+                    return done, True
+                raise
+            if verdict is None or interrupted.is_set():
+                return done, verdict is not None
+            done.append(verdict)
+            if not quiet:
+                print(_row(verdict), flush=True)
+
+
+def _pictures(done: list[Verdict]) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """File names of the evidence of verdicts, and what draws it and returns axes."""
+    from dynamics import plotting
+
+    for verdict in done:
+        if verdict.evidence.get("plot"):
+            yield _file_name(verdict), partial(plotting.evidence, verdict)
+
+
+def _report(request: CommandRequest, done: list[Verdict]) -> dict[str, str]:
+    """File name -> text of the page on the verdicts."""
+    from dynamics.experiments.verdict_report import markdown
+    from dynamics.results.hypertext import html
+
+    system, flags = request.system, request.flags
+    words = ["attdyn", "verify", str(system.origin or system.name)]
+    words += [f"--{name}={entry}" for name, entry in request.entries.items()]
+    words += ["--thorough"] if flags.get("thorough") else []
+    words += [f"--seed={flags['seed']}"] if "seed" in flags else []
+    pictures = {v.claim.source: _file_name(v) for v in done if v.evidence.get("plot")}
+    page = markdown(system.title, done, shlex.join(words), pictures)
+    return {f"{PAGE}.md": page, f"{PAGE}.html": html(system.title, page)}
+
+
+def _file_name(verdict: Verdict) -> str:
+    """Of the picture of the evidence."""
+    return re.sub(r"\W+", "_", verdict.claim.source.lower()) + ".png"
+
+
+def _row(verdict: Verdict) -> str:
+    """A verdict as a line, with its reason and what is measured of the literal words under it."""
+    document: dict[str, Any] = verdict.document()
+    lines = [_line(document["claim"], verdict.word, document, str(verdict.evidence["quantity"]))]
+    lines += _indented(str(verdict.evidence["reason"]))
+    literal = document.get("literal")
+    if literal is not None:
+        lines.append(_line("  literal words", literal["verdict"], literal, literal["quantity"]))
+        lines += _indented(literal["reason"])
+    return "\n".join(lines)
+
+
+def _line(name: str, word: str, numbers: Mapping[str, Any], quantity: str) -> str:
+    """A verdict as a line; words that are too long for their column push the rest on."""
+    return (
+        f"{name:<{CLAIM}}{word:<{WORD - 2}}  {numbers['measured']:>12.4g}"
+        f"{numbers['bound']:>12.4g}  {quantity}"
+    )
+
+
+def _indented(text: str) -> list[str]:
+    return [f"{'':{CLAIM}}{line}" for line in textwrap.wrap(text, WIDTH - CLAIM)]

@@ -1,0 +1,125 @@
+"""What a sweep holds, on disk or in memory: quantities over the grid, and attributes.
+
+A quantity is an array over the swept names, whose chunks are blocks; a series, of which every point
+has one value for each record, has a dimension more. What is not known is `PENDING` among outcomes,
+NaN elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics.results.outcome import PENDING, POINT_KINDS
+from dynamics.sweep.plan import Plan
+
+FORMAT = 1
+KIND = "sweep"
+RECORD = "record"
+PATH, TIME = "path_", "time_"
+"""Beginnings of the names of series and of the times of events."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a store holds.
+
+    Attributes
+    ----------
+    values : mapping
+        Quantity -> array over the grid; empty over blocks that are not done or damaged.
+    done : uint32 array, shape (blocks,)
+        The manifest, nonzero for a block that is done.
+    damage : mapping
+        Number of a block that is done -> what is wrong with it.
+    """
+
+    values: Mapping[str, NDArray[Any]]
+    done: NDArray[np.uint32]
+    damage: Mapping[int, str]
+
+    @property
+    def pending(self) -> list[int]:
+        """Numbers of the blocks to run: not done, or damaged."""
+        return sorted({*map(int, np.flatnonzero(self.done == 0)), *self.damage})
+
+    @property
+    def outcomes(self) -> Counter[int]:
+        """Outcome -> number of points."""
+        return Counter(self.values["outcome"].ravel().tolist())
+
+
+def layout(plan: Plan, name: str) -> tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
+    """Shape, chunks and dimensions of a quantity.
+
+    Parameters
+    ----------
+    plan : Plan
+    name : str
+    """
+    grid, length = plan.grid, plan.runner.records + 1
+    if name.startswith(PATH):
+        return (*grid.shape, length), (*plan.block, length), (*grid.dims, RECORD)
+    return grid.shape, plan.block, grid.dims
+
+
+def empty(plan: Plan, name: str) -> NDArray[Any]:
+    """A quantity of which nothing is known, over the grid.
+
+    Parameters
+    ----------
+    plan : Plan
+    name : str
+    """
+    values = np.empty(layout(plan, name)[0], number_kind(name))
+    values[...] = unknown_value(values)
+    return values
+
+
+def number_kind(name: str) -> type[np.int8] | type[np.float64]:
+    """Kind of number that a quantity has."""
+    return np.int8 if name == "outcome" else np.float64
+
+
+def unknown_value(values: NDArray[Any]) -> float:
+    """What a quantity is where nothing is known."""
+    return PENDING if values.dtype.kind == "i" else float("nan")
+
+
+def filled_names(block: Mapping[str, NDArray[Any]]) -> list[str]:
+    """The quantities of a block that hold anything, in order.
+
+    Parameters
+    ----------
+    block : mapping
+        Quantity -> values over the box of the block.
+    """
+    return [name for name in sorted(block) if is_filled(block[name])]
+
+
+def is_filled(values: NDArray[Any]) -> bool:
+    """Whether a block holds anything of a quantity."""
+    return bool((values != PENDING).any() if values.dtype.kind == "i" else (values == values).any())
+
+
+def attributes_of(plan: Plan) -> dict[str, Any]:
+    """Attributes of the group: the request and how results are shown, as texts.
+
+    Parameters
+    ----------
+    plan : Plan
+    """
+    request = plan.description
+    plain = {"kind": KIND, "format": FORMAT, "system": request.pop("system")}
+    return (
+        plain
+        | {name: json.dumps(value) for name, value in request.items()}
+        | {"kinds": json.dumps(list(POINT_KINDS))}
+        | ({} if plan.presentation is None else plan.presentation.attributes())
+    )

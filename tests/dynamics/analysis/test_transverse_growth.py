@@ -1,0 +1,123 @@
+"""How much a deviation from the closed space of a model may grow, and what is said of it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.analysis.comparison import explanation
+from dynamics.analysis.transverse_growth import (
+    TransverseGrowth,
+    least_curvature,
+    transverse_growth,
+)
+
+MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
+
+
+def modes(h=4):
+    rng = np.random.default_rng(0)
+    U, V = (np.linalg.qr(rng.standard_normal((h, h)))[0] for _ in range(2))
+    return U, np.array([4.0, 2.0, 1.0, 1.0]), V
+
+
+def network(strongest=0.0):
+    """An aligned deep linear network whose strongest mode starts at a given size."""
+
+    def start(h=4, scale=0.1):
+        U, _, V = modes(h)
+        size = scale * np.array([strongest, 1, 1, 1])
+        return {"W1": size[:, None] * V.T, "W2": size * U}
+
+    def fixed(h):
+        U, s, V = modes(h)
+        return {"T": U * s @ V.T}
+
+    def risk(theta, xp):
+        return xp.sum((theta["W2"] @ theta["W1"] - theta["T"]) ** 2) / 2
+
+    return dynamics.Model(start=start, fixed=fixed, risk=risk, eta=0.02, steps=800)
+
+
+def problems(system, **constants):
+    parameters = system.Parameters(**constants)
+    return system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+
+
+def test_rounding_that_grows_is_told_from_a_wrong_reduction():
+    """4e-15 at step 100, 2.5e-8 at 400, .8 at 700: no wrong derivation."""
+    reduced, full = problems(network())
+    result = dynamics.compare(reduced, full, eta=0.02, steps=700)
+    assert result.full["outside"].max() > 0.1
+    told = explanation(result, reduced, full)
+    assert "the reduction holds" in told
+    assert "rounding grows on a manifold that repels" in told
+    assert "largest rate of the linearised flow 4)" in told
+
+
+def test_a_wrong_reduction_is_called_wrong():
+    """Classes of the balanced law, held for one that is not."""
+    system = dynamics.load_system(MODELS / "softmax_icl.py")
+    reduced, full = problems(system)
+    _, other = problems(system, p1=0.5, p2=0.3)
+    result = dynamics.compare(reduced, full, eta=1.0, steps=50)
+    assert explanation(result, reduced, full) == ""
+    run = dynamics.descend(other, eta=1.0, steps=50)
+    values = full.orbit_values(run.states)
+    deviations = {n: np.ptp(values[n], axis=1) for n in reduced.state_names}
+    wrong = type(result)(result.reduced, run, deviations)
+    reduced.realization = other.realization
+    assert explanation(wrong, reduced, other).startswith("the reduction is wrong: at time")
+
+
+def test_a_space_that_attracts_is_said_to():
+    reduced, full = problems(dynamics.load_system(MODELS / "softmax_icl.py"))
+    run = dynamics.descend(reduced, eta=1.0, steps=100)
+    growth = transverse_growth(reduced, full, run, 5)
+    assert growth.least.min() > -1e-12
+    assert growth.amplification.max() < 1 + 1e-9
+
+
+def test_the_growth_from_half_of_the_states_tells_its_error():
+    """Of rates that fall as 1/t, whose integral is a logarithm, at 2 k + 1 and k + 1 states."""
+    time = np.linspace(1.0, 4.0, 13)
+    growth = TransverseGrowth(time, -1 / time, np.ones(13))
+    half = np.exp(np.trapezoid(1 / time[::2], time[::2]))
+    assert growth.halved == pytest.approx(half, rel=1e-14)
+    every = np.exp(np.trapezoid(1 / time, time))
+    assert abs(every - 4.0) < abs(growth.halved - every)
+    even = TransverseGrowth(time[:12], -1 / time[:12], np.ones(12))
+    ends = np.append(time[:12:2], time[11])
+    assert even.halved == pytest.approx(np.exp(np.trapezoid(1 / ends, ends)), rel=1e-14)
+
+
+def test_lanczos_finds_what_the_whole_hessian_has(monkeypatch):
+    system = dynamics.load_system(MODELS / "positional.py")
+    reduced, full = problems(system, D=6)
+    state = reduced.lift(np.array([0.35, 0.1, -0.05]))
+    hessian = full.jacobian(state)
+    across = np.linalg.svd(np.column_stack([reduced.outside(row) for row in np.eye(37)]))
+    basis = across[0][:, across[1] > 0.5]
+    known = np.linalg.eigvalsh(basis.T @ hessian @ basis).min()
+    assert least_curvature(reduced, full, state) == pytest.approx(known, abs=1e-10)
+    monkeypatch.setattr("dynamics.analysis.transverse_growth.DENSE", 1)
+    assert least_curvature(reduced, full, state) == pytest.approx(known, abs=1e-6)
+
+
+def test_positional_attention_agrees_with_its_own_spectrum():
+    """The transverse spectrum of the built-in system, whose Hessian is in closed form."""
+    built_in = dynamics.load_system("positional_attention")
+    parameters = built_in.Parameters(D=6, C=3, alpha0=1e-3)
+    own = built_in.FullPopulation(parameters)
+    reduced, full = problems(dynamics.load_system(MODELS / "positional.py"), D=6)
+    scalars = np.array([0.35, 0.1, -0.05])
+    matrix = np.eye(6) * parameters.beta
+    matrix[reduced.lift(scalars)[1:].reshape(6, 6) == 0.1] = 0.1
+    matrix[reduced.lift(scalars)[1:].reshape(6, 6) == -0.05] = -0.05
+    hessian = own.jacobian(np.concatenate([scalars[:1], matrix.ravel()]))
+    trained = np.concatenate([[True], ~np.eye(6, dtype=bool).ravel()])
+    ours = full.jacobian(reduced.lift(scalars))
+    np.testing.assert_allclose(
+        ours[np.ix_(trained, trained)], hessian[np.ix_(trained, trained)], atol=1e-12
+    )
