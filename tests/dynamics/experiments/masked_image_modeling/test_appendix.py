@@ -141,7 +141,7 @@ def test_a_gradient_of_one_wrong_entry_is_seen():
 def test_a_statement_that_is_no_slope_of_the_loss_is_seen(monkeypatch):
     """Where gradient and statement are wrong alike, the loss still tells."""
     right = token_vectors.stated_gradient
-    monkeypatch.setattr(vectors, "stated_gradient", lambda *given: 1.01 * right(*given))
+    monkeypatch.setattr(token_vectors, "stated_gradient", lambda *given: 1.01 * right(*given))
     gradient = FullPopulation.gradient
     monkeypatch.setattr(FullPopulation, "gradient", lambda *given: 1.01 * gradient(*given))
     found = finding("Lemma A.1", **SMALL)
@@ -159,7 +159,7 @@ def test_masked_contents_that_are_seen_change_the_attention(monkeypatch):
             wrong = np.exp(scores - scores.max(axis=1, keepdims=True))
             yield weight, k, masked, contents, visible, wrong / wrong.sum(axis=1, keepdims=True)
 
-    monkeypatch.setattr(vectors, "_seen", leaking)
+    monkeypatch.setattr(token_vectors, "_seen", leaking)
     assert finding("Equation (3.2)", **SMALL).holds is False
 
 
