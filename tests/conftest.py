@@ -23,11 +23,24 @@ if "ATTDYN_CACHE_DIR" not in os.environ:
 gc.set_threshold(100_000, 20, 50)
 
 
+LONG = (
+    "test_notebooks", "test_own_model", "test_interruption", "test_resume", "test_codegen",
+    "test_real_images", "test_textured_images", "test_realistic", "test_transverse",
+    "test_empirical", "test_expectation",
+)  # fmt: skip
+"""Files of few long tests: at the end of a run one process would wait for the other."""
+
+
+def pytest_configure(config):
+    """Let processes take files in the order below, not by their numbers of tests."""
+    config.option.loadscopereorder = False
+
+
 def pytest_collection_modifyitems(items):
-    """Files of one folder far apart: processes seldom compile the same functions side by side."""
+    """Long files first; files of one folder far apart: they seldom compile the same at once."""
     turns, seen = {}, Counter()
     for path in dict.fromkeys(item.path for item in items):
-        turns[path] = seen[path.parent]
+        turns[path] = path.stem not in LONG, seen[path.parent]
         seen[path.parent] += 1
     items.sort(key=lambda item: turns[item.path])
 

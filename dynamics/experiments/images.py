@@ -113,7 +113,7 @@ def error_bars(panel: Axes, x: ArrayLike, values: ArrayLike, **look: Any) -> Non
     **look
         Of ``Axes.errorbar``.
     """
-    means, errors = np.transpose([estimate(row) for row in np.asarray(values)])
+    means, errors, _ = np.transpose([estimate(row) for row in np.asarray(values)])
     style: dict[str, Any] = {"ms": 4, "lw": 1.2, "capsize": 2}
     panel.errorbar(x, means, yerr=np.nan_to_num(errors), **(style | look))
 

@@ -27,6 +27,7 @@ MISSING = {
     "law": "under this law",
     "step size": "at this step size",
     "seed": "with this seed",
+    "trials": "with so few trials",
     "precision": "at this precision",
     "formula": "without the lost formula",
     "model": "by a reconstruction",

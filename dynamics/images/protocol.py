@@ -25,12 +25,16 @@ from dynamics.results.storage import versions
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.validation import refuse
 
+CONFIDENCE = 0.95
+"""Of limits of means, on one side."""
+
 
 class Estimate(NamedTuple):
-    """A mean over seeds and its standard error; NaN for one seed."""
+    """A mean over seeds, its standard error (NaN for one seed), and how many seeds there are."""
 
     mean: float
     error: float
+    seeds: int
 
     def __str__(self) -> str:
         return f"{self.mean:.4f} ± {self.error:.4f}"
@@ -41,6 +45,20 @@ class Estimate(NamedTuple):
         if self.mean == 0 or np.isnan(self.error):
             return 0.0 if self.mean == 0 else nan
         return self.mean / self.error if self.error else float(np.copysign(np.inf, self.mean))
+
+    @property
+    def upper(self) -> float:
+        """The number that the mean of all seeds is below, with a confidence of 95 %."""
+        from scipy.stats import t
+
+        if self.seeds < 2:
+            return float("inf")
+        return self.mean + float(t.ppf(CONFIDENCE, self.seeds - 1)) * self.error
+
+    @property
+    def lower(self) -> float:
+        """The number that it is above, with the same confidence."""
+        return 2.0 * self.mean - self.upper
 
 
 def estimate(values: ArrayLike) -> Estimate:
@@ -57,7 +75,7 @@ def estimate(values: ArrayLike) -> Estimate:
     """
     array = np.asarray(values, np.float64)
     error = float(array.std(ddof=1) / len(array) ** 0.5) if len(array) > 1 else nan
-    return Estimate(float(array.mean()), error)
+    return Estimate(float(array.mean()), error, len(array))
 
 
 @dataclass(frozen=True)

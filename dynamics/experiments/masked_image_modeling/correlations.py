@@ -130,14 +130,20 @@ def theorem_f_3_local(study: Study) -> Finding:
     study.draw(TIME, RATIO, EQUAL)
     crossings = max(study.column("crossings"), key=lambda count: abs(count - 1))
     rest_name = "largest other correlation at the switch over |Phi_0|"
+    worst, least = float(np.max(shares)), min(study.column("rho0"))
+    study.literal = Finding(
+        True if worst <= runs.SMALL_SHARE else None, rest_name, worst, runs.SMALL_SHARE,
+        "what does not change much stays small beside Phi_0; the share falls as 1/(Delta ln P)",
+        relation="<=",
+    )  # fmt: skip
     early = [row for row in study.rows if row["rho0"] <= 1 and row["Delta_eff"] <= 0]
     if early:
         reasons.append("P is not large: rho(0), which goes as P^Delta, has not come to 1 yet")
     return study.conclude(
-        min(study.column("rho0")),
+        least,
         "; ".join(reasons),
         Measurement("crossings of |alpha_0| / alpha_m through 1", crossings, "==", 1),
-        Measurement(rest_name, float(np.max(shares)), "<", 1.0),
+        Measurement(rest_name, worst, "<", 1.0),
         may_still_come=len(early) == len(study.rows),
         missing="size",
     )

@@ -99,7 +99,11 @@ def lemma_d_2(study: Study) -> Finding:
         reason = f"attention never takes over the growth of the signal at D={missing}: no T0"
     else:
         ends = study.words("{start:.2g} to {threshold:.2g} (D={D}, T0={T0:.2g})")
-        reason = f"alpha rises from {ends}; the threshold is alpha at T0, the paper's is not known"
+        reason = (
+            f"alpha rises from {ends}; T0 is the first time at which log G grows as fast as log "
+            "alpha, so that while G grows alpha can fall before it at the start alone; the "
+            "threshold is alpha at T0, the paper's is not known"
+        )
     return study.conclude(least, reason, parameters={"time": population.HORIZON})
 
 

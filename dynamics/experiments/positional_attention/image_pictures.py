@@ -91,7 +91,7 @@ def _accuracy(panel: Axes, trials: Trials) -> None:
             y = len(lines)
             lines.append(f"{name.replace(', start ', ' ')}\n{steps:,} steps")
             for moved in plan.pixels:
-                mean, error = estimate(trials.accuracies(name, moved, steps))
+                mean, error, _ = estimate(trials.accuracies(name, moved, steps))
                 colour, marker = styles[name]
                 panel.errorbar(
                     100 * mean, y + (0.14 if moved else -0.14), xerr=100 * np.nan_to_num(error),

@@ -162,7 +162,8 @@ def event_3(study: Study) -> Finding:
     for case in cases:
         run, alpha, D = case.run, case.run["alpha"], case.parameters.D
         rise, after = run.events["event_III"], run.events["T1"]
-        row: dict[str, Any] = {"last": float(alpha[-1]), "ratio": float("nan")}
+        passes = bool(run.events["T1_paper"])
+        row: dict[str, Any] = {"last": float(alpha[-1]), "ratio": float("nan"), "passes": passes}
         if after:
             earlier = float(np.interp(LONG / 2, run.time, alpha)) / after.state[0]
             row |= {"at_T1": float(after.state[0]), "earlier": earlier}
@@ -170,14 +171,17 @@ def event_3(study: Study) -> Finding:
             ratios.append(f"{row['ratio']:.2g} (D={D}; at half of that time {earlier:.2g})")
         row["reason"] = rise.reason
         rises = f"rises from time {rise.time:.4g} on" if rise else row["reason"]
+        rises += "" if passes else ", and gamma has not passed the largest |rho|, as it is to"
         parts.append(f"D={D}: {rises}")
         times = {event.name: event.time if event else None for event in (after, rise)}
         study.row(population.sizes_of(case.parameters) | times, **row)
     if ratios:
         parts.insert(0, f"alpha at time {LONG:g} over its value at T1: {', '.join(ratios)}")
     population.draw_along(study, cases, r"$\alpha$", lambda run: run["alpha"])
-    lowest = min(study.rows, key=lambda row: row["ratio"] if row["T1"] else np.inf)
-    waiting = [row for row in study.rows if row["T1"] is None or STILL_OPEN in row["reason"]]
+    # The statement begins "because gamma has passed the largest |rho|".
+    of_it = [row for row in study.rows if row["T1"] is not None and row["passes"]]
+    lowest = min(of_it or study.rows, key=lambda row: row["ratio"] if row["T1"] else np.inf)
+    waiting = [row for row in study.rows if row not in of_it or STILL_OPEN in row["reason"]]
     holds: bool | None = all(row["event_III"] is not None for row in study.rows)
     if not holds and (len(waiting) == len(study.rows) or not lowest.get("earlier", 9.0) < 1.0):
         holds = None

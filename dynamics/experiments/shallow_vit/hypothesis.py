@@ -57,6 +57,18 @@ def theorem_1(law: Any) -> None:
         raise _outside(law, reason)
 
 
+def attention_trained(law: Any) -> None:
+    """Refuse a law whose attention is not trained.
+
+    Raises
+    ------
+    Undecided
+    """
+    if law.frozen == "attention":
+        raise Undecided("attention is frozen, and the claim is of its training", "law",
+                        parameters=asdict(law))  # fmt: skip
+
+
 def lucky_neurons(law: Any) -> None:
     """Refuse a law of which the lemmas on lucky neurons do not speak.
 

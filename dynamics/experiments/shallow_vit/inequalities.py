@@ -12,6 +12,7 @@ from dynamics.experiments.measurement import Study, Undecided, measures
 from dynamics.experiments.rules import growth
 from dynamics.experiments.shallow_vit.complexity import ETA, LAW, SUCCESS
 from dynamics.experiments.shallow_vit.hypothesis import theorem_1
+from dynamics.experiments.shallow_vit.samples import of_all_trials
 from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import listed
 from dynamics.problem import FloatArray
@@ -114,6 +115,7 @@ def equation_9(study: Study) -> Finding:
     )
     study.curve("share of successful trials", study.column("batch"), study.column("share"))
     study.draw("batch $B$", "share of successful trials", y_scale="linear")
+    study.literal = of_all_trials(least, len(losses), study.bound)
     return study.conclude(least, reason, parameters=asdict(law))
 
 

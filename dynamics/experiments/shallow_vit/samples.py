@@ -151,7 +151,32 @@ def generalization(study: Study) -> Finding:
         study.curve(rf"$\alpha_* = {law.alpha_star:g}$", rows.counts[: len(share)], share)
     study.draw("samples $N$", "share of successful trials", y_scale="linear")
     table = _table(laws, rows)
+    study.literal = of_all_trials(least, rows.loss.shape[2], study.bound)
     return study.conclude(least, reason, parameters=asdict(laws[0]), table=table)
+
+
+def of_all_trials(share: float, trials: int, claimed: float) -> Finding:
+    """What a share of successful trials says of the probability of success.
+
+    Parameters
+    ----------
+    share : float
+    trials : int
+    claimed : float
+        The probability that is claimed at least.
+    """
+    from scipy.stats import binomtest
+
+    interval = binomtest(round(share * trials), trials).proportion_ci(0.9, "exact")
+    holds = True if interval.low >= claimed else False if interval.high < claimed else None
+    reason = (
+        f"{share:.0%} of {trials} trials: with a confidence of 95 % the probability is at least "
+        f"{interval.low:.3g}"
+    )
+    return Finding(
+        holds, "least probability of success, with a confidence of 95 %", float(interval.low),
+        claimed, reason, relation=">=", missing=("trials",),
+    )  # fmt: skip
 
 
 def _exponent_check(claimed: float, frozen: str = "none") -> Check:

@@ -22,6 +22,10 @@ from dynamics.experiments.shallow_vit.textured_images import (
 )
 from dynamics.experiments.verify import Finding
 from dynamics.images.protocol import estimate
+from dynamics.problem import FloatArray
+
+LEVEL = 0.05
+"""P-value from which on a difference between shares of trials may be chance."""
 
 
 def _trials(study: Study) -> Trials:
@@ -79,10 +83,34 @@ def figure_6b(study: Study) -> Finding:
     reason = f"of N = {', '.join(map(str, trials.samples))}, half succeed at {words}"
     if not np.isfinite(needed[-1]):
         return study.conclude(np.nan, f"{reason}: none is large enough", holds=None)
-    ratio = min(needed[0], 2 * last) / needed[-1]
+    ratio = needed[0] / needed[-1]
     if ratio == 1.0:
         return study.conclude(ratio, f"{reason}: too coarse to tell them apart", holds=None)
-    return study.conclude(ratio, f"{reason} ({_made(trials)})")
+    level = min(needed[0], needed[-1])
+    pair = shares[[0, -1], trials.samples.index(int(level))]
+    chance = chance_of_difference(pair, len(trials.seeds))
+    reason += (
+        f"; at N={level:g} {pair[0]:.0%} and {pair[1]:.0%} of {len(trials.seeds)} trials succeed, "
+        f"which differ by chance with p = {chance:.2g} ({_made(trials)})"
+    )
+    if chance >= LEVEL:
+        return study.conclude(ratio, reason, holds=None, missing="trials")
+    return study.conclude(ratio, reason)
+
+
+def chance_of_difference(shares: FloatArray, trials: int) -> float:
+    """P-value of two shares of successes where both chances are equal, by Fisher's exact test.
+
+    Parameters
+    ----------
+    shares : float array, shape (2,)
+    trials : int
+        Of each.
+    """
+    from scipy.stats import fisher_exact
+
+    successes = np.rint(shares * trials)
+    return float(fisher_exact(np.stack([successes, trials - successes])).pvalue)
 
 
 @measures(

@@ -202,6 +202,7 @@ CLAIMS = (
             point, the increase of $\Phi_{p \to v_{k,m}}$ takes dominance.""",
         hypothesis=POSITIVE,
         falsified_by="rho below 1 throughout although Delta is positive, or more than one crossing",
+        reading="in Phase I all others stay below |Phi_0|; two phases, with one switch",
     ),
     Claim(
         source="Theorem F.3, frozen",

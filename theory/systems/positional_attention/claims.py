@@ -193,6 +193,8 @@ CLAIMS = (
         falsified_by="""a random start of spread omega whose deviation from the three scalars grows
             to order one (omega * Phi_max not small) and loses the association that the symmetric
             start has""",
+        reading="""with samples without end and v along w*, A from a random start beside the one
+            from a symmetric start""",
     ),
     Claim(
         source="Theorem 5.1",
@@ -207,6 +209,7 @@ CLAIMS = (
         falsified_by="""with learned attention, half of which is inside the true sets, a test error
             on log2 D samples that stays well above the irreducible one; or pre-training that moves
             attention to other sets""",
+        reading="pre-trained is the population problem from the symmetric start, not on N samples",
     ),
     Claim(
         source="Theorem 5.2",

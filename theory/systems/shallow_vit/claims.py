@@ -104,6 +104,7 @@ CLAIMS = (
             W_Q^{(T)}) = 0$.""",
         hypothesis=THEOREM_1,
         falsified_by="a test loss that stays above 0 however many samples there are",
+        reading="every trial succeeds at the most samples that were tried",
     ),
     Claim(
         source="Theorem 1, iterations",
@@ -138,6 +139,7 @@ CLAIMS = (
         falsified_by="""training with batches of that size, the constant 1, that does not reach a
             test loss below 1e-3 (smaller batches that do, do not contradict it)""",
         one_sided=True,
+        reading="every trial succeeds with batches of that size, the constant 1",
     ),
     Claim(
         source="Equation (70)",
@@ -230,6 +232,7 @@ CLAIMS = (
         hypothesis=SECTION_4_1 + " Training and test samples sparsified alike.",
         falsified_by="""a test loss that does not fall as irrelevant tokens, or the noisiest ones,
             are removed, or falls as much as tokens are removed at random""",
+        reading="the last sentence, in the test loss of trained models, with noise as in Figure 5",
     ),
     Claim(
         source="Figure 5",

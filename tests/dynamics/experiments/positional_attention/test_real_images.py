@@ -8,6 +8,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
 from small_images import write_bars
 
 import dynamics
@@ -181,24 +182,26 @@ def test_impossible_options_are_refused(folder):
 CLAIMS = ("Figure 1a", "Figure 5a", "Figure 5c", "Figure 7")
 
 
-def made_up(plan, drop=0.1, gap=0.0, learned=1.0, follows=True):
+def made_up(plan, drop=0.1, gap=0.0, learned=1.0, follows=True, noise=0.002):
     """Trials without training: accuracies and positions that the claims would have."""
     grid, runs = 8, {}
     for name, network in plan.networks(1).items():
         for moved in (False, True):
             runs[name, moved] = [
-                _run(network, name, moved, seed, plan, drop, gap, learned, follows, grid)
+                _run(network, name, moved, seed, plan, drop, gap, learned, follows, noise, grid)
                 for seed in plan.seeds
             ]
     return real_images.Trials(plan, 1, 1, None, runs)
 
 
-def _run(network, name, moved, seed, plan, drop, gap, learned, follows, grid):
+def _run(network, name, moved, seed, plan, drop, gap, learned, follows, noise, grid):
     random = np.random.default_rng([seed, moved])
     level = 0.9 - gap * name.startswith("positional")
     level -= drop * moved * isinstance(network, Convolution)
     order = np.random.default_rng(seed).permutation(grid**2) if moved else np.empty(0, int)
-    accuracy = level + 0.002 * random.normal(size=len(plan.records))
+    scatter = noise * isinstance(network, Transformer) + 0.002 * isinstance(network, Convolution)
+    own = np.random.default_rng([seed, moved, *name.encode()])
+    accuracy = level + scatter * own.normal(size=len(plan.records))
     run = Trained(protocol.Trial(network, seed, int(moved)), None, accuracy, order, grid)
     if isinstance(network, Transformer):
         start = random.normal(size=(grid**2, 8))
@@ -242,6 +245,21 @@ def test_claims_do_not_hold_where_they_do_not(changes, lost, monkeypatch):
     found = words_of(monkeypatch, **changes)
     assert {source for source, word in found.items() if word != "holds"} == lost
     assert all(found[source] == "not decidable at this step size" for source in lost)
+
+
+def test_noise_decides_nothing(monkeypatch):
+    """Seeds that scatter by more than what is to be excluded show no equality."""
+    found = words_of(monkeypatch, noise=0.2)
+    for source in ("Figure 5a", "Figure 7"):
+        assert found[source] == "not decidable with so few trials"
+
+
+def test_a_limit_of_a_mean_is_that_of_student():
+    """Of ten means of five, one in twenty is above its limit; here by scipy's own interval."""
+    values = np.array([0.1, -0.2, 0.3, 0.05, 0.0])
+    expected = ttest_1samp(values, 0.0).confidence_interval(0.9).high
+    assert protocol.estimate(values).upper == pytest.approx(expected, rel=1e-12)
+    assert protocol.estimate([0.1]).upper == np.inf
 
 
 def test_claims_on_images_have_no_parameters_and_need_their_packages(monkeypatch):

@@ -267,11 +267,36 @@ def test_both_sides_of_equation_70_have_one_order_where_the_start_is_exact():
     assert verdicts(SYSTEM, "Equation (70)", parameters=exact) == [True]
 
 
+def test_what_is_said_of_the_training_of_attention_needs_it():
+    frozen = SYSTEM.Parameters(frozen="attention", alpha_star=0.3, alpha_confusion=0.1, m=100, L=30)
+    for verdict in dynamics.verify(SYSTEM, frozen, ["Figure 4", "Figures 7 and 8"]):
+        assert verdict.word == "not decidable under this law"
+
+
+@pytest.mark.parametrize(
+    ("share", "trials", "low", "holds"),
+    [
+        (1.0, 20, 0.05 ** (1 / 20), None),
+        (1.0, 300, 0.05 ** (1 / 300), True),
+        (0.5, 20, None, False),
+    ],
+)
+def test_trials_are_held_against_a_probability_with_their_error(share, trials, low, holds):
+    """Of n trials that all succeed the probability p is excluded where p^n is below 0.05."""
+    finding = samples.of_all_trials(share, trials, 0.99)
+    assert finding.holds is holds
+    if low is not None:
+        assert finding.measured == pytest.approx(low, rel=1e-12)
+
+
 def test_figure_2_where_the_shares_are_in_proportion_and_where_not(monkeypatch):
     monkeypatch.setattr(iterations, "SEEDS", 1)
     law = SYSTEM.Parameters(m=40, L=100)
     claims = ("Figure 2, in proportion", "Figure 2, other shares")
-    assert verdicts(SYSTEM, claims[0], parameters=law) == [True]
+    assert verdicts(SYSTEM, claims[0], parameters=SYSTEM.Parameters(m=100, L=100)) == [True]
+    (few,) = dynamics.verify(SYSTEM, law, [claims[0]])
+    assert few.holds is None  # R^2 is 0.999, and the power 0.82
+    assert "not yet a proportion" in few.evidence["reason"]
     (verdict,) = dynamics.verify(SYSTEM, law, [claims[1]])
     assert verdict.holds is False
     assert "eta times 0.25" in verdict.evidence["reason"]

@@ -93,6 +93,25 @@ def test_claims_follow_what_is_measured(changes, lost, monkeypatch):
     assert all(v.holds is None for v in found if v.claim.source in lost)
 
 
+def test_a_difference_of_few_trials_may_be_chance(monkeypatch):
+    """Two of five against three of five, and none of five against all."""
+    for shares, decided in (((2, 3), False), ((0, 5), True)):
+
+        def trials(samples, seeds, shares=shares):
+            made = made_up(samples, seeds)
+            classes = np.zeros_like(made.classes)
+            for row, count in zip((0, -1), shares, strict=True):
+                classes[row, -1, :count] = 0.9
+            return replace(made, classes=classes)
+
+        monkeypatch.setattr(textured_images, "train_once", trials)
+        (verdict,) = dynamics.verify(SYSTEM, claims=["Figure 6b"])
+        assert verdict.holds is (True if decided else None)
+        if not decided:
+            assert verdict.word.startswith("not decidable with so few trials")
+            assert "differ by chance with p = 1 " in verdict.finding.reason
+
+
 def test_needed_samples_are_the_least_at_which_half_succeed():
     trials = made_up((10, 20, 40), (0, 1, 2))
     classes = np.zeros((4, 3, 3))
