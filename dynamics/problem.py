@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -45,16 +45,20 @@ class Layout:
         Shape of each; ``()`` is a scalar.
     groups : tuple of str
         Parameter group of each part: parts of one group share a learning rate.
+    every_group : tuple of str
+        The groups in the order of their learning rates, where that is not the order of the parts,
+        or there are groups without a part.
     """
 
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
     groups: tuple[str, ...]
+    every_group: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def group_names(self) -> tuple[str, ...]:
-        """The parameter groups, each once, in order."""
-        return tuple(dict.fromkeys(self.groups))
+        """The parameter groups, each once, in the order of their learning rates."""
+        return self.every_group or tuple(dict.fromkeys(self.groups))
 
     @cached_property
     def size(self) -> int:

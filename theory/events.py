@@ -95,7 +95,7 @@ class EventRule:
 
 @dataclass(frozen=True)
 class Crossing(EventRule):
-    """First time with ``expression >= 0`` and ``guard > 0``; upward crossings only.
+    """First time with ``expression >= 0`` while ``guard > 0``; upward crossings only.
 
     Attributes
     ----------
@@ -106,12 +106,15 @@ class Crossing(EventRule):
     resolution : float
         Of an expression of rates that comes to rest at 0: part of its largest absolute value so
         far below which its sign is rounding, and decides nothing. An exact 0 after motion counts.
+    guard_strict : bool
+        If False, the guard is ``guard >= 0``.
     """
 
     expression: sympy.Expr
     guard: sympy.Expr = field(default_factory=_always)
     strict: bool = False
     resolution: float = 0.0
+    guard_strict: bool = True
 
 
 @dataclass(frozen=True)
@@ -249,11 +252,11 @@ def _rule(name: str, text: str, symbol: Letters) -> EventRule:
     if match:
         body, after = match[1].strip(), match[2]
     guard: sympy.Expr = sympy.Integer(1)
-    condition = ""
+    condition, guarded = "", True
     match = re.fullmatch(r"(.*)\s+while\s+(.*)", body)
     if match:
         body = match[1].strip()
-        guard, _, latex = _difference(match[2], symbol)
+        guard, guarded, latex = _difference(match[2], symbol)
         condition = rf" \text{{ while }} {latex}"
     if growing := re.fullmatch(r"(\w+)\s+(stops|starts) growing", body):
         starts = growing[2] == "starts"
@@ -262,7 +265,7 @@ def _rule(name: str, text: str, symbol: Letters) -> EventRule:
             -growth, rf"{_latex(growth)} \leq 0"
         )  # fmt: skip
         latex += condition
-        return Crossing(name, text, latex, rate, guard, starts, RESOLUTION, after=after)
+        return Crossing(name, text, latex, rate, guard, starts, RESOLUTION, guarded, after=after)
     if rising := re.fullmatch(r"(.+)\s+rises again", body):
         quantity = _expression(rising[1], symbol)
         latex = rf"{_latex(quantity)} \text{{ rises again}}"
@@ -273,7 +276,7 @@ def _rule(name: str, text: str, symbol: Letters) -> EventRule:
         return ExceedsRunMaximum(name, text, latex, quantity, bound, after=after)
     difference, strict, latex = _difference(body, symbol)
     latex, resolution = latex + condition, _resolution(difference)
-    return Crossing(name, text, latex, difference, guard, strict, resolution, after=after)
+    return Crossing(name, text, latex, difference, guard, strict, resolution, guarded, after=after)
 
 
 def _resolution(expression: sympy.Expr) -> float:

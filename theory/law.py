@@ -162,6 +162,22 @@ def _is_row(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(v, numbers.Real) for v in value)
 
 
+def own_arrays(sample: Any) -> Any:
+    """A sample with copies of its arrays: a law may fill the same one again for the next.
+
+    Parameters
+    ----------
+    sample : array, number, or dict, list or tuple of these
+    """
+    if isinstance(sample, np.ndarray):
+        return sample.copy()
+    if isinstance(sample, dict):
+        return {name: own_arrays(part) for name, part in sample.items()}
+    if type(sample) in (list, tuple):
+        return type(sample)(map(own_arrays, sample))
+    return sample
+
+
 def pairs(law: Any) -> Iterable[tuple[Any, Any]]:
     """The (probability, sample) pairs of a law, each checked."""
     try:

@@ -33,6 +33,7 @@ from theory.law import (
     blamed,
     is_number,
     named_arrays,
+    own_arrays,
     pairs,
     select_samples,
     stacked,
@@ -358,7 +359,7 @@ class Model:
                     raise ModelError(f"law gives the probability {value:g} to a sample")
                 if value > 0:
                     weights.append(value)
-                    samples.append(sample)
+                    samples.append(own_arrays(sample))
                 if len(samples) > MOST_SAMPLES:
                     raise ModelError(
                         f"law gives more than {MOST_SAMPLES:,} samples; smaller sizes have fewer, "
@@ -375,7 +376,10 @@ class Model:
         """Samples drawn from ``sample``, or from ``law``, with equal weights."""
         generator = np.random.default_rng(seed)
         if self.sample is not None:
-            samples = [self.call("sample", generator, constants=constants) for _ in range(count)]
+            samples = [
+                own_arrays(self.call("sample", generator, constants=constants))
+                for _ in range(count)
+            ]
             return Law(np.full(count, 1 / count), stacked(samples, "sample"))
         law = self.enumerated_law(constants)
         index = generator.choice(law.size, size=count, p=law.weights / law.weights.sum())

@@ -34,6 +34,8 @@ from dynamics.validation import InvalidRequest, real, refuse
 
 ROUNDING = 1e-11
 """Deviations below this need no explanation."""
+GROWN = 1e5
+"""Roundings of one step, or tolerances of a flow, that may add up along a run, before they grow."""
 
 
 def compare(
@@ -197,16 +199,23 @@ def explanation(result: Comparison, reduced: Any, full: Any) -> str:
         )
     run = result.reduced
     indices = np.unique(np.linspace(0, len(result.time) - 1, RECORDS).astype(int))
-    leaving = reduced.realization.first_leaving(reduced.closure, reduced.lift(run.states[indices]))
+    leaving = reduced.realization.first_leaving(
+        reduced.closure, reduced.lift(run.states[indices]), reduced.coordinates == "linear"
+    )
     if leaving is not None:
-        number, entry = leaving
-        return (
-            f"the reduction is wrong: at time {run.time[indices[number]]:.4g} the gradient of "
-            f"{reduced.realization.entry_name(entry)} is another than that of its class"
-        )
+        number, why = leaving
+        return f"the reduction is wrong: at time {run.time[indices[number]]:.4g} {why}"
     growth = transverse_growth(reduced, full, run)
     measured = _measured_rate(result)
     rate = float(max(0.0, -growth.least.min()))
+    error = float(run.settings.get("rtol", np.finfo(np.float64).eps))
+    most = GROWN * error * scale * float(growth.amplification.max())
+    if largest > most:
+        return (
+            f"the runs part by {largest:.1e}, of which errors that grow explain {most:.1e}: at "
+            f"{len(indices)} states along the run the gradient of every entry lies in its class, "
+            "and between them, or of samples that are taken together, something parts"
+        )
     first = (
         f"the runs part by {largest:.1e}, and the reduction holds (the gradient of every entry "
         "lies in its class along the run): "

@@ -35,7 +35,7 @@ BY_MODEL = {
 """What the loops call of a model: see MODEL in `assets/driver.js`."""
 
 SHAPES = {
-    Crossing: ("crossing", "strict", "resolution", "expression", "guard"),
+    Crossing: ("crossing", "strict", "resolution", "guard_strict", "expression", "guard"),
     ExceedsRunMaximum: ("exceeds", "quantity", "bound"),
     RisesAgain: ("rises", "quantity", "relative"),
 }

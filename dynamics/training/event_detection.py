@@ -261,7 +261,8 @@ class Detector:
                 at_once = (value == 0) & (np.abs(moving) > rule.resolution * sizes)
                 above &= at_once | (value > rule.resolution * sizes)
                 self._rates[rule.name] = (float(sizes[-1]), float(moving[-1]))
-            return above & (self.column(rule, "guard")(rows) > 0)
+            guard = self.column(rule, "guard")(rows)
+            return above & (guard > 0 if rule.guard_strict else guard >= 0)
 
     def _at_rest(self, rule: Crossing) -> bool:
         largest, last = self._rates.get(rule.name, (0.0, 1.0))

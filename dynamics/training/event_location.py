@@ -116,8 +116,8 @@ def _condition(path: FlowPath, rule: Crossing) -> Column:
     value, counts = _column(path, rule.expression), not rule.strict
     if rule.guard.is_Number and rule.guard.is_positive:
         return lambda rows: _signed(value(rows), counts)
-    guard = _column(path, rule.guard)
-    return lambda rows: np.minimum(_signed(value(rows), counts), _signed(guard(rows)))
+    guard, also = _column(path, rule.guard), not rule.guard_strict
+    return lambda rows: np.minimum(_signed(value(rows), counts), _signed(guard(rows), also))
 
 
 def _signed(values: FloatArray, counts: bool = False) -> FloatArray:

@@ -48,7 +48,8 @@ function firstCrossing(rule, column, begin, count, stepTime) {
       const atOnce = value === 0 && Math.abs(moving) > rule.resolution * largest;
       holds = holds && (atOnce || value > rule.resolution * largest);
     }
-    if (k >= begin && holds && guards[k] > 0) return { step: k, reason: "" };
+    const open = rule.guard_strict ? guards[k] > 0 : guards[k] >= 0;
+    if (k >= begin && holds && open) return { step: k, reason: "" };
   }
   const rests = rule.resolution > 0 && Math.abs(moving) <= rule.resolution * largest;
   const reached = `not reached by time ${shortest((count - 1) * stepTime)}`;
@@ -113,7 +114,7 @@ function crossingOf(path, rule, begin, constants, tolerances) {
     const row = part.row(time, rule.rates), value = rule.expression(row, constants);
     const guard = rule.guard(row, constants);
     const counted = value === 0 ? (rule.strict ? -1e-300 : 1e-300) : value;
-    return Math.min(counted, guard === 0 ? -1e-300 : guard);
+    return Math.min(counted, guard === 0 ? (rule.guard_strict ? -1e-300 : 1e-300) : guard);
   };
   const condition = conditionOn(path);
   let before = begin, largest = 0, rests = false;

@@ -6,15 +6,19 @@ classes, until none does; see `theory.closure`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics.models.engine.functions import WATCHED, functions_of, slope_of
 from dynamics.models.engine.program import evaluated
+from dynamics.validation import learning_rate
 from theory.closure import Closure
-from theory.closure.conservation import conservation_laws
-from theory.closure.linear import linear_space
+from theory.closure.conservation import ConservationLaw, conservation_laws
+from theory.closure.linear import LinearSpace, linear_space
 from theory.closure.orbits import orbit_classes
 from theory.closure.partition import (
     FLOORS,
@@ -55,6 +59,12 @@ FAR = 1e8
 PROBES = 4
 """Runs in single precision that tell whether a gradient leaves the classes."""
 MOST_ROUNDS = 60
+MOST_LOOKS = 4
+"""Times at which states are added between those at which a space and laws were sought."""
+OUTSIDE = 1e-9
+"""Part of its way by which a run may be outside a space, or change a linear law, unasked."""
+CHANGED = 1e-3
+"""The same of a quadratic law, which finite steps change."""
 
 
 class Closing:
@@ -63,9 +73,13 @@ class Closing:
     def __init__(self, made: Realization, walk: Walk) -> None:
         self.made, self.walk = made, walk
         self.training = made.training
+        if len(walk.eta) > 1:
+            learning_rate(list(walk.eta), tuple(dict.fromkeys(made.group_of_arrays().values())))
         self.generator = np.random.default_rng(SEED)
         self.remarks: list[str] = []
         self.visited: list[FloatArray] = []
+        self.along: list[FloatArray] = []
+        self.steps: list[int] = []
         self.residual, self.floor, self.size, self.walked = 0.0, 0.0, 0.0, 0
 
     def closure(self) -> Closure:
@@ -78,16 +92,13 @@ class Closing:
         else:
             classes = refine_entries(training, self.generator)
         if made.model.representatives:
-            groups = self._sample_classes(classes, [])
+            groups = self._walked_samples(classes)
         elif not made.only_sampled:
             classes, groups = self._walked(classes)
         self._name_splits(classes)
-        space = linear_space(training, classes, np.random.default_rng(SEED + 1), self.visited)
+        space, laws = self._space_and_laws(classes, groups)
         if space.remark and classes.count:
             self.remarks.append(f"the linear space was not sought: {space.remark}")
-        laws = () if made.only_sampled else conservation_laws(
-            training, classes, space, np.random.default_rng(SEED + 2), self.visited
-        )  # fmt: skip
         if len(np.unique(training.groups)) > 1:
             self.remarks.append(
                 "laws that join parameter groups need equal rates, and are left out"
@@ -104,6 +115,37 @@ class Closing:
             classes, space, groups, laws, names, self.residual / size,
             self.floor / size, self.walked, tuple(self.remarks), made.shapes,
         )  # fmt: skip
+
+    def _space_and_laws(
+        self, classes: EntryClasses, groups: SampleClasses | None
+    ) -> tuple[LinearSpace, tuple[ConservationLaw, ...]]:
+        """The linear space and the laws of training.
+
+        Where the run itself leaves them, there may be states between those that were looked at
+        at which the gradient does, or rounding has grown: the gradient there decides.
+        """
+        space, laws = self._sought(classes)
+        for _ in range(MOST_LOOKS):
+            between = departures(classes, space, laws, self.along)
+            if not between:
+                break
+            for k in between:
+                first, last = (self.steps[k - 1] if k else 0), self.steps[k]
+                schedule = np.unique(np.linspace(first, last, RECORDS).astype(np.int64))
+                self.visited += self._run(classes, groups, schedule)[0]
+            found = self._sought(classes)
+            if found[0].free == space.free and len(found[1]) == len(laws):
+                break
+            space, laws = found
+        return space, laws
+
+    def _sought(self, classes: EntryClasses) -> tuple[LinearSpace, tuple[ConservationLaw, ...]]:
+        training, visited = self.training, self.visited
+        space = linear_space(training, classes, np.random.default_rng(SEED + 1), visited)
+        if self.made.only_sampled:
+            return space, ()
+        generator = np.random.default_rng(SEED + 2)
+        return space, conservation_laws(training, classes, space, generator, visited)
 
     def _name_splits(self, classes: EntryClasses) -> None:
         """Remark on entries whose gradients differ by little."""
@@ -154,7 +196,22 @@ class Closing:
                         f"changes its gradient by {off:.3g} of {size:.3g}"
                     )
             self._note(classes, gradient, floor)
+        if made.only_sampled:
+            moving = self._moving_along(classes, moving)
         return classes.without(~moving)
+
+    def _moving_along(self, classes: EntryClasses, moving: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which classes move: near the start, or where training of those that do leads."""
+        for _ in range(MOST_ROUNDS):
+            before = moving.copy()
+            for state in self._run(classes.without(~moving), None)[0]:
+                gradient, floor = self.training.probe(state)
+                if np.isfinite(gradient).all():
+                    own = class_tolerances(self.training, classes, gradient, floor)[classes.first]
+                    moving = moving | (np.abs(classes.project(gradient)) > own)
+            if (moving == before).all():
+                break
+        return moving
 
     def _standard_error(self, state: FloatArray) -> float:
         """Standard error of the sampled gradient at a state: the largest over its entries."""
@@ -170,7 +227,7 @@ class Closing:
         """Classes of entries and of samples after the walk that looks for what was missed."""
         groups = self._sample_classes(classes, [])
         for _ in range(MOST_ROUNDS):
-            states = self._run(classes, groups)
+            states, self.steps = self._run(classes, groups)
             finer, parting = self._looked_at(classes, groups, states)
             if finer is None:
                 selected = states[:: max(1, len(states) // SAMPLE_STATES)]
@@ -187,7 +244,19 @@ class Closing:
             self._certified(classes)
             self.remarks.append(f"after {MOST_ROUNDS} rounds classes were still being split")
         self.visited = states[:: max(1, len(states) // VISITED)][-VISITED:] + states[-1:]
+        self.along = states if self.steps else []
         return classes, groups
+
+    def _walked_samples(self, classes: EntryClasses) -> SampleClasses | None:
+        """Classes of representatives, compared near the start and along the run too."""
+        groups = self._sample_classes(classes, [])
+        for _ in range(MOST_ROUNDS if groups is not None else 0):
+            states, self.steps = self._run(classes, groups)
+            again = self._sample_classes(classes, states[:: max(1, len(states) // VISITED)], groups)
+            if again is None or groups is None or again.count == groups.count:
+                break
+            groups = again
+        return groups
 
     def _certified(self, classes: EntryClasses) -> EntryClasses | None:
         """Finer classes if the gradient leaves them at a fresh point; else None, the residual kept.
@@ -266,17 +335,24 @@ class Closing:
             groups = split_samples(groups.labels, self.training.signatures(state, direction))
         return groups
 
-    def _run(self, classes: EntryClasses, groups: SampleClasses | None) -> list[FloatArray]:
-        """States of every entry along the reduced run, about log-spaced."""
+    def _run(
+        self,
+        classes: EntryClasses,
+        groups: SampleClasses | None,
+        schedule: NDArray[np.int64] | None = None,
+    ) -> tuple[list[FloatArray], list[int]]:
+        """States of every entry along the reduced run, and their steps: about log-spaced ones."""
         made = self.made
         law, numbers = made.law, made.numbers_of_a_sample()
         samples = 1 if groups is None else groups.count
         steps = int(min(self.walk.steps, max(20, WALK_NUMBERS // (samples * numbers))))
         whole = 1 if law is None else law.size
         looks = int(min(RECORDS, max(LEAST_RECORDS, LOOK_NUMBERS // (whole * numbers))))
-        schedule = np.unique(np.rint(np.geomspace(1, steps, looks)).astype(np.int64))
+        whole_run = schedule is None
+        if schedule is None:
+            schedule = np.unique(np.rint(np.geomspace(1, steps, looks)).astype(np.int64))
         if not classes.count:
-            return [made.flat_start]
+            return [made.flat_start], []
         # The order parameters of a problem without events: the same compiled loop.
         loop = functions_of(made.program, True, WATCHED, classes.count).loop
         at_start = classes.start[classes.first]
@@ -290,8 +366,9 @@ class Closing:
         reached = loop.advance(state, eta, span, (tracked, schedule, records), payload)
         near = (schedule <= reached) & (np.abs(records).max(axis=1) <= far(made))
         near &= np.logical_and.accumulate(near)
-        self.walked = int(schedule[near][-1]) if near.any() else 0
-        return [*classes.lift(records[near])] or [made.flat_start]
+        if whole_run:
+            self.walked = int(schedule[near][-1]) if near.any() else 0
+        return [*classes.lift(records[near])] or [made.flat_start], schedule[near].tolist()
 
     def _looked_at(
         self, classes: EntryClasses, groups: SampleClasses | None, states: list[FloatArray]
@@ -321,6 +398,49 @@ class Closing:
                         parting.append(state)
             self._note(classes, gradient, None)
         return None, parting
+
+
+def departures(
+    classes: EntryClasses,
+    space: LinearSpace,
+    laws: Sequence[ConservationLaw],
+    states: Sequence[FloatArray],
+) -> list[int]:
+    """States of a run before which it has gone out of a space most, or has changed a law most.
+
+    Parameters
+    ----------
+    classes : EntryClasses
+    space : LinearSpace
+    laws : sequence of ConservationLaw
+    states : sequence of float arrays, shape (n,)
+        Of the run, in order.
+
+    Returns
+    -------
+    list of int
+        Numbers of the states, ascending; none for what the run stays in, and keeps.
+    """
+    if not states or not classes.count:
+        return []
+    scalars = np.array([state[classes.first] for state in states])
+    start, roots = classes.start[classes.first], np.sqrt(classes.sizes)
+    moved = (scalars - start) * roots
+    basis = np.linalg.qr(space.basis * roots[:, None])[0]
+    size = max(float(np.linalg.norm(moved, axis=1).max()), 1e-300)
+    series = [(np.linalg.norm(moved - moved @ basis @ basis.T, axis=1) / size, OUTSIDE)]
+    for law in laws:
+        values, terms = (
+            law.at(scalars),
+            replace(law, coefficients=tuple(map(abs, law.coefficients))),
+        )
+        scale = max(float(terms.at(np.abs(scalars)).max()), abs(law.value), 1e-300)
+        # A step changes a quadratic law of the flow by its own square.
+        series.append((np.abs(values - law.value) / scale, OUTSIDE if law.degree == 1 else CHANGED))
+    return sorted({
+        int(np.abs(np.diff(values, prepend=0.0)).argmax())
+        for values, limit in series if float(values.max()) > limit
+    })  # fmt: skip
 
 
 def far(made: Realization) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 import sympy
 
 from dynamics.models.engine.definition import Definition
+from dynamics.models.engine.program import evaluated
 from dynamics.models.engine.realization import Realization, Walk
 from dynamics.models.engine.shared_parts import shared_parts
 from dynamics.models.engine.tracing import jax
@@ -28,6 +29,8 @@ from theory.tracing import UntracedPrimitive, to_sympy
 
 SYMBOLIC_NUMBERS = 2500
 """Numbers of one loss up to which the entries of the sample are symbols."""
+SAME = 1e-6
+"""Part of a gradient by which derivatives of an expression may differ from it."""
 LONGEST = 2400
 """Characters of an expression up to which it is written out."""
 SHOWN_CLASSES = 6
@@ -179,6 +182,12 @@ def _recursion(made: Realization, closure: Closure) -> Iterator[Section]:
     if loss is None or len(symbols) > MOST_SCALARS:
         return
     slopes = [sympy.diff(loss, symbol) for symbol in symbols]
+    if not _are_trained_by(made, closure, symbols, slopes):
+        words = (
+            "training follows others than those of the expression: of stop_gradient, or of jumps"
+        )
+        yield Section("Derivatives", (words,))
+        return
     shared, shorts = shared_parts(slopes)
     length = sum(len(str(value)) for _, value in shared) + sum(len(str(s)) for s in shorts)
     of = "R" if not made.program.has_law else "loss"
@@ -187,6 +196,46 @@ def _recursion(made: Realization, closure: Closure) -> Iterator[Section]:
         return
     rows = [(_slope(of, name), short) for name, short in zip(closure.names, shorts, strict=True)]
     yield Section("Derivatives", (), (*shared, *rows))
+
+
+def _are_trained_by(
+    made: Realization,
+    closure: Closure,
+    symbols: Sequence[sympy.Symbol],
+    slopes: Sequence[sympy.Expr],
+) -> bool:
+    """Whether derivatives of the expression are JAX's, at two points near the start.
+
+    Where one of them has no number there, nothing speaks against it.
+    """
+    classes, generator = closure.classes, np.random.default_rng(0)
+    start = classes.start[classes.first]
+    values: dict[Any, float] = {sympy.Symbol(n, real=True): x for n, x in made.reals.items()}
+    if made.program.has_law:
+        assert made.law is not None
+        number = _likeliest(made, closure)
+        one = select_samples(made.law.samples, number)
+        named = _named(one, {*map(str, symbols), *made.reals})
+        for letters, leaf in zip(jax.tree.leaves(named), jax.tree.leaves(one), strict=True):
+            values |= zip(np.ravel(letters).tolist(), np.ravel(leaf).tolist(), strict=True)
+        some = select_samples(made.law.samples, np.array([number]))
+    for _ in range(2):
+        scalars = start + 0.1 * (1 + np.abs(start)) * generator.standard_normal(start.size)
+        state = classes.lift(scalars)
+        if made.program.has_law:
+            gradient = evaluated(made.program.compiled_slopes, state, some, made.data)[0]
+        else:
+            gradient = made.training.gradient(state)
+        expected = classes.project(gradient) * classes.sizes
+        here = values | dict(zip(symbols, scalars.tolist(), strict=True))
+        try:
+            found = np.array([complex(slope.evalf(20, subs=here)).real for slope in slopes])
+        except (TypeError, ValueError):
+            continue
+        off = np.abs(found - expected)
+        if np.isfinite(off).all() and off.max() > SAME * np.abs(expected).max(initial=1e-300):
+            return False
+    return True
 
 
 def _sample_letters(used: set[sympy.Basic]) -> tuple[tuple[str, str], ...]:
@@ -224,14 +273,10 @@ def _restricted(
     if not made.program.has_law:
         return "Risk on the scalars", _read(made, closure, symbols, None)
     assert made.law is not None
-    groups = closure.sample_groups
-    number = 0
-    if groups is not None:
-        weights = groups.summed(made.law.weights)
-        number = int(groups.first[int(np.argmax(weights))])
-    sample = select_samples(made.law.samples, number)
+    sample = select_samples(made.law.samples, _likeliest(made, closure))
     if made.numbers_of_a_sample() <= SYMBOLIC_NUMBERS and _all_real(sample):
-        result = _read(made, closure, symbols, (sample, _named(sample)))
+        taken = {*map(str, symbols), *made.reals}
+        result = _read(made, closure, symbols, (sample, _named(sample, taken)))
         if result is not None:
             return "Loss of a sample on the scalars", result
     text = _sample_text(sample)
@@ -240,19 +285,37 @@ def _restricted(
     )
 
 
+def _likeliest(made: Realization, closure: Closure) -> int:
+    """Number of a sample of the class of the largest probability."""
+    groups = closure.sample_groups
+    if groups is None or made.law is None:
+        return 0
+    return int(groups.first[int(np.argmax(groups.summed(made.law.weights)))])
+
+
 def _all_real(sample: Any) -> bool:
     return all(np.asarray(leaf).dtype.kind == "f" for leaf in jax.tree.leaves(sample))
 
 
-def _named(sample: Any) -> Any:
-    """The sample with a symbol for each number: ``X_0``, ``y``."""
+def _named(sample: Any, taken: set[str]) -> Any:
+    """The sample with a symbol for each number: ``X_0``, ``y``; ``sample_X_0`` where X_0 is taken.
+
+    Parameters
+    ----------
+    sample : tree of arrays
+    taken : set of str
+        Names of the scalars and of the constants.
+    """
 
     def symbols(path: tuple[Any, ...], leaf: Any) -> Any:
         part = path[-1] if path else None
         name = str(getattr(part, "key", f"s{getattr(part, 'idx', '')}"))
         out = np.empty(np.shape(leaf), dtype=object)
-        for index in np.ndindex(*out.shape):
-            out[index] = sympy.Symbol("_".join([name, *map(str, index)]), real=True)
+        names = {index: "_".join([name, *map(str, index)]) for index in np.ndindex(*out.shape)}
+        while not taken.isdisjoint(names.values()):
+            names = {index: f"sample_{each}" for index, each in names.items()}
+        for index, each in names.items():
+            out[index] = sympy.Symbol(each, real=True)
         return out
 
     return jax.tree.map_with_path(symbols, sample)

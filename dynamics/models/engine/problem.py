@@ -19,7 +19,7 @@ from dynamics.models.engine.functions import (
     linear_embedding,
 )
 from dynamics.models.engine.program import Data, evaluated, on_device
-from dynamics.models.engine.realization import Realization
+from dynamics.models.engine.realization import DEFAULT_GROUP, Realization
 from dynamics.models.engine.tracing import refusals
 from dynamics.problem import FloatArray, Layout, Problem, record_of
 from dynamics.validation import InvalidRequest, known_word
@@ -32,7 +32,6 @@ MOST_WHOLE = 256
 """Entries up to which the Jacobian is a full matrix."""
 LINEAR_FROM = 8
 """Scalars from which a linear space of at most half as many directions is used instead."""
-DEFAULT_GROUP = "entries"
 COORDINATES = ("auto", "classes", "linear")
 
 Realized = tuple[Realization, Closure]
@@ -181,18 +180,20 @@ class ModelProblem(Problem):
         return f"d_{name}" if kind.endswith("rate") else name
 
     def _group(self, array: str) -> str:
-        return self.realization.model.groups.get(array, DEFAULT_GROUP)
+        return self.realization.group_of_arrays()[array]
 
     def _reduced_layout(self) -> Layout:
         count = len(self.scalars)
         if self.coordinates == "linear":
             return Layout(self.scalars, ((),) * count, (DEFAULT_GROUP,) * count)
         arrays = self._arrays_of_scalars()
+        # Of the whole model: what never moves has no scalar, and may be the first of its group.
+        every = tuple(dict.fromkeys(self.realization.group_of_arrays().values()))
         if count <= MOST_NAMED:
-            return Layout(self.scalars, ((),) * count, tuple(map(self._group, arrays)))
+            return Layout(self.scalars, ((),) * count, tuple(map(self._group, arrays)), every)
         names = tuple(dict.fromkeys(arrays))
         sizes = tuple((arrays.count(name),) for name in names)
-        return Layout(names, sizes, tuple(map(self._group, names)))
+        return Layout(names, sizes, tuple(map(self._group, names)), every)
 
     def _full_layout(self) -> Layout:
         shapes = self.realization.shapes

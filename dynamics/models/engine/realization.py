@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,8 +12,15 @@ from numpy.typing import NDArray
 
 from dynamics.models.engine.closing import Closing, far
 from dynamics.models.engine.full_training import FullTraining
-from dynamics.models.engine.functions import Embedding, class_embedding
-from dynamics.models.engine.program import Data, Program, device_data, on_device, program_of
+from dynamics.models.engine.functions import Embedding, class_embedding, slope_of
+from dynamics.models.engine.program import (
+    Data,
+    Program,
+    device_data,
+    evaluated,
+    on_device,
+    program_of,
+)
 from dynamics.models.engine.tracing import jax, refusals, require_jax
 from dynamics.training.progress import bar
 from dynamics.validation import InvalidRequest
@@ -24,6 +31,11 @@ from theory.closure.partition import EntryClasses, SampleClasses, class_toleranc
 from theory.law import FloatArray, Law, ModelError, select_samples
 from theory.model import Model, check_name
 
+DEFAULT_GROUP = "entries"
+CLEARLY = 1e-9
+"""Part of the largest gradient by which one that is not the closed one differs at least."""
+OF_SPACE = 1e-6
+"""The same of one outside a linear space, which is known by its rates at some states."""
 SHOWN_EVERY = 1000
 """Samples of a law from which its progress is shown on."""
 
@@ -124,6 +136,10 @@ class Realization:
             shapes = jax.eval_shape(self.program.observables, self.flat_start, self.data)
         return tuple(str(name) for name in shapes)
 
+    def group_of_arrays(self) -> dict[str, str]:
+        """Trained array -> its parameter group."""
+        return {name: self.model.groups.get(name, DEFAULT_GROUP) for name in self.shapes}
+
     def entry_name(self, entry: int) -> str:
         """An entry of the flat state by its array and position: ``A[0, 3]``."""
         array, position = self.entry_position(entry)
@@ -144,6 +160,7 @@ class Realization:
             check_name("names", name, others)
             if label >= 0:
                 names[label] = name
+        self._check_signs(classes, names)
         for name in names:
             if name in others:
                 raise ModelError(
@@ -153,6 +170,17 @@ class Realization:
             twice = next(name for name in names if names.count(name) > 1)
             raise ModelError(f"names: {twice!r} is the name of two scalars; give them others")
         return tuple(names)
+
+    def _check_signs(self, classes: EntryClasses, names: Sequence[str]) -> None:
+        """Refuse a name of an entry that is minus the scalar, which is the first of its class."""
+        entries = self.named_entries()
+        for name, first in zip(names, classes.first, strict=True):
+            entry = entries.get(name, first)
+            if classes.signs[entry] * classes.signs[first] < 0:
+                raise ModelError(
+                    f"names: {name} is of {self.entry_name(entry)}, which stays equal to minus "
+                    f"{self.entry_name(int(first))}; names can be of {self.entry_name(int(first))}"
+                )
 
     def unused_names(self, classes: EntryClasses) -> tuple[str, ...]:
         """Remarks on entries that the model names and that have no scalar of that name.
@@ -283,25 +311,52 @@ class Realization:
             0, ("nothing moves at the start without noise",), self.shapes,
         )  # fmt: skip
 
-    def first_leaving(self, closure: Closure, states: FloatArray) -> tuple[int, int] | None:
-        """The first of some states at which the full gradient leaves the classes, and an entry.
+    def first_leaving(
+        self, closure: Closure, states: FloatArray, linear: bool = False
+    ) -> tuple[int, str] | None:
+        """The first of some states at which the full gradient is not the closed one, and why.
 
         Parameters
         ----------
         closure : Closure
         states : float array, shape (states, n)
             Of every entry.
+        linear : bool
+            Whether the gradient must lie in the linear space too.
         """
+        classes, groups = closure.classes, closure.sample_groups
+        merged = groups is not None and self.law is not None and groups.count < self.law.size
+        payload = self.reduced_payload(classes, groups) if merged else None
+        largest = 0.0
         for number, state in enumerate(states):
             if np.abs(state).max() > far(self):
                 return None
             gradient, floor = self.training.probe(state)
             if not np.isfinite(gradient).all():
                 return None
-            off = np.abs(closure.classes.residual(gradient))
-            tolerance = class_tolerances(self.training, closure.classes, gradient, floor)
+            largest = max(largest, float(np.abs(gradient).max()))
+            off = np.abs(classes.residual(gradient))
+            tolerance = class_tolerances(self.training, classes, gradient, floor)
             if (off > tolerance).any():
-                return number, int(np.argmax(off - tolerance))
+                entry = self.entry_name(int(np.argmax(off - tolerance)))
+                return number, f"the gradient of {entry} is another than that of its class"
+            inside = classes.project(gradient)
+            least = tolerance[classes.first] + CLEARLY * largest
+            if payload is not None:
+                slope = evaluated(slope_of(self.program, True), state[classes.first], payload)
+                if (np.abs(slope - inside) > least).any():
+                    entry = self.entry_name(int(classes.first[np.argmax(np.abs(slope - inside))]))
+                    return number, (
+                        f"the gradient of {entry} is another than that from one sample of each "
+                        "class of samples"
+                    )
+            if linear:
+                roots = np.sqrt(classes.sizes)
+                basis = np.linalg.qr(closure.space.basis * roots[:, None])[0]
+                moved = inside * roots
+                off = np.abs(moved - basis @ (basis.T @ moved))
+                if (off > (least + OF_SPACE * largest) * roots).any():
+                    return number, "the gradient leaves the linear space"
         return None
 
     def numbers_of_a_sample(self) -> int:

@@ -24,6 +24,11 @@ BACKENDS = ("auto", "arrays", "numba")
 LOOKS_ALONG = 24
 """States of a run at which the gradient of every entry is checked afterwards."""
 
+NEAR_START = 3
+"""States beside the start at which a compiled gradient is held against that of the arrays."""
+SAME = 1e-8
+"""Part of a gradient by which they may differ, by rounding."""
+
 
 class ReducedPopulation(ModelProblem):
     """Gradient descent on the scalars that training closes on.
@@ -85,11 +90,40 @@ class ReducedPopulation(ModelProblem):
         if backend == "arrays" or (backend == "auto" and not (long_run and fits)):
             return None
         try:
-            return symbolic.compiled_gradient(self)
+            return self._checked(symbolic.compiled_gradient(self))
         except InvalidRequest:
             if backend == "auto":
                 return None
             raise
+
+    def _checked(self, compiled: Any) -> Any:
+        """A generated file whose gradient is that of the arrays, at the start and beside it.
+
+        Raises
+        ------
+        InvalidRequest
+            If it is another one, as at a kink, where derivatives of expressions are not JAX's.
+        """
+        module, data = compiled
+        start, generator = self.initial_state, np.random.default_rng(0)
+        spread = 0.1 * (1.0 + np.abs(start))
+        near = [start + spread * generator.standard_normal(start.size) for _ in range(NEAR_START)]
+        for state in (start, *near):
+            expected = super().gradient(state)
+            try:
+                found = loops.gradient(module.addressed(data), np.asarray(state))
+            except Exception as error:  # of numba, of functions that it does not know
+                raise InvalidRequest(
+                    f"the gradient of {self.system} has functions that are not compiled; backend "
+                    "can be arrays"
+                ) from error
+            size = float(np.abs(expected).max(initial=1e-300))
+            if np.isfinite(expected).all() and not np.abs(found - expected).max() <= SAME * size:
+                raise InvalidRequest(
+                    f"the compiled gradient of {self.system} is not that of the model, as where "
+                    "its loss has a kink; backend can be arrays"
+                )
+        return compiled
 
     @cached_property
     def addressed(self) -> AddressedModel | None:
@@ -141,18 +175,19 @@ class ReducedPopulation(ModelProblem):
             Of this problem.
         """
         walked = run.steps.size and run.steps[-1] <= self.closure.walked
-        if walked or self.realization.only_sampled:
+        made = self.realization
+        if walked or made.only_sampled or made.model.representatives:
             return ""
         records = np.unique(np.linspace(0, len(run.time) - 1, LOOKS_ALONG).astype(int))
         states = self.lift(run.states[records])
-        departure = self.realization.first_leaving(self.closure, states)
+        departure = made.first_leaving(self.closure, states, self.coordinates == "linear")
         if departure is None:
             return ""
-        number, entry = departure
+        number, why = departure
         return (
-            f"the reduction does not hold to the end: at time {run.time[records[number]]:.4g} the "
-            f"gradient of {self.realization.entry_name(entry)} is another than that of its class; "
-            "looked at along gradient descent with these --eta and --steps, the classes are finer"
+            f"the reduction does not hold to the end: at time {run.time[records[number]]:.4g} "
+            f"{why}; looked at along gradient descent with these --eta and --steps, the classes "
+            "are finer"
         )
 
     def lift(self, states: FloatArray) -> FloatArray:

@@ -65,16 +65,20 @@ def compiled_gradient(problem: ReducedPopulation) -> tuple[codegen.CompiledModul
         If the loss has no expression that can be compiled, or a long one.
     """
     made, closure = problem.realization, problem.closure
-    names = tuple(f"z{k}" for k in range(closure.scalars))
-    symbols = [sympy.Symbol(name, real=True) for name in names]
+    names = tuple(f"scalar_{k}_" for k in range(closure.scalars))
+    symbols = [_real(name) for name in names]
     table, weights, columns = _table(problem)
     loss = restricted_loss(made, closure, symbols, columns)
     if loss is None:
         raise InvalidRequest(f"the loss of {problem.system} has no expression that is compiled")
     loss = loss.replace(_is_softplus, lambda function: Softplus(_inner(function)))
-    slopes = [sympy.diff(loss, symbol) for symbol in symbols]
+    # By names that no line of the generated file has: a constant may be called "weight", or "row".
     reals = tuple(made.reals)
-    source = codegen.summed("gradient", slopes, (names, reals, tuple(map(str, columns or ()))))
+    given = {name: f"constant_{k}_" for k, name in enumerate(reals)}
+    loss = loss.xreplace({_real(name): _real(own) for name, own in given.items()})
+    slopes = [sympy.diff(loss, symbol) for symbol in symbols]
+    letters = names, tuple(given.values()), tuple(map(str, columns or ()))
+    source = codegen.summed("gradient", slopes, letters)
     if len(source) > LARGEST:
         raise InvalidRequest(
             f"the gradient of {problem.system} has {len(source)} characters; at most {LARGEST} are "
@@ -90,6 +94,10 @@ def compiled_gradient(problem: ReducedPopulation) -> tuple[codegen.CompiledModul
     share = np.asarray(problem.embedding.share, dtype=float)
     constants = np.array([made.reals[name] for name in reals], dtype=float)
     return module, (constants, weights, table, share)
+
+
+def _real(name: str) -> sympy.Symbol:
+    return sympy.Symbol(name, real=True)
 
 
 def _is_softplus(expression: sympy.Expr) -> bool:
@@ -119,7 +127,7 @@ def _table(problem: ReducedPopulation) -> tuple[Any, Any, list[sympy.Symbol] | N
     table = np.concatenate([leaf.reshape(len(leaf), -1) for leaf in leaves], axis=1)
     if table.shape[1] > MOST_ENTRIES:
         raise InvalidRequest(f"a sample of {problem.system} has {table.shape[1]} numbers")
-    symbols = [sympy.Symbol(f"x{k}", real=True) for k in range(table.shape[1])]
+    symbols = [_real(f"sample_{k}_") for k in range(table.shape[1])]
     return np.ascontiguousarray(table), np.asarray(data.weights).copy(), symbols
 
 

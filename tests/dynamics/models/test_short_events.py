@@ -1,0 +1,336 @@
+"""Models at which a closure, or what is said of one, could go wrong between the states looked at.
+
+Numbers that training has are from plain numpy here, by the gradient written down by hand.
+"""
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.analysis.comparison import explanation
+
+pytest.importorskip("jax")
+
+
+def problems(model, **constants):
+    system = dynamics.load_system(model)
+    parameters = system.Parameters(**constants)
+    return system.ReducedPopulation(parameters), system
+
+
+def descended(gradient, start, eta, steps):
+    state = np.array(start, float)
+    for _ in range(steps):
+        state = state - eta * np.asarray(gradient(state))
+    return state
+
+
+def bump(s, at=30.0, width=3.0):
+    return np.maximum(0.0, 1 - abs(s - at) / width)
+
+
+def test_a_bump_between_the_states_of_the_walk_breaks_a_law():
+    def risk(theta, xp):
+        s, w = theta["s"][0], theta["w"]
+        passing = xp.maximum(0.0, 1 - xp.abs(s - 30.0) / 3.0)
+        return -s + (w[0] + 2 * w[1] - 1) ** 2 / 2 + 0.1 * passing * w[0]
+
+    model = dynamics.Model(
+        start=lambda: {"s": np.zeros(1), "w": np.zeros(2)}, risk=risk, eta=0.02, steps=3000
+    )
+    reduced, _ = problems(model)
+    assert reduced.closure.laws == ()
+    assert (reduced.closure.scalars, reduced.closure.free) == (3, 3)
+
+    def gradient(state):
+        s, w0, w1 = state
+        slope = -np.sign(s - 30.0) / 3.0 * (abs(s - 30.0) < 3.0)
+        one = w0 + 2 * w1 - 1
+        return -1 + 0.1 * slope * w0, one + 0.1 * bump(s), 2 * one
+
+    run = dynamics.descend(reduced, eta=0.02, steps=3000)
+    np.testing.assert_allclose(run.final_state, descended(gradient, [0, 0, 0], 0.02, 3000), 1e-10)
+
+
+def test_a_bump_opens_a_linear_space():
+    along = np.sqrt(np.arange(1, 11) / 55.0)
+
+    def risk(theta, xp):
+        s, w = theta["s"][0], theta["w"]
+        passing = xp.maximum(0.0, 1 - xp.abs(s - 30.0) / 3.0)
+        return -s + (w @ along - 1) ** 2 / 2 + 0.1 * passing * w[0]
+
+    model = dynamics.Model(
+        start=lambda: {"s": np.zeros(1), "w": np.zeros(10)}, risk=risk, eta=0.02, steps=3000
+    )
+    reduced, system = problems(model)
+    assert reduced.closure.free == 3
+    full = system.FullPopulation(system.Parameters())
+    result = dynamics.compare(reduced, full, eta=0.02, steps=3000)
+    assert result.largest_deviation < 1e-10
+
+
+def test_a_frozen_array_decides_no_learning_rate():
+    def risk(theta, xp):
+        a, b, c = theta["a"][0], theta["b"][0], theta["c"][0]
+        return (b * c - 1) ** 2 / 2 + a**2 * b**2
+
+    model = dynamics.Model(
+        start=lambda: {"a": np.zeros(1), "b": np.full(1, 0.1), "c": np.full(1, 0.2)},
+        groups={"a": "slow", "b": "fast", "c": "slow"}, risk=risk,
+    )  # fmt: skip
+    reduced, system = problems(model)
+    full = system.FullPopulation(system.Parameters())
+    assert reduced.layout.group_names == full.layout.group_names == ("slow", "fast")
+    run = dynamics.descend(reduced, eta=(0.2, 0.02), steps=50)
+
+    def gradient(state):
+        b, c = state
+        return (b * c - 1) * c * 0.1, (b * c - 1) * b  # the first is a tenth as fast
+
+    np.testing.assert_allclose(run.final_state, descended(gradient, [0.1, 0.2], 0.2, 50), 1e-12)
+    with pytest.raises(dynamics.validation.InvalidRequest, match="one for each of slow, fast"):
+        system.closure(system.Parameters(), eta=(0.1, 0.2, 0.3))
+
+
+def late(entries):
+    """Samples that are alike until w passes 5, at time 680 of a flow; the walk ends at 60."""
+
+    def law():
+        for probability, c in ((0.25, 5.0), (0.25, 9.0), (0.5, 100.0)):
+            yield probability, {"c": c}
+
+    def loss(theta, sample, xp):
+        w = xp.sum(theta["w"])
+        return (w - 10) ** 2 / 800 + xp.relu(w - sample["c"]) ** 2 / 100
+
+    start = {"w": np.zeros(entries)}
+    return dynamics.Model(start=lambda: start, law=law, loss=loss, eta=0.02, steps=3000)
+
+
+def test_samples_that_part_after_the_walk_are_told():
+    reduced, system = problems(late(1))
+    run = dynamics.flow(reduced, time=2000)
+    told = reduced.leaving(run)
+    assert "is another than that from one sample of each class of samples" in told
+    reduced, system = problems(late(2))
+    full = system.FullPopulation(system.Parameters())
+    result = dynamics.compare(reduced, full, time=2000)
+    assert result.largest_deviation > 0.1
+    assert explanation(result, reduced, full).startswith("the reduction is wrong")
+
+
+def test_a_deviation_that_rounding_cannot_explain_is_not_called_rounding():
+    def risk(theta, xp):
+        s, w = theta["s"][0], theta["w"]
+        passing = xp.maximum(0.0, 1 - xp.abs(s - 32.5) / 0.8)
+        return -s + xp.sum((w - 1) ** 2) / 200 + 0.2 * passing * w[0]
+
+    model = dynamics.Model(
+        start=lambda: {"s": np.zeros(1), "w": np.zeros(2)}, risk=risk, eta=0.02, steps=3000
+    )
+    reduced, system = problems(model)
+    full = system.FullPopulation(system.Parameters())
+    result = dynamics.compare(reduced, full, eta=0.02, steps=3000)
+    assert result.largest_deviation > 0.01 or reduced.closure.scalars == 3
+    if result.largest_deviation > 0.01:
+        told = explanation(result, reduced, full)
+        assert "of which errors that grow explain" in told
+        assert "the deviation is rounding" not in told
+
+
+def test_representatives_that_part_along_the_run_are_apart():
+    def law():
+        for c in (5.0, 7.0, 9.0):
+            yield 1 / 3, {"x": np.array([1.0, 0, 0, 0]), "c": c}
+
+    def loss(theta, sample, xp):
+        m = theta["a"] @ sample["x"]
+        return (m - 10) ** 2 / 2 + xp.relu(m - sample["c"]) ** 2
+
+    def symmetry():
+        yield {"k": np.array([1, 0, 2, 3])}
+        yield {"k": np.array([1, 2, 3, 0])}
+
+    model = dynamics.Model(
+        start=lambda: {"a": np.zeros(4)}, law=law, loss=loss, symmetry=symmetry,
+        axes={"a": ("k",)}, representatives=True, eta=0.02, steps=2000,
+    )  # fmt: skip
+    reduced, _ = problems(model)
+    run = dynamics.descend(reduced, eta=0.02, steps=2000)
+    # (m - 10) + 2 ((m - 5) + (m - 7)) / 3 = 0
+    assert run.final_state == pytest.approx([54 / 7], rel=1e-6)
+    assert reduced.leaving(dynamics.descend(reduced, eta=0.02, steps=4000)) == ""
+
+
+def test_an_entry_that_waits_behind_a_kink_moves_under_a_law_of_draws():
+    def sample(generator):
+        return {"y": 8.0 + 0.1 * generator.standard_normal(2)}
+
+    def loss(theta, sample, xp):
+        a, b = theta["a"], theta["b"]
+        return xp.sum((a - sample["y"]) ** 2) / 2 + 0.05 * xp.sum(
+            xp.relu(a - 4.0) ** 2 * (b - 1) ** 2
+        )
+
+    model = dynamics.Model(
+        start=lambda: {"a": np.zeros(2), "b": np.zeros(2)}, sample=sample, loss=loss,
+        axes={"a": ("k",), "b": ("k",)}, symmetry=lambda: [{"k": np.array([1, 0])}],
+        eta=0.02, steps=1000,
+    )  # fmt: skip
+    reduced, _ = problems(model)
+    assert reduced.state_names == ("a_0", "b_0")
+    run = dynamics.descend(reduced, eta=0.02, steps=1000)
+    assert run.final_state[1] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_label_that_is_asked_for_hides_no_difference():
+    """The probabilities differ by 2e-7; == of a label that single precision moves is another."""
+
+    def law(d=1e-7):
+        yield 0.5 + d, {"x": np.array([1.0, 0.0]), "y": 1.0}
+        yield 0.5 - d, {"x": np.array([0.0, 1.0]), "y": 1.0}
+
+    def loss(theta, sample, xp):
+        w = theta["w"]
+        m = (w**2) @ sample["x"]
+        right = xp.where(sample["y"] == 1.0, -m, m)
+        return right + (w @ w) ** 2 / 4 + w[0] ** 2 * w[1] ** 2
+
+    start = {"w": np.full(2, 0.1)}
+    reduced, _ = problems(
+        dynamics.Model(start=lambda: start, law=law, loss=loss, eta=0.05, steps=3000)
+    )
+    assert reduced.closure.scalars == 2
+
+
+def test_single_precision_that_overflows_hides_no_kink():
+    def risk(theta, xp):
+        w = theta["w"]
+        total = xp.exp(w[0]) + xp.exp(w[1])
+        return xp.sum((w - 120) ** 2) / 2 + xp.log(total) + 3 * xp.relu(w[0] - 100)
+
+    start = {"w": np.full(2, 20.0)}
+    reduced, _ = problems(dynamics.Model(start=lambda: start, risk=risk, eta=0.02, steps=3000))
+    assert reduced.closure.scalars == 2
+    run = dynamics.descend(reduced, eta=0.02, steps=3000)
+    share = 1 / (1 + np.exp(run.final_state[1] - run.final_state[0]))
+    assert run.final_state == pytest.approx([117 - share, 119 + share], rel=1e-9)
+
+
+def test_a_guard_that_may_hold_with_equality_does():
+    def observe(theta, sample, xp):
+        return {"one": xp.ones(())}
+
+    def law():
+        yield 1.0, {"x": 1.0}
+
+    def loss(theta, sample, xp):
+        return (xp.sum(theta["w"]) - sample["x"]) ** 2 / 2
+
+    start, same = {"w": np.full(2, 0.1)}, "w_0 >= 0.2 while one "
+    model = dynamics.Model(
+        start=lambda: start, law=law, loss=loss, observe=observe, eta=0.02, steps=400,
+        events={"plain": "w_0 >= 0.2", "open": f"{same}>= 1", "shut": f"{same}> 1"},
+    )  # fmt: skip
+    reduced, _ = problems(model)
+    for run in (dynamics.descend(reduced, eta=0.02, steps=400), dynamics.flow(reduced, time=8)):
+        assert run.events["open"].time == pytest.approx(run.events["plain"].time, rel=1e-10)
+        assert not run.events["shut"]
+
+
+def test_a_law_that_fills_one_array_again_has_every_sample():
+    def law():
+        x = np.empty(2)
+        for one in (-1.0, 1.0):
+            for two in (-1.0, 1.0):
+                x[:] = one, two
+                yield 0.25, {"x": x, "y": one}
+
+    def loss(theta, sample, xp):
+        return (theta["w"] @ sample["x"] - sample["y"]) ** 2 / 2
+
+    reduced, _ = problems(dynamics.Model(start=lambda: {"w": np.full(2, 0.5)}, law=law, loss=loss))
+    np.testing.assert_allclose(reduced.gradient([0.5, 0.5]), [-0.5, 0.5], rtol=1e-14)
+
+
+def test_a_name_of_minus_a_scalar_is_refused():
+    start = {"A": np.array([[0.0, 0.1], [-0.1, 0.0]])}
+
+    def risk(theta, xp):
+        return ((theta["A"][0, 1] - theta["A"][1, 0]) / 2 - 1) ** 2
+
+    model = dynamics.Model(start=lambda: start, risk=risk, names={"beta": ("A", 1, 0)})
+    with pytest.raises(dynamics.validation.InvalidRequest, match=r"minus A\[0, 1\]; names can be"):
+        problems(model)
+    model = dynamics.Model(start=lambda: start, risk=risk, names={"beta": ("A", 0, 1)})
+    assert problems(model)[0].state_names == ("beta",)
+
+
+@pytest.mark.parametrize("name", ["weight", "row", "share", "z0", "x0", "t0"])
+def test_a_constant_of_any_name_is_compiled(name):
+    """The generated file has names of its own."""
+    body = f"""
+import numpy as np
+
+
+def start():
+    return {{"w": np.full(2, 0.1)}}
+
+
+def law():
+    yield 0.5, {{"x": 1.0, "y": 1.0}}
+    yield 0.5, {{"x": 2.0, "y": 1.0}}
+
+
+def loss(theta, sample, xp, {name}=0.5):
+    w = xp.sum(theta["w"])
+    return (w * sample["x"] - sample["y"]) ** 2 / 2 + {name} * xp.sum(theta["w"] ** 2)
+"""
+    space = {}
+    exec(body, space)  # a function has its constants by their names
+    model = dynamics.Model(start=space["start"], law=space["law"], loss=space["loss"])
+    system = dynamics.load_system(model)
+    parameters = system.Parameters(**{name: 0.05})
+    compiled = system.ReducedPopulation(parameters, backend="numba")
+    # (2.5 (2 w) - 1.5) + 2 (.05 w) = 0
+    assert compiled.gradient([1.5 / 5.1]) == pytest.approx([0.0], abs=1e-15)
+    assert compiled.gradient([0.1]) == pytest.approx([0.5 - 1.5 + 0.01], rel=1e-14)
+
+
+def held(theta, sample, xp, lam=0.1):
+    w, v = xp.sum(theta["w"]), theta["v"][0]
+    target = xp.stop_gradient(xp.tanh(v * sample["x"]))
+    return (w * sample["x"] - target - sample["y"]) ** 2 / 2 + lam * (v - w) ** 2
+
+
+def test_what_holds_a_gradient_is_neither_compiled_nor_derived():
+    def law():
+        yield 0.25, {"x": 1.0, "y": 1.0}
+        yield 0.75, {"x": 2.0, "y": -0.5}
+
+    start = {"w": np.full(2, 0.3), "v": np.full(1, 0.2)}
+    system = dynamics.load_system(dynamics.Model(start=lambda: start, law=law, loss=held))
+    parameters = system.Parameters()
+    with pytest.raises(dynamics.validation.InvalidRequest, match="is not that of the model"):
+        system.ReducedPopulation(parameters, backend="numba")
+    long = system.ReducedPopulation(parameters, steps=2_500_000)
+    assert long.gradient(long.initial_state)[1] == pytest.approx(2 * 0.1 * (0.2 - 0.6), rel=1e-12)
+    assert "training follows others than those of the expression" in system.derivation().as_text()
+
+
+def test_letters_of_a_page_mean_one_thing():
+    def law():
+        for one in (-1.0, 1.0):
+            for two in (-1.0, 1.0, 2.0):
+                yield 1 / 6, {"w": np.array([one, two])}
+
+    def loss(theta, sample, xp):
+        w = theta["w"]
+        return (theta["a"][0] - w @ sample["w"]) ** 2 / 2 + (w @ w) * sample["w"][0] / 10
+
+    start = {"w": np.array([0.3, 0.1]), "a": np.zeros(1)}
+    system = dynamics.load_system(dynamics.Model(start=lambda: start, law=law, loss=loss))
+    page = system.derivation().as_text()
+    assert "sample_w_0*w_0" in page
+    assert "w_0**3" not in page
