@@ -317,6 +317,11 @@ class Model:
                 raise ModelError(
                     f"start names an array {name!r}, which is the name of something else; rename it"
                 )
+            if name.removeprefix("d_") != name and name.removeprefix("d_") in result:
+                raise ModelError(
+                    f"start names an array {name!r}, which is what the rate of "
+                    f"{name.removeprefix('d_')!r} is called; rename it"
+                )
         for name in self.groups:
             if name not in result:
                 raise ModelError(

@@ -25,6 +25,8 @@ TOO_MANY = (
     f"{MAX_STEPS:,} steps of the integrator do not reach the horizon, as where the gradient jumps; "
     "try gradient descent, or a flow that stops before"
 )
+FEWEST_STEPS = 64
+"""Of LSODA: at rest its steps grow over what passes by meanwhile, and no error shows it."""
 MOST_IMPLICIT = 32
 """Entries of the largest state whose linear systems the compiled integrator solves."""
 
@@ -209,6 +211,7 @@ def by_lsoda(problem: Problem, start: FloatArray, time: float, rtol: float) -> I
         0.0,
         start,
         time,
+        max_step=time / FEWEST_STEPS,
         rtol=rtol,
         atol=tolerance_floor(start, rtol),
         jac=jacobian if problem.has_jacobian else None,

@@ -311,7 +311,12 @@ class Functions:
         """Order parameters at a state; traced."""
         data, embedding = payload
         flat = self.flat(state, payload)
-        observe = partial(self.program.observables, data=data)
+
+        def observe(flat: Any) -> dict[str, Any]:
+            """As real numbers, which have a rate where what a model counts is whole."""
+            values = self.program.observables(flat, data)
+            return {n: jax.numpy.asarray(v, dtype=state.dtype) for n, v in values.items()}
+
         kinds = {kind for kind, _ in self.columns}
         values: dict[str, Any] = {
             "state": state if self.reduced else embedding.project(state),

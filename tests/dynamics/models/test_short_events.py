@@ -5,6 +5,7 @@ Numbers that training has are from plain numpy here, by the gradient written dow
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import dynamics
 from dynamics.analysis.comparison import explanation
@@ -334,3 +335,46 @@ def test_letters_of_a_page_mean_one_thing():
     page = system.derivation().as_text()
     assert "sample_w_0*w_0" in page
     assert "w_0**3" not in page
+
+
+def test_a_flow_does_not_step_over_what_passes_by_at_rest():
+    """Two layers at rest, pulled apart while s is near 30; steps of LSODA had grown over it."""
+
+    def risk(theta, xp):
+        s, w = theta["s"][0], theta["w"]
+        passing = xp.exp(-((s - 30.0) ** 2))
+        return -s + (w[0] * w[1] - 1) ** 2 / 2 + 0.1 * passing * w[0]
+
+    def rate(_, state):
+        s, one, two = state
+        passing, off = np.exp(-((s - 30.0) ** 2)), one * two - 1
+        slope = -1 - 0.2 * (s - 30.0) * passing * one, off * two + 0.1 * passing, off * one
+        return -np.array(slope)
+
+    start = {"s": np.zeros(1), "w": np.array([0.5, 0.2])}
+    reduced, _ = problems(dynamics.Model(start=lambda: start, risk=risk, eta=0.02, steps=3000))
+    run = dynamics.flow(reduced, time=60)
+    exact = solve_ivp(
+        rate, (0, 60), [0.0, 0.5, 0.2], method="DOP853", rtol=1e-11, atol=1e-13, max_step=0.05
+    )
+    np.testing.assert_allclose(run.final_state, exact.y[:, -1], rtol=1e-6)
+
+
+def test_a_count_has_a_rate_and_d_of_an_array_is_no_array():
+    def law():
+        yield 1.0, {"x": 1.0}
+
+    def loss(theta, sample, xp):
+        return (theta["a"][0] - sample["x"]) ** 2 / 2
+
+    def observe(theta, sample, xp):
+        return {"n": xp.sum(theta["a"] > 0.5)}
+
+    given = {"law": law, "loss": loss, "events": {"still": "d_n <= 0"}, "observe": observe}
+    reduced, _ = problems(dynamics.Model(start=lambda: {"a": np.full(1, 0.1)}, **given))
+    run = dynamics.descend(reduced, eta=0.1, steps=20)
+    assert run["n"].tolist()[::20] == [0.0, 1.0]
+    assert "still" in run.reasons
+    both = {"a": np.full(1, 0.1), "d_a": np.ones(1)}
+    with pytest.raises(dynamics.validation.InvalidRequest, match="the rate of 'a' is called"):
+        problems(dynamics.Model(start=lambda: both, **given))
