@@ -6,8 +6,7 @@ classes, until none does; see `theory.closure`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,10 +14,9 @@ from numpy.typing import NDArray
 
 from dynamics.models.engine.functions import WATCHED, functions_of, slope_of
 from dynamics.models.engine.program import evaluated
+from dynamics.models.engine.space_and_laws import SEED, space_and_laws
 from dynamics.validation import learning_rate
 from theory.closure import Closure
-from theory.closure.conservation import ConservationLaw, conservation_laws
-from theory.closure.linear import LinearSpace, linear_space
 from theory.closure.orbits import orbit_classes
 from theory.closure.partition import (
     FLOORS,
@@ -37,8 +35,6 @@ if TYPE_CHECKING:
     from dynamics.models.engine.realization import Realization, Walk
 
 
-SEED = 20240
-"""Seed of the points at which closures are checked."""
 RECORDS = 60
 """States of the walk at which the whole gradient is evaluated, at most."""
 LEAST_RECORDS = 10
@@ -59,12 +55,6 @@ FAR = 1e8
 PROBES = 4
 """Runs in single precision that tell whether a gradient leaves the classes."""
 MOST_ROUNDS = 60
-MOST_LOOKS = 4
-"""Times at which states are added between those at which a space and laws were sought."""
-OUTSIDE = 1e-9
-"""Part of its way by which a run may be outside a space, or change a linear law, unasked."""
-CHANGED = 1e-3
-"""The same of a quadratic law, which finite steps change."""
 
 
 class Closing:
@@ -96,7 +86,9 @@ class Closing:
         elif not made.only_sampled:
             classes, groups = self._walked(classes)
         self._name_splits(classes)
-        space, laws = self._space_and_laws(classes, groups)
+        between = partial(self._between, classes, groups)
+        along = dict(zip(self.steps, self.along, strict=False))
+        space, laws = space_and_laws(made, classes, self.visited, along, between)
         if space.remark and classes.count:
             self.remarks.append(f"the linear space was not sought: {space.remark}")
         if len(np.unique(training.groups)) > 1:
@@ -116,36 +108,12 @@ class Closing:
             self.floor / size, self.walked, tuple(self.remarks), made.shapes,
         )  # fmt: skip
 
-    def _space_and_laws(
-        self, classes: EntryClasses, groups: SampleClasses | None
-    ) -> tuple[LinearSpace, tuple[ConservationLaw, ...]]:
-        """The linear space and the laws of training.
-
-        Where the run itself leaves them, there may be states between those that were looked at
-        at which the gradient does, or rounding has grown: the gradient there decides.
-        """
-        space, laws = self._sought(classes)
-        for _ in range(MOST_LOOKS):
-            between = departures(classes, space, laws, self.along)
-            if not between:
-                break
-            for k in between:
-                first, last = (self.steps[k - 1] if k else 0), self.steps[k]
-                schedule = np.unique(np.linspace(first, last, RECORDS).astype(np.int64))
-                self.visited += self._run(classes, groups, schedule)[0]
-            found = self._sought(classes)
-            if found[0].free == space.free and len(found[1]) == len(laws):
-                break
-            space, laws = found
-        return space, laws
-
-    def _sought(self, classes: EntryClasses) -> tuple[LinearSpace, tuple[ConservationLaw, ...]]:
-        training, visited = self.training, self.visited
-        space = linear_space(training, classes, np.random.default_rng(SEED + 1), visited)
-        if self.made.only_sampled:
-            return space, ()
-        generator = np.random.default_rng(SEED + 2)
-        return space, conservation_laws(training, classes, space, generator, visited)
+    def _between(
+        self, classes: EntryClasses, groups: SampleClasses | None, first: int, last: int
+    ) -> list[FloatArray]:
+        """States of the reduced run at steps from one to another."""
+        schedule = np.unique(np.linspace(first, last, RECORDS).astype(np.int64))
+        return self._run(classes, groups, schedule)[0]
 
     def _name_splits(self, classes: EntryClasses) -> None:
         """Remark on entries whose gradients differ by little."""
@@ -398,49 +366,6 @@ class Closing:
                         parting.append(state)
             self._note(classes, gradient, None)
         return None, parting
-
-
-def departures(
-    classes: EntryClasses,
-    space: LinearSpace,
-    laws: Sequence[ConservationLaw],
-    states: Sequence[FloatArray],
-) -> list[int]:
-    """States of a run before which it has gone out of a space most, or has changed a law most.
-
-    Parameters
-    ----------
-    classes : EntryClasses
-    space : LinearSpace
-    laws : sequence of ConservationLaw
-    states : sequence of float arrays, shape (n,)
-        Of the run, in order.
-
-    Returns
-    -------
-    list of int
-        Numbers of the states, ascending; none for what the run stays in, and keeps.
-    """
-    if not states or not classes.count:
-        return []
-    scalars = np.array([state[classes.first] for state in states])
-    start, roots = classes.start[classes.first], np.sqrt(classes.sizes)
-    moved = (scalars - start) * roots
-    basis = np.linalg.qr(space.basis * roots[:, None])[0]
-    size = max(float(np.linalg.norm(moved, axis=1).max()), 1e-300)
-    series = [(np.linalg.norm(moved - moved @ basis @ basis.T, axis=1) / size, OUTSIDE)]
-    for law in laws:
-        values, terms = (
-            law.at(scalars),
-            replace(law, coefficients=tuple(map(abs, law.coefficients))),
-        )
-        scale = max(float(terms.at(np.abs(scalars)).max()), abs(law.value), 1e-300)
-        # A step changes a quadratic law of the flow by its own square.
-        series.append((np.abs(values - law.value) / scale, OUTSIDE if law.degree == 1 else CHANGED))
-    return sorted({
-        int(np.abs(np.diff(values, prepend=0.0)).argmax())
-        for values, limit in series if float(values.max()) > limit
-    })  # fmt: skip
 
 
 def far(made: Realization) -> float:

@@ -24,9 +24,9 @@ import sympy
 
 from dynamics import codegen
 from dynamics.codegen.kernels.elementary import logistic
-from dynamics.models.engine.closing import SEED
 from dynamics.models.engine.derivation import restricted_loss
 from dynamics.models.engine.realization import Realization
+from dynamics.models.engine.space_and_laws import SEED
 from dynamics.models.engine.tracing import jax
 from dynamics.validation import InvalidRequest
 from theory.closure import Closure
