@@ -212,9 +212,10 @@ def explanation(result: Comparison, reduced: Any, full: Any) -> str:
     most = GROWN * error * scale * float(growth.amplification.max())
     if largest > most:
         return (
-            f"the runs part by {largest:.1e}, of which errors that grow explain {most:.1e}: at "
-            f"{len(indices)} states along the run the gradient of every entry lies in its class, "
-            "and between them, or of samples that are taken together, something parts"
+            f"the runs part by {largest:.1e}, of which errors that grow as the flow across the "
+            f"classes lets them explain {most:.1e}: at {len(indices)} states along the run the "
+            "gradient of every entry lies in its class; between them entries or samples may part, "
+            "or errors grow within the classes, or by too large steps"
         )
     first = (
         f"the runs part by {largest:.1e}, and the reduction holds (the gradient of every entry "

@@ -23,14 +23,14 @@ def _libraries() -> Any:
     """The libraries of BLAS in this process; that of numpy is, and they are looked for once."""
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas")
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Within it, in whichever thread, numpy computes products in one thread."""
     with _changing:
-        _limits.append(_libraries().limit(limits=1, user_api="blas"))
+        _limits.append(_libraries().limit(limits=1))
     try:
         yield
     finally:

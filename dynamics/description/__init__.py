@@ -189,5 +189,6 @@ def _event(rule: EventRule, page: Page) -> Definition:
     """An event in words and as a formula."""
     words = f"{rule.meaning}; {sought(rule)}"
     if isinstance(rule, Crossing) and rule.guard.free_symbols:
-        words += f", while ${page.formula(rule.guard)} > 0$"
+        sign = ">" if rule.guard_strict else r"\geq"
+        words += f", while ${page.formula(rule.guard)} {sign} 0$"
     return Definition(rule.name, "", words, rule.latex, note=rule.note)

@@ -290,10 +290,9 @@ def _random_probe(
         gradient, floor = training.probe(training.start)
         if not _finite(gradient, floor):
             bad = int(np.flatnonzero(~np.isfinite(gradient) | ~np.isfinite(floor))[0])
-            why = "not finite"
-            if np.isfinite(gradient[bad]):
-                why = "too large for single precision, in which its rounding is measured"
-            raise ModelError(f"the gradient at the start is {gradient[bad]:g} (entry {bad}), {why}")
+            raise ModelError(
+                f"the gradient at the start is {gradient[bad]:g} (entry {bad}), not finite"
+            )
         return gradient, floor
     for _ in range(MOST_HALVINGS):
         values = scale * generator.standard_normal(int(labels.max()) + 1)

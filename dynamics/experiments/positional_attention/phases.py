@@ -180,10 +180,13 @@ def event_3(study: Study) -> Finding:
     population.draw_along(study, cases, r"$\alpha$", lambda run: run["alpha"])
     # The statement begins "because gamma has passed the largest |rho|".
     of_it = [row for row in study.rows if row["T1"] is not None and row["passes"]]
-    lowest = min(of_it or study.rows, key=lambda row: row["ratio"] if row["T1"] else np.inf)
-    waiting = [row for row in study.rows if row not in of_it or STILL_OPEN in row["reason"]]
-    holds: bool | None = all(row["event_III"] is not None for row in study.rows)
-    if not holds and (len(waiting) == len(study.rows) or not lowest.get("earlier", 9.0) < 1.0):
+    seen = of_it or [row for row in study.rows if row["T1"] is not None] or study.rows
+    lowest = min(seen, key=lambda row: row["ratio"] if row["T1"] is not None else np.inf)
+    waiting = [row for row in of_it if STILL_OPEN in row["reason"]]
+    holds: bool | None = all(row["event_III"] is not None for row in of_it)
+    if not holds and (len(waiting) == len(of_it) or not lowest.get("earlier", 9.0) < 1.0):
+        holds = None
+    if not of_it:
         holds = None
     ratio, where = lowest["ratio"], {"time": LONG}
     return study.conclude(ratio, "; ".join(parts), holds=holds, missing="time", parameters=where)

@@ -196,6 +196,7 @@ class Closing:
         groups = self._sample_classes(classes, [])
         for _ in range(MOST_ROUNDS):
             states, self.steps = self._run(classes, groups)
+            self.walked = self.steps[-1] if self.steps else 0
             finer, parting = self._looked_at(classes, groups, states)
             if finer is None:
                 selected = states[:: max(1, len(states) // SAMPLE_STATES)]
@@ -312,11 +313,10 @@ class Closing:
         """States of every entry along the reduced run, and their steps: about log-spaced ones."""
         made = self.made
         law, numbers = made.law, made.numbers_of_a_sample()
-        samples = 1 if groups is None else groups.count
-        steps = int(min(self.walk.steps, max(20, WALK_NUMBERS // (samples * numbers))))
         whole = 1 if law is None else law.size
+        samples = whole if groups is None else groups.count
+        steps = int(min(self.walk.steps, max(20, WALK_NUMBERS // (samples * numbers))))
         looks = int(min(RECORDS, max(LEAST_RECORDS, LOOK_NUMBERS // (whole * numbers))))
-        whole_run = schedule is None
         if schedule is None:
             schedule = np.unique(np.rint(np.geomspace(1, steps, looks)).astype(np.int64))
         if not classes.count:
@@ -334,8 +334,6 @@ class Closing:
         reached = loop.advance(state, eta, span, (tracked, schedule, records), payload)
         near = (schedule <= reached) & (np.abs(records).max(axis=1) <= far(made))
         near &= np.logical_and.accumulate(near)
-        if whole_run:
-            self.walked = int(schedule[near][-1]) if near.any() else 0
         return [*classes.lift(records[near])] or [made.flat_start], schedule[near].tolist()
 
     def _looked_at(

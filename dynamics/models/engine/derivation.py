@@ -31,6 +31,8 @@ SYMBOLIC_NUMBERS = 2500
 """Numbers of one loss up to which the entries of the sample are symbols."""
 SAME = 1e-6
 """Part of a gradient by which derivatives of an expression may differ from it."""
+RENAMED = "sample_"
+"""Front of the letters of a sample that are those of something else."""
 LONGEST = 2400
 """Characters of an expression up to which it is written out."""
 SHOWN_CLASSES = 6
@@ -219,6 +221,7 @@ def _are_trained_by(
         for letters, leaf in zip(jax.tree.leaves(named), jax.tree.leaves(one), strict=True):
             values |= zip(np.ravel(letters).tolist(), np.ravel(leaf).tolist(), strict=True)
         some = select_samples(made.law.samples, np.array([number]))
+    largest = float(np.abs(made.training.gradient(made.flat_start)).max(initial=1e-300))
     for _ in range(2):
         scalars = start + 0.1 * (1 + np.abs(start)) * generator.standard_normal(start.size)
         state = classes.lift(scalars)
@@ -232,8 +235,8 @@ def _are_trained_by(
             found = np.array([complex(slope.evalf(20, subs=here)).real for slope in slopes])
         except (TypeError, ValueError):
             continue
-        off = np.abs(found - expected)
-        if np.isfinite(off).all() and off.max() > SAME * np.abs(expected).max(initial=1e-300):
+        off, largest = np.abs(found - expected), max(largest, float(np.abs(expected).max()))
+        if np.isfinite(off).all() and off.max() > SAME * largest:
             return False
     return True
 
@@ -242,7 +245,7 @@ def _sample_letters(used: set[sympy.Basic]) -> tuple[tuple[str, str], ...]:
     """Letters of the entries of a sample: of each part, the first one that is used."""
     letters: dict[str, tuple[str, str]] = {}
     for symbol in sorted(used, key=str):
-        part, *index = str(symbol).split("_")
+        part, *index = str(symbol).removeprefix(RENAMED).split("_")
         if index and all(map(str.isdigit, index)):
             entry = f"entry [{', '.join(index)}] of {part} of the sample"
             letters.setdefault(part, (str(symbol), entry))
@@ -313,7 +316,7 @@ def _named(sample: Any, taken: set[str]) -> Any:
         out = np.empty(np.shape(leaf), dtype=object)
         names = {index: "_".join([name, *map(str, index)]) for index in np.ndindex(*out.shape)}
         while not taken.isdisjoint(names.values()):
-            names = {index: f"sample_{each}" for index, each in names.items()}
+            names = {index: RENAMED + each for index, each in names.items()}
         for index, each in names.items():
             out[index] = sympy.Symbol(each, real=True)
         return out

@@ -27,7 +27,7 @@ SINGLE = 2.0**-23
 TWIN = 2.0**-29
 """From the error of a run in single precision, with perturbed data, to that in double precision."""
 JUMP = 0.01 * TWIN
-"""Part of a gradient from which a difference to single precision is no rounding."""
+"""Part of the largest gradient so far from which an error is no rounding: at rest each is one."""
 OVERFLOWN = 1e-12
 """Part of the largest value that stands for its error, where single precision cannot hold it."""
 
@@ -45,6 +45,7 @@ class FullTraining:
         self._program, self._data = made.program, data
         self._generator = np.random.default_rng(PERTURBATIONS)
         self._twin: Any = np.float32
+        self._largest = 0.0
 
     def gradient(self, state: FloatArray) -> FloatArray:
         """Gradient at a state, shape (n,)."""
@@ -58,7 +59,9 @@ class FullTraining:
         """Gradient, and the rounding error of each entry."""
         gradient, function = self.gradient(state), self._program.compiled_descent
         error = _error(gradient, self._in_single_precision(function, state)[1])
-        if error.max(initial=0.0) > JUMP * np.abs(gradient).max(initial=0.0):
+        if np.isfinite(gradient).all():
+            self._largest = max(self._largest, float(np.abs(gradient).max(initial=0.0)))
+        if error.max(initial=0.0) > JUMP * self._largest:
             # A model that asks whether a label is 1 has another answer for a label that was moved.
             rough = self._in_single_precision(function, state, moved=False)[1]
             error = np.minimum(error, _error(gradient, rough))

@@ -98,14 +98,17 @@ def departures(
     list of int
         Numbers of the states, ascending; none for what the run stays in, and keeps.
     """
-    if not states or not classes.count:
+    everywhere = space.free == classes.count
+    if not states or not classes.count or (everywhere and not laws):
         return []
     scalars = np.array([state[classes.first] for state in states])
-    start, roots = classes.start[classes.first], np.sqrt(classes.sizes)
-    moved = (scalars - start) * roots
-    basis = np.linalg.qr(space.basis * roots[:, None])[0]
-    size = max(float(np.linalg.norm(moved, axis=1).max()), 1e-300)
-    series = [(np.linalg.norm(moved - moved @ basis @ basis.T, axis=1) / size, OUTSIDE)]
+    series: list[tuple[FloatArray, float]] = []
+    if not everywhere:
+        start, roots = classes.start[classes.first], np.sqrt(classes.sizes)
+        moved = (scalars - start) * roots
+        basis = np.linalg.qr(space.basis * roots[:, None])[0]
+        size = max(float(np.linalg.norm(moved, axis=1).max()), 1e-300)
+        series = [(np.linalg.norm(moved - moved @ basis @ basis.T, axis=1) / size, OUTSIDE)]
     for law in laws:
         values = law.at(scalars)
         terms = replace(law, coefficients=tuple(map(abs, law.coefficients)))

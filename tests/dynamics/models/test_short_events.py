@@ -136,7 +136,7 @@ def test_a_deviation_that_rounding_cannot_explain_is_not_called_rounding():
     assert result.largest_deviation > 0.01 or reduced.closure.scalars == 3
     if result.largest_deviation > 0.01:
         told = explanation(result, reduced, full)
-        assert "of which errors that grow explain" in told
+        assert "of which errors that grow as the flow across the classes lets them explain" in told
         assert "the deviation is rounding" not in told
 
 
