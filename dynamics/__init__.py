@@ -12,7 +12,7 @@ Nothing heavy is imported before it is used: sympy and numba come with the first
 
 import os
 
-from dynamics.garbage_collection import collect_less
+from dynamics.process_settings import collect_less
 from dynamics.training.progress import is_command, leave_at_signals
 
 if is_command():

@@ -30,7 +30,7 @@ from dynamics.codegen.long_floats import LONG_ROUNDING, long_source, long_table
 from dynamics.codegen.printed_sources import printed_source
 from dynamics.codegen.printing import evaluate, selected, summed, tabulate
 from dynamics.codegen.programs import compiled_program, store_programs
-from dynamics.garbage_collection import fewer_collections
+from dynamics.process_settings import fewer_collections
 
 __all__ = [
     "LANES",

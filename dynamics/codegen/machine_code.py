@@ -24,7 +24,7 @@ from numba.core.dispatcher import Dispatcher
 from dynamics.codegen import compile_lock
 from dynamics.codegen.calls import entry_signature
 from dynamics.codegen.folder import report
-from dynamics.garbage_collection import fewer_collections
+from dynamics.process_settings import fewer_collections
 
 HASH = 16
 """Bytes of a hash."""

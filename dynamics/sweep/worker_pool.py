@@ -18,7 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from multiprocessing import resource_tracker
 from typing import Any
 
-from dynamics.garbage_collection import collect_less
+from dynamics.process_settings import collect_less
 from dynamics.registry import System, can_be_loaded_again, load_unchanged
 from dynamics.validation import InvalidRequest, integer
 

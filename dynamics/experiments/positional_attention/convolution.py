@@ -48,7 +48,7 @@ from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import in_percent, share_of
 from dynamics.problem import FloatArray, Problem
 from dynamics.results.outcome import DIVERGED, HORIZON, INTERRUPTED, Outcome
-from dynamics.systems.positional_attention.empirical import GramEmpirical
+from dynamics.systems.positional_attention.empirical.gram import GramEmpirical
 from dynamics.systems.positional_attention.empirical.sampling import Convolution
 from dynamics.training.gradient_descent import descend
 from dynamics.training.progress import interruption

@@ -167,6 +167,7 @@ def of_all_trials(share: float, trials: int, claimed: float) -> Finding:
     """
     from scipy.stats import binomtest
 
+    # 5 % on either side: each limit by itself holds with 95 %.
     interval = binomtest(round(share * trials), trials).proportion_ci(0.9, "exact")
     holds = True if interval.low >= claimed else False if interval.high < claimed else None
     reason = (

@@ -68,8 +68,7 @@ class Closing:
         self.generator = np.random.default_rng(SEED)
         self.remarks: list[str] = []
         self.visited: list[FloatArray] = []
-        self.along: list[FloatArray] = []
-        self.steps: list[int] = []
+        self.along: dict[int, FloatArray] = {}  # step of the walk -> state
         self.residual, self.floor, self.size, self.walked = 0.0, 0.0, 0.0, 0
 
     def closure(self) -> Closure:
@@ -87,8 +86,7 @@ class Closing:
             classes, groups = self._walked(classes)
         self._name_splits(classes)
         between = partial(self._between, classes, groups)
-        along = dict(zip(self.steps, self.along, strict=False))
-        space, laws = space_and_laws(made, classes, self.visited, along, between)
+        space, laws = space_and_laws(made, classes, self.visited, self.along, between)
         if space.remark and classes.count:
             self.remarks.append(f"the linear space was not sought: {space.remark}")
         if len(np.unique(training.groups)) > 1:
@@ -195,8 +193,7 @@ class Closing:
         """Classes of entries and of samples after the walk that looks for what was missed."""
         groups = self._sample_classes(classes, [])
         for _ in range(MOST_ROUNDS):
-            states, self.steps = self._run(classes, groups)
-            self.walked = self.steps[-1] if self.steps else 0
+            states, steps = self._run(classes, groups)
             finer, parting = self._looked_at(classes, groups, states)
             if finer is None:
                 selected = states[:: max(1, len(states) // SAMPLE_STATES)]
@@ -213,14 +210,15 @@ class Closing:
             self._certified(classes)
             self.remarks.append(f"after {MOST_ROUNDS} rounds classes were still being split")
         self.visited = states[:: max(1, len(states) // VISITED)][-VISITED:] + states[-1:]
-        self.along = states if self.steps else []
+        self.along = dict(zip(steps, states, strict=False))
+        self.walked = max(steps, default=0)
         return classes, groups
 
     def _walked_samples(self, classes: EntryClasses) -> SampleClasses | None:
         """Classes of representatives, compared near the start and along the run too."""
         groups = self._sample_classes(classes, [])
         for _ in range(MOST_ROUNDS if groups is not None else 0):
-            states, self.steps = self._run(classes, groups)
+            states, _ = self._run(classes, groups)
             again = self._sample_classes(classes, states[:: max(1, len(states) // VISITED)], groups)
             if again is None or groups is None or again.count == groups.count:
                 break

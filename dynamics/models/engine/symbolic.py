@@ -24,7 +24,7 @@ import sympy
 
 from dynamics import codegen
 from dynamics.codegen.kernels.elementary import logistic
-from dynamics.models.engine.derivation import restricted_loss
+from dynamics.models.engine.loss_expression import restricted_loss
 from dynamics.models.engine.realization import Realization
 from dynamics.models.engine.space_and_laws import SEED
 from dynamics.models.engine.tracing import jax

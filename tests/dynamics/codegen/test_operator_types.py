@@ -9,9 +9,8 @@ from numba import njit, types
 from numba.core.errors import TypingError
 from numba.core.registry import cpu_target
 
+import dynamics.codegen.linked_functions  # noqa: F401 (from here on numba remembers)
 from dynamics.codegen import operator_types
-
-pytest.importorskip("dynamics.codegen.linked_functions")  # from where numba remembers
 
 VECTOR, MATRIX = (types.Array(types.float64, number, "C") for number in (1, 2))
 OPERANDS = (

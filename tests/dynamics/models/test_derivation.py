@@ -10,7 +10,8 @@ import sympy
 
 import dynamics
 from dynamics.cli import main
-from dynamics.models.engine.derivation import _read, page, size_table
+from dynamics.models.engine.derivation import page, size_table
+from dynamics.models.engine.loss_expression import read_loss
 from dynamics.models.engine.shared_parts import factored, shared_parts
 from dynamics.models.engine.symbolic import prove
 from dynamics.validation import InvalidRequest
@@ -63,7 +64,7 @@ def test_the_page_writes_what_the_traced_loss_is(name):
 
         one = select_samples(made.law.samples, 5)
         sample = (one, one)
-    written = _read(made, closure, symbols, sample)
+    written = read_loss(made, closure, symbols, sample)
     scalars = np.random.default_rng(1).standard_normal(closure.scalars)
     values = dict(zip(symbols, map(sympy.Float, scalars), strict=True))
     values |= {sympy.Symbol(n, real=True): v for n, v in made.reals.items()}

@@ -12,7 +12,7 @@ from dynamics.experiments.positional_attention import convolution
 from dynamics.experiments.positional_attention.convolution import adam
 from dynamics.experiments.positional_attention.pictures import localised
 from dynamics.results.outcome import DIVERGED, HORIZON
-from dynamics.systems.positional_attention.empirical import GramEmpirical
+from dynamics.systems.positional_attention.empirical.gram import GramEmpirical
 from dynamics.systems.positional_attention.empirical.sampling import Convolution
 from dynamics.validation import InvalidRequest
 

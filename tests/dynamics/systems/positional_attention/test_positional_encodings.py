@@ -6,7 +6,7 @@ import pytest
 import dynamics
 from dynamics.experiments.positional_attention.convolution import adam
 from dynamics.results.outcome import DIVERGED
-from dynamics.systems.positional_attention.empirical import GramEmpirical
+from dynamics.systems.positional_attention.empirical.gram import GramEmpirical
 from dynamics.systems.positional_attention.empirical.sampling import Convolution
 from dynamics.validation import InvalidRequest
 from theory.symmetry import Partition
