@@ -37,7 +37,7 @@ from dynamics.training.stability_limit import smaller_rate
 from dynamics.validation import learning_rate
 from theory.events import EventRule
 
-SHARE = 0.02
+SHARE = 0.01
 """Of the gradients of a run, for its costly observables where no records are asked for."""
 TOGETHER = 1 << 18
 """Numbers of the states whose observables are computed between two looks for an interruption."""
@@ -193,7 +193,9 @@ def _paid_for(run: Run, records: int) -> NDArray[np.bool_]:
         return np.ones(records, dtype=bool)
     number = min(records, max(1, int(SHARE * run.step / cost)))
     paid = np.zeros(records, dtype=bool)
-    paid[np.rint(np.linspace(records - 1, 0, number)).astype(np.int64)] = True
+    paid[-1] = True
+    if number > 1:
+        paid[np.rint(np.linspace(0, records - 1, number)).astype(np.int64)] = True
     return paid
 
 

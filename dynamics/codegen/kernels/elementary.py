@@ -74,8 +74,42 @@ def logistic_loss(margin: float) -> float:
 
 
 @exact
-def logistic_losses(margins, losses, scratch):  # type: ignore[no-untyped-def]
-    """log(1 + exp(-F)) of many margins F; relative error below 1e-15, above -700 exact to e^-700.
+def decays(margins, out, scratch):  # type: ignore[no-untyped-def]
+    """exp(-|F|) of many margins F; e^-700 where it is less.
+
+    Parameters
+    ----------
+    margins : float array, shape (n,)
+    out : float array, shape (n,)
+        Filled.
+    scratch : float array, shape (n,)
+        Overwritten.
+    """
+    for k in range(margins.size):
+        size = -abs(margins[k])
+        out[k] = LEAST if size < LEAST else size
+    exponentials(out, scratch)
+
+
+@exact
+def logistic_weights(margins, decayed, out):  # type: ignore[no-untyped-def]
+    """1/(1 + e^F) of many margins F: e/(1 + e) or 1/(1 + e) with e = exp(-|F|).
+
+    Parameters
+    ----------
+    margins, decayed : float array, shape (n,)
+        F, and `decays` of it.
+    out : float array, shape (n,)
+        Filled.
+    """
+    for k in range(margins.size):
+        above = decayed[k] if margins[k] > 0.0 else 1.0
+        out[k] = above / (1.0 + decayed[k])
+
+
+@exact
+def losses_of_decays(margins, losses):  # type: ignore[no-untyped-def]
+    """log(1 + exp(-F)) of many margins F, from exp(-|F|).
 
     With e = exp(-|F|) and f = e/(2 + e) it is max(-F, 0) + 2 artanh(f); where 1 + e is above the
     root of 2, log 2 is taken out: f = (e - 1)/(3 + e). So f is at most 0.172, and the series
@@ -85,14 +119,8 @@ def logistic_losses(margins, losses, scratch):  # type: ignore[no-untyped-def]
     ----------
     margins : float array, shape (n,)
     losses : float array, shape (n,)
-        Filled.
-    scratch : float array, shape (n,)
-        Overwritten.
+        `decays` of the margins; replaced.
     """
-    for k in range(margins.size):
-        size = -abs(margins[k])
-        losses[k] = LEAST if size < LEAST else size
-    exponentials(losses, scratch)
     for k in range(margins.size):
         out = 1.0 if losses[k] > ROOT_2_LESS_1 else 0.0
         f = (losses[k] - out) / (2.0 + losses[k] + out)
@@ -108,3 +136,19 @@ def logistic_losses(margins, losses, scratch):  # type: ignore[no-untyped-def]
         series = series * square + 1.0
         beyond = 0.0 if margins[k] > 0.0 else -margins[k]
         losses[k] = 2.0 * f * series + (out * LN_2 + beyond)
+
+
+@exact
+def logistic_losses(margins, losses, scratch):  # type: ignore[no-untyped-def]
+    """log(1 + exp(-F)) of many margins F; relative error below 1e-15, above -700 exact to e^-700.
+
+    Parameters
+    ----------
+    margins : float array, shape (n,)
+    losses : float array, shape (n,)
+        Filled.
+    scratch : float array, shape (n,)
+        Overwritten.
+    """
+    decays(margins, losses, scratch)
+    losses_of_decays(margins, losses)

@@ -58,6 +58,27 @@ def test_logistic_losses_are_right_to_the_last_digits(way):
     assert np.isnan(out[2])
 
 
+@pytest.mark.parametrize("way", ["python", "compiled"])
+def test_logistic_weights_are_right_to_the_last_digits(way):
+    functions = (elementary.decays, elementary.logistic_weights)
+    if way == "compiled":
+        module = codegen.build("Weights.", ("x",), [codegen.kernel_source(*functions)])
+        functions = (module.decays, module.logistic_weights)
+    margins = np.random.default_rng(0).uniform(-700, 700, 1000)
+    margins = np.concatenate([margins, [0.0, -0.0, 1e-300, 699.9, -699.9, -1e6, -np.inf]])
+    decayed, weights = np.empty((2, margins.size))
+    functions[0](margins, decayed, np.empty(margins.size))
+    functions[1](margins, decayed, weights)
+    with mpmath.workdps(40):
+        exact = [float(1 / (1 + mpmath.exp(mpmath.mpf(float(x))))) for x in margins]
+    np.testing.assert_allclose(weights, exact, rtol=1e-15)
+    out = np.empty((2, 3))
+    functions[0](np.array([np.inf, 1e4, np.nan]), out[0], np.empty(3))
+    functions[1](np.array([np.inf, 1e4, np.nan]), out[0], out[1])
+    assert (out[1, :2] < 1e-300).all()
+    assert np.isnan(out[1, 2])
+
+
 def test_logistic_and_its_loss_at_the_ends():
     assert elementary.logistic(0.0) == 0.5
     assert elementary.logistic(40.0) == pytest.approx(1.0, rel=1e-15)

@@ -9,6 +9,8 @@ of A over each orbit, which is compared with the scalars of the reduced problem.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -17,11 +19,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dynamics import codegen
+from dynamics.codegen import AddressedModel
 from dynamics.problem import FloatArray, IntArray, Layout
-from dynamics.process_settings import one_blas_thread
 from dynamics.systems.empirical_problem import sampling_settings
 from dynamics.systems.positional_attention.empirical import sampling
-from dynamics.systems.positional_attention.full import MatrixProblem, softmax
+from dynamics.systems.positional_attention.full import MatrixProblem, risk_and_error
 from dynamics.systems.positional_attention.full.blocks import (
     Blocking,
     batch_of,
@@ -69,10 +71,6 @@ class Training:
     dtype: word("float64", "float32") = "float64"  # type: ignore[valid-type]
     diagonal: bool = False
     test_samples: whole(1) = 10_000  # type: ignore[valid-type]
-
-
-TEST_BLOCK = 1 << 15
-"""Patches of fresh samples whose products with S are formed together: in the cache."""
 
 
 class FullEmpirical(MatrixProblem):
@@ -203,9 +201,9 @@ class FullEmpirical(MatrixProblem):
     def costly_passes(self) -> float:  # type: ignore[override]
         """A forward pass over the fresh samples, in gradients of the samples of a step.
 
-        Of as many samples, one pass took 1.3, .3 and .1 of a gradient at D = 16, 64 and 196.
+        Of as many samples, one pass took .31, .17 and .08 of a gradient at D = 16, 64 and 196.
         """
-        share = 0.1 + 20.0 / self.parameters.D
+        share = 1.3 / sqrt(self.parameters.D)
         return share * self.fresh.labels.size / (self.training.batch or self.samples)
 
     @np.errstate(over="ignore", invalid="ignore")
@@ -218,15 +216,14 @@ class FullEmpirical(MatrixProblem):
         length = np.hypot(alpha, across)
         error = np.full(len(states), np.nan)
         for k in np.flatnonzero(costly):
-            weights = softmax(self.layout.part(states[k], "A"), self.parameters.scale)
-            error[k] = self.test_error(float(alpha[k]), float(across[k]), weights)
+            matrix = self.layout.part(states[k], "A")
+            error[k] = self.test_error(float(alpha[k]), float(across[k]), matrix)
         cosine = np.divide(alpha, length, out=np.zeros_like(alpha), where=length > 0)
         rest = super().observables_of_records(states, noted, costly)
         return {"alpha": alpha} | rest | {"test_error": error, "cosine": cosine}
 
-    @one_blas_thread()
-    def test_error(self, along: float, across: float, weights: FloatArray) -> float:
-        """Share of the fresh samples without yF > 0 (a margin that is rounding is a tie).
+    def test_error(self, along: float, across: float, matrix: FloatArray) -> float:
+        """Share of the fresh samples without yF > 0; see `loss_and_error` of the kernels.
 
         A margin that is not a number is an error, so that a run that diverged scores 1, not 0.
 
@@ -234,25 +231,19 @@ class FullEmpirical(MatrixProblem):
         ----------
         along, across : float
             Length of v along w*, and orthogonal to it.
-        weights : float array, shape (D, D)
-            S.
+        matrix : float array, shape (D, D)
+            A.
         """
-        count, size = self.fresh.labels.size, len(weights)
-        scaled, ones, right = size * weights.T, np.ones(size), 0
-        # Blocks in the same memory: that of a fresh array comes from the system, page by page.
-        rows = min(count, max(1, TEST_BLOCK // size))
-        memory = np.empty((3, rows, size))
-        for first in range(0, count, rows):
-            part = slice(first, min(first + rows, count))
-            attended, squares, powers = memory[:, : part.stop - first]
-            projections = self.fresh.projections(along, across, part, out=(squares, powers))
-            np.matmul(projections, scaled, out=attended)
-            # x^p + nu x by products in place, where numpy would take logarithms.
-            terms = np.multiply(attended, attended, out=squares)
-            for _ in range(self.parameters.p // 2 - 1):
-                terms = np.multiply(terms, squares, out=powers)
-            terms += self.parameters.nu
-            terms *= attended
-            margin = self.fresh.labels[part] * (terms @ ones)
-            right += int(np.count_nonzero(margin > 1e-13 * (np.abs(terms, out=terms) @ ones)))
-        return (count - right) / count
+        state = np.concatenate([[along, across], matrix.ravel()])
+        return float(risk_and_error(self._on_fresh_samples, state)[1])
+
+    @cached_property
+    def _on_fresh_samples(self) -> AddressedModel:
+        """The compiled functions on the fresh samples, by their projections on v: d = 2."""
+        fresh, kind = self.fresh, self._data.batch.patches.dtype
+        patches = np.stack([fresh.values, fresh.sigma * fresh.noise], axis=2).astype(kind)
+        labels, size = fresh.labels.astype(kind), self.parameters.D
+        blocking = Blocking.of(size, 2, kind.itemsize, labels.size)
+        samples = sample_blocks(patches, labels, np.abs(labels), blocking)
+        data = self._data._replace(batch=samples, value=np.empty(2, kind), backward=False)
+        return self.addressed.with_data(data)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics import codegen
+from dynamics.codegen import AddressedModel, loops
 from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.systems.empirical_problem import SampledProblem
 from dynamics.systems.positional_attention.full.blocks import Blocking, lanes_for, sample_blocks
@@ -83,10 +84,12 @@ class MatrixProblem(PositionalProblem, SampledProblem):
             power=parameters.p,
             scale=parameters.scale,
             diagonal=diagonal,
+            backward=True,
             batch=samples,
             sets=partition.labels,
             feature=feature,
             attention=np.empty((size, size)),
+            exponents=np.full((size, size), np.nan),
             value=np.empty(feature.size, kind),
             mixing=np.empty((size, size), kind),
             transposed=np.empty((size, size), kind),
@@ -141,14 +144,14 @@ class MatrixProblem(PositionalProblem, SampledProblem):
         self, states: FloatArray, noted: FloatArray, costly: NDArray[np.bool_]
     ) -> dict[str, FloatArray]:
         """`observables_along` of the records of gradient descent; see `Problem`."""
-        alpha, values = self.alphas(states), MatrixProblem.orbit_values(self, states)
-        matrices = self.layout.part(states, "A")
+        alpha, matrices = self.alphas(states), self.layout.part(states, "A")
+        gamma, rho = (_mean_and_spread(states.take(at, axis=1)) for at in self._orbits)
         own, risk, error = self._noted(states, noted)
         return {
-            "gamma": values["gamma"].mean(axis=1),
-            "rho": values["rho"].mean(axis=1),
-            "gamma_spread": values["gamma"].std(axis=1),
-            "rho_spread": values["rho"].std(axis=1),
+            "gamma": gamma[0],
+            "rho": rho[0],
+            "gamma_spread": gamma[1],
+            "rho_spread": rho[1],
             "G": own,
             "alpha_G": alpha * own,
             "risk": risk,
@@ -157,6 +160,14 @@ class MatrixProblem(PositionalProblem, SampledProblem):
             "patch_association": associated_rows(matrices, self.partition),
             "cosine": np.sign(alpha),
         }
+
+    @cached_property
+    def _forward(self) -> AddressedModel:
+        """The compiled functions on all samples, for passes that end with their margins."""
+        return self.addressed.with_data(self._data._replace(backward=False))
+
+    def _summary(self, state: FloatArray) -> FloatArray:
+        return risk_and_error(self._forward, state)
 
     def _noted(self, states: FloatArray, noted: FloatArray) -> FloatArray:
         """G, risk and error of the records, shape (3, records), computed where they are not known.
@@ -175,6 +186,26 @@ class MatrixProblem(PositionalProblem, SampledProblem):
             own = own_attention(softmax(matrix, self.parameters.scale), self.partition)
             known[:, k] = own, *self._summary(states[k])
         return known
+
+
+def risk_and_error(model: AddressedModel, state: FloatArray) -> FloatArray:
+    """Risk and error by a forward pass, shape (2,).
+
+    Parameters
+    ----------
+    model : AddressedModel
+        Of data that are not ``backward``.
+    state : float array, shape (d + D * D,)
+    """
+    loops.gradient(model, state)
+    return loops.summary(model, state)
+
+
+def _mean_and_spread(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of each row; the values are overwritten."""
+    mean = values.mean(axis=1)
+    values -= mean[:, None]
+    return mean, np.sqrt(np.square(values, out=values).mean(axis=1))
 
 
 def same_set(partition: Partition) -> np.ndarray:

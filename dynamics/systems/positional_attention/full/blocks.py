@@ -151,7 +151,7 @@ def batch_of(
     labels, weights : float arrays, shape (blocks, samples of a block)
     blocking : Blocking
     """
-    total, margins = float(weights.sum(dtype=np.float64)), np.empty((2, *labels.shape))
+    total, margins = float(weights.sum(dtype=np.float64)), np.empty((3, *labels.shape))
     return SampleBlocks(patches, labels, weights, total, margins, blocking.along)
 
 

@@ -22,13 +22,13 @@ gradient by v. Blocks are shared out to lanes, which are fixed by the problem an
 so the result does not depend on the number of threads.
 """
 
-from math import exp
 from typing import NamedTuple
 
 import numpy as np
 
+from dynamics.codegen.kernels import exact
 from dynamics.codegen.kernels.dense import add_moments, add_outer, add_weighted_sum, mix
-from dynamics.codegen.kernels.elementary import logistic_losses
+from dynamics.codegen.kernels.elementary import decays, logistic_weights, losses_of_decays
 from dynamics.systems.positional_attention.kernels.attention import (
     attention_matrix,
     orbit_parameters,
@@ -50,8 +50,9 @@ class SampleBlocks(NamedTuple):
         y, and p_n up to the division by `total`; both 0 in positions that no sample fills.
     total : float
         Sum of the weights.
-    margins : float array, shape (2, blocks, samples of a block)
-        Scratch: yF of each sample at the last pass, and the sum of its absolute contributions.
+    margins : float array, shape (3, blocks, samples of a block)
+        Scratch: m = yF of each sample at the last pass, the sum of its absolute contributions, and
+        exp(-abs(m)).
     along : bool
         Whether the entries of a patch lie side by side, and not those of the samples.
     """
@@ -73,14 +74,17 @@ class MatrixData(NamedTuple):
         Linear part and degree p of the activation; factor s in the exponent of the softmax.
     diagonal : bool
         Whether the diagonal of A is trained.
+    backward : bool
+        Whether a pass goes on to the gradient; else it ends with the margins of the samples, and
+        the gradient is 0.
     batch : SampleBlocks
         The samples of the risk.
     sets : int array, shape (D,)
         Set of each patch.
     feature : float array, shape (d,)
         w*.
-    attention : float array, shape (D, D)
-        Scratch for S.
+    attention, exponents : float array, shape (D, D)
+        Scratch for S, and the A that it is of; NaN before the first.
     value, mixing, transposed : arrays in the precision of the samples, shapes (d,), (D, D), (D, D)
         Scratch for v, D times S, and its transpose.
     partial : float array, shape (lanes, d + D * D)
@@ -91,10 +95,12 @@ class MatrixData(NamedTuple):
     power: int
     scale: float
     diagonal: bool
+    backward: bool
     batch: SampleBlocks
     sets: np.ndarray
     feature: np.ndarray
     attention: np.ndarray
+    exponents: np.ndarray
     value: np.ndarray
     mixing: np.ndarray
     transposed: np.ndarray
@@ -173,8 +179,8 @@ def forward(patches, model, rows, turned, margin):  # type: ignore[no-untyped-de
             steep[n] = degree * steep[n] + nu
 
 
-def keep_margins(labels, margin, rows, right, gross):  # type: ignore[no-untyped-def]
-    """Margins yF of a block of samples, and the sums of their absolute contributions.
+def keep_margins(labels, margin, rows, kept, scratch):  # type: ignore[no-untyped-def]
+    """What a pass leaves of a block of samples in ``margins`` of `SampleBlocks`.
 
     Parameters
     ----------
@@ -182,9 +188,12 @@ def keep_margins(labels, margin, rows, right, gross):  # type: ignore[no-untyped
         y and F.
     rows : array, shape (3, D, samples)
         As `forward` leaves it.
-    right, gross : float arrays, shape (samples,)
-        Filled.
+    kept : (right, gross, decayed), float arrays, shape (samples,)
+        Filled: m = yF, the sum of its absolute contributions, exp(-abs(m)).
+    scratch : float array, shape (samples,)
+        Overwritten.
     """
+    right, gross, decayed = kept
     attended, slope = rows[1], rows[2]
     gross[:] = 0.0
     for i in range(attended.shape[0]):
@@ -193,6 +202,7 @@ def keep_margins(labels, margin, rows, right, gross):  # type: ignore[no-untyped
             gross[n] += abs(row[n] * steep[n])
     for n in range(right.size):
         right[n] = labels[n] * margin[n]
+    decays(right, decayed, scratch)
 
 
 def loss_and_error(batch, out):  # type: ignore[no-untyped-def]
@@ -207,41 +217,59 @@ def loss_and_error(batch, out):  # type: ignore[no-untyped-def]
         Filled.
     """
     weights, margins = batch.weights, batch.margins
-    losses, scratch = np.empty(weights.shape[1]), np.empty(weights.shape[1])
+    losses = np.empty(weights.shape[1])
     risk, wrong, total = 0.0, 0.0, 0.0
     for block in range(weights.shape[0]):
-        logistic_losses(margins[0, block], losses, scratch)
-        for n in range(weights.shape[1]):
-            weight, right = weights[block, n], margins[0, block, n]
-            if weight > 0.0:
-                total += weight
-                risk += weight * losses[n]
-                if not right > 1e-13 * margins[1, block, n]:
-                    wrong += weight
-    out[0] = risk / total
-    out[1] = wrong / total
+        weight, right, gross = weights[block], margins[0, block], margins[1, block]
+        for n in range(losses.size):
+            losses[n] = margins[2, block, n]
+        losses_of_decays(right, losses)
+        for n in range(losses.size):
+            if weight[n] > 0.0:
+                total += weight[n]
+                risk += weight[n] * losses[n]
+                if not right[n] > 1e-13 * gross[n]:
+                    wrong += weight[n]
+    out[0] = quotient(risk, total)
+    out[1] = quotient(wrong, total)
+
+
+@exact
+def quotient(part: float, whole: float) -> float:
+    """Part over whole, rounded once: not by the reciprocal, so that a share of samples is exact."""
+    return part / whole
 
 
 def accumulate(data):  # type: ignore[no-untyped-def]
-    """Sums of (2) and (3) over the blocks of the batch, in ``partial``, lane by lane."""
+    """A pass over the blocks of the batch, lane by lane: (1), and the sums of (2) and (3).
+
+    Parameters
+    ----------
+    data : MatrixData
+        ``margins`` of its batch are filled, and where it is ``backward`` the sums in ``partial``.
+    """
     patches, labels, weights, _, margins, along = data.batch
-    partial, transposed = data.partial, data.transposed
+    partial, transposed, backward = data.partial, data.transposed, data.backward
     (many, count), size, depth = labels.shape, data.attention.shape[0], data.value.size
     lanes, model = partial.shape[0], (data.nu, data.power, data.value, data.mixing, along)
     for lane in prange(lanes):
         sums = partial[lane]
         sums[:] = 0.0
-        by_value, by_attention = sums[:depth], sums[depth:].reshape(size, size)
+        by_value, by_attention = sums[:depth], sums[-size * size :].reshape(size, size)
         rows = np.empty((3, size, count), dtype=patches.dtype)
         projected, attended, slope = rows[0], rows[1], rows[2]
         turned = np.empty((count, size), dtype=patches.dtype)
-        margin = np.empty(count, dtype=patches.dtype)
+        margin, scratch = np.empty(count, dtype=patches.dtype), np.empty(count)
         for block in range(lane * many // lanes, (lane + 1) * many // lanes):
             forward(patches[block], model, rows, turned, margin)
             y, weight = labels[block], weights[block]
-            keep_margins(y, margin, rows, margins[0, block], margins[1, block])
+            right, decayed = margins[0, block], margins[2, block]
+            keep_margins(y, margin, rows, (right, margins[1, block], decayed), scratch)
+            if not backward:
+                continue
+            logistic_weights(right, decayed, scratch)
             for n in range(count):
-                margin[n] = -y[n] * weight[n] / (1.0 + exp(y[n] * margin[n]))
+                margin[n] = -y[n] * weight[n] * scratch[n]
             for i in range(size):
                 steep = slope[i]
                 for n in range(count):
@@ -270,9 +298,11 @@ def prepare(state, data):  # type: ignore[no-untyped-def]
     matrix = state[depth:].reshape(size, size)
     for k in range(depth):
         value[k] = state[k]
+    exponents = data.exponents
     for i in prange(size):
         softmax_row(matrix[i], scale, attention[i], np.empty(size))
         for j in range(size):
+            exponents[i, j] = matrix[i, j]
             mixing[i, j] = size * attention[i, j]
     for j in prange(size):
         for i in range(size):
@@ -321,6 +351,9 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
     size, depth = data.attention.shape[0], data.value.size
     prepare(state, data)
     accumulate(data)
+    if not data.backward:
+        out[:] = 0.0
+        return
     share = 1.0 / data.batch.total
     for k in range(depth):
         total = 0.0
@@ -346,7 +379,15 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     """
     size, depth = data.attention.shape[0], data.feature.size
     matrix, change = state[depth:].reshape(size, size), slope[depth:].reshape(size, size)
-    attention_matrix(matrix, data.scale, data.attention)
+    differing = 0
+    for i in range(size):
+        for j in range(size):
+            differing += matrix[i, j] != data.exponents[i, j]
+    if differing > 0:
+        attention_matrix(matrix, data.scale, data.attention)
+        for i in range(size):
+            for j in range(size):
+                data.exponents[i, j] = matrix[i, j]
     orbit_parameters(matrix, change, data.attention, data.sets, data.scale, out)
     alpha, rate = 0.0, 0.0
     for k in range(depth):
@@ -359,23 +400,13 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
-    """Risk, and share of samples with yF <= 0, of the batch; see `loss_and_error`.
+    """Risk, and share of samples with yF <= 0, of the batch, after a pass at the state.
 
     Parameters
     ----------
     state : float array, shape (d + D * D,)
     data : MatrixData
     out : float array, shape (2,)
-        Filled.
+        Filled; see `loss_and_error`.
     """
-    patches, labels, _, _, margins, along = data.batch
-    (many, count), size = labels.shape, data.attention.shape[0]
-    prepare(state, data)
-    rows = np.empty((3, size, count), dtype=patches.dtype)
-    turned = np.empty((count, size), dtype=patches.dtype)
-    margin = np.empty(count, dtype=patches.dtype)
-    model = (data.nu, data.power, data.value, data.mixing, along)
-    for block in range(many):
-        forward(patches[block], model, rows, turned, margin)
-        keep_margins(labels[block], margin, rows, margins[0, block], margins[1, block])
     loss_and_error(data.batch, out)

@@ -171,6 +171,23 @@ def test_fresh_projections_have_the_law_of_fresh_samples():
     assert direct["test_error"] == pytest.approx(direct["error"], abs=0.01)
 
 
+def test_order_parameters_are_of_their_state_whatever_was_looked_at_before():
+    """The attention that a gradient leaves is taken again at its own A alone."""
+    made, generator = problem(samples=20), np.random.default_rng(1)
+    states = [made.initial_state + generator.standard_normal(made.layout.size) for _ in range(3)]
+    states.append(states[0].copy())
+    states[3][0] += 1.0  # the same A, another v
+    states.append(np.full(made.layout.size, np.nan))
+    slopes = [generator.standard_normal(made.layout.size) for _ in states]
+    alone = [
+        problem(samples=20).order_parameters(*each) for each in zip(states, slopes, strict=True)
+    ]
+    for before in states:
+        for state, slope, expected in zip(states, slopes, alone, strict=True):
+            made.gradient(before)
+            np.testing.assert_array_equal(made.order_parameters(state, slope), expected)
+
+
 def test_ties_are_errors_on_training_and_fresh_samples():
     """Full attention at D = 4, C = 2: F = 0 where the random set is all -y, chance (q/2)^2."""
     parameters = SYSTEM.Parameters(D=4, C=2, q=0.5, d=4)
@@ -189,15 +206,18 @@ def test_ties_are_errors_on_training_and_fresh_samples():
 @pytest.mark.parametrize("degree", [3, 5, 7])
 @pytest.mark.parametrize("count", [1, 4097, 9000])
 def test_a_test_error_is_a_share_of_samples_in_blocks_or_not(degree, count):
-    """Sample by sample; at D = 8 a block has 4096 samples."""
+    """Sample by sample; a block has 128 samples."""
     made = problem(8, 2, 5, 20, degree, test_samples=count)
-    weights = np.random.default_rng(2).dirichlet(np.ones(8), 8)
+    matrix = np.random.default_rng(2).standard_normal((8, 8))
+    weights = np.exp(made.parameters.scale * matrix)
+    weights /= weights.sum(axis=1, keepdims=True)
     along, across, fresh = 0.3, 0.2, made.fresh
     projections = along * fresh.values + fresh.sigma * across * fresh.noise
     attended = 8 * projections @ weights.T
     outputs = (attended**degree + made.parameters.nu * attended).sum(axis=1)
     wrong = fresh.labels * outputs <= 0
-    assert made.test_error(along, across, weights) == wrong.mean()
+    assert made.test_error(along, across, matrix) == wrong.mean()
+    assert made.test_error(np.nan, across, matrix) == 1.0
 
 
 @pytest.mark.parametrize("labels", [[0, 0, 1, 1, 2, 2], [1, 0, 0, 1, 0, 2], [0, 1, 2, 3, 4, 5]])
@@ -340,7 +360,7 @@ def test_a_run_at_rest_has_its_observables_at_every_record():
 def test_test_errors_are_at_as_many_records_as_the_steps_pay_for():
     made = problem(samples=50, test_samples=100)
     cost = made.costly_passes
-    assert cost == pytest.approx(2 * (0.1 + 20 / 8))
+    assert cost == pytest.approx(2 * 1.3 / 8**0.5)
     for steps in (20, 300, 3000):
         run = dynamics.descend(made, 1e-3, steps)
         measured = np.flatnonzero(~np.isnan(run["test_error"]))
