@@ -120,6 +120,8 @@ def sweep(
     _ = plan.first_valid  # refused before any process is started
     tasks = max(len(plan.blocks), ceil(plan.grid.size / TOGETHER))
     with closing(workers_for(loaded, workers, scheduler, tasks)) as pool:
+        import xarray  # noqa: F401 (half a second, while the workers load and not at the end)
+
         plan.check()
         return _swept(plan, InMemory(plan) if store is None else SweepStore(store, plan), pool)
 

@@ -59,7 +59,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, softmax
 
 from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.parameters import Parameters
@@ -268,6 +267,8 @@ def orthogonal_curvature(state: FloatArray, law: Law, parameters: Parameters) ->
 
 def _read(state: FloatArray, parameters: Parameters) -> tuple[float, FloatArray]:
     """Alpha, and the attention after the softmax."""
+    from scipy.special import softmax
+
     matrix = state[1:].reshape(parameters.D, parameters.D)
     return float(state[0]), softmax(parameters.scale * matrix, axis=1)
 
@@ -276,6 +277,8 @@ def _blocks(
     alpha: float, attention: FloatArray, law: Law, parameters: Parameters
 ) -> Iterator[tuple[FloatArray, ...]]:
     """Of each block of configurations: x, y, P g, P g (1-g), act'(O), act''(O)."""
+    from scipy.special import expit
+
     values, probability = law
     p, nu = parameters.p, parameters.nu
     for begin in range(0, probability.size, BLOCK):

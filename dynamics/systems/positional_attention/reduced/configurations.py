@@ -20,7 +20,6 @@ from math import comb
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from dynamics import codegen
 from dynamics.problem import FloatArray, IntArray
@@ -229,6 +228,8 @@ def most_probable(patches: int, law: SetLaw, dropped: float) -> MostProbable | N
     dropped : float
         Probability that may be left out.
     """
+    from scipy.special import gammaln
+
     sets, chance = patches // law.C - 1, law.probabilities
     limit = min(MAX_CONFIGURATIONS, MAX_ENTRIES // (sets + 1))
     if limit < 1:

@@ -16,7 +16,6 @@ from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import brentq
 
 from dynamics import codegen
 from dynamics.codegen import loops
@@ -358,6 +357,8 @@ def tilt_of(law: SetLaw, mean: float) -> float:
     law : SetLaw
     mean : float
     """
+    from scipy.optimize import brentq
+
     possible = law.sum_law > 0.0
     chances, away = law.sum_law[possible], np.arange(-law.C, law.C + 1.0)[possible] - mean
 
