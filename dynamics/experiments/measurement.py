@@ -203,15 +203,21 @@ class Study:
         """
         return separator.join(template.format(**row) for row in self.rows)
 
-    def curve(self, label: str, x: ArrayLike, y: ArrayLike) -> None:
+    def curve(
+        self, label: str, x: ArrayLike, y: ArrayLike, errors: ArrayLike | None = None
+    ) -> None:
         """Add a curve to the picture.
 
         Parameters
         ----------
         label : str
         x, y : float array, shape (n,)
+        errors : float array, shape (n,), optional
+            Standard error of each y, which the picture shows as bars.
         """
         points = {"x": np.asarray(x).tolist(), "y": np.asarray(y).tolist()}
+        if errors is not None:
+            points["errors"] = np.asarray(errors).tolist()
         self.curves.append({"label": label, **points})
 
     def draw(

@@ -108,8 +108,9 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
             for row, column in np.argwhere(labels < 0):
                 panel.text(column, row, "−", ha="center", va="center", color="white")
     subtitle(figure, fixed({}, parameters or {}, {}, figure.get_figwidth()))
+    scalars = "1 scalar" if closure["scalars"] == 1 else f"{closure['scalars']} scalars"
     figure.legend(
-        handles=keys, title=f"{closure['scalars']} scalars of {closure['entries']} entries",
+        handles=keys, title=f"{scalars} of {closure['entries']} entries",
         loc="outside right upper", fontsize=8, title_fontsize=8, ncols=columns,
     )  # fmt: skip
     return axes

@@ -61,10 +61,13 @@ def evidence(verdict: Any) -> Axes | None:
     held = captions.fixed(letters, plot.get("parameters", {}), {}, figure.get_figwidth())
     captions.subtitle(figure, held)
     for curve, colour, dash in zip(curves, cycle(COLOURS), cycle(DASHES), strict=False):
+        x, y, errors = curve["x"], curve["y"], curve.get("errors")
         axes.plot(
-            curve["x"], curve["y"], dash, marker="o" if len(curve["x"]) <= FEW else "",
+            x, y, dash, marker="o" if len(x) <= FEW else "",
             mfc="white", color=colour, label=curve["label"], ms=4.5,
         )  # fmt: skip
+        if errors:
+            axes.errorbar(x, y, errors, fmt="none", ecolor=colour, elinewidth=1, capsize=2.5)
     axes.set(xscale=plot["x_scale"], xlabel=plot["x_label"], ylabel=plot["y_label"])
     x = _finite(curves, "x")
     x = x[x > 0]

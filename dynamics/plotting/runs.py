@@ -101,7 +101,7 @@ def _draw(
             continue
         (colour, marker), dash = LOOKS[number], DASHES[k % len(DASHES)]
         letter = notation.label(name)
-        if description.logarithmic and (run[name] < 0).any():
+        if description.logarithmic and (run.series(name) < 0).any():
             letter = f"$|${letter}$|$"
         label = f"{letter} {words[k] if words else ''}".strip()
         time, values = style.positive_time(run, _values(description, run, name))
@@ -149,7 +149,7 @@ def _has(run: Trajectory, name: str) -> bool:
 
 def _values(description: Panel, run: Trajectory, name: str) -> Any:
     """A series, or its size where it is negative on a logarithmic axis; to `LARGEST`."""
-    series = np.where(np.abs(run[name]) > LARGEST, np.nan, run[name])
+    series = np.where(np.abs(run.series(name)) > LARGEST, np.nan, run.series(name))
     return np.abs(series) if description.logarithmic else series
 
 
@@ -214,6 +214,8 @@ def comparison(result: Comparison) -> Any:
     reduced, full = result.reduced, result.full
     alone = f", seed {reduced.settings['seed']}" if result.partners else ""
     kind = "entries" if any(reduced.layout.shapes) else "scalars"
+    if reduced.layout.size == 1:
+        kind = "scalar"
     lines = f"{reduced.view}: {reduced.layout.size} {kind}{alone}"
     label = f"{full.view}: {full.layout.size} entries"
     look: dict[str, Any] = {"ls": "", "marker": "o", "mfc": "white"}

@@ -98,7 +98,7 @@ def several(runs: Mapping[str, Trajectory], names: Sequence[str]) -> Any:
         for number, (label, run) in enumerate(runs.items()):
             if name not in run.layout.names and name not in run.observables:
                 continue
-            series = run[name]
+            series = run.series(name)
             visible = (run.time > 0) & np.isfinite(series)
             if name in steep:
                 visible &= series > 0
@@ -226,7 +226,7 @@ def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str =
     style.logarithmic(axes[0])
     axes[0].set_ylabel(r"$\eta$")
     style.legend(axes[0], loc="upper right")
-    axes[1].plot(run.time[visible], run[name][visible], ".", color=style.GREY, ms=3)
+    axes[1].plot(run.time[visible], run.series(name)[visible], ".", color=style.GREY, ms=3)
     axes[1].set_ylabel(notation.label(name))
     for panel in axes:
         panel.fill_between(

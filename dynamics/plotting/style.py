@@ -345,7 +345,7 @@ def band(axes: Axes, runs: Sequence[Trajectory], name: str, colour: str, dash: s
         Of the line.
     """
     shortest = min(runs, key=lambda run: len(run.time))
-    rows = np.stack([run[name][: len(shortest.time)] for run in runs])
+    rows = np.stack([run.series(name)[: len(shortest.time)] for run in runs])
     time, rows = measured(shortest.time, rows)
     axes.plot(time, np.median(rows, axis=0), dash, color=colour, **marked(time))
     if len(runs) > 1:

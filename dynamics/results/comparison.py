@@ -117,7 +117,8 @@ class Comparison:
         relative = {}
         for name in (n for n in self.reduced.layout.scalars if n in self.full.observables):
             first, whole = (
-                np.stack([run[name][:common] for run in runs]) for runs in (alone, self.fulls)
+                np.stack([run.series(name)[:common] for run in runs])
+                for runs in (alone, self.fulls)
             )
             distance, size = np.abs(whole - first), np.abs(first)
             ratio = np.divide(distance, size, out=np.full_like(size, np.inf), where=size > 0)

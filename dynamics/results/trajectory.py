@@ -104,6 +104,19 @@ class Trajectory:
         names = ", ".join((*self.layout.names, *self.observables))
         raise KeyError(f"no {name!r} in this trajectory; there are {names}")
 
+    def series(self, name: str) -> FloatArray:
+        """A scalar of the state, or an observable, shape (records,).
+
+        An observable may be named like an array of the state, such as an entry that stands for all.
+
+        Raises
+        ------
+        KeyError
+            With the names there are.
+        """
+        is_array = name in self.layout.names and name not in self.layout.scalars
+        return self.observables[name] if is_array and name in self.observables else self[name]
+
     @property
     def final_state(self) -> FloatArray:
         """The last state, flat; the last finite one where the run diverged."""

@@ -14,6 +14,7 @@ from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import listed
 from dynamics.images import protocol
 from dynamics.images.networks import CONTROL, POSITIONAL, VANILLA
+from dynamics.images.protocol import Estimate
 
 SMALL = 0.02
 """Spread of the positions at the start from which association is looked for."""
@@ -23,6 +24,7 @@ DEFICIT = 0.03
 """Accuracy by which positional attention is worse on ImageNet, which the paper calls competing."""
 QUICK_STEPS = (250, 500)
 SINGLE = ("step size",)
+POINTS = "points of accuracy, ± standard error"
 
 
 def _trials(study: Study) -> Trials:
@@ -35,6 +37,13 @@ def _trials(study: Study) -> Trials:
 def _made(trials: Trials) -> str:
     plan = trials.plan
     return f"{len(plan.seeds)} seeds, {plan.steps[-1]:,} steps, digits"
+
+
+def _curve(study: Study, label: str, estimates: list[Estimate]) -> None:
+    """Add a curve of means over seeds, in points of accuracy, with their standard errors."""
+    means = [100 * each.mean for each in estimates]
+    errors = [100 * each.error for each in estimates]
+    study.curve(label, _trials(study).plan.steps, means, errors)
 
 
 def _association(study: Study, moved: bool, as_shuffled: bool) -> tuple[Trials, dict[str, float]]:
@@ -95,11 +104,10 @@ def figure_5a(study: Study) -> Finding:
     for name in trials.names:
         pairs = [((name, False), (name, True), steps) for steps in trials.plan.steps]
         drops[name] = trials.difference(*pairs[-1])
-        values = [100 * trials.difference(*pair).mean for pair in pairs]
-        study.curve(name, trials.plan.steps, values)
+        _curve(study, name, [trials.difference(*pair) for pair in pairs])
         study.row({"network": name}, drop=drops[name].mean, standard_error=drops[name].error,
                   errors=drops[name].errors)  # fmt: skip
-    study.draw("steps", "drop of accuracy by shuffling (points)", {"0": 0.0}, y_scale="linear")
+    study.draw("steps", f"drop by shuffling ({POINTS})", {"0": 0.0}, y_scale="linear")
     others = [drop for name, drop in drops.items() if name != CONTROL]
     attention = max(abs(drop.errors) for drop in others)
     words = "; ".join(f"{name} {drop}" for name, drop in drops.items())
@@ -123,12 +131,11 @@ def figure_7(study: Study) -> Finding:
         vanilla, positional = ((name_of(kind, spread), False) for kind in (VANILLA, POSITIONAL))
         gaps = [trials.difference(vanilla, positional, steps) for steps in plan.steps]
         last[spread] = gaps[-1]
-        study.curve(f"start {spread:g}", plan.steps, [100 * gap.mean for gap in gaps])
+        _curve(study, f"start {spread:g}", gaps)
         for steps, gap in zip(plan.steps, gaps, strict=True):
             study.row({"start": spread, "steps": steps}, gap=gap.mean, standard_error=gap.error)
-    study.draw(
-        "steps", "vanilla - positional (points)", {"3 points": 100 * DEFICIT}, y_scale="linear"
-    )
+    levels = {"3 points": 100 * DEFICIT}
+    study.draw("steps", f"vanilla - positional ({POINTS})", levels, y_scale="linear")
     words = "; ".join(f"start {spread:g}: {gap}" for spread, gap in last.items())
     reason = f"vanilla minus positional over {_made(trials)}: {words}"
     largest = max(gap.mean for gap in last.values())

@@ -22,6 +22,7 @@ def test_one_measurement_decides_and_carries_its_table_and_picture():
     one = study()
     one.row({"D": 8}, share=0.2)
     one.curve("a", (1, 2), [3.0, 4.0])
+    one.curve("b", (1, 2), [5.0, 6.0], [0.5, 0.25])
     one.draw("x", "y", {"bound": 1.0}, y_scale="linear")
     found = one.conclude(0.2, "small", note=1)
     assert (found.holds, found.measured, found.bound) == (True, 0.2, 0.5)
@@ -29,7 +30,10 @@ def test_one_measurement_decides_and_carries_its_table_and_picture():
     assert found.evidence["note"] == 1
     assert found.evidence["plot"] == {
         "x_label": "x", "y_label": "y", "x_scale": "log", "y_scale": "linear",
-        "curves": [{"label": "a", "x": [1, 2], "y": [3.0, 4.0]}],
+        "curves": [
+            {"label": "a", "x": [1, 2], "y": [3.0, 4.0]},
+            {"label": "b", "x": [1, 2], "y": [5.0, 6.0], "errors": [0.5, 0.25]},
+        ],
         "lines": [{"label": "bound", "y": 1.0}],
     }  # fmt: skip
 

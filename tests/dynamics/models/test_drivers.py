@@ -340,3 +340,31 @@ def test_a_law_that_takes_long_to_enumerate_shows_how_far_it_is(monkeypatch, cap
     system.ReducedPopulation(system.Parameters())
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("law: ")]
     assert [line.split()[1] for line in lines][-2:] == ["100", "200"]
+
+
+def test_a_scalar_may_be_called_like_its_array():
+    def law(D):
+        for x in itertools.product((-1.0, 1.0), repeat=D):
+            yield 0.5**D, {"x": np.array(x), "y": sum(x)}
+
+    def loss(theta, sample, xp):
+        return (xp.sum(theta["w"] * sample["x"]) - sample["y"]) ** 2 / 2
+
+    model = dynamics.Model(
+        start=lambda D=3: {"w": np.zeros(D)}, law=law, loss=loss,
+        names={"w": ("w", 0)}, events={"half": "w >= 0.5"},
+    )  # fmt: skip
+    system = dynamics.load_system(model)
+    reduced = system.ReducedPopulation(system.Parameters())
+    full = system.FullEmpirical(system.Parameters(), samples=200)
+    found = dynamics.compare(reduced, full, eta=0.1, steps=20)
+    assert found.full["w"].shape == (len(found.full.steps), 3)
+    mean = found.full["w"].mean(axis=1)
+    np.testing.assert_allclose(found.full.series("w"), mean, rtol=1e-14)
+    distance = np.abs(mean[1:] / found.reduced["w"][1:] - 1)
+    np.testing.assert_allclose(found.relative_deviations["w"][0, 1:], distance, rtol=1e-12)
+    axes = plotting.comparison(found)
+    drawn = {len(line.get_ydata()) for line in axes[0].lines if len(line.get_ydata()) > 2}
+    assert drawn == {len(found.reduced.steps) - 1}
+    assert found.reduced.layout.size == 1
+    assert "1 scalar" in axes[0].figure.legends[0].get_texts()[0].get_text()

@@ -303,6 +303,11 @@ def test_evidence_draws_curves_and_lines_and_negative_values():
     axes = plotting.evidence(verdict)
     assert axes.get_yscale() == "log"
     assert [line.get_label() for line in axes.lines] == ["c", "bound"]
+    assert not axes.containers
+    plot["curves"][0]["errors"] = [1e-4, 2.0]
+    (bars,) = plotting.evidence(verdict).containers
+    low, high = bars.lines[2][0].get_segments()[1][:, 1]
+    assert (low, high) == pytest.approx((8.0, 12.0))
     verdict.evidence = {}
     assert plotting.evidence(verdict) is None
 
