@@ -130,6 +130,7 @@ class GramEmpirical(PositionalProblem):
         """Those of `FullEmpirical` at A = P^T P."""
         return self.inner.observables(self.full_state(state))
 
+    @one_blas_thread()
     def observables_of_records(
         self, states: FloatArray, noted: FloatArray, costly: NDArray[np.bool_]
     ) -> dict[str, FloatArray]:

@@ -236,7 +236,12 @@ def loss_and_error(batch, out):  # type: ignore[no-untyped-def]
 
 @exact
 def quotient(part: float, whole: float) -> float:
-    """Part over whole, rounded once: not by the reciprocal, so that a share of samples is exact."""
+    """Part over whole, rounded once: not by the reciprocal, so that a share of samples is exact.
+
+    Parameters
+    ----------
+    part, whole : float
+    """
     return part / whole
 
 
