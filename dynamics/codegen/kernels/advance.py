@@ -56,14 +56,14 @@ def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
                 tracked[step - first, k] = records[noted, state.size + k]
         else:
             order_parameters(state, slope, data, tracked[step - first])
-        finite, moved = True, False
-        for i in range(state.size):
+        broken, moved = 0, 0
+        for i in range(state.size):  # counted, not asked one by one: vector instructions
             proposal[i] = state[i] - eta[i] * slope[i]
-            finite = finite and isfinite(proposal[i])
-            moved = moved or proposal[i] != state[i]
-        if not finite:
+            broken += not isfinite(proposal[i])
+            moved += proposal[i] != state[i]
+        if broken > 0:
             return step
-        if alike and not moved:
+        if alike and moved == 0:
             for later in range(step + 1, last):
                 for k in range(tracked.shape[1]):
                     tracked[later - first, k] = tracked[step - first, k]

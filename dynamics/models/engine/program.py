@@ -188,9 +188,12 @@ class Program:
             def averaged(block: Any) -> Any:
                 weights, samples = block
                 each = jax.vmap(lambda s: self.call("observe", theta, s, data))(samples)
-                return jax.tree.map(lambda values: (weights * values).sum(), each)
+                sums = jax.tree.map(lambda values: (weights * values).sum(), each)
+                return {"sums": sums, "weights": weights.sum()}
 
-            result |= self._summed(averaged, data)
+            # Ten weights of .1 sum up to less than 1: what is 1 of every sample is 1 of them all.
+            found = self._summed(averaged, data)
+            result |= jax.tree.map(lambda values: values / found["weights"], found["sums"])
         return result
 
     def signatures(self, flat: Any, direction: Any, data: Data) -> Any:

@@ -368,3 +368,26 @@ def test_a_scalar_may_be_called_like_its_array():
     assert drawn == {len(found.reduced.steps) - 1}
     assert found.reduced.layout.size == 1
     assert "1 scalar" in axes[0].figure.legends[0].get_texts()[0].get_text()
+
+
+@pytest.mark.parametrize("count", [3, 10, 49])
+def test_what_is_one_of_every_sample_is_one_of_them_all(count):
+    """The weights of a law sum up to 1 but for rounding: ten of .1 to less."""
+
+    def law(n):
+        for k in range(n):
+            yield 1 / n, {"x": 1.0 + k / n}
+
+    def loss(theta, sample, xp):
+        return (theta["w"] - sample["x"]) ** 2
+
+    model = dynamics.Model(
+        start=lambda n=count: {"w": 0.0}, law=law, loss=loss,
+        observe=lambda theta, sample, xp: {"acc": xp.where(theta["w"] > 0.5, 1.0, 0.0)},
+        events={"all": "acc >= 1"},
+    )  # fmt: skip
+    system = dynamics.load_system(model)
+    for problem in (system.ReducedPopulation, system.FullPopulation):
+        run = dynamics.descend(problem(system.Parameters()), 0.1, 20)
+        assert run.events["all"].step == int(np.argmax(run["w"] > 0.5))
+        assert run["acc"][-1] == 1.0

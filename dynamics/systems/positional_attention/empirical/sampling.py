@@ -28,7 +28,6 @@ from dynamics.validation import nearest_name, refuse
 from theory.symmetry import Partition
 from theory.systems.positional_attention.data_law import ANY, MIXED
 
-ALL = slice(None)
 CHUNK = 1 << 20
 """Numbers drawn at once, so that noise of any size needs little memory beside the data."""
 
@@ -240,26 +239,14 @@ class Fresh:
     labels: FloatArray
     sigma: float
 
-    def projections(
-        self,
-        along: float,
-        across: float,
-        part: slice = ALL,
-        out: tuple[FloatArray | None, FloatArray | None] = (None, None),
-    ) -> FloatArray:
+    def projections(self, along: float, across: float) -> FloatArray:
         """<v, X_j> for <v, w*> = along and |v - <v, w*> w*| = across, shape (count, D).
 
         Parameters
         ----------
         along, across : float
-        part : slice
-            Which samples; all of them by default.
-        out : pair of float arrays, shape (count, D)
-            Memory for the result, and for what is added to it; new by default.
         """
-        result = np.multiply(along, self.values[part], out=out[0])
-        result += np.multiply(self.sigma * across, self.noise[part], out=out[1])
-        return result
+        return along * self.values + self.sigma * across * self.noise
 
 
 def fresh(law: Law, count: int, generator: Generator) -> Fresh:
