@@ -4,9 +4,9 @@ Imports and compilations make millions of objects that last. Looking again and a
 do not took a tenth of the time of either.
 
 Threads of BLAS that have finished wait for the next product by computing, some tenth of a second
-long, and meanwhile the threads of compiled steps have half of the machine: a second run of gradient
-descent on samples took 1.4 to 1.7 times as long as the first, because the test error of the first
-had been computed by products in two threads.
+long, and meanwhile the threads of compiled steps have half of the machine: gradient descent on
+samples took 1.4 to 1.7 times as long where products in two threads, as of A = P^T P, had been
+computed shortly before.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class Trajectory:
         raise KeyError(f"no {name!r} in this trajectory; there are {names}")
 
     def series(self, name: str) -> FloatArray:
-        """A scalar of the state, or an observable, shape (records,).
+        """A scalar of the state, or an observable, shape (records,); else as ``run[name]``.
 
         An observable may be named like an array of the state, such as an entry that stands for all.
 
@@ -114,8 +114,8 @@ class Trajectory:
         KeyError
             With the names there are.
         """
-        is_array = name in self.layout.names and name not in self.layout.scalars
-        return self.observables[name] if is_array and name in self.observables else self[name]
+        scalars = self.scalars
+        return scalars[name] if name in scalars else self[name]
 
     @property
     def final_state(self) -> FloatArray:

@@ -93,7 +93,7 @@ def decays(margins, out, scratch):  # type: ignore[no-untyped-def]
 
 @exact
 def logistic_weights(margins, decayed, out):  # type: ignore[no-untyped-def]
-    """1/(1 + e^F) of many margins F: e/(1 + e) or 1/(1 + e) with e = exp(-|F|).
+    """1/(1 + e^F) of many margins F: e/(1 + e) or 1/(1 + e) with e = exp(-|F|); 0 above 700.
 
     Parameters
     ----------
@@ -103,12 +103,14 @@ def logistic_weights(margins, decayed, out):  # type: ignore[no-untyped-def]
         Filled.
     """
     for k in range(margins.size):
-        above = decayed[k] if margins[k] > 0.0 else 1.0
-        out[k] = above / (1.0 + decayed[k])
+        numerator = decayed[k] if margins[k] > 0.0 else 1.0
+        if margins[k] > -LEAST:  # where every sample is right, training rests
+            numerator = 0.0
+        out[k] = numerator / (1.0 + decayed[k])
 
 
 @exact
-def losses_of_decays(margins, losses):  # type: ignore[no-untyped-def]
+def losses_from_decays(margins, losses):  # type: ignore[no-untyped-def]
     """log(1 + exp(-F)) of many margins F, from exp(-|F|).
 
     With e = exp(-|F|) and f = e/(2 + e) it is max(-F, 0) + 2 artanh(f); where 1 + e is above the
@@ -151,4 +153,4 @@ def logistic_losses(margins, losses, scratch):  # type: ignore[no-untyped-def]
         Overwritten.
     """
     decays(margins, losses, scratch)
-    losses_of_decays(margins, losses)
+    losses_from_decays(margins, losses)

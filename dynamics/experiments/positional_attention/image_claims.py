@@ -24,7 +24,7 @@ DEFICIT = 0.03
 """Accuracy by which positional attention is worse on ImageNet, which the paper calls competing."""
 QUICK_STEPS = (250, 500)
 SINGLE = ("step size",)
-POINTS = "points of accuracy, ± standard error"
+POINTS = "points ± s.e."
 
 
 def _trials(study: Study) -> Trials:
@@ -107,7 +107,7 @@ def figure_5a(study: Study) -> Finding:
         _curve(study, name, [trials.difference(*pair) for pair in pairs])
         study.row({"network": name}, drop=drops[name].mean, standard_error=drops[name].error,
                   errors=drops[name].errors)  # fmt: skip
-    study.draw("steps", f"drop by shuffling ({POINTS})", {"0": 0.0}, y_scale="linear")
+    study.draw("steps", f"drop of accuracy by shuffling ({POINTS})", {"0": 0.0}, y_scale="linear")
     others = [drop for name, drop in drops.items() if name != CONTROL]
     attention = max(abs(drop.errors) for drop in others)
     words = "; ".join(f"{name} {drop}" for name, drop in drops.items())
@@ -135,7 +135,7 @@ def figure_7(study: Study) -> Finding:
         for steps, gap in zip(plan.steps, gaps, strict=True):
             study.row({"start": spread, "steps": steps}, gap=gap.mean, standard_error=gap.error)
     levels = {"3 points": 100 * DEFICIT}
-    study.draw("steps", f"vanilla - positional ({POINTS})", levels, y_scale="linear")
+    study.draw("steps", f"vanilla - positional, accuracy ({POINTS})", levels, y_scale="linear")
     words = "; ".join(f"start {spread:g}: {gap}" for spread, gap in last.items())
     reason = f"vanilla minus positional over {_made(trials)}: {words}"
     largest = max(gap.mean for gap in last.values())

@@ -59,7 +59,7 @@ class Training:
     batch : int or None
         Samples of a mini-batch, reshuffled every epoch; all samples by default.
     dtype : str
-        ``"float64"``, or ``"float32"`` for samples and their sums within a block.
+        ``"float64"``, or ``"float32"`` for samples, fresh ones too, and sums within a block.
     diagonal : bool
         Train the diagonal of A too.
     test_samples : int
@@ -240,10 +240,9 @@ class FullEmpirical(MatrixProblem):
     @cached_property
     def _on_fresh_samples(self) -> AddressedModel:
         """The compiled functions on the fresh samples, by their projections on v: d = 2."""
-        fresh, kind = self.fresh, self._data.batch.patches.dtype
-        patches = np.stack([fresh.values, fresh.sigma * fresh.noise], axis=2).astype(kind)
-        labels, size = fresh.labels.astype(kind), self.parameters.D
-        blocking = Blocking.of(size, 2, kind.itemsize, labels.size)
-        samples = sample_blocks(patches, labels, np.abs(labels), blocking)
+        kind, count = self._data.batch.patches.dtype, self.fresh.labels.size
+        blocking = Blocking.of(self.parameters.D, 2, kind.itemsize, count)
+        patches, labels = self.fresh.blocks(blocking, kind)
+        samples = batch_of(patches, labels, np.abs(labels), blocking)
         data = self._data._replace(batch=samples, value=np.empty(2, kind), backward=False)
         return self.addressed.with_data(data)

@@ -109,9 +109,12 @@ class GramEmpirical(PositionalProblem):
         flat = self.layout.flatten(state)
         return np.concatenate([self.layout.part(flat, "v"), self.matrix(flat).ravel()])
 
+    @one_blas_thread()
     def gradient(self, state: ArrayLike) -> FloatArray:
         """Gradient of the empirical risk by v and P, flat."""
-        flat = self.layout.flatten(state)
+        return self._slope(self.layout.flatten(state))
+
+    def _slope(self, flat: FloatArray) -> FloatArray:
         inner = self.inner.gradient(self.full_state(flat))
         by_matrix = self.inner.layout.part(inner, "A")
         by_encodings = self.layout.part(flat, "P") @ (by_matrix + by_matrix.T)
@@ -138,15 +141,19 @@ class GramEmpirical(PositionalProblem):
         full = np.stack([self.full_state(state) for state in states])
         return self.inner.observables_of_records(full, noted, costly)
 
+    @one_blas_thread()
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
         """Those of `FullEmpirical` at A = P^T P, with the rates that A has while P moves."""
         flat = self.layout.flatten(state)
-        slope = self.gradient(flat) if gradient is None else gradient
+        return self._orders(flat, self._slope(flat) if gradient is None else gradient)
+
+    def _orders(self, flat: FloatArray, slope: FloatArray) -> FloatArray:
         encodings = self.layout.part(flat, "P")
         product = self.layout.part(slope, "P").T @ encodings
         change = np.concatenate([self.layout.part(slope, "v"), (product + product.T).ravel()])
         return self.inner.order_parameters(self.full_state(flat), change)
 
+    @one_blas_thread()
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
         """Reduced state -> what is compared with it: <v, w*>, orbit means of A; (records, 1)."""
         return self.inner.orbit_values(np.stack([self.full_state(state) for state in states]))
@@ -159,8 +166,8 @@ class GramEmpirical(PositionalProblem):
         tracked, due, records = buffers
         for step in range(first, last):
             records[due == step] = state
-            slope = self.gradient(state)
-            tracked[step - first] = self.order_parameters(state, slope)
+            slope = self._slope(state)
+            tracked[step - first] = self._orders(state, slope)
             proposal = state - eta * slope
             if not np.isfinite(proposal).all():
                 return step

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isqrt
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -247,6 +248,24 @@ class Fresh:
         along, across : float
         """
         return along * self.values + self.sigma * across * self.noise
+
+    def blocks(self, blocking: Blocking, dtype: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The samples as those of d = 2, whose v is (along, across), in blocks; see `blocks`.
+
+        Parameters
+        ----------
+        blocking : Blocking
+        dtype : numpy dtype
+        """
+        count, size = self.values.shape
+        patches = blocking.empty(count, size, 2, dtype)
+        labels = np.zeros((len(patches), blocking.width), dtype)
+        labels.ravel()[:count] = self.labels
+        for first in range(0, count, step := max(1, CHUNK // (2 * size))):
+            part = slice(first, first + step)
+            pairs = np.stack([self.values[part], self.sigma * self.noise[part]], axis=2)
+            blocking.fill(patches, first, pairs)
+        return patches, labels
 
 
 def fresh(law: Law, count: int, generator: Generator) -> Fresh:

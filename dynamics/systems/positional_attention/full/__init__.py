@@ -89,7 +89,7 @@ class MatrixProblem(PositionalProblem, SampledProblem):
             sets=partition.labels,
             feature=feature,
             attention=np.empty((size, size)),
-            exponents=np.full((size, size), np.nan),
+            attention_of=np.full((size, size), np.nan),
             value=np.empty(feature.size, kind),
             mixing=np.empty((size, size), kind),
             transposed=np.empty((size, size), kind),
@@ -167,6 +167,7 @@ class MatrixProblem(PositionalProblem, SampledProblem):
         return self.addressed.with_data(self._data._replace(backward=False))
 
     def _summary(self, state: FloatArray) -> FloatArray:
+        # The kernel's summary is of the last pass; order parameters need none (`reads_pass`).
         return risk_and_error(self._forward, state)
 
     def _noted(self, states: FloatArray, noted: FloatArray) -> FloatArray:

@@ -28,7 +28,7 @@ import numpy as np
 
 from dynamics.codegen.kernels import exact
 from dynamics.codegen.kernels.dense import add_moments, add_outer, add_weighted_sum, mix
-from dynamics.codegen.kernels.elementary import decays, logistic_weights, losses_of_decays
+from dynamics.codegen.kernels.elementary import decays, logistic_weights, losses_from_decays
 from dynamics.systems.positional_attention.kernels.attention import (
     attention_matrix,
     orbit_parameters,
@@ -83,7 +83,7 @@ class MatrixData(NamedTuple):
         Set of each patch.
     feature : float array, shape (d,)
         w*.
-    attention, exponents : float array, shape (D, D)
+    attention, attention_of : float array, shape (D, D)
         Scratch for S, and the A that it is of; NaN before the first.
     value, mixing, transposed : arrays in the precision of the samples, shapes (d,), (D, D), (D, D)
         Scratch for v, D times S, and its transpose.
@@ -100,7 +100,7 @@ class MatrixData(NamedTuple):
     sets: np.ndarray
     feature: np.ndarray
     attention: np.ndarray
-    exponents: np.ndarray
+    attention_of: np.ndarray
     value: np.ndarray
     mixing: np.ndarray
     transposed: np.ndarray
@@ -179,7 +179,7 @@ def forward(patches, model, rows, turned, margin):  # type: ignore[no-untyped-de
             steep[n] = degree * steep[n] + nu
 
 
-def keep_margins(labels, margin, rows, kept, scratch):  # type: ignore[no-untyped-def]
+def keep_margins(labels, margin, rows, filled, scratch):  # type: ignore[no-untyped-def]
     """What a pass leaves of a block of samples in ``margins`` of `SampleBlocks`.
 
     Parameters
@@ -188,12 +188,12 @@ def keep_margins(labels, margin, rows, kept, scratch):  # type: ignore[no-untype
         y and F.
     rows : array, shape (3, D, samples)
         As `forward` leaves it.
-    kept : (right, gross, decayed), float arrays, shape (samples,)
-        Filled: m = yF, the sum of its absolute contributions, exp(-abs(m)).
+    filled : (right, gross, decayed), float arrays, shape (samples,)
+        m = yF, the sum of its absolute contributions, exp(-abs(m)).
     scratch : float array, shape (samples,)
         Overwritten.
     """
-    right, gross, decayed = kept
+    right, gross, decayed = filled
     attended, slope = rows[1], rows[2]
     gross[:] = 0.0
     for i in range(attended.shape[0]):
@@ -208,7 +208,8 @@ def keep_margins(labels, margin, rows, kept, scratch):  # type: ignore[no-untype
 def loss_and_error(batch, out):  # type: ignore[no-untyped-def]
     """Risk, and share of samples with yF <= 0, from the margins of the last pass.
 
-    A margin below 1e-13 of the sum of the absolute contributions is a tie, and counts as an error.
+    A margin that may be rounding of the sum of the absolute contributions, 1e-13 of it, or 1e-5 in
+    single precision, is a tie, and counts as an error.
 
     Parameters
     ----------
@@ -217,18 +218,18 @@ def loss_and_error(batch, out):  # type: ignore[no-untyped-def]
         Filled.
     """
     weights, margins = batch.weights, batch.margins
-    losses = np.empty(weights.shape[1])
+    losses, tie = np.empty(weights.shape[1]), 1e-13 if batch.patches.itemsize == 8 else 1e-5
     risk, wrong, total = 0.0, 0.0, 0.0
     for block in range(weights.shape[0]):
         weight, right, gross = weights[block], margins[0, block], margins[1, block]
         for n in range(losses.size):
             losses[n] = margins[2, block, n]
-        losses_of_decays(right, losses)
+        losses_from_decays(right, losses)
         for n in range(losses.size):
             if weight[n] > 0.0:
                 total += weight[n]
                 risk += weight[n] * losses[n]
-                if not right[n] > 1e-13 * gross[n]:
+                if not right[n] > tie * gross[n]:
                     wrong += weight[n]
     out[0] = quotient(risk, total)
     out[1] = quotient(wrong, total)
@@ -303,11 +304,11 @@ def prepare(state, data):  # type: ignore[no-untyped-def]
     matrix = state[depth:].reshape(size, size)
     for k in range(depth):
         value[k] = state[k]
-    exponents = data.exponents
+    attention_of = data.attention_of
     for i in prange(size):
         softmax_row(matrix[i], scale, attention[i], np.empty(size))
         for j in range(size):
-            exponents[i, j] = matrix[i, j]
+            attention_of[i, j] = matrix[i, j]
             mixing[i, j] = size * attention[i, j]
     for j in prange(size):
         for i in range(size):
@@ -387,12 +388,12 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     differing = 0
     for i in range(size):
         for j in range(size):
-            differing += matrix[i, j] != data.exponents[i, j]
+            differing += matrix[i, j] != data.attention_of[i, j]
     if differing > 0:
         attention_matrix(matrix, data.scale, data.attention)
         for i in range(size):
             for j in range(size):
-                data.exponents[i, j] = matrix[i, j]
+                data.attention_of[i, j] = matrix[i, j]
     orbit_parameters(matrix, change, data.attention, data.sets, data.scale, out)
     alpha, rate = 0.0, 0.0
     for k in range(depth):

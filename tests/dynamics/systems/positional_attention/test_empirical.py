@@ -185,13 +185,16 @@ def test_order_parameters_are_of_their_state_whatever_was_looked_at_before():
     for before in states:
         for state, slope, expected in zip(states, slopes, alone, strict=True):
             made.gradient(before)
+            made.risk(before)
+            made.observables(before)
             np.testing.assert_array_equal(made.order_parameters(state, slope), expected)
 
 
-def test_ties_are_errors_on_training_and_fresh_samples():
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_ties_are_errors_on_training_and_fresh_samples(dtype):
     """Full attention at D = 4, C = 2: F = 0 where the random set is all -y, chance (q/2)^2."""
     parameters = SYSTEM.Parameters(D=4, C=2, q=0.5, d=4)
-    made = SYSTEM.FullEmpirical(parameters, 40_000, 0, test_samples=40_000)
+    made = SYSTEM.FullEmpirical(parameters, 40_000, 0, test_samples=40_000, dtype=dtype)
     layout, state = made.layout, made.initial_state
     layout.part(state, "v")[:] = 0.2 * made.feature
     same = np.kron(np.eye(2), np.ones((2, 2)))
