@@ -148,11 +148,15 @@ def test_whole_runs_against_jax(size, depth, samples, steps, capsys):
         return (seconds - spent) / steps, spent / made, sum(inside) / steps
 
     def scanned():
-        return best(lambda: run(start)[0].block_until_ready(), 1 if rounds > 1 else 3) / part
+        return best(lambda: run(start)[0].block_until_ready(), 1) / part
 
-    scanned()
-    turns = [(*whole(), scanned()) for _ in range(rounds)]
-    ours, alone, own, theirs = np.array(turns).T
+    scans = [scanned()]  # one before each run and one after: other users of the machine come and go
+    turns = []
+    for _ in range(rounds):
+        turns.append(whole())
+        scans.append(scanned())
+    ours, alone, own = np.array(turns).T
+    theirs = (np.array(scans[:-1]) + np.array(scans[1:])) / 2
     with capsys.disabled():
         print(f"\nwhole runs of descend, D={size} d={depth} N={samples}, {steps} steps")
         print(
