@@ -108,7 +108,7 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
             for row, column in np.argwhere(labels < 0):
                 panel.text(column, row, "−", ha="center", va="center", color="white")
     subtitle(figure, fixed({}, parameters or {}, {}, figure.get_figwidth()))
-    scalars = "1 scalar" if closure["scalars"] == 1 else f"{closure['scalars']} scalars"
+    scalars = f"{closure['scalars']} scalar{'s' if closure['scalars'] != 1 else ''}"
     figure.legend(
         handles=keys, title=f"{scalars} of {closure['entries']} entries",
         loc="outside right upper", fontsize=8, title_fontsize=8, ncols=columns,

@@ -149,7 +149,8 @@ def _has(run: Trajectory, name: str) -> bool:
 
 def _values(description: Panel, run: Trajectory, name: str) -> Any:
     """A series, or its size where it is negative on a logarithmic axis; to `LARGEST`."""
-    series = np.where(np.abs(run.series(name)) > LARGEST, np.nan, run.series(name))
+    series = run.series(name)
+    series = np.where(np.abs(series) > LARGEST, np.nan, series)
     return np.abs(series) if description.logarithmic else series
 
 
@@ -213,10 +214,9 @@ def comparison(result: Comparison) -> Any:
     """
     reduced, full = result.reduced, result.full
     alone = f", seed {reduced.settings['seed']}" if result.partners else ""
-    kind = "entries" if any(reduced.layout.shapes) else "scalars"
-    if reduced.layout.size == 1:
-        kind = "scalar"
-    lines = f"{reduced.view}: {reduced.layout.size} {kind}{alone}"
+    size = reduced.layout.size
+    kind = "entries" if any(reduced.layout.shapes) else f"scalar{'s' if size > 1 else ''}"
+    lines = f"{reduced.view}: {size} {kind}{alone}"
     label = f"{full.view}: {full.layout.size} entries"
     look: dict[str, Any] = {"ls": "", "marker": "o", "mfc": "white"}
     if "samples" in full.settings:

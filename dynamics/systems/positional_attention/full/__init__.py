@@ -22,6 +22,11 @@ from dynamics.codegen import AddressedModel, loops
 from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.systems.empirical_problem import SampledProblem
 from dynamics.systems.positional_attention.full.blocks import Blocking, lanes_for, sample_blocks
+from dynamics.systems.positional_attention.full.enumeration import (
+    brute_configurations,
+    brute_law,
+    nearest_brute,
+)
 from dynamics.systems.positional_attention.full.manifold import Law, hessian
 from dynamics.systems.positional_attention.kernels import full as kernels
 from dynamics.systems.positional_attention.kernels.full import SampleBlocks
@@ -30,7 +35,7 @@ from dynamics.systems.positional_attention.presentation import PositionalProblem
 from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import check_parameters, refuse
 from theory.symmetry import Partition
-from theory.systems.positional_attention.data_law import MIXED, SetLaw, bayes_error
+from theory.systems.positional_attention.data_law import bayes_error
 
 WIDE = 64
 """Patches from which on rows of A are worth sharing among threads."""
@@ -306,7 +311,7 @@ class FullPopulation(MatrixProblem):
                 f"needs {needed:,} configurations in the full population problem at C={set_size}",
                 f"a size of at most {max_configurations:,} configurations "
                 "(the reduced problem has no such limit)",
-                _nearest_brute(set_size, max_configurations),
+                nearest_brute(set_size, max_configurations),
             )
         partition = partition or Partition.contiguous([set_size] * parameters.L)
         sizes = [members.size for members in partition.sets]
@@ -356,56 +361,6 @@ class FullPopulation(MatrixProblem):
     def alphas(self, states: FloatArray) -> FloatArray:
         """Alpha, the first entry of each state."""
         return self.layout.part(states, "alpha")
-
-
-def brute_configurations(size: int, set_size: int) -> int:
-    """Number of configurations: signal sets times values of the other patches, (D/C) 3^(D-C).
-
-    Parameters
-    ----------
-    size, set_size : int
-        D and C.
-    """
-    return int(size // set_size * 3 ** (size - set_size))
-
-
-def brute_law(partition: Partition, law: SetLaw) -> Law:
-    """All patch values given y = +1, and their probabilities.
-
-    Parameters
-    ----------
-    partition : Partition
-        The true sets.
-    law : SetLaw
-        Of a random set.
-
-    Returns
-    -------
-    values : int8 array, shape (D, N)
-    probabilities : float array, shape (N,)
-    """
-    blocks, weights = [], []
-    for members in partition.sets:
-        others = np.setdiff1d(np.arange(partition.size), members)
-        grid = np.indices((3,) * others.size, dtype=np.int8).reshape(others.size, -1) - 1
-        values = np.ones((partition.size, grid.shape[1]), dtype=np.int8)
-        values[others] = grid
-        weight = np.where(grid == 0, 1 - law.q, law.q / 2).prod(axis=0) / len(partition.sets)
-        if law.random_sets == MIXED:
-            for random in partition.sets:
-                if random is not members:
-                    one_sign = np.abs(values[random].sum(axis=0)) == random.size
-                    weight = np.where(one_sign, 0.0, weight) / law.mixed_share
-        blocks.append(values[:, weight > 0])
-        weights.append(weight[weight > 0])
-    return np.ascontiguousarray(np.concatenate(blocks, axis=1)), np.concatenate(weights)
-
-
-def _nearest_brute(set_size: int, limit: int) -> str:
-    fitting = [s for s in range(2, 64) if brute_configurations(s * set_size, set_size) <= limit]
-    if fitting:
-        return f"D={fitting[-1] * set_size} at C={set_size}"
-    return f"D=4 at C=2 (no D fits C={set_size})"
 
 
 @cache

@@ -1,0 +1,65 @@
+"""All configurations of the idealised law, one by one: for the full problem, at small sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynamics.systems.positional_attention.full.manifold import Law
+from theory.symmetry import Partition
+from theory.systems.positional_attention.data_law import MIXED, SetLaw
+
+
+def brute_configurations(size: int, set_size: int) -> int:
+    """Number of configurations: signal sets times values of the other patches, (D/C) 3^(D-C).
+
+    Parameters
+    ----------
+    size, set_size : int
+        D and C.
+    """
+    return int(size // set_size * 3 ** (size - set_size))
+
+
+def brute_law(partition: Partition, law: SetLaw) -> Law:
+    """All patch values given y = +1, and their probabilities.
+
+    Parameters
+    ----------
+    partition : Partition
+        The true sets.
+    law : SetLaw
+        Of a random set.
+
+    Returns
+    -------
+    values : int8 array, shape (D, N)
+    probabilities : float array, shape (N,)
+    """
+    blocks, weights = [], []
+    for members in partition.sets:
+        others = np.setdiff1d(np.arange(partition.size), members)
+        grid = np.indices((3,) * others.size, dtype=np.int8).reshape(others.size, -1) - 1
+        values = np.ones((partition.size, grid.shape[1]), dtype=np.int8)
+        values[others] = grid
+        weight = np.where(grid == 0, 1 - law.q, law.q / 2).prod(axis=0) / len(partition.sets)
+        if law.random_sets == MIXED:
+            for random in partition.sets:
+                if random is not members:
+                    one_sign = np.abs(values[random].sum(axis=0)) == random.size
+                    weight = np.where(one_sign, 0.0, weight) / law.mixed_share
+        blocks.append(values[:, weight > 0])
+        weights.append(weight[weight > 0])
+    return np.ascontiguousarray(np.concatenate(blocks, axis=1)), np.concatenate(weights)
+
+
+def nearest_brute(set_size: int, limit: int) -> str:
+    """The largest D of a C whose configurations are no more than a limit, in words.
+
+    Parameters
+    ----------
+    set_size, limit : int
+    """
+    fitting = [s for s in range(2, 64) if brute_configurations(s * set_size, set_size) <= limit]
+    if fitting:
+        return f"D={fitting[-1] * set_size} at C={set_size}"
+    return f"D=4 at C=2 (no D fits C={set_size})"
