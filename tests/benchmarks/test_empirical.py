@@ -96,11 +96,11 @@ def test_full_batch_gd_against_jax(size, depth, samples, limit, steps, capsys):
         assert distance <= ROOFLINE
 
 
-WHOLE = [
-    (size, depth, samples, steps) for steps in (300, 20_000) for size, depth, samples, *_ in SIZES
-]
+WHOLE = [(*sizes, steps) for steps in (300, 20_000) for *sizes, _, _ in SIZES]
 LONG = 5000
 """Steps from which a run is long enough to be timed once, and JAX by a part of it."""
+PIECES = {16: 400, 64: 40, 196: 8}
+"""D -> steps of a twentieth of a second: memory is at times half as fast as a moment before."""
 
 
 @pytest.mark.parametrize(("size", "depth", "samples", "steps"), WHOLE)
@@ -108,8 +108,9 @@ def test_whole_runs_against_jax(size, depth, samples, steps, capsys):
     """`descend` as users call it, with observables and events, beside JAX's scan without them.
 
     It is compared with steps times a gradient, and with the compiled steps of the same run. Both
-    are of the same moments: gradients are made between the chunks of steps, and their time is not
-    that of the run.
+    are of the same moments: gradients are made between pieces of its chunks of steps, and their
+    time is not that of the run. They are of two states in turn, as in a run no gradient is of the
+    state of the last one.
     """
     from jax_empirical import descender
 
@@ -119,21 +120,33 @@ def test_whole_runs_against_jax(size, depth, samples, steps, capsys):
     problem = system.FullEmpirical(system.Parameters(D=size, C=4, d=depth, q=0.25), samples)
     state = problem.initial_state
     start = tuple(problem.layout.part(state, name) for name in ("v", "A"))
-    part, rounds, every = (steps, 5, 4) if steps < LONG else (steps // 20, 1, 50)
+    part, rounds, every = (steps, 5, 2) if steps < LONG else (steps // 20, 1, 50)
     run = descender(problem, ETA, part)
     dynamics.descend(problem, ETA, 3)
     inside, between, advance = [], [], problem.advance
 
-    def timed(state, eta, first, last, buffers):
+    def gradients(state, eta, count):
+        states = state, state - eta * problem.gradient(state)
         began = perf_counter()
-        reached = advance(state, eta, first, last, buffers)
-        if first < steps:
+        for k in range(1, count + 1):
+            problem.gradient(states[k % 2])
+        return perf_counter() - began, count
+
+    def timed(state, eta, first, last, buffers):
+        if first == steps:  # at the end
+            return advance(state, eta, first, last, buffers)
+        rows, due, records = buffers
+        for begin in range(first, last, PIECES[size]):
+            end = min(last, begin + PIECES[size])
+            own = slice(*np.searchsorted(due, (begin, end)))
+            began = perf_counter()
+            piece = rows[begin - first : end - first], due[own], records[own]
+            assert advance(state, eta, begin, end, piece) == end
             inside.append(perf_counter() - began)
             began = perf_counter()
-            for _ in range(ceil((last - first) / every)):
-                problem.gradient(state)
-            between.append((perf_counter() - began, ceil((last - first) / every)))
-        return reached
+            made = gradients(state, eta, ceil((end - begin) / every))
+            between.append((perf_counter() - began, *made))
+        return last
 
     problem.advance = timed
 
@@ -144,8 +157,8 @@ def test_whole_runs_against_jax(size, depth, samples, steps, capsys):
         began = perf_counter()
         dynamics.descend(problem, ETA, steps)
         seconds = perf_counter() - began
-        spent, made = np.sum(between, axis=0)
-        return (seconds - spent) / steps, spent / made, sum(inside) / steps
+        between_pieces, timed_ones, count = np.sum(between, axis=0)
+        return (seconds - between_pieces) / steps, timed_ones / count, sum(inside) / steps
 
     def scanned():
         return best(lambda: run(start)[0].block_until_ready(), 1) / part
