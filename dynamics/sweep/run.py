@@ -271,7 +271,7 @@ def run_blocks(
                     failed += row["outcome"] in FAILED
                     if row["outcome"] == INVALID:
                         refusals[index] = reason
-                bar.set_postfix_str(f"{failed} diverged", refresh=False)
+                bar.say(f"{failed} diverged")
                 bar.update(len(results))
                 if blocks.complete(task.block):
                     store.write(task.block, _block(plan, task.block, blocks.results[task.block]))

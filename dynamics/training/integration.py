@@ -99,7 +99,7 @@ def integrate_flow(
         while running.outcome == collocation_runs.FULL:
             before = running.steps
             running.proceed()
-            shown.set_postfix_str(f"time {running.time:.3g} of {time:g}", refresh=False)
+            shown.say(f"time {running.time:.3g} of {time:g}")
             shown.update(running.steps - before)
             if interrupted.is_set() or running.steps > MAX_STEPS:
                 break
@@ -236,7 +236,7 @@ def by_lsoda(problem: Problem, start: FloatArray, time: float, rtol: float) -> I
             refused.clear()
             nodes.append(solver.t)
             pieces.append(solver.dense_output())
-            shown.set_postfix_str(f"time {solver.t:.3g} of {time:g}", refresh=False)
+            shown.say(f"time {solver.t:.3g} of {time:g}")
             shown.update()
     if not pieces:
         return IntegratedFlow(_nothing(problem, start, rtol), kind, failure)

@@ -1,8 +1,8 @@
 """What a long run shows, and how it is ended early.
 
 A progress bar on stderr where that is a terminal, a line every half minute elsewhere (a pipe, the
-log of a batch system); Ctrl-C and SIGTERM end a run that keeps what it has. tqdm is imported at
-the first run, so that ``import dynamics`` stays light.
+log of a batch system); Ctrl-C and SIGTERM end a run that keeps what it has. tqdm is imported, and
+its bar made, once a run is no short one.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from time import time as clock
 from types import FrameType
 from typing import Any
 
@@ -28,7 +30,7 @@ _active: list[threading.Event] = []
 _repeats: list[threading.Timer] = []
 
 
-def bar(what: str, total: int | None = None, done: int = 0, unit: str = "steps") -> Any:
+def bar(what: str, total: int | None = None, done: int = 0, unit: str = "steps") -> Bar:
     """A progress bar: how many steps, how many per second, and the time left.
 
     Where stderr is not a terminal it is a line, written every `EVERY` seconds, and nothing in a
@@ -44,12 +46,69 @@ def bar(what: str, total: int | None = None, done: int = 0, unit: str = "steps")
         Steps that were done before, and do not count for the speed.
     unit : str
         What is counted.
-
-    Returns
-    -------
-    tqdm.tqdm
-        A context manager with ``update(steps)``; it removes itself at the end.
     """
+    return Bar(partial(_tqdm, desc=what, total=total, initial=done, unit=f" {unit}"), done)
+
+
+class Bar:
+    """A progress bar, which is made when a run is no longer a short one, and removed at its end.
+
+    To make one and remove it takes as long as a hundred steps of three scalars.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the bar of tqdm.
+    done : int
+        Steps that were done before.
+
+    Attributes
+    ----------
+    n : int
+        Steps so far.
+    """
+
+    def __init__(self, make: Callable[[], Any], done: int) -> None:
+        self.n = self._done = done
+        self._make, self._begun = make, clock()
+        self._shown: Any = None
+        self._words = ""
+
+    def update(self, steps: int = 1) -> None:
+        """Count steps."""
+        self.n += steps
+        if self._shown is not None:
+            self._shown.update(steps)
+        elif clock() - self._begun >= min(DELAY, EVERY) / 2:
+            self._shown = self._make()
+            self._shown.start_t = self._shown.last_print_t = self._begun
+            self._shown.set_postfix_str(self._words, refresh=False)
+            self._shown.update(self.n - self._done)
+
+    def say(self, words: str) -> None:
+        """What stands at the end from the next update on."""
+        self._words = words
+        if self._shown is not None:
+            self._shown.set_postfix_str(words, refresh=False)
+
+    def clear(self) -> None:
+        """Make room for a line of text."""
+        if self._shown is not None:
+            self._shown.clear()
+
+    def close(self) -> None:
+        """Remove it."""
+        if self._shown is not None:
+            self._shown.close()
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _tqdm(**request: Any) -> Any:
     from tqdm import tqdm
 
     terminal = sys.stderr.isatty()
@@ -57,14 +116,11 @@ def bar(what: str, total: int | None = None, done: int = 0, unit: str = "steps")
     if not terminal:
         look = {"file": _Lines(), "ncols": 0, "ascii": True, "delay": EVERY, "mininterval": EVERY}
     return tqdm(
-        desc=what,
-        total=total,
-        initial=done,
-        unit=f" {unit}",
         unit_scale=True,
         disable=not terminal and multiprocessing.parent_process() is not None,
         leave=False,
         miniters=1,
+        **request,
         **look,
     )
 

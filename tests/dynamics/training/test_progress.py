@@ -27,6 +27,7 @@ class Terminal(io.StringIO):
 def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr("tqdm.std.time", clock)
+    monkeypatch.setattr(progress, "clock", clock)
     return clock
 
 
@@ -62,12 +63,29 @@ def test_short_runs_show_nothing(monkeypatch, clock, problem):
         assert shown.getvalue() == ""
 
 
+def test_short_runs_make_no_bar_and_long_ones_one_that_counts_from_the_start(monkeypatch, clock):
+    made, make = [], progress._tqdm
+    counted = lambda **request: made.append(request) or make(**request)  # noqa: E731
+    monkeypatch.setattr(progress, "_tqdm", counted)
+    shown = stderr(monkeypatch, Terminal())
+    with progress.bar("steps", 1000, done=100) as bar:
+        for _ in range(4):
+            clock.now += 0.1
+            bar.update(50)
+        assert (bar.n, made) == (300, [])
+        clock.now += 1.6
+        bar.update(100)
+        assert bar.n == 400
+    assert len(made) == 1
+    assert "400/1.00k [00:02<00:04, 150 steps/s]" in shown.getvalue()
+
+
 def test_on_a_pipe_there_is_a_line_every_half_minute(monkeypatch, clock):
     shown = stderr(monkeypatch, io.StringIO())
     with progress.bar("full empirical", 100) as bar:
         for _ in range(100):
             clock.now += 1.0
-            bar.set_postfix_str("none diverged", refresh=False)
+            bar.say("none diverged")
             bar.update()
     lines = shown.getvalue().splitlines()
     assert [line.split(" [")[0] for line in lines] == [

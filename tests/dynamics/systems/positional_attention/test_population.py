@@ -9,7 +9,7 @@ from theory.symmetry import Partition
 SETTINGS = [
     {},
     {"p": 5, "nu": 0.01, "q": 0.3},
-    {"p": 7, "beta": 0.4, "q": 0.8},
+    {"p": 9, "beta": 0.4, "q": 0.8},
     {"scale": 0.25, "beta": 2.0},
     {"D": 12, "C": 3, "q": 0.4, "scale": 0.7},
     {"D": 8, "C": 4, "q": 1.0},

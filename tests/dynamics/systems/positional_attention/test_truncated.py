@@ -33,7 +33,7 @@ def test_the_bound_is_never_violated(system):
     tightest = 0.0
     for _ in range(60):
         D, C = sizes[draw.integers(len(sizes))]
-        p, q = int(draw.choice([3, 5])), draw.uniform(0.02, 0.9)
+        p, q = int(draw.choice([3, 9])), draw.uniform(0.02, 0.9)
         parameters = system.Parameters(D=D, C=C, q=q, p=p, beta=draw.uniform(0.2, 2.0))
         whole = system.ReducedPopulation(parameters, "exact")
         dropped = 10 ** draw.uniform(-8, -1)
