@@ -229,7 +229,13 @@ def _distances(result: Overlay) -> list[str]:
     for k, run in enumerate(result.runs):
         row = "".join(f"{result.deviations[name][k]:<{wide[name]}.2e}" for name in names)
         lines.append(f"{run.settings['eta']:<12g}{row}{run.outcome.kind}")
-    return [*lines, f"{'order':<12}" + "".join(f"{result.orders[n]:<{wide[n]}.3f}" for n in names)]
+    lines.append(f"{'order':<12}" + "".join(f"{result.orders[n]:<{wide[n]}.3f}" for n in names))
+    if away := [f"|{name}|" for name in result.stays_away]:
+        lines.append(
+            f"{'':<12}{', '.join(away)}: not of order 1, as where eta is small; the flow does not "
+            "stand for these runs"
+        )
+    return lines
 
 
 def _time(event: Event) -> str:

@@ -20,6 +20,8 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 BELOW = "#BBBBBB"
 WORDS = {"certificate": "bound / gross gradient"}
 LOGARITHMIC = ("risk", "certificate")
+LEAVES = 2.0
+"""Times the largest value of the others: where the curve of a run that fails ends."""
 
 
 @style.checked
@@ -52,15 +54,18 @@ def overlay(result: Overlay, names: Sequence[str] | None = None) -> Any:
     1
     """
     names = result.flow.presentation.plot.overlaid if names is None else names
-    labelled = {"flow": result.flow} | {
-        rf"$\eta = {run.settings['eta']:g}$": run for run in result.runs
-    }
+    labelled = {"flow": result.flow}
+    for run in result.runs:
+        ended = f", {run.outcome.kind}" if run.outcome.failed else ""
+        labelled[rf"$\eta = {run.settings['eta']:g}${ended}"] = run
     return several(labelled, names)
 
 
 @style.styled
 def several(runs: Mapping[str, Trajectory], names: Sequence[str]) -> Any:
     """Runs by their labels, the first as a broad line below the others.
+
+    A run that failed is drawn as long as it stays within twice the values of the others.
 
     Parameters
     ----------
@@ -95,6 +100,7 @@ def several(runs: Mapping[str, Trajectory], names: Sequence[str]) -> Any:
     figure, grid = style.new_figure(5.6, 1.0 + 1.45 * len(names), nrows=len(names), sharex=True)
     axes = np.atleast_1d(grid)
     for panel, name in zip(axes, names, strict=True):
+        top = _largest([first, *(run for run in runs.values() if not run.outcome.failed)], name)
         for number, (label, run) in enumerate(runs.items()):
             if name not in run.layout.names and name not in run.observables:
                 continue
@@ -102,6 +108,9 @@ def several(runs: Mapping[str, Trajectory], names: Sequence[str]) -> Any:
             visible = (run.time > 0) & np.isfinite(series)
             if name in steep:
                 visible &= series > 0
+            if number and run.outcome.failed:  # it leaves the panel
+                with np.errstate(invalid="ignore"):
+                    visible &= np.abs(series) <= LEAVES * top
             look: dict[str, Any] = {"color": BELOW, "lw": 4.5, "solid_capstyle": "round"}
             if number:
                 colour = COLOURS[(number - 1) % len(COLOURS)]
@@ -115,12 +124,23 @@ def several(runs: Mapping[str, Trajectory], names: Sequence[str]) -> Any:
     axes[-1].set_xlim(begin, max(run.time[-1] for run in runs.values()))
     axes[-1].set_xlabel(r"time $\tau = \eta \times$ steps")
     figure.align_ylabels(axes)
-    named = style.labelled(*axes)
+    found = style.labelled(*axes)
+    named = {label: found[label] for label in runs if label in found}
     figure.legend(
         list(named.values()), list(named), loc="outside lower center", ncols=min(4, len(named))
     )
     captions.state_parameters(figure, runs.values())
     return axes
+
+
+def _largest(runs: Sequence[Trajectory], name: str) -> float:
+    """Largest absolute value of those of the runs that have a series; infinite if none has."""
+    found = [
+        np.abs(run.series(name)).max(initial=0.0, where=np.isfinite(run.series(name)))
+        for run in runs
+        if name in run.layout.names or name in run.observables
+    ]
+    return float(max(found, default=np.inf))
 
 
 @style.styled

@@ -229,6 +229,8 @@ POWER = re.compile(r"([\d.]*)e([+-]?\d+)")
 
 MANY = 1e3
 """Ratio of the limits of an axis from which on decades alone have ticks."""
+LAST = 1e300
+"""End of the longest logarithmic axis: numbers end soon after."""
 NARROW = 1.1
 """Ratio of the limits below which a logarithmic axis has ticks as a linear one."""
 
@@ -266,9 +268,12 @@ class Decades(LogLocator):
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
         """Ticks between two limits."""
+        vmax = min(vmax, LAST)
         wide = vmax > MANY * vmin
         self.set_params(subs=(1.0,) if wide else (1.0, 2.0, 5.0), numticks=7 if wide else 12)
-        return super().tick_values(vmin, vmax)
+        with np.errstate(over="ignore"):  # the one after the last
+            ticks = np.asarray(super().tick_values(vmin, vmax))
+        return ticks[np.isfinite(ticks)]
 
 
 def logarithmic(axes: Axes) -> None:

@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import dynamics
 from dynamics import plotting
+from dynamics.cli import report
 from dynamics.validation import InvalidRequest
 
 
@@ -19,6 +22,20 @@ def test_gradient_descent_is_a_distance_of_order_eta_from_the_flow(result):
         assert order == pytest.approx(1.0, abs=0.1), name
     for distances in result.deviations.values():
         assert (np.diff(distances) < 0).all()
+
+
+def test_states_that_stay_away_from_the_flow_are_named(result):
+    """Not those whose distance is an error of the flow."""
+    system, etas = dynamics.load_system("positional_attention"), result.etas
+    assert result.stays_away == {}
+    assert "not near the flow" not in result.overview()
+    assert "stand for" not in report.table(system, result)
+    there, tiny = result.deviations["gamma"][0] * etas**0.1, 1e-13 * etas**0.1
+    away = replace(result, deviations=result.deviations | {"gamma": there, "rho": tiny})
+    assert away.stays_away == {"gamma": pytest.approx(0.1)}
+    assert away.overview()["not near the flow"] == ["gamma"]
+    (line,) = (line for line in report.table(system, away).splitlines() if "stand for" in line)
+    assert line.split(":")[0].strip() == "|gamma|"
 
 
 def test_distances_are_taken_at_equal_times(result):
@@ -39,6 +56,22 @@ def test_is_saved_loaded_and_drawn(result, tmp_path):
     for panel, name in zip(axes, ("alpha", "gamma", "rho", "risk"), strict=True):
         assert len(panel.lines) == 5
         np.testing.assert_array_equal(panel.lines[2].get_ydata(), result.runs[1][name][1:])
+
+
+@pytest.mark.filterwarnings("error")
+def test_runs_that_diverge_leave_the_panels_of_the_others(tmp_path):
+    system = dynamics.load_system("positional_attention")
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    result = dynamics.overlay(problem, 200.0, [2.0, 0.05])
+    assert result.deviations["alpha"][0] > 1e100
+    axes = plotting.overlay(result)
+    for panel, name in zip(axes, ("alpha", "gamma", "rho", "risk"), strict=True):
+        top = max(abs(run[name]).max() for run in (result.flow, result.runs[1]))
+        assert abs(panel.lines[1].get_ydata()).max(initial=0.0) <= 2 * top
+        np.testing.assert_array_equal(panel.lines[2].get_ydata(), result.runs[1][name][1:])
+    labels = [text.get_text() for text in axes[0].figure.legends[0].get_texts()]
+    assert labels == ["flow", r"$\eta = 2$, diverged", r"$\eta = 0.05$"]
+    plotting.write(axes, tmp_path / "overlay.png")
 
 
 @pytest.mark.parametrize(
