@@ -259,7 +259,10 @@ class Problem(ABC):
         """
         flat = self.layout.flatten(state)
         if flat.size > SMALL and not self.has_jacobian:
-            return _power_iteration(self.gradient, flat)
+            size = _power_iteration(self.gradient, flat)
+            if size < 0:  # of all, the largest stands as far from the least as any
+                size += _power_iteration(self.gradient, flat, size)
+            return size
         matrix = self.jacobian(flat)
         if not np.isfinite(matrix).all():
             return float("nan")
@@ -415,8 +418,10 @@ def _differences(gradient: Callable[[FloatArray], FloatArray], state: FloatArray
     return np.array(columns).T
 
 
-def _power_iteration(gradient: Callable[[FloatArray], FloatArray], state: FloatArray) -> float:
-    """Eigenvalue of largest size of the Jacobian of a gradient, to 1e-6."""
+def _power_iteration(
+    gradient: Callable[[FloatArray], FloatArray], state: FloatArray, shift: float = 0.0
+) -> float:
+    """Eigenvalue of largest size of the Jacobian of a gradient less a shift, to 1e-6."""
     width = 1e-5 * max(1e-3, float(np.linalg.norm(state)))
     direction, eigenvalue = gradient(state), 0.0
     if not np.isfinite(direction).all():
@@ -426,7 +431,7 @@ def _power_iteration(gradient: Callable[[FloatArray], FloatArray], state: FloatA
     for _ in range(100):
         direction = direction / np.linalg.norm(direction)
         change = gradient(state + width * direction) - gradient(state - width * direction)
-        image = change / (2 * width)
+        image = change / (2 * width) - shift * direction
         if not np.isfinite(image).all():
             return float("nan")
         before, eigenvalue = eigenvalue, float(direction @ image)

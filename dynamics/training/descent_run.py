@@ -28,6 +28,8 @@ NEAR_LIMIT = 0.8
 """Part of the stability limit from which a learning rate is warned of."""
 BETWEEN_CHECKS = 1.25
 """Factor in the step from one check of the stability limit to the next: it moves with log time."""
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
+"""Change of a state, relative to its largest entry, that may be rounding alone."""
 NEVER = 1 << 62
 """First check of states too large for one, so that it cuts no chunks."""
 
@@ -44,12 +46,15 @@ class Pass(NamedTuple):
     moves : bool
         Whether the next step changes the state, or leaves what is finite; of mini-batches a step
         on all samples.
+    by_rounding : bool
+        Whether it changes no entry by more than some roundings of the largest.
     """
 
     step: int
     order_parameters: FloatArray
     noted: FloatArray
     moves: bool
+    by_rounding: bool
 
 
 class Run:
@@ -194,15 +199,24 @@ class Run:
         problem, now, step = self.problem, self.now, self.step
         noted = np.full((1, self._rows.shape[1]), np.nan)
         if not self._noted_names:
-            slope = problem.gradient(now)
-            row, after = problem.order_parameters(now, slope), now - self.eta * slope
+            row, after = self._order_parameters(now)
         else:  # the loop notes all of it on its way, in one pass
             rows, after = np.empty((1, len(problem.order_names))), now.copy()
             buffers = (rows, np.array([step]), noted)
             if problem.advance(after, self.eta, step, step + 1, buffers) == step:
                 after[:] = np.nan
             row = rows[0]
-        return Pass(step, row, noted[0, now.size :], bool((after != now).any()))
+        change, size = np.abs(after - now).max(initial=0.0), np.abs(now).max(initial=0.0)
+        moves = bool((after != now).any())
+        return Pass(step, row, noted[0, now.size :], moves, bool(change <= ROUNDING * size))
+
+    def _order_parameters(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Order parameters with the rates that the learning rates make, and the next state."""
+        slope = self.problem.gradient(state)
+        after = state - self.eta * slope
+        if (self.eta != self.eta[0]).any():
+            slope = slope * (self.eta / self.eta[0])
+        return self.problem.order_parameters(state, slope), after
 
     def replay(self, state: FloatArray, first: int, last: int) -> tuple[FloatArray, FloatArray]:
         """Run the steps first..last once more: order parameters at each, and the state at last."""
@@ -211,7 +225,7 @@ class Run:
         if last > first:
             buffers = (rows[:-1], none, np.empty((0, state.size)))
             self.problem.advance(state, self.eta, first, last, buffers)
-        rows[-1] = self.problem.order_parameters(state)
+        rows[-1] = self._order_parameters(state)[0]
         return rows, state
 
     def state(self) -> dict[str, Any]:

@@ -288,7 +288,7 @@ def _outcome(run: Run, steps: int, start: FloatArray, stopped: str) -> Outcome:
         return Outcome(ends.DIVERGED, reached, now, smaller_rate(problem, run.eta, start, steps))
     if stopped and reached < steps:
         return Outcome(ends.INTERRUPTED, reached, now, stopped)
-    if run.oscillation.lasting(reached):
+    if run.oscillation.lasting(reached) and not run.last_pass().by_rounding:
         began = run.oscillation.began
         remedy = smaller_rate(problem, run.eta, run.now, steps, reversing=True)
         return Outcome(ends.OSCILLATING, began, began * run.step_time, remedy)

@@ -43,6 +43,9 @@ def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
     """
     data, slope, proposal, alike, tracked, record_steps, records = buffers
     record, wide, width = 0, records.shape[1] > state.size, tracked.shape[1]
+    uneven = 0
+    for i in range(state.size):
+        uneven += eta[i] != eta[0]
     for step in range(first, last):
         noted = record
         while record < record_steps.size and record_steps[record] == step:
@@ -50,17 +53,20 @@ def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
                 records[record, i] = state[i]
             record += 1
         gradient(state, data, slope)
+        broken, moved = 0, 0
+        for i in range(state.size):  # counted, not asked one by one: vector instructions
+            proposal[i] = state[i] - eta[i] * slope[i]
+            broken += not isfinite(proposal[i])
+            moved += proposal[i] != state[i]
+        if uneven > 0:  # rates are per unit of time, which is the first eta times steps
+            for i in range(state.size):
+                slope[i] *= eta[i] / eta[0]
         if wide and record > noted:
             order_parameters(state, slope, data, records[noted, state.size :])
             for k in range(width):
                 tracked[step - first, k] = records[noted, state.size + k]
         else:
             order_parameters(state, slope, data, tracked[step - first])
-        broken, moved = 0, 0
-        for i in range(state.size):  # counted, not asked one by one: vector instructions
-            proposal[i] = state[i] - eta[i] * slope[i]
-            broken += not isfinite(proposal[i])
-            moved += proposal[i] != state[i]
         if broken > 0:
             return step
         if alike and moved == 0:

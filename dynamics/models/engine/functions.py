@@ -162,7 +162,8 @@ class Loop:
             now, rows, records = carry
             here = self._at(k, batches, data)
             slope = self._gradient(now, here)
-            row = tracked(now, slope, here)[None, :]
+            # Rates are per unit of time, which is the first learning rate times steps.
+            row = tracked(now, slope * (eta / eta[0]), here)[None, :]
             rows = jax.lax.dynamic_update_slice(rows, row, (k, zero))
             if not self._small:
                 records = jax.lax.dynamic_update_slice(records, now[None, :], (slots[k], zero))

@@ -236,6 +236,27 @@ def test_the_phase_plane_of_two_scalars(wells):
     plt.close("all")
 
 
+def test_an_event_of_two_groups_weighs_their_rates():
+    """The distance of two that go to 1 stops growing where .1 (.9)^k = .02 (.98)^k, k = 18.9."""
+
+    def risk(theta, xp):
+        return ((theta["v"] - 1) ** 2 + (theta["w"] - 1) ** 2) / 2
+
+    system = dynamics.load_system(
+        dynamics.Model(
+            start=lambda: {"v": 0.0, "w": 0.0},
+            risk=risk,
+            groups={"v": "fast"},
+            observables=lambda theta, xp: {"s": theta["v"] - theta["w"]},
+            events={"top": "s stops growing"},
+        )
+    )
+    problem = system.ReducedPopulation(system.Parameters())
+    for made in (problem, system.FullPopulation(system.Parameters())):
+        run = dynamics.descend(made, (0.1, 0.02), 100)
+        assert run.events["top"].step == 19
+
+
 def test_groups_have_rates_of_their_own(folder, tmp_path, monkeypatch):
     """Reduced is full with two rates; one of them 0-like moves little; rates are by group."""
     monkeypatch.chdir(tmp_path)

@@ -102,6 +102,31 @@ def test_oscillation_that_dies_out_is_no_failure(system):
     assert run.outcome.kind == "reached horizon"
 
 
+def test_a_run_that_rests_but_for_rounding_does_not_oscillate():
+    """At half of the stability limit the last bit goes to and fro in the end."""
+    system = dynamics.load_system("linear_icl")
+    problem = system.ReducedPopulation(system.Parameters())
+    run = dynamics.descend(problem, 0.25, 2000, record=1)
+    change = np.diff(run.states[-60:], axis=0)
+    assert abs(change).max() < 1e-14 * abs(run.final_state).max()
+    assert run.outcome.kind in ("reached horizon", "converged")
+
+
+@pytest.mark.parametrize("view", [None, "population"])
+@pytest.mark.parametrize("second", [0.4, 0.02, 0.001])
+def test_rates_are_per_unit_of_time_of_each_learning_rate(system, view, second):
+    """T0 is the first step at which log G grows as log alpha, by central differences."""
+    problem = system.problem(system.Parameters(D=6, C=2, q=0.5), view, {})
+    run = dynamics.descend(problem, (0.02, second), 300, record=1)
+    eta, found = problem.layout.per_entry((0.02, second)), []
+    for state in run.states:
+        change = -1e-4 * eta * problem.gradient(state)
+        ends = problem.observables_along(state + np.outer((-1, 1), change))
+        alpha, G = ends["alpha_G"] / ends["G"], ends["G"]
+        found.append(alpha.mean() > 0 and np.diff(G) / G.mean() >= np.diff(alpha) / alpha.mean())
+    assert 5 < run.events["T0"].step == np.argmax(found)
+
+
 def test_a_state_that_no_longer_moves_has_converged(problem):
     run = dynamics.descend(problem, eta=1e-30, steps=5, initial=(0.3, 0.5, -0.2))
     assert run.outcome.kind == "converged"

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.problem import SMALL
 from dynamics.training.stability_limit import limits_along
 
 
@@ -55,6 +56,19 @@ def test_period_two_sets_in_at_the_predicted_limit(system, settings):
         run = dynamics.descend(problem, factor * limit, 400, record=1, initial=start)
         change = np.diff(run["alpha"][-40:])
         assert ((change[1:] * change[:-1] < 0).all()) == alternates
+
+
+def test_the_largest_curvature_counts_where_a_negative_one_is_larger_in_size(system):
+    """Many entries: by power iteration, here against all eigenvalues."""
+    parameters = system.Parameters(D=6, C=2, q=0.5, d=6)
+    problem = system.FullEmpirical(parameters, 30, 0)
+    state = dynamics.descend(problem, 0.01, 5).final_state
+    assert state.size > SMALL
+    steps = 1e-6 * np.eye(state.size)
+    matrix = [(problem.gradient(state + e) - problem.gradient(state - e)) / 2e-6 for e in steps]
+    values = np.linalg.eigvals(np.array(matrix)).real
+    assert values.min() < -2 * values.max() < 0
+    assert dynamics.stability_limit(problem, state) == pytest.approx(2 / values.max(), rel=1e-3)
 
 
 def test_no_positive_curvature_means_no_limit(system):

@@ -142,7 +142,7 @@ class FullProblem(SampledProblem):
         risk, numbers = self._summary(flat)[None], np.empty((1, len(self.rows.types), 2))
         self.module.row_numbers(self._data, numbers[0])
         named = dict(zip(self.order_names, order, strict=True))
-        values = self.orbit_values(flat[None, :])
+        values = FullProblem.orbit_values(self, flat[None, :])  # not their means
         moved = self.orbit_values(slope[None, :])
         return (
             {name: float(entries.mean()) for name, entries in values.items()}
