@@ -252,18 +252,28 @@ class Problem(ABC):
         """Derivative of the gradient by the state, shape (n, n), from central differences."""
         return _differences(self.gradient, self.layout.flatten(state))
 
-    def curvature(self, state: ArrayLike) -> float:
+    def curvature(self, state: ArrayLike, shares: FloatArray | float = 1.0) -> float:
         """Largest eigenvalue of the Jacobian of the gradient at a state; NaN if it is not finite.
 
         Of a large problem without an analytic Jacobian, by power iteration on differences.
+
+        Parameters
+        ----------
+        state : float array, shape (n,)
+        shares : float array, shape (n,), or float
+            Factor of each entry of the gradient: its learning rate over the first.
         """
         flat = self.layout.flatten(state)
         if flat.size > SMALL and not self.has_jacobian:
-            size = _power_iteration(self.gradient, flat)
+
+            def slope(at: FloatArray) -> FloatArray:
+                return np.asarray(shares * self.gradient(at))
+
+            size = _power_iteration(slope, flat)
             if size < 0:  # of all, the largest stands as far from the least as any
-                size += _power_iteration(self.gradient, flat, size)
+                size += _power_iteration(slope, flat, size)
             return size
-        matrix = self.jacobian(flat)
+        matrix = np.reshape(shares, (-1, 1)) * self.jacobian(flat)
         if not np.isfinite(matrix).all():
             return float("nan")
         return float(np.linalg.eigvals(matrix).real.max())

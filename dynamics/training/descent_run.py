@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dynamics.problem import SMALL, FloatArray, Problem
 from dynamics.training.event_detection import Detector, Oscillation
-from dynamics.training.stability_limit import stability_limit
+from dynamics.training.stability_limit import limit_of_rates, written
 
 SECONDS_PER_CHUNK = 0.2
 FIRST_CHUNK = 64
@@ -164,13 +164,13 @@ class Run:
         """Say once that the learning rate comes near the stability limit, or has passed it."""
         if self._warned:
             return
-        limit = stability_limit(self.problem, self.now)
+        limit = limit_of_rates(self.problem, self.rates, self.now)
         if self.step_time > NEAR_LIMIT * limit:
             self._warned = True
             near = "period two is near" if self.step_time < limit else "it is passed"
             self.warning = (
-                f"eta={self.step_time:g} at step {self.step}, where the stability limit is "
-                f"{limit:.4g}: {near}"
+                f"eta={written(self.rates, self.step_time)} at step {self.step}, where the "
+                f"stability limit is {written(self.rates, limit, 4)}: {near}"
             )
 
     def recorded(self) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:

@@ -285,12 +285,12 @@ def _outcome(run: Run, steps: int, start: FloatArray, stopped: str) -> Outcome:
     if run.diverged:
         if failure := certificate_failure(problem, run.now):
             return Outcome(ends.CERTIFICATE_LOST, reached, now, failure)
-        return Outcome(ends.DIVERGED, reached, now, smaller_rate(problem, run.eta, start, steps))
+        return Outcome(ends.DIVERGED, reached, now, smaller_rate(problem, run.rates, start, steps))
     if stopped and reached < steps:
         return Outcome(ends.INTERRUPTED, reached, now, stopped)
     if run.oscillation.lasting(reached) and not run.last_pass().by_rounding:
         began = run.oscillation.began
-        remedy = smaller_rate(problem, run.eta, run.now, steps, reversing=True)
+        remedy = smaller_rate(problem, run.rates, run.now, steps, reversing=True)
         return Outcome(ends.OSCILLATING, began, began * run.step_time, remedy)
     kind = ends.HORIZON if run.last_pass().moves else ends.CONVERGED
     return Outcome(kind, reached, now)

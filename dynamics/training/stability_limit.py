@@ -50,8 +50,42 @@ def stability_limit(problem: Problem, state: ArrayLike) -> float:
     0.0263
     """
     check_problem(problem)
-    curvature = problem.curvature(state)
+    return _limit(problem.curvature(state))
+
+
+def _limit(curvature: float) -> float:
     return 2.0 / curvature if curvature > 0 else float("nan" if curvature != curvature else "inf")
+
+
+def limit_of_rates(problem: Problem, rates: tuple[float, ...], state: FloatArray) -> float:
+    """The first of the largest learning rates with the ratios of these that are stable at a state.
+
+    Parameters
+    ----------
+    problem : Problem
+    rates : tuple of float
+        Learning rate of each parameter group.
+    state : float array, shape (n,)
+    """
+    if len(set(rates)) <= 1:
+        return stability_limit(problem, state)
+    return _limit(problem.curvature(state, problem.layout.per_entry(rates) / rates[0]))
+
+
+def written(rates: tuple[float, ...], first: float, digits: int = 6) -> str:
+    """Learning rates as a request has them, of these ratios: one number, or one for each group.
+
+    Parameters
+    ----------
+    rates : tuple of float
+        Learning rate of each parameter group.
+    first : float
+        What the first of them is to be.
+    digits : int
+    """
+    if len(set(rates)) <= 1:
+        return f"{first:.{digits}g}"
+    return f"({', '.join(f'{first * (rate / rates[0]):.{digits}g}' for rate in rates)})"
 
 
 def limits_along(problem: Problem, run: Trajectory) -> FloatArray:
@@ -71,19 +105,23 @@ def limits_along(problem: Problem, run: Trajectory) -> FloatArray:
 
 
 def smaller_rate(
-    problem: Problem, eta: FloatArray, start: FloatArray, steps: int, reversing: bool = False
+    problem: Problem,
+    rates: tuple[float, ...],
+    start: FloatArray,
+    steps: int,
+    reversing: bool = False,
 ) -> str:
-    """What to do about a learning rate that is too large, in words.
+    """What to do about a learning rate that is too large, in words; of several, about all.
 
-    The learning rate is halved, 20 times at most, until the requested steps, at most 20,000, end
+    It is halved, 20 times at most, until the requested steps, at most 20,000, end
     without a reversal of the first rate from ``start``; the stability limit is the least along that
     run, or that of ``start`` where no run ends so.
 
     Parameters
     ----------
     problem : Problem
-    eta : float array, shape (n,)
-        Learning rate of each entry.
+    rates : tuple of float
+        Learning rate of each parameter group.
     start : float array, shape (n,)
     steps : int
         Of the request.
@@ -91,11 +129,11 @@ def smaller_rate(
         Whether every step reverses a rate there, which takes a rate above the stability limit, or a
         gradient that jumps.
     """
-    step_time = float(eta[0])
-    used, column = f"eta={step_time:g}", problem.order_names.index(problem.rates[0])
+    eta, least = problem.layout.per_entry(rates), rates[0]
+    used, column = f"eta={written(rates, least)}", problem.order_names.index(problem.rates[0])
     calm = min(CALM_STEPS, max(FEWEST_CALM, steps))
     for _ in range(20):
-        eta = eta / 2
+        eta, least = eta / 2, least / 2
         state, width = start.copy(), len(problem.order_names)
         # Contiguous: another layout would be compiled anew.
         schedule = record_schedule(calm, "log")[::8].copy()
@@ -104,19 +142,21 @@ def smaller_rate(
         rate = rows[calm // 2 :, column]
         if done == calm and not (np.sign(rate[1:]) * np.sign(rate[:-1]) < 0).any():
             records[-1] = state
-            limits = [stability_limit(problem, record) for record in records]
+            limits = [limit_of_rates(problem, rates, record) for record in records]
             limit = min((bound for bound in limits if bound > 0), default=np.inf)
-            if limit < step_time:
-                tried = f"try eta={0.9 * limit:.2g}"
-                return f"{used} is above the stability limit {limit:.4g} there; {tried}"
+            bound = written(rates, limit, 4)
+            if limit < rates[0]:
+                tried = f"try eta={written(rates, 0.9 * limit, 2)}"
+                return f"{used} is above the stability limit {bound} there; {tried}"
             if reversing:
-                return f"the stability limit there, {limit:.4g}, does not explain it: {JUMPS}"
-            return f"{used} is too large; try eta={float(eta.max()):.2g}"
-    limit, least = float("nan"), float(eta.max())
+                return f"the stability limit there, {bound}, does not explain it: {JUMPS}"
+            return f"{used} is too large; try eta={written(rates, least, 2)}"
+    limit = float("nan")
     with np.errstate(all="ignore"):
         if np.isfinite(problem.gradient(start)).all():
-            limit = stability_limit(problem, start)
+            limit = limit_of_rates(problem, rates, start)
     if 0.0 < limit < least:
-        return f"{used} is above the stability limit {limit:.4g} there; try eta={0.9 * limit:.2g}"
+        tried = f"try eta={written(rates, 0.9 * limit, 2)}"
+        return f"{used} is above the stability limit {written(rates, limit, 4)} there; {tried}"
     otherwise = JUMPS if reversing else "start elsewhere, or take fewer steps"
-    return f"{used} is too large, and so is {least:.2g}: {otherwise}"
+    return f"{used} is too large, and so is {written(rates, least, 2)}: {otherwise}"

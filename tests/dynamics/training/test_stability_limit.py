@@ -71,6 +71,38 @@ def test_the_largest_curvature_counts_where_a_negative_one_is_larger_in_size(sys
     assert dynamics.stability_limit(problem, state) == pytest.approx(2 / values.max(), rel=1e-3)
 
 
+@pytest.fixture(scope="module")
+def two_curvatures():
+    """Curvature 1 of one group, 100 of the other."""
+    model = dynamics.Model(
+        start=lambda: {"u": 1.0, "w": 0.5},
+        risk=lambda theta, xp: theta["u"] ** 2 / 2 + 50 * theta["w"] ** 2,
+        groups={"u": "first", "w": "second"},
+    )
+    system = dynamics.load_system(model)
+    return system.ReducedPopulation(system.Parameters())
+
+
+def test_of_groups_each_learning_rate_counts_with_its_own_curvature(two_curvatures, caplog):
+    calm = dynamics.descend(two_curvatures, (1.5, 0.015), 300)
+    assert not calm.outcome.failed
+    assert caplog.text == ""
+    grows = dynamics.descend(two_curvatures, (0.001, 0.0201), 300)
+    assert abs(grows["w"][-1]) > abs(grows["w"][0])
+    limit = "eta=(0.001, 0.0201) at step 1, where the stability limit is (0.000995, 0.02)"
+    assert f"{limit}: it is passed" in caplog.text
+
+
+def test_a_remedy_keeps_the_ratio_of_learning_rates(two_curvatures):
+    outcome = dynamics.descend(two_curvatures, (0.001, 0.03), 20_000).outcome
+    assert outcome.kind == "diverged"
+    assert outcome.remedy == (
+        "eta=(0.001, 0.03) is above the stability limit (0.0006667, 0.02) there; "
+        "try eta=(0.0006, 0.018)"
+    )
+    assert not dynamics.descend(two_curvatures, (0.0006, 0.018), 2000).outcome.failed
+
+
 def test_no_positive_curvature_means_no_limit(system):
     problem = system.ReducedPopulation(system.Parameters())
     assert dynamics.stability_limit(problem, problem.initial_state) == float("inf")
