@@ -91,6 +91,8 @@ class Layout:
         """
         try:
             if isinstance(state, np.ndarray):
+                if state.dtype.kind == "c":
+                    raise TypeError
                 flat = state.astype(np.float64).reshape(-1)
             else:
                 parts = state if isinstance(state, (tuple, list)) else (state,)

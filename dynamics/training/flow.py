@@ -6,7 +6,7 @@ The integrators are in `dynamics.training.integration`; the events are located o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
 
 import numpy as np
@@ -81,7 +81,7 @@ def flow(
 
 
 def flows(
-    problems: Sequence[Problem],
+    problems: Iterable[Problem],
     time: float,
     rtol: float = 1e-8,
     record: int | ArrayLike | None = None,
@@ -92,7 +92,7 @@ def flows(
 
     Parameters
     ----------
-    problems : sequence of Problem
+    problems : iterable of Problem
     time, rtol, record
         As for `flow`.
 
@@ -114,6 +114,7 @@ def flows(
     >>> [round(run.events["T1"].time, 3) for run in dynamics.flows(several, time=1e4)]
     [141.38, 356.628]
     """
+    problems = list(problems)
     for problem in problems:
         check_problem(problem)
         time, rtol = check_flow(time, rtol, problem.flows)

@@ -56,6 +56,7 @@ CALLS = {
         (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, initial="abc"), "3 numbers"),
         (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, initial=[1]), "has 3 entries"),
         (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, initial=[]), "has 3 entries"),
+        (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, initial=np.array([1j, 0, 0])), "3 numbers"),
         (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, record=[[1]]), "list of steps"),
         (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, checkpoint=5), "checkpoint=5"),
     ],
