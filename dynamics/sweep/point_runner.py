@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics.problem import Problem
 from dynamics.registry import System, load_unchanged
@@ -217,11 +218,18 @@ def _trained(
     """The run of a point; of a flow that has been integrated its records and events."""
     if path is not None:
         horizon = float(options["time"])
-        spaced = np.geomspace(min(1e-2, 1e-3 * horizon), horizon, records) if records else None
-        return trajectory_of(path, horizon, 2 if spaced is None else np.append(0.0, spaced))
+        times = _spaced(min(1e-2, 1e-3 * horizon), horizon, records)
+        return trajectory_of(path, horizon, np.append(0.0, times) if records else 2)
     steps = int(options["steps"])
-    at = np.rint(np.geomspace(1, steps, records)) if records else np.array([steps])
+    at = np.rint(_spaced(1.0, steps, records)) if records else np.array([steps])
     return descend(problem, options["eta"], steps, np.unique(at).astype(np.int64))
+
+
+def _spaced(first: float, last: float, count: int) -> NDArray[np.float64]:
+    """So many geometric values, of which the last is always there, the first unless it is alone."""
+    values = np.geomspace(first, last, count)
+    values[-1:] = last
+    return values
 
 
 def _row(run: Trajectory) -> Row:

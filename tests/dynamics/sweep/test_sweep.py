@@ -37,6 +37,16 @@ def test_every_point_equals_a_run_by_itself(small):
     assert np.isnan(data["risk"].sel(C=3)).all()
 
 
+@pytest.mark.parametrize("run", [{"time": 1000}, {"eta": 0.02, "steps": 200}])
+def test_a_path_of_one_record_ends_where_the_run_does(run):
+    given = {"D": 8, "C": 2, "q": "0.3,0.5", **run}
+    alone, one = (dynamics.sweep(SYSTEM, given, workers=0, trajectory=n).dataset for n in (0, 1))
+    for name in ("risk", "alpha", "end_time"):
+        np.testing.assert_array_equal(one[name], alone[name])
+    np.testing.assert_array_equal(one["path_time"][:, -1], one["end_time"])
+    np.testing.assert_array_equal(one["path_risk"][:, -1], one["risk"])
+
+
 def test_gradient_descent_and_samples():
     given = {"D": 8, "C": 2, "q": 0.5, "eta": "0.01,5000", "steps": 40}
     found = dynamics.sweep(SYSTEM, given, workers=0)
