@@ -4,10 +4,11 @@ A sweep is a dataset whose dimensions are the swept parameters. ``"time_T1"`` is
 run. ``"patch_association>=1"``, ``"time_T1<1e4"`` and ``"reached(T1)"`` are 1 where the sentence is
 true, 0 where it is false, NaN where nothing is known.
 
-What is known of a run depends on its outcome. A run that converged or reached its horizon decides
-everything: an event without a time was not reached, and counts as later than every number. A run
-that failed on its way (oscillating, diverged, interrupted, killed) decides only the events that it
-reached; its last values are those of another time and are left out.
+What is known of a run depends on its outcome. A run that converged decides everything: it is at
+rest, and an event without a time is later than every number. One that reached its horizon says of
+such an event only that it is later than the horizon: how it compares with a greater number is not
+known. A run that failed on its way (oscillating, diverged, interrupted, killed) decides only the
+events that it reached; its last values are those of another time and are left out.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from theory.summary import summarized
 if TYPE_CHECKING:
     import xarray
 
-OUTCOME = "outcome"
+OUTCOME, END_TIME = "outcome", "end_time"
 COMPLETE = (CONVERGED, HORIZON)
 TIME = "time_"
 RELATIONS = {
@@ -120,8 +121,9 @@ class Quantity:
         if not self.yes_no:
             return np.where(decided, values, np.nan)
         if self.is_time:
-            values = np.where(whole & np.isnan(values), np.inf, values)
-            decided |= whole
+            late = whole & np.isnan(values)
+            values = np.where(late, np.inf, values)
+            decided |= late & ~(self.number > _known_until(dataset))  # NaN: of reached(NAME)
         if self.relation == "reached":
             answer = np.isfinite(values)
         else:
@@ -158,6 +160,14 @@ def complete(outcome: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.boo
         Kinds of outcome.
     """
     return np.isin(outcome, [code for code, kind in enumerate(names) if kind in COMPLETE])
+
+
+def _known_until(dataset: xarray.Dataset) -> FloatArray:
+    """The time until which runs say that an event did not happen; infinite of one at rest."""
+    if END_TIME not in dataset.data_vars:  # a dataset made by hand
+        return np.full(dataset[OUTCOME].shape, np.inf)
+    at_rest = [code for code, kind in enumerate(kinds(dataset)) if kind == CONVERGED]
+    return np.where(np.isin(outcomes(dataset), at_rest), np.inf, everywhere(dataset, END_TIME))
 
 
 def json_attribute(dataset: xarray.Dataset, name: str) -> Mapping[str, Any]:

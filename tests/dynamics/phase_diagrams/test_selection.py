@@ -79,6 +79,25 @@ def test_every_relation(relation, answer):
     assert Quantity.read(f" risk {relation} 2.5e-1", grid).of(grid) == answer
 
 
+def test_a_horizon_decides_nothing_about_later_times():
+    ends = {0.1: 200.0, 0.2: 2e4, 0.3: 200.0, 0.4: 200.0}
+    grid = sweep(
+        {"q": list(ends)},
+        {"time_T1": lambda q: 150.0 if q == 0.4 else np.nan, "end_time": lambda q: ends[q]},
+        lambda q: CONVERGED if q == 0.3 else HORIZON,
+    )
+
+    def answers(text):
+        return Quantity.read(text, grid).of(grid).tolist()
+
+    unknown = pytest.approx(np.nan, nan_ok=True)
+    assert answers("time_T1<1e4") == [unknown, 0, 0, 1]
+    assert answers("time_T1>=1e4") == [unknown, 1, 1, 0]
+    assert answers("time_T1<=200") == [0, 0, 0, 1]
+    assert answers("reached(T1)") == [0, 0, 0, 1]
+    assert select(grid, "time_T1<1e4", "q").values[0, 0].tolist() == [unknown, 0, 0, 1]
+
+
 def test_seeds_are_a_median_and_a_share():
     times = {0: 1.0, 1: 5.0, 2: np.nan, 3: 3.0, 4: np.nan}
     grid = sweep(
