@@ -39,6 +39,8 @@ SEVERAL = 64
 """Points by which the seconds of a grid are predicted."""
 MODEL = "model"
 """Entry of the description of a user's own model only: part of the model -> hash."""
+OBSERVED = "observed_"
+"""Before the name of a quantity that is also that of a swept option, as ``spread``."""
 WORDS = ("full", "expectation")
 """Options whose values are words."""
 RUN = ("time", "rtol", "eta", "steps", "tolerance", "dropped", *SAMPLING_OPTIONS)
@@ -191,6 +193,11 @@ class Plan:
         made = system.Parameters(**parameters)
         return steps * system.cost_model(made, options.get("full"), options)
 
+    def column(self, quantity: str) -> str:
+        """The name of a quantity in the store: another one where an axis or a formula has its."""
+        taken = any(quantity == axis.name for axis in self.grid.axes)
+        return OBSERVED + quantity if taken or quantity in self.grid.derived else quantity
+
     @cached_property
     def frame(self) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
         """Name -> dimensions and values of axes and derived parameters; NaN where none is."""
@@ -212,18 +219,20 @@ class Plan:
         """
         system = self.runner.system
         allowed = {*(f.name for f in fields(system.Parameters)), *RUN, *system.empirical_options}
-        letters = [axis.name for axis in self.grid.axes if axis.name not in allowed]
+        grid = self.grid
+        named = [*(axis.name for axis in grid.axes), *grid.derived, *grid.fixed]
+        letters = [name for name in named if name not in allowed]
         if not self.runner.words and not letters:
             return
         ends = itertools.chain.from_iterable(map(self._ends, range(len(self.blocks))))
         valid = (index for index in ends if not self.invalid_reason(index))
         index = min(valid, key=self.cost, default=self.first_valid)
-        problem = self.runner.problem(self.grid.at(index))
+        problem = self.runner.problem(grid.at(index))
         quantities = {"done", "block", "record", "point", "outcome", "end_time"}
         if letters:
             quantities |= {*problem.layout.names, *problem.observables(problem.initial_state)}
         for name in letters:
-            if name in quantities or name.startswith(("time_", "path_", "uncertainty_")):
+            if name in quantities or name.startswith(("time_", "path_", "uncertainty_", OBSERVED)):
                 refuse("let", name, "is the name of a quantity", "any other name", f"{name}_")
 
     def order(self, numbers: Sequence[int]) -> list[int]:

@@ -292,7 +292,8 @@ def _block(plan: Plan, number: int, results: Mapping[Index, Measured]) -> dict[s
     for index, (row, path, _) in results.items():
         inside = tuple(k - c for k, c in zip(index, corner, strict=True))
         measured: dict[str, Any] = {**row, **path}
-        for name, value in measured.items():
+        for quantity, value in measured.items():
+            name = plan.column(quantity)
             if name not in block:
                 block[name] = np.full((*shape, *np.shape(value)), np.nan)
             block[name][inside] = value

@@ -162,6 +162,24 @@ def test_letters_that_name_quantities_are_refused(letter, tmp_path):
     assert not (tmp_path / "l.zarr").exists()
 
 
+@pytest.mark.parametrize("given", [{"risk": "D/100"}, {"risk": 0.01}])
+def test_formulas_and_fixed_letters_that_name_quantities_are_refused(given):
+    given = {"D": "8,16", "C": 2, "nu": "risk*0.1", "time": 5, **given}
+    with pytest.raises(InvalidRequest, match=r"risk.* is the name of a quantity"):
+        dynamics.sweep(SYSTEM, given, workers=0)
+
+
+def test_an_option_with_the_name_of_an_observable_is_swept_beside_it(tmp_path):
+    given = {"full": "empirical", "start": "random", "spread": "0.01,0.02", "samples": 20}
+    given |= {"steps": 5}
+    for out in (None, tmp_path / "s.zarr"):
+        found = dynamics.sweep("masked_image_modeling", given, out, workers=0)
+        assert found.complete
+        assert found.dataset["spread"].values.tolist() == [0.01, 0.02]
+        assert found.dataset["observed_spread"].dims == ("spread",)
+        assert found.dataset["observed_spread"].notnull().all()
+
+
 def test_events_that_nobody_reached_are_quantities_too():
     found = dynamics.sweep(SYSTEM, {"D": 8, "C": 2, "q": "0.2,0.4", "time": 1}, workers=0)
     assert np.isnan(found.dataset["time_T1"]).all()
