@@ -151,7 +151,9 @@ def _quantity(sweep: Sweep, options: Mapping[str, Any]) -> str:
     for name in ERRORS:
         if name in sweep.dataset:
             return name
-    names = ", ".join(str(name) for name in sweep.dataset.data_vars)
+    from dynamics.phase_diagrams.quantities import variables
+
+    names = ", ".join(variables(sweep.dataset))
     raise InvalidRequest(f"quantity is needed; this store has {names}")
 
 

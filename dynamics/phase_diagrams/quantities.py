@@ -33,7 +33,7 @@ from theory.summary import summarized
 if TYPE_CHECKING:
     import xarray
 
-OUTCOME, END_TIME = "outcome", "end_time"
+OUTCOME, END_TIME, DONE = "outcome", "end_time", "done"
 COMPLETE = (CONVERGED, HORIZON)
 TIME = "time_"
 RELATIONS = {
@@ -91,7 +91,7 @@ class Quantity:
         InvalidRequest
             If there is no such variable or event, or the text is none of the three forms.
         """
-        there = [str(name) for name in dataset.data_vars if name != OUTCOME]
+        there = variables(dataset)
         if match := REACHED.fullmatch(text):
             events = [name.removeprefix(TIME) for name in there if name.startswith(TIME)]
             _check_name(
@@ -108,6 +108,8 @@ class Quantity:
                     "quantity", text, f"compares with {written}, which is no number",
                     "NAME, NAME <= NUMBER (or <, >=, >, ==, !=) or reached(NAME)", name,
                 )  # fmt: skip
+            if np.isnan(number):
+                refuse("quantity", text, "compares with nan", "a comparison with a number", name)
             return cls(text, name, relation, number)
         name = text.strip()
         _check_name("quantity", text, name, there, "one of, or a yes or no about,", "{}")
@@ -131,6 +133,19 @@ class Quantity:
         return np.where(decided, answer, np.nan)
 
 
+def variables(dataset: xarray.Dataset) -> list[str]:
+    """Names of the numbers that runs have; neither paths nor what is noted of blocks.
+
+    Raises
+    ------
+    InvalidRequest
+        If the dataset is not that of a sweep.
+    """
+    runs = set(_outcome(dataset).dims)
+    found = dataset.data_vars.items()
+    return [str(n) for n, values in found if n not in (OUTCOME, DONE) and runs >= {*values.dims}]
+
+
 def outcomes(dataset: xarray.Dataset) -> NDArray[np.int64]:
     """How every run ended: an index into `kinds`, or "pending", or "invalid".
 
@@ -139,9 +154,13 @@ def outcomes(dataset: xarray.Dataset) -> NDArray[np.int64]:
     InvalidRequest
         If the dataset is not that of a sweep.
     """
+    return _outcome(dataset).values.astype(np.int64)
+
+
+def _outcome(dataset: xarray.Dataset) -> xarray.DataArray:
     if OUTCOME not in dataset.data_vars:
         raise InvalidRequest("the dataset has no variable 'outcome': it is not that of a sweep")
-    return dataset[OUTCOME].values.astype(np.int64)
+    return dataset[OUTCOME]
 
 
 def kinds(dataset: xarray.Dataset) -> tuple[str, ...]:

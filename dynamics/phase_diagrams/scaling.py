@@ -23,6 +23,7 @@ from dynamics.phase_diagrams.quantities import (
     numbers,
     outcomes,
     presentation_of,
+    variables,
 )
 from dynamics.phase_diagrams.selection import hold
 from dynamics.problem import FloatArray
@@ -181,7 +182,7 @@ def _factor(dataset: xarray.Dataset, text: str) -> FloatArray:
     """A formula of dimensions, variables and fixed numbers, on all dimensions."""
     formula = Expression(text, "factor")
     fixed = numbers(json_attribute(dataset, "fixed"))
-    there = [str(n) for n in (*dataset[OUTCOME].dims, *dataset.data_vars) if n != OUTCOME]
+    there = [*map(str, dataset[OUTCOME].dims), *variables(dataset)]
     allowed = [*there, *(name for name in fixed if name not in there)]
     values: dict[str, Any] = {}
     for name in formula.names:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sweeps import CONVERGED, DIVERGED, HORIZON, OSCILLATING, sweep
 
-from dynamics.phase_diagrams import Axis, Quantity, boundary, select
+from dynamics.phase_diagrams import Axis, Quantity, boundary, scaling, select
 from dynamics.validation import InvalidRequest
 
 QS, NUS = [0.1, 0.3, 0.2], [1e-4, 1e-3, 1e-2, 1e-1]
@@ -137,6 +137,7 @@ def test_facets_are_panels():
         (("reached(T2)", "q", "nu"), r"with NAME T1; nearest: reached\(T1\)"),
         (("risk<=x", "q", "nu"), "compares with x, which is no number"),
         (("riks<=1", "q", "nu"), "nearest: risk<=1"),
+        (("risk<nan", "q", "nu"), "compares with nan; quantity can be .*nearest: risk"),
         (("risk;1", "q", "nu"), "is not in the dataset"),
         (("", "q", "nu"), "asks for nothing"),
         (("risk", "Q", "nu"), "x='Q' is no axis of the sweep; x can be q, p, nu"),
@@ -153,6 +154,18 @@ def test_what_is_not_there_is_refused_in_one_line(grid, request_, message):
     with pytest.raises(InvalidRequest, match=message) as caught:
         select(grid, *request_)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["path_alpha", "path_alpha<1", "done", "done==1"])
+def test_paths_and_marks_of_blocks_are_no_quantities(grid, text):
+    path = np.zeros((3, 1, 4, 2))
+    data = grid.assign(path_alpha=(("q", "p", "nu", "record"), path), done=("block", [1, 1]))
+    known = r"is not in the dataset; .* time_T1, risk, q_squared; nearest"
+    with pytest.raises(InvalidRequest, match=known) as caught:
+        select(data, text, "q", "nu")
+    assert "\n" not in str(caught.value)
+    with pytest.raises(InvalidRequest, match=r"needs done, which is not in the dataset"):
+        scaling(data, "risk", ["done"])
 
 
 def test_other_datasets_are_refused(grid):
