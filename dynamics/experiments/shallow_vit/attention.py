@@ -18,7 +18,7 @@ from dynamics.experiments.measurement import (
 )
 from dynamics.experiments.rounding import without_rounding
 from dynamics.experiments.shallow_vit import runs
-from dynamics.experiments.shallow_vit.hypothesis import attention_trained, theorem_1
+from dynamics.experiments.shallow_vit.hypothesis import all_trained, theorem_1
 from dynamics.experiments.shallow_vit.sparsification import mean_losses
 from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import listed
@@ -171,8 +171,6 @@ def _why(case: runs.Case, slope: float, left: float) -> str:
     """What holds the attention of relevant queries back, in words, where it is slow."""
     if slope <= -1:
         return ""
-    if case.parameters.frozen == "attention":
-        return ", attention is frozen"
     vectors, weights = case.problem.instance.vectors, case.attention(case.last)
     positive = vectors.labels > 0
     mass = np.where(positive, weights[:, 1, 0], weights[:, 0, 1])
@@ -196,7 +194,7 @@ def _long(study: Study) -> list[runs.Case]:
 @without_rounding
 @measures(
     "mean attention to label-relevant tokens at the end, the best margin", ">=", MEAN_CLOSE,
-    attention_trained, ONCE, again=True,
+    all_trained, ONCE, again=True,
 )  # fmt: skip
 def figure_4(study: Study) -> Finding:
     """Mean attention to relevant tokens on noisy tokens, at both margins."""
@@ -227,7 +225,7 @@ def figure_4(study: Study) -> Finding:
 @without_rounding
 @measures(
     "largest difference of the attention at the end between numbers of patterns", "<=", APART,
-    attention_trained, ONCE,
+    all_trained, ONCE,
 )  # fmt: skip
 def figures_7_and_8(study: Study) -> Finding:
     """Attention at the end, and the order of the sparsifiers, at several numbers of patterns."""

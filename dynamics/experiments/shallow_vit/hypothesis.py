@@ -1,11 +1,12 @@
-"""What Theorem 1 asks of a law, as a screen of sizes: outside of it nothing is decided.
+"""What Theorem 1 asks of a law, as a screen: outside of it nothing is decided.
 
-Without noise: what is measured on patterns has tau = 0.
+Of all weights trained with the hinge max{1 - y F, 0} of (2), and of sizes. Without noise: what is
+measured on patterns has tau = 0.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import ceil, exp, pi
 from typing import Any
 
@@ -15,6 +16,7 @@ from theory.systems.shallow_vit.conditions import least_neurons, least_share
 
 LARGEST_DELTA = 0.5
 """Assumption 1: delta is below."""
+PLURAL = {"attention": "is", "values": "are"}
 
 
 def enough_neurons(law: Any) -> None:
@@ -35,8 +37,53 @@ def enough_neurons(law: Any) -> None:
         raise _outside(law, reason, "size")
 
 
+def other_training(law: Any) -> str:
+    """What a law trains otherwise than (2), which is all weights with the hinge; "" if nothing."""
+    words = [] if law.frozen == "none" else [f"{law.frozen} {PLURAL[law.frozen]} frozen"]
+    words += [] if law.loss == "hinge" else [f"the loss is {law.loss}"]
+    if not words:
+        return ""
+    here = " and ".join(words)
+    return f"the claim is of all weights, trained with the hinge max(1 - y F, 0); here {here}"
+
+
+def all_trained(law: Any) -> None:
+    """Refuse a law that does not train all weights with the hinge.
+
+    Raises
+    ------
+    Undecided
+    """
+    if words := other_training(law):
+        raise _outside(law, words)
+
+
 def theorem_1(law: Any) -> None:
     """Refuse a law that Theorem 1 does not speak of.
+
+    Raises
+    ------
+    Undecided
+        With the size from which on it does.
+    """
+    all_trained(law)
+    sizes_of_theorem_1(law)
+
+
+def up_to_frozen(law: Any) -> None:
+    """Refuse a law that Theorem 1 does not speak of, whatever it freezes.
+
+    Of claims that say themselves what is frozen.
+
+    Raises
+    ------
+    Undecided
+    """
+    theorem_1(replace(law, frozen="none"))
+
+
+def sizes_of_theorem_1(law: Any) -> None:
+    """Refuse the sizes of a law that Theorem 1 does not speak of, however it is trained.
 
     Raises
     ------
@@ -55,18 +102,6 @@ def theorem_1(law: Any) -> None:
             f"{most:.3g}"
         )
         raise _outside(law, reason)
-
-
-def attention_trained(law: Any) -> None:
-    """Refuse a law whose attention is not trained.
-
-    Raises
-    ------
-    Undecided
-    """
-    if law.frozen == "attention":
-        raise Undecided("attention is frozen, and the claim is of its training", "law",
-                        parameters=asdict(law))  # fmt: skip
 
 
 def lucky_neurons(law: Any) -> None:

@@ -23,6 +23,7 @@ from dynamics.experiments.measurement import (
 )
 from dynamics.experiments.rules import SHARE, Growth, growth
 from dynamics.experiments.shallow_vit import runs
+from dynamics.experiments.shallow_vit.hypothesis import all_trained
 from dynamics.experiments.shallow_vit.hypothesis import theorem_1 as hypothesis
 from dynamics.experiments.verify import Check, Finding
 from dynamics.experiments.wording import listed
@@ -151,7 +152,7 @@ def _figure_2_check(*families: str, proportional: bool = False) -> Check:
 
     @measures(
         "least R^2 of a line through steps against 1/alpha_*, over the families", ">=", STRAIGHT,
-        None, ("step size",), again=True,
+        all_trained, ("step size",), again=True,
     )  # fmt: skip
     def check(study: Study) -> Finding:
         law, without = study.law(L=100), []

@@ -24,7 +24,12 @@ from dynamics.experiments.measurement import (
 )
 from dynamics.experiments.rounding import without_rounding
 from dynamics.experiments.shallow_vit import runs
-from dynamics.experiments.shallow_vit.hypothesis import enough_neurons, lucky_neurons, theorem_1
+from dynamics.experiments.shallow_vit.hypothesis import (
+    enough_neurons,
+    lucky_neurons,
+    other_training,
+    sizes_of_theorem_1,
+)
 from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import listed
 from dynamics.problem import FloatArray
@@ -121,13 +126,14 @@ def growth_of_neurons(study: Study) -> Finding:
 @without_rounding
 @measures(
     "growth of |q_1|^2 in the last doubling of time, over that in the one before", "==", 1.0,
-    theorem_1, ONCE, again=True,
+    sizes_of_theorem_1, ONCE, again=True,
 )  # fmt: skip
 def growth_of_keys(study: Study) -> Finding:
     """Lemma 2, claim 2: |q_1|^2 over time, its law and its direction.
 
     The hinge ends training: where the keys grow through less than `DECADES` of time by then, only a
-    length that falls or a direction that turns decides.
+    length that falls or a direction that turns decides. A law of the user that trains otherwise
+    than (2) is measured, and decides nothing.
     """
     for name, time, squares, cosine in _keys(study):
         if np.ptp(squares) == 0:
@@ -155,6 +161,9 @@ def growth_of_keys(study: Study) -> Finding:
         )
         reason += _later(study)
         return study.conclude(far["ratio"], reason, holds=None, missing="time")
+    if study.parameters is not None and (other := other_training(study.parameters)):
+        reason = f"outside of the hypothesis: {other}; {reason}"
+        return study.conclude(far["ratio"], reason, holds=None, missing="law")
     log_t = all(1 / SAME <= r["ratio"] <= SAME for r in rows)
     return study.conclude(far["ratio"], reason, holds=grows and log_t)
 

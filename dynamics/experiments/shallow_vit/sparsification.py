@@ -15,6 +15,7 @@ import numpy as np
 
 from dynamics.experiments.figure import Drawing, FigureRequest, page, stated, title
 from dynamics.experiments.measurement import LINEAR, Study, computed_once, measures
+from dynamics.experiments.shallow_vit.hypothesis import all_trained
 from dynamics.experiments.shallow_vit.runs import PATTERNS, folder, stored_sweep, values
 from dynamics.experiments.verify import Check, Finding
 from dynamics.experiments.wording import listed
@@ -92,8 +93,8 @@ def _removal_check(default: Mapping[str, Any], samples: int) -> Check:
     """A check that tokens removed by a rule lower the test loss, and at random do not as much."""
 
     @measures(
-        "test loss with irrelevant tokens removed, over that with none removed", "<", 1.0, None,
-        ("step size", "time"), again=True,
+        "test loss with irrelevant tokens removed, over that with none removed", "<", 1.0,
+        all_trained, ("step size", "time"), again=True,
     )  # fmt: skip
     def check(study: Study) -> Finding:
         law, seeds = study.law(**default), study.seeds(SEEDS, MORE_SEEDS)

@@ -13,6 +13,7 @@ from dynamics.experiments.shallow_vit import (
     complexity,
     hypothesis,
     iterations,
+    neurons,
     runs,
     samples,
 )
@@ -47,6 +48,47 @@ def test_outside_of_theorem_1_nothing_is_decided(given, words):
         (verdict,) = dynamics.verify(SYSTEM, law, [claim])
         assert verdict.holds is None
         assert words in verdict.evidence["reason"]
+
+
+OF_ALL_WEIGHTS = (
+    "Theorem 1, generalization", "Theorem 1, iterations", "Equation (9)", "Remark 3, samples",
+    "Remark 3, convergence", "Proposition 2", "Proposition 2, rate", "Lemma 2, claim 1",
+    "Lemma 2, claim 3", "Lemma 4", "Figure 4", "Figure 1a", "Figure 2, in proportion", "Remark 2",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"frozen": "attention"}, "attention is frozen"),
+        ({"frozen": "values"}, "values are frozen"),
+        ({"loss": "linear"}, "the loss is linear"),
+    ],
+)
+def test_what_is_of_all_weights_and_the_hinge_decides_nothing_of_other_training(given, words):
+    for verdict in dynamics.verify(SYSTEM, SYSTEM.Parameters(**given), OF_ALL_WEIGHTS):
+        assert verdict.word.startswith("not decidable under this law")
+        assert words in verdict.evidence["reason"]
+
+
+def test_claims_that_freeze_attention_themselves_ask_for_the_hinge_alone():
+    frozen = SYSTEM.Parameters(frozen="attention")
+    hypothesis.up_to_frozen(frozen)
+    with pytest.raises(Undecided, match="the loss is linear"):
+        hypothesis.up_to_frozen(dataclasses.replace(frozen, loss="linear"))
+    linear = SYSTEM.Parameters(loss="linear")
+    for source in ("Theorem 1, samples", "Proposition 1", "Remark 1", "Figure 3"):
+        (verdict,) = dynamics.verify(SYSTEM, linear, [source])
+        assert "the loss is linear" in verdict.evidence["reason"]
+
+
+def test_keys_that_grow_under_another_loss_decide_nothing(monkeypatch):
+    """At no decades that are asked for, the linear loss would decide."""
+    monkeypatch.setattr(neurons, "DECADES", 0.0)
+    law = SYSTEM.Parameters(m=200, L=20, alpha_confusion=0.1, loss="linear")
+    (verdict,) = dynamics.verify(SYSTEM, law, ["Lemma 2, claim 2"])
+    assert verdict.word.startswith("not decidable under this law")
+    assert "the loss is linear" in verdict.evidence["reason"]
 
 
 # 2. bounds
