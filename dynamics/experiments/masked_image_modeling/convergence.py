@@ -7,7 +7,7 @@ late laws of the loss and of the attention to the own area).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isnan, log
+from math import inf, isnan, log
 
 import numpy as np
 import sympy
@@ -49,6 +49,7 @@ BOOST = 2.0
 """Factor from which on a rate has grown, not only wavered."""
 MIDDLE = 0.3
 """Distance from 1/2 of attention that is neither near 0 nor near 1."""
+NO_SWITCH = "there is no switch from which to grow"
 UNCHANGED = 0.1
 """Relative change up to which a correlation is nearly unchanged."""
 
@@ -142,6 +143,7 @@ def attention(study: Study) -> Finding:
 )  # fmt: skip
 def rapid_growth(study: Study) -> Finding:
     """Growth of the rate of Phi_m from the switch to its peak."""
+    first = inf
     for case in runs.family(study):
         rate, switch = case.run["alpha_m"], case.after("E2").start
         peak = int(rate.argmax())
@@ -149,14 +151,16 @@ def rapid_growth(study: Study) -> Finding:
         falls = int(np.count_nonzero(np.diff(rate[switch : peak + 1]) <= 0))
         study.row(case.sizes, growth=grown, falls=falls, A_m=float(case.run["A_m"][peak]))
         study.curve(case.size, *case.in_units(rate / rate[0]))
+        first = min(first, float(case.run["rho"][0]))
     least, falls = float(np.min(study.column("growth"))), sum(study.column("falls"))
-    reason = "there is no switch from which to grow"
-    if np.isfinite(least):
-        falling = f"with a fall at {falls} records" if falls else "without a fall"
-        reason = (
-            f"alpha_m grows {study.listed('growth')}-fold from the switch to its peak (P="
-            f"{runs.patches_of(study)}), {falling}, where A_m is {study.listed('A_m')}"
-        )
+    if np.isnan(least):
+        missing = "time" if first > 1 else "size"
+        raise Undecided(NO_SWITCH, missing, table=study.rows)
+    falling = f"with a fall at {falls} records" if falls else "without a fall"
+    reason = (
+        f"alpha_m grows {study.listed('growth')}-fold from the switch to its peak (P="
+        f"{runs.patches_of(study)}), {falling}, where A_m is {study.listed('A_m')}"
+    )
     study.draw(runs.UNITS, r"$\alpha_m$ over its first value")
     also = "records from the switch to the peak at which alpha_m falls"
     return study.conclude(least, reason, Measurement(also, falls, "<=", 0))

@@ -1,7 +1,8 @@
 r"""Training runs that the checks of masked image modelling share, and when a claim can be checked.
 
 Time is counted in units of :math:`K P / C_s`, in which all phases last about equally long at every
-size: alpha_m starts at about :math:`\gamma (1 - \gamma) (C_s - 1) / (P K)`.
+size: alpha_m starts at about :math:`\gamma (1 - \gamma) (C_s - 1) / (P K)`. With a constant
+latent z scores z Phi move :math:`z^4` times as fast: every time is divided by :math:`E[z^4]`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dynamics.registry import System
 from dynamics.results.power_law import exponent
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import refuse
+from theory.systems.masked_image_modeling.model import latent_moment
 from theory.systems.masked_image_modeling.required_sizes import Condition, least_patches
 
 POSITIVE = {"P": 4096, "C_global": 2048, "C_local": 16}
@@ -47,6 +49,8 @@ ORDER_ONE = 0.1
 """Size of Delta from which on it is of order one."""
 SAME_POWER = 0.1
 """Difference up to which two exponents of P are the same: constants still count."""
+SPREAD = 4.0
+"""Largest latent over the least up to which one step size and one horizon do for both."""
 SMALL_SHARE = 0.1
 """Share of the leading correlation up to which another one is small, close to 0."""
 MANY = 1 + 1 / SMALL_SHARE
@@ -145,9 +149,14 @@ class Case(measurement.Case):
 
 
 def unit(parameters: Any) -> float:
-    """K P / C_s, the unit of time; of the global area where no other is."""
+    """K P / C_s over E[z^4], the unit of time; of the global area where no other is."""
     size = parameters.C_local or parameters.C_global
-    return float(parameters.K * parameters.P / size)
+    return float(parameters.K * parameters.P / size) / speed(parameters)
+
+
+def speed(parameters: Any) -> float:
+    """E[z^4], how much faster z Phi moves than with z = 1: loss z^2 f(z Phi), gradient z^3 f'."""
+    return float(latent_moment(parameters.z, parameters.odds, 4))
 
 
 @measurement.computed_once(32)
@@ -166,10 +175,11 @@ def trained(
         Factors of the step size and of the horizon.
     """
     problem = make(parameters)
-    eta = min(FINE * unit(parameters), LARGEST * parameters.K) * repeat.eta_factor
-    end = max(horizon * unit(parameters), LEAST_TIME * parameters.K) * repeat.time_factor
+    fast = parameters.K / speed(parameters)
+    eta = min(FINE * unit(parameters), LARGEST * fast) * repeat.eta_factor
+    end = max(horizon * unit(parameters), LEAST_TIME * fast) * repeat.time_factor
     steps = int(np.ceil(end / eta))
-    count = min(steps, max(RECORDS, int(np.ceil(steps * eta / (DENSE * parameters.K)))))
+    count = min(steps, max(RECORDS, int(np.ceil(steps * eta / (DENSE * fast)))))
     spaced = np.linspace(0, steps, count + 1), np.geomspace(1, steps, 200)
     record = np.unique(np.concatenate(spaced).round().astype(np.int64))
     return Case(parameters, problem, descend(problem, eta, steps, record))
@@ -226,6 +236,13 @@ def cases_of(study: Study, *default: Mapping[str, Any]) -> list[Case]:
         Parameters by their names.
     """
     laws = study.laws(*default)
+    for law in laws:
+        if law.U > SPREAD * law.L:
+            reason = (
+                f"steps and horizon are one for all latents, here from {law.L:g} to {law.U:g}: "
+                f"scores move as their fourth power, {(law.U / law.L) ** 4:.0e} times apart"
+            )
+            raise Undecided(reason, "time", parameters=sizes_of(law))
     return [trained(study.system, law, LONG, study.repeat) for law in laws]
 
 

@@ -186,3 +186,31 @@ def test_the_time_to_a_loss_is_an_upper_bound_with_an_exponent(power, holds, mon
     found = checks(SYSTEM)["Theorem 4.1, loss"](SYSTEM, Protocol())
     assert found.holds is holds
     assert found.evidence["exponent_of_time"] == pytest.approx(power)
+
+
+# latents other than 1
+
+PHASES = {"P": 256, "C_global": 160, "C_local": 24}
+
+
+def test_steps_and_horizon_follow_a_constant_latent():
+    """Z Phi moves z^4 times as fast as with z = 1, and then the same way."""
+    for claim in ("Section 5.3, rapid growth", "Section 5.3, convergence"):
+        one, large = verdict(claim, **PHASES), verdict(claim, z=10.0, **PHASES)
+        assert one.holds
+        assert large.holds
+        assert large.measured == pytest.approx(one.measured, rel=0.06)
+
+
+def test_latents_far_apart_have_no_step_size_in_common():
+    found = verdict("Section 5.3, rapid growth", z="0.1,10", **PHASES)
+    assert found.word == "not decidable to this time"
+    assert "1e+08 times apart" in found.evidence["reason"]
+
+
+def test_without_a_switch_nothing_is_said_of_growth_after_it(monkeypatch):
+    monkeypatch.setattr(runs, "LONG", 0.01)
+    monkeypatch.setattr(runs, "LEAST_TIME", 0.01)
+    found = verdict("Section 5.3, rapid growth", **PHASES | {"P": 280, "C_global": 184})
+    assert found.word == "not decidable to this time"
+    assert "no switch" in found.evidence["reason"]
