@@ -186,7 +186,8 @@ def _known_until(dataset: xarray.Dataset) -> FloatArray:
     if END_TIME not in dataset.data_vars:  # a dataset made by hand
         return np.full(dataset[OUTCOME].shape, np.inf)
     at_rest = [code for code, kind in enumerate(kinds(dataset)) if kind == CONVERGED]
-    return np.where(np.isin(outcomes(dataset), at_rest), np.inf, everywhere(dataset, END_TIME))
+    ends = everywhere(dataset, END_TIME) * (1.0 + 1e-12)  # eta times steps is rounded
+    return np.where(np.isin(outcomes(dataset), at_rest), np.inf, ends)
 
 
 def json_attribute(dataset: xarray.Dataset, name: str) -> Mapping[str, Any]:
