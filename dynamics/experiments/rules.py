@@ -48,6 +48,8 @@ NEAR_ZERO = 0.05
 """The same distance where the claimed exponent is 0."""
 SEEDS = 3
 """Seeds that a contradiction needs."""
+ERRORS = 4.0
+"""Standard errors that a contradiction by a sign takes: at two, other seeds do not repeat it."""
 LATER = 2.0
 """Factor of the time at which a contradiction is looked at again."""
 

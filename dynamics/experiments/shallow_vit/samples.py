@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.experiments.measurement import Study, Undecided, measures
-from dynamics.experiments.rules import Growth, Repeat, growth
+from dynamics.experiments.rules import ERRORS, Growth, Repeat, growth
 from dynamics.experiments.shallow_vit import runs
 from dynamics.experiments.shallow_vit.complexity import (
     COUNTS,
@@ -340,7 +340,7 @@ def remark_3_samples(study: Study) -> Finding:
         study.curve(name, values, rows.values)
         study.row({"error": name, "table": _table(laws, rows)}, slope=slope, standard_error=error)
     study.draw(r"$\sigma$ or $\delta$", "samples $N_{50}$", x_scale="linear")
-    holds = None if abs(weakest) <= study.bound else bool(weakest > study.bound)
+    holds = True if weakest > study.bound else False if weakest < -ERRORS else None
     reason = "; ".join(words)
     if holds is None:
         reason = f"no growth is seen beyond the errors of N50: {reason}"

@@ -17,7 +17,7 @@ from dynamics.experiments.shallow_vit import (
     runs,
     samples,
 )
-from dynamics.experiments.verify import Finding
+from dynamics.experiments.verify import Finding, Protocol, checks
 from dynamics.systems.shallow_vit.empirical import FullEmpirical
 from dynamics.systems.shallow_vit.reduced import ReducedPopulation
 
@@ -207,3 +207,23 @@ def test_checks_decide_nothing_where_training_amplifies_rounding(
     assert calm.holds is not None
     assert verdict.holds is None
     assert "training here is unstable" in verdict.evidence["reason"]
+
+
+@pytest.mark.parametrize(("errors", "expected"), [(-3.0, None), (-5.0, False), (3.0, True)])
+def test_remark_3_is_contradicted_by_four_standard_errors_alone(errors, expected, monkeypatch):
+    law = SYSTEM.Parameters(m=500, L=100, alpha_confusion=0.0, sigma=0.0)
+    noise = np.array([1.0, -1.0] * 5)  # of mean 0, and of standard error 1/3
+
+    def steps(study, laws, *rest):
+        at = np.linspace(0, 1, len(laws))[:, None]
+        return np.exp(at * (errors / 3 + noise))
+
+    monkeypatch.setattr(iterations, "_steps_of", steps)
+    finding = checks(SYSTEM)["Remark 3, convergence"](SYSTEM, Protocol(law))
+    assert finding.measured == pytest.approx(errors, rel=1e-6)
+    assert finding.holds is expected
+    rows = complexity.Rows(np.ones(2), np.zeros((3, 2, 20)), np.ones((3, 2, 20)))
+    monkeypatch.setattr(samples, "_run", lambda study, laws: rows)
+    monkeypatch.setattr(samples, "_slope", lambda values, rows: (errors, 1.0))
+    finding = checks(SYSTEM)["Remark 3, samples"](SYSTEM, Protocol(law))
+    assert finding.holds is expected
