@@ -20,7 +20,7 @@ from dynamics.experiments.masked_image_modeling.identities import (
     feature_rate,
     position_rates,
 )
-from dynamics.experiments.measurement import TIME, Measurement, Study, measures
+from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, measures
 from dynamics.experiments.verify import Finding
 from dynamics.systems.masked_image_modeling.images import sampled_images
 
@@ -35,9 +35,20 @@ MANY_MATES = runs.requires(large=True, many=True)
 STEP = ("step size",)
 
 
+def _latents_are_one(law: Any) -> None:
+    """Screen for z = 1: |rate of Ups| is at most |rate of Phi| / z, as Phi moves by z r."""
+    runs.requires()(law)
+    if law.z != (1.0,):
+        reason = (
+            "rates of Ups and Phi are compared at z = 1: image by image the rate of Ups is at most "
+            "1/z of that of Phi"
+        )
+        raise Undecided(reason, "law", parameters=runs.sizes_of(law))
+
+
 @measures(
     "largest excess of a rate of Ups over that of Phi, image by image, over the largest rate",
-    "<=", ROUNDING, runs.requires(), single=("seed",), again=True,
+    "<=", ROUNDING, _latents_are_one, single=("seed",), again=True,
 )  # fmt: skip
 def key_observation(study: Study) -> Finding:
     """Rates of Ups against those of Phi of the same area, at random rows of Q and along descent."""

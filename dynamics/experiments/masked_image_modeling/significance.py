@@ -37,7 +37,7 @@ MOST = 200
 SHOWN = 8
 """Numbers of masked patches in the picture."""
 STRONG = 30.0
-"""Size of Phi with which features alone attend to the own area."""
+"""Size of the scores, z Phi, with which features alone attend to the own area."""
 
 
 class Quadratic(NamedTuple):
@@ -112,13 +112,13 @@ def least_by_positions(law: Any, p: int) -> tuple[float, float]:
 
 
 def _left_by_features(problem: Any, number: int) -> float:
-    """Loss above its floor of a row type at large Phi of its own areas and Ups = 0."""
+    """Loss above its floor of a row type at large scores of its own areas and Ups = 0."""
     rows, state = problem.rows, np.zeros(problem.layout.size)
-    kind = rows.types[number]
+    kind, strong = rows.types[number], STRONG / rows.parameters.L
     start = rows.starts[number] + len(kind.ups_names)
-    state[start : rows.starts[number + 1]] = -STRONG
+    state[start : rows.starts[number + 1]] = -strong
     for areas in kind.clusters:
-        state[start + areas[0].phi] = STRONG
+        state[start + areas[0].phi] = strong
     return float(problem.observables(state)[f"{rows.names[number]}_gap"])
 
 

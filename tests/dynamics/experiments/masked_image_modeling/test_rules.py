@@ -214,3 +214,18 @@ def test_without_a_switch_nothing_is_said_of_growth_after_it(monkeypatch):
     found = verdict("Section 5.3, rapid growth", **PHASES | {"P": 280, "C_global": 184})
     assert found.word == "not decidable to this time"
     assert "no switch" in found.evidence["reason"]
+
+
+def test_features_alone_are_as_strong_at_a_small_latent():
+    """With a constant z the loss depends on z Phi alone."""
+    crossed = {"family": "two_cluster_grid", "b11": 4, "b10": 4, "C_local": 2, "T": 1, "masked": 4}
+    one, small = (verdict("Section 3.1", z=z, **crossed) for z in (1.0, 0.1))
+    assert small.holds is one.holds is True
+    assert small.measured == pytest.approx(one.measured, rel=1e-6)
+
+
+@pytest.mark.parametrize("z", ["0.5", "2", "0.5,1.5"])
+def test_the_key_observation_is_of_latents_of_one(z):
+    found = verdict("Section 5.1, key observation", z=z, **SMALL)
+    assert found.word.startswith("not decidable under this law")
+    assert "1/z of that of Phi" in found.evidence["reason"]
