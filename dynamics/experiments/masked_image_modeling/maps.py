@@ -9,7 +9,13 @@ import numpy as np
 
 from dynamics.attention_maps import diversity, total_variation
 from dynamics.experiments.figure import Drawing, FigureRequest, page, title
-from dynamics.experiments.masked_image_modeling.runs import of_one_cluster, requires, sizes_of, unit
+from dynamics.experiments.masked_image_modeling.runs import (
+    of_one_cluster,
+    requires,
+    sizes_of,
+    speed,
+    unit,
+)
 from dynamics.experiments.measurement import TIME, Study, measures
 from dynamics.experiments.rules import Repeat
 from dynamics.experiments.verify import Finding
@@ -20,6 +26,7 @@ from dynamics.results.trajectory import Trajectory
 from dynamics.systems.masked_image_modeling.projection import Rows
 from dynamics.systems.masked_image_modeling.reduced import attention_map, grid_of
 from dynamics.training.gradient_descent import descend
+from theory.systems.masked_image_modeling.model import latent_moment
 
 SIZES = {"P": 1024, "C_global": 512, "C_local": 8}
 ETA = 1.0
@@ -41,6 +48,8 @@ def measured_maps(
 ) -> dict[str, FloatArray]:
     """Diversity and total variation of the maps along a run, at the start, after one step and on.
 
+    On an image all of whose latents are the mean one of the law.
+
     Parameters
     ----------
     rows : Rows
@@ -60,7 +69,9 @@ def measured_maps(
     times = np.geomspace(run.time[1], run.time[-1], count - 1)
     records = np.unique([0, *np.abs(run.time[None, :] - times[:, None]).argmin(axis=1)])
     grid = grid_of(rows.parameters.P)
-    maps = [attention_map(rows, run.states[record]) for record in records]
+    law = rows.parameters
+    z = float(latent_moment(law.z, law.odds, 1))
+    maps = [attention_map(rows, run.states[record], z=z) for record in records]
     return {
         "time": run.time[records],
         "diversity": np.array(
@@ -87,7 +98,7 @@ def section_6(study: Study) -> Finding:
     law = study.law(**SIZES)
     k = min(KEYS, law.P)
     units = UNITS * study.repeat.time_factor
-    problem, run = _trained(study.system, law, study.rate(ETA), units)
+    problem, run = _trained(study.system, law, study.rate(ETA) / speed(law), units)
     # Made again, the check needs the maps after one step and at the end alone.
     few = FEW if study.repeat == Repeat() else LEAST_MAPS
     values = measured_maps(problem.rows, run, (k,), 2 * FEW if study.thorough else few)
@@ -119,9 +130,10 @@ def diversity_figure(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    quick = {"eta": ETA, "maps": 48, "keys": (10, 8)}
-    options = request.options(quick, {"maps": 120}, maps=LEAST_MAPS)
+    quick: dict[str, Any] = {"eta": ETA, "maps": 48, "keys": (10, 8)}
     law = of_one_cluster(system, request, SIZES)
+    quick["eta"] = ETA / speed(law)
+    options = request.options(quick, {"maps": 120}, maps=LEAST_MAPS)
     problem, run = _trained(system, law, options["eta"])
     keys = [min(k, law.P) for k in options["keys"]]
     values = measured_maps(problem.rows, run, keys, options["maps"])

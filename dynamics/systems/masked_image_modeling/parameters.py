@@ -37,7 +37,7 @@ NOTHING = (None, 0, ())
 """What a parameter may be that a family does not have."""
 ROUNDING = 1e-12
 LEAST_LATENT, MOST_LATENT = 1e-3, 1e3
-"""A common factor of all latents is a unit of Phi and of time, so that more says nothing new."""
+"""A common factor c of latents is a unit of Phi and time, but z Phi moves c^2 as fast as Ups."""
 
 
 def _family(value: object) -> str:

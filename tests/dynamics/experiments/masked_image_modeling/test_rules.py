@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.experiments.masked_image_modeling import correlations, positions, runs
+from dynamics.experiments.masked_image_modeling import correlations, maps, positions, runs
 from dynamics.experiments.verify import Protocol, checks
+from dynamics.systems.masked_image_modeling.reduced import attention_map
 from theory.systems.masked_image_modeling.claims import CLAIMS
 
 SYSTEM = dynamics.load_system("masked_image_modeling")
@@ -229,3 +230,17 @@ def test_the_key_observation_is_of_latents_of_one(z):
     found = verdict("Section 5.1, key observation", z=z, **SMALL)
     assert found.word.startswith("not decidable under this law")
     assert "1/z of that of Phi" in found.evidence["reason"]
+
+
+def test_maps_are_of_an_image_with_the_mean_latent(monkeypatch):
+    seen = []
+
+    def seen_map(rows, state, cluster=0, z=1.0):
+        seen.append(z)
+        return attention_map(rows, state, cluster, z)
+
+    monkeypatch.setattr(maps, "attention_map", seen_map)
+    for z, mean in (("2", 2.0), ("0.5,2.5", 1.5)):
+        seen.clear()
+        verdict("Section 6", z=z, **SMALL)
+        assert set(seen) == {mean}
