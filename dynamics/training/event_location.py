@@ -16,6 +16,7 @@ import numpy as np
 from dynamics.problem import FloatArray
 from dynamics.training.event_detection import AT_REST, Column, Rise, columns
 from dynamics.training.event_errors import (
+    ROOT_STEP,
     EventTime,
     accumulated_walk,
     known_gradient_error,
@@ -42,6 +43,8 @@ SHORTLY = 1e-6
 """Part of the first step within which a value moves as its rate at the start says."""
 SMALLEST = 1e-8
 """Part of the rates at the start below which a difference of theirs decides nothing."""
+OF_ROOT = 4.0 * ROOT_STEP
+"""Part of its time by which a root may be off, at least."""
 NOWHERE = EventTime(None, UNRESOLVED)
 
 
@@ -59,15 +62,15 @@ def locate_events(path: FlowPath) -> dict[str, EventTime]:
     """
     times: dict[str, EventTime] = {}
     for rule in path.problem.events:
-        begin = 0.0
+        begin, width = 0.0, 0.0
         if rule.after is not None:
-            earlier = times[rule.after].time
-            if earlier is None:
+            earlier = times[rule.after]
+            if earlier.time is None:
                 times[rule.name] = EventTime(None, f"{rule.after} is not reached")
                 continue
-            begin = earlier
+            begin, width = earlier.time, max(earlier.uncertainty, OF_ROOT * earlier.time)
         if isinstance(rule, Crossing):
-            times[rule.name] = _crossing(path, rule, begin)
+            times[rule.name] = _crossing(path, rule, begin, width)
         elif isinstance(rule, ExceedsRunMaximum):
             times[rule.name] = _separated(_exceeds(path, rule, begin))
         elif isinstance(rule, RisesAgain):
@@ -124,10 +127,12 @@ def _signed(values: FloatArray, counts: bool = False) -> FloatArray:
     return np.where(values == 0, TINY if counts else -TINY, values)
 
 
-def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
+def _crossing(path: FlowPath, rule: Crossing, begin: float, width: float) -> EventTime:
+    """The first time from begin on, which is known within a width, at which a rule holds."""
     rates = _uses_rates(path, rule)
     value, condition = _column(path, rule.expression), _condition(path, rule)
     before, largest, at_rest, by_noise = begin, 0.0, False, False
+    at_begin = False  # it holds at begin, but for all that errors tell
     direction = 0.0 if rates or begin > 0.0 else _direction(path, value, condition)
     if direction > 0.0:
         return EventTime(0.0)
@@ -140,12 +145,21 @@ def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
             at_rest = at_rest or (noise > 0 and abs(now) <= noise)
             if at_rest or largest == 0:
                 continue
+        if at_begin:
+            if time <= begin + width and time < path.nodes[-1]:
+                continue
+            if holds:
+                return EventTime(begin)
+            at_begin = False
         if holds and by_noise:
             continue
         by_noise = False
         if holds:
             if time == begin:
-                return EventTime(float(time))
+                if _surely(path, condition, begin, width, rates):
+                    return EventTime(begin)
+                at_begin = True
+                continue
             root = root_between(lambda t: float(condition(path.order(t, rates))[0]), before, time)
             if rates:
                 event = rate_event(path, condition, root)
@@ -160,10 +174,27 @@ def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
                 continue
             return NOWHERE if begin > 0 else _at_once(path, value, condition, rates)
         before = time
+    if at_begin:  # and there the path ends
+        return EventTime(begin)
     if by_noise:
         return NOWHERE
     reason = AT_REST if at_rest else f"not reached by time {path.nodes[-1]:.6g}"
     return EventTime(None, reason)
+
+
+def _surely(path: FlowPath, condition: Column, begin: float, width: float, rates: bool) -> bool:
+    """Whether a rule that holds at begin does so beyond the errors of begin and of the path.
+
+    The time of an earlier event is a root, where rounding decides whether what changes its sign
+    there has done so. The start is exact.
+    """
+    if begin == 0.0:
+        return True
+    ends = max(0.0, begin - width), min(begin + width, float(path.nodes[-1]))
+    if any(condition(path.order(time, rates))[0] < 0 for time in ends):
+        return False
+    noise = path_noise(path, condition, begin, accumulated_walk(path, begin))
+    return bool(condition(path.order(begin, rates))[0] > noise)
 
 
 def _direction(path: FlowPath, value: Column, condition: Column) -> float:

@@ -358,3 +358,35 @@ def test_a_guard_counts_by_its_value_and_not_by_its_form(system):
     for run in (dynamics.flow(problem, 1e3), dynamics.descend(problem, 0.5, 2000)):
         assert run.events["bare"].reached
         assert not run.events["guarded"].reached
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-9])
+@pytest.mark.parametrize("rates", [(), ("v",)])
+@pytest.mark.parametrize("strict", [False, True])
+def test_what_ceases_at_an_earlier_event_does_not_hold_there_by_rounding(strict, rates, error):
+    """The value rises through a level and falls through it later, whatever the root rounds to."""
+    nodes = np.linspace(0.0, 20.0, 41)
+    rise = lambda t: t * np.exp(1.0 - t)  # noqa: E731
+    for level in np.linspace(0.05, 0.9, 35):
+        rules = (
+            Crossing("above", "", "", v - level, strict=strict),
+            Crossing("down", "", "", level - v, strict=not strict, after="above"),
+            Crossing("up", "", "", v - level, strict=not strict, after="above"),
+        )
+        made = path(rules[0], rise, lambda t: 1.0, nodes, rates)
+        made.problem.events = rules
+        times = locate(FlowPath(made.problem, made.nodes, made.at, lambda state: error + 0 * state))
+        beyond = lambda t, level=level: rise(t) - level  # noqa: E731
+        first, second = brentq(beyond, 0.0, 1.0), brentq(beyond, 1.0, 20.0)
+        assert times["above"].time == pytest.approx(first, rel=1e-9)
+        assert times["down"].time == pytest.approx(second, rel=1e-9)
+        assert times["up"].time == pytest.approx(first, rel=1e-9)
+
+
+def test_what_holds_beyond_errors_at_an_earlier_event_is_found_there():
+    """At 3.02 v is above 1 until 3.03, before the next point of the path."""
+    rules = (Crossing("T", "", "", w), Crossing("U", "", "", v - 1, after="T"))
+    made = path(rules[0], lambda t: 4.03 - t, lambda t: t - 3.02, np.arange(0.0, 8.0, 0.5))
+    made.problem.events = rules
+    made = FlowPath(made.problem, made.nodes, made.at, lambda state: 1e-9 + 0.0 * state)
+    assert locate(made)["U"] == locate(made)["T"]
