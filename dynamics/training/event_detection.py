@@ -24,6 +24,7 @@ LEAST_STREAK = 50
 MAX_SAMPLES = 4096
 STILL_OPEN = "not decidable to this time"
 """What is said of a rise that the horizon cuts off."""
+TOO_LATE = "not decided by a descent, where {} is known only at its end; a flow decides it"
 AT_REST = "comes to rest: from some time on the sign of the rate is rounding, and decides nothing"
 
 
@@ -210,8 +211,17 @@ class Detector:
         replay : callable
             (state, first, last) -> order parameters of the steps first..last, run once more.
         """
+        late: dict[str, str] = {}  # rule -> that of the whole run which it awaits, or is
         for rule in self.rules:
             detection = self.detections[rule.name]
+            if rule.after is not None and rule.after in late:
+                since = late[rule.name] = late[rule.after]
+                reached = self.detections[since].step is not None
+                unreached = f"{rule.after} is not reached"
+                detection.reason = TOO_LATE.format(since) if reached else unreached
+                continue
+            if rule.whole_run:
+                late[rule.name] = rule.name
             if isinstance(rule, ExceedsRunMaximum):
                 self._find_exceeding(rule, detection, last, replay)
             rise = self._rises.get(rule.name)

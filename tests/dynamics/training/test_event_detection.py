@@ -10,7 +10,7 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamics.training.event_detection import Detector, Oscillation
+from dynamics.training.event_detection import TOO_LATE, Detector, Oscillation
 from theory.events import Crossing, ExceedsRunMaximum, RisesAgain
 
 a, b = sympy.symbols("a b", real=True)
@@ -23,8 +23,8 @@ RESOLVED = Crossing("resolved", "", "", b, ONE, resolution=0.3, after="crossing"
 RULES = (CROSSING, GUARDED, MAXIMUM, RISE, RESOLVED)
 
 
-def detect(history, cuts, step_time=0.5, fate=""):
-    detector = Detector(RULES, ("a", "b"), SimpleNamespace(D=1.5), step_time)
+def detect(history, cuts, step_time=0.5, fate="", rules=RULES):
+    detector = Detector(rules, ("a", "b"), SimpleNamespace(D=1.5), step_time)
     edges = sorted({0, *(c % len(history) for c in cuts), len(history)})
     for first, last in itertools.pairwise(edges):
         detector.feed(first, history[first:last], np.array([float(first)]))
@@ -129,3 +129,23 @@ def test_oscillation(rates, lasting, cut):
     for first in range(0, len(rates), cut):
         watch.feed(first, rates[first : first + cut, None])
     assert watch.lasting(len(rates) - 1) == lasting
+
+
+@pytest.mark.parametrize("cuts", [[], range(0, 8, 3)])
+def test_what_awaits_a_rule_of_the_whole_run_is_said_to_be_undecided(cuts):
+    """Its search begins at a step that only the end of the run tells."""
+    rules = (
+        ExceedsRunMaximum("top", "", "", a, b),
+        Crossing("late", "", "", a - 2, after="top"),
+        RisesAgain("again", "", "", b, 0.05, after="top"),
+        ExceedsRunMaximum("above", "", "", a, b, after="late"),
+        ExceedsRunMaximum("never", "", "", b - 4, b),
+        RisesAgain("none", "", "", b, 0.05, after="never"),
+    )
+    history = np.column_stack([np.arange(8.0), np.full(8, 3.5)])
+    found = detect(history, cuts, rules=rules)
+    assert found["top"].step == 4
+    for name in ("late", "again", "above"):
+        assert found[name].step is None
+        assert found[name].reason == TOO_LATE.format("top")
+    assert found["none"].reason == "never is not reached"
