@@ -147,7 +147,7 @@ class Detector:
 
     def __post_init__(self) -> None:
         self.detections = {rule.name: Detection() for rule in self.rules}
-        self._bound = -np.inf
+        self._bounds: dict[str, float] = {}
         self._stretches: dict[str, list[Stretch]] = {}
         self._rises: dict[str, Rise] = {}
         self._rates: dict[str, tuple[float, float]] = {}
@@ -195,7 +195,8 @@ class Detector:
         for rule in self.rules:
             if isinstance(rule, ExceedsRunMaximum):
                 bound = self.column(rule, "bound")(rows).max(initial=-np.inf)
-                self._bound = max(self._bound, float(bound))
+                before = self._bounds.get(rule.name, -np.inf)
+                self._bounds[rule.name] = max(before, float(bound))
 
     def finish(
         self, last: int, fate: str, replay: Callable[[FloatArray, int, int], FloatArray]
@@ -244,20 +245,20 @@ class Detector:
         last: int,
         replay: Callable[[FloatArray, int, int], FloatArray],
     ) -> None:
-        stretches = self._stretches.get(rule.name, [])
+        stretches, top = self._stretches.get(rule.name, []), self._bounds.get(rule.name, -np.inf)
         begin = self.detections[rule.after].step if rule.after else 0
         for k, stretch in enumerate(stretches):
-            if stretch.top > self._bound:
+            if stretch.top > top:
                 stop = stretches[k + 1].first - 1 if k + 1 < len(stretches) else last
                 rows = replay(stretch.state, stretch.first, stop)
                 values = self.column(rule, "quantity")(rows)
                 values[: max(0, (begin or 0) - stretch.first)] = -np.inf
-                detection.step = stretch.first + int(np.argmax(values > self._bound))
+                detection.step = stretch.first + int(np.argmax(values > top))
                 detection.origin = (stretch.first, stretch.state)
                 return
         if stretches:
             horizon = last * self.step_time
-            detection.reason = f"never above {self._bound:.6g} in a run to time {horizon:.6g}"
+            detection.reason = f"never above {top:.6g} in a run to time {horizon:.6g}"
 
     def _crossed(self, rule: Crossing, rows: FloatArray) -> NDArray[np.bool_]:
         with np.errstate(all="ignore"):
@@ -283,7 +284,7 @@ class Detector:
         stretches = {name: [astuple(s) for s in part] for name, part in self._stretches.items()}
         return {
             "detections": {name: astuple(detection) for name, detection in self.detections.items()},
-            "bound": self._bound,
+            "bounds": self._bounds,
             "stretches": stretches,
             "rises": {name: dict(vars(rise)) for name, rise in self._rises.items()},
             "rates": self._rates,
@@ -293,7 +294,7 @@ class Detector:
         """Go on from a `state`."""
         for name, (step, reason, origin) in state["detections"].items():
             self.detections[name] = Detection(step, reason, origin and (origin[0], origin[1]))
-        self._bound = state["bound"]
+        self._bounds = dict(state["bounds"])
         self._rises = {name: Rise(**fields) for name, fields in state["rises"].items()}
         self._stretches = {
             name: [Stretch(*s) for s in part] for name, part in state["stretches"].items()

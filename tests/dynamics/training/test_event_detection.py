@@ -149,3 +149,11 @@ def test_what_awaits_a_rule_of_the_whole_run_is_said_to_be_undecided(cuts):
         assert found[name].step is None
         assert found[name].reason == TOO_LATE.format("top")
     assert found["none"].reason == "never is not reached"
+
+
+def test_each_rule_on_the_maximum_of_the_run_has_its_own():
+    rules = (ExceedsRunMaximum("low", "", "", a, b), ExceedsRunMaximum("high", "", "", a, b + 10))
+    history = np.column_stack([np.arange(8.0), np.full(8, 3.5)])
+    found = detect(history, [3], rules=rules)
+    assert (found["low"].step, found["high"].step) == (4, None)
+    assert found["high"].reason.startswith("never above 13.5")
