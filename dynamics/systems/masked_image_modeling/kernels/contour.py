@@ -27,9 +27,15 @@ import numpy as np
 
 STEP = 0.09
 FROM = -3.7
-MOST_NODES = 2000
+MOST_NODES = 4000
+"""At the last of them s^2, which the gradient takes, passes the largest double."""
 NEGLIGIBLE = 46.0
 """What is below e^-46 of the greatest node is left out."""
+WIDE = 1e3
+FLAT = 1e-9
+"""Over brackets WIDE and more, a mean within a share FLAT of the right one is right."""
+ROUGH = 1e-6
+"""Rounding of the log of the integrand from which on the integral is not a number."""
 
 
 def split(above, below):  # type: ignore[no-untyped-def]
@@ -93,6 +99,9 @@ def mean_open(s, turn, weights, law, out):  # type: ignore[no-untyped-def]
 def saddle(s, unmasked, weights, law, out):  # type: ignore[no-untyped-def]
     """Log of the radius at which the mean number of unmasked patches is ``unmasked``.
 
+    Where one choice of masked patches outweighs all others, a wide range of radii is right to
+    rounding; the one nearest to 1 is taken, as the log of the integrand rounds with that of x.
+
     Parameters
     ----------
     s, unmasked : float
@@ -113,7 +122,12 @@ def saddle(s, unmasked, weights, law, out):  # type: ignore[no-untyped-def]
     low, high = low + level, high + level
     while high - low > 1e-3:
         middle = 0.5 * (low + high)
-        if mean_open(s, middle, weights, law, out) > unmasked:
+        if not low < middle < high:
+            break
+        excess = mean_open(s, middle, weights, law, out) - unmasked
+        if high - low > WIDE and abs(excess) < FLAT * unmasked:
+            excess = -middle
+        if excess > 0.0:
             low = middle
         else:
             high = middle
@@ -375,6 +389,7 @@ def contour_block(state, index, table, law, sums):  # type: ignore[no-untyped-de
     begin, end = ends
     t, chance, first, variance, exponent = moments
     odds = law.odds
+    complete = False
     for step in range(MOST_NODES):
         # s = e^(tau - e^-tau) / bound, double exponential on the left, and the radius at s.
         tau = FROM + STEP * step
@@ -383,7 +398,11 @@ def contour_block(state, index, table, law, sums):  # type: ignore[no-untyped-de
         turn = saddle(s, unmasked_count, weights, law, scratch)
         mean_open(s, turn, weights, law, scratch)
         height = scratch[0] - s * self_weight - masked * turn - reference
-        if tau > 0.0 and height + 3.0 * log(s * bound) < -NEGLIGIBLE:
+        rounding = 1e-16 * law.others * abs(turn)
+        if tau > 0.0 and height + 3.0 * log(s * bound) < -NEGLIGIBLE - rounding:
+            complete = True
+            break
+        if not rounding < ROUGH or np.isnan(sums.loss[index]):
             break
         peak = 0.0
         for n in range(nodes // 2):
@@ -421,3 +440,6 @@ def contour_block(state, index, table, law, sums):  # type: ignore[no-untyped-de
                 break
             weight = value * (block.clusters * width / norm)
             add_node(index, s, weight, self_weight, table, law, sums, weights, moments, second)
+    if not complete:
+        sums.push[block.self_ups] = np.nan
+        sums.loss[index] = np.nan

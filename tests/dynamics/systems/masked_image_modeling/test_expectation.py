@@ -195,6 +195,49 @@ def test_expectations_agree_late_in_training(system):
     assert np.abs(two - one).max() < 1e-15
 
 
+def test_a_contour_over_keys_of_very_different_weight_ends(system):
+    """The bracket of the radius shrinks to neighbouring numbers far from 0."""
+    parameters = system.Parameters(P=16, C_global=8, C_local=4)
+    counts, contour = (system.ReducedPopulation(parameters, kind) for kind in KINDS)
+    state = -5000.0 * counts.gradient(counts.initial_state)
+    risk, slope = contour.risk(state), contour.gradient(state)
+    assert np.isnan(risk) or risk == pytest.approx(counts.risk(state), rel=1e-12)
+    assert np.isnan(slope).any() or np.abs(slope - counts.gradient(state)).max() < 1e-14
+
+
+WIDE = [({"P": 12, "C_global": 6, "C_local": 3}, 1), ({"P": 16, "C_global": 8, "C_local": 4}, 100)]
+
+
+@pytest.mark.parametrize(("sizes", "steps"), WIDE)
+def test_the_contour_reaches_the_lightest_denominator(system, sizes, steps):
+    """The log of the greatest over the least D is above 176."""
+    parameters = system.Parameters(**sizes, z="1,10")
+    counts, contour = (system.ReducedPopulation(parameters, kind) for kind in KINDS)
+    state = counts.initial_state
+    for _ in range(steps):
+        state = state - counts.gradient(state)
+    assert contour.risk(state) == pytest.approx(counts.risk(state), rel=1e-12)
+    assert np.abs(contour.gradient(state) - counts.gradient(state)).max() < 1e-10
+
+
+def test_the_contour_over_wide_keys_is_that_of_a_loop_over_masks(system):
+    parameters = system.Parameters(P=7, C_global=3, C_local=2, masked=4, z="1,10")
+    problem = system.ReducedPopulation(parameters, "contour")
+    state = 20.0 * np.random.default_rng(2).normal(size=problem.layout.size)
+    ups, phi = entries(problem, state)
+    loops = 0.0
+    for row in problem.rows.types:
+        p = row.patches[0]
+        loops += row.patches.size * masked.row(parameters, p, ups[p], phi[p])[0]
+    assert problem.risk(state) == pytest.approx(loops, rel=1e-12)
+
+
+def test_a_contour_that_does_not_reach_its_end_is_not_a_number(system):
+    problem = system.ReducedPopulation(system.Parameters(P=12, C_global=6, C_local=3), "contour")
+    state = 4000.0 * np.random.default_rng(0).normal(size=problem.layout.size)
+    assert np.isnan(problem.risk(state))
+
+
 @pytest.mark.parametrize(("sizes", "opened"), [((3, 4, 2), 5), ((6,), 2), ((2, 2, 2, 2), 7)])
 def test_configurations_are_all_and_hypergeometric(sizes, opened):
     found, chances = blocks.configurations(sizes, opened)
