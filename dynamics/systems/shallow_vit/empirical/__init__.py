@@ -141,7 +141,7 @@ class FullEmpirical(TokenProblem):
         super().__init__(
             parameters,
             start,
-            noisy_tokens(parameters, samples, self.training, streams.training, streams.tokens),
+            noisy_tokens(parameters, self.samples, self.training, streams.training, streams.tokens),
             noisy_tokens(
                 parameters, self.training.test_samples, self.training, streams.test,
                 streams.test_tokens,

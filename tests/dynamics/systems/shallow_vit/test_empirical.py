@@ -62,6 +62,10 @@ def test_gradient_equals_loops(case):
         assert expected.any() or not found.any()
 
 
+def test_a_whole_number_of_samples_may_be_a_float():
+    np.testing.assert_array_equal(problem(7.0).tokens.values, problem(7).tokens.values)
+
+
 def test_some_samples_of_the_small_margin_have_reached_it():
     made = problem(margin=0.05)
     assert 0.0 < made.order_parameters(somewhere(made))[1] < 1.0
