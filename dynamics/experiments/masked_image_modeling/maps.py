@@ -130,9 +130,8 @@ def diversity_figure(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    quick: dict[str, Any] = {"eta": ETA, "maps": 48, "keys": (10, 8)}
     law = of_one_cluster(system, request, SIZES)
-    quick["eta"] = ETA / speed(law)
+    quick: dict[str, Any] = {"eta": ETA / speed(law), "maps": 48, "keys": (10, 8)}
     options = request.options(quick, {"maps": 120}, maps=LEAST_MAPS)
     problem, run = _trained(system, law, options["eta"])
     keys = [min(k, law.P) for k in options["keys"]]
