@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.problem import SMALL, FloatArray, Problem
-from dynamics.training.event_detection import Detector, Oscillation
-from dynamics.training.stability_limit import limit_of_rates, written
+from dynamics.training.event_detection import Detector
+from dynamics.training.oscillation import Oscillation
+from dynamics.training.stability_limit import limit_of_rates, rates_text
 
 SECONDS_PER_CHUNK = 0.2
 FIRST_CHUNK = 64
@@ -169,8 +170,8 @@ class Run:
             self._warned = True
             near = "period two is near" if self.step_time < limit else "it is passed"
             self.warning = (
-                f"eta={written(self.rates, self.step_time)} at step {self.step}, where the "
-                f"stability limit is {written(self.rates, limit, 4)}: {near}"
+                f"eta={rates_text(self.rates, self.step_time)} at step {self.step}, where the "
+                f"stability limit is {rates_text(self.rates, limit, 4)}: {near}"
             )
 
     def recorded(self) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:

@@ -1,8 +1,7 @@
 """Finding the events of a run of gradient descent, at every step and in one pass.
 
 A `Detector` is fed the order parameters of consecutive steps, chunk by chunk; what it detects
-does not depend on where the chunks are cut, nor on what is recorded. `Oscillation` watches the
-same rows for a period of two that does not die out.
+does not depend on where the chunks are cut, nor on what is recorded.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ from theory.events import Crossing, EventRule, ExceedsRunMaximum, RisesAgain
 
 Column = Callable[[FloatArray], FloatArray]
 MAX_STRETCHES = 64
-LEAST_STREAK = 50
-MAX_SAMPLES = 4096
 STILL_OPEN = "not decidable to this time"
 """What is said of a rise that the horizon cuts off."""
 TOO_LATE = "not decided by a descent, where {} is known only at its end; a flow decides it"
@@ -345,60 +342,3 @@ def _compiled(expression: Any, names: tuple[str, ...]) -> tuple[Callable[..., An
     letters = sorted(symbols.keys() - set(names))
     arguments = [symbols.get(name, sympy.Dummy(name)) for name in (*names, *letters)]
     return sympy.lambdify(arguments, expression, "numpy"), letters
-
-
-@dataclass
-class Oscillation:
-    """A period of two: every step reverses the sign of a rate.
-
-    Parameters
-    ----------
-    column : int
-        The rate to watch.
-    """
-
-    column: int
-    began: int = 0
-    previous: float = 0.0
-    stride: int = 1
-    sampled: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    sizes: FloatArray = field(default_factory=lambda: np.empty(0))
-
-    def feed(self, first: int, rows: FloatArray) -> None:
-        """Order parameters at steps first, first + 1, ..."""
-        rate = np.concatenate([[self.previous], rows[:, self.column]])
-        steady = np.flatnonzero(~(np.sign(rate[1:]) * np.sign(rate[:-1]) < 0))
-        if steady.size:
-            self.began = first + int(steady[-1])
-            self.stride, self.sampled, self.sizes = 1, self.sampled[:0], self.sizes[:0]
-        self.previous = float(rate[-1])
-        steps = np.arange(max(first, self.began), first + len(rows))
-        self.sampled = np.concatenate([self.sampled, steps])
-        self.sizes = np.concatenate([self.sizes, np.abs(rows[steps - first, self.column])])
-        while np.count_nonzero(self.sampled % self.stride == 0) > MAX_SAMPLES:
-            self.stride *= 2
-        regular = self.sampled % self.stride == 0
-        self.sampled, self.sizes = self.sampled[regular], self.sizes[regular]
-
-    def state(self) -> dict[str, Any]:
-        """Everything detected so far, as plain values and arrays, for `restore`."""
-        return dict(vars(self))
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a `state`."""
-        vars(self).update(state)
-
-    def lasting(self, last: int) -> bool:
-        """Whether a run that ends at step ``last`` oscillates for good.
-
-        Every one of the last tenth of its steps (and of 50 at least) reversed the rate, and the
-        amplitude did not fall by half from the first to the second half of that time.
-        """
-        window = max(LEAST_STREAK, last // 10)
-        if last - self.began < window:
-            return False
-        late = self.sampled > last - window / 2
-        early = (self.sampled > last - window) & ~late
-        if not late.any() or not early.any():
-            return False
-        return bool(self.sizes[late].mean() > 0.5 * self.sizes[early].mean())

@@ -156,7 +156,7 @@ def _crossing(path: FlowPath, rule: Crossing, begin: float, width: float) -> Eve
         by_noise = False
         if holds:
             if time == begin:
-                if _surely(path, condition, begin, width, rates):
+                if _beyond_errors(path, condition, begin, width, rates):
                     return EventTime(begin)
                 at_begin = True
                 continue
@@ -182,7 +182,9 @@ def _crossing(path: FlowPath, rule: Crossing, begin: float, width: float) -> Eve
     return EventTime(None, reason)
 
 
-def _surely(path: FlowPath, condition: Column, begin: float, width: float, rates: bool) -> bool:
+def _beyond_errors(
+    path: FlowPath, condition: Column, begin: float, width: float, rates: bool
+) -> bool:
     """Whether a rule that holds at begin does so beyond the errors of begin and of the path.
 
     The time of an earlier event is a root, where rounding decides whether what changes its sign

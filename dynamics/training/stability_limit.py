@@ -72,7 +72,7 @@ def limit_of_rates(problem: Problem, rates: tuple[float, ...], state: FloatArray
     return _limit(problem.curvature(state, problem.layout.per_entry(rates) / rates[0]))
 
 
-def written(rates: tuple[float, ...], first: float, digits: int = 6) -> str:
+def rates_text(rates: tuple[float, ...], first: float, digits: int = 6) -> str:
     """Learning rates as a request has them, of these ratios: one number, or one for each group.
 
     Parameters
@@ -130,7 +130,7 @@ def smaller_rate(
         gradient that jumps.
     """
     eta, least = problem.layout.per_entry(rates), rates[0]
-    used, column = f"eta={written(rates, least)}", problem.order_names.index(problem.rates[0])
+    used, column = f"eta={rates_text(rates, least)}", problem.order_names.index(problem.rates[0])
     calm = min(CALM_STEPS, max(FEWEST_CALM, steps))
     for _ in range(20):
         eta, least = eta / 2, least / 2
@@ -144,19 +144,19 @@ def smaller_rate(
             records[-1] = state
             limits = [limit_of_rates(problem, rates, record) for record in records]
             limit = min((bound for bound in limits if bound > 0), default=np.inf)
-            bound = written(rates, limit, 4)
+            bound = rates_text(rates, limit, 4)
             if limit < rates[0]:
-                tried = f"try eta={written(rates, 0.9 * limit, 2)}"
+                tried = f"try eta={rates_text(rates, 0.9 * limit, 2)}"
                 return f"{used} is above the stability limit {bound} there; {tried}"
             if reversing:
                 return f"the stability limit there, {bound}, does not explain it: {JUMPS}"
-            return f"{used} is too large; try eta={written(rates, least, 2)}"
+            return f"{used} is too large; try eta={rates_text(rates, least, 2)}"
     limit = float("nan")
     with np.errstate(all="ignore"):
         if np.isfinite(problem.gradient(start)).all():
             limit = limit_of_rates(problem, rates, start)
     if 0.0 < limit < least:
-        tried = f"try eta={written(rates, 0.9 * limit, 2)}"
-        return f"{used} is above the stability limit {written(rates, limit, 4)} there; {tried}"
+        tried = f"try eta={rates_text(rates, 0.9 * limit, 2)}"
+        return f"{used} is above the stability limit {rates_text(rates, limit, 4)} there; {tried}"
     otherwise = JUMPS if reversing else "start elsewhere, or take fewer steps"
-    return f"{used} is too large, and so is {written(rates, least, 2)}: {otherwise}"
+    return f"{used} is too large, and so is {rates_text(rates, least, 2)}: {otherwise}"

@@ -16,7 +16,7 @@ from theory.systems.shallow_vit.conditions import least_neurons, least_share
 
 LARGEST_DELTA = 0.5
 """Assumption 1: delta is below."""
-PLURAL = {"attention": "is", "values": "are"}
+VERBS = {"attention": "is", "values": "are"}
 
 
 def enough_neurons(law: Any) -> None:
@@ -39,7 +39,7 @@ def enough_neurons(law: Any) -> None:
 
 def other_training(law: Any) -> str:
     """What a law trains otherwise than (2), which is all weights with the hinge; "" if nothing."""
-    words = [] if law.frozen == "none" else [f"{law.frozen} {PLURAL[law.frozen]} frozen"]
+    words = [] if law.frozen == "none" else [f"{law.frozen} {VERBS[law.frozen]} frozen"]
     words += [] if law.loss == "hinge" else [f"the loss is {law.loss}"]
     if not words:
         return ""

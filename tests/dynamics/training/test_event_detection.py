@@ -10,7 +10,7 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamics.training.event_detection import TOO_LATE, Detector, Oscillation
+from dynamics.training.event_detection import TOO_LATE, Detector
 from theory.events import Crossing, ExceedsRunMaximum, RisesAgain
 
 a, b = sympy.symbols("a b", real=True)
@@ -109,26 +109,6 @@ def test_reasons_say_why():
     assert found["crossing"].reason == "not reached by time 0.5"
     assert found["rise"].reason == "crossing is not reached"
     assert found["maximum"].reason == "never above 2 in a run to time 0.5"
-
-
-@pytest.mark.parametrize("cut", [1, 7, 64, 10_000])
-@pytest.mark.parametrize(
-    ("rates", "lasting"),
-    [
-        ((-1.0) ** np.arange(1000), True),
-        (np.r_[np.ones(500), (-1.0) ** np.arange(500)], True),
-        (np.r_[(-1.0) ** np.arange(960), np.ones(40)], False),
-        ((-0.97) ** np.arange(1000), False),
-        (np.r_[np.ones(960), (-1.0) ** np.arange(40)], False),
-        (np.zeros(1000), False),
-        ((-1.0) ** np.arange(20_000) * np.linspace(2, 1, 20_000), True),
-    ],
-)
-def test_oscillation(rates, lasting, cut):
-    watch = Oscillation(0)
-    for first in range(0, len(rates), cut):
-        watch.feed(first, rates[first : first + cut, None])
-    assert watch.lasting(len(rates) - 1) == lasting
 
 
 @pytest.mark.parametrize("cuts", [[], range(0, 8, 3)])

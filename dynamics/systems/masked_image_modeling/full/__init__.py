@@ -127,6 +127,10 @@ class FullProblem(SampledProblem):
         return float(order[self.order_names.index("rho")])
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
+        """Reduced state -> what is compared with it: the entries it stands for."""
+        return self.class_entries(states)
+
+    def class_entries(self, states: FloatArray) -> Mapping[str, FloatArray]:
         """Reduced state -> the entries it stands for, shape (records, entries)."""
         queries = self.positions @ self.layout.part(states, "Q")
         return self.rows.orbit_values(queries @ self.positions.T, queries @ self.features.T)
@@ -142,8 +146,8 @@ class FullProblem(SampledProblem):
         risk, numbers = self._summary(flat)[None], np.empty((1, len(self.rows.types), 2))
         self.module.row_numbers(self._data, numbers[0])
         named = dict(zip(self.order_names, order, strict=True))
-        values = FullProblem.orbit_values(self, flat[None, :])  # not their means
-        moved = self.orbit_values(slope[None, :])
+        values = self.class_entries(flat[None, :])
+        moved = self.class_entries(slope[None, :])
         return (
             {name: float(entries.mean()) for name, entries in values.items()}
             | {f"d_{name}": -float(entries.mean()) for name, entries in moved.items()}
