@@ -1,4 +1,4 @@
-"""Settings of this process that are other ones for a while: garbage, threads of BLAS.
+"""Settings of this process: its cores; and other ones for a while, of garbage and threads of BLAS.
 
 Imports and compilations make millions of objects that last. Looking again and again for those that
 do not took a tenth of the time of either.
@@ -12,14 +12,24 @@ computed shortly before.
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
 
+SAFE_PATH = "PYTHONSAFEPATH"
+"""In the environment of a process: its modules never come from the folder it starts in."""
 COLLECTIONS = 50_000, 20, 50
 """Thresholds of the collector, at least."""
+
+
+def cores() -> int:
+    """Number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class _ForAWhile:

@@ -21,11 +21,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.analysis.transverse_growth import RECORDS, transverse_growth
+from dynamics.codegen.compile_beside import LOOPS_OF_DESCENT, LOOPS_OF_FLOWS, compile_beside
 from dynamics.problem import FloatArray, Problem, check_problem
 from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.flow import flow
+from dynamics.training.flow_path import compiled_model
 from dynamics.training.gradient_descent import descend
 from dynamics.training.integration import is_compiled
 from dynamics.training.progress import interruption
@@ -85,6 +87,8 @@ def compare(
     problems = [firsts[0], *fulls, *firsts[1:]]
     store = None if checkpoint is None else Checkpoint.at(checkpoint)
     files = [] if store is None else parts(store, len(fulls), len(firsts))
+    loops = LOOPS_OF_DESCENT if time is None else LOOPS_OF_FLOWS
+    compile_beside([compiled_model(problem) for problem in problems], loops)
     with interruption():
         if time is not None:
             if eta is not None or steps is not None:

@@ -55,6 +55,25 @@ def acquire(folder: Path, function: str) -> bool:
     return waited
 
 
+def is_taken(folder: Path, function: str) -> bool:
+    """Whether another process has a function.
+
+    Parameters
+    ----------
+    folder, function
+        As of `acquire`; of a function that this process has locked, it lets go.
+    """
+    with suppress(OSError, ImportError):
+        import fcntl
+
+        try:
+            fcntl.lockf(_opened(folder), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte(function))
+        except (BlockingIOError, PermissionError):
+            return True
+        release(folder, function)
+    return False
+
+
 def release(folder: Path, function: str) -> None:
     """Let other processes go on.
 

@@ -58,6 +58,28 @@ def compiled_entry(function: Any, data: Any) -> Any:
     return entry
 
 
+def on_disk(function: Any) -> bool:
+    """Whether there is machine code of a function on disk.
+
+    Parameters
+    ----------
+    function : callable
+        Of a generated file.
+    """
+    return Path(CheckedCache(function)._cache_file._index_path).exists()
+
+
+def is_free(function: Any) -> bool:
+    """Whether there is no machine code of a function on disk, and no other process compiles it.
+
+    Parameters
+    ----------
+    function : callable
+        Of a generated file; not one that this process compiles.
+    """
+    return not on_disk(function) and not compile_lock.is_taken(*CheckedCache(function)._lock)
+
+
 def is_whole(path: Path) -> bool:
     """Whether a file ends in the hash of all before.
 

@@ -18,12 +18,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from multiprocessing import resource_tracker
 from typing import Any
 
-from dynamics.process_settings import collect_less
+from dynamics.process_settings import SAFE_PATH, collect_less, cores
 from dynamics.registry import System, can_be_loaded_again, load_unchanged
 from dynamics.validation import InvalidRequest, integer
 
 THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-SAFE_PATH = "PYTHONSAFEPATH"
 ENVIRONMENT = {**dict.fromkeys(THREADS, "1"), SAFE_PATH: "1"}
 """Of the processes: one thread each, and modules never come from the folder they start in."""
 ADDRESS = "DASK_SCHEDULER_ADDRESS"
@@ -200,10 +199,3 @@ def workers_for(system: System, workers: int | None, scheduler: str | None, task
         return Cluster(address)
     size = cores() if workers is None else integer("workers", workers, at_least=0, at_most=4096)
     return WorkerPool(min(size, tasks), system.reference, system.digests) if size else InProcess()
-
-
-def cores() -> int:
-    """Number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

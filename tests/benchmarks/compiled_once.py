@@ -1,7 +1,8 @@
 """A command of ``attdyn`` in this process, and what it compiled: ``python compiled_once.py WORDS``.
 
 Standard error ends in lines of "seconds of CPU, function, title of its generated file", longest
-first, each without what is compiled for it and listed itself, and the CPU seconds of the whole.
+first, each without what is compiled for it and listed itself, and the CPU seconds and the seconds
+of the whole.
 """
 
 import sys
@@ -37,6 +38,7 @@ class Compilations(event.Listener):
 
 
 def main(words):
+    began = time.time()
     made, compile_entry = Compilations(), CFunc.compile
 
     def compiled(entry):
@@ -53,6 +55,7 @@ def main(words):
         print(f"{seconds:8.2f}  {name:<24} {title}", file=sys.stderr)
     print(f"{sum(made.seconds.values()):8.2f}  compiled", file=sys.stderr)
     print(f"{time.process_time():8.2f}  CPU seconds in all", file=sys.stderr)
+    print(f"{time.time() - began:8.2f}  seconds in all", file=sys.stderr)
     return code
 
 

@@ -34,9 +34,9 @@ from dynamics.phase_diagrams.threshold import ABOVE, BELOW, MEASURED, Threshold
 from dynamics.plotting.labels import hatch, logarithmic
 from dynamics.plotting.style import BLUE, GREEN, ORANGE, VERMILION
 from dynamics.problem import FloatArray
+from dynamics.process_settings import cores
 from dynamics.registry import System
 from dynamics.results.power_law import PowerLaw
-from dynamics.sweep.worker_pool import cores
 from dynamics.validation import refuse
 
 ALPHAS = {

@@ -21,8 +21,8 @@ from dynamics.experiments.verify import Check, Finding
 from dynamics.experiments.wording import listed
 from dynamics.plotting.style import BLUE, GREEN, VERMILION
 from dynamics.problem import FloatArray
+from dynamics.process_settings import cores
 from dynamics.registry import System
-from dynamics.sweep.worker_pool import cores
 from dynamics.systems.shallow_vit.empirical import SPARSIFIERS
 from dynamics.training.gradient_descent import descend
 
