@@ -31,7 +31,12 @@ from dynamics.training.flow_path import compiled_model
 from dynamics.training.gradient_descent import descend
 from dynamics.training.integration import is_compiled
 from dynamics.training.progress import interruption
-from dynamics.training.settings import MOST_STEPS, check_flow, record_schedule
+from dynamics.training.settings import (
+    MOST_STEPS,
+    DefaultRecords,
+    check_flow,
+    record_schedule,
+)
 from dynamics.validation import InvalidRequest, real, refuse
 
 ROUNDING = 1e-11
@@ -97,8 +102,11 @@ def compare(
         elif eta is None or steps is None:
             raise InvalidRequest("compare takes eta and steps, or a time")
         else:
+            asked: Any = record
+            if record is None:  # of one schedule
+                asked = DefaultRecords.of(max(problem.layout.size for problem in problems))
             runs = [
-                descend(problem, eta, steps, record, checkpoint=part)
+                descend(problem, eta, steps, asked, checkpoint=part)
                 for problem, part in zip(problems, files or repeat(None), strict=False)
             ]
     first, whole, partners = runs[0], runs[1 : 1 + len(fulls)], runs[1 + len(fulls) :]

@@ -28,6 +28,7 @@ from dynamics.training.checkpoint import Checkpoint, request_of
 from dynamics.training.descent_run import Run
 from dynamics.training.progress import bar, interruption
 from dynamics.training.settings import (
+    DefaultRecords,
     check_memory,
     check_steps,
     record_schedule,
@@ -64,11 +65,11 @@ def descend(
     steps : int
         Number of steps.
     record : int, "log", int array or None
-        Every so many steps; at logarithmically spaced steps (the default); or at these steps. The
-        first and the last state are always recorded. What needs a pass over fresh samples, as the
-        test error does, is computed at every record that is asked for; by default at as many,
-        spaced evenly among them, as `SHARE` of the steps pay for, the last one included, and is
-        NaN at the others.
+        Every so many steps; at 400 logarithmically spaced steps (the default, fewer where 400
+        states are more than 16 MiB, but at least 64); or at these steps. The first and the last
+        state are always recorded. What needs a pass over fresh samples, as the test error does, is
+        computed at every record that is asked for; by default at as many, spaced evenly among them,
+        as `SHARE` of the steps pay for, the last one included, and is NaN at the others.
     initial : array, optional
         Where to start; the problem's own start by default.
     checkpoint : path-like, optional
@@ -100,10 +101,11 @@ def descend(
     check_problem(problem)
     rates = learning_rate(eta, problem.layout.group_names)
     steps = check_steps(steps)
-    schedule = record_schedule(steps, record)
-    check_memory(schedule, problem.layout.size, record)
+    asked = DefaultRecords.of(problem.layout.size) if record is None else record
+    schedule = record_schedule(steps, asked)
+    check_memory(schedule, problem.layout.size, asked)
     start = starting_state(problem, initial)
-    run = Run(problem, rates, start, schedule, frugal=record is None)
+    run = Run(problem, rates, start, schedule, frugal=isinstance(asked, DefaultRecords))
     store = None if checkpoint is None else Checkpoint.at(checkpoint)
     request = request_of(problem, start, schedule, eta=list(rates), steps=steps) if store else {}
     if store and (earlier := store.read(request)) is not None:

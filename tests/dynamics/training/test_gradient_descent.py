@@ -225,6 +225,24 @@ def test_results_are_bitwise_equal_twice_and_for_one_or_two_threads():
     assert digests[0] == digests[1] == digests[2]
 
 
+def test_large_states_have_fewer_records_where_none_are_asked_for(problem, system, monkeypatch):
+    from dynamics.training import settings as schedule
+
+    def recorded(record=None):
+        return dynamics.descend(problem, 0.02, 1000, record).steps
+
+    np.testing.assert_array_equal(recorded(), recorded("log"))
+    for numbers, count in ((1, 64), (3 * 100, 100), (3 * 1000, 400)):
+        monkeypatch.setattr(schedule, "MOST_BY_DEFAULT", numbers)
+        spaced = np.rint(np.geomspace(1, 1000, count))
+        np.testing.assert_array_equal(recorded(), np.unique(np.append(0, spaced)))
+    full = system.FullPopulation(problem.parameters)
+    monkeypatch.setattr(schedule, "MOST_BY_DEFAULT", 64 * full.layout.size)
+    result = dynamics.compare(problem, full, 0.02, 1000)
+    assert result.reduced.steps.size == result.full.steps.size < recorded().size
+    assert result.time.size == result.full.steps.size
+
+
 def test_records_that_do_not_fit_are_refused_before_the_first_step(problem, monkeypatch):
     from dynamics.training import settings as schedule
 
