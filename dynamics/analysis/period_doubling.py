@@ -24,7 +24,16 @@ STEPS = 4000
 PRECISION = 1e-3
 WIDEST = 100.0
 KICK = 1e-6
+"""First deviation, as a part of the scale of an entry."""
+SMALLEST = 1e-3
+"""Least scale of an entry, as a part of the largest: one that rests at 0 has none of its own."""
+UNEQUAL = (5.0**0.5 - 1.0) / 2.0
+"""Entries deviate by unequal parts, so that equal ones part."""
 LASTING = 1e-4
+"""Alternation that is visible, as a part of the scale."""
+KEPT = 0.9
+"""What alternates for good keeps at least this part of its size over the second half of the last
+states; one that dies out at 0.2 percent below the limit does not."""
 LAST_STATES = 64
 
 
@@ -70,7 +79,9 @@ def onsets(problem: Problem, state: ArrayLike, steps: int = STEPS) -> Onsets:
     state : float array, shape (n,)
         A slowly moving state, such as one of the flow.
     steps : int
-        Steps of each trial, 256 at least; a deviation of one millionth is put in at the first.
+        Steps of each trial, 256 at least. At the first every entry deviates, by about one millionth
+        of its size, or of a thousandth of the largest entry where it is smaller than that; of 1
+        where all are 0.
 
     Raises
     ------
@@ -113,7 +124,8 @@ def late_states(problem: Problem, start: FloatArray, eta: float, steps: int) -> 
     float array, shape (64, n), or None
         None if a state was not finite.
     """
-    state = start * (1.0 + KICK)
+    parts = 1.0 - (np.arange(start.size) * UNEQUAL) % 1.0 / 2.0
+    state = start + KICK * parts * np.where(start < 0, -1.0, 1.0) * _scales(start)
     due = np.arange(max(0, steps - LAST_STATES), steps)
     rows, records = np.empty((steps, len(problem.order_names))), np.empty((due.size, state.size))
     with np.errstate(all="ignore"):
@@ -122,7 +134,7 @@ def late_states(problem: Problem, start: FloatArray, eta: float, steps: int) -> 
 
 
 def alternates(problem: Problem, start: FloatArray, eta: float, steps: int = STEPS) -> bool:
-    """Whether the fastest state goes up and down at every one of the last steps, visibly.
+    """Whether the fastest state goes up and down at every one of the last steps, visibly, for good.
 
     Parameters
     ----------
@@ -136,8 +148,17 @@ def alternates(problem: Problem, start: FloatArray, eta: float, steps: int = STE
         return False
     change = np.diff(states, axis=0)
     fastest = int(np.argmax(np.abs(change).max(axis=0)))
-    moves, size = change[:, fastest], np.abs(states[:, fastest]).max()
-    return bool((moves[1:] * moves[:-1] < 0).all() and np.abs(moves).min() > LASTING * size)
+    moves = change[:, fastest]
+    sizes, scale = np.abs(moves), max(np.abs(states[:, fastest]).max(), _scales(start)[fastest])
+    earlier, later = np.array_split(sizes, 2)
+    lasts = later.max() > KEPT * earlier.max() and sizes.min() > LASTING * scale
+    return bool((moves[1:] * moves[:-1] < 0).all() and lasts)
+
+
+def _scales(start: FloatArray) -> FloatArray:
+    """The size of every entry, not below a part of the largest, or of 1 where all are 0."""
+    sizes = np.abs(start)
+    return np.maximum(sizes, SMALLEST * (sizes.max(initial=0.0) or 1.0))
 
 
 def _first(condition: Callable[[float], bool], limit: float, widest: float) -> float:

@@ -79,3 +79,57 @@ def test_non_finite_values_set_in_where_a_parabola_says(steps):
     assert found.limit == pytest.approx(2.0, rel=1e-6)
     largest = 1 + np.finfo(float).max ** (1 / steps)
     assert largest * (1 - 5e-4) <= found.non_finite <= largest * 1.002
+
+
+def reduced(start, risk):
+    pytest.importorskip("jax")
+    system = dynamics.Model(start=lambda: dict(start), risk=risk)
+    return system.ReducedPopulation(system.Parameters())
+
+
+def softened(u, xp):
+    """Four times the log of cosh u/2: its curvature is 1 at 0, and less elsewhere."""
+    return 2 * (xp.softplus(u) + xp.softplus(-u))
+
+
+@pytest.mark.parametrize("u", [0.0, 1e-9, -1e-4])
+def test_a_scalar_at_rest_at_zero_is_thrown_out_of_it(u):
+    """A step multiplies u by 1 - eta: beyond 2 it alternates for good, and v beyond 8."""
+    pair = reduced(
+        {"u": 1.0, "v": 0.5},
+        lambda theta, xp: softened(theta["u"], xp) + softened(theta["v"] - 1, xp) / 4,
+    )
+    found = dynamics.onsets(pair, [u, 1.0])
+    assert found.limit == pytest.approx(2.0, rel=1e-6)
+    assert found.period_two == pytest.approx(2.0, rel=2e-3)
+
+
+def test_a_scalar_at_rest_at_zero_leaves_the_finite_numbers():
+    """With a quartic the deviation grows without end where it grows at all."""
+    quartic = reduced({"u": 1.0}, lambda theta, xp: theta["u"] ** 2 / 2 + theta["u"] ** 4)
+    found = dynamics.onsets(quartic, [0.0])
+    assert found.non_finite == pytest.approx(2.0, rel=5e-3)
+
+
+@pytest.mark.parametrize("u", [0.0, 1.0])
+def test_what_only_dies_out_does_not_alternate_for_good(u):
+    """Of a parabola, u is (1 - eta)^steps: its sign changes from eta = 1 on, and it grows from 2.
+
+    From 0 the deviation of 1e-9 becomes 1e-7 in 256 steps at eta = 2.02.
+    """
+    parabola = reduced({"u": 1.0}, lambda theta, xp: theta["u"] ** 2 / 2)
+    found = dynamics.onsets(parabola, [u], steps=256)
+    assert 1.99 < found.period_two < 2.03
+
+
+def test_equal_scalars_that_part_are_seen():
+    """At u = v = 1 the curvature is 1 where both move alike, and 5 where they part."""
+    pair = reduced(
+        {"u": 1.0, "v": 0.5},
+        lambda theta, xp: (
+            (theta["u"] + theta["v"] - 2) ** 2 / 4 + 2.5 * softened(theta["u"] - theta["v"], xp)
+        ),
+    )
+    found = dynamics.onsets(pair, [1.0, 1.0])
+    assert found.limit == pytest.approx(0.4, rel=1e-6)
+    assert found.period_two == pytest.approx(0.4, rel=2e-3)
