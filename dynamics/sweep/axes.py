@@ -31,6 +31,8 @@ SNAP = 1e-9
 PAIRED = "point"
 """Name of the one dimension of axes that are walked together."""
 GRAMMAR = "a number, a:b:n, a:b:n:log, a list with commas, or a formula of other names"
+SWITCHES = {"true": "1", "yes": "1", "on": "1", "false": "0", "no": "0", "off": "0"}
+"""Words of a parameter that is True or False -> its number on a grid."""
 
 Number = int | float
 
@@ -132,6 +134,28 @@ def parsed(name: str, entry: Any) -> Axis | Number | Expression:
             refuse(name, "", "has no values", GRAMMAR, 1)
         return Axis(name, tuple(_plain(name, value) for value in entry))
     return _plain(name, entry)
+
+
+def switched(entry: Any) -> Any:
+    """An entry of a parameter that is True or False, with the numbers 1 and 0 in their place.
+
+    Parameters
+    ----------
+    entry : bool, number, sequence of these, or str
+        As in `GRAMMAR`, and with words such as ``true``.
+
+    Examples
+    --------
+    >>> switched("true,false"), switched([False, True]), switched("0:1:2")
+    ('1,0', [0, 1], '0:1:2')
+    """
+    if isinstance(entry, str):
+        return ",".join(SWITCHES.get(part.strip().lower(), part) for part in entry.split(","))
+    if isinstance(entry, (bool, np.bool_)):
+        return int(entry)
+    if isinstance(entry, (Sequence, np.ndarray)):
+        return [switched(part) for part in entry]
+    return entry
 
 
 def _plain(name: str, value: Any) -> Number:

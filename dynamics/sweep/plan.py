@@ -23,7 +23,7 @@ from dynamics.registry import FLOW_GRADIENTS, FULL, SAMPLING_OPTIONS, System
 from dynamics.results.expression import Expression
 from dynamics.results.presentation import Presentation
 from dynamics.results.storage import differences, versions
-from dynamics.sweep.axes import PAIRED, Axis, Grid, grid
+from dynamics.sweep.axes import PAIRED, Axis, Grid, grid, switched
 from dynamics.sweep.point_runner import PointRunner
 from dynamics.training import progress
 from dynamics.validation import InvalidRequest, brief, integer, known_word, refuse
@@ -311,6 +311,8 @@ def planned(system: System, entries: Mapping[str, Any], paired: bool, records: i
         For a name that nothing uses, settings that exclude each other, or a wrong entry.
     """
     parameters: dict[str, Any] = {f.name: f.default for f in fields(system.Parameters)}
+    switches = {name for name, default in parameters.items() if isinstance(default, bool)}
+    entries = {n: switched(v) if n in switches else v for n, v in entries.items()}
     words = {
         name: _listed(value) if isinstance(parameters.get(name), tuple) else value
         for name, value in entries.items()
@@ -329,7 +331,7 @@ def planned(system: System, entries: Mapping[str, Any], paired: bool, records: i
         if name in numbers and not sampled and name not in system.sampling_options:
             raise InvalidRequest(f"{name} is of {system.sampling_hint}")
     numbers = _with_run(system, full, numbers)
-    defaults = {name: value for name, value in parameters.items() if isinstance(value, Real)}
+    defaults = {n: switched(value) for n, value in parameters.items() if isinstance(value, Real)}
     order = {name: k for k, name in enumerate((*parameters, *RUN))}
     points = grid(defaults | numbers, paired)
     fixed = dict(sorted(points.fixed.items(), key=lambda item: (order.get(item[0], 99), item[0])))
