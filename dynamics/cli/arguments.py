@@ -229,7 +229,7 @@ def read_toml(path: str, names: Sequence[str], switches: Collection[str]) -> dic
             raise InvalidRequest(f"{key} in {path} is a table; parameters are flat: {key} = value")
         if key in switches and not isinstance(entry, bool):
             raise InvalidRequest(f"{key} in {path} can be true or false")
-    return {key: entry for key, entry in content.items() if entry is not False}
+    return {key: entry for key, entry in content.items() if key not in switches or entry}
 
 
 def toml_text(values: Mapping[str, Any]) -> str:

@@ -1,9 +1,12 @@
 """Constants that are True or False, in a sweep and from a file of parameters."""
 
+import json
+
 import numpy as np
 import pytest
 
 import dynamics
+from dynamics import cli
 from dynamics.sweep import load
 from dynamics.validation import InvalidRequest
 
@@ -65,3 +68,11 @@ def test_what_is_no_switch_is_refused(mine):
         dynamics.sweep(mine, {"rate": True, "time": TIME}, workers=0)
     found = dynamics.sweep(mine, {"steep": "1,2", "time": TIME}, workers=0)
     assert "steep=2" in found.reasons[1,]
+
+
+def test_a_switch_that_is_off_in_a_file_of_parameters(mine, capsys):
+    (mine.parent / "off.toml").write_text(f"steep = false\ntime = {TIME}\n", encoding="utf-8")
+    words = ["run", str(mine), "--config", str(mine.parent / "off.toml"), "--json"]
+    assert cli.main([*words, "--out", str(mine.parent / "run")]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["parameters"]["steep"] is False
