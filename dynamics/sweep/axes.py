@@ -9,12 +9,13 @@ parameter nor a setting of the run (``m``) is a free letter, which only expressi
 from __future__ import annotations
 
 import itertools
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from math import prod
+from decimal import MAX_EMAX, Decimal, localcontext
+from fractions import Fraction
+from math import lcm, prod
 from numbers import Real
 from typing import Any
 
@@ -26,8 +27,13 @@ from dynamics.training import progress
 from dynamics.validation import InvalidRequest, integer, real, refuse
 
 MOST_POINTS = 10_000_000
-SNAP = 1e-9
-"""Relative distance from a whole number below which a value is that number."""
+LARGEST_DENOMINATOR = 10**6
+"""A formula that is a fraction with at most this denominator, up to rounding, is that fraction."""
+ROUNDINGS = 4 * float(np.finfo(np.float64).eps)
+"""Relative error of a formula."""
+LARGEST_WHOLE = 2**63
+DIGITS = 40
+"""Of the points of a logarithmic grid, before they are rounded to numbers."""
 PAIRED = "point"
 """Name of the one dimension of axes that are walked together."""
 GRAMMAR = "a number, a:b:n, a:b:n:log, a list with commas, or a formula of other names"
@@ -45,13 +51,49 @@ class Axis:
     values: tuple[Number, ...]
 
 
-def _snapped(value: float) -> Number:
-    whole = round(value)
-    return whole if abs(value - whole) <= SNAP * abs(whole) else float(value)
+def _exact(name: str, text: str) -> Fraction | None:
+    """A number as it is written, of a formula up to rounding; None if it is neither."""
+    number = _number(name, text)
+    if number is None:
+        return None
+    finite = real(name, number)
+    if isinstance(number, int) or finite == 0.0:  # 1e-999999999 is 0, and no fraction to be made
+        return Fraction(number)
+    with suppress(ValueError, ZeroDivisionError):
+        return Fraction(text)
+    near = Fraction(finite).limit_denominator(LARGEST_DENOMINATOR)
+    return near if abs(float(near) - finite) <= ROUNDINGS * abs(finite) else Fraction(repr(finite))
+
+
+def _linear(first: Fraction, last: Fraction, count: int) -> Iterator[Number]:
+    """Evenly spaced numbers, each the nearest to its fraction: 0 is 0, and 0.3 is 0.3."""
+    steps = max(1, count - 1)
+    whole = lcm(first.denominator, last.denominator)
+    low, high = (int(end * whole) for end in (first, last))
+    for k in range(count):
+        yield _rounded(low * (steps - k) + high * k, whole * steps)
+
+
+def _rounded(part: int, parts: int) -> Number:
+    """The number nearest to a fraction; an integer where it is one, and arrays hold it."""
+    whole, rest = divmod(part, parts)
+    return whole if rest == 0 and abs(whole) < LARGEST_WHOLE else part / parts
+
+
+def _logarithmic(first: Fraction, last: Fraction, count: int) -> Iterator[Number]:
+    """The same, spaced evenly in logarithm."""
+    with localcontext(prec=DIGITS, Emin=-MAX_EMAX, Emax=MAX_EMAX):
+        low, high = ((Decimal(end.numerator) / end.denominator).ln() for end in (first, last))
+        values = [(low + (high - low) * k / (count - 1)).exp() for k in range(1, count - 1)]
+        near = Decimal(10) ** (10 - DIGITS)
+        pairs = [(value, value.to_integral_value()) for value in values]
+        fractions = [Fraction(w if abs(v - w) <= near * v else v) for v, w in pairs]
+    for value in (first, *fractions, last)[:count]:
+        yield _rounded(value.numerator, value.denominator)
 
 
 def spaced(name: str, text: str) -> tuple[Number, ...]:
-    """The values of ``a:b:n`` or ``a:b:n:log``.
+    """The values of ``a:b:n`` or ``a:b:n:log``: the ends as they are given, others rounded once.
 
     Parameters
     ----------
@@ -67,25 +109,27 @@ def spaced(name: str, text: str) -> tuple[Number, ...]:
     --------
     >>> spaced("D", "64:1024:5:log")
     (64, 128, 256, 512, 1024)
+    >>> spaced("q", "-0.1:0.2:4")
+    (-0.1, 0, 0.1, 0.2)
     """
     parts = text.split(":")
     logarithmic = len(parts) == 4 and parts[3].strip() == "log"
-    numbers = [_number(name, part) for part in parts[:3]]
-    if None in numbers[:3] or not (len(parts) == 3 or logarithmic):
+    exact = [_exact(name, part) for part in parts[:3]]
+    numbers = [number for number in exact if number is not None]
+    if len(numbers) < 3 or not (len(parts) == 3 or logarithmic):
         refuse(name, text, "is not a grid", "a:b:n or a:b:n:log", f"{name}=0.1:0.9:17")
-    first, last, points = (float(number) for number in numbers[:3] if number is not None)
-    count = integer(f"points of {name}", points, at_least=1)
+    first, last, points = numbers
+    count = integer(f"points of {name}", float(points), at_least=1)
     if count == 1 and first != last:
         refuse(name, text, "has one point but two ends", "a:b:n with n of at least 2", "n=2")
-    if not (math.isfinite(last - first) and math.isfinite(last + first)):
+    if max(abs(last - first), abs(last + first)) > Fraction(np.finfo(np.float64).max):
         refuse(name, text, "spans more than numbers hold", "a:b:n or a:b:n:log", "-1e307:1e307:n")
     if not logarithmic:
-        values = np.linspace(first, last, count)
-    elif min(first, last) <= 0:
-        refuse(name, text, "is logarithmic over 0", "positive ends", f"1e-3:{max(last, 1):g}:n:log")
-    else:
-        values = np.geomspace(first, last, count)
-    return tuple(_snapped(float(value)) for value in values)
+        return tuple(_linear(first, last, count))
+    if min(first, last) <= 0:
+        near = f"1e-3:{max(float(last), 1):g}:n:log"
+        refuse(name, text, "is logarithmic over 0", "positive ends", near)
+    return tuple(_logarithmic(first, last, count))
 
 
 def _number(name: str, text: str) -> Number | None:

@@ -22,6 +22,36 @@ def test_grids_include_both_ends(text, values):
     np.testing.assert_allclose(spaced("x", text), values, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("-0.1:0.2:4", (-0.1, 0, 0.1, 0.2)),
+        ("0.1:0.5:9", (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)),
+        ("-1/3:1/6:4", (-1 / 3, -1 / 6, 0, 1 / 6)),
+        ("0.1*3:0.9:3", (0.3, 0.6, 0.9)),
+        ("1e-12:3e-12:3", (1e-12, 2e-12, 3e-12)),
+        ("0:.9999999995:3", (0, 0.49999999975, 0.9999999995)),
+        ("1.0000000001:3:2:log", (1.0000000001, 3)),
+        ("1e-3:0.7:2:log", (1e-3, 0.7)),
+        ("1e-7:0.1:7:log", (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)),
+        ("1:3:3:log", (1, 3**0.5, 3)),
+        ("64**(1/3):64:3:log", (4, 16, 64)),
+        ("1:2**50:6:log", tuple(2 ** (10 * k) for k in range(6))),
+        ("0:1e-999999999:2", (0, 0)),
+        ("-1e20:1e20:3", (-1e20, 0, 1e20)),
+    ],
+)
+def test_a_point_of_a_grid_is_the_number_nearest_to_it(text, values):
+    """Not one that differs from it by the rounding of steps, or by what was near a whole number."""
+    assert spaced("x", text) == values
+    assert np.array(spaced("x", text)).dtype.kind in "if"
+
+
+def test_an_end_that_no_number_holds_is_refused():
+    with pytest.raises(InvalidRequest, match="is not finite"):
+        spaced("x", f"0:1{'0' * 400}:3")
+
+
 def test_whole_numbers_stay_whole():
     assert all(isinstance(value, int) for value in spaced("D", "64:4096:7:log"))
     assert parsed("D", "16") == 16
