@@ -11,8 +11,9 @@ curvature of the polyline says that they follow the curve.
 
 All of this is done again from cells half as large, until two resolutions in succession give the
 same number of open and of closed branches; `Nullcline.converged` says whether they did. A zero set
-where the function touches zero without a change of sign is not detected. Branches that cross are
-returned as arcs that turn at the crossing.
+where the function touches zero without a change of sign is not detected, except on the edge of the
+rectangle, where it need not have one. Branches that cross are returned as arcs that turn at the
+crossing.
 """
 
 from __future__ import annotations
@@ -186,6 +187,10 @@ class _Samples:
                 values[keys[number]] = self._value(*point)
         return np.array([values[key] for key in keys]).reshape(np.shape(positions)[:-1])
 
+    def put(self, positions: IntArray, value: float) -> None:
+        """Take a value for that of the function at positions, shape (points, 2)."""
+        self._values.update(dict.fromkeys(map(tuple, positions.tolist()), value))
+
     def _value(self, x: float, y: float) -> float:
         self.evaluations += 1
         try:
@@ -198,7 +203,7 @@ def _resolution(samples: _Samples, base: int, tolerance: float, budget: int) -> 
     """The zero set from ``base`` cells along each side."""
     nodes, values, unresolved = _divided(samples, base, budget)
     branches: list[FloatArray] = []
-    for chain in edge_contours(np.where(np.isnan(values), np.nan, values >= 0)):
+    for chain in edge_contours(_above(samples, nodes, values, tolerance)):
         ends = nodes[chain[..., 0], chain[..., 1]]
         zeros = _polished(samples, ends, tolerance)
         arcs = _arcs(zeros, bool((ends[0] == ends[-1]).all()), 4 * tolerance * samples.size)
@@ -254,6 +259,25 @@ def _bent(values: FloatArray) -> NDArray[np.bool_]:
     bend = bends.sum(axis=0)
     near = (np.minimum(np.abs(low), np.abs(high)) < SAFETY * bend / 8) | ((low < 0) & (high >= 0))
     return (bends > PLAIN * bend) & (bend > PLAIN * (high - low)) & near
+
+
+def _above(samples: _Samples, nodes: IntArray, values: FloatArray, tolerance: float) -> FloatArray:
+    """Whether the function is positive at nodes: 1 or 0, NaN where it is unknown.
+
+    A zero on the edge of the rectangle, up to the tolerance, has the sign that its inner neighbour
+    has not: so a branch along the edge is found whatever the sign of the function inside.
+    """
+    above = np.where(np.isnan(values), np.nan, values >= 0)
+    rows, columns = np.indices(values.shape)
+    inner = tuple(
+        np.clip(k, 1, length - 2) for k, length in zip((rows, columns), values.shape, strict=True)
+    )
+    away = np.abs(nodes - nodes[inner]).max(axis=-1) / samples.size
+    size = np.abs(values[inner])
+    zero = (away > 0) & (size > 0) & (np.abs(values) * away <= tolerance * size)
+    above[zero] = 1.0 - above[inner][zero]
+    samples.put(nodes[zero], 0.0)
+    return above
 
 
 def edge_contours(above: FloatArray) -> list[IntArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,9 @@ NEAR = 0.05
 """How far Newton's method may go from a crossing of two polylines, as a part of the sides."""
 WIDTH = 1e-5
 """Step of the differences that give a derivative, as a part of the sides."""
+SLACK = 1e-9
+"""How far two chords may miss each other at their ends, as a part of them, and a zero its linear
+approximation, as a part of the sides."""
 FLAT = 1e-9
 """An eigenvalue below this part of the other is indistinguishable from 0."""
 
@@ -205,10 +209,12 @@ class FixedPoint:
 def fixed_points(
     field: Field, box: Box, first: Sequence[FloatArray], second: Sequence[FloatArray]
 ) -> tuple[FixedPoint, ...]:
-    """Where two nullclines meet inside a rectangle.
+    """Where two nullclines meet in a rectangle, its edge included.
 
-    Crossings of the polylines are the starts of Newton's method; the eigenvalues of the field's
-    derivative there classify the point.
+    Crossings of the polylines are the starts of Newton's method, and so are their ends, where
+    others meet them on the edge, and the corners, where a nullcline need have no other point of the
+    rectangle. The eigenvalues of the field's derivative classify the point. The field may be NaN
+    outside.
 
     Parameters
     ----------
@@ -239,11 +245,12 @@ def fixed_points(
         x, y = low + share * sides
         return np.asarray(field(float(x), float(y))) / sides
 
-    for start in (point for a in first for b in second for point in crossings(a, b)):
+    meetings = [point for a in first for b in second for point in crossings(a, b)]
+    ends = [line[k] for line in (*first, *second) for k in (0, -1) if (line[0] != line[-1]).any()]
+    corners = map(np.array, itertools.product(*box))
+    for start in (*meetings, *ends, *corners):
         zero = _newton(scaled, (start - low) / sides)
-        if zero is None or not ((zero >= 0) & (zero <= 1)).all():
-            continue
-        if all(np.abs(zero - other).max() > 1e-6 for other in zeros):
+        if zero is not None and all(np.abs(zero - other).max() > 1e-6 for other in zeros):
             zeros.append(zero)
     points = []
     for zero in sorted(zeros, key=lambda share: tuple(share)):
@@ -264,7 +271,7 @@ def kind_of(eigenvalues: np.ndarray) -> str:
 
 
 def crossings(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Points at which two polylines cross.
+    """Points at which two polylines cross; where that is at a vertex, perhaps twice.
 
     Parameters
     ----------
@@ -280,7 +287,7 @@ def crossings(first: FloatArray, second: FloatArray) -> FloatArray:
     parallel = across == 0
     across = np.where(parallel, 1.0, across)
     s, t = _cross(b - a, w) / across, _cross(b - a, u) / across
-    meet = ~parallel & (s >= 0) & (s <= 1) & (t >= 0) & (t <= 1)
+    meet = ~parallel & (np.abs(s - 0.5) <= 0.5 + SLACK) & (np.abs(t - 0.5) <= 0.5 + SLACK)
     points: FloatArray = (a + s[..., None] * u)[meet]
     return points
 
@@ -291,22 +298,30 @@ def _cross(u: FloatArray, w: FloatArray) -> FloatArray:
 
 
 def _derivative(field: Callable[[FloatArray], FloatArray], point: FloatArray) -> FloatArray:
-    steps = WIDTH * np.eye(2)
-    columns = [(field(point + step) - field(point - step)) / (2 * WIDTH) for step in steps]
+    """The derivative at a point, from both sides where the field is known there, else from one."""
+    columns = []
+    for step in WIDTH * np.eye(2):
+        column = (field(point + step) - field(point - step)) / (2 * WIDTH)
+        for width in (WIDTH, -WIDTH):
+            if not np.isfinite(column).all():
+                near, far = (field(point + k * width / WIDTH * step) for k in (1, 2))
+                column = (4 * near - far - 3 * field(point)) / (2 * width)
+        columns.append(column)
     return np.array(columns).T
 
 
 def _newton(field: Callable[[FloatArray], FloatArray], start: FloatArray) -> FloatArray | None:
-    """The zero near a start, in units of the sides; None if it is not reached."""
+    """The zero in the unit square near a start, in units of the sides; None if there is none."""
     point = start.copy()
     for _ in range(30):
         slopes, value = _derivative(field, point), field(point)
         if not (np.isfinite(slopes).all() and np.isfinite(value).all()):
             return None
         step = np.linalg.lstsq(slopes, -value, rcond=1e-14)[0]
-        point = point + step
+        point = np.clip(point + step, 0.0, 1.0)
         if np.abs(point - start).max() > NEAR:
             return None
         if np.abs(step).max() < 1e-11:
-            return point
+            solved = np.abs(value) <= SLACK * np.abs(slopes).sum(axis=1)  # not only approached
+            return point if solved.all() else None
     return None

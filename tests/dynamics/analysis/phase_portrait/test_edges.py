@@ -1,0 +1,93 @@
+"""What lies on the edge of the rectangle: each nullcline and each fixed point once."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from dynamics.analysis.phase_portrait import fixed_points, nullcline
+
+UNIT = (0.0, 1.0)
+
+
+def found(rates, box):
+    lines = [nullcline(rate, *box, grid=8).branches for rate in rates]
+    points = fixed_points(lambda x, y: tuple(rate(x, y) for rate in rates), box, *lines)
+    return {tuple(np.round(point.position, 9) + 0.0): point.kind for point in points}
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(
+    ("function", "box"),
+    [
+        (lambda x, y: x, (UNIT, UNIT)),
+        (lambda x, y: x, ((-1.0, 0.0), UNIT)),
+        (lambda x, y: y - 1.0, (UNIT, UNIT)),
+        (lambda x, y: y, (UNIT, UNIT)),
+        (lambda x, y: x * (2.0 + y * y), (UNIT, UNIT)),
+        (lambda x, y: 3.0 * x - 0.3, ((0.1, 1.0), UNIT)),  # 6e-17 at the edge
+        (lambda x, y: 0.1 * 3 - 3.0 * x, ((0.1, 1.0), UNIT)),
+        (lambda x, y: 3.0 * x - 0.3, ((-1.0, 0.1), UNIT)),
+    ],
+)
+def test_a_nullcline_along_an_edge_is_one_branch_whatever_the_sign(sign, function, box):
+    line = nullcline(lambda x, y: sign * function(x, y), *box, grid=8)
+    (branch,) = line.branches
+    assert line.converged
+    assert max(abs(function(x, y)) for x, y in branch) < 1e-12
+    assert np.ptp(branch, axis=0).max() == 1.0
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_circle_that_touches_the_edges_stays_closed(sign):
+    circle = lambda x, y: sign * ((x - 0.5) ** 2 + (y - 0.5) ** 2 - 0.25)  # noqa: E731
+    assert nullcline(circle, UNIT, UNIT, grid=8).closed == (True,)
+
+
+SPECIES = (lambda x, y: x * (1.0 - x - y / 2), lambda x, y: y * (1.0 - y - x / 2))
+KINDS = {
+    (0.0, 0.0): "source", (0.0, 1.0): "saddle", (1.0, 0.0): "saddle",
+    (round(2 / 3, 9), round(2 / 3, 9)): "sink",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "box", list(itertools.product([(0.0, 1.0), (0.0, 2.0), (-1.0, 1.0), (-0.3, 1.4)], repeat=2))
+)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_two_species_have_four_fixed_points_in_every_box_that_holds_them(sign, box):
+    rates = [lambda x, y, f=f: sign * f(x, y) for f in SPECIES]
+    turned = {"source": "sink", "sink": "source", "saddle": "saddle"}
+    kinds = KINDS if sign > 0 else {place: turned[kind] for place, kind in KINDS.items()}
+    assert found(rates, box) == kinds
+
+
+@pytest.mark.parametrize("corner", list(itertools.product((0.0, 1.0), repeat=2)))
+def test_nullclines_that_meet_the_rectangle_in_a_corner_alone(corner):
+    u, v = corner
+    turn = 1.0 if u == v else -1.0
+    rates = (
+        lambda x, y: (x - u) + turn * (y - v),
+        lambda x, y: 2.0 * (x - u) + 3.0 * turn * (y - v),
+    )
+    assert list(found(rates, (UNIT, UNIT))) == [corner]
+
+
+def test_a_crossing_at_the_end_of_a_nullcline():
+    """The second one ends on the edge that is the first."""
+    assert found(
+        (lambda x, y: 1.0 - x, lambda x, y: 1.3 - x - y), (UNIT, UNIT)
+    ) == {(1.0, 0.3): "sink"}  # fmt: skip
+
+
+def test_a_field_that_is_unknown_outside():
+    def rate(x, y):
+        return -x * (1.0 + math.sqrt(x)) if x >= 0 else math.nan
+
+    assert found((rate, lambda x, y: 0.4 - y), (UNIT, UNIT)) == {(0.0, 0.4): "sink"}
+
+
+def test_where_one_rate_only_is_zero_there_is_no_fixed_point():
+    assert found((lambda x, y: x, lambda x, y: 1.0), (UNIT, UNIT)) == {}
+    assert found((lambda x, y: x + 1e-3, lambda x, y: y), (UNIT, UNIT)) == {}
