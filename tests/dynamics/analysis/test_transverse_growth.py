@@ -121,3 +121,34 @@ def test_positional_attention_agrees_with_its_own_spectrum():
     np.testing.assert_allclose(
         ours[np.ix_(trained, trained)], hessian[np.ix_(trained, trained)], atol=1e-12
     )
+
+
+class Quadratic:
+    """Both problems of a risk with a given Hessian, whose first two entries are the scalars."""
+
+    scalars = ("a", "b")
+
+    def __init__(self, eigenvalues):
+        size = len(eigenvalues)
+        turn = np.linalg.qr(np.random.default_rng(1).standard_normal((size, size)))[0]
+        self.hessian = np.diag([-3.0 * np.abs(eigenvalues).max()] * 2 + [0.0] * size)
+        self.hessian[2:, 2:] = turn * eigenvalues @ turn.T
+
+    def outside(self, vector):
+        return np.append([0.0, 0.0], vector[2:])
+
+    def hessian_product(self, state, vector):
+        return self.hessian @ vector
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-12, 1e-6, 1.0, 1e6, 1e100])
+@pytest.mark.parametrize("least", [-1.0, -0.01, 0.001])
+def test_the_error_of_the_least_curvature_is_relative_to_the_largest(unit, least):
+    """A model in other units has the same curvatures in others."""
+    eigenvalues = unit * np.append(least, np.linspace(0.1, 5.0, 97))
+    found = least_curvature(*[Quadratic(eigenvalues)] * 2, np.zeros(100)) / unit
+    assert found == pytest.approx(least, rel=0, abs=5e-6)
+
+
+def test_a_flat_risk_has_no_curvature():
+    assert least_curvature(*[Quadratic(np.zeros(98))] * 2, np.zeros(100)) == 0.0
