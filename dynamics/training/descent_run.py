@@ -31,6 +31,9 @@ BETWEEN_CHECKS = 1.25
 """Factor in the step from one check of the stability limit to the next: it moves with log time."""
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 """Change of a state, relative to its largest entry, that may be rounding alone."""
+RESTING = 1e-8
+"""Greatest change of an entry in a unit of time, as a part of it, of a state at rest: a step that
+changes nothing may as well be too small."""
 NEVER = 1 << 62
 """First check of states too large for one, so that it cuts no chunks."""
 
@@ -49,6 +52,9 @@ class Pass(NamedTuple):
         on all samples.
     by_rounding : bool
         Whether it changes no entry by more than some roundings of the largest.
+    at_rest : bool
+        Whether it changes nothing, and not because the learning rate is too small: the gradient is
+        small too.
     """
 
     step: int
@@ -56,6 +62,7 @@ class Pass(NamedTuple):
     noted: FloatArray
     moves: bool
     by_rounding: bool
+    at_rest: bool
 
 
 class Run:
@@ -198,9 +205,9 @@ class Run:
 
     def _pass(self) -> Pass:
         problem, now, step = self.problem, self.now, self.step
-        noted = np.full((1, self._rows.shape[1]), np.nan)
+        noted, slope = np.full((1, self._rows.shape[1]), np.nan), None
         if not self._noted_names:
-            row, after = self._order_parameters(now)
+            row, after, slope = self._order_parameters(now)
         else:  # the loop notes all of it on its way, in one pass
             rows, after = np.empty((1, len(problem.order_names))), now.copy()
             buffers = (rows, np.array([step]), noted)
@@ -208,16 +215,20 @@ class Run:
                 after[:] = np.nan
             row = rows[0]
         change, size = np.abs(after - now).max(initial=0.0), np.abs(now).max(initial=0.0)
-        moves = bool((after != now).any())
-        return Pass(step, row, noted[0, now.size :], moves, bool(change <= ROUNDING * size))
+        moves, by_rounding = bool((after != now).any()), bool(change <= ROUNDING * size)
+        at_rest = not moves and self._is_small(problem.gradient(now) if slope is None else slope)
+        return Pass(step, row, noted[0, now.size :], moves, by_rounding, at_rest)
 
-    def _order_parameters(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Order parameters with the rates that the learning rates make, and the next state."""
+    def _is_small(self, slope: FloatArray) -> bool:
+        """Whether a gradient changes no entry of the present state in a unit of time, nearly."""
+        least = np.finfo(np.float64).tiny
+        return bool((np.abs(slope) <= RESTING * np.abs(self.now) + least).all())
+
+    def _order_parameters(self, state: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Order parameters with the rates that learning rates make, next state and gradient."""
         slope = self.problem.gradient(state)
-        after = state - self.eta * slope
-        if (self.eta != self.eta[0]).any():
-            slope = slope * (self.eta / self.eta[0])
-        return self.problem.order_parameters(state, slope), after
+        rates = slope if (self.eta == self.eta[0]).all() else slope * (self.eta / self.eta[0])
+        return self.problem.order_parameters(state, rates), state - self.eta * slope, slope
 
     def replay(self, state: FloatArray, first: int, last: int) -> tuple[FloatArray, FloatArray]:
         """Run the steps first..last once more: order parameters at each, and the state at last."""

@@ -44,6 +44,7 @@ TOGETHER = 1 << 18
 """Numbers of the states whose observables are computed between two looks for an interruption."""
 CONTINUE = "start again from its final state for the remaining steps"
 RESUME = "the same run with the same checkpoint goes on from there"
+TOO_SMALL = "eta={:g} is too small for a step to move the state, whose gradient is not; try more"
 LOG = logging.getLogger(__name__)
 
 
@@ -261,7 +262,7 @@ def _checked(outcome: Outcome, run: Run, records: _Records) -> Outcome:
     if outcome.failed or outcome.kind == ends.INTERRUPTED:
         return outcome
     if broken is None:
-        return replace(outcome, remedy=undefined(records.observables))
+        return replace(outcome, remedy=undefined(records.observables) or outcome.remedy)
     step = int(records.steps[broken])
     remedy = SMALLER if step == 0 else f"a smaller eta than {run.step_time:g}, or {SMALLER}"
     text = f"risk or state is not finite there; try {remedy}"
@@ -294,5 +295,7 @@ def _outcome(run: Run, steps: int, start: FloatArray, stopped: str) -> Outcome:
         began = run.oscillation.began
         remedy = smaller_rate(problem, run.rates, run.now, steps, reversing=True)
         return Outcome(ends.OSCILLATING, began, began * run.step_time, remedy)
-    kind = ends.HORIZON if run.last_pass().moves else ends.CONVERGED
-    return Outcome(kind, reached, now)
+    last = run.last_pass()
+    still = not (last.moves or last.at_rest)
+    kind = ends.CONVERGED if last.at_rest else ends.HORIZON
+    return Outcome(kind, reached, now, TOO_SMALL.format(run.step_time) if still else "")

@@ -127,9 +127,36 @@ def test_rates_are_per_unit_of_time_of_each_learning_rate(system, view, second):
     assert 5 < run.events["T0"].step == np.argmax(found)
 
 
-def test_a_state_that_no_longer_moves_has_converged(problem):
-    run = dynamics.descend(problem, eta=1e-30, steps=5, initial=(0.3, 0.5, -0.2))
-    assert run.outcome.kind == "converged"
+@pytest.mark.parametrize("unit", [2.0**-30, 1.0, 2.0**30])
+@pytest.mark.parametrize(
+    ("start", "eta", "kind"),
+    [
+        (1.0, 0.5, "converged"),
+        (2.0, 0.5, "converged"),
+        (2.0, 1e-30, "converged"),
+        (1.0, 1e-30, "reached horizon"),
+        (1.0, 1e-17, "reached horizon"),
+        (2.0 + 1e-6, 1e-12, "reached horizon"),  # a step is 1e-18
+    ],
+)
+def test_what_has_converged_is_at_rest(start, eta, kind, unit):
+    """Of a parabola around 2, in any unit of length: not where the step alone is small."""
+    pytest.importorskip("jax")
+    system = dynamics.Model(
+        start=lambda: {"u": unit},
+        risk=lambda theta, xp: (theta["u"] - 2 * unit) ** 2 / 2,
+    )
+    problem = system.ReducedPopulation(system.Parameters())
+    run = dynamics.descend(problem, eta, 100, initial=[start * unit])
+    assert run.outcome.kind == kind
+    assert ("too small for a step" in run.outcome.remedy) == (kind == "reached horizon")
+    assert (run.final_state == (2 if kind == "converged" else start) * unit).all()
+
+
+def test_a_small_learning_rate_of_one_group_is_no_convergence(system):
+    full = system.FullPopulation(system.Parameters(D=6, C=2))
+    run = dynamics.descend(full, (1e-30, 1e-30), 5)
+    assert run.outcome.kind == "reached horizon"
 
 
 @pytest.mark.parametrize(
