@@ -126,6 +126,11 @@ class PointRunner:
                 measured.append(killed())
         return measured
 
+    def refusal(self, point: Mapping[str, Any]) -> str:
+        """Why the problem of a point cannot be made, by making it; empty if it can."""
+        made = self._problem_or_reason(point)
+        return "" if isinstance(made, Problem) else made[2]
+
     def _problem_or_reason(self, point: Mapping[str, Any]) -> Problem | Measured:
         """The problem of a point, or what is said of a point that has none."""
         try:

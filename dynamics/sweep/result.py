@@ -18,6 +18,7 @@ from dynamics.results.presentation import Presentation
 from dynamics.sweep.contents import RECORD, TIME, Contents, empty, layout
 from dynamics.sweep.plan import Plan, restored
 from dynamics.sweep.store import BLOCK, DONE, read, read_request, stored_attributes
+from dynamics.training import progress
 from dynamics.validation import InvalidRequest
 from theory.summary import summarized
 
@@ -64,10 +65,18 @@ class Sweep:
 
     @cached_property
     def reasons(self) -> Mapping[tuple[int, ...], str]:
-        """Index of a point that was not run -> why it cannot be; needs the system."""
-        invalid = map(tuple, np.argwhere(self.dataset["outcome"].values == INVALID).tolist())
-        reasons = {index: self.plan.invalid_reason(index) for index in invalid}
-        return {index: why for index, why in reasons.items() if why} | dict(self.refusals)
+        """Index of a point that was not run -> why it cannot be; needs the system.
+
+        A problem that an earlier call could not make is tried once more, to say why.
+        """
+        invalid = list(map(tuple, np.argwhere(self.dataset["outcome"].values == INVALID).tolist()))
+        reasons = {}
+        with progress.bar("reasons", len(invalid), unit="points") as bar:
+            for index in invalid:
+                why = self.refusals.get(index) or self.plan.invalid_reason(index)
+                reasons[index] = why or self.plan.runner.refusal(self.plan.grid.at(index))
+                bar.update(1)
+        return {index: why for index, why in reasons.items() if why}
 
     @property
     def presentation(self) -> Presentation:

@@ -14,7 +14,7 @@ import pytest
 
 import dynamics
 from dynamics import cli
-from dynamics.sweep import status
+from dynamics.sweep import load, status
 from dynamics.validation import InvalidRequest
 
 pytest.importorskip("jax")
@@ -288,3 +288,25 @@ def test_fingerprints_see_what_other_constants_reach_and_no_comments(tmp_path):
     assert {part for part in plain if changed[part] != plain[part]} == {"risk"}
     changed = digests(text.replace("SCALE = 1.0", "SCALE = 2.0"))
     assert {part for part in plain if changed[part] != plain[part]} == {"risk"}
+
+
+def test_points_without_a_problem_are_left_out_for_the_same_reasons_each_time(tmp_path, capsys):
+    """Parameters may be right and the model still not: here nothing moves at its start."""
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "def start(D=2):\n    return {'u': 1.0 * (D - 3)}\n\n\n"
+        "def risk(theta, xp):\n    return theta['u'] ** 2 / 2\n"
+    )
+    given = {"D": "2:4:3", "time": 1.0}
+    first, again = (dynamics.sweep(mine, given, tmp_path / "s", workers=0) for _ in range(2))
+    assert list(first.reasons) == [(1,)]
+    assert "nothing moves" in first.reasons[1,]
+    assert not again.refusals
+    assert first.reasons == again.reasons == load(tmp_path / "s").reasons
+    words = ["sweep", str(mine), "--D", "2:4:3", "--time", "1.0", "--out", str(tmp_path / "t")]
+    said = []
+    for _ in range(2):
+        cli.main(words)
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1]
+    assert "left out: D=3: nothing moves" in said[1]
