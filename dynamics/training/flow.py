@@ -48,8 +48,8 @@ def flow(
     initial : array, optional
         Where to start; the problem's own start by default.
     record : int or float array, optional
-        Number of logarithmically spaced records (default 300), or the times themselves; those that
-        a run does not reach are left out.
+        Number of logarithmically spaced records (default 300), or the times themselves, in any
+        order, of which each is recorded once; those that a run does not reach are left out.
     compiled : bool
         Whether the compiled integrator is used where the gradient is compiled and the state small;
         else LSODA of scipy.

@@ -177,7 +177,7 @@ def check_flow(time: object, rtol: object, flows: bool = True) -> tuple[float, f
 
 
 def record_times(nodes: FloatArray, record: int | ArrayLike | None, horizon: float) -> FloatArray:
-    """Times of the records: 0, then logarithmically spaced up to the end; or those of the user.
+    """Times of the records, ascending: 0, then logarithmically spaced; or those of the user, once.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def record_times(nodes: FloatArray, record: int | ArrayLike | None, horizon: flo
         spaced = np.geomspace(first, nodes[-1], count)
         return np.unique(np.concatenate([[0.0], np.minimum(spaced, nodes[-1])]))
     try:
-        times = np.sort(np.asarray(record, dtype=np.float64).ravel())
+        times = np.unique(np.asarray(record, dtype=np.float64))
     except (TypeError, ValueError):
         times = np.empty(0)
     if not times.size:

@@ -170,3 +170,14 @@ def test_a_horizon_within_the_first_step_has_as_many_records(system):
     run = dynamics.flow(problem, time=1e-4, record=100)
     assert run.time.size == 101
     assert run.time[-1] == 1e-4
+
+
+def test_times_are_recorded_once_and_ascending(system):
+    """Also where they are given twice: what interpolates between records divides by distances."""
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    run = dynamics.flow(problem, 3.0, record=[2, 1, 1.0, 0, -0.0, 2])
+    once = dynamics.flow(problem, 3.0, record=[0.0, 1.0, 2.0])
+    assert run.time.tolist() == once.time.tolist() == [0.0, 1.0, 2.0]
+    np.testing.assert_array_equal(run.states, once.states)
+    assert len(run["risk"]) == 3
+    assert dynamics.flow(problem, 3.0, record=[1.0, 1.0]).time.tolist() == [1.0]
