@@ -8,7 +8,7 @@ rate with the stability limit. What is done around a run, from the request to it
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,6 +81,7 @@ class Run:
 
     Attributes
     ----------
+    start : float array, shape (n,)
     step : int
         Where the run is.
     now : float array, shape (n,)
@@ -106,7 +107,7 @@ class Run:
         names = problem.order_names
         self.detector = Detector(problem.events, names, problem.parameters, self.step_time)
         self.oscillation = Oscillation(names.index(problem.rates[0]))
-        self.step, self.now = 0, start.copy()
+        self.start, self.step, self.now = start.copy(), 0, start.copy()
         self.diverged, self.warning = False, ""
         self._noted_names = (*names, *problem.pass_names) if problem.pass_names else ()
         self._chunk = FIRST_CHUNK
@@ -239,6 +240,18 @@ class Run:
             self.problem.advance(state, self.eta, first, last, buffers)
         rows[-1] = self._order_parameters(state)[0]
         return rows, state
+
+    def again(self) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+        """All steps once more, in chunks: the first, order parameters, and the state there."""
+        first, state = 0, self.start
+        while True:
+            last = min(first + LARGEST_CHUNK, self.step)
+            rows, after = self.replay(state, first, last)
+            if last == self.step:
+                yield first, rows, state
+                return
+            yield first, rows[:-1], state
+            first, state = last, after
 
     def state(self) -> dict[str, Any]:
         """All that the run needs to go on, as plain values and arrays, for `restore`."""

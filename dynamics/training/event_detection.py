@@ -6,7 +6,7 @@ does not depend on where the chunks are cut, nor on what is recorded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -18,10 +18,13 @@ from dynamics.problem import FloatArray
 from theory.events import Crossing, EventRule, ExceedsRunMaximum, RisesAgain
 
 Column = Callable[[FloatArray], FloatArray]
+Replay = Callable[[FloatArray, int, int], FloatArray]
+Chunks = Iterable[tuple[int, FloatArray, FloatArray]]
+"""First step, order parameters of consecutive steps, and the state at the first, as of `feed`."""
 MAX_STRETCHES = 64
 STILL_OPEN = "not decidable to this time"
 """What is said of a rise that the horizon cuts off."""
-TOO_LATE = "not decided by a descent, where {} is known only at its end; a flow decides it"
+TOO_LATE = "not decided: {} is known only at the end, and the steps were not run once more"
 AT_REST = "comes to rest: from some time on the sign of the rate is rounding, and decides nothing"
 
 
@@ -196,7 +199,7 @@ class Detector:
                 self._bounds[rule.name] = max(before, float(bound))
 
     def finish(
-        self, last: int, fate: str, replay: Callable[[FloatArray, int, int], FloatArray]
+        self, last: int, fate: str, replay: Replay, again: Callable[[], Chunks] | None = None
     ) -> None:
         """Apply the rules that look at the whole run, and say why the others have no step.
 
@@ -208,8 +211,12 @@ class Detector:
             What else decides that nothing rises again: ``"oscillating"``; empty if nothing does.
         replay : callable
             (state, first, last) -> order parameters of the steps first..last, run once more.
+        again : callable, optional
+            The whole run once more, in chunks, for rules that are sought after one that looks at
+            the whole run; without it, or where it ends early, these are not decided.
         """
         late: dict[str, str] = {}  # rule -> that of the whole run which it awaits, or is
+        undecided: list[EventRule] = []
         for rule in self.rules:
             detection = self.detections[rule.name]
             if rule.after is not None and rule.after in late:
@@ -217,6 +224,7 @@ class Detector:
                 reached = self.detections[since].step is not None
                 unreached = f"{rule.after} is not reached"
                 detection.reason = TOO_LATE.format(since) if reached else unreached
+                undecided += [rule] if reached else []
                 continue
             if rule.whole_run:
                 late[rule.name] = rule.name
@@ -235,12 +243,21 @@ class Detector:
                 else:
                     detection.reason = f"not reached by time {last * self.step_time:.6g}"
 
+        if undecided and again is not None:
+            # By a detector that knows what they await from the first step on.
+            later = Detector(tuple(undecided), self.names, self.parameters, self.step_time)
+            later.detections = self.detections | later.detections
+            fed = -1
+            for first, rows, state in again():
+                later.feed(first, rows, state)
+                fed = first + len(rows) - 1
+            if fed == last:
+                later.finish(last, fate, replay, again)
+                found = {rule.name: later.detections[rule.name] for rule in undecided}
+                self.detections.update(found)
+
     def _find_exceeding(
-        self,
-        rule: ExceedsRunMaximum,
-        detection: Detection,
-        last: int,
-        replay: Callable[[FloatArray, int, int], FloatArray],
+        self, rule: ExceedsRunMaximum, detection: Detection, last: int, replay: Replay
     ) -> None:
         stretches, top = self._stretches.get(rule.name, []), self._bounds.get(rule.name, -np.inf)
         begin = self.detections[rule.after].step if rule.after else 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import NamedTuple
 
@@ -250,10 +250,20 @@ def _finish(run: Run, recorded: int, steps: int, start: FloatArray, stopped: str
     fate = ends.OSCILLATING if outcome.kind == ends.OSCILLATING else ""
     if outcome.kind == ends.DIVERGED:
         fate = f"diverged at step {run.step}"
-    run.detector.finish(run.step, fate, lambda s, a, b: run.replay(s, a, b)[0])
+    run.detector.finish(run.step, fate, lambda s, a, b: run.replay(s, a, b)[0], lambda: _again(run))
     if recorded < run.step:
         return Outcome(ends.INTERRUPTED, recorded, recorded * run.step_time, stopped)
     return outcome
+
+
+def _again(run: Run) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+    """All steps of a run once more, up to an interruption."""
+    with interruption() as interrupted, bar(f"{run.problem.view}, events", run.step) as progress:
+        for first, rows, state in run.again():
+            if interrupted.is_set():
+                return
+            yield first, rows, state
+            progress.update(len(rows))
 
 
 def _checked(outcome: Outcome, run: Run, records: _Records) -> Outcome:

@@ -23,13 +23,20 @@ RESOLVED = Crossing("resolved", "", "", b, ONE, resolution=0.3, after="crossing"
 RULES = (CROSSING, GUARDED, MAXIMUM, RISE, RESOLVED)
 
 
-def detect(history, cuts, step_time=0.5, fate="", rules=RULES):
-    detector = Detector(rules, ("a", "b"), SimpleNamespace(D=1.5), step_time)
+def chunks(history, cuts):
     edges = sorted({0, *(c % len(history) for c in cuts), len(history)})
     for first, last in itertools.pairwise(edges):
-        detector.feed(first, history[first:last], np.array([float(first)]))
+        yield first, history[first:last], np.array([float(first)])
+
+
+def detect(history, cuts, step_time=0.5, fate="", rules=RULES, again=None):
+    detector = Detector(
+        rules, ("a", "b", "n")[: history.shape[1]], SimpleNamespace(D=1.5), step_time
+    )
+    for chunk in chunks(history, cuts):
+        detector.feed(*chunk)
     last = len(history) - 1
-    detector.finish(last, fate, lambda state, begin, end: history[begin : end + 1])
+    detector.finish(last, fate, lambda state, begin, end: history[begin : end + 1].copy(), again)
     return detector.detections
 
 
@@ -111,23 +118,53 @@ def test_reasons_say_why():
     assert found["maximum"].reason == "never above 2 in a run to time 0.5"
 
 
+LATE = (
+    Crossing("late", "", "", a - 2, after="top"),
+    RisesAgain("again", "", "", b, 0.05, after="top"),
+    Crossing("resolved", "", "", b, ONE, resolution=0.3, after="again"),
+    ExceedsRunMaximum("above", "", "", a, b, after="late"),
+    Crossing("last", "", "", -b, ONE, after="above"),
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.lists(st.tuples(values, values), min_size=1, max_size=60),
+    st.lists(st.integers(0, 100), max_size=60),
+    st.lists(st.integers(0, 100), max_size=60),
+)
+def test_what_awaits_a_rule_of_the_whole_run_is_sought_from_its_step_on(history, cuts, others):
+    """As if that step had been known on the way: as where the number of a step reaches it."""
+    history = np.column_stack([np.array(history), np.arange(len(history))])
+    top = ExceedsRunMaximum("top", "", "", a, sympy.Abs(b))
+    found = detect(history, cuts, rules=(top, *LATE), again=lambda: chunks(history, others))
+    for rule in LATE:
+        step = found[rule.after].step
+        begin = Crossing(rule.after, "", "", sympy.Symbol("n") - (1000 if step is None else step))
+        alone = detect(history, [], rules=(begin, rule))[rule.name]
+        one = found[rule.name]
+        assert (one.step, one.reason) == (alone.step, alone.reason), rule.name
+
+
 @pytest.mark.parametrize("cuts", [[], range(0, 8, 3)])
-def test_what_awaits_a_rule_of_the_whole_run_is_said_to_be_undecided(cuts):
+def test_what_awaits_a_rule_of_the_whole_run_takes_the_steps_once_more(cuts):
     """Its search begins at a step that only the end of the run tells."""
-    rules = (
-        ExceedsRunMaximum("top", "", "", a, b),
-        Crossing("late", "", "", a - 2, after="top"),
-        RisesAgain("again", "", "", b, 0.05, after="top"),
-        ExceedsRunMaximum("above", "", "", a, b, after="late"),
-        ExceedsRunMaximum("never", "", "", b - 4, b),
-        RisesAgain("none", "", "", b, 0.05, after="never"),
-    )
-    history = np.column_stack([np.arange(8.0), np.full(8, 3.5)])
-    found = detect(history, cuts, rules=rules)
-    assert found["top"].step == 4
-    for name in ("late", "again", "above"):
-        assert found[name].step is None
-        assert found[name].reason == TOO_LATE.format("top")
+    top = ExceedsRunMaximum("top", "", "", a, b)
+    never = ExceedsRunMaximum("never", "", "", b - 4, b)
+    rules = (top, *LATE, never, RisesAgain("none", "", "", b, 0.05, after="never"))
+    history = np.column_stack([np.arange(8.0), np.append(np.full(7, 3.5), -1.0)])
+    history[5:7, 1] = 1.0, 3.9
+    history[4, 0] = 1.0
+    found = detect(history, cuts, rules=rules, again=lambda: chunks(history, cuts))
+    steps = {"top": 5, "late": 5, "above": 5, "last": 7, "again": None, "none": None}
+    assert {name: found[name].step for name in steps} == steps
+    assert found["again"].reason == "falls to the horizon"
+    for incomplete in (None, lambda: itertools.islice(chunks(history, [3]), 1)):
+        found = detect(history, cuts, rules=rules, again=incomplete)
+        assert found["top"].step == 5
+        for rule in LATE:
+            assert found[rule.name].step is None
+            assert found[rule.name].reason == TOO_LATE.format("top")
     assert found["none"].reason == "never is not reached"
 
 

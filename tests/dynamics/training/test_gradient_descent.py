@@ -9,7 +9,7 @@ import pytest
 
 import dynamics
 from dynamics import descend as module_of_descend  # noqa: F401  (the name is the function)
-from dynamics.training import gradient_descent
+from dynamics.training import descent_run, gradient_descent
 from dynamics.validation import InvalidRequest
 
 
@@ -282,3 +282,57 @@ def test_records_that_do_not_fit_are_refused_before_the_first_step(problem, monk
     assert run.states.size <= 60
     with pytest.raises(InvalidRequest, match="record=1 keeps 101 states of 3 numbers"):
         dynamics.descend(problem, 0.02, 100, record=1)
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """Events after one that looks at the whole run: a goes from 0 to 2, b from 1 to .5."""
+    pytest.importorskip("jax")
+    system = dynamics.Model(
+        start=lambda: {"a": 0.0, "b": 1.0},
+        risk=lambda theta, xp: (theta["a"] - 2) ** 2 / 2 + (theta["b"] - 0.5) ** 2,
+        events={
+            "top": "a exceeds the maximum of b",
+            "at": "a >= 0.2 after top",
+            "later": "a >= 1.5 after top",
+            "beyond": "a exceeds the maximum of b + 0.6 after later",
+            "end": "a >= 1.9 after beyond",
+            "never": "a >= 3 after beyond",
+        },
+    )
+    return system.ReducedPopulation(system.Parameters())
+
+
+@pytest.mark.parametrize("chunk", [7, 4096])
+def test_what_comes_after_an_event_of_the_whole_run(pair, chunk, monkeypatch):
+    """With a = 2 - 2 (1 - eta)^t and the largest b at the start."""
+    monkeypatch.setattr("dynamics.training.descent_run.LARGEST_CHUNK", chunk)
+    run = dynamics.descend(pair, 0.01, 1000)
+    a = 2 - 2 * 0.99 ** np.arange(1001)
+    top = np.argmax(a > 1)
+    wanted = {
+        "top": top, "at": top, "later": np.argmax(a >= 1.5), "beyond": np.argmax(a > 1.6),
+        "end": np.argmax(a >= 1.9),
+    }  # fmt: skip
+    assert {name: run.events[name].step for name in wanted} == wanted
+    for name in wanted:
+        assert run.events[name].state[0] == pytest.approx(a[wanted[name]], rel=1e-12)
+    assert run.reasons["never"] == "not reached by time 10"
+    flow = dynamics.flow(pair, 10.0)
+    for name in wanted:
+        assert run.events[name].time == pytest.approx(flow.events[name].time, rel=0.03)
+
+
+def test_an_interrupted_run_does_not_take_its_steps_once_more(pair, monkeypatch):
+    advance = descent_run.Run._advance
+
+    def watched(self, last):
+        advance(self, last)
+        if self.step > 200:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(descent_run.Run, "_advance", watched)
+    run = dynamics.descend(pair, 0.01, 10**6)
+    assert run.outcome.kind == "interrupted"
+    assert run.events["top"].step == 69
+    assert "not run once more" in run.reasons["later"]
