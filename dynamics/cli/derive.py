@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dynamics.cli.arguments import CommandRequest, Parser, value
+from dynamics.cli.arguments import CommandRequest, Parser, value, values
 from dynamics.cli.files import json_text
 from dynamics.validation import InvalidRequest, unknown
 
@@ -34,11 +34,9 @@ def add_flags(parser: Parser) -> None:
         parser.add_switches({"pieces": pieces, "prove": prove})
         return
     parser.add_switches({"prove": "also check the closure at 50 digits"})
-    run = {
-        "eta": "learning rate of the run along which the closure is looked at",
-        "steps": "number of steps of that run",
-    }
-    parser.add_flags(run, value)
+    eta = "learning rate of the run along which the closure is looked at, or one for each group"
+    parser.add_flags({"eta": eta}, values)
+    parser.add_flags({"steps": "number of steps of that run"}, value)
     sizes = {"sizes": 'multiplicities as polynomials over sizes: "D=4:10:4,C=2"'}
     parser.add_flags(sizes, metavar="LIST")
 

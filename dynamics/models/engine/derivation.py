@@ -54,7 +54,7 @@ def page(definition: Definition, parameters: Any, walk: Walk) -> Page:
     sections = [Section("Constants", (constants,))] if constants else []
     sections += closure_sections(closure, names)
     if closure.scalars:
-        sections += [*_samples(made, closure), *_recursion(made, closure)]
+        sections += [*_samples(made, closure), *_recursion(made, closure, walk)]
     return _page(made, closure, sections)
 
 
@@ -84,7 +84,7 @@ def defining(definition: Definition, parameters: Any, walk: Walk) -> Page:
         if len(loss.equations) > MOST_EQUATIONS:
             more = f"{len(loss.equations)} equations, which attdyn derive prints"
             loss = Section(loss.heading.partition(" (")[0], (more,))
-        sections += [loss, _descent(made, closure, MOST_STEPS)]
+        sections += [loss, _descent(made, closure, walk, MOST_STEPS)]
     return _page(made, closure, sections)
 
 
@@ -140,7 +140,7 @@ def _loss(made: Realization, closure: Closure) -> tuple[Section, sympy.Expr | No
     return Section(heading, (), (*shared, (left, short)), (), letters), loss
 
 
-def _descent(made: Realization, closure: Closure, most: int) -> Section:
+def _descent(made: Realization, closure: Closure, walk: Walk, most: int) -> Section:
     """One step of gradient descent, on each of so many scalars; on any of them where more."""
     sentences = []
     if made.only_sampled:
@@ -151,21 +151,34 @@ def _descent(made: Realization, closure: Closure, most: int) -> Section:
             f"`R` is the sum over the {count} classes of samples, of the probability of a class "
             "times the loss of one of its samples"
         )
-    steps = [_step(name, n) for name, n in zip(closure.names, closure.sizes, strict=True)]
+    group_of, several = made.group_of_arrays(), len(walk.eta) > 1
+    arrays = [made.entry_position(int(entry))[0] for entry in closure.classes.first]
+    rates = [f"eta_{group_of[array]}" if several else "eta" for array in arrays]
+    columns = zip(closure.names, closure.sizes, rates, strict=True)
+    steps = [_step(name, count, rate) for name, count, rate in columns]
     if most < min(len(steps), MOST_SCALARS):
         sentences.append("`theta` is any of the scalars, `n(theta)` the number of its entries")
+        if several:
+            sentences.append("`eta` is the learning rate of the parameter group of `theta`")
+        rates = ["eta"]
         right = r"\theta - \frac{\eta}{n(\theta)} \frac{\partial R}{\partial \theta}"
         left, any_of = HandWritten("theta'", r"\theta'"), "theta - eta/n(theta) * dR/dtheta"
         steps = [(left, HandWritten(any_of, right))]
-    letters = (("eta", "learning rate"), ("R", "risk"), ("'", "the next step"))
+    meanings = {"eta": "learning rate"}
+    for group, rate in zip(
+        dict.fromkeys(group_of.values()), walk.eta if several else (), strict=False
+    ):
+        meanings[f"eta_{group}"] = f"learning rate of {group}, {rate:g}"
+    used = [(letter, meanings[letter]) for letter in dict.fromkeys(rates)]
+    letters = (*used, ("R", "risk"), ("'", "the next step"))
     return Section("Gradient descent", tuple(sentences), tuple(steps[:MOST_SCALARS]), (), letters)
 
 
-def _recursion(made: Realization, closure: Closure) -> Iterator[Section]:
+def _recursion(made: Realization, closure: Closure, walk: Walk) -> Iterator[Section]:
     """The loss on the scalars, the risk, one step, and the derivatives."""
     section, loss = _loss(made, closure)
     yield section
-    yield _descent(made, closure, MOST_SCALARS)
+    yield _descent(made, closure, walk, MOST_SCALARS)
     symbols = [sympy.Symbol(name, real=True) for name in closure.names]
     if loss is None or len(symbols) > MOST_SCALARS:
         return
@@ -197,13 +210,13 @@ def _sample_letters(used: set[sympy.Basic]) -> tuple[tuple[str, str], ...]:
     return tuple(letters.values())
 
 
-def _step(name: str, count: int) -> tuple[HandWritten, HandWritten]:
-    """One step of gradient descent on a scalar that stands for some entries."""
+def _step(name: str, count: int, eta: str) -> tuple[HandWritten, HandWritten]:
+    """One step of gradient descent on a scalar that stands for some entries, at a rate."""
     letter, share = latex_of(name), "" if count == 1 else f"/{count}"
-    rate = r"\eta" if count == 1 else rf"\frac{{\eta}}{{{count}}}"
+    rate = latex_of(eta) if count == 1 else rf"\frac{{{latex_of(eta)}}}{{{count}}}"
     right = rf"{letter} - {rate} \frac{{\partial R}}{{\partial {letter}}}"
     return HandWritten(f"{name}'", f"{letter}'"), HandWritten(
-        f"{name} - eta{share} * dR/d{name}", right
+        f"{name} - {eta}{share} * dR/d{name}", right
     )
 
 

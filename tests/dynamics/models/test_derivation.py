@@ -328,3 +328,26 @@ def test_factors_of_terms_are_those_of_sympy(text):
     names = (sympy.Symbol(f"t{k}", real=True) for k in range(99))
     both = [expression, expression**2]
     assert shared_parts(both) == sympy.cse(both, symbols=names, optimizations="basic")
+
+
+def test_each_group_has_its_learning_rate_in_the_printed_step(tmp_path, capsys):
+    """Given as ``run`` takes them, in the order of the arrays; one rate is that of all."""
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "import numpy as np\n\n\n"
+        "def start(n=4):\n    return {'u': np.full(n, 0.1), 'v': np.full(1, 0.2)}\n\n\n"
+        "def risk(theta, xp):\n    return (xp.sum(theta['u']) * theta['v'][0] - 1) ** 2 / 2\n\n\n"
+        "groups = {'u': 'keys'}\n"
+    )
+    words = ["derive", str(mine), "--steps", "20", "--eta"]
+    assert main([*words, "0.1,0.05"]) == 0
+    text = capsys.readouterr().out
+    assert "eta_keys: learning rate of keys, 0.1; eta_entries: learning rate of entries" in text
+    assert "u_0' = u_0 - eta_keys/4 * dR/du_0" in text
+    assert "v_0' = v_0 - eta_entries * dR/dv_0" in text
+    assert main([*words, "0.1,0.05", "--as", "latex"]) == 0
+    assert r"\frac{\eta_{\mathrm{keys}}}{4}" in capsys.readouterr().out
+    assert main([*words, "0.1"]) == 0
+    assert "v_0' = v_0 - eta * dR/dv_0" in capsys.readouterr().out
+    assert main([*words, "0.1,0.05,3"]) == 2
+    assert "one for each of keys, entries" in capsys.readouterr().err
