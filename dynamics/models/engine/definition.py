@@ -23,6 +23,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from dynamics.models.engine.fingerprint import digests
 from dynamics.models.engine.realization import Realization, Walk
+from dynamics.models.engine.shared_globals import check_globals
 from dynamics.models.engine.tracing import refusals
 from dynamics.results.expression import Expression
 from dynamics.results.formulas import plain_text
@@ -289,6 +290,7 @@ class Definition:
         self.model = model
         self.name = model.name
         with refusals():
+            check_globals(model)
             self.Parameters = parameters_of(model)
         self.digests = Digests(lambda: digests(self.realization(self.Parameters())))
         self._made: OrderedDict[Any, Realization] = OrderedDict()
