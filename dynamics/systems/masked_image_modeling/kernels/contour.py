@@ -358,7 +358,7 @@ def add_node(index, s, weight, self_weight, table, law, sums, weights, moments, 
 
 
 def contour_block(state, index, table, law, sums):  # type: ignore[no-untyped-def]
-    """Add the sums of a block to ``sums``; see `reduced.counts_block`.
+    """Add the sums of a block to ``sums``; see `counts.counts_block`.
 
     Parameters
     ----------

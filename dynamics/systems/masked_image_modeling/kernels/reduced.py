@@ -10,9 +10,9 @@ unmasked patches of every patch class only. With :math:`w^-_c = e^{\Upsilon}` fo
    A_a = \sum_{c \in a} h_c w_c^+ / D, \quad
    r = z_m^2 A_m - \sum_a z_a^2 A_a^2 .
 
-`counts_block` takes the expectation over masks as a sum over the counts h, `contour.contour_block`
-as a contour integral. Of *merged* areas, nu areas alike of one patch class each, only the total h
-is known; given it the counts of the areas are hypergeometric, and
+`counts.counts_block` takes the expectation over masks as a sum over the counts h,
+`contour.contour_block` as a contour integral. Of *merged* areas, nu areas alike of one patch class
+each, only the total h is known; given it the counts of the areas are hypergeometric, and
 :math:`E \sum_i A_i^2 = \nu (\bar h^2 + \mathrm{var}) (w^+/D)^2`. Every term is linear in that sum,
 so nothing is lost.
 
@@ -20,16 +20,13 @@ The gradient is per entry of Q. Order parameters and summary are read off the pa
 which is not made again where the state is that of the last one.
 """
 
-from math import exp
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dynamics.codegen.kernels.linear_algebra import copy
 from dynamics.systems.masked_image_modeling.kernels.contour import contour_block
-
-BLOCK = 256
-"""Configurations of an inner loop."""
+from dynamics.systems.masked_image_modeling.kernels.counts import counts_block
 
 
 class Law(NamedTuple):
@@ -111,8 +108,8 @@ class Room(NamedTuple):
 
     Attributes
     ----------
-    inverse, rest, squared, weight : float arrays, shape (BLOCK,)
-    attention, squares : float arrays, shape (areas, BLOCK)
+    inverse, rest, squared, weight : float arrays, shape (counts.BLOCK,)
+    attention, squares : float arrays, shape (areas, counts.BLOCK)
         A_a, and the sum of A_a^2 over the copies of an area.
     rows : float array, shape (rows, 2)
         Output of `row_numbers`.
@@ -138,151 +135,6 @@ class ReducedData(NamedTuple):
     law: Law
     sums: Sums
     room: Room
-
-
-def latent_of(choice, area, values):  # type: ignore[no-untyped-def]
-    """Digit of an area in the number of a choice of latents, ``values`` of them each.
-
-    Parameters
-    ----------
-    choice : int
-        Number of the choice of latents, from 0.
-    area : int
-        Which area, from 0.
-    values : int
-        Number of values of a latent.
-    """
-    for _ in range(area):
-        choice //= values
-    return choice % values
-
-
-def counts_block(state, index, table, law, room, sums):  # type: ignore[no-untyped-def]
-    """Add the sums of a block over its counts to ``sums``.
-
-    Counts are contiguous along configurations, and every inner loop runs over BLOCK of them.
-
-    Parameters
-    ----------
-    state : float array, shape (n,)
-    index : int
-        Which block.
-    table : Blocks
-    law : Law
-    room : Room
-    sums : Sums
-    """
-    blocks, areas, patches, counts, chances = table
-    values, odds, push, mass = law.z, law.odds, sums.push, sums.mass
-    attentions, square_sums = room.attention, room.squares
-    block = blocks[index]
-    first, last, first_area = block.first_patch, block.last_patch, block.first_area
-    area_count, many = block.last_area - first_area, block.configurations
-    open_weight, closed_weight = np.empty(last - first), np.empty(last - first)
-    z = np.empty(area_count)
-    inverse, rest, squared, weight = room.inverse, room.rest, room.squared, room.weight
-    for choice in range(values.size**area_count):
-        likely = float(block.clusters)
-        for k in range(area_count):
-            digit = latent_of(choice, k, values.size)
-            z[k] = values[digit]
-            likely *= odds[digit]
-        # w^+ and w^- of every patch class, over the largest of them.
-        shift = state[block.self_ups]
-        for c in range(first, last):
-            ups, area = state[patches[c].ups], patches[c].area
-            score = ups + z[area - first_area] * state[areas[area].phi]
-            shift = max(shift, max(ups, score))
-        for c in range(first, last):
-            ups, area = state[patches[c].ups], patches[c].area
-            score = ups + z[area - first_area] * state[areas[area].phi]
-            open_weight[c - first] = exp(score - shift)
-            closed_weight[c - first] = exp(ups - shift)
-        self_weight, own = exp(state[block.self_ups] - shift), z[0] * z[0]
-        for start in range(0, many, BLOCK):
-            size = min(BLOCK, many - start)
-            # D, and A_a D of every area.
-            inverse[:size] = self_weight
-            for k in range(area_count):
-                attentions[k, :size] = 0.0
-            for c in range(first, last):
-                opened, closed = open_weight[c - first], closed_weight[c - first]
-                at = block.counts + (c - first) * many + start
-                h, n = counts[at : at + size], float(patches[c].patches)
-                attention = attentions[patches[c].area - first_area]
-                for i in range(size):
-                    part = h[i] * opened
-                    attention[i] += part
-                    inverse[i] += part + (n - h[i]) * closed
-            chance = chances[block.chances + start : block.chances + start + size]
-            for i in range(size):
-                inverse[i] = 1.0 / inverse[i]
-                weight[i] = likely * chance[i]
-                squared[i] = 0.0
-            # A_a, A_a^2 (of merged areas its conditional mean), and the sum of z_a^2 A_a^2.
-            for k in range(area_count):
-                attention, squares = attentions[k], square_sums[k]
-                copies, square = float(areas[first_area + k].copies), z[k] * z[k]
-                for i in range(size):
-                    attention[i] *= inverse[i]
-                    squares[i] = attention[i] * attention[i]
-                if copies > 1.0:
-                    c = areas[first_area + k].first
-                    n = float(patches[c].patches)
-                    each = 1.0 / copies
-                    spread = each * (1.0 - each) / (n - 1.0)
-                    opened = open_weight[c - first]
-                    at = block.counts + (c - first) * many + start
-                    h = counts[at : at + size]
-                    for i in range(size):
-                        second = copies * h[i] * (h[i] * each * each + spread * (n - h[i]))
-                        share = opened * inverse[i]
-                        squares[i] = second * share * share
-                for i in range(size):
-                    squared[i] += square * squares[i]
-            # r, the loss z_m^2 (1/2 - A_m) + (1/2) sum of z_a^2 A_a^2, and the push on p itself.
-            attention = attentions[0]
-            loss, attended, self_mass, self_push = 0.0, 0.0, 0.0, 0.0
-            for i in range(size):
-                rest[i] = own * attention[i] - squared[i]
-                loss += weight[i] * (0.5 * own - own * attention[i] + 0.5 * squared[i])
-                attended += weight[i] * attention[i]
-                part = weight[i] * inverse[i] * self_weight
-                self_mass += part
-                self_push -= part * rest[i]
-            sums.loss[index] += loss
-            sums.own[index] += attended
-            mass[block.self_ups] += self_mass
-            push[block.self_ups] += self_push
-            # -dl/ds = u (1{a = m} z_m^2 - z_a^2 A_a - r) of unmasked keys, -u r of masked ones.
-            for c in range(first, last):
-                opened, closed = open_weight[c - first], closed_weight[c - first]
-                at = block.counts + (c - first) * many + start
-                h, n = counts[at : at + size], float(patches[c].patches)
-                area = patches[c].area
-                k = area - first_area
-                attention, squares = attentions[k], square_sums[k]
-                square, merged = z[k] * z[k], float(areas[area].copies) > 1.0
-                open_push, closed_push, open_mass, closed_mass = 0.0, 0.0, 0.0, 0.0
-                for i in range(size):
-                    scale = weight[i] * inverse[i]
-                    part = h[i] * opened * scale
-                    masked_part = (n - h[i]) * closed * scale
-                    open_mass += part
-                    closed_mass += masked_part
-                    closed_push -= masked_part * rest[i]
-                    open_push -= part * rest[i]
-                    if k == 0:
-                        open_push += part * square * (1.0 - attention[i])
-                    elif merged:
-                        open_push -= weight[i] * square * squares[i]
-                    else:
-                        open_push -= part * square * attention[i]
-                phi, ups = areas[area].phi, patches[c].ups
-                push[phi] += z[k] * open_push
-                push[ups] += open_push + closed_push
-                mass[phi] += open_mass
-                mass[ups] += open_mass + closed_mass
 
 
 def evaluate(state, data):  # type: ignore[no-untyped-def]

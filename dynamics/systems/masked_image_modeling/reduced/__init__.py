@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from dynamics import codegen
 from dynamics.problem import CompiledProblem, FloatArray, record_of
 from dynamics.systems.masked_image_modeling.kernels import reduced as kernels
+from dynamics.systems.masked_image_modeling.kernels.counts import BLOCK
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.systems.masked_image_modeling.presentation import PRESENTATION
 from dynamics.systems.masked_image_modeling.projection import Rows, rows_of
@@ -181,12 +182,12 @@ def reduced_data(table: kernels.Blocks, law: kernels.Law, rows: int) -> kernels.
         law,
         kernels.Sums(np.empty(size), np.empty(size), np.empty(many), np.empty(many)),
         kernels.Room(
-            inverse=np.empty(kernels.BLOCK),
-            rest=np.empty(kernels.BLOCK),
-            squared=np.empty(kernels.BLOCK),
-            weight=np.empty(kernels.BLOCK),
-            attention=np.empty((widest, kernels.BLOCK)),
-            squares=np.empty((widest, kernels.BLOCK)),
+            inverse=np.empty(BLOCK),
+            rest=np.empty(BLOCK),
+            squared=np.empty(BLOCK),
+            weight=np.empty(BLOCK),
+            attention=np.empty((widest, BLOCK)),
+            squares=np.empty((widest, BLOCK)),
             rows=np.empty((rows, 2)),
             state=np.full(size, np.nan),
         ),

@@ -113,21 +113,44 @@ def test_every_observable_by_loops_over_masks(system, index):
         assert seen[name] == pytest.approx(value, rel=1e-12, abs=1e-12, nan_ok=True), name
 
 
+def exact_row(problem, state, p):
+    """Loss of row p, and its derivatives by Ups and Phi, by a loop over masks in mpmath."""
+    ups, phi = entries(problem, state)
+    with mpmath.workdps(30):
+        loss, by_ups, by_phi, _ = masked.row(
+            problem.parameters, p, list(map(mpmath.mpf, ups[p])), list(map(mpmath.mpf, phi[p])),
+            mpmath.mpf, mpmath.exp,
+        )  # fmt: skip
+        return float(loss), list(map(float, by_ups)), list(map(float, by_phi))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_digits_against_mpmath(system, kind):
     parameters = system.Parameters(P=7, C_global=3, C_local=2, masked=3, z="0.5,1.5")
     problem = system.ReducedPopulation(parameters, kind)
     state = np.random.default_rng(3).normal(size=problem.layout.size) * 2
-    ups, phi = entries(problem, state)
     own_ups, own_phi = entries(problem, problem.gradient(state))
-    with mpmath.workdps(30):
-        for p in (0, 6):
-            _, by_ups, by_phi, _ = masked.row(
-                parameters, p, list(map(mpmath.mpf, ups[p])), list(map(mpmath.mpf, phi[p])),
-                mpmath.mpf, mpmath.exp,
-            )  # fmt: skip
-            for found, exact in zip([*own_ups[p], *own_phi[p]], [*by_ups, *by_phi], strict=True):
-                assert found == pytest.approx(float(exact), rel=1e-13, abs=1e-16)
+    for p in (0, 6):
+        _, by_ups, by_phi = exact_row(problem, state, p)
+        for found, exact in zip([*own_ups[p], *own_phi[p]], [*by_ups, *by_phi], strict=True):
+            assert found == pytest.approx(exact, rel=1e-13, abs=1e-16)
+
+
+@pytest.mark.parametrize("spread", [1.0, 20.0, 400.0])
+@pytest.mark.parametrize("z", ["1", "1,100"])
+def test_counts_are_right_where_a_mask_hides_the_heaviest_key(system, z, spread):
+    """Without that key the denominator is less than e^-745 of it, or than its square root."""
+    parameters = system.Parameters(P=8, C_global=2, C_local=2, masked=4, z=z)
+    problem = system.ReducedPopulation(parameters, "counts")
+    state = spread * np.random.default_rng(4).normal(size=problem.layout.size)
+    own_ups, own_phi = entries(problem, problem.gradient(state))
+    seen, floors = problem.observables(state), problem.rows.floors
+    for name, row, floor in zip(problem.rows.names, problem.rows.types, floors, strict=True):
+        p = int(row.patches[0])
+        loss, by_ups, by_phi = exact_row(problem, state, p)
+        assert seen[f"{name}_gap"] + floor == pytest.approx(loss, rel=1e-12)
+        np.testing.assert_allclose(own_ups[p], by_ups, rtol=1e-10, atol=1e-14 * loss)
+        np.testing.assert_allclose(own_phi[p], by_phi, rtol=1e-10, atol=1e-14 * loss)
 
 
 def test_start_is_a_fraction(system, crossed):
