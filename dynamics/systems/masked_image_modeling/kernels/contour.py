@@ -14,7 +14,8 @@ gradient are polynomials in those of single areas. With the integrand as the mea
    E[A_m] = \int S_{1,m}, \quad E[A_a^2] = \int s\, S_{2,a}, \quad
    E[\ell] = \tfrac12 E[z_m^2] + \int \tfrac12 s \sum_a z_a^2 S_{2,a} - z_m^2 S_{1,m},
 
-and the increments, one power of 1/D higher, have :math:`\frac12 s^2` and s in their place.
+and the increments, one power of 1/D higher, have :math:`\frac12 s^2` and s in their place. Weights
+are s w, so that s stands nowhere alone and keys may differ by more than a double holds.
 
 The radius of the circle makes the mean number of masked patches right at every s (saddle point).
 Its nodes stand at half steps: one at :math:`x < 0` would meet zeros of the factors. In s the rule
@@ -25,117 +26,24 @@ from math import cos, exp, log, pi, sin, sqrt
 
 import numpy as np
 
+from dynamics.systems.masked_image_modeling.kernels.saddle_point import mean_open, saddle
+
 STEP = 0.09
 FROM = -3.7
-MOST_NODES = 4000
-"""At the last of them s^2, which the gradient takes, passes the largest double."""
+MOST_NODES = 20_000
+"""Thirty keys, each far from all others, take as many."""
+HEAVIEST = 300.0
+"""Log of the largest s w: a key of more has no chance, and the square of this is a double."""
+GONE, REGULAR = 8.0, 5.0
+"""Log of an s w of no chance. From this tau on ln s grows with it, up to e^-5 in all."""
 NEGLIGIBLE = 46.0
 """What is below e^-46 of the greatest node is left out."""
-WIDE = 1e3
-FLAT = 1e-9
-"""Over brackets WIDE and more, a mean within a share FLAT of the right one is right."""
 ROUGH = 1e-6
-"""Rounding of the log of the integrand from which on the integral is not a number."""
-
-
-def split(above, below):  # type: ignore[no-untyped-def]
-    """Unmasked probability where the log odds of masked to unmasked are below - above.
-
-    Parameters
-    ----------
-    above, below : float
-        Logs of the weights: -s w^+ of an unmasked patch, -s w^- + log x of a masked one.
-    """
-    gap = below - above
-    if gap > 0.0:
-        decay = exp(-gap)
-        return decay / (1.0 + decay)
-    return 1.0 / (1.0 + exp(gap))
-
-
-def mean_open(s, turn, weights, law, out):  # type: ignore[no-untyped-def]
-    """Mean number of unmasked patches at a real x = e^turn; log of the product in ``out[0]``.
-
-    Parameters
-    ----------
-    s, turn : float
-    weights : (opened, closed, patches, area, copies)
-        Keys over the largest of them: w^+ (patch classes, latents), w^- (patch classes,), number of
-        patches and area class of each patch class, number of areas of each area class.
-    law : reduced.Law
-    out : float array, shape (1 + latents,)
-    """
-    opened, closed, patches, area, copies = weights
-    odds, latents = law.odds, law.z.size
-    mean, total, first = 0.0, 0.0, 0
-    for a in range(copies.size):
-        last = first
-        while last < area.size and area[last] == a:
-            last += 1
-        # Log of the factor of the area at every latent, in out[1:].
-        top = -np.inf
-        for j in range(latents):
-            factor = 0.0
-            for c in range(first, last):
-                above, below = -s * opened[c, j], -s * closed[c] + turn
-                high = max(above, below)
-                factor += patches[c] * (high + log(exp(above - high) + exp(below - high)))
-            out[1 + j] = factor
-            top = max(top, factor)
-        norm, expected = 0.0, 0.0
-        for j in range(latents):
-            chance = odds[j] * exp(out[1 + j] - top)
-            norm += chance
-            for c in range(first, last):
-                above, below = -s * opened[c, j], -s * closed[c] + turn
-                expected += chance * patches[c] * split(above, below)
-        mean += copies[a] * expected / norm
-        total += copies[a] * (top + log(norm))
-        first = last
-    out[0] = total
-    return mean
-
-
-def saddle(s, unmasked, weights, law, out):  # type: ignore[no-untyped-def]
-    """Log of the radius at which the mean number of unmasked patches is ``unmasked``.
-
-    Where one choice of masked patches outweighs all others, a wide range of radii is right to
-    rounding; the one nearest to 1 is taken, as the log of the integrand rounds with that of x.
-
-    Parameters
-    ----------
-    s, unmasked : float
-    weights : (opened, closed, patches, area, copies)
-        See `mean_open`.
-    law : reduced.Law
-    out : float array, shape (1 + latents,)
-        Overwritten.
-    """
-    opened, closed, patches, area, copies = weights
-    count, low, high = 0.0, np.inf, -np.inf
-    for c in range(patches.size):
-        count += patches[c] * copies[area[c]]
-        for j in range(law.z.size):
-            gap = s * (closed[c] - opened[c, j])
-            low, high = min(low, gap), max(high, gap)
-    level = log(max(count - unmasked, 1e-17) / unmasked)
-    low, high = low + level, high + level
-    while high - low > 1e-3:
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            break
-        excess = mean_open(s, middle, weights, law, out) - unmasked
-        if high - low > WIDE and abs(excess) < FLAT * unmasked:
-            excess = -middle
-        if excess > 0.0:
-            low = middle
-        else:
-            high = middle
-    return 0.5 * (low + high)
+"""Rounding of the log of the integrand, or of s, from which on the integral is not a number."""
 
 
 def set_keys(state, block, table, law, weights, ends):  # type: ignore[no-untyped-def]
-    """Set w^+ and w^- of the patch classes of a block, over the largest of them.
+    """Set logs of w^+ and w^- of the patch classes of a block, over the largest of them.
 
     Parameters
     ----------
@@ -145,14 +53,14 @@ def set_keys(state, block, table, law, weights, ends):  # type: ignore[no-untype
     table : reduced.Blocks
     law : reduced.Law
     weights : (opened, closed, patches, area, copies)
-        See `mean_open`.
+        See `saddle_point.mean_open`.
     ends : (begin, end)
         First patch class of every area and the one after its last.
 
     Returns
     -------
-    self_weight, bound : float
-        w_p, and what is at least D at every mask.
+    self_key, bound : float
+        Log of w_p, and what is at least D at every mask.
     """
     opened, closed, number, owner, copies = weights
     begin, end = ends
@@ -170,18 +78,54 @@ def set_keys(state, block, table, law, weights, ends):  # type: ignore[no-untype
         shift = max(shift, ups)
         for j in range(values.size):
             shift = max(shift, ups + values[j] * phi)
-    self_weight = exp(state[self_ups] - shift)
-    bound = self_weight
+    bound = exp(state[self_ups] - shift)
     for c in range(number.size):
         patches = patch_table[first_patch + c]
         ups, phi = state[patches.ups], state[area_table[patches.area].phi]
-        closed[c] = exp(ups - shift)
+        closed[c] = ups - shift
         most = closed[c]
         for j in range(values.size):
-            opened[c, j] = exp(ups + values[j] * phi - shift)
+            opened[c, j] = ups + values[j] * phi - shift
             most = max(most, opened[c, j])
-        bound += number[c] * copies[owner[c]] * most
-    return self_weight, bound
+        bound += number[c] * copies[owner[c]] * exp(most)
+    return state[self_ups] - shift, bound
+
+
+def scaled(log_s, keys, weights):  # type: ignore[no-untyped-def]
+    """Set s w^+ and s w^- of ``weights``, by the logs of w^+ and w^- in ``keys``.
+
+    Parameters
+    ----------
+    log_s : float
+    keys, weights : (opened, closed, patches, area, copies)
+        See `saddle_point.mean_open`.
+    """
+    for c in range(keys[1].size):
+        weights[1][c] = exp(min(keys[1][c] + log_s, HEAVIEST))
+        for j in range(keys[0].shape[1]):
+            weights[0][c, j] = exp(min(keys[0][c, j] + log_s, HEAVIEST))
+
+
+def idle_steps(log_s, self_key, keys):  # type: ignore[no-untyped-def]
+    """Steps from s on in which no key matters: it has no chance, or s w is below e^-46.
+
+    Parameters
+    ----------
+    log_s, self_key : float
+        The latter log of w_p.
+    keys : (opened, closed, patches, area, copies)
+        Logs of w^+ and w^-; see `saddle_point.mean_open`.
+    """
+    ahead = np.inf
+    if self_key + log_s < GONE:
+        ahead = -NEGLIGIBLE - self_key - log_s
+    for c in range(keys[1].size):
+        if keys[1][c] + log_s < GONE:
+            ahead = min(ahead, -NEGLIGIBLE - keys[1][c] - log_s)
+        for j in range(keys[0].shape[1]):
+            if keys[0][c, j] + log_s < GONE:
+                ahead = min(ahead, -NEGLIGIBLE - keys[0][c, j] - log_s)
+    return int(ahead / STEP) if 0.0 < ahead < np.inf else 0
 
 
 def circle_nodes(law):  # type: ignore[no-untyped-def]
@@ -286,45 +230,44 @@ def area_means(values, copies, moments, second):  # type: ignore[no-untyped-def]
     return squares, own_square, own_mean
 
 
-def add_node(index, s, weight, self_weight, table, law, sums, weights, moments, second):  # type: ignore[no-untyped-def]
+def add_node(index, weight, self_weight, table, law, sums, weights, moments, second):  # type: ignore[no-untyped-def]
     """Add a node of the integral, of value times width ``weight``, to the sums of a block.
 
     Parameters
     ----------
     index : int
         Which block.
-    s : float
     weight : complex
-        Integrand times the width of the step.
+        Integrand times the width of the step in ln s.
     self_weight : float
-        w_p.
+        s w_p.
     table : reduced.Blocks
     law : reduced.Law
     sums : reduced.Sums
         Added to.
     weights : (opened, closed, patches, area, copies)
-        See `mean_open`.
+        See `saddle_point.mean_open`.
     moments : (t, chance, first, variance, exponent)
         See `room_for_moments`.
     second : complex array, shape (areas,)
         Overwritten.
     """
     block, values, patch_table, area_table = table.blocks[index], law.z, table.patches, table.areas
-    push, mass, half = sums.push, sums.mass, 0.5 * s * s
+    push, mass = sums.push, sums.mass
     opened, closed, number, owner, copies = weights
     t, chance, first, variance, _ = moments
     squares, own_square, own_mean = area_means(values, copies, moments, second)
-    sums.loss[index] += (weight * (0.5 * s * squares - own_square)).real
+    sums.loss[index] += (weight * (0.5 * squares - own_square)).real
     sums.own[index] += (weight * own_mean).real
-    push[block.self_ups] += (weight * self_weight * (half * squares - s * own_square)).real
+    push[block.self_ups] += (weight * self_weight * (0.5 * squares - own_square)).real
     mass[block.self_ups] += (weight * self_weight).real
     # -dl/dstate of one patch of every class, unmasked or masked: what its own area has without it
     # (``without``) and with it (``within``), and what the other areas have.
     for c in range(owner.size):
         a = owner[c]
-        elsewhere = half * (squares - second[a])
+        elsewhere = 0.5 * (squares - second[a])
         if a > 0:
-            elsewhere -= s * own_square
+            elsewhere -= own_square
         many = number[c] * copies[a]
         open_push, closed_push, phi_push = 0.0 + 0.0j, 0.0 + 0.0j, 0.0 + 0.0j
         open_mass, closed_mass = 0.0 + 0.0j, 0.0 + 0.0j
@@ -333,19 +276,19 @@ def add_node(index, s, weight, self_weight, table, law, sums, weights, moments, 
             without = first[a, j] - t[c, j] * opened[c, j]
             var = variance[a, j] - t[c, j] * (1.0 - t[c, j]) * opened[c, j] ** 2
             within = without + opened[c, j]
-            inside = half * square * (within * within + var)
+            inside = 0.5 * square * (within * within + var)
             if a == 0:
-                inside += square - 2.0 * s * square * within
+                inside += square - 2.0 * square * within
             else:
-                inside -= s * square * within
+                inside -= square * within
             part = likely * t[c, j] * opened[c, j]
             open_mass += part
             part *= inside + elsewhere
             open_push += part
             phi_push += values[j] * part
-            inside = half * square * (without * without + var)
+            inside = 0.5 * square * (without * without + var)
             if a == 0:
-                inside -= s * square * without
+                inside -= square * without
             part = likely * (1.0 - t[c, j]) * closed[c]
             closed_mass += part
             closed_push += part * (inside + elsewhere)
@@ -373,14 +316,16 @@ def contour_block(state, index, table, law, sums):  # type: ignore[no-untyped-de
     count, areas = block.last_patch - block.first_patch, block.last_area - block.first_area
     masked, unmasked_count = law.masked, law.others - law.masked
     weights, ends = room_for_keys(count, areas, latents)
-    self_weight, bound = set_keys(state, block, table, law, weights, ends)
+    keys = (weights[0].copy(), weights[1].copy(), *weights[2:])
+    self_key, bound = set_keys(state, block, table, law, keys, ends)
     if not bound < np.inf:
         sums.push[block.self_ups] = np.nan
         sums.loss[index] = np.nan
         return
     nodes, scratch = circle_nodes(law), np.empty(1 + latents)
-    turn = saddle(0.0, unmasked_count, weights, law, scratch)
-    mean_open(0.0, turn, weights, law, scratch)
+    scaled(-np.inf, keys, weights)
+    turn = saddle(unmasked_count, weights, law, scratch)
+    mean_open(turn, weights, law, scratch)
     reference, norm = scratch[0] - masked * turn, sum_at_zero(turn, nodes, law)
     sums.loss[index] += 0.5 * block.clusters * mean_square(law)
     moments = room_for_moments(count, areas, latents)
@@ -389,17 +334,23 @@ def contour_block(state, index, table, law, sums):  # type: ignore[no-untyped-de
     begin, end = ends
     t, chance, first, variance, exponent = moments
     odds = law.odds
-    complete = False
-    for step in range(MOST_NODES):
+    complete, step = False, -1
+    for _ in range(MOST_NODES):
+        step += 1
+        tau = FROM + STEP * step
+        if tau > REGULAR:
+            step += idle_steps(tau - log(bound), self_key, keys)
         # s = e^(tau - e^-tau) / bound, double exponential on the left, and the radius at s.
         tau = FROM + STEP * step
-        s = exp(tau - exp(-tau)) / bound
-        width = STEP * s * (1.0 + exp(-tau))
-        turn = saddle(s, unmasked_count, weights, law, scratch)
-        mean_open(s, turn, weights, law, scratch)
-        height = scratch[0] - s * self_weight - masked * turn - reference
-        rounding = 1e-16 * law.others * abs(turn)
-        if tau > 0.0 and height + 3.0 * log(s * bound) < -NEGLIGIBLE - rounding:
+        log_s = tau - exp(-tau) - log(bound)
+        width = STEP * (1.0 + exp(-tau))
+        scaled(log_s, keys, weights)
+        self_weight = exp(min(self_key + log_s, HEAVIEST))
+        turn = saddle(unmasked_count, weights, law, scratch)
+        mean_open(turn, weights, law, scratch)
+        height = scratch[0] - self_weight - masked * turn - reference
+        rounding = 1e-16 * (law.others * abs(turn) + tau)
+        if tau > 0.0 and height + 3.0 * (log_s + log(bound)) < -NEGLIGIBLE - rounding:
             complete = True
             break
         if not rounding < ROUGH or np.isnan(sums.loss[index]):
@@ -409,13 +360,13 @@ def contour_block(state, index, table, law, sums):  # type: ignore[no-untyped-de
             # The integrand at x = e^(turn + i angle), and the moments of every area there.
             angle = 2.0 * pi * (n + 0.5) / nodes
             direction = complex(cos(angle), sin(angle))
-            total = complex(-s * self_weight - masked * turn - reference, -masked * angle)
+            total = complex(-self_weight - masked * turn - reference, -masked * angle)
             for a in range(areas):
                 top = -np.inf
                 for j in range(latents):
                     logarithm, moment, var = 0.0 + 0.0j, 0.0 + 0.0j, 0.0 + 0.0j
                     for c in range(begin[a], end[a]):
-                        above, below = -s * opened[c, j], -s * closed[c] + turn
+                        above, below = -opened[c, j], turn - closed[c]
                         high = max(above, below)
                         unmasked = exp(above - high)
                         term = unmasked + exp(below - high) * direction
@@ -439,7 +390,7 @@ def contour_block(state, index, table, law, sums):  # type: ignore[no-untyped-de
             if size < exp(-NEGLIGIBLE) * peak:
                 break
             weight = value * (block.clusters * width / norm)
-            add_node(index, s, weight, self_weight, table, law, sums, weights, moments, second)
+            add_node(index, weight, self_weight, table, law, sums, weights, moments, second)
     if not complete:
         sums.push[block.self_ups] = np.nan
         sums.loss[index] = np.nan

@@ -126,6 +126,23 @@ class ReducedPopulation(CompiledProblem):
         """Delta_eff."""
         return self.parameters.Delta_eff
 
+    def certificate_failure(self, state: ArrayLike) -> str:
+        """Why there is no gradient at a state; empty where there is one, or without a contour.
+
+        Parameters
+        ----------
+        state : float array, shape (n,)
+        """
+        flat = self.layout.flatten(state)
+        by_contour = "contour" in str(self.settings["expectation"])
+        if not by_contour or not np.isfinite(flat).all() or np.isfinite(self.gradient(flat)).all():
+            return ""
+        return (
+            "the contour over masks is no number where weights of keys differ by so many orders "
+            f"(correlations up to {np.abs(flat).max():.3g}); try expectation='counts', or a "
+            "smaller eta"
+        )
+
     def _named(self, state: FloatArray) -> dict[str, float]:
         values = self.order_parameters(state)
         return {n: float(v) for n, v in zip(self.order_names, values, strict=True)}

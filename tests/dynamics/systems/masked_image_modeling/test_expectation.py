@@ -223,9 +223,8 @@ def test_a_contour_over_keys_of_very_different_weight_ends(system):
     parameters = system.Parameters(P=16, C_global=8, C_local=4)
     counts, contour = (system.ReducedPopulation(parameters, kind) for kind in KINDS)
     state = -5000.0 * counts.gradient(counts.initial_state)
-    risk, slope = contour.risk(state), contour.gradient(state)
-    assert np.isnan(risk) or risk == pytest.approx(counts.risk(state), rel=1e-12)
-    assert np.isnan(slope).any() or np.abs(slope - counts.gradient(state)).max() < 1e-14
+    assert contour.risk(state) == pytest.approx(counts.risk(state), rel=1e-12)
+    assert np.abs(contour.gradient(state) - counts.gradient(state)).max() < 1e-14
 
 
 WIDE = [({"P": 12, "C_global": 6, "C_local": 3}, 1), ({"P": 16, "C_global": 8, "C_local": 4}, 100)]
@@ -255,10 +254,36 @@ def test_the_contour_over_wide_keys_is_that_of_a_loop_over_masks(system):
     assert problem.risk(state) == pytest.approx(loops, rel=1e-12)
 
 
-def test_a_contour_that_does_not_reach_its_end_is_not_a_number(system):
-    problem = system.ReducedPopulation(system.Parameters(P=12, C_global=6, C_local=3), "contour")
-    state = 4000.0 * np.random.default_rng(0).normal(size=problem.layout.size)
-    assert np.isnan(problem.risk(state))
+@pytest.mark.parametrize("spread", [30.0, 400.0, 4000.0])
+@pytest.mark.parametrize("hidden", [1, 5, 15])
+def test_the_contour_reaches_its_end_where_keys_differ_by_more_than_a_double_holds(
+    system, hidden, spread
+):
+    """Scores differ by up to 1e6; gradients are of the size of z^3 before terms cancel."""
+    parameters = system.Parameters(P=16, C_global=8, C_local=4, masked=hidden, z="1,100")
+    counts, contour = (system.ReducedPopulation(parameters, kind) for kind in KINDS)
+    draw = np.random.default_rng(6).normal(size=counts.layout.size)
+    for state in (spread * draw, spread * np.sign(draw)):
+        assert contour.risk(state) == pytest.approx(counts.risk(state), rel=1e-11, abs=1e-8)
+        assert np.abs(contour.gradient(state) - counts.gradient(state)).max() < 1e-5
+
+
+def test_where_the_contour_ends_counts_are_named_at_once(system):
+    """At scores of 1e11 the nodes of the integral would be rounded away."""
+    import dynamics
+
+    parameters = system.Parameters(P=16, C_global=8, C_local=4)
+    problem = system.ReducedPopulation(parameters, "contour")
+    state = 1e11 * np.random.default_rng(1).normal(size=problem.layout.size)
+    assert np.isnan(problem.gradient(state)).any()
+    run = dynamics.descend(problem, eta=1.0, steps=1000, initial=state)
+    assert (run.outcome.kind, run.outcome.step) == ("certificate lost", 0)
+    assert "try expectation='counts', or a smaller eta" in run.outcome.remedy
+    assert problem.certificate_failure(problem.initial_state) == ""
+    assert problem.certificate_failure(np.full(state.size, np.nan)) == ""
+    counts = system.ReducedPopulation(parameters, "counts")
+    assert np.isfinite(counts.gradient(state)).all()
+    assert counts.certificate_failure(state) == ""
 
 
 @pytest.mark.parametrize(("sizes", "opened"), [((3, 4, 2), 5), ((6,), 2), ((2, 2, 2, 2), 7)])
