@@ -20,7 +20,7 @@ from dynamics.training.oscillation import Oscillation
 from dynamics.training.stability_limit import limit_of_rates, rates_text
 
 SECONDS_PER_CHUNK = 0.2
-FIRST_CHUNK = 64
+FIRST_CHUNK = 4
 LARGEST_CHUNK = 1 << 12
 BETWEEN_LOOKS = 1 << 8
 """Steps from which on events are looked for: fewer cost more looks, more cost longer repetitions
@@ -148,10 +148,10 @@ class Run:
         self._seconds += seconds
         self._recorded = low + int(np.searchsorted(due, reached + self.diverged))
         self.step = reached
-        if seconds < SECONDS_PER_CHUNK / 2:
-            self._chunk = min(LARGEST_CHUNK, 2 * self._chunk)
-        elif seconds > 2 * SECONDS_PER_CHUNK:
-            self._chunk = max(1, self._chunk // 2)
+        if seconds > 2 * SECONDS_PER_CHUNK:
+            self._chunk = max(1, (reached - step) // 2)
+        elif seconds < SECONDS_PER_CHUNK / 2 and reached - step >= self._chunk:
+            self._chunk = min(LARGEST_CHUNK, 4 * self._chunk)
 
     def track(self, first: int, rows: FloatArray, state: FloatArray) -> None:
         """Keep the order parameters of consecutive steps from ``state`` on for the next look."""

@@ -116,10 +116,11 @@ def descend(
         if store and run.step:
             store.write(request, run.state())
 
-    with interruption():
+    with interruption() as interrupted:
         records, stopped = _drive(run, steps, save, due=store.due if store else lambda: False)
         remedy = (RESUME if store else CONTINUE) if stopped else ""
-        outcome = _checked(_finish(run, int(records.steps[-1]), steps, start, remedy), run, records)
+        ended = _finish(run, int(records.steps[-1]), start, remedy, steps, interrupted)
+        outcome = _checked(ended, run, records)
     if store and not (stopped or store.keep):
         store.discard()
     return _trajectory(run, steps, records, outcome)
@@ -229,7 +230,14 @@ def _trajectory(run: Run, steps: int, records: _Records, outcome: Outcome) -> Tr
     )
 
 
-def _finish(run: Run, recorded: int, steps: int, start: FloatArray, stopped: str) -> Outcome:
+def _finish(
+    run: Run,
+    recorded: int,
+    start: FloatArray,
+    stopped: str,
+    steps: int,
+    interrupted: threading.Event,
+) -> Outcome:
     """The outcome; the rules that need the whole run are applied, and the run cannot go on.
 
     Parameters
@@ -237,16 +245,18 @@ def _finish(run: Run, recorded: int, steps: int, start: FloatArray, stopped: str
     run : Run
     recorded : int
         Last recorded step.
-    steps : int
-        Steps of the request.
     start : float array, shape (n,)
     stopped : str
         What to do about an interruption; empty if there was none.
+    steps : int
+        Steps of the request.
+    interrupted : threading.Event
+        Ends the search for a smaller learning rate.
     """
     if not run.diverged:
         run.track(run.step, run.last_pass().order_parameters[None, :], run.now)
     run.look_for_events()
-    outcome = _outcome(run, steps, start, stopped)
+    outcome = _outcome(run, steps, start, stopped, lambda: not interrupted.is_set())
     fate = ends.OSCILLATING if outcome.kind == ends.OSCILLATING else ""
     if outcome.kind == ends.DIVERGED:
         fate = f"diverged at step {run.step}"
@@ -293,17 +303,24 @@ def _event(run: Run, rule: EventRule, records: _Records) -> Event:
     return Event(rule.name, step * run.step_time, step, run.replay(state, begin, step)[1], horizon)
 
 
-def _outcome(run: Run, steps: int, start: FloatArray, stopped: str) -> Outcome:
+def _outcome(
+    run: Run, steps: int, start: FloatArray, stopped: str, proceed: Callable[[], bool]
+) -> Outcome:
     problem, reached, now = run.problem, run.step, run.step * run.step_time
     if run.diverged:
         if failure := certificate_failure(problem, run.now):
             return Outcome(ends.CERTIFICATE_LOST, reached, now, failure)
-        return Outcome(ends.DIVERGED, reached, now, smaller_rate(problem, run.rates, start, steps))
+        return Outcome(
+            ends.DIVERGED,
+            reached,
+            now,
+            smaller_rate(problem, run.rates, start, steps, proceed=proceed),
+        )
     if stopped and reached < steps:
         return Outcome(ends.INTERRUPTED, reached, now, stopped)
     if run.oscillation.lasting(reached) and not run.last_pass().by_rounding:
         began = run.oscillation.began
-        remedy = smaller_rate(problem, run.rates, run.now, steps, reversing=True)
+        remedy = smaller_rate(problem, run.rates, run.now, steps, True, proceed)
         return Outcome(ends.OSCILLATING, began, began * run.step_time, remedy)
     last = run.last_pass()
     still = not (last.moves or last.at_rest)

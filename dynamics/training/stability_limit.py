@@ -7,6 +7,10 @@ deviation along an eigenvector of :math:`\partial g` with eigenvalue :math:`\lam
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -16,6 +20,8 @@ from dynamics.training.settings import record_schedule
 
 CALM_STEPS, FEWEST_CALM = 20_000, 200
 """Most and fewest steps of the runs at smaller learning rates from which a remedy is computed."""
+BRIEF = 0.05
+"""Seconds of a chunk of steps up to which the next one is longer."""
 JUMPS = "where a gradient jumps, every eta may reverse it"
 
 
@@ -110,6 +116,7 @@ def smaller_rate(
     start: FloatArray,
     steps: int,
     reversing: bool = False,
+    proceed: Callable[[], bool] = lambda: True,
 ) -> str:
     """What to do about a learning rate that is too large, in words; of several, about all.
 
@@ -128,6 +135,9 @@ def smaller_rate(
     reversing : bool
         Whether every step reverses a rate there, which takes a rate above the stability limit, or a
         gradient that jumps.
+    proceed : callable
+        Whether to go on, asked before every chunk of steps and before every limit: at an
+        interruption the words have no numbers but the learning rate.
     """
     eta, least = problem.layout.per_entry(rates), rates[0]
     used, column = f"eta={rates_text(rates, least)}", problem.order_names.index(problem.rates[0])
@@ -138,11 +148,15 @@ def smaller_rate(
         # Contiguous: another layout would be compiled anew.
         schedule = record_schedule(calm, "log")[::8].copy()
         rows, records = np.empty((calm, width)), np.empty((schedule.size, state.size))
-        done = problem.advance(state, eta, 0, calm, (rows, schedule, records))
+        done = _advanced(problem, state, eta, (rows, schedule, records), proceed)
+        if not proceed():
+            break
         rate = rows[calm // 2 :, column]
         if done == calm and not (np.sign(rate[1:]) * np.sign(rate[:-1]) < 0).any():
             records[-1] = state
-            limits = [limit_of_rates(problem, rates, record) for record in records]
+            limits = [limit_of_rates(problem, rates, each) for each in records if proceed()]
+            if not proceed():
+                break
             limit = min((bound for bound in limits if bound > 0), default=np.inf)
             bound = rates_text(rates, limit, 4)
             if limit < rates[0]:
@@ -151,6 +165,8 @@ def smaller_rate(
             if reversing:
                 return f"the stability limit there, {bound}, does not explain it: {JUMPS}"
             return f"{used} is too large; try eta={rates_text(rates, least, 2)}"
+    if not proceed():
+        return f"{used} is too large"
     limit = float("nan")
     with np.errstate(all="ignore"):
         if np.isfinite(problem.gradient(start)).all():
@@ -160,3 +176,27 @@ def smaller_rate(
         return f"{used} is above the stability limit {rates_text(rates, limit, 4)} there; {tried}"
     otherwise = JUMPS if reversing else "start elsewhere, or take fewer steps"
     return f"{used} is too large, and so is {rates_text(rates, least, 2)}: {otherwise}"
+
+
+def _advanced(
+    problem: Problem,
+    state: FloatArray,
+    eta: FloatArray,
+    buffers: tuple[Any, ...],
+    proceed: Callable[[], bool],
+) -> int:
+    """Steps of a run from 0 that were taken, of as many as rows: chunk by chunk, while to go on."""
+    rows, schedule, records = buffers
+    done, chunk = 0, 1
+    while done < len(rows) and proceed():
+        last = min(len(rows), done + chunk)
+        low, high = np.searchsorted(schedule, (done, last))
+        part = rows[done:last], schedule[low:high], records[low:high]
+        begun = time.perf_counter()
+        reached = problem.advance(state, eta, done, last, part)
+        if time.perf_counter() - begun < BRIEF:
+            chunk *= 4
+        done = reached
+        if reached < last:
+            break
+    return done

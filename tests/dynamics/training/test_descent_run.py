@@ -1,3 +1,7 @@
+from functools import partial
+from itertools import count
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -62,3 +66,15 @@ def test_a_state_whose_next_is_not_finite_is_not_at_rest():
     problem = SYSTEM.FullEmpirical(SMALL, 41, test_samples=30)
     run = descent_run.Run(problem, (np.inf, np.inf), problem.initial_state, np.array([0]))
     assert run.last_pass().moves
+
+
+def test_chunks_of_slow_steps_are_short(monkeypatch):
+    """An interruption waits for the end of a chunk. A clock counts how often it is looked at."""
+    problem = SYSTEM.FullEmpirical(SYSTEM.Parameters(D=8, C=2, d=16), 41, test_samples=30)
+    run = descent_run.Run(problem, (0.01, 0.01), problem.initial_state, np.array([0]))
+    reached = []
+    for seconds in (1.0, 0.001):
+        clock = SimpleNamespace(perf_counter=partial(next, (seconds * k for k in count())))
+        monkeypatch.setattr(descent_run, "time", clock)
+        run.go(run.step + 30, lambda: bool(reached.append(run.step)) or True)
+    assert reached == [0, 4, 6, *range(7, 32), 35, 51]

@@ -217,6 +217,26 @@ def test_interruption_while_observables_are_computed_keeps_the_records(problem, 
     assert len(run["risk"]) == 4
 
 
+def test_interruption_of_the_search_for_a_remedy_ends_it(problem):
+    """The run has diverged; the signal comes with the first steps at a smaller learning rate."""
+
+    class Slow:
+        calls = 0
+
+        def __getattr__(self, name):
+            return getattr(problem, name)
+
+        def advance(self, state, eta, *arguments):
+            if eta[0] < 1e3:
+                Slow.calls += 1
+                os.kill(os.getpid(), signal.SIGTERM)
+            return problem.advance(state, eta, *arguments)
+
+    run = dynamics.descend(Slow(), eta=1e3, steps=1000)
+    assert (run.outcome.kind, run.outcome.remedy) == ("diverged", "eta=1000 is too large")
+    assert Slow.calls == 1
+
+
 CODE = """
 import numpy as np, dynamics, hashlib
 system = dynamics.load_system("positional_attention")

@@ -3,7 +3,7 @@ import pytest
 
 import dynamics
 from dynamics.problem import SMALL
-from dynamics.training.stability_limit import limits_along
+from dynamics.training.stability_limit import limits_along, smaller_rate
 
 
 def test_limit_is_two_over_the_largest_curvature(system):
@@ -152,3 +152,17 @@ def test_a_start_beyond_all_numbers_diverges_with_a_remedy(system):
     assert run.outcome.remedy.endswith("start elsewhere, or take fewer steps")
     with np.errstate(all="ignore"):
         assert not problem.curvature(problem.initial_state) > 0
+
+
+@pytest.mark.parametrize("asked", [0, 1, 3])
+def test_an_interrupted_search_for_a_smaller_rate_ends_at_the_next_chunk(system, asked):
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    questions = []
+
+    def proceed():
+        questions.append(len(questions))
+        return len(questions) <= asked
+
+    words = smaller_rate(problem, (1.0, 1.0), problem.initial_state, 20_000, proceed=proceed)
+    assert words == "eta=1 is too large"
+    assert len(questions) <= asked + 3
