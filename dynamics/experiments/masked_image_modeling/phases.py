@@ -6,8 +6,8 @@ all phases. What follows the switch is in `convergence`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import log, nan
+from collections.abc import Mapping, Sequence
+from math import isnan, log, nan
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from dynamics.experiments import rules
 from dynamics.experiments.figure import Drawing, FigureRequest, page, stated, title
 from dynamics.experiments.masked_image_modeling import runs
-from dynamics.experiments.measurement import Measurement, Study, measures
+from dynamics.experiments.measurement import Measurement, Study, Undecided, measures
 from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import listed
 from dynamics.plotting import style
@@ -41,6 +41,8 @@ STEADY = 1.25
 """Factor up to which exponents over the halves of the sizes are the same."""
 STILL = 0.1
 """Relative change of attention up to which it stays where it was."""
+FALLING = 0.01
+"""Share of itself by which a ratio that still falls fell in the second half of a run."""
 PANELS = {
     "correlation": {
         "local_Phi_target": r"$\Phi_m$, own area", "local_Phi_global": r"$\Phi_0$, global area",
@@ -80,14 +82,23 @@ def stage_1(study: Study) -> Finding:
         depth = case.run["Phi_0"][1:] / (case.parameters.Delta / 2 * log(case.parameters.P))
         label = f"{case.size}, switch at {times['E2'] / case.unit:.2f}"
         study.curve(label, case.scaled[near], depth[near])
+    if none := without_switch(study, cases, "there is no switch, before which stage 1 would end"):
+        return none
     rows = study.rows
-    ratios = [row["E1p"] / row["E2"] if row["E2"] > 0 else float("nan") for row in rows]
-    reason = "the threshold or the switch is not seen: there is no stage 1"
-    if np.isfinite(ratios).all():
-        reason = (
-            f"Phi_0 passes -(Delta/2 - 0.01) ln P / U after {listed(ratios)} times the switch (P="
-            f"{runs.patches_of(study)}), with Phi_m at {study.listed('Phi_m')} there"
-        )
+    ratios = [row["E1p"] / row["E2"] for row in rows]
+    for case, ratio in zip(cases, ratios, strict=True):
+        if isnan(ratio):
+            depth = float(case.run["Phi_0"].min())
+            reason = (
+                f"Phi_0 does not pass -(Delta/2 - 0.01) ln P / U within "
+                f"{case.run.time[-1] / case.time('E2'):.3g} times the switch, and ends stage 1 "
+                f"nowhere: it comes to {depth:.3g} at P={case.parameters.P}"
+            )
+            raise Undecided(reason, table=rows)
+    reason = (
+        f"Phi_0 passes -(Delta/2 - 0.01) ln P / U after {listed(ratios)} times the switch (P="
+        f"{runs.patches_of(study)}), with Phi_m at {study.listed('Phi_m')} there"
+    )
     earlier = sum(row["E1"] < row["E2"] < row["E1p"] for row in rows)
     if earlier:
         where = "" if earlier == len(rows) else f" at {earlier} of {len(rows)} sizes"
@@ -103,8 +114,8 @@ def stage_1(study: Study) -> Finding:
     study.draw(runs.UNITS, y_label, level, y_scale="linear")
     most = float(np.max([row["Phi_m"] / abs(row["Phi_0"]) for row in rows]))
     also = Measurement("largest Phi_m over |Phi_0| at that threshold", most, "<", 1.0)
-    early = needed > law.P
-    return study.conclude(float(np.max(ratios)), reason, also, may_still_come=early, missing="size")
+    holds = None if needed > law.P else "as measured"
+    return study.conclude(float(np.max(ratios)), reason, also, holds=holds)
 
 
 @measures(
@@ -127,17 +138,22 @@ def lemma_5_3(study: Study) -> Finding:
             Phi_m_at_switch=case.at("E2")["Phi_m"],
         )  # fmt: skip
     sizes, depths, shares = (study.column(name) for name in ("P", "Phi_0", "rest"))
-    ended = bool(np.isfinite(shares).all()) and bool(np.min(study.column("E2")) > 0)
-    reason = "there is no switch from Phi_0 to Phi_m after which Phi_m is of the order of log P"
-    also = []
-    if ended:
-        reason = (
-            f"after the switch, where Phi_m ({study.listed('Phi_m_at_switch')} at the switch) "
-            f"comes to {study.listed('share', 2)} ln P, Phi_0 is {listed(depths)} (P="
-            f"{runs.patches_of(study)}) and the largest other correlation {listed(shares)} of Phi_m"
-        )
-        also.append(Measurement("Phi_0 there", max(depths), "<", 0.0))
-    if ended and len(sizes) >= 4:
+    if none := without_switch(
+        study, cases, "there is no switch after which Phi_m comes to the order of ln P"
+    ):
+        return none
+    for case, row in zip(cases, study.rows, strict=True):
+        if isnan(row["rest"]):
+            most = float(case.run["Phi_m"].max() / log(row["P"]))
+            words = f"{most:.2g} ln P at P={row['P']}, not {row['share']:.2g} ln P"
+            raise Undecided(f"after the switch Phi_m comes to {words}", "time", table=study.rows)
+    reason = (
+        f"after the switch, where Phi_m ({study.listed('Phi_m_at_switch')} at the switch) "
+        f"comes to {study.listed('share', 2)} ln P, Phi_0 is {listed(depths)} (P="
+        f"{runs.patches_of(study)}) and the largest other correlation {listed(shares)} of Phi_m"
+    )
+    also = [Measurement("Phi_0 there", max(depths), "<", 0.0)]
+    if len(sizes) >= 4:
         fit = power_law(sizes, np.exp(np.negative(depths)))
         low, high = fit.intervals[0]
         middle = len(sizes) // 2
@@ -160,11 +176,10 @@ def lemma_5_3(study: Study) -> Finding:
     study.curve(r"$|\Phi_0|$", sizes, np.abs(depths))
     study.curve(r"largest other $/ \Phi_m$", sizes, np.abs(shares))
     study.draw("patches $P$", "at the end of Phase I", {"small": runs.SMALL_SHARE})
-    few = ended and cases[-1].parameters.C_local < runs.MANY
+    few = cases[-1].parameters.C_local < runs.MANY
     if few:
         reason += f"; of areas of less than {runs.MANY:g} patches each mate makes more than that"
-    last = shares[-1] if ended else nan
-    return study.conclude(last, reason, *also, may_still_come=few, missing="size")
+    return study.conclude(shares[-1], reason, *also, may_still_come=few, missing="size")
 
 
 @measures(
@@ -173,31 +188,36 @@ def lemma_5_3(study: Study) -> Finding:
 )  # fmt: skip
 def intuition(study: Study) -> Finding:
     """Depth of Phi_0 at the switch, and rho after it."""
-    for case in runs.family(study):
+    cases = runs.family(study)
+    for case in cases:
         after = case.run["rho"][case.after("E2")]
+        after = after[np.isfinite(after)]  # where nothing moves, 0/0
         depth = case.parameters.Delta / 2 * log(case.parameters.P)
         later = float(after.max()) if after.size else nan
         phi = case.at("E2")["Phi_0"]
         study.row(case.sizes, Phi_0=phi, paper=-depth, depth=-phi / depth, later=later)
         study.curve(case.size, *case.in_units(case.run["rho"]))
+    if none := without_switch(
+        study, cases, "there is no switch, at which both rates would be equal"
+    ):
+        return none
     depths, later = study.column("depth"), float(np.max(study.column("later")))
-    reason, off, growth = "there is no Phase I, at whose end both rates would be equal", nan, None
+    growth = None
     also = Measurement("largest |alpha_0| / alpha_m after the switch", later, "<=", 1.0)
     study.draw(runs.UNITS, r"$|\alpha_0| / \alpha_m$", {"equal rates": 1.0})
-    if min(depths) > 0:
-        stated, measured = (np.exp(np.negative(study.column(name))) for name in ("paper", "Phi_0"))
-        reason = (
-            f"both rates are equal where Phi_0 is {listed(depths)} of -(Delta/2) ln P (P="
-            f"{runs.patches_of(study)}); after it rho is {later:.3g} at most"
-        )
-        if len(depths) > 1:
-            growth = rules.growth(stated, measured, 1.0)
-            off = abs(growth.fit.exponent - 1)
-            reason += f"; e^-Phi_0 as a power of P^(Delta/2): {growth}"
-        else:
-            factor = "factor between Phi_0 at the switch and -(Delta/2) ln P"
-            study.quantity, study.bound = factor, FACTOR
-            off = max(depths[0], 1 / depths[0])
+    stated, measured = (np.exp(np.negative(study.column(name))) for name in ("paper", "Phi_0"))
+    reason = (
+        f"both rates are equal where Phi_0 is {listed(depths)} of -(Delta/2) ln P (P="
+        f"{runs.patches_of(study)}); after it rho is {later:.3g} at most"
+    )
+    if len(depths) > 1:
+        growth = rules.growth(stated, measured, 1.0)
+        off = abs(growth.fit.exponent - 1)
+        reason += f"; e^-Phi_0 as a power of P^(Delta/2): {growth}"
+    else:
+        factor = "factor between Phi_0 at the switch and -(Delta/2) ln P"
+        study.quantity, study.bound = factor, FACTOR
+        off = max(depths[0], 1 / depths[0])
     undecided = growth is not None and growth.holds is None
     open_yet = undecided and later <= 1
     return study.conclude(off, reason, also, may_still_come=open_yet, missing="size")
@@ -217,28 +237,67 @@ def separation(study: Study) -> Finding:
         change = at["A_m"] / float(own[0]) - 1
         study.row(case.sizes, last=last, grown=change, Phi_m=at["Phi_m"], **times)
         study.curve(case.size, *case.in_units(own / own[0]))
-    reason, change, law = "there is no switch", nan, cases[-1].parameters
+    if none := without_switch(study, cases, "there is no switch, before which stage 1 would end"):
+        return none
+    law = cases[-1].parameters
     needed = runs.needed(law, lambda *start: growth_in_stage_1(*start) <= STILL)
-    if np.min(study.column("E2")) > 0:
-        switch, end, grown = (study.column(name) for name in ("E2", "E4", "grown"))
-        change = abs(grown[-1])
-        reason = (
-            f"up to the switch, which comes before the paper's end of stage 1, the attention to "
-            f"the own area grows by {listed(grown)} of itself and Phi_m to "
-            f"{study.listed('Phi_m')}; in units of K P / C_s the switch is at "
-            f"{listed(switch)} and the end of rapid growth at {listed(end)} "
-            f"(P={runs.patches_of(study)})"
-        )
-        if set(study.column("last")) != {"E2"}:
-            reason = reason.replace("which comes before the paper's", "or the paper's earlier")
-        lengths = {"the switch": switch, "the end of rapid growth": end}
-        powers = runs.compared(study.column("P"), lengths)
-        reason += f"; {powers}" if powers else ""
-        if needed > law.P:
-            reason += f"; less than {STILL:g} needs {runs.near(needed)}, as P^-0.02 has to be small"
+    switch, end, grown = (study.column(name) for name in ("E2", "E4", "grown"))
+    ended = "not seen" if np.isnan(end).any() else f"at {listed(end)}"
+    reason = (
+        f"up to the switch, which comes before the paper's end of stage 1, the attention to "
+        f"the own area grows by {listed(grown)} of itself and Phi_m to "
+        f"{study.listed('Phi_m')}; in units of K P / C_s the switch is at "
+        f"{listed(switch)} and the end of rapid growth {ended} "
+        f"(P={runs.patches_of(study)})"
+    )
+    if set(study.column("last")) != {"E2"}:
+        reason = reason.replace("which comes before the paper's", "or the paper's earlier")
+    lengths = {"the switch": switch, "the end of rapid growth": end}
+    powers = runs.compared(study.column("P"), lengths)
+    reason += f"; {powers}" if powers else ""
+    if needed > law.P:
+        reason += f"; less than {STILL:g} needs {runs.near(needed)}, as P^-0.02 has to be small"
     level = {"what counts as unchanged": 1 + STILL}
     study.draw(runs.UNITS, "attention to the own area\nover its first value", level)
-    return study.conclude(change, reason, may_still_come=needed > law.P, missing="size")
+    holds = None if needed > law.P else "as measured"
+    return study.conclude(abs(grown[-1]), reason, holds=holds)
+
+
+def without_switch(study: Study, cases: Sequence[runs.Case], what: str) -> Finding | None:
+    """The finding where a case never switches from Phi_0 to Phi_m; None where all do.
+
+    A Phase I that does not end contradicts a switch by the ratio of rates at the end, unless that
+    still falls.
+
+    Parameters
+    ----------
+    study : Study
+        Its table becomes the evidence.
+    cases : sequence of Case
+    what : str
+        What there is no longer, in words.
+
+    Raises
+    ------
+    Undecided
+        Where there is no Phase I that could end.
+    """
+    for case in cases:
+        if case.switches:
+            continue
+        law, rho = case.parameters, case.run["rho"]
+        first, middle, last = (float(rho[k]) for k in (0, len(rho) // 2, -1))
+        where = f"{what}: at P={law.P}, C_g={law.C_global}, C_s={law.C_local}"
+        if not (first > 1 and last > 1):
+            words = f"{where} rho starts at {first:.3g}, which is no Phase I"
+            raise Undecided(words, table=study.rows)
+        study.quantity, study.relation = "|alpha_0| / alpha_m at the end of the run", "<="
+        study.bound = 1.0
+        reason = f"{where} rho goes from {first:.3g} to {last:.3g} and does not pass 1"
+        return study.conclude(
+            last, reason, may_still_come=last < (1 - FALLING) * middle, missing="time"
+        )
+    return None
 
 
 def phases_figure(system: System, request: FigureRequest) -> Drawing:

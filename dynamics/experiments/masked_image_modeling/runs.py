@@ -84,6 +84,11 @@ class Case(measurement.Case):
         return self.time("E0") == 0.0 and self.crossings == 1
 
     @property
+    def switches(self) -> bool:
+        """Whether there is a Phase I that ends: rho falls to 1 after the start (E2)."""
+        return self.time("E2") > 0
+
+    @property
     def sizes(self) -> dict[str, Any]:
         """The parameters that a verdict is about, as plain values."""
         return sizes_of(self.parameters)

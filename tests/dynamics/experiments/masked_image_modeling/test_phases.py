@@ -1,0 +1,66 @@
+"""What the checks of Section 5.2 and Lemma 5.3 say where a phase does not begin or end."""
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.experiments.masked_image_modeling import phases, runs
+from dynamics.experiments.measurement import Study
+from dynamics.experiments.verify import Protocol, checks
+
+SYSTEM = dynamics.load_system("masked_image_modeling")
+
+
+def law(**given):
+    return SYSTEM.Parameters(**given)
+
+
+def measured(claim, **given):
+    """The finding of a check, before the rules of what a verdict may say."""
+    return checks(SYSTEM)[claim](SYSTEM, Protocol(law(**given)))
+
+
+PHASES_OF_LOCAL = (
+    "Section 5.2, stage 1", "Lemma 5.3", "Section 5.2, intuition", "Section 5.2, separation",
+)  # fmt: skip
+NO_PHASE = {"P": 64, "C_global": 48, "C_local": 8, "masked": 60}
+
+
+@pytest.mark.parametrize("claim", PHASES_OF_LOCAL)
+def test_a_phase_that_does_not_begin_decides_nothing_and_measures_nothing(claim):
+    """rho(0) is below 1: what is said of a switch has no value, neither infinite nor against it."""
+    found = measured(claim, **NO_PHASE)
+    assert (found.holds, found.single, found.missing) == (None, (), ("size",))
+    assert np.isnan(found.measured)
+    assert "rho starts at 0.381, which is no Phase I" in found.reason
+    (said,) = dynamics.verify(SYSTEM, law(**NO_PHASE), [claim])
+    assert "again with" not in said.evidence["reason"]
+    assert "re-derived" not in said.evidence["reason"]
+
+
+def test_a_threshold_that_is_not_passed_ends_no_stage():
+    """With latents of 0.001 scores of positions make the phase, and Phi_0 hardly moves."""
+    found = measured("Section 5.2, stage 1", P=16, C_global=12, C_local=4, z="0.001")
+    assert found.holds is None
+    assert np.isnan(found.measured)
+    assert (
+        "does not pass -(Delta/2 - 0.01) ln P / U within 1.25e+04 times the switch" in found.reason
+    )
+
+
+def test_phi_m_that_does_not_come_to_the_order_of_ln_p_decides_nothing():
+    found = measured("Lemma 5.3", P=16, C_global=12, C_local=2, z="1000")
+    assert (found.holds, found.missing) == (None, ("time",))
+    assert "after the switch Phi_m comes to" in found.reason
+
+
+def test_where_its_own_condition_fails_a_claim_does_not_hold(monkeypatch):
+    """A bound that is met at a size from which the claim's own P^-0.02 is not small yet."""
+    monkeypatch.setattr(phases, "STILL", 2.0)
+    monkeypatch.setattr(phases, "growth_in_stage_1", lambda size, ratio, gap: 0.1 * 1e60 / size)
+    for claim, bound in (("Section 5.2, separation", 2.0), ("Section 5.2, stage 1", 10.0)):
+        wide = Study(SYSTEM, Protocol(law(**runs.POSITIVE)), "change", "<=", bound)
+        found = getattr(phases, claim.split(", ")[1].replace(" ", "_")).__wrapped__(wide)
+        assert found.measured <= bound
+        assert found.holds is None
+        assert "P near" in found.reason
