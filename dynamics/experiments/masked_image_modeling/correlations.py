@@ -139,12 +139,14 @@ def theorem_f_3_local(study: Study) -> Finding:
     early = [row for row in study.rows if row["rho0"] <= 1 and row["Delta_eff"] <= 0]
     if early:
         reasons.append("P is not large: rho(0), which goes as P^Delta, has not come to 1 yet")
+    at_one_size = least > 1 and crossings == 1 and study.parameters is not None
+    reason = "; ".join(reasons) + _at_one_size(study, at_one_size and not worst < 1.0)
     return study.conclude(
         least,
-        "; ".join(reasons),
+        reason,
         Measurement("crossings of |alpha_0| / alpha_m through 1", crossings, "==", 1),
         Measurement(rest_name, worst, "<", 1.0),
-        may_still_come=len(early) == len(study.rows),
+        may_still_come=len(early) == len(study.rows) or at_one_size,
         missing="size",
     )
 
@@ -184,11 +186,14 @@ def theorem_f_3_global(study: Study) -> Finding:
         "largest other correlation of a global patch at the end over that with its own feature"
     )
     falls_name = "records at which that with its own feature does not rise"
+    falls = sum(study.column("falls"))
     return study.conclude(
         most,
-        reason,
+        reason + _at_one_size(study, most >= 1.0 or end > runs.SMALL_SHARE),
         Measurement(end_name, end, "<=", runs.SMALL_SHARE),
-        Measurement(falls_name, sum(study.column("falls")), "<=", 0),
+        Measurement(falls_name, falls, "<=", 0),
+        may_still_come=not falls and study.parameters is not None,
+        missing="size",
     )
 
 
@@ -214,12 +219,29 @@ def theorem_f_4(study: Study) -> Finding:
     study.draw(TIME, RATIO, EQUAL)
     name = "largest other correlation of a local patch over its own one at the end"
     falls = sum(study.column("falls"))
+    started = max(study.column("Delta_eff")) < 0
     return study.conclude(
         most,
-        reason,
+        reason + _at_one_size(study, rest > runs.SMALL_SHARE),
         Measurement(name, rest, "<=", runs.SMALL_SHARE),
         Measurement("records at which Phi_m does not rise", falls, "<=", 0),
+        may_still_come=study.parameters is not None and not falls and (most < 1 or not started),
+        missing="size",
     )
+
+
+def _at_one_size(study: Study, exceeds: bool) -> str:
+    """What a share of order one at the size of a request is, in words; empty where there is none.
+
+    Parameters
+    ----------
+    study : Study
+    exceeds : bool
+        Whether a share that vanishes along P is above its bound.
+    """
+    if study.parameters is None or not exceeds:
+        return ""
+    return f"; such a share vanishes along P, and is a constant at P={study.parameters.P} alone"
 
 
 def _falls(case: runs.Case, name: str) -> int:
@@ -229,32 +251,34 @@ def _falls(case: runs.Case, name: str) -> int:
 
 @measures(
     "least rate of Phi_m, or of -Phi_0, of a local patch over the largest of the run",
-    ">", 0.0, runs.requires(), single=("step size",), again=True,
+    ">=", 0.0, runs.requires(), single=("step size",), again=True,
 )  # fmt: skip
 def monotone(study: Study) -> Finding:
     """Signs of the rates of Phi_m and Phi_0 at every record."""
     wrong = []
     for case in runs.cases_of(study, runs.POSITIVE, runs.NEGATIVE, runs.SMALL, CROSSING):
         run, law = case.run, case.parameters
-        still = (np.diff(run["Phi_m"]) <= 0) | (np.diff(run["Phi_0"]) >= 0)
+        turns = (np.diff(run["Phi_m"]) < 0) | (np.diff(run["Phi_0"]) > 0)
         rates = {"Phi_m": run["alpha_m"], "Phi_0": -run["alpha_0"]}
         least = {name: float(rate.min() / np.abs(rate).max()) for name, rate in rates.items()}
-        counts = {"against": int(np.count_nonzero(still)), "records": int(run.time.size)}
+        counts = {"against": int(np.count_nonzero(turns)), "records": int(run.time.size)}
         study.row(case.sizes, **least, **counts)
         where = f"P={law.P}, Delta={law.Delta:.2f}"
-        wrong += [f"{name} moves against it at {where}" for name in least if least[name] <= 0]
+        wrong += [f"{name} moves against it at {where}" for name in least if least[name] < 0]
         for name in rates:
             label = f"P={law.P}, $\\Delta = {law.Delta:.2f}$, $\\{name}$"
             study.curve(label, *case.in_time(run[name]))
     value = min(study.column("Phi_m") + study.column("Phi_0"))
     against = sum(study.column("against"))
     study.draw(TIME, "correlation", {"0": 0.0}, y_scale="linear")
-    reason = "; ".join(wrong) or f"a correlation stands still or turns at {against} records"
-    if value > 0 and not against:
+    reason = "; ".join(wrong) or f"a correlation turns at {against} records"
+    if value >= 0 and not against:
         count = len(study.rows)
+        resting = "" if value > 0 else ", or one rests to rounding,"
+        records = sum(study.column("records"))
         reason = (
-            f"Phi_m rises and Phi_0 falls at each of {sum(study.column('records'))} records of "
+            f"Phi_m rises and Phi_0 falls{resting} at each of {records} records of "
             f"{count} run{'s' * (count > 1)}"
         )
-    also = "records at which Phi_m does not rise or Phi_0 not fall"
+    also = "records at which Phi_m falls or Phi_0 rises"
     return study.conclude(value, reason, Measurement(also, against, "<=", 0))

@@ -114,8 +114,9 @@ def stage_1(study: Study) -> Finding:
     study.draw(runs.UNITS, y_label, level, y_scale="linear")
     most = float(np.max([row["Phi_m"] / abs(row["Phi_0"]) for row in rows]))
     also = Measurement("largest Phi_m over |Phi_0| at that threshold", most, "<", 1.0)
-    holds = None if needed > law.P else "as measured"
-    return study.conclude(float(np.max(ratios)), reason, also, holds=holds)
+    return study.conclude(
+        float(np.max(ratios)), reason, also, holds=None if needed > law.P else "as measured"
+    )
 
 
 @measures(
@@ -259,8 +260,7 @@ def separation(study: Study) -> Finding:
         reason += f"; less than {STILL:g} needs {runs.near(needed)}, as P^-0.02 has to be small"
     level = {"what counts as unchanged": 1 + STILL}
     study.draw(runs.UNITS, "attention to the own area\nover its first value", level)
-    holds = None if needed > law.P else "as measured"
-    return study.conclude(abs(grown[-1]), reason, holds=holds)
+    return study.conclude(abs(grown[-1]), reason, holds=None if needed > law.P else "as measured")
 
 
 def without_switch(study: Study, cases: Sequence[runs.Case], what: str) -> Finding | None:

@@ -64,3 +64,41 @@ def test_where_its_own_condition_fails_a_claim_does_not_hold(monkeypatch):
         assert found.measured <= bound
         assert found.holds is None
         assert "P near" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("claim", "sizes", "words"),
+    [
+        ("Section 5.3, rapid growth", {"P": 64, "C_global": 48, "C_local": 16}, "2-fold at P near"),
+        ("Section 5.3, convergence", {"P": 64, "C_global": 48, "C_local": 2}, "alpha_m peaks at"),
+        (
+            "Theorem F.3, global areas",
+            {"P": 64, "C_global": 48, "C_local": 16},
+            "vanishes along P, and is a constant at P=64 alone",
+        ),
+        (
+            "Theorem F.3, local areas",
+            {"P": 16, "C_global": 12, "C_local": 4, "z": "0.001"},
+            "vanishes along P, and is a constant at P=16 alone",
+        ),
+    ],
+)
+def test_a_constant_at_one_size_does_not_contradict_what_is_said_of_large_p(claim, sizes, words):
+    found = measured(claim, **sizes)
+    assert (found.holds, found.missing) == (None, ("size",))
+    assert words in found.reason
+
+
+def test_growth_is_counted_from_the_switch_on():
+    """alpha_m is largest before the switch; from there on it falls."""
+    found = measured("Section 5.3, rapid growth", P=16, C_global=12, C_local=4, z="0.001")
+    assert found.measured == 1.0
+    assert found.holds is None
+
+
+def test_a_correlation_at_rest_is_monotone():
+    """At latents of 0.001 the run ends where steps are below rounding, and one rate is 0."""
+    found = measured("Section 5.1, monotone", P=16, C_global=12, C_local=4, z="0.001")
+    assert found.holds
+    assert found.measured == 0.0
+    assert "or one rests to rounding" in found.reason
