@@ -48,6 +48,35 @@ PER_KEY = 5e-8
 """The same for each key of each masked patch of an image."""
 
 
+def known_error(law: Any, entry: float = SPREADS[-1]) -> float:
+    """Share of a term that rounding may make: of scores up to U times the largest entry of Q.
+
+    Parameters
+    ----------
+    law : Parameters
+    entry : float
+        That entry.
+    """
+    return float(16 * np.finfo(np.float64).eps * max(1.0, law.U * entry))
+
+
+def scale_of(law: Any, largest: float, power: int) -> float:
+    """What a difference is over: the largest value, but no less than rounding makes of its terms.
+
+    Where attention is saturated, terms of size z^power cancel: two values may be equal in all of
+    their digits but the last of the terms. Those are within `ROUNDING` of this scale.
+
+    Parameters
+    ----------
+    law : Parameters
+    largest : float
+        Of the values.
+    power : int
+        Of the latent, in a term: 2 of a loss or a rate of Ups, 3 of a rate of Phi.
+    """
+    return max(float(largest), known_error(law) / ROUNDING * law.gamma * law.U**power)
+
+
 @dataclass(frozen=True)
 class PaperValues:
     """The paper's expectations at numbers.
@@ -182,7 +211,8 @@ def appendix_a_1(study: Study) -> Finding:
         problem, left = enumerated(study, law, 2 * len(SPREADS) + LEAST_STEPS)
         leaks = [_leak(problem, spread, study.seed) for spread in SPREADS]
         steps = min(STEPS, LEAST_STEPS + left)
-        dead = float(descend(problem, ETA, steps, record=steps)["dead"].max())
+        run = descend(problem, ETA, steps, record=steps)
+        dead = float(run["dead"].max()) / _size_of(law, float(np.abs(run["Q"]).max()))
         study.row(
             sizes_of(law), spreads=list(SPREADS), leaks=leaks, steps=steps, after_descent=dead
         )
@@ -199,6 +229,11 @@ def appendix_a_1(study: Study) -> Finding:
     return study.conclude(most, reason)
 
 
+def _size_of(law: Any, entry: float) -> float:
+    """1, or where it is more what rounding makes of entries of that size, over `ROUNDING`."""
+    return max(1.0, known_error(law, entry) * entry / ROUNDING)
+
+
 def _leak(problem: Any, spread: float, seed: int) -> float:
     """What a random Q shows of gradients where there should be none, over the largest."""
     generator = np.random.default_rng(seed)
@@ -211,13 +246,15 @@ def _leak(problem: Any, spread: float, seed: int) -> float:
     other = np.outer(position, position @ state) + fresh - np.outer(position, position @ fresh)
     again = problem.gradient(other).reshape(depth, depth)
     by_features = np.abs(problem.features @ slope).max()
-    return float(max(by_features, np.abs(position @ (again - slope)).max()) / np.abs(slope).max())
+    moved = max(by_features, np.abs(position @ (again - slope)).max())
+    return float(moved / scale_of(problem.parameters, np.abs(slope).max(), 3))
 
 
-def _against_paper(what: str, distance: Callable[..., tuple[float, float]]) -> Check:
+def _against_paper(what: str, distance: Callable[..., tuple[float, float]], power: int) -> Check:
     """A check of the full problem against the paper, at random Q in a random basis.
 
-    ``distance(problem, paper, state)`` is a difference and its scale.
+    ``distance(problem, paper, state)`` is a difference and the largest value; for the power see
+    `scale_of`.
     """
 
     @measures(
@@ -234,7 +271,7 @@ def _against_paper(what: str, distance: Callable[..., tuple[float, float]]) -> C
                 ups = spread * generator.normal(size=(law.P, law.P))
                 state = problem.positions.T @ (ups @ problem.positions + phi @ problem.features)
                 off, scale = distance(problem, paper_values(law, phi, ups), state)
-                differences.append(float(off / scale))
+                differences.append(float(off / scale_of(law, scale, power)))
             study.row(sizes_of(law), spreads=list(SPREADS), differences=differences)
             study.curve(label_of(law), SPREADS, np.maximum(differences, EXACT))
         most = max(map(max, study.column("differences")))
@@ -266,9 +303,9 @@ def _row_gradient(problem: Any, state: FloatArray) -> Any:
     return problem.positions @ problem.gradient(state).reshape(state.shape)
 
 
-lemma_a_8 = _against_paper("population loss", _loss_distance)
-lemma_5_1 = _against_paper("rate of Phi", _feature_distance)
-lemma_5_2 = _against_paper("rate of Ups", _position_distance)
+lemma_a_8 = _against_paper("population loss", _loss_distance, 2)
+lemma_5_1 = _against_paper("rate of Phi", _feature_distance, 3)
+lemma_5_2 = _against_paper("rate of Ups", _position_distance, 2)
 
 
 @measures(
@@ -300,7 +337,8 @@ def equation_5_1(study: Study) -> Finding:
     study.curve("difference from the sum", run.time[1:], splits[1:])
     study.curve("sum over q", run.time[1:], sums[1:])
     study.draw(TIME, "size", {"rounding": ROUNDING})
-    return study.conclude(max(*splits, *sums), reason, parameters=sizes_of(law))
+    most = max(*splits, *sums) / _size_of(law, max(sizes))
+    return study.conclude(most, reason, parameters=sizes_of(law))
 
 
 def enumerated(study: Study, law: Any, gradients: int, statements: int = 0) -> tuple[Any, int]:

@@ -14,6 +14,7 @@ and the attention to an area is what its unmasked and what its masked patches ha
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import floor, log2
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,9 @@ from dynamics.experiments.masked_image_modeling.identities import (
     SPREADS,
     draw_spreads,
     enumerated,
+    known_error,
     label_of,
+    scale_of,
 )
 from dynamics.experiments.masked_image_modeling.runs import SMALL, sizes_of
 from dynamics.experiments.measurement import Measurement, Study, measures
@@ -90,11 +93,12 @@ def lemma_a_1(study: Study) -> Finding:
             state = spread * generator.normal(size=(law.d, law.d))
             stated = stated_gradient(problem, state)
             off = np.abs(problem.gradient(state).reshape(state.shape) - stated).max()
-            differences.append(float(off / np.abs(stated).max()))
+            differences.append(float(off / scale_of(law, np.abs(stated).max(), 3)))
             way = generator.normal(size=state.shape)
             way /= np.linalg.norm(way)
             slope = _slope(problem, state, way)
-            slopes.append(abs(slope - float((stated * way).sum())) / float(np.linalg.norm(stated)))
+            norm = scale_of(law, float(np.linalg.norm(stated)), 3)
+            slopes.append(abs(slope - float((stated * way).sum())) / norm)
         study.row(sizes_of(law), differences=differences, slopes=slopes)
         study.curve(label_of(law), SPREADS, np.maximum(differences, EXACT))
     most, slope = (max(map(max, study.column(name))) for name in ("differences", "slopes"))
@@ -113,8 +117,10 @@ def _slope(problem: Any, state: FloatArray, way: FloatArray) -> float:
     def risk(step: float) -> float:
         return float(problem.risk(state + step * way))
 
-    near, far = risk(STEP) - risk(-STEP), risk(2 * STEP) - risk(-2 * STEP)
-    return (8 * near - far) / (12 * STEP)
+    # Scores move as z Phi. A power of two, so that a step of latents near 1 is STEP.
+    step = STEP / 2.0 ** max(0, floor(log2(problem.parameters.U)))
+    near, far = risk(step) - risk(-step), risk(2 * step) - risk(-2 * step)
+    return (8 * near - far) / (12 * step)
 
 
 @measures(
@@ -152,12 +158,11 @@ def _off_area_attention(problem: Any, state: FloatArray) -> float:
         hidden = np.isin(np.arange(law.P), masked)
         latent = np.linalg.norm(contents, axis=1) @ inside / inside.sum(axis=0)
         own = phi[masked, first[k] : first[k + 1]]
-        level = np.maximum(
-            ups[masked].max(axis=1), (ups[masked] + (latent * own)[:, areas[k]]).max(axis=1)
-        )
-        weights = np.exp(ups[masked] - level[:, None])
-        unmasked = np.exp(latent * own) * ((weights * ~hidden) @ inside)
-        rest = (weights * hidden) @ inside
+        opened = ups[masked] + (latent * own)[:, areas[k]]
+        level = np.where(hidden, ups[masked], opened).max(axis=1)
+        # The first term is e^(z Phi) times a sum of e^Ups; as one power it does not overflow.
+        weights = np.exp(np.where(hidden, ups[masked], opened) - level[:, None])
+        unmasked, rest = (weights * ~hidden) @ inside, (weights * hidden) @ inside
         total = (unmasked + rest).sum(axis=1, keepdims=True)
         most = max(most, float(np.abs((unmasked + rest) / total - u @ inside).max()))
-    return most
+    return most / max(1.0, known_error(law) / ROUNDING)

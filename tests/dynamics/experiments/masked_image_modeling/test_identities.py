@@ -1,0 +1,57 @@
+"""What the checks of statements at every Q say where values agree to rounding alone."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.experiments.masked_image_modeling import identities
+from dynamics.systems.masked_image_modeling.full import FullPopulation
+
+SYSTEM = dynamics.load_system("masked_image_modeling")
+AT_EVERY_Q = (
+    "Appendix A.1", "Lemma A.1", "Lemma A.8", "Lemma 5.1", "Lemma 5.2", "Equation (5.1)",
+    "Lemma A.10", "Equation (3.2)",
+)  # fmt: skip
+SATURATED = [
+    {"P": 2, "C_global": 1, "C_local": 1, "masked": 1},
+    {"family": "custom", "areas": "0,0", "masked": 1, "z": "0.001"},
+    {"family": "custom", "areas": "0,1", "masked": 1, "z": "1000"},
+    {"family": "custom", "areas": "0,1;0,0", "masked": 1, "z": "30"},
+    {"P": 8, "C_global": 4, "C_local": 2, "masked": 3, "z": "1000"},
+]
+"""Laws at which most gradients are the last digits of terms that cancel, or zero."""
+
+
+class Heavier(FullPopulation):
+    """One masked image counts too much: masks are no longer uniform."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters)
+        batch = self._data.batch
+        tilted = batch.weights * np.where(batch.members == 0, 3.0, 1.0)
+        self._data = self._data._replace(batch=batch._replace(weights=tilted / tilted.sum()))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("given", SATURATED)
+def test_values_that_are_equal_within_rounding_hold(given):
+    """Without a warning: no value is compared through 0/0."""
+    for found in dynamics.verify(SYSTEM, SYSTEM.Parameters(**given), AT_EVERY_Q):
+        assert found.holds, (found.claim.source, found.measured, found.evidence["reason"])
+
+
+def test_a_wrong_gradient_is_seen_beyond_rounding():
+    wrong = dataclasses.replace(SYSTEM, FullPopulation=Heavier)
+    claims = ("Lemma A.1", "Lemma A.8", "Lemma 5.1", "Lemma 5.2")
+    law = SYSTEM.Parameters(P=8, C_global=4, C_local=2, masked=3, z="1000")
+    for found in dynamics.verify(wrong, law, claims):
+        assert found.measured > 1e3 * identities.ROUNDING, found.claim.source
+
+
+def test_the_scale_of_a_difference_is_that_of_values_or_of_rounded_terms():
+    law = SYSTEM.Parameters(P=8, C_global=4, C_local=2, masked=4, z="10")
+    eps = np.finfo(float).eps
+    assert identities.scale_of(law, 3e5, 3) == 3e5
+    assert identities.scale_of(law, 0.0, 3) == pytest.approx(16 * eps * 40 / 1e-12 * 0.5 * 1000)
