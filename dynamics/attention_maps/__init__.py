@@ -10,9 +10,9 @@ ordered pairs of queries, each with itself included. It is zero if all queries l
 in the same order. It depends on the order of the weights only, so a map that is nearly uniform can
 have a large diversity.
 
-Mean total variation: the mean of sum_q |A_pq - A_p'q| / 2 over the same pairs, from 0 (equal rows)
-to 1 - 1/P (rows without a common key). It depends on the weights, and not on the positions of the
-keys.
+Mean total variation: the mean of sum_q |A_pq - A_p'q| / 2 over the same pairs, each row divided by
+its sum, from 0 (equal rows) to 1 - 1/P (rows without a common key). It depends on the weights, and
+not on the positions of the keys.
 
 Over different queries only (``off_diagonal``) both are greater by the factor P / (P - 1). Tokens
 before the patches, as a class token, are left out by ``skip``: as queries and as keys, and the rest

@@ -283,6 +283,8 @@ def _mean_distance(points: FloatArray) -> float:
 def _total_variation(square: FloatArray, off_diagonal: bool) -> float:
     """Mean pairwise total variation of one checked map."""
     count, total = len(square), 0.0
+    # Rows sum to 1 up to the tolerance only, and are further apart than 1 where they sum to more.
+    square = square / square.sum(axis=1, keepdims=True)
     # Of sorted numbers, the gap after the r-th lies between r (P - r) pairs. Summed by gaps nothing
     # cancels, and equal rows give zero.
     ranks = np.arange(1, count, dtype=np.float64)

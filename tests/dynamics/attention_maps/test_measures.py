@@ -80,6 +80,7 @@ def test_stacks_against_loops(skip, dtype):
         square = stack[place].astype(float)
         square = naive.without_first(square, skip) if skip else square
         assert comp[0][place] == pytest.approx(naive.diversity(square, (3, 4), 5), rel=1e-12)
+        square /= square.sum(axis=1, keepdims=True)
         assert comp[1][place] == pytest.approx(naive.total_variation(square), rel=1e-12)
 
 
@@ -218,3 +219,13 @@ def test_half_precision_is_attention():
 def test_the_example_of_the_definition():
     failed, tried = doctest.testmod(sys.modules["dynamics.attention_maps"])
     assert (failed, tried > 0) == (0, True)
+
+
+@pytest.mark.parametrize("excess", [-9e-4, 9e-4])
+def test_a_total_variation_is_that_of_distributions(excess):
+    """Rows sum to 1 within 1e-3, as in half precision; of no common key their distance is 1."""
+    apart = (1 + excess) * np.eye(5)
+    assert total_variation(apart, off_diagonal=True) == pytest.approx(1.0, abs=1e-15)
+    assert total_variation(apart) == pytest.approx(0.8, abs=1e-15)
+    rows = random((6, 6), seed=3)
+    assert total_variation((1 + excess) * rows) == pytest.approx(float(total_variation(rows)))
