@@ -32,6 +32,23 @@ def in_percent(count: int, number: int) -> str:
     return f"{share} % (95 %: {low} to {high})"
 
 
+def counted(number: int, what: str) -> str:
+    """How many there are, in words: ``1 seed``, ``3 seeds``.
+
+    Parameters
+    ----------
+    number : int
+    what : str
+        One of them; of several it has an s.
+
+    Examples
+    --------
+    >>> counted(1, "law"), counted(1200, "step")
+    ('1 law', '1,200 steps')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def listed(values: Iterable[float], digits: int = 3) -> str:
     """Numbers separated by commas, for the reason of a finding.
 

@@ -37,6 +37,8 @@ class Estimate(NamedTuple):
     seeds: int
 
     def __str__(self) -> str:
+        if self.seeds < 2:
+            return f"{self.mean:.4f} (one seed)"
         return f"{self.mean:.4f} ± {self.error:.4f}"
 
     @property
@@ -223,9 +225,13 @@ def check_shuffle(images: Images, network: Transformer, shuffle: int) -> None:
     network.grid(images.side)
     sizes = [n for n in range(network.patch, images.side) if images.side % n == 0]
     sizes = [n for n in sizes if n % network.patch == 0]
+    if not sizes:
+        parts = [n for n in range(1, images.side) if images.side % n == 0]
+        problem = f"makes one patch of {images.side} x {images.side} pixels: nothing to shuffle"
+        refuse("patch", network.patch, problem, f"one of {', '.join(map(str, parts))}", parts[-1])
     if shuffle not in sizes:
         allowed = f"one of {', '.join(map(str, sizes))}: whole patches, and less than an image"
-        nearest = min(sizes, key=lambda n: abs(n - shuffle), default=network.patch)
+        nearest = min(sizes, key=lambda n: abs(n - shuffle))
         refuse("shuffle", shuffle, f"cannot be at patch={network.patch}", allowed, nearest)
 
 

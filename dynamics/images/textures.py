@@ -94,7 +94,12 @@ def integrate(
         Where patches do not fill both images, or an object does not fit.
     """
     count, height, _, channels = objects.shape
-    if height % patch or side % patch or side < height:
+    if height % patch:
+        sizes = [n for n in range(1, height + 1) if height % n == 0]
+        problem = f"does not divide objects of {height} x {height} pixels"
+        nearest = min(sizes, key=lambda n: (abs(n - patch), n))
+        refuse("patch", patch, problem, f"one of {', '.join(map(str, sizes))}", nearest)
+    if side % patch or side < height:
         allowed = f"a multiple of patch={patch}, of at least {height}, for objects of such sides"
         refuse("side", side, f"cannot hold objects of {height} pixels", allowed, 2 * height)
     dark = objects.min(axis=(0, 1, 2))

@@ -32,6 +32,7 @@ from dynamics.experiments.images import (
 )
 from dynamics.experiments.measurement import Study, measures
 from dynamics.experiments.verify import Finding
+from dynamics.experiments.wording import counted
 from dynamics.images import datasets
 from dynamics.images.datasets import Images, Split
 from dynamics.images.networks import Transformer
@@ -43,6 +44,7 @@ from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.progress import bar
+from dynamics.validation import refuse
 
 MASKED, SUPERVISED = "masked", "supervised"
 LAYERS = (1, 2)
@@ -150,6 +152,10 @@ def measure(plan: Plan, folder: Path | None = None) -> Measures:
         Of the checkpoints of the runs.
     """
     images = datasets.load(plan.data)
+    patches = Transformer(patch=plan.patch).grid(images.side) ** 2
+    if plan.keys > patches:
+        problem = f"is more than there are patches of {plan.patch} x {plan.patch} pixels"
+        refuse("keys", plan.keys, problem, f"1 to {patches}", patches)
     values: dict[tuple[str, int], list[FloatArray]] = {}
     total = 2 * len(plan.layers) * len(plan.seeds) * plan.steps
     with bar(f"networks on {Path(images.name).name}", total) as progress:
@@ -196,7 +202,8 @@ def _draw(measures: Measures) -> Any:
     steps = np.array(plan.records)
     text = (
         f"{plan.data.rpartition('/')[2]}, patches of {plan.patch} x {plan.patch}, top {plan.keys} "
-        f"keys, last layer, 4 heads, {plan.shown} test images, {len(plan.seeds)} seeds; bars: "
+        f"keys, last layer, 4 heads, {counted(plan.shown, 'test image')}, "
+        f"{counted(len(plan.seeds), 'seed')}; bars: "
         "standard error, line: start"
     )
     width = 4.0 * len(plan.layers)
@@ -227,7 +234,7 @@ def _words(measures: Measures) -> str:
         ends = [measures.values[task, layers][:, -1, 0].mean() for task in (MASKED, SUPERVISED)]
         parts.append(
             f"{layers} layer{'s' if layers > 1 else ''}: {start:.2f} at the start, {ends[0]:.2f} "
-            f"masked and {ends[1]:.2f} supervised after {plan.steps:,} steps, difference "
+            f"masked and {ends[1]:.2f} supervised after {counted(plan.steps, 'step')}, difference "
             f"{measures.difference(layers)}"
         )
     return "; ".join(parts)
@@ -255,7 +262,7 @@ def digits_figure(system: System, request: FigureRequest) -> Drawing:
     measures = measure(plan, folder)
     caption = (
         f"Section 6 on {plan.data}: attention diversity (top {plan.keys} keys, in patches) of the "
-        f"last layer, {len(plan.seeds)} seeds. {_words(measures)}."
+        f"last layer, {counted(len(plan.seeds), 'seed')}. {_words(measures)}."
     )
     data: dict[str, Any] = {"records": list(plan.records)}
     data |= {f"{task}, {n}": entry.tolist() for (task, n), entry in measures.values.items()}
@@ -280,5 +287,8 @@ def figure_3(study: Study) -> Finding:
                   end=values[:, -1, 0].mean(), variation=values[:, -1, 1].mean())  # fmt: skip
     study.draw("steps", "attention diversity (patches)", y_scale="linear")
     least = min(results.difference(layers).errors for layers in plan.layers)
-    reason = f"digits, {len(plan.seeds)} seeds, last layer, top {plan.keys} keys: {_words(results)}"
+    reason = (
+        f"digits, {counted(len(plan.seeds), 'seed')}, last layer, top {plan.keys} keys: "
+        f"{_words(results)}"
+    )
     return study.conclude(least, reason)

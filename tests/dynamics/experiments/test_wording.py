@@ -4,7 +4,7 @@ from math import comb, nan
 
 import pytest
 
-from dynamics.experiments.wording import in_percent, listed, share_of
+from dynamics.experiments.wording import counted, in_percent, listed, share_of
 
 
 def test_numbers_of_a_reason():
@@ -29,3 +29,9 @@ def test_a_share_in_words():
     assert in_percent(17, 24) == "71 % (95 %: 49 to 87)"
     assert in_percent(0, 200) == "0 % (95 %: 0 to 1.8)"
     assert in_percent(3, 3) == "100 % (95 %: 29 to 100)"
+
+
+def test_one_of_a_kind_has_no_plural():
+    assert [counted(number, "seed") for number in (0, 1, 2, 1200)] == [
+        "0 seeds", "1 seed", "2 seeds", "1,200 seeds",
+    ]  # fmt: skip

@@ -98,3 +98,17 @@ def test_the_scores_at_a_record_are_of_that_record(images):
     first, last = (run.association("gram", record).contrast for record in (0, 1))
     assert last == run.association("gram").contrast != first
     assert run.association("scores").contrast.shape == (2,)
+
+
+def test_one_seed_has_no_error():
+    assert str(estimate([0.25])) == "0.2500 (one seed)"
+    assert str(estimate([0.25, 0.25])) == "0.2500 ± 0.0000"
+
+
+def test_a_patch_as_large_as_the_image_leaves_nothing_to_shuffle(images):
+    with pytest.raises(InvalidRequest) as refusal:
+        protocol.check_shuffle(images, replace(SMALL, patch=8), 8)
+    assert str(refusal.value) == (
+        "patch=8 makes one patch of 8 x 8 pixels: nothing to shuffle; patch can be one of 1, 2, 4; "
+        "nearest: 4"
+    )

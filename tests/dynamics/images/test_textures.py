@@ -66,3 +66,9 @@ def test_what_cannot_be_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "skimage.data", None)
     with pytest.raises(InvalidRequest, match="scikit-image, which is not installed"):
         textures.texture("brick", np.random.default_rng(0))
+
+
+def test_a_patch_that_does_not_divide_the_objects_is_what_is_refused():
+    """No side of a canvas would do."""
+    with pytest.raises(InvalidRequest, match=r"patch=3 does not divide objects of 8 x 8 pixels"):
+        made(side=12, patch=3)

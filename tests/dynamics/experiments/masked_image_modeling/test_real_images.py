@@ -9,6 +9,8 @@ from dynamics.cli import main
 from dynamics.experiments.figure import draw
 from dynamics.experiments.masked_image_modeling import real_images
 from dynamics.experiments.masked_image_modeling.real_images import Measures, Plan
+from dynamics.images import datasets
+from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("masked_image_modeling")
 SMALL = {"seeds": 2, "steps": 4, "keys": 3, "shown": 2, "layers": 1}
@@ -54,3 +56,10 @@ def test_the_claim_follows_what_is_measured(gap, holds, monkeypatch):
 def test_records_end_with_the_run():
     assert Plan(steps=70).records == (0, 20, 50, 70)
     assert Plan(steps=4).records == (0, 4)
+
+
+def test_more_keys_than_patches_are_refused_by_their_name(folder):
+    side = datasets.load(folder).side
+    options = SMALL | {"images": folder, "patch": side}
+    with pytest.raises(InvalidRequest, match=rf"keys=3 is more than there are patches of {side}"):
+        draw(SYSTEM, "digits", options=options)
