@@ -9,6 +9,7 @@ import numpy as np
 from dynamics.experiments.figure import Drawing, FigureRequest, page, title
 from dynamics.experiments.measurement import TIME, Measurement, Study, measures
 from dynamics.experiments.verify import Finding
+from dynamics.experiments.wording import counted
 from dynamics.plotting.style import BLUE, GREEN, ORANGE, legend
 from dynamics.training.flow import flow
 
@@ -72,7 +73,10 @@ def overlaps(system: System, request: FigureRequest) -> Drawing:
         axes.set(xscale="log", xlim=(0.1, run.time[-1]), xlabel="time", ylabel="overlap, attention")
         legend(axes)
     seeds = options["seeds"]
-    caption = f"Overlaps along the gradient flow, {seeds} seeds of {SAMPLES} draws of the law each."
+    caption = (
+        f"Overlaps along the gradient flow, {counted(seeds, 'seed')} of {SAMPLES} draws of "
+        "the law each."
+    )
     return Drawing(axes, data, caption)
 
 

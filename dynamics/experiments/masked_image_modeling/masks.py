@@ -35,6 +35,7 @@ from dynamics.experiments.masked_image_modeling.identities import (
 from dynamics.experiments.masked_image_modeling.runs import LONG, SMALL, sizes_of, trained
 from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, measures
 from dynamics.experiments.verify import Finding
+from dynamics.experiments.wording import counted
 from dynamics.problem import FloatArray
 from dynamics.systems.masked_image_modeling.images import all_images
 from dynamics.training.gradient_descent import descend
@@ -149,7 +150,7 @@ def _of_chances(study: Study, bound: str) -> Finding:
     sizes = ", ".join(map(str, sorted({row["C"] for row in rows})))
     reason = (
         f"at most {max(ratios):.3g} of {bound}, at P={worst['P']}, {worst['masked']} masked, "
-        f"C={worst['C']}; {len(rows)} areas of C={sizes} patches, chances exact"
+        f"C={worst['C']}; {counted(len(rows), 'area')} of C={sizes} patches, chances exact"
     )
     name = "largest difference from the chance counted over all masks"
     return study.conclude(max(ratios), reason, Measurement(name, off, "<=", ROUNDING))
@@ -244,7 +245,7 @@ def lemma_a_10(study: Study) -> Finding:
     reason = (
         f"L_p - L_p^low exceeds the loss over masks that leave about (1 - gamma) C of the own area "
         f"by {least:.2g} at least and by {most:.2g} of U^2 2 exp(-c C) at most: every patch of "
-        f"{len(study.rows)} laws, entries of Q of size up to {SPREADS[-1]:g}"
+        f"{counted(len(study.rows), 'law')}, entries of Q of size up to {SPREADS[-1]:g}"
     )
     study.draw("spread of the entries of Q", "difference", x_scale="linear", y_scale="linear")
     lower = Measurement("least of that difference", least, ">=", -ROUNDING * max(scales))

@@ -22,6 +22,7 @@ from dynamics.experiments.masked_image_modeling.identities import (
 )
 from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, measures
 from dynamics.experiments.verify import Finding
+from dynamics.experiments.wording import counted
 from dynamics.systems.masked_image_modeling.images import sampled_images
 
 CLOSE = 0.1
@@ -59,7 +60,8 @@ def key_observation(study: Study) -> Finding:
     most = max(study.column("excess"))
     study.literal = _literal(study)
     reason = (
-        f"in {IMAGES * len(SPREADS)} masked images of each of {len(study.rows)} laws no rate of "
+        f"in {IMAGES * len(SPREADS)} masked images of each of "
+        f"{counted(len(study.rows), 'law')} no rate of "
         f"Ups to an unmasked key exceeds that of Phi of its area, up to {max(most, 0.0):.1e} of "
         f"the largest: u_q / A is {max(study.column('share')):.3g} at most"
         if most <= ROUNDING

@@ -34,6 +34,7 @@ from dynamics.experiments.masked_image_modeling.identities import (
 from dynamics.experiments.masked_image_modeling.runs import SMALL, sizes_of
 from dynamics.experiments.measurement import Measurement, Study, measures
 from dynamics.experiments.verify import Finding
+from dynamics.experiments.wording import counted
 from dynamics.problem import FloatArray
 from dynamics.systems.masked_image_modeling.images import all_images
 
@@ -104,7 +105,7 @@ def lemma_a_1(study: Study) -> Finding:
     most, slope = (max(map(max, study.column(name))) for name in ("differences", "slopes"))
     reason = (
         f"all entries of the gradient are within {most:.1e} of the sum over keys that is stated, "
-        f"and that within {slope:.1e} of differences of the loss: {len(study.rows)} laws"
+        f"and that within {slope:.1e} of differences of the loss: {counted(len(study.rows), 'law')}"
     )
     draw_spreads(study, "relative difference")
     name = "largest difference of the statement from the slope of the loss, over its norm"
@@ -139,7 +140,8 @@ def equation_3_2(study: Study) -> Finding:
         study.curve(label_of(law), SPREADS, np.maximum(differences, EXACT))
     most = max(map(max, study.column("differences")))
     reason = (
-        f"equal up to {most:.1e} for every area, mask and masked patch of {len(study.rows)} laws, "
+        f"equal up to {most:.1e} for every area, mask and masked patch of "
+        f"{counted(len(study.rows), 'law')}, "
         "the first term being e^(z Phi) times what it is at Phi = 0, with the same denominator"
     )
     draw_spreads(study, "difference")

@@ -11,7 +11,7 @@ from dynamics.experiments.measurement import Measurement, Study, measures
 from dynamics.experiments.positional_attention import real_images
 from dynamics.experiments.positional_attention.real_images import Plan, Trials, name_of
 from dynamics.experiments.verify import Finding
-from dynamics.experiments.wording import listed
+from dynamics.experiments.wording import counted, listed
 from dynamics.images import protocol
 from dynamics.images.networks import CONTROL, POSITIONAL, VANILLA
 from dynamics.images.protocol import Estimate
@@ -36,7 +36,7 @@ def _trials(study: Study) -> Trials:
 
 def _made(trials: Trials) -> str:
     plan = trials.plan
-    return f"{len(plan.seeds)} seeds, {plan.steps[-1]:,} steps, digits"
+    return f"{counted(len(plan.seeds), 'seed')}, {plan.steps[-1]:,} steps, digits"
 
 
 def _curve(study: Study, label: str, estimates: list[Estimate]) -> None:

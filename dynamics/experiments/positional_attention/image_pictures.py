@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from dynamics.experiments.images import error_bars, steps_axis
+from dynamics.experiments.wording import counted
 from dynamics.images.association import standardized
 from dynamics.images.networks import CONTROL
 from dynamics.images.protocol import Trained, combined_p_value, estimate
@@ -77,7 +78,8 @@ def draw(trials: Trials) -> Any:
         figure,
         f"{name}, {trials.images.side} x {trials.images.side} pixels, patches of {trials.patch} x "
         f"{trials.patch}, shuffled in blocks of {trials.shuffle} x {trials.shuffle}, "
-        f"{len(plan.seeds)} seeds; bars: standard error; start: spread of the positions at step 0",
+        f"{counted(len(plan.seeds), 'seed')}; bars: standard error; start: spread of "
+        "the positions at step 0",
     )
     return np.array([*top, *maps])
 

@@ -14,7 +14,7 @@ from typing import Any
 from dynamics.experiments.measurement import Study, Undecided, measures
 from dynamics.experiments.positional_attention import transfer
 from dynamics.experiments.verify import Finding
-from dynamics.experiments.wording import in_percent
+from dynamics.experiments.wording import counted, in_percent
 from dynamics.registry import System
 from dynamics.training.flow import flow
 from theory.systems.positional_attention.data_law import SetLaw, bayes_error
@@ -76,7 +76,8 @@ def theorem_5_1(study: Study) -> Finding:
             f"error is {early['errors'][-1]:.3g}. "
         )
     reason += (
-        f"Medians over {seeds} seeds; v by gradient descent, its rate halved where a loss rises"
+        f"Medians over {counted(seeds, 'seed')}; v by gradient descent, its rate halved "
+        "where a loss rises"
     )
     evidence: dict[str, Any] = {}
     if study.parameters is not None:

@@ -25,6 +25,7 @@ import numpy as np
 from dynamics.experiments.figure import Drawing, FigureRequest, with_flags
 from dynamics.experiments.images import ascending, request_on_images
 from dynamics.experiments.positional_attention import image_pictures
+from dynamics.experiments.wording import counted
 from dynamics.images import datasets, protocol
 from dynamics.images.datasets import Images
 from dynamics.images.networks import CONTROL, POSITIONAL, VANILLA, Convolution, Transformer
@@ -308,7 +309,8 @@ def caption(trials: Trials) -> str:
         f"Section 6 on {images.name}: {images.side} x {images.side} pixels, patches of "
         f"{trials.patch}, shuffled in blocks of {trials.shuffle}; two layers of width 32, 4 heads; "
         f"Adam at {adam.eta:g} after {adam.warmup} steps, {adam.batch} images a step, "
-        f"{len(plan.seeds)} seeds; mean and standard error over seeds, differences in pairs."
+        f"{counted(len(plan.seeds), 'seed')}; mean and standard error over seeds, "
+        "differences in pairs."
     )
     parts = []
     if len(plan.pixels) == 2:

@@ -20,6 +20,7 @@ from dynamics.analysis.comparison import compare
 from dynamics.experiments.figure import Drawing, FigureRequest, page, state, stated
 from dynamics.experiments.measurement import computed_once
 from dynamics.experiments.positional_attention.population import SHOWN, population_flow
+from dynamics.experiments.wording import counted
 from dynamics.plotting import style
 from dynamics.problem import FloatArray
 from dynamics.registry import System
@@ -188,7 +189,7 @@ def _deviation_picture(data: Mapping[str, Any], distances: Mapping[str, FloatArr
         handles, _ = axes.get_legend_handles_labels()
         handles.append(Line2D([], [], color=style.GREY, ls=":", lw=0.9, label="$N^{-1/2}$"))
         style.legend_on_the_right(axes, handles=handles, fontsize=8)
-        axes.set_title(f"root mean square of {part.shape[1]} seeds (dots)", **SMALL)
+        axes.set_title(f"root mean square of {counted(part.shape[1], 'seed')} (dots)", **SMALL)
     return axes
 
 

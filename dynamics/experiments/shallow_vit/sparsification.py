@@ -18,7 +18,7 @@ from dynamics.experiments.measurement import LINEAR, Study, computed_once, measu
 from dynamics.experiments.shallow_vit.hypothesis import all_trained
 from dynamics.experiments.shallow_vit.runs import PATTERNS, folder, stored_sweep, values
 from dynamics.experiments.verify import Check, Finding
-from dynamics.experiments.wording import listed
+from dynamics.experiments.wording import counted, listed
 from dynamics.plotting.style import BLUE, GREEN, VERMILION
 from dynamics.problem import FloatArray
 from dynamics.process_settings import cores
@@ -115,7 +115,7 @@ def _removal_check(default: Mapping[str, Any], samples: int) -> Check:
             reason = f"test loss with {removed} removed, {words}"
         for rule, mean in means.items():
             study.curve(WORDS[rule], shares, mean)
-        y_label = f"test loss, mean of {len(seeds)} seeds"
+        y_label = f"test loss, mean of {counted(len(seeds), 'seed')}"
         study.draw("share of tokens removed", y_label, None, *LINEAR)
         table = {rule: loss.tolist() for rule, loss in losses.items()}
         return study.conclude(ratio, reason, holds=holds, parameters=asdict(law), table=table)
@@ -190,7 +190,7 @@ def _figure(
     held = (
         f"{title(system, law, *names, width=NARROW, **numbers)}, at most {options['steps']:g} "
         f"steps;\nnoise {options['noisy_std']:g} for a share {options['noisy_share']:g} of "
-        f"the tokens; mean of {many} seeds, bars: standard error of the mean"
+        f"the tokens; mean of {counted(many, 'seed')}, bars: standard error of the mean"
     )
     sizes = stated(law, "L", "m", "alpha_star", "alpha_confusion", eta=options["eta"])
     caption = (

@@ -21,6 +21,7 @@ from dynamics.experiments.shallow_vit.textured_images import (
     Trials,
 )
 from dynamics.experiments.verify import Finding
+from dynamics.experiments.wording import counted
 from dynamics.images.protocol import estimate
 from dynamics.problem import FloatArray
 
@@ -35,7 +36,7 @@ def _trials(study: Study) -> Trials:
 
 
 def _made(trials: Trials) -> str:
-    return f"{len(trials.seeds)} seeds, {trials.scene.steps} steps"
+    return f"{counted(len(trials.seeds), 'seed')}, {trials.scene.steps} steps"
 
 
 @measures(

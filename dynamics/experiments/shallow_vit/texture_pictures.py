@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from dynamics.experiments.images import error_bars
+from dynamics.experiments.wording import counted
 from dynamics.images.textures import Canvases
 from dynamics.plotting.captions import subtitle
 from dynamics.plotting.style import BLUE, GREY, PIXELS, VERMILION, styled
@@ -78,7 +79,7 @@ def draw(trials: Trials, examples: Sequence[tuple[Canvases, NDArray[np.bool_]]])
         figure,
         f"objects of {scene.data.rpartition('/')[2]} on {scene.texture}, {scene.side} x "
         f"{scene.side} pixels, patches of {scene.patch} x {scene.patch}, {scene.steps} steps, "
-        f"{len(trials.seeds)} seeds; bars: standard error; dropped patches are blue",
+        f"{counted(len(trials.seeds), 'seed')}; bars: standard error; dropped patches are blue",
     )
     return np.array([*above[: len(examples)], *below])
 

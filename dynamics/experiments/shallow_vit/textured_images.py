@@ -25,6 +25,7 @@ import numpy as np
 from dynamics.experiments.figure import Drawing, FigureRequest, with_flags
 from dynamics.experiments.images import ascending, request_on_images
 from dynamics.experiments.shallow_vit import texture_pictures
+from dynamics.experiments.wording import counted
 from dynamics.images import datasets, textures, training
 from dynamics.images.datasets import Images, Part
 from dynamics.images.networks import Transformer
@@ -348,7 +349,8 @@ def caption(trials: Trials) -> str:
     return (
         f"Section 4.2 with objects of {scene.data} on {scene.texture}, {scene.side} x {scene.side} "
         f"pixels, patches of {scene.patch}; two layers of width 32, {scene.steps} steps of Adam, "
-        f"{len(trials.seeds)} seeds. Least N at which half of the trials reach {SUCCESS:.1%}: "
+        f"{counted(len(trials.seeds), 'seed')}. Least N at which half of the trials "
+        f"reach {SUCCESS:.1%}: "
         f"{needed} (alpha_*). Spurious background, classes {scene.pair[0]} and {scene.pair[1]}: "
         f"the accuracy rises by {rise} from alpha_* = {trials.shares[0]:g} to "
         f"{trials.shares[-1]:g}."
