@@ -117,6 +117,23 @@ def integrate(
     return Canvases(pixels, relevant.reshape(count, -1))
 
 
+def remaining(own: int, count: int, share: float) -> int:
+    """Patches that are left of an image whose object has ``own`` of ``count``; halves up.
+
+    Parameters
+    ----------
+    own, count : int
+    share : float
+        Requested alpha_*; the share that is taken is ``own`` over what is left.
+
+    Examples
+    --------
+    >>> [remaining(2, 6, share) for share in (0.1, 0.5, 0.8, 1.0)]
+    [6, 4, 3, 2]
+    """
+    return int(np.clip(np.floor(own / share + 0.5), own, count))
+
+
 def sparsified(relevant: NDArray[np.bool_], share: float, random: Generator) -> NDArray[np.bool_]:
     """Patches that are left when background patches are dropped at random, shape (N, D).
 
@@ -135,7 +152,7 @@ def sparsified(relevant: NDArray[np.bool_], share: float, random: Generator) -> 
     4
     """
     own, count = int(relevant[0].sum()), relevant.shape[1]
-    remaining = int(np.clip(round(own / share) - own, 0, count - own))
+    others = remaining(own, count, share) - own
     order = np.where(relevant, 2.0, random.uniform(size=relevant.shape)).argsort(axis=1)
     ranks = order.argsort(axis=1)
-    return relevant | (ranks < remaining)
+    return relevant | (ranks < others)

@@ -25,6 +25,7 @@ from dynamics.process_settings import cores
 from dynamics.registry import System
 from dynamics.systems.shallow_vit.empirical import SPARSIFIERS
 from dynamics.training.gradient_descent import descend
+from theory.systems.shallow_vit.data_law import rounded
 
 FIGURE_5: dict[str, Any] = {
     "alpha_star": 0.6, "alpha_confusion": 0.05, "delta": 0.5, "m": 300, "data": "fixed_disc",
@@ -111,10 +112,11 @@ def _removal_check(default: Mapping[str, Any], samples: int) -> Check:
             helps = [best[rule] < min(start, best["random"]) for rule in ("irrelevant", "noisiest")]
             holds = bool(all(helps) and means["random"][-1] >= means["irrelevant"][-1])
             words = "; ".join(f"{WORDS[rule]}: {listed(mean, 2)}" for rule, mean in means.items())
-            removed = ", ".join(f"{share:.0%}" for share in shares)
+            taken = [rounded(share, law.L) / law.L for share in shares]
+            removed = ", ".join(f"{share:.0%}" for share in taken)
             reason = f"test loss with {removed} removed, {words}"
         for rule, mean in means.items():
-            study.curve(WORDS[rule], shares, mean)
+            study.curve(WORDS[rule], [rounded(share, law.L) / law.L for share in shares], mean)
         y_label = f"test loss, mean of {counted(len(seeds), 'seed')}"
         study.draw("share of tokens removed", y_label, None, *LINEAR)
         table = {rule: loss.tolist() for rule, loss in losses.items()}
@@ -161,13 +163,17 @@ def _figure(
         "store": "",
     }  # fmt: skip
     options = request.options(default, {"seeds": 20}, workers=0)
-    many, shares = options["seeds"], sorted(set(options["removed"]))
+    many, tokens = options["seeds"], next(iter(laws.values())).L
+    # Of shares that are the same whole tokens, the first.
+    asked = {rounded(share, tokens): share for share in sorted(set(options["removed"]))[::-1]}
+    shares, noisy = sorted(asked.values()), rounded(options["noisy_share"], tokens) / tokens
+    taken = [rounded(share, tokens) / tokens for share in shares]
     axes = {
         "full": "empirical", "removed": shares, "seed": list(request.seeds(many)),
         **{key: options[key] for key in ("eta", "steps", *TRAINING)},
     }  # fmt: skip
     words: list[str] = []
-    data: dict[str, Any] = {"removed": np.array(shares), "loss": [], "error": []}
+    data: dict[str, Any] = {"removed": np.array(taken), "loss": [], "error": []}
     with folder(name, request, options) as where:
         for panel, law in laws.items():
             loss: dict[str, FloatArray] = {}
@@ -189,14 +195,14 @@ def _figure(
     numbers = {"samples": options["samples"], "eta": options["eta"]}
     held = (
         f"{title(system, law, *names, width=NARROW, **numbers)}, at most {options['steps']:g} "
-        f"steps;\nnoise {options['noisy_std']:g} for a share {options['noisy_share']:g} of "
+        f"steps;\nnoise {options['noisy_std']:g} for a share {noisy:.3g} of "
         f"the tokens; mean of {counted(many, 'seed')}, bars: standard error of the mean"
     )
     sizes = stated(law, "L", "m", "alpha_star", "alpha_confusion", eta=options["eta"])
     caption = (
-        f"Test loss against the share of tokens removed ({', '.join(f'{s:g}' for s in shares)}), "
-        f"training and test samples alike (N={options['samples']}, {sizes}, {many} "
-        f"seeds). {'. '.join(words)}."
+        f"Test loss against the share of tokens removed ({', '.join(f'{s:.3g}' for s in taken)}), "
+        f"training and test samples alike (N={options['samples']}, {sizes}, "
+        f"{counted(many, 'seed')}). {'. '.join(words)}."
     )
     return Drawing(_picture(data, list(laws), held), data, caption)
 

@@ -50,15 +50,15 @@ def figure_6a(study: Study) -> Finding:
     growth = [estimate(row[-1] - row[0]) for row in trials.classes]
     for a, share in enumerate(trials.shares):
         means = trials.classes[a].mean(axis=1)
-        study.curve(f"alpha_* = {share:g}", trials.samples, 100 * means)
-        study.row({"alpha_*": share}, accuracy=means.tolist(), growth=growth[a].mean,
+        study.curve(f"alpha_* = {share:.2g}", trials.samples, 100 * means)
+        study.row({"alpha_*": round(share, 2)}, accuracy=means.tolist(), growth=growth[a].mean,
                   growth_error=growth[a].error)  # fmt: skip
     study.draw("N", "test accuracy (%)", {"77.5": 100 * SUCCESS}, y_scale="linear")
     words = "; ".join(f"{r} at N={n}" for n, r in zip(trials.samples, rises, strict=True))
     least = min(each.errors for each in growth)
     reason = (
-        f"from alpha_* = {trials.shares[0]:g} to 1 the accuracy rises by {words}; with N it rises "
-        f"by at least {min(each.mean for each in growth):.3f} ({_made(trials)})"
+        f"from alpha_* = {trials.shares[0]:.2g} to 1 the accuracy rises by {words}; with N it "
+        f"rises by at least {min(each.mean for each in growth):.3f} ({_made(trials)})"
     )
     also = Measurement("least rise of the accuracy with N, in standard errors", least, ">", ERRORS)
     return study.conclude(min(rise.errors for rise in rises), reason, also)
@@ -73,12 +73,12 @@ def figure_6b(study: Study) -> Finding:
     trials = _trials(study)
     needed, shares = trials.needed(), trials.successes()
     for a, share in enumerate(trials.shares):
-        study.curve(f"alpha_* = {share:g}", trials.samples, 100 * shares[a])
-        study.row({"alpha_*": share}, needed=needed[a], successes=shares[a].tolist())
+        study.curve(f"alpha_* = {share:.2g}", trials.samples, 100 * shares[a])
+        study.row({"alpha_*": round(share, 2)}, needed=needed[a], successes=shares[a].tolist())
     study.draw("N", "trials that succeed (%)", {"half": 50.0}, y_scale="linear")
     last = trials.samples[-1]
     words = ", ".join(
-        f"{n:g} at alpha_* = {share:g}" if np.isfinite(n) else f"above {last} at {share:g}"
+        f"{n:g} at alpha_* = {share:.2g}" if np.isfinite(n) else f"above {last} at {share:.2g}"
         for share, n in zip(trials.shares, needed, strict=True)
     )
     reason = f"of N = {', '.join(map(str, trials.samples))}, half succeed at {words}"
@@ -127,9 +127,9 @@ def figure_6c(study: Study) -> Finding:
         means: Mapping[str, float] = dict(
             zip(GROUPS, trials.spurious[a].mean(axis=0).tolist(), strict=True)
         )
-        study.row({"alpha_*": share}, **means)
+        study.row({"alpha_*": round(share, 2)}, **means)
     study.draw("alpha_*", "test accuracy (%)", {"half": 50.0}, x_scale="linear", y_scale="linear")
     rises = [trials.rise(trials.spurious[:, :, k]) for k in range(len(GROUPS))]
     words = "; ".join(f"{group} {rise}" for group, rise in zip(GROUPS, rises, strict=True))
-    reason = f"rise of the accuracy from alpha_* = {trials.shares[0]:g} to 1: {words}"
+    reason = f"rise of the accuracy from alpha_* = {trials.shares[0]:.2g} to 1: {words}"
     return study.conclude(rises[0].errors, f"{reason} ({_made(trials)})")

@@ -46,11 +46,11 @@ def draw(trials: Trials, examples: Sequence[tuple[Canvases, NDArray[np.bool_]]])
     for panel in above[len(examples) :]:
         panel.set_axis_off()
     for panel, share, (canvases, present) in zip(above, trials.shares, examples, strict=False):
-        _example(panel, canvases, present, rf"$\alpha_\star = {share:g}$")
+        _example(panel, canvases, present, rf"$\alpha_\star = {share:.2g}$")
     shades = mpl.colormaps["viridis"](np.linspace(0.0, 0.85, len(trials.shares)))
     for a, share in enumerate(trials.shares):
         look = {"color": shades[a], "marker": MARKERS[a % len(MARKERS)], "ms": 4, "lw": 1.2}
-        label = rf"$\alpha_\star = {share:g}$"
+        label = rf"$\alpha_\star = {share:.2g}$"
         error_bars(below[0], trials.samples, 100 * trials.classes[a], **look, label=label)
         below[1].plot(trials.samples, 100 * trials.successes()[a], **look, label=label)
     for panel in below[:2]:
@@ -69,7 +69,7 @@ def draw(trials: Trials, examples: Sequence[tuple[Canvases, NDArray[np.bool_]]])
         look = {"color": colour, "marker": marker, "ls": dash, "label": name}
         error_bars(below[2], trials.shares, 100 * trials.spurious[:, :, k], **look)
     below[2].axhline(50, color=GREY, lw=0.8)
-    below[2].set_xticks(trials.shares, [f"{share:g}" for share in trials.shares])
+    below[2].set_xticks(trials.shares, [f"{share:.2g}" for share in trials.shares])
     below[2].set(xlabel=r"$\alpha_\star$", ylabel="test accuracy (%)")
     below[2].set_title(f"90/10 background, classes {trials.scene.pair[0]}, {trials.scene.pair[1]}",
                        fontsize=9)  # fmt: skip

@@ -204,6 +204,7 @@ class Trials:
     scene : Scene
         What all have in common.
     shares, samples, seeds : tuple
+        Shares as whole patches make them.
     classes : float array, shape (shares, samples, seeds)
         Accuracy on textures.
     spurious : float array, shape (shares, seeds, 3)
@@ -264,7 +265,22 @@ def train_all(
                 few = min(PAIR_SAMPLES, len(pair.train.labels) - PAIR_TESTS)
                 two = replace(scene, samples=few, tests=PAIR_TESTS, share=share, seed=seed)
                 spurious[a, s] = accuracies(two, pair, folder, progress.update)
-    return Trials(scene, shares, samples, seeds, classes, spurious)
+    taken = tuple(taken_share(scene, images.side, share) for share in shares)
+    return Trials(scene, taken, samples, seeds, classes, spurious)
+
+
+def taken_share(scene: Scene, height: int, share: float) -> float:
+    """The alpha_* that whole patches make of a requested one.
+
+    Parameters
+    ----------
+    scene : Scene
+    height : int
+        Pixels along the side of an object.
+    share : float
+    """
+    own, count = ((side // scene.patch) ** 2 for side in (height, scene.side))
+    return own / textures.remaining(own, count, share)
 
 
 @lru_cache(maxsize=2)
@@ -289,12 +305,13 @@ def rows(trials: Trials) -> list[dict[str, Any]]:
     for a, share in enumerate(trials.shares):
         for n, count in enumerate(trials.samples):
             table.append({
-                "alpha_*": share, "N": count, "accuracy": str(estimate(trials.classes[a, n])),
+                "alpha_*": round(share, 2), "N": count,
+                "accuracy": str(estimate(trials.classes[a, n])),
                 "successes": f"{trials.successes()[a, n]:.0%}",
             })  # fmt: skip
     for a, share in enumerate(trials.shares):
         entries = {g: str(estimate(trials.spurious[a, :, k])) for k, g in enumerate(GROUPS)}
-        table.append({"alpha_*": share, "spurious": "90/10"} | entries)
+        table.append({"alpha_*": round(share, 2), "spurious": "90/10"} | entries)
     return table
 
 
@@ -343,7 +360,9 @@ def caption(trials: Trials) -> str:
     """
     scene, rise = trials.scene, trials.rise(trials.spurious[:, :, 0])
     needed = ", ".join(
-        f"{n:g} at {share:g}" if np.isfinite(n) else f"more than {trials.samples[-1]} at {share:g}"
+        f"{n:g} at {share:.2g}"
+        if np.isfinite(n)
+        else f"more than {trials.samples[-1]} at {share:.2g}"
         for share, n in zip(trials.shares, trials.needed(), strict=True)
     )
     return (
@@ -352,6 +371,6 @@ def caption(trials: Trials) -> str:
         f"{counted(len(trials.seeds), 'seed')}. Least N at which half of the trials "
         f"reach {SUCCESS:.1%}: "
         f"{needed} (alpha_*). Spurious background, classes {scene.pair[0]} and {scene.pair[1]}: "
-        f"the accuracy rises by {rise} from alpha_* = {trials.shares[0]:g} to "
-        f"{trials.shares[-1]:g}."
+        f"the accuracy rises by {rise} from alpha_* = {trials.shares[0]:.2g} to "
+        f"{trials.shares[-1]:.2g}."
     )

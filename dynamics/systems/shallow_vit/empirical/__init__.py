@@ -1,7 +1,7 @@
 r"""The empirical problem: N samples of noisy tokens, every entry of W_O, W_V, W_K, W_Q free.
 
 A token is mu_pattern and Gaussian noise in every coordinate, of standard deviation c_0, or of
-another one for the noisy ones. Token sparsification (Remark 2): L' = L - round(removed L) tokens of
+another one for the noisy ones. Token sparsification (Remark 2): L' = L - [removed L] tokens of
 every sample stay. Which go first is a matter of the sparsifier:
 
 - ``random``: any;
@@ -79,7 +79,8 @@ class Training:
     removed : float
         Share of the tokens of every sample that go.
     noisy_share : float
-        Share of the tokens of every sample, at random positions, whose noise is ``noisy_std``.
+        Share of the tokens of every sample, at random positions, whose noise is ``noisy_std``: the
+        nearest whole number of tokens, halves up, as of ``removed``.
     noisy_std : float
         Standard deviation per coordinate of their noise.
     test_samples : int
@@ -244,7 +245,7 @@ def noisy_tokens(
     data = sampling.count_vectors(parameters, samples, counts)
     sequences, noise = sampling.patterns_and_noise(parameters, data.counts, tokens)
     for_noisy, for_removed = tokens.spawn(2)
-    noisy = round(training.noisy_share * parameters.L)
+    noisy = rounded(training.noisy_share, parameters.L)
     rank = np.argsort(for_noisy.random(sequences.shape), axis=1, kind="stable")
     spread = np.full(sequences.shape, parameters.noise)
     np.put_along_axis(spread, rank[:, :noisy], training.noisy_std, axis=1)

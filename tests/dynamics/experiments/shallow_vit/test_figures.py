@@ -9,7 +9,8 @@ from matplotlib.text import Text
 import dynamics
 from dynamics import plotting
 from dynamics.experiments.figure import draw
-from dynamics.experiments.shallow_vit import complexity, diagrams, iterations
+from dynamics.experiments.shallow_vit import complexity, diagrams, iterations, sparsification
+from dynamics.experiments.verify import Protocol, checks
 from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("shallow_vit")
@@ -138,3 +139,12 @@ def test_where_nothing_was_fitted_the_caption_says_so(name, axis, tmp_path):
 )
 def test_a_caption_names_the_ratios_that_are_known(ratios, text):
     assert diagrams._finite(np.array(ratios)) == text
+
+
+def test_removed_tokens_are_named_as_they_are_taken(monkeypatch):
+    """Of 3 tokens a fifth is one, a half two."""
+    monkeypatch.setattr(sparsification, "_losses", lambda *_, **__: np.array([[3.0], [2.0], [1.0]]))
+    short = SYSTEM.Parameters(L=3, M=3, alpha_star=0.6, alpha_confusion=0.1, data="fixed_disc")
+    found = checks(SYSTEM)["Remark 2"](SYSTEM, Protocol(short))
+    assert "test loss with 0%, 33%, 67% removed" in found.reason
+    assert found.evidence["plot"]["curves"][0]["x"] == [0, 1 / 3, 2 / 3]

@@ -124,3 +124,12 @@ def test_claims_have_no_parameters():
     (verdict,) = dynamics.verify(SYSTEM, SYSTEM.Parameters(), ["Figure 6c"])
     assert verdict.holds is None
     assert "no such parameters" in verdict.finding.reason
+
+
+def test_the_shares_of_trials_are_those_of_whole_patches(monkeypatch, folder):
+    monkeypatch.setattr(textured_images, "accuracies", lambda *_: np.zeros(3))
+    scene = Scene(0, 1.0, 0, (0, 1), side=6, patch=1, texture="noise", data=folder)
+    trials = textured_images.train_all(scene, (0.1, 0.7, 1.0), (20,), (0,))
+    own = datasets.load(folder).side ** 2
+    assert trials.shares == (own / 36, own / round(own / 0.7), 1.0)
+    assert f"alpha_* = {own / 36:.2g}" in textured_images.caption(trials)
