@@ -24,7 +24,7 @@ from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import listed
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
-from theory.systems.shallow_vit.attention_limits import ceiling
+from theory.systems.shallow_vit.attention_limits import ceiling_of_samples
 
 CLOSE = 0.95
 """What is close to 1, for every query."""
@@ -45,14 +45,22 @@ TO_RELEVANT = "attention to relevant tokens"
 KINDS = ("relevant", "confusion", "other")
 
 
-def limit(parameters: Any) -> float | None:
-    """Ceiling of the mean attention to relevant tokens, without noise.
+def limit(parameters: Any, samples: Any) -> float | None:
+    """Ceiling of the mean attention to relevant tokens over all queries of samples, without noise.
 
-    None for ``"iid"``: it is of laws whose samples all have n_* and n_# such tokens.
+    None for ``"iid"``: it is of samples that all have n_* and n_# such tokens.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    samples : object
+        With ``counts``, ``labels`` and ``weights``, as `sampling.Vectors`.
     """
     if parameters.data == "iid":
         return None
-    return ceiling(parameters.n_star, parameters.n_confusion, parameters.L)
+    queries = samples.counts * (samples.weights / samples.weights.sum() / parameters.L)[:, None]
+    sides = (queries[sign * samples.labels > 0].sum(axis=0).tolist() for sign in (1, -1))
+    return ceiling_of_samples(parameters.n_star, parameters.n_confusion, *sides)
 
 
 def _by_kind(run: Trajectory, record: int) -> dict[str, float]:
@@ -79,7 +87,9 @@ def proposition_2(study: Study) -> Finding:
         f"the least ends at {study.listed('least')}, the mean of all queries at "
         f"{study.listed('relevant')} ({', '.join(study.column('case'))})"
     )
-    if (top := limit(law)) is not None:
+    vectors = case.problem.instance.vectors
+    both = bool((vectors.labels > 0).any() and (vectors.labels < 0).any())
+    if (top := limit(law, vectors)) is not None and both:
         levels = {"ceiling of the mean": top, **levels}
         least = law.n_star / (law.n_star + law.n_confusion)
         reason = (
@@ -215,9 +225,9 @@ def figure_4(study: Study) -> Finding:
         "{by[relevant]:.3g}, confusion {by[confusion]:.3g}, others {by[other]:.3g})"
     )
     reason = study.words(template, "; ")
-    if (top := limit(law)) is not None:
+    if (top := limit(law, problem.reader)) is not None:
         levels |= {"ceiling": top}
-        reason += f"; without noise at most {top:.3g}"
+        reason += f"; {'without noise ' * (law.noise > 0)}at most {top:.3g}"
     study.draw("step", TO_RELEVANT, levels, *LINEAR)
     return study.conclude(max(study.column("end")), reason)
 

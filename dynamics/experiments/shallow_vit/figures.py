@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from dynamics.experiments.figure import Drawing, FigureRequest, page, stated, title
 from dynamics.experiments.shallow_vit.attention import KINDS, limit
 from dynamics.experiments.shallow_vit.runs import PATTERNS, SAMPLES, proofs_margin
+from dynamics.experiments.wording import counted
 from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from dynamics.registry import System
 from dynamics.results.trajectory import Trajectory
@@ -36,12 +37,15 @@ class Panel:
     runs : sequence of Trajectory
         Seeds, all of the same records.
     ceiling : float or None
-        What the mean attention cannot pass without noise, if there is such a bound.
+        What the mean attention cannot pass without noise, if there is such a bound; of the samples
+        of all seeds.
+    law : Parameters
     """
 
     title: str
     runs: Sequence[Trajectory]
     ceiling: float | None
+    law: Any
 
     def mean(self, name: str) -> Any:
         """A series, mean over the seeds."""
@@ -49,7 +53,9 @@ class Panel:
 
     @property
     def stops(self) -> list[int]:
-        """Steps at which the training loss is zero."""
+        """Steps at which the training loss is zero, which one that is linear never is."""
+        if self.law.loss == "linear":
+            return []
         events = [run.events["t_zero"] for run in self.runs]
         return [event.step for event in events if event.step is not None]
 
@@ -57,10 +63,13 @@ class Panel:
         """Where attention starts and ends, and when training stops."""
         relevant = self.mean("relevant")
         kinds = ", ".join(f"{self.mean(f'relevant_by_{kind}')[-1]:.3f}" for kind in KINDS)
-        return (
+        words = (
             f"from {relevant[0]:.3f} to {relevant[-1]:.3f} (queries relevant, confusion, other: "
-            f"{kinds}), zero training loss at step {', '.join(map(str, self.stops)) or 'none'}"
+            f"{kinds})"
         )
+        if self.law.loss == "linear":
+            return f"{words}, linear loss"
+        return f"{words}, zero training loss at step {', '.join(map(str, self.stops)) or 'none'}"
 
 
 def figure_4(system: System, request: FigureRequest) -> Drawing:
@@ -109,12 +118,14 @@ def _attention(
             if margin == "root":
                 each = proofs_margin(one)
                 words_of_margin = rf"margin $\sqrt{{m}} = {each.margin:.3g}$"
-            runs = []
+            runs, tops = [], []
             for seed in request.seeds(many):
                 problem = system.FullEmpirical(each, samples, seed, test_samples=1)
                 runs.append(descend(problem, eta, options["steps"] or end, record=RECORDS))
+                tops.append(limit(each, problem.reader))
             above = f"${name}$, {words_of_margin}" if name else words_of_margin
-            panel = Panel(above, runs, limit(one))
+            known = [top for top in tops if top is not None]
+            panel = Panel(above, runs, max(known, default=None), each)
             grid[-1].append(panel)
             key = f"{name}, " * bool(name) + f"margin {each.margin:.4g}"
             words.append(f"{key}: {panel.words()}")
@@ -126,11 +137,16 @@ def _attention(
     held = f"{title(system, law, *names, samples=samples, eta=eta)},\ngradient descent; {seeds}"
     caption = (
         f"Attention to label-relevant tokens, mean over all queries of the training samples, on "
-        f"noisy tokens (N={samples}, {stated(law, 'L', 'm', eta=eta)}, "
-        f"{many} seed(s)). {'; '.join(words)}."
+        f"{'noisy tokens' if law.noise else 'tokens without noise'} (N={samples}, "
+        f"{stated(law, 'L', 'm', eta=eta)}, {counted(many, 'seed')}). {'; '.join(words)}."
     )
-    if (top := limit(law)) is not None:
-        caption += f" Without noise it cannot pass {top:.3f}."
+    ceilings = sorted(
+        {f"{one.ceiling:.3f}" for row in grid for one in row if one.ceiling is not None}
+    )
+    if ceilings:
+        caption += (
+            f" {'Without noise it' if law.noise else 'It'} cannot pass {' or '.join(ceilings)}."
+        )
     return Drawing(_picture(grid, held), data, caption)
 
 
@@ -170,7 +186,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
             axes.plot(steps, values, dash, color=colour, lw=1.2, label=label)
     if panel.ceiling is not None:
         style: dict[str, Any] = {"color": GREY, "lw": 0.9, "ls": (0, (1, 1)), "zorder": 0}
-        axes.axhline(panel.ceiling, label="ceiling of the mean, without noise", **style)
+        noise = ", without noise" if panel.law.noise else ""
+        axes.axhline(panel.ceiling, label=f"ceiling of the mean{noise}", **style)
     if panel.stops:
         shade: dict[str, Any] = {"color": "#EEEEEE", "zorder": -1}
         axes.axvspan(max(panel.stops), steps[-1], label="training loss is zero", **shade)

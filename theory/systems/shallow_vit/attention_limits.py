@@ -15,7 +15,10 @@ with equality as the attention to all other patterns goes to 0. Hence
   one: the mean over all queries is largest at :math:`s = \sqrt q + 1 + 1/\sqrt q`, and there is the
   `ceiling` of the attention to label-relevant tokens.
 
-It is 1 only without confusion tokens.
+It is 1 only without confusion tokens. That is of a law, half of whose samples are positive. Of
+samples, a pattern has a token share a in positive ones and b in negative ones, and its queries have
+at most the largest :math:`a\,\text{mass}_+ + b\,\text{mass}_-`, at :math:`s = (q \sqrt a - \sqrt b)
+/ (q \sqrt b - \sqrt a)`; of one sample alone that is a (`ceiling_of_samples`).
 
 *The start*: lucky neurons, the printed scales, the share of confusion. The rows of
 :math:`W_O^{(0)}` are Gaussian, so their directions are uniform on the sphere of :math:`R^{m_a}`.
@@ -32,6 +35,7 @@ I the regularised incomplete beta function: of the order of :math:`\theta^{m_a -
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import log, pi, sin, sqrt
 from typing import Any
 
@@ -140,11 +144,45 @@ def ceiling(relevant: int, confusion: int, tokens: int) -> float:
     """
     if confusion == 0:
         return 1.0
+    # Every pattern has its share in the whole law: the closed form of `ceiling_of_samples`.
     ratio = relevant / confusion
     shift = sqrt(ratio) + 1 + 1 / sqrt(ratio)
     high, low = ratio * shift / (1 + ratio * shift), ratio / (ratio + shift)
     rest = (tokens - relevant - confusion) * ratio / (1 + ratio)
     return (relevant * high + confusion * low + rest) / tokens
+
+
+def ceiling_of_samples(
+    relevant: int, confusion: int, positive: Sequence[float], negative: Sequence[float]
+) -> float:
+    """The same of samples, in which labels and patterns may have any shares.
+
+    Parameters
+    ----------
+    relevant, confusion : int
+        n_* and n_# of every sample, n_* > n_#.
+    positive, negative : sequence of float
+        For every pattern, the share that its tokens in positive, and in negative, samples have in
+        the tokens of all samples.
+
+    Examples
+    --------
+    >>> round(ceiling_of_samples(25, 3, [0.25, 0.03, 0.22], [0.03, 0.25, 0.22]), 4)
+    0.9189
+    >>> ceiling_of_samples(25, 3, [0.5, 0.06, 0.44], [0.0, 0.0, 0.0])
+    1.0
+    """
+    if confusion == 0:
+        return 1.0
+    ratio, total = relevant / confusion, 0.0
+    for a, b in zip(positive, negative, strict=True):
+        up, down = ratio * sqrt(a) - sqrt(b), ratio * sqrt(b) - sqrt(a)
+        if up <= 0 or down <= 0:
+            total += max(a, b)
+            continue
+        shift = up / down
+        total += a * ratio * shift / (1 + ratio * shift) + b * ratio / (ratio + shift)
+    return min(1.0, total)
 
 
 def proposition_2() -> Evidence:

@@ -12,6 +12,7 @@ from dynamics.experiments.figure import draw
 from dynamics.experiments.shallow_vit import complexity, diagrams, iterations, sparsification
 from dynamics.experiments.verify import Protocol, checks
 from dynamics.validation import InvalidRequest
+from theory.systems.shallow_vit.attention_limits import ceiling
 
 SYSTEM = dynamics.load_system("shallow_vit")
 QUICK = {"trials": 3, "samples": (2, 24), "workers": 0}
@@ -148,3 +149,30 @@ def test_removed_tokens_are_named_as_they_are_taken(monkeypatch):
     found = checks(SYSTEM)["Remark 2"](SYSTEM, Protocol(short))
     assert "test loss with 0%, 33%, 67% removed" in found.reason
     assert found.evidence["plot"]["curves"][0]["x"] == [0, 1 / 3, 2 / 3]
+
+
+def test_the_ceiling_of_one_sample_is_not_that_of_the_law():
+    """One sample has one label: nothing keeps attention from its relevant tokens."""
+    short = {"m": 20, "L": 20, "alpha_confusion": 0.1}
+    options = {"samples": 1, "steps": 20, "seeds": 1, "margins": ("one",)}
+    one = draw(SYSTEM, "4", user_parameters=short | {"noise": 0.0}, options=options)
+    assert "on tokens without noise (N=1" in one.caption
+    assert "1 seed)" in one.caption
+    assert one.caption.endswith(" It cannot pass 1.000.")
+    three = draw(SYSTEM, "4", user_parameters=short, options=options | {"samples": 3})
+    even = draw(SYSTEM, "4", user_parameters=short, options=options | {"samples": 4})
+    tops = [float(each.caption.split("cannot pass ")[1][:-1]) for each in (three, even)]
+    law = _with(short)
+    assert tops[1] == pytest.approx(ceiling(law.n_star, law.n_confusion, law.L), abs=6e-4)
+    assert tops[0] > tops[1]
+    assert "on noisy tokens" in even.caption
+
+
+def test_a_linear_loss_is_never_called_zero():
+    short = {"m": 20, "L": 20, "alpha_confusion": 0.1, "loss": "linear"}
+    options = {"samples": 4, "steps": 60, "seeds": 1, "margins": ("one",)}
+    drawing = draw(SYSTEM, "4", user_parameters=short, options=options)
+    assert "linear loss" in drawing.caption
+    assert "zero training loss" not in drawing.caption
+    labels = [text.get_text() for text in drawing.axes[0, 0].figure.legends[0].get_texts()]
+    assert "training loss is zero" not in labels
