@@ -250,9 +250,9 @@ def phase_figure(system: System, request: FigureRequest) -> Drawing:
     data = association_grid(system, law, options["samples"], options["chances"], seeds, schedule)
     caption = (
         f"Full-batch gradient descent on N noisy samples from a random start "
-        f"({stated(law, 'D', 'C', 'd', eta=schedule.eta)}, time {schedule.time:g}, {len(seeds)} "
-        "seed(s)). Left: "
-        "share of rows whose C largest entries of A are their set. Right: test error in units of "
+        f"({stated(law, 'D', 'C', 'd', eta=schedule.eta)}, time {schedule.time:g}, "
+        f"{counted(len(seeds), 'seed')}). Left: share of rows whose C largest entries "
+        "of A are their set. Right: test error in units of "
         "the error of sign(Z), the best model without association; small without association "
         "means that the model has memorised."
     )
