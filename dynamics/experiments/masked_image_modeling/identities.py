@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from dynamics.experiments.masked_image_modeling.runs import SMALL, sizes_of
+from dynamics.experiments.masked_image_modeling.runs import SMALL, at_size, sizes_of
 from dynamics.experiments.measurement import TIME, Study, Undecided, measures
 from dynamics.experiments.verify import Check, Finding
 from dynamics.problem import FloatArray
@@ -226,7 +226,7 @@ def appendix_a_1(study: Study) -> Finding:
             f"after {min(study.column('steps'))} steps from 0 entries v^T Q are {moved:.1e}"
         )
     draw_spreads(study, "share of other rows")
-    return study.conclude(most, reason)
+    return study.conclude(most, reason + at_size(study))
 
 
 def _size_of(law: Any, entry: float) -> float:
@@ -279,7 +279,7 @@ def _against_paper(what: str, distance: Callable[..., tuple[float, float]], powe
         count = f"{len(laws)} law{'s' * (len(laws) > 1)}"
         reason = f"{word}, {most:.1e}: {count}, entries of Q of size up to {SPREADS[-1]:g}"
         draw_spreads(study, "relative difference")
-        return study.conclude(most, reason)
+        return study.conclude(most, reason + at_size(study))
 
     return check
 
@@ -338,7 +338,7 @@ def equation_5_1(study: Study) -> Finding:
     study.curve("sum over q", run.time[1:], sums[1:])
     study.draw(TIME, "size", {"rounding": ROUNDING})
     most = max(*splits, *sums) / _size_of(law, max(sizes))
-    return study.conclude(most, reason, parameters=sizes_of(law))
+    return study.conclude(most, reason + at_size(study), parameters=sizes_of(law))
 
 
 def enumerated(study: Study, law: Any, gradients: int, statements: int = 0) -> tuple[Any, int]:

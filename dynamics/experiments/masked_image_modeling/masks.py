@@ -32,7 +32,7 @@ from dynamics.experiments.masked_image_modeling.identities import (
     known_error,
     label_of,
 )
-from dynamics.experiments.masked_image_modeling.runs import LONG, SMALL, sizes_of, trained
+from dynamics.experiments.masked_image_modeling.runs import LONG, SMALL, at_size, sizes_of, trained
 from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, measures
 from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import counted
@@ -249,7 +249,7 @@ def lemma_a_10(study: Study) -> Finding:
     )
     study.draw("spread of the entries of Q", "difference", x_scale="linear", y_scale="linear")
     lower = Measurement("least of that difference", least, ">=", -ROUNDING * max(scales))
-    return study.conclude(most, reason, lower)
+    return study.conclude(most, reason + at_size(study), lower)
 
 
 def _above_likely(law: Any, phi: FloatArray, ups: FloatArray) -> tuple[FloatArray, FloatArray]:

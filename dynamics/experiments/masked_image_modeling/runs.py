@@ -274,6 +274,19 @@ def sizes_of(parameters: Any) -> dict[str, Any]:
     return {name: getattr(parameters, name) for name in names} | {"z": list(parameters.z)}
 
 
+def at_size(study: Study) -> str:
+    """The one size that a request measures an identity at, to end a reason; empty by default.
+
+    Parameters
+    ----------
+    study : Study
+    """
+    law = study.parameters
+    if law is None:
+        return ""
+    return f"; at this one size, P={law.P}, K={law.K}, {law.masked} masked, z={list(law.z)}"
+
+
 def requires(
     sign: int = 0, large: bool = False, local: bool = True, many: bool = False
 ) -> Callable[[Any], None]:

@@ -31,7 +31,7 @@ from dynamics.experiments.masked_image_modeling.identities import (
     label_of,
     scale_of,
 )
-from dynamics.experiments.masked_image_modeling.runs import SMALL, sizes_of
+from dynamics.experiments.masked_image_modeling.runs import SMALL, at_size, sizes_of
 from dynamics.experiments.measurement import Measurement, Study, measures
 from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import counted
@@ -109,7 +109,8 @@ def lemma_a_1(study: Study) -> Finding:
     )
     draw_spreads(study, "relative difference")
     name = "largest difference of the statement from the slope of the loss, over its norm"
-    return study.conclude(most, reason, Measurement(name, slope, "<=", SLOPE))
+    also = Measurement(name, slope, "<=", SLOPE)
+    return study.conclude(most, reason + at_size(study), also)
 
 
 def _slope(problem: Any, state: FloatArray, way: FloatArray) -> float:
@@ -145,7 +146,7 @@ def equation_3_2(study: Study) -> Finding:
         "the first term being e^(z Phi) times what it is at Phi = 0, with the same denominator"
     )
     draw_spreads(study, "difference")
-    return study.conclude(most, reason)
+    return study.conclude(most, reason + at_size(study))
 
 
 def _off_area_attention(problem: Any, state: FloatArray) -> float:

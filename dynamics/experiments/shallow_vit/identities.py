@@ -100,6 +100,8 @@ def _equal(study: Study, y_label: str) -> Finding:
     word = "equal to rounding" if most <= ROUNDING else "different"
     study.draw("step", y_label, {"rounding": ROUNDING})
     reason = f"{word} over {STEPS} steps ({study.words('{case}: {difference:.1e}', '; ')})"
+    if (law := study.parameters) is not None:
+        reason += f"; at this one size, M={law.M}, L={law.L}, m={law.m}, d={law.d}"
     return study.conclude(most, reason, holds=study.met(most))
 
 

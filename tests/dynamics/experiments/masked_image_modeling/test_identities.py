@@ -55,3 +55,12 @@ def test_the_scale_of_a_difference_is_that_of_values_or_of_rounded_terms():
     eps = np.finfo(float).eps
     assert identities.scale_of(law, 3e5, 3) == 3e5
     assert identities.scale_of(law, 0.0, 3) == pytest.approx(16 * eps * 40 / 1e-12 * 0.5 * 1000)
+
+
+def test_what_holds_at_one_size_says_so():
+    law = SYSTEM.Parameters(P=8, C_global=4, C_local=2, masked=3)
+    for found in dynamics.verify(SYSTEM, law, AT_EVERY_Q):
+        words = "at this one size, P=8, K=1, 3 masked, z=[1.0]"
+        assert words in found.evidence["reason"], found.claim.source
+    (usual,) = dynamics.verify(SYSTEM, None, ["Lemma A.8"])
+    assert "one size" not in usual.evidence["reason"]

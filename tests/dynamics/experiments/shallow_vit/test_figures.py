@@ -9,7 +9,13 @@ from matplotlib.text import Text
 import dynamics
 from dynamics import plotting
 from dynamics.experiments.figure import draw
-from dynamics.experiments.shallow_vit import complexity, diagrams, iterations, sparsification
+from dynamics.experiments.shallow_vit import (
+    complexity,
+    diagrams,
+    identities,
+    iterations,
+    sparsification,
+)
 from dynamics.experiments.verify import Protocol, checks
 from dynamics.validation import InvalidRequest
 from theory.systems.shallow_vit.attention_limits import ceiling
@@ -176,3 +182,9 @@ def test_a_linear_loss_is_never_called_zero():
     assert "zero training loss" not in drawing.caption
     labels = [text.get_text() for text in drawing.axes[0, 0].figure.legends[0].get_texts()]
     assert "training loss is zero" not in labels
+
+
+def test_an_identity_at_one_size_says_so():
+    short = SYSTEM.Parameters(m=20, L=20, alpha_confusion=0.1)
+    reason = identities.odds_identity(SYSTEM, Protocol(short)).reason
+    assert reason.endswith("at this one size, M=5, L=20, m=20, d=10")
