@@ -22,23 +22,26 @@ COMMANDS = {
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_first_command(name, tmp_path, capsys):
     """On one core, where one process compiles all; once more; and on all cores, all anew."""
+    everywhere = os.sched_getaffinity(0)
 
     def run(turn, cache, cores):
         script = str(Path(__file__).parent / "compiled_once.py")
         command = [sys.executable, script, *COMMANDS[name].split(), "--out", str(tmp_path / turn)]
         settings = {"ATTDYN_CACHE_DIR": str(tmp_path / cache), "NUMBA_NUM_THREADS": "1"}
-        done = subprocess.run(
-            command,
-            cwd=tmp_path,
-            env=os.environ | settings,
-            preexec_fn=lambda: os.sched_setaffinity(0, cores),
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        os.sched_setaffinity(0, cores)  # a process inherits it
+        try:
+            done = subprocess.run(
+                command,
+                cwd=tmp_path,
+                env=os.environ | settings,
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+        finally:
+            os.sched_setaffinity(0, everywhere)
         return [line for line in done.stderr.splitlines() if ROW.match(line)]
 
-    everywhere = os.sched_getaffinity(0)
     first = run("first", "cache", {min(everywhere)})
     second = run("second", "cache", {min(everywhere)})
     third = run("third", "other", everywhere)
