@@ -29,12 +29,13 @@ from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.flow import flow
 from dynamics.training.flow_path import compiled_model
 from dynamics.training.gradient_descent import descend
-from dynamics.training.integration import is_compiled
+from dynamics.training.integration import implicit_model
 from dynamics.training.progress import interruption
 from dynamics.training.settings import (
     MOST_STEPS,
     DefaultRecords,
     check_flow,
+    check_settings,
     record_schedule,
 )
 from dynamics.validation import InvalidRequest, real, refuse
@@ -92,8 +93,6 @@ def compare(
     problems = [firsts[0], *fulls, *firsts[1:]]
     store = None if checkpoint is None else Checkpoint.at(checkpoint)
     files = [] if store is None else parts(store, len(fulls), len(firsts))
-    loops = LOOPS_OF_DESCENT if time is None else LOOPS_OF_FLOWS
-    compile_beside([compiled_model(problem) for problem in problems], loops)
     with interruption():
         if time is not None:
             if eta is not None or steps is not None:
@@ -105,6 +104,8 @@ def compare(
             asked: Any = record
             if record is None:  # of one schedule
                 asked = DefaultRecords.of(max(problem.layout.size for problem in problems))
+            check_settings(eta, steps, asked)
+            compile_beside([compiled_model(problem) for problem in problems], LOOPS_OF_DESCENT)
             runs = [
                 descend(problem, eta, steps, asked, checkpoint=part)
                 for problem, part in zip(problems, files or repeat(None), strict=False)
@@ -120,7 +121,11 @@ def compare(
 
 def _flows(problems: Sequence[Problem], time: float, rtol: float) -> list[Trajectory]:
     """Flows of all problems by one integrator: of two the comparison would be of their errors."""
-    alike = all(map(is_compiled, problems))
+    models = [implicit_model(problem) for problem in problems]
+    alike = None not in models
+    check_flow(time, rtol, all(problem.flows for problem in problems))
+    if alike:
+        compile_beside(models, LOOPS_OF_FLOWS)
     first = flow(problems[0], time, rtol, compiled=alike)
     end = min(time, float(first.time[-1]))
     others = [flow(each, end, rtol, record=first.time, compiled=alike) for each in problems[1:]]

@@ -17,6 +17,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache, reduce
@@ -25,8 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.codegen import generated_file
+from dynamics.codegen import compile_lock, generated_file
 from dynamics.codegen.addresses import AddressedModel, entries_of
+from dynamics.codegen.folder import cache_directory
 from dynamics.codegen.loops import compiled_loop, loop_source
 from dynamics.process_settings import SAFE_PATH, cores
 
@@ -54,57 +56,68 @@ from dynamics.codegen.compile_beside import work
 work(sys.stdin)
 """
 
-_second: list[subprocess.Popen[bytes]] = []
-"""The second process, once there was one."""
+NAME = "the second process"
+"""What the lock is known by that a process takes which begins one, and holds until its end."""
+
+_once = threading.Lock()
+"""Taken for good by the first call that begins a process, or cannot."""
 
 
-def compile_beside(models: Sequence[AddressedModel | None], loops: Sequence[str]) -> bool:
+def compile_beside(
+    models: Sequence[AddressedModel | None], loops: Sequence[str]
+) -> subprocess.Popen[bytes] | None:
     """Begin to compile loops, and entries of models, in a second process.
+
+    It is begun where a model is compiled, there is another core, the first loop has no machine code
+    on disk, and neither this process nor another that runs has begun one.
 
     Parameters
     ----------
     models : sequence of AddressedModel or None
         In the order in which they are trained; None has no compiled functions.
     loops : sequence of str
-        Names of `dynamics.codegen.loops.compiled_loop`.
+        Names of `dynamics.codegen.loops.compiled_loop` that training calls.
 
     Returns
     -------
-    bool
-        Whether it was begun: there is another core, the first loop has no machine code on disk, and
-        this process has begun none before.
+    Popen or None
+        The process, if it was begun.
     """
-    if _second or not _first_of_all(loops[0]):
-        return False
     known = [model for model in models if model is not None]
+    if not (known and _first_of_all(loops[0]) and _once.acquire(blocking=False)):
+        return None
+    if not compile_lock.acquire_at_once(cache_directory(), NAME):
+        return None
     tasks = [_task(model, name) for model in known[1:] for name in OTHERS]
     tasks += [{"loop": loops[0]}]
     tasks += [_task(model, name) for model in known[:1] for name in LATER]
     tasks += [{"loop": name} for name in loops[1:]]
     lines = [json.dumps(each) for each in (list(map(str, sys.path)), *filter(None, tasks))]
-    silent = subprocess.DEVNULL
     with suppress(OSError):
         process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM],
             env=os.environ | {SAFE_PATH: "1"},
             stdin=subprocess.PIPE,
-            stdout=silent,
-            stderr=silent,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
-        _second.append(process)
+        threading.Thread(target=process.wait, daemon=True).start()  # leaves no zombie
         atexit.register(_end, process)
         assert process.stdin is not None
-        with process.stdin as stream:
+        with suppress(OSError), process.stdin as stream:
             stream.write("\n".join(lines).encode())
-    return bool(_second)
+        return process
+    return None
 
 
 @cache
 def _first_of_all(loop: str) -> bool:
-    """Whether a loop has no machine code on disk, and there is a core for a second process."""
+    """Whether a loop has no machine code on disk, and a second process can be begun to help."""
     from dynamics.codegen.machine_code import on_disk
 
-    return cores() > 1 and not on_disk(loop_source(loop))
+    # An application that embeds Python may stand in place of it.
+    is_python = Path(sys.executable or "").name.lower().startswith(("python", "pypy"))
+    return is_python and cores() > 1 and not on_disk(loop_source(loop))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -206,15 +219,18 @@ def work(lines: Iterable[str]) -> None:
     lines : iterable of str
         As `compile_beside` writes them.
     """
-    from dynamics.codegen.machine_code import is_free
+    from dynamics.codegen.machine_code import take
 
+    first = os.getppid()
     for line in lines:
+        if os.getppid() != first:  # nobody waits for it any more
+            return
         task = json.loads(line)
         with suppress(Exception):  # the first process meets it too, and says what it is
             if "loop" in task:
-                if is_free(loop_source(task["loop"])):
+                if take(loop_source(task["loop"])):
                     compiled_loop(task["loop"])
                 continue
             functions = generated_file(Path(task["file"]))
-            if is_free(getattr(functions, f"{task['entry']}_entry")):
+            if take(getattr(functions, f"{task['entry']}_entry")):
                 entries_of(functions, data_like(task["data"])).address(task["entry"])

@@ -40,38 +40,30 @@ def acquire(folder: Path, function: str) -> bool:
         Whether another process had it meanwhile. Where nothing can be locked, it is False.
     """
     waited, last = False, time.monotonic() + LONGEST
-    with suppress(OSError, ImportError):  # a folder or a system without locks
-        import fcntl
-
-        while True:
-            try:
-                fcntl.lockf(_opened(folder), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte(function))
-                return waited
-            except (BlockingIOError, PermissionError):
-                if time.monotonic() > last:
-                    return waited
-                waited = True
-                time.sleep(POLL)
+    while not acquire_at_once(folder, function):
+        if time.monotonic() > last:
+            break
+        waited = True
+        time.sleep(POLL)
     return waited
 
 
-def is_taken(folder: Path, function: str) -> bool:
-    """Whether another process has a function.
+def acquire_at_once(folder: Path, function: str) -> bool:
+    """Lock a function if no other process has it; whether none has.
 
     Parameters
     ----------
     folder, function
-        As of `acquire`; of a function that this process has locked, it lets go.
+        As of `acquire`.
     """
-    with suppress(OSError, ImportError):
+    with suppress(OSError, ImportError):  # a folder or a system without locks
         import fcntl
 
         try:
             fcntl.lockf(_opened(folder), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte(function))
         except (BlockingIOError, PermissionError):
-            return True
-        release(folder, function)
-    return False
+            return False
+    return True
 
 
 def release(folder: Path, function: str) -> None:

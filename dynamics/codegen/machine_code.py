@@ -69,15 +69,15 @@ def on_disk(function: Any) -> bool:
     return Path(CheckedCache(function)._cache_file._index_path).exists()
 
 
-def is_free(function: Any) -> bool:
-    """Whether there is no machine code of a function on disk, and no other process compiles it.
+def take(function: Any) -> bool:
+    """Lock a function for compilation here; False if it is on disk, or another process has it.
 
     Parameters
     ----------
     function : callable
-        Of a generated file; not one that this process compiles.
+        Of a generated file.
     """
-    return not on_disk(function) and not compile_lock.is_taken(*CheckedCache(function)._lock)
+    return not on_disk(function) and compile_lock.acquire_at_once(*CheckedCache(function)._lock)
 
 
 def is_whole(path: Path) -> bool:

@@ -60,11 +60,6 @@ def implicit_model(problem: Problem) -> AddressedModel | None:
     return compiled_model(problem) if problem.layout.size <= MOST_IMPLICIT else None
 
 
-def is_compiled(problem: Problem) -> bool:
-    """Whether the flow of a problem is integrated by compiled collocation."""
-    return implicit_model(problem) is not None
-
-
 def tolerance_floor(start: FloatArray, rtol: float) -> FloatArray:
     """The absolute tolerance of every entry.
 

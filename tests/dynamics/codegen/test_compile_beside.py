@@ -4,17 +4,20 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from typing import NamedTuple
 
 import numba
 import numpy as np
 import pytest
 
+import dynamics
 from dynamics import codegen, load_system
 from dynamics.codegen import compile_beside as beside
 from dynamics.codegen import compile_lock
-from dynamics.codegen.machine_code import is_free, on_disk
+from dynamics.codegen.machine_code import on_disk
 from dynamics.process_settings import cores
+from dynamics.validation import InvalidRequest
 
 FUNCTIONS = """
 @kernel
@@ -46,13 +49,14 @@ first, second = (
 )
 names = "gradient", "along"
 begun = [beside.compile_beside([None, first, second], names) for _ in range(2)]
-code = beside._second[0].wait(100)
+code = begun[0].wait(100)
 made = [on_disk(loops.loop_source(name)) for name in names]
 for model in (first, second):
     for name in ("gradient", "hessian", "order_parameters"):
         made.append(on_disk(getattr(model.entries.functions, name + "_entry")))
 value = loops.gradient(second, np.array([5.0]))[0]
-print(json.dumps([begun, code, made, value, second.entries.compiled["gradient_entry"].cache_hits]))
+hits = second.entries.compiled["gradient_entry"].cache_hits
+print(json.dumps([[each is not None for each in begun], code, made, value, hits]))
 """
 
 
@@ -142,36 +146,78 @@ def test_what_another_process_compiles_is_left_to_it(tmp_path, monkeypatch):
     model = codegen.build("Left.", ("x",), [FUNCTIONS.format(factor=3)]).addressed((1, np.ones(1)))
     entry = model.entries.functions.hessian_entry
     line = json.dumps(beside._task(model, "hessian"))
-    monkeypatch.setattr(compile_lock, "is_taken", lambda folder, function: True)
+    monkeypatch.setattr(compile_lock, "acquire_at_once", lambda folder, function: False)
     beside.work([line])
-    assert not is_free(entry)
     assert not on_disk(entry)
     monkeypatch.undo()
     monkeypatch.setenv("ATTDYN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(os, "getppid", iter(range(9)).__next__)
+    beside.work([line])  # the first process has ended
+    assert not on_disk(entry)
+    monkeypatch.setattr(os, "getppid", lambda: 1)
     beside.work([line, "{}", line])
     assert on_disk(entry)
     assert beside._task(model, "summary") is None
 
 
-def test_no_second_process_where_it_cannot_help(tmp_path, monkeypatch):
-    def started(*args, **options):
-        raise AssertionError("a process was started")
+@pytest.fixture
+def attempts(monkeypatch):
+    """What a call of `compile_beside` starts, where everything speaks for a second process."""
+    started = []
 
-    monkeypatch.setattr(beside, "_second", [])
-    monkeypatch.setattr(subprocess, "Popen", started)
-    for number, there in ((1, False), (2, True)):
-        monkeypatch.setattr(os, "sched_getaffinity", lambda _, n=number: range(n), raising=False)
-        monkeypatch.setattr("dynamics.codegen.machine_code.on_disk", lambda _, t=there: t)
-        beside._first_of_all.cache_clear()
-        assert not beside.compile_beside([], ("along",))
-    beside._first_of_all.cache_clear()
-
-
-def test_a_process_that_cannot_be_started_is_done_without(monkeypatch):
     def refused(*args, **options):
+        started.append(args)
         raise OSError("no more processes")
 
-    monkeypatch.setattr(beside, "_second", [])
-    monkeypatch.setattr(beside, "_first_of_all", lambda loop: True)
     monkeypatch.setattr(subprocess, "Popen", refused)
-    assert not beside.compile_beside([], ("along",))
+    monkeypatch.setattr(sys, "executable", "/usr/bin/python3")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(2), raising=False)
+    monkeypatch.setattr(beside, "_once", threading.Lock())
+    monkeypatch.setattr(compile_lock, "acquire_at_once", lambda folder, function: True)
+    monkeypatch.setattr("dynamics.codegen.machine_code.on_disk", lambda _: False)
+    monkeypatch.setattr(beside, "_first_of_all", beside._first_of_all.__wrapped__)
+    return started
+
+
+@pytest.fixture
+def model():
+    return codegen.build("A model.", ("x",), [FUNCTIONS.format(factor=4)]).addressed(
+        (1, np.ones(1))
+    )
+
+
+def test_a_process_that_cannot_be_started_is_tried_once(attempts, model):
+    assert [beside.compile_beside([model], ("along",)) for _ in range(3)] == [None] * 3
+    assert len(attempts) == 1
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "value"),
+    [
+        (os, "sched_getaffinity", lambda _: range(1)),
+        ("dynamics.codegen.machine_code", "on_disk", lambda _: True),
+        (compile_lock, "acquire_at_once", lambda folder, function: False),
+        (sys, "executable", None),
+        (sys, "executable", ""),
+        (sys, "executable", "/opt/drawing/application"),
+    ],
+)
+def test_no_second_process_where_it_cannot_help(attempts, model, monkeypatch, place, name, value):
+    if isinstance(place, str):
+        place = sys.modules[place]
+    monkeypatch.setattr(place, name, value, raising=False)
+    assert beside.compile_beside([model], ("along",)) is None
+    assert not attempts
+
+
+def test_no_second_process_for_what_a_run_does_not_call(attempts):
+    assert beside.compile_beside([None], ("along",)) is None
+    system = load_system("positional_attention")
+    law = system.Parameters(D=8, C=2)
+    large = system.FullPopulation(law)  # of more entries than collocation takes
+    result = dynamics.compare(system.ReducedPopulation(law), large, time=0.1)
+    assert result.full.settings["integrator"] == "LSODA"
+    for wrong in ({"eta": -1.0, "steps": 1}, {"time": -1.0}):
+        with pytest.raises(InvalidRequest):
+            dynamics.compare(system.ReducedPopulation(law), large, **wrong)
+    assert not attempts

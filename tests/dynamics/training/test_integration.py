@@ -5,7 +5,7 @@ import pytest
 
 import dynamics
 from dynamics.training import integration
-from dynamics.training.integration import by_lsoda, integrate_flow, is_compiled
+from dynamics.training.integration import by_lsoda, implicit_model, integrate_flow
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def system():
 def test_the_path_is_that_of_lsoda(name, parameters, time):
     system = dynamics.load_system(name)
     problem = system.ReducedPopulation(system.Parameters(**parameters))
-    assert is_compiled(problem)
+    assert implicit_model(problem) is not None
     start = problem.initial_state
     fast = integrate_flow(problem, start, time, 1e-8)
     slow = by_lsoda(problem, start, time, 1e-11)
