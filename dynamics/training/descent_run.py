@@ -241,16 +241,18 @@ class Run:
         rows[-1] = self._order_parameters(state)[0]
         return rows, state
 
-    def again(self) -> Iterator[tuple[int, FloatArray, FloatArray]]:
-        """All steps once more, in chunks: the first, order parameters, and the state there."""
-        first, state = 0, self.start
-        while True:
-            last = min(first + LARGEST_CHUNK, self.step)
+    def again(self, proceed: Callable[[], bool]) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+        """All steps once more while it may proceed: first step, order parameters, state there."""
+        first, state, chunk = 0, self.start, FIRST_CHUNK
+        while proceed():
+            last, clock = min(first + chunk, self.step), time.perf_counter()
             rows, after = self.replay(state, first, last)
             if last == self.step:
                 yield first, rows, state
                 return
+            seconds = time.perf_counter() - clock
             yield first, rows[:-1], state
+            chunk = min(LARGEST_CHUNK, 2 * chunk) if seconds < SECONDS_PER_CHUNK else chunk
             first, state = last, after
 
     def state(self) -> dict[str, Any]:

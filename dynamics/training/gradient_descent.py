@@ -34,7 +34,7 @@ from dynamics.training.settings import (
     record_schedule,
     starting_state,
 )
-from dynamics.training.stability_limit import smaller_rate
+from dynamics.training.stability_limit import rates_text, smaller_rate
 from dynamics.validation import learning_rate
 from theory.events import EventRule
 
@@ -44,7 +44,9 @@ TOGETHER = 1 << 18
 """Numbers of the states whose observables are computed between two looks for an interruption."""
 CONTINUE = "start again from its final state for the remaining steps"
 RESUME = "the same run with the same checkpoint goes on from there"
-TOO_SMALL = "eta={:g} is too small for a step to move the state, whose gradient is not; try more"
+TOO_SMALL = (
+    "eta={} is too small for a step to move the state, whose gradient is not small; try more"
+)
 LOG = logging.getLogger(__name__)
 
 
@@ -269,9 +271,7 @@ def _finish(
 def _again(run: Run) -> Iterator[tuple[int, FloatArray, FloatArray]]:
     """All steps of a run once more, up to an interruption."""
     with interruption() as interrupted, bar(f"{run.problem.view}, events", run.step) as progress:
-        for first, rows, state in run.again():
-            if interrupted.is_set():
-                return
+        for first, rows, state in run.again(lambda: not interrupted.is_set()):
             yield first, rows, state
             progress.update(len(rows))
 
@@ -325,4 +325,5 @@ def _outcome(
     last = run.last_pass()
     still = not (last.moves or last.at_rest)
     kind = ends.CONVERGED if last.at_rest else ends.HORIZON
-    return Outcome(kind, reached, now, TOO_SMALL.format(run.step_time) if still else "")
+    remark = TOO_SMALL.format(rates_text(run.rates, run.step_time)) if still else ""
+    return Outcome(kind, reached, now, remark)

@@ -169,9 +169,12 @@ def rapid_growth(study: Study) -> Finding:
     early = least < BOOST and not falls and (len(cases) == 1 or growths[-1] > growths[0])
     if early:
         needed = (BOOST * (1 - law.gamma) / LEADING_GROWTH) ** (1 / (1 - law.kappa_s))
-        reason += "; it grows along P as P^(1 - kappa_s)"
+        if len(cases) > 1:
+            reason += "; it grows along P"
         if needed > law.P:
-            reason += f", to leading order {BOOST:g}-fold at {runs.near(needed)}"
+            reason += f"; to leading order P^(1 - kappa_s), {BOOST:g}-fold at {runs.near(needed)}"
+        elif len(cases) == 1:
+            reason += f"; it rises, and less than {BOOST:g}-fold at one size decides nothing"
     turns = Measurement(also, falls, "<=", 0)
     return study.conclude(least, reason, turns, may_still_come=early, missing="size")
 
@@ -211,8 +214,11 @@ def end_of_growth(study: Study) -> Finding:
         reason += f"; A_m there, of order one, goes along P with {growth}"
         name = "size of the exponent in P of A_m where alpha_m peaks"
         also.append(Measurement(name, abs(growth.fit.exponent), "<=", rules.NEAR_ZERO))
-    alone, late = len(peaks) == 1, off <= MIDDLE and undecided_yet
-    undecided = alone or late or (off <= MIDDLE and constant is None)
+    alone = len(peaks) == 1
+    late = undecided_yet and (alone or off <= MIDDLE)
+    # One size excuses a constant of order one, and the law of a loss that has come near its floor.
+    converges = slowest <= AS_ONE_OVER_T or max(study.column("left")) <= FALLEN
+    undecided = late or (alone and converges) or (off <= MIDDLE and constant is None)
     missing = "time" if late else "size"
     return study.conclude(off, reason, *also, may_still_come=undecided, missing=missing)
 

@@ -11,6 +11,7 @@ import dis
 import functools
 import inspect
 from collections.abc import Iterator
+from contextlib import suppress
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
@@ -79,8 +80,10 @@ def _function(value: Any) -> FunctionType | None:
     """The function behind what is called; None where there is none to look into."""
     while isinstance(value, functools.partial):
         value = value.func
-    plain = inspect.unwrap(value) if callable(value) else None
-    return plain if isinstance(plain, FunctionType) else None
+    with suppress(Exception):  # an object may answer, or refuse, whatever it is asked for
+        plain = inspect.unwrap(value) if callable(value) else None
+        return plain if isinstance(plain, FunctionType) else None
+    return None
 
 
 def _globals_of(code: CodeType) -> Iterator[tuple[str, str]]:

@@ -108,3 +108,34 @@ def test_models_in_memory_too():
 
     with pytest.raises(InvalidRequest, match="start sets the global _HERE, which risk reads"):
         dynamics.load_system(dynamics.Model(start=start, risk=risk))
+
+
+class _Answering:
+    """A global that has every attribute, or none that can be asked for."""
+
+    def __init__(self, answer):
+        self._answer = answer
+
+    def __call__(self):
+        return 1.0
+
+    def __getattr__(self, name):
+        return self._answer()
+
+
+def _refusing():
+    raise RuntimeError("asked")
+
+
+@pytest.mark.parametrize("answer", [lambda: _Answering(_refusing), _refusing])
+def test_objects_that_answer_anything_are_not_looked_into(answer, monkeypatch):
+    monkeypatch.setitem(globals(), "_PROXY", _Answering(answer))
+
+    def start():
+        return {"u": np.ones(1)}
+
+    def risk(theta, xp):
+        return _PROXY() * theta["u"][0] ** 2  # noqa: F821
+
+    system = dynamics.load_system(dynamics.Model(start=start, risk=risk))
+    assert system.ReducedPopulation(system.Parameters()).risk([1.0]) == 1.0

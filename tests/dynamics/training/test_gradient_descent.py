@@ -351,8 +351,33 @@ def test_an_interrupted_run_does_not_take_its_steps_once_more(pair, monkeypatch)
         if self.step > 200:
             os.kill(os.getpid(), signal.SIGTERM)
 
+    def replay(self, state, first, last):
+        replayed.append(last - first)
+        return own_replay(self, state, first, last)
+
+    own_replay, replayed = descent_run.Run.replay, []
     monkeypatch.setattr(descent_run.Run, "_advance", watched)
+    monkeypatch.setattr(descent_run.Run, "replay", replay)
     run = dynamics.descend(pair, 0.01, 10**6)
     assert run.outcome.kind == "interrupted"
+    assert descent_run.FIRST_CHUNK not in replayed
     assert run.events["top"].step == 69
     assert "not run once more" in run.reasons["later"]
+
+
+def test_the_steps_once_more_begin_with_few_and_stop_between(problem):
+    run = descent_run.Run(problem, (0.02, 0.02), problem.initial_state, np.array([300]))
+    run.go(300, lambda: True)
+    whole = list(run.again(lambda: True))
+    sizes = [len(rows) for _, rows, _ in whole]
+    assert sizes[0] == descent_run.FIRST_CHUNK
+    assert sum(sizes) == 301
+    np.testing.assert_array_equal([first for first, _, _ in whole], np.cumsum([0, *sizes[:-1]]))
+    answers = iter([True, False])
+    assert len(list(run.again(lambda: next(answers)))) == 1
+    assert not list(run.again(lambda: False))
+
+
+def test_a_step_too_small_is_named_with_all_learning_rates(problem):
+    run = dynamics.descend(problem, (1e-30, 1e-31), 10, initial=(0.2, 0.3, 0.1))
+    assert "eta=(1e-30, 1e-31) is too small for a step" in run.outcome.remedy

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.experiments.masked_image_modeling import phases, runs
+from dynamics.experiments.masked_image_modeling import convergence, phases, runs
 from dynamics.experiments.measurement import Study
 from dynamics.experiments.verify import Protocol, checks
 
@@ -87,6 +87,17 @@ def test_a_constant_at_one_size_does_not_contradict_what_is_said_of_large_p(clai
     found = measured(claim, **sizes)
     assert (found.holds, found.missing) == (None, ("size",))
     assert words in found.reason
+
+
+@pytest.mark.parametrize(("fallen", "holds"), [(0.02, None), (1e-3, False)])
+def test_one_size_does_not_excuse_a_loss_that_stays_above_its_floor(monkeypatch, fallen, holds):
+    """A_m at the peak is a constant of order one; a loss that does not come down is not."""
+    monkeypatch.setattr(convergence, "FALLEN", fallen)
+    monkeypatch.setattr(convergence, "late_slope", lambda case, local: -0.3)
+    monkeypatch.setattr(convergence, "still_steepening", lambda patches: False)
+    found = measured("Section 5.3, convergence", P=64, C_global=48, C_local=2)
+    assert found.holds is holds
+    assert found.measured == -0.3
 
 
 def test_growth_is_counted_from_the_switch_on():
