@@ -7,6 +7,7 @@ from fractions import Fraction
 import naive
 import numpy as np
 import pytest
+from heavier_mask import Heavier
 from verdicts import verdicts
 
 import dynamics
@@ -24,7 +25,6 @@ from dynamics.experiments.masked_image_modeling.runs import (
 )
 from dynamics.experiments.measurement import Study
 from dynamics.experiments.verify import Protocol, checks
-from dynamics.systems.masked_image_modeling.full import FullPopulation
 from dynamics.systems.masked_image_modeling.reduced import (
     ReducedPopulation,
     attention_map,
@@ -264,16 +264,6 @@ class Turned(ReducedPopulation):
         shares = self._data.law.shares.copy()
         shares[self.rows.references[1]] *= -1
         self._data = self._data._replace(law=self._data.law._replace(shares=shares))
-
-
-class Heavier(FullPopulation):
-    """One masked image counts too much: masks are no longer uniform."""
-
-    def __init__(self, parameters):
-        super().__init__(parameters)
-        batch = self._data.batch
-        tilted = batch.weights * np.where(batch.members == 0, 3.0, 1.0)
-        self._data = self._data._replace(batch=batch._replace(weights=tilted / tilted.sum()))
 
 
 def test_every_claim_has_a_check_and_nothing_else_has():

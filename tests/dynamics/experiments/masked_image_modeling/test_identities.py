@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
+from heavier_mask import Heavier
 
 import dynamics
 from dynamics.experiments.masked_image_modeling import identities
-from dynamics.systems.masked_image_modeling.full import FullPopulation
 
 SYSTEM = dynamics.load_system("masked_image_modeling")
 AT_EVERY_Q = (
@@ -22,16 +22,6 @@ SATURATED = [
     {"P": 8, "C_global": 4, "C_local": 2, "masked": 3, "z": "1000"},
 ]
 """Laws at which most gradients are the last digits of terms that cancel, or zero."""
-
-
-class Heavier(FullPopulation):
-    """One masked image counts too much: masks are no longer uniform."""
-
-    def __init__(self, parameters):
-        super().__init__(parameters)
-        batch = self._data.batch
-        tilted = batch.weights * np.where(batch.members == 0, 3.0, 1.0)
-        self._data = self._data._replace(batch=batch._replace(weights=tilted / tilted.sum()))
 
 
 @pytest.mark.filterwarnings("error")
