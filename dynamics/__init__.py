@@ -12,12 +12,13 @@ Nothing heavy is imported before it is used: sympy and numba come with the first
 
 import os
 
-from dynamics.process_settings import collect_less
+from dynamics.process_settings import collect_less, end_quickly
 from dynamics.training.progress import is_command, leave_at_signals
 
 if is_command():
     leave_at_signals()  # during the imports below
     collect_less()
+    end_quickly()
 
 # OpenMP's threads wait for each other by spinning. A loop with a parallel region in every step is
 # then 20 to 50 times slower when another process has a core; after a short spin, sleep instead.

@@ -18,7 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from multiprocessing import resource_tracker
 from typing import Any
 
-from dynamics.process_settings import SAFE_PATH, collect_less, cores
+from dynamics.process_settings import SAFE_PATH, collect_less, cores, end_quickly
 from dynamics.registry import System, can_be_loaded_again, load_unchanged
 from dynamics.validation import InvalidRequest, integer
 
@@ -147,6 +147,7 @@ def _prepare_worker(parent: int, reference: str, digests: Mapping[str, str]) -> 
 
     os.setsid()
     collect_less()
+    end_quickly()
     tqdm.set_lock(threading.RLock())  # its usual one leaves a semaphore behind when it is killed
     # What libraries print goes to stderr: stdout belongs to the results of the command.
     os.dup2(2, 1)

@@ -47,6 +47,26 @@ def test_a_command_collects_less_and_a_script_as_before(program, own):
         assert tuple(map(int, thresholds)) == COLLECTIONS
 
 
+@pytest.mark.parametrize(("program", "own"), [("attdyn", True), ("script.py", False)])
+def test_a_command_looks_for_no_garbage_at_its_end(program, own, tmp_path):
+    """What others have to do at the end, as closing a file, is done all the same."""
+    code = (
+        f"import sys; sys.argv = [{program!r}]; import atexit, dynamics\n"
+        "class Garbage:\n"
+        "    def __del__(self):\n"
+        "        print('found')\n"
+        "garbage = Garbage()\n"
+        "garbage.itself = garbage\n"
+        "del garbage\n"
+        f"file = open({str(tmp_path / 'kept')!r}, 'w')\n"
+        "file.write('whole')\n"
+        "atexit.register(print, 'asked')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["asked"] + ["found"] * (not own)
+    assert (tmp_path / "kept").read_text() == "whole"
+
+
 def numbers():
     return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
 
