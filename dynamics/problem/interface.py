@@ -1,0 +1,216 @@
+"""What every driver works on: an initial state, a gradient, a risk, observables."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics.problem.layout import FloatArray, Layout
+from dynamics.problem.numerical_jacobian import SMALL, central_differences, largest_eigenvalue
+from dynamics.problem.observables import columns_of
+from dynamics.validation import InvalidRequest, one_line, shown
+
+if TYPE_CHECKING:
+    from dynamics.codegen.addresses import AddressedModel
+    from dynamics.results.presentation import Presentation
+    from theory.events import EventRule
+    from theory.notation import Notation
+
+
+class Problem(ABC):
+    """A training problem; see the 2 x 2 square of the architecture.
+
+    A problem supplies ``initial_state``, ``gradient``, ``risk``, ``observables``,
+    ``order_parameters``, ``advance`` and ``identity``; the rest follows from these. Some have more:
+    a full one ``orbit_values(states)``, reduced state -> every value that it stands for, shape
+    (records, entries); one whose gradient has a known error ``gradient_bound(state)``; one that may
+    refuse a gradient ``certificate_failure(state)``; one whose events may be due to something else
+    ``remarks(final)``, event -> words, from the observables at the end.
+
+    Attributes
+    ----------
+    system, view : str
+        Which system, and how it is seen (``"reduced population"``).
+    parameters : Parameters
+        Of the system.
+    layout : Layout
+        Parts of the state.
+    presentation : Presentation
+        How its results are shown.
+    events : tuple of EventRule
+        Rules in terms of the order parameters.
+    order_names, rates : tuple of str
+        Order parameters, and those of them that are read off the gradient; a run oscillates where
+        the first of these changes its sign at every step.
+    settings : mapping
+        How the problem was made, stored with every run.
+    flows : bool
+        Whether there is a gradient flow: not of a loss with kinks that training stays at.
+    reads_pass : bool
+        Whether order parameters and summary are read off the pass that the gradient has made.
+    pass_names : tuple of str
+        Observables that the pass of the gradient leaves behind, so that a record of gradient
+        descent has them for nothing; only where all steps are alike, and one more may be made.
+    costly_passes : float
+        Gradients that the costly observables of one state take, those on fresh samples; 0 where
+        there are none.
+    addressed : AddressedModel or None
+        Its compiled functions, for the compiled loops; None where it has none.
+    """
+
+    system: str
+    view: str
+    parameters: Any
+    layout: Layout
+    presentation: Presentation
+    events: tuple[EventRule, ...]
+    order_names: tuple[str, ...]
+    rates: tuple[str, ...]
+    settings: Mapping[str, Any]
+    flows = True
+    reads_pass = False
+    pass_names: tuple[str, ...] = ()
+    costly_passes = 0.0
+
+    def __repr__(self) -> str:
+        state = one_line(", ".join(self.state_names), 64)
+        name = f"{type(self).__name__}({shown(self.parameters)}) of {self.system}"
+        return f"{name}, size {self.layout.size}: {state}"
+
+    @property
+    @abstractmethod
+    def identity(self) -> Mapping[str, Any]:
+        """What decides its gradients beside the parameters."""
+
+    @property
+    @abstractmethod
+    def initial_state(self) -> FloatArray:
+        """Where training starts, flat, shape (n,)."""
+
+    def gradient(self, state: ArrayLike) -> FloatArray:
+        """What one step of gradient descent subtracts, divided by eta; shape (n,)."""
+        raise TypeError(f"{type(self).__name__} has no gradient")
+
+    @abstractmethod
+    def risk(self, state: ArrayLike) -> float:
+        """Risk at a state."""
+
+    @abstractmethod
+    def observables(self, state: ArrayLike) -> dict[str, float]:
+        """Numbers that describe a state, by name."""
+
+    def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
+        """`observables` of states, shape (records, n): name -> values, shape (records,)."""
+        return columns_of([self.observables(state) for state in states])
+
+    def observables_of_records(
+        self, states: FloatArray, noted: FloatArray, costly: NDArray[np.bool_]
+    ) -> dict[str, FloatArray]:
+        """`observables_along` of the records of gradient descent.
+
+        Parameters
+        ----------
+        states : float array, shape (records, n)
+        noted : float array, shape (records, names)
+            Order parameters and `pass_names` there, NaN where they are not known; no columns where
+            the problem has no `pass_names`.
+        costly : bool array, shape (records,)
+            Where the costly observables are computed; they are NaN elsewhere.
+        """
+        return self.observables_along(states)
+
+    @abstractmethod
+    def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
+        """Order parameters at a state, in the order of `order_names`."""
+
+    @abstractmethod
+    def advance(
+        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+    ) -> int:
+        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
+
+    @property
+    def addressed(self) -> AddressedModel | None:
+        """Its compiled functions, for the compiled loops; None where it has none."""
+        return None
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """Names of the parts of the state, in order."""
+        return self.layout.names
+
+    @property
+    def notation(self) -> Notation:
+        """The table of letters, of `presentation`."""
+        return self.presentation.notation
+
+    @property
+    def has_jacobian(self) -> bool:
+        """Whether the Jacobian of the gradient is known, not taken from differences."""
+        return False
+
+    def jacobian(self, state: ArrayLike) -> FloatArray:
+        """Derivative of the gradient by the state, shape (n, n), from central differences."""
+        return central_differences(self.gradient, self.layout.flatten(state))
+
+    def curvature(self, state: ArrayLike, shares: FloatArray | float = 1.0) -> float:
+        """Largest eigenvalue of the Jacobian of the gradient at a state; NaN if it is not finite.
+
+        Of a large problem without an analytic Jacobian, by power iteration on differences.
+
+        Parameters
+        ----------
+        state : float array, shape (n,)
+        shares : float array, shape (n,), or float
+            Factor of each entry of the gradient: its learning rate over the first.
+        """
+        flat = self.layout.flatten(state)
+        if flat.size > SMALL and not self.has_jacobian:
+
+            def slope(at: FloatArray) -> FloatArray:
+                return np.asarray(shares * self.gradient(at))
+
+            return largest_eigenvalue(slope, flat)
+        matrix = np.reshape(shares, (-1, 1)) * self.jacobian(flat)
+        if not np.isfinite(matrix).all():
+            return float("nan")
+        return float(np.linalg.eigvals(matrix).real.max())
+
+
+def check_problem(problem: object) -> None:
+    """Refuse what is no `Problem`, and say how to make one of it.
+
+    Parameters
+    ----------
+    problem : object
+
+    Raises
+    ------
+    InvalidRequest
+    """
+    if hasattr(problem, "layout") and hasattr(problem, "order_names"):
+        return  # one of a caller's own need not be a `Problem`
+    kind = type(problem).__name__
+    hint = "problem can be made as system.ReducedPopulation(system.Parameters(...))"
+    if kind == "Parameters":
+        hint = "make a problem of it: system.ReducedPopulation(parameters)"
+    elif kind == "System":
+        hint = "make a problem of it: system.ReducedPopulation(system.Parameters(...))"
+    raise InvalidRequest(f"problem={shown(problem)} is a {kind}, no problem; {hint}")
+
+
+def certificate_failure(problem: Problem, state: FloatArray) -> str:
+    """Why a problem certifies no gradient at a state; empty where it does, or certifies none.
+
+    Parameters
+    ----------
+    problem : Problem
+        Those whose gradient may be refused have a method ``certificate_failure``.
+    state : float array, shape (n,)
+    """
+    method = getattr(problem, "certificate_failure", None)
+    return "" if method is None else str(method(state))

@@ -1,0 +1,69 @@
+"""The Jacobian of a gradient from differences, and its largest eigenvalue by power iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dynamics.problem.layout import FloatArray
+
+SMALL = 8
+"""States of at most so many entries have their Jacobian taken whole."""
+
+
+def central_differences(
+    gradient: Callable[[FloatArray], FloatArray], state: FloatArray
+) -> FloatArray:
+    """Jacobian of a gradient, column by column, shape (n, n).
+
+    Parameters
+    ----------
+    gradient : callable
+        Of a state.
+    state : float array, shape (n,)
+    """
+    columns = []
+    for k, width in enumerate(1e-4 * np.maximum(np.abs(state), 1e-2)):
+        step = np.zeros_like(state)
+        step[k] = width
+        columns.append((gradient(state + step) - gradient(state - step)) / (2 * width))
+    return np.array(columns).T
+
+
+def largest_eigenvalue(gradient: Callable[[FloatArray], FloatArray], state: FloatArray) -> float:
+    """The largest, not in size, of the eigenvalues of the Jacobian; NaN if it is not finite.
+
+    Parameters
+    ----------
+    gradient : callable
+        Of a state; its Jacobian has real eigenvalues.
+    state : float array, shape (n,)
+    """
+    eigenvalue = _power_iteration(gradient, state)
+    if eigenvalue < 0:  # of all, the largest stands as far from the least as any
+        eigenvalue += _power_iteration(gradient, state, eigenvalue)
+    return eigenvalue
+
+
+def _power_iteration(
+    gradient: Callable[[FloatArray], FloatArray], state: FloatArray, shift: float = 0.0
+) -> float:
+    """Eigenvalue of largest size of the Jacobian of a gradient less a shift, to 1e-6."""
+    width = 1e-5 * max(1e-3, float(np.linalg.norm(state)))
+    direction, eigenvalue = gradient(state), 0.0
+    if not np.isfinite(direction).all():
+        return float("nan")
+    if not direction.any():
+        direction = np.ones_like(state)
+    for _ in range(100):
+        direction = direction / np.linalg.norm(direction)
+        change = gradient(state + width * direction) - gradient(state - width * direction)
+        image = change / (2 * width) - shift * direction
+        if not np.isfinite(image).all():
+            return float("nan")
+        before, eigenvalue = eigenvalue, float(direction @ image)
+        if abs(eigenvalue - before) <= 1e-6 * abs(eigenvalue) or not image.any():
+            break
+        direction = image
+    return eigenvalue
