@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -151,19 +151,7 @@ def table(system: System, result: Result) -> str:
         "",
     ]
     runs = (result.reduced, result.full) if isinstance(result, Comparison) else (first,)
-    lines.append(f"{'event':<20}" + "".join(f"{'time, ' + run.view:<28}" for run in runs) + "step")
-    for name in first.events:
-        events = [run.events[name] for run in runs]
-        steps = {other.step for other in events if other.step is not None}
-        row = "".join(f"{_time(other):<28}" for other in events)
-        row += ", ".join(map(str, sorted(steps, key=str)))
-        every = (part for run in runs for part in run.reasons.get(name, "").split("; ") if part)
-        reasons = "; ".join(dict.fromkeys(every))
-        if not any(events):
-            row = f"none: {reasons}"
-        elif reasons:
-            row += f"  ({reasons})"
-        lines.append(f"{name:<20}{row}")
+    lines += _event_lines(runs)
     lines += _notes(system, {name for run in runs for name in run.events if run.events[name]})
     if isinstance(result, Comparison):
         lines += ["", f"{'state':<20}largest |reduced - full| over {len(result.time)} records"]
@@ -185,6 +173,27 @@ def table(system: System, result: Result) -> str:
     if set(fulls[0].observables) >= SAMPLED:
         lines += [_sampled(run) for run in fulls]
     return "\n".join([*lines, f"{'outcome':<20}{result.outcome}"])
+
+
+def _event_lines(runs: Sequence[Trajectory]) -> list[str]:
+    """The times of every event in all runs, or why it did not happen."""
+    if not runs[0].events:
+        return ["no events"]
+    views = "".join(f"{'time, ' + run.view:<28}" for run in runs)
+    lines = [f"{'event':<20}{views}step"]
+    for name in runs[0].events:
+        events = [run.events[name] for run in runs]
+        steps = {other.step for other in events if other.step is not None}
+        row = "".join(f"{_time(other):<28}" for other in events)
+        row += ", ".join(map(str, sorted(steps, key=str)))
+        every = (part for run in runs for part in run.reasons.get(name, "").split("; ") if part)
+        reasons = "; ".join(dict.fromkeys(every))
+        if not any(events):
+            row = f"none: {reasons}"
+        elif reasons:
+            row += f"  ({reasons})"
+        lines.append(f"{name:<20}{row}")
+    return lines
 
 
 def _notes(system: System, happened: Container[str]) -> list[str]:

@@ -41,3 +41,14 @@ def test_reasons_of_two_runs_are_said_once(system):
         if line.startswith("event_III")
     )
     assert line.split("none: ")[1] == f"{reason}; more"
+
+
+def test_a_model_without_events_has_no_table_of_them():
+    model = dynamics.Model(
+        start=lambda: {"w": 1.0}, risk=lambda theta, xp: (theta["w"] ** 2 - 2) ** 2
+    )
+    own = dynamics.load_system(model)
+    run = dynamics.descend(own.ReducedPopulation(own.Parameters()), 0.01, 5)
+    lines = report.table(own, run).splitlines()
+    assert "no events" in lines
+    assert not [line for line in lines if line.startswith("event ")]
