@@ -275,7 +275,8 @@ class Study:
             Other ones.
         holds : bool or None, optional
             The verdict where the bounds alone do not decide it; None where nothing is decided. The
-            finding is of the first measurement then.
+            finding is of the first measurement then, and its reason names those of the others that
+            do not meet their bounds.
         may_still_come : bool
             A bound that is not met may be met where what is missing is there: nothing is decided.
         missing : str, optional
@@ -293,6 +294,11 @@ class Study:
             measured = float(decisive.value)
             if isnan(measured):
                 measured = -inf if decisive.relation.startswith(">") else inf
+        else:
+            for each in also:
+                if not each.met:
+                    unmet = f"{each.quantity} is {each.value:.3g}, claimed {each.relation}"
+                    reason += f"; {unmet} {each.bound:.3g}"
         if self.rows:
             evidence.setdefault("table", self.rows)
         if self.plot is not None:

@@ -187,12 +187,14 @@ def theorem_f_3_global(study: Study) -> Finding:
     )
     falls_name = "records at which that with its own feature does not rise"
     falls = sum(study.column("falls"))
+    exceeds = most >= 1.0 or end > runs.SMALL_SHARE
+    vanishes, words = _vanishing(study, most, local=False)
     return study.conclude(
         most,
-        reason + _at_one_size(study, most >= 1.0 or end > runs.SMALL_SHARE),
+        reason + words * exceeds,
         Measurement(end_name, end, "<=", runs.SMALL_SHARE),
         Measurement(falls_name, falls, "<=", 0),
-        may_still_come=not falls and study.parameters is not None,
+        may_still_come=not falls and vanishes,
         missing="size",
     )
 
@@ -220,14 +222,67 @@ def theorem_f_4(study: Study) -> Finding:
     name = "largest other correlation of a local patch over its own one at the end"
     falls = sum(study.column("falls"))
     started = max(study.column("Delta_eff")) < 0
+    vanishes, words = _vanishing(study, rest, local=True)
     return study.conclude(
         most,
-        reason + _at_one_size(study, rest > runs.SMALL_SHARE),
+        reason + words * (rest > runs.SMALL_SHARE),
         Measurement(name, rest, "<=", runs.SMALL_SHARE),
         Measurement("records at which Phi_m does not rise", falls, "<=", 0),
-        may_still_come=study.parameters is not None and not falls and (most < 1 or not started),
+        may_still_come=not falls and vanishes and (most < 1 or not started),
         missing="size",
     )
+
+
+def _vanishing(study: Study, share: float, local: bool) -> tuple[bool, str]:
+    """Whether a share at the size of a request is one that vanishes along P, and that in words.
+
+    Parameters
+    ----------
+    study : Study
+    share : float
+        Of another correlation in the one with the own feature, or of their rates.
+    local : bool
+        Whether of a local patch.
+    """
+    law = study.parameters
+    if law is None:
+        return False, ""
+    counted = counted_share(law, local)
+    if share <= runs.SAME_ORDER * counted:
+        return True, _at_one_size(study, True)
+    return False, (
+        f"; such a share vanishes along P as the sizes of areas make it, to {counted:.2g} at "
+        f"P={law.P}, and {share:.2g} is more than {runs.SAME_ORDER:g} times that"
+    )
+
+
+def counted_share(law: Any, local: bool) -> float:
+    r"""Share of another correlation in the one with the own feature, as sizes of areas make it.
+
+    By Lemmas 5.1 and 5.2 to leading order, with attention :math:`A` and :math:`a` to the own and
+    to another area: rates of Phi are as :math:`a / (1 - A)`, which is c / (P - C) where attention
+    is uniform outside of the own area, and at first as :math:`a^2 / A`, c^2 / (C P); a rate of Ups
+    is 1/z of that of Phi for each of C - 1 mates. C is the own area, c the largest other one.
+    With fixed exponents of P every one of them vanishes.
+
+    Parameters
+    ----------
+    law : Parameters
+    local : bool
+        Whether of a local patch.
+    """
+    shares = []
+    for areas in law.area_ids:
+        sizes = np.bincount(areas)
+        for m in range(1, sizes.size) if local else range(1):
+            own, other = sizes[m], np.delete(sizes, m).max(initial=0)
+            if own < 2 or own == law.P:
+                continue
+            shares += [
+                other / (law.P - own), other**2 / (own * law.P),
+                1 / ((own - 1) * min(1.0, law.L)),
+            ]  # fmt: skip
+    return float(max(shares, default=0.0))
 
 
 def _at_one_size(study: Study, exceeds: bool) -> str:

@@ -154,6 +154,7 @@ def lemma_5_3(study: Study) -> Finding:
         f"{runs.patches_of(study)}) and the largest other correlation {listed(shares)} of Phi_m"
     )
     also = [Measurement("Phi_0 there", max(depths), "<", 0.0)]
+    shares_alone = max(depths) < 0  # what few mates do not explain is not excused by them
     if len(sizes) >= 4:
         fit = power_law(sizes, np.exp(np.negative(depths)))
         low, high = fit.intervals[0]
@@ -180,7 +181,9 @@ def lemma_5_3(study: Study) -> Finding:
     few = cases[-1].parameters.C_local < runs.MANY
     if few:
         reason += f"; of areas of less than {runs.MANY:g} patches each mate makes more than that"
-    return study.conclude(shares[-1], reason, *also, may_still_come=few, missing="size")
+    return study.conclude(
+        shares[-1], reason, *also, may_still_come=few and shares_alone, missing="size"
+    )
 
 
 @measures(

@@ -55,6 +55,8 @@ SMALL_SHARE = 0.1
 """Share of the leading correlation up to which another one is small, close to 0."""
 MANY = 1 + 1 / SMALL_SHARE
 """Patches of an area from which on a mate of a patch makes a small share."""
+SAME_ORDER = 2.0
+"""Factor up to which a share is of the order of another: leading orders are right to a half."""
 UNITS = r"time in units of $K P / C_s$"
 AS_MEASURED = Repeat()
 

@@ -1,10 +1,17 @@
 """What the checks of Section 5.2 and Lemma 5.3 say where a phase does not begin or end."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import dynamics
-from dynamics.experiments.masked_image_modeling import convergence, phases, runs
+from dynamics.experiments.masked_image_modeling import (
+    convergence,
+    correlations,
+    phases,
+    runs,
+)
 from dynamics.experiments.measurement import Study
 from dynamics.experiments.verify import Protocol, checks
 
@@ -18,6 +25,30 @@ def law(**given):
 def measured(claim, **given):
     """The finding of a check, before the rules of what a verdict may say."""
     return checks(SYSTEM)[claim](SYSTEM, Protocol(law(**given)))
+
+
+@pytest.fixture
+def change(monkeypatch):
+    """A function that changes every run by ``(case) -> {name: values}``."""
+    unchanged = runs.cases_of
+
+    def changed(case, new):
+        run, values = case.run, new(case)
+        states, observables = run.states.copy(), dict(run.observables)
+        for name in values:
+            if name in run.layout.names:
+                states[:, run.layout.names.index(name)] = values[name]
+            else:
+                observables[name] = values[name]
+        again = dataclasses.replace(run, states=states, observables=observables)
+        return dataclasses.replace(case, run=again)
+
+    def apply(new):
+        monkeypatch.setattr(
+            runs, "cases_of", lambda *given: [changed(case, new) for case in unchanged(*given)]
+        )
+
+    return apply
 
 
 PHASES_OF_LOCAL = (
@@ -87,6 +118,59 @@ def test_a_constant_at_one_size_does_not_contradict_what_is_said_of_large_p(clai
     found = measured(claim, **sizes)
     assert (found.holds, found.missing) == (None, ("size",))
     assert words in found.reason
+
+
+@pytest.mark.parametrize(("factor", "holds"), [(1.0, True), (2.0, None), (30.0, False)])
+@pytest.mark.parametrize("local", [False, True])
+def test_a_share_that_sizes_of_areas_do_not_make_contradicts_at_one_size(
+    change, local, factor, holds
+):
+    """Whatever vanishes along P is no larger at one size than a mate, or another area, counts."""
+    sizes = {"P": 256, "C_global": 32, "C_local": 14} if local else {
+        "P": 64, "C_global": 12, "C_local": 4
+    }  # fmt: skip
+    given = law(**sizes)
+    assert 0.09 < correlations.counted_share(given, local) < 0.29
+
+    def others(case):
+        names = case.others(local)
+        rates = {f"d_{name}": factor * case.run[f"d_{name}"] for name in names}
+        return rates | {name: factor * case.run[name] for name in names}
+
+    change(others)
+    claim = "Theorem F.4" if local else "Theorem F.3, global areas"
+    found = measured(claim, **sizes)
+    assert found.holds is holds
+    assert ("is more than 2 times that" in found.reason) == (holds is False)
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "z", "local", "share"),
+    [
+        (20, (10, 10), 1.0, False, 10 / 20),
+        (4, (6, 6), 1.0, False, 36 / (4 * 16)),
+        (4, (6, 6), 1.0, True, 6 / 10),
+        (20, (5,) * 20, 0.1, False, 1 / (19 * 0.1)),
+    ],
+)
+def test_the_share_that_sizes_make_by_hand(own, others, z, local, share):
+    areas = [0] * own + [n + 1 for n, size in enumerate(others) for _ in range(size)]
+    parameters = law(family="custom", areas=[areas], masked=2, z=[z])
+    assert correlations.counted_share(parameters, local) == pytest.approx(share)
+
+
+def test_few_mates_excuse_a_share_and_not_a_phi_0_that_rises(change):
+    sizes = {"P": 64, "C_global": 48, "C_local": 8}
+    assert measured("Lemma 5.3", **sizes).holds is None
+    change(lambda case: {"Phi_0": -case.run["Phi_0"]})
+    assert measured("Lemma 5.3", **sizes).holds is False
+
+
+def test_what_else_was_measured_and_failed_is_said_where_nothing_is_decided():
+    """At this size the threshold comes after the switch, and Phi_m is past |Phi_0| there."""
+    found = measured("Section 5.2, stage 1", P=64, C_global=48, C_local=16)
+    assert found.holds is None
+    assert "largest Phi_m over |Phi_0| at that threshold is 1.09, claimed < 1" in found.reason
 
 
 @pytest.mark.parametrize(("fallen", "holds"), [(0.02, None), (1e-3, False)])
