@@ -13,6 +13,7 @@ import numpy as np
 
 from dynamics.experiments import rules
 from dynamics.experiments.masked_image_modeling import runs
+from dynamics.experiments.masked_image_modeling.identities import rounding_of_rates
 from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, either, measures
 from dynamics.experiments.verify import Finding
 from dynamics.registry import System
@@ -309,18 +310,25 @@ def _falls(case: runs.Case, name: str) -> int:
     ">=", 0.0, runs.requires(), single=("step size",), again=True,
 )  # fmt: skip
 def monotone(study: Study) -> Finding:
-    """Signs of the rates of Phi_m and Phi_0 at every record."""
+    """Signs of the rates of Phi_m and Phi_0 at every record, where rounding leaves them one."""
     wrong = []
     for case in runs.cases_of(study, runs.POSITIVE, runs.NEGATIVE, runs.SMALL, CROSSING):
         run, law = case.run, case.parameters
-        turns = (np.diff(run["Phi_m"]) < 0) | (np.diff(run["Phi_0"]) > 0)
-        rates = {"Phi_m": run["alpha_m"], "Phi_0": -run["alpha_0"]}
-        least = {name: float(rate.min() / np.abs(rate).max()) for name, rate in rates.items()}
-        counts = {"against": int(np.count_nonzero(turns)), "records": int(run.time.size)}
-        study.row(case.sizes, **least, **counts)
-        where = f"P={law.P}, Delta={law.Delta:.2f}"
+        rounding = rounding_of_rates(law, float(np.abs(run.states).max()))
+        where, least, against = f"P={law.P}, Delta={law.Delta:.2f}", {}, 0
+        for name, sign, rate in (("Phi_m", 1, run["alpha_m"]), ("Phi_0", -1, run["alpha_0"])):
+            rates, most = sign * rate, float(np.abs(rate).max())
+            if most <= rounding:
+                reason = f"the rate of {name} is {most:.1e} at most at {where}, within its rounding"
+                raise Undecided(reason, "precision", parameters=case.sizes)
+            lowest = float(rates.min())
+            least[name] = 0.0 if abs(lowest) <= rounding else lowest / most
+            back = -sign * np.diff(run[name])
+            spacing = np.spacing(np.abs(run[name][1:]))
+            against += int(np.count_nonzero(back > rounding * np.diff(run.time) + spacing))
+        study.row(case.sizes, **least, against=against, records=int(run.time.size))
         wrong += [f"{name} moves against it at {where}" for name in least if least[name] < 0]
-        for name in rates:
+        for name in least:
             label = f"P={law.P}, $\\Delta = {law.Delta:.2f}$, $\\{name}$"
             study.curve(label, *case.in_time(run[name]))
     value = min(study.column("Phi_m") + study.column("Phi_0"))

@@ -60,6 +60,18 @@ def known_error(law: Any, entry: float = SPREADS[-1]) -> float:
     return float(16 * np.finfo(np.float64).eps * max(1.0, law.U * entry))
 
 
+def rounding_of_rates(law: Any, entry: float) -> float:
+    """How far rounding may bring a rate of Phi from what it is, at entries of Q up to a size.
+
+    Parameters
+    ----------
+    law : Parameters
+    entry : float
+        That size.
+    """
+    return known_error(law, entry) * float(law.gamma * law.U**3 / law.K)
+
+
 def scale_of(law: Any, largest: float, power: int) -> float:
     """What a difference is over: the largest value, but no less than rounding makes of its terms.
 

@@ -9,6 +9,7 @@ import dynamics
 from dynamics.experiments.masked_image_modeling import (
     convergence,
     correlations,
+    identities,
     phases,
     runs,
 )
@@ -197,3 +198,42 @@ def test_a_correlation_at_rest_is_monotone():
     assert found.holds
     assert found.measured == 0.0
     assert "or one rests to rounding" in found.reason
+
+
+@pytest.mark.parametrize(("roundings", "holds"), [(0.9, True), (1e6, False)])
+@pytest.mark.parametrize("name", ["Phi_m", "Phi_0"])
+def test_a_sign_within_the_rounding_of_its_rate_decides_nothing(change, name, roundings, holds):
+    sizes = {"P": 16, "C_global": 12, "C_local": 4}
+
+    def last_rate(case):
+        error = identities.rounding_of_rates(case.parameters, np.abs(case.run.states).max())
+        observable = f"alpha_{name[-1]}"
+        rate = case.run[observable].copy()
+        rate[-1] = -np.sign(rate[-2]) * roundings * error
+        return {observable: rate}
+
+    change(last_rate)
+    found = measured("Section 5.1, monotone", **sizes)
+    assert found.holds is holds
+    assert ("or one rests to rounding" in found.reason) == holds
+
+
+def test_rates_that_are_all_rounding_have_no_sign(change):
+    change(lambda case: {"alpha_0": 1e-10 * np.finfo(float).eps * case.run["alpha_0"]})
+    found = measured("Section 5.1, monotone", P=16, C_global=12, C_local=4)
+    assert (found.holds, found.missing) == (None, ("precision",))
+    assert "within its rounding" in found.reason
+
+
+def test_the_rounding_of_a_rate_is_no_less_than_that_of_the_reduced_problem():
+    """Against the gradient by another expectation, at the end of training."""
+    sizes = {"P": 16, "C_global": 12, "C_local": 4, "z": "1,4"}
+    case = runs.trained(SYSTEM, law(**sizes))
+    names = [name for name in case.run.layout.names if "_Phi_" in name]
+    one, other = (
+        SYSTEM.ReducedPopulation(law(**sizes), expectation=how) for how in ("counts", "contour")
+    )
+    error = identities.rounding_of_rates(case.parameters, np.abs(case.run.states).max())
+    off = np.abs(one.gradient(case.run.final_state) - other.gradient(case.run.final_state))
+    phi = [case.run.layout.names.index(name) for name in names]
+    assert off[phi].max() <= error <= 1e-11 * np.abs(one.gradient(one.initial_state)).max()
