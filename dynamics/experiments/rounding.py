@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache, wraps
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -131,4 +132,6 @@ def screened(
 
 
 def _same(measured: float, other: float) -> bool:
+    if isnan(measured) and isnan(other):  # nothing was measured, from either start
+        return True
     return measured == other or abs(measured - other) <= SAME * max(1.0, abs(measured))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.experiments.measurement import TIME, Study, measures
+from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, measures
 from dynamics.experiments.positional_attention import population
 from dynamics.experiments.verify import Finding
 from dynamics.training.event_detection import STILL_OPEN
@@ -22,6 +22,8 @@ NEAR = 0.1
 """Share of the gap between the linear rule's error and the irreducible one that may be left."""
 STILL = 0.05
 """Relative change of G up to T0 below which attention stays where it started."""
+CLEAR = 10.0
+"""Standard errors by which sign(Z) has to err more than the best rule for errors to tell them."""
 LINEAR = 0.5
 """Share of the gap between the irreducible error and that of sign(Z) from which on a model has not
 generalised. It need not be sign(Z) itself: beta on the diagonal makes every patch see itself."""
@@ -48,7 +50,7 @@ def theorem_4_1(study: Study) -> Finding:
         _, gamma, rho = run.final_state
         errors, margin = _errors(law, run.final_state, run, study.seed)
         gap = errors["linear"] - errors["irreducible"]
-        left = (errors["error"] - errors["irreducible"]) / gap if gap > 10 * margin else np.nan
+        left = (errors["error"] - errors["irreducible"]) / gap if gap > CLEAR * margin else np.nan
         associated = bool(min(law.beta, gamma) > rho)
         sizes = population.sizes_of(law) | errors
         study.row(sizes, associated=associated, standard_error=margin, left=left)
@@ -77,39 +79,46 @@ def event_1(study: Study) -> Finding:
         law, run, event = case.parameters, case.run, case.run.events["T0"]
         sizes: dict[str, Any] = {"D": law.D, "C": law.C, "q": law.q}
         if not event:
-            study.row(sizes, T0=None, moved=float("nan"), rises=False)
-            continue
+            reason = (
+                f"attention does not take over the growth of the signal up to time "
+                f"{population.HORIZON:g} at D={law.D}, C={law.C}, q={law.q:.3g}"
+            )
+            raise Undecided(reason, "time", parameters=sizes)
         _, own = population.attention(law, np.stack([run.states[0], event.state]))
         alphas = np.append(run["alpha"][run.time <= event.time], event.state[0])
-        errors, _ = _errors(law, event.state, run, study.seed)
+        errors, margin = _errors(law, event.state, run, study.seed)
+        gap = errors["linear"] - errors["irreducible"]
+        left = (errors["error"] - errors["irreducible"]) / gap if gap > CLEAR * margin else np.nan
         study.row(
-            sizes | errors, T0=event.time, alpha=float(event.state[0]),
+            sizes | errors, T0=event.time, alpha=float(event.state[0]), left=left,
             moved=float(own[1] / own[0] - 1), rises=bool((np.diff(alphas) > 0).all()),
         )  # fmt: skip
     moved = float(np.max(np.abs(study.column("moved"))))
-    missing = population.sizes_where(study, lambda row: row["T0"] is None)
-    falling = population.sizes_where(study, lambda row: row["T0"] is not None and not row["rises"])
-    reason = f"G has changed by {moved:.2%} at T0 at most"
-    if missing:
-        reason = f"attention never takes over the growth of the signal at D={missing}"
-    elif falling:
-        reason += f"; alpha falls before T0 at D={falling}"
-    else:
-        errors_there = study.words("{error:.3g} ({linear:.3g}, {irreducible:.2g})")
-        reason += (
-            f", while alpha has risen all the way; T0 = {study.words('{T0:.3g} (D={D})')}"
-            f"; errors there (of sign(Z), irreducible): {errors_there}"
-        )
-    with_event = [case for case in cases if case.run.events["T0"]]
-    population.draw_along(study, with_event, r"$\alpha$", lambda run: run["alpha"])
-    still = all(row["rises"] and _not_generalised(row) for row in study.rows)
+    falling = population.sizes_where(study, lambda row: not row["rises"])
+    unclear = population.sizes_where(study, lambda row: np.isnan(row["left"]))
+    least = min((left for left in study.column("left") if np.isfinite(left)), default=LINEAR)
+    errors_there = study.words("{error:.3g} ({linear:.3g}, {irreducible:.2g})")
+    risen = f"; alpha does not rise up to T0 at D={falling}" if falling else (
+        ", while alpha has risen all the way"
+    )  # fmt: skip
+    reason = (
+        f"G has changed by {moved:.2%} at T0 at most{risen}; T0 = "
+        f"{study.words('{T0:.3g} (D={D})')}; errors there (of sign(Z), irreducible): {errors_there}"
+    )
+    if unclear:
+        reason += f"; at D={unclear} sign(Z) is nearly as good as the best rule: nothing to tell by"
+    population.draw_along(study, cases, r"$\alpha$", lambda run: run["alpha"])
+    also = [
+        Measurement("sizes at which alpha does not rise up to T0", len(falling.split()), "<=", 0),
+        Measurement(
+            "least share of the gap from the irreducible error to that of sign(Z) left at T0",
+            least, ">=", LINEAR,
+        ),
+    ]  # fmt: skip
+    met = study.met(moved) and all(each.met for each in also)
+    holds: Any = None if met and unclear else "as measured"
     where = {"time": population.HORIZON}
-    return study.conclude(moved, reason, holds=study.met(moved) and still, parameters=where)
-
-
-def _not_generalised(row: dict[str, Any]) -> bool:
-    """Whether the model errs more like the linear rule than like the best one."""
-    return bool(row["error"] - row["irreducible"] >= LINEAR * (row["linear"] - row["irreducible"]))
+    return study.conclude(moved, reason, *also, holds=holds, parameters=where)
 
 
 @measures("largest gamma over largest |rho| of a run, at its best horizon", ">", 1.0)

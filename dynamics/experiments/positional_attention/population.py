@@ -17,6 +17,7 @@ from dynamics.experiments.measurement import TIME, Case, Study, Undecided, compu
 from dynamics.experiments.rules import growth
 from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray
+from dynamics.results.outcome import DIVERGED
 from dynamics.results.power_law import exponent, power_law
 from dynamics.results.trajectory import Trajectory
 from dynamics.systems.positional_attention.empirical.sampling import assumption_1
@@ -216,6 +217,9 @@ def lemma_4_1(study: Study) -> Finding:
         reason = f"{needed:,} configurations are too many to enumerate; try D=8, C=2"
         raise Undecided(reason, parameters=sizes_of(law))
     run = descend(study.system.FullPopulation(law), 0.02, STEPS)
+    if run.outcome.kind == DIVERGED:  # entries of 1e14 are equal to no digit
+        reason = f"gradient descent has {run.outcome}"
+        raise Undecided(reason, "step size", parameters=sizes_of(law), outcome=str(run.outcome))
     inside, between = run["gamma_spread"], run["rho_spread"]
     largest = float(max(inside.max(), between.max()))
     reason = (

@@ -52,6 +52,13 @@ def test_what_rests_on_rounding_decides_nothing(name, amplified, holds):
     assert decorated(check)(system, Protocol()).holds is holds
 
 
+def test_what_has_no_value_from_either_start_is_not_called_unstable(system):
+    check = distance(system, np.nan)
+    finding = dataclasses.replace(check(system, Protocol()), holds=False, measured=np.nan)
+    nothing = lambda made, protocol: finding  # noqa: E731
+    assert screened(finding, nothing, system, Protocol()) is finding
+
+
 def test_what_was_measured_several_times_rests_on_no_single_run(system):
     assert decorated(distance(system, 1e18))(system, Protocol()).holds is True
 

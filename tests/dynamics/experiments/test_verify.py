@@ -79,6 +79,47 @@ def test_noise_with_a_mean_flips_lemma_4_2(monkeypatch):
     assert verdicts(wrong, "Lemma 4.2", parameters=small) == [False]
 
 
+def test_descent_that_diverges_says_nothing_about_orbits():
+    """From alpha0 = 5 steps of 0.02 are far above the stability limit: A grows to 1e14."""
+    (found,) = dynamics.verify(SYSTEM, SYSTEM.Parameters(D=8, C=2, alpha0=5.0), ["Lemma 4.1"])
+    assert found.holds is None
+    assert found.word.startswith("not decidable at this step size")
+    assert "diverged at step 8" in found.evidence["reason"]
+
+
+def test_a_threshold_that_does_not_come_decides_nothing_and_is_no_instability():
+    """One random set without zeros: attention never takes over the growth of the signal."""
+    (found,) = dynamics.verify(SYSTEM, SYSTEM.Parameters(D=8, C=4, q=1.0), ["Event I"])
+    assert found.word == "not decidable to this time"
+    assert "unstable" not in found.evidence["reason"]
+    assert "does not take over the growth of the signal up to time" in found.evidence["reason"]
+
+
+@pytest.mark.parametrize(
+    ("given", "quantity", "measured"),
+    [
+        ({"beta": 3.0}, "least share of the gap from the irreducible error", 0.3065),
+        ({"alpha0": 5.0}, "sizes at which alpha does not rise up to T0", 1.0),
+    ],
+)
+def test_event_one_shows_the_number_that_contradicts_it(given, quantity, measured):
+    """G has not moved at all: it is the error at T0, or alpha, that does."""
+    (found,) = dynamics.verify(SYSTEM, SYSTEM.Parameters(D=8, C=2, **given), ["Event I"])
+    assert found.holds is False
+    assert found.evidence["quantity"].startswith(quantity)
+    assert found.measured == pytest.approx(measured, rel=0.02)
+    assert found.evidence["table"][0]["moved"] < 1e-4
+
+
+def test_errors_that_cannot_be_told_apart_decide_nothing_on_event_one(monkeypatch):
+    draws = population.sampled_error
+    (clear,) = dynamics.verify(SYSTEM, AT, ["Event I"])
+    monkeypatch.setattr(population, "sampled_error", lambda *given: (draws(*given)[0], 0.1))
+    (unclear,) = dynamics.verify(SYSTEM, AT, ["Event I"])
+    assert (clear.holds, unclear.holds) == (True, None)
+    assert "nothing to tell by" in unclear.evidence["reason"]
+
+
 def test_lemma_4_3_fails_where_gamma_falls():
     """Section 5 of the derivation: D = 9, C = 3, q = 0.6, beta = 0.7."""
     falling = SYSTEM.Parameters(D=9, C=3, q=0.6, beta=0.7)
