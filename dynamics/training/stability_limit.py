@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.problem import FloatArray, Problem, check_problem
+from dynamics.problem import SMALL, FloatArray, Problem, check_problem
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.settings import record_schedule
 
@@ -22,6 +22,12 @@ CALM_STEPS, FEWEST_CALM = 20_000, 200
 """Most and fewest steps of the runs at smaller learning rates from which a remedy is computed."""
 BRIEF = 0.05
 """Seconds of a chunk of steps up to which the next one is longer."""
+TIMES = 4
+"""Gradients that a search for a remedy may take, over the steps of the request."""
+FREE = 5.0
+"""Seconds that it may take however few these are."""
+DIFFERENCES = 200
+"""Gradients of a power iteration, about."""
 JUMPS = "where a gradient jumps, every eta may reverse it"
 
 
@@ -122,7 +128,8 @@ def smaller_rate(
 
     It is halved, 20 times at most, until the requested steps, at most 20,000, end
     without a reversal of the first rate from ``start``; the stability limit is the least along that
-    run, or that of ``start`` where no run ends so.
+    run, or that of ``start`` where no run ends so. After `TIMES` as many gradients as the request
+    has steps, and `FREE` seconds, the words are of what is known by then.
 
     Parameters
     ----------
@@ -141,32 +148,40 @@ def smaller_rate(
     """
     eta, least = problem.layout.per_entry(rates), rates[0]
     used, column = f"eta={rates_text(rates, least)}", problem.order_names.index(problem.rates[0])
-    calm = min(CALM_STEPS, max(FEWEST_CALM, steps))
+    calm, done = min(CALM_STEPS, max(FEWEST_CALM, steps)), 0
+    budget = _Budget(TIMES * steps, proceed)
     for _ in range(20):
         eta, least = eta / 2, least / 2
         state, width = start.copy(), len(problem.order_names)
         # Contiguous: another layout would be compiled anew.
         schedule = record_schedule(calm, "log")[::8].copy()
         rows, records = np.empty((calm, width)), np.empty((schedule.size, state.size))
-        done = _advanced(problem, state, eta, (rows, schedule, records), proceed)
-        if not proceed():
+        done = _advanced(problem, state, eta, (rows, schedule, records), budget)
+        if budget.exhausted or not proceed():
             break
         rate = rows[calm // 2 :, column]
         if done == calm and not (np.sign(rate[1:]) * np.sign(rate[:-1]) < 0).any():
             records[-1] = state
-            limits = [limit_of_rates(problem, rates, each) for each in records if proceed()]
+            limits = _limits(problem, rates, records, budget)
             if not proceed():
                 break
             limit = min((bound for bound in limits if bound > 0), default=np.inf)
             bound = rates_text(rates, limit, 4)
-            if limit < rates[0]:
-                tried = f"try eta={rates_text(rates, 0.9 * limit, 2)}"
+            if limit < rates[0]:  # not of all states: what has gone well is the safer one
+                best = min(0.9 * limit, least) if budget.exhausted else 0.9 * limit
+                tried = f"try eta={rates_text(rates, best, 2)}"
                 return f"{used} is above the stability limit {bound} there; {tried}"
-            if reversing:
+            if reversing and not budget.exhausted:
                 return f"the stability limit there, {bound}, does not explain it: {JUMPS}"
             return f"{used} is too large; try eta={rates_text(rates, least, 2)}"
     if not proceed():
         return f"{used} is too large"
+    if budget.exhausted:
+        return (
+            f"{used} is too large; the search for a smaller one ended after {budget.spent:,} "
+            f"gradients, {done:,} of {calm:,} steps into a run at {rates_text(rates, least)}: "
+            f"try that or less"
+        )
     limit = float("nan")
     with np.errstate(all="ignore"):
         if np.isfinite(problem.gradient(start)).all():
@@ -178,24 +193,58 @@ def smaller_rate(
     return f"{used} is too large, and so is {rates_text(rates, least, 2)}: {otherwise}"
 
 
+class _Budget:
+    """Gradients that a search may take: a number, and more where they take no time."""
+
+    def __init__(self, most: int, proceed: Callable[[], bool]) -> None:
+        self.most, self.proceed = most, proceed
+        self.spent, self.begun, self.exhausted = 0, time.perf_counter(), False
+
+    def allows(self, gradients: int) -> bool:
+        """Whether to go on with as many more; they take the time of those before."""
+        if not self.proceed():
+            return False
+        total, taken = self.spent + gradients, time.perf_counter() - self.begun
+        seconds = taken * total / self.spent if self.spent else 0.0
+        self.exhausted = total > self.most and seconds > FREE
+        return not self.exhausted
+
+
+def _limits(
+    problem: Problem, rates: tuple[float, ...], states: FloatArray, budget: _Budget
+) -> list[float]:
+    """Stability limits at states, from the last to the first, as many as there is a budget for."""
+    entries, limits = problem.layout.size, list[float]()
+    small = entries <= SMALL or problem.has_jacobian
+    for state in states[::-1]:
+        if not budget.allows(cost := 2 * entries if small else DIFFERENCES):
+            break
+        limits.append(limit_of_rates(problem, rates, state))
+        budget.spent += cost
+    return limits
+
+
 def _advanced(
     problem: Problem,
     state: FloatArray,
     eta: FloatArray,
     buffers: tuple[Any, ...],
-    proceed: Callable[[], bool],
+    budget: _Budget,
 ) -> int:
     """Steps of a run from 0 that were taken, of as many as rows: chunk by chunk, while to go on."""
     rows, schedule, records = buffers
     done, chunk = 0, 1
-    while done < len(rows) and proceed():
+    while done < len(rows):
         last = min(len(rows), done + chunk)
+        if not budget.allows(last - done):
+            break
         low, high = np.searchsorted(schedule, (done, last))
         part = rows[done:last], schedule[low:high], records[low:high]
         begun = time.perf_counter()
         reached = problem.advance(state, eta, done, last, part)
         if time.perf_counter() - begun < BRIEF:
             chunk *= 4
+        budget.spent += reached - done
         done = reached
         if reached < last:
             break

@@ -3,6 +3,7 @@ import pytest
 
 import dynamics
 from dynamics.problem import SMALL
+from dynamics.training import stability_limit
 from dynamics.training.stability_limit import limits_along, smaller_rate
 
 
@@ -166,3 +167,71 @@ def test_an_interrupted_search_for_a_smaller_rate_ends_at_the_next_chunk(system,
     words = smaller_rate(problem, (1.0, 1.0), problem.initial_state, 20_000, proceed=proceed)
     assert words == "eta=1 is too large"
     assert len(questions) <= asked + 3
+
+
+class Slow:
+    """A problem whose every gradient takes a second of a clock; its curvature, many of them."""
+
+    has_jacobian = False
+
+    def __init__(self, problem, clock):
+        self.problem, self.clock = problem, clock
+
+    def __getattr__(self, name):
+        return getattr(self.problem, name)
+
+    def advance(self, state, eta, first, last, buffers):
+        reached = self.problem.advance(state, eta, first, last, buffers)
+        self.clock.now += reached - first
+        return reached
+
+    def curvature(self, state, shares=1.0):
+        self.clock.now += stability_limit.DIFFERENCES
+        return self.problem.curvature(state, shares)
+
+
+class Clock:
+    now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    def risk(theta, xp, k=1e9):
+        return k * xp.sum(theta["w"] ** 2) / 2
+
+    model = dynamics.Model(start=lambda: {"w": np.linspace(0.1, 0.3, 20)}, risk=risk)
+    system, clock = dynamics.load_system(model), Clock()
+    monkeypatch.setattr(stability_limit, "time", clock)
+    return lambda k: Slow(system.FullPopulation(system.Parameters(k=k)), clock), clock
+
+
+def test_a_search_takes_no_more_than_a_few_times_the_gradients_of_the_run(slow):
+    """Twenty halvings do not get there, and each takes some fifty steps to diverge."""
+    make, clock = slow
+    problem = make(1e9)
+    words = smaller_rate(problem, (0.05,), problem.initial_state, 40)
+    assert clock.now <= stability_limit.TIMES * 40
+    assert "is too large; the search for a smaller one ended after" in words
+    assert "of 200 steps into a run at" in words
+    assert words.endswith("try that or less")
+
+
+def test_limits_that_are_not_all_looked_at_name_a_rate_that_went_well(slow):
+    """Curvature 1, a rate of 2.2: 0.55 is calm, and limits at all records would take 2000."""
+    make, clock = slow
+    problem = make(1.0)
+    words = smaller_rate(problem, (2.2,), problem.initial_state, 200)
+    assert clock.now <= stability_limit.TIMES * 200
+    assert words == "eta=2.2 is above the stability limit 2 there; try eta=0.55"
+    free = smaller_rate(problem.problem, (2.2,), problem.initial_state, 200)
+    assert free == "eta=2.2 is above the stability limit 2 there; try eta=1.8"
+
+
+def test_a_short_search_is_made_to_its_end_however_few_the_steps(slow):
+    """Gradients that take no time: 20 halvings of a request of two steps."""
+    make, _ = slow
+    words = smaller_rate(make(1e9).problem, (0.05,), make(1e9).initial_state, 2)
+    assert words.endswith("the stability limit 2e-09 there; try eta=1.8e-09")
