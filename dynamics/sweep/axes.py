@@ -34,6 +34,8 @@ ROUNDINGS = 4 * float(np.finfo(np.float64).eps)
 LARGEST_WHOLE = 2**63
 DIGITS = 40
 """Of the points of a logarithmic grid, before they are rounded to numbers."""
+SPARE = 20
+"""Digits beside these that products lose along a grid of `MOST_POINTS`, and more."""
 PAIRED = "point"
 """Name of the one dimension of axes that are walked together."""
 GRAMMAR = "a number, a:b:n, a:b:n:log, a list with commas, or a formula of other names"
@@ -81,15 +83,22 @@ def _rounded(part: int, parts: int) -> Number:
 
 
 def _logarithmic(first: Fraction, last: Fraction, count: int) -> Iterator[Number]:
-    """The same, spaced evenly in logarithm."""
-    with localcontext(prec=DIGITS, Emin=-MAX_EMAX, Emax=MAX_EMAX):
-        low, high = ((Decimal(end.numerator) / end.denominator).ln() for end in (first, last))
-        values = [(low + (high - low) * k / (count - 1)).exp() for k in range(1, count - 1)]
+    """The same, spaced evenly in logarithm: each the one before times a ratio."""
+    between: list[Number] = []
+    # A ratio to some power errs by that power of roundings, and logarithms reach some thousand.
+    with localcontext(prec=DIGITS + SPARE, Emin=-MAX_EMAX, Emax=MAX_EMAX):
+        value, end = (Decimal(each.numerator) / each.denominator for each in (first, last))
+        ratio = ((end.ln() - value.ln()) / max(1, count - 1)).exp()
         near = Decimal(10) ** (10 - DIGITS)
-        pairs = [(value, value.to_integral_value()) for value in values]
-        fractions = [Fraction(w if abs(v - w) <= near * v else v) for v, w in pairs]
-    for value in (first, *fractions, last)[:count]:
-        yield _rounded(value.numerator, value.denominator)
+        for _ in range(count - 2):
+            value *= ratio
+            whole = value.to_integral_value()
+            if abs(value - whole) > near * value:
+                between.append(float(value))
+            else:
+                between.append(int(whole) if whole < LARGEST_WHOLE else float(whole))
+    ends = [_rounded(each.numerator, each.denominator) for each in (first, last)]
+    yield from [ends[0], *between, ends[1]][:count]
 
 
 def spaced(name: str, text: str) -> tuple[Number, ...]:

@@ -1,5 +1,8 @@
 """Grids from text: values, formulas, pairs, refusals."""
 
+import time
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 
@@ -59,6 +62,29 @@ def test_whole_numbers_stay_whole():
     assert parsed("C", "2,4, 8") == Axis("C", (2, 4, 8))
     assert parsed("q", [0.1, np.float64(0.2)]) == Axis("q", (0.1, 0.2))
     assert parsed("q", "16/196") == 16 / 196
+
+
+@pytest.mark.parametrize("text", ["3:7e5:20001:log", "1e-300:1e300:601:log", "0.1:1e-4:1000:log"])
+def test_points_of_logarithmic_grids_are_the_nearest_numbers(text):
+    """Each by the exponential of its own logarithm, far along a grid too."""
+    first, last, count = map(Decimal, text.split(":")[:3])
+    found = spaced("x", text)
+    assert len(found) == count
+    with localcontext(prec=50):
+        low, high = first.ln(), last.ln()
+        for k in [*range(1, int(count) - 1, 97), int(count) - 2]:
+            assert found[k] == float((low + (high - low) * k / (count - 1)).exp())
+
+
+def test_a_long_logarithmic_grid_takes_no_exponential_for_each_point():
+    """It took one of 40 digits, 10 microseconds."""
+    begun = time.process_time()
+    with localcontext(prec=40):
+        for k in range(20_000):
+            (Decimal(k) / 2000).exp()
+    exponentials, begun = time.process_time() - begun, time.process_time()
+    spaced("x", "1:1e6:20000:log")
+    assert time.process_time() - begun < exponentials / 2
 
 
 def test_points_are_crossed_with_the_last_axis_fastest():
