@@ -47,6 +47,8 @@ OTHERS = ("gradient", "order_parameters")
 """Entries of the other models, which are trained after it."""
 KINDS = "biufcV"
 """Of the numbers in arrays, as numpy names them, and of records of them."""
+OWN = __name__.partition(".")[0]
+"""The package whose modules the second process imports."""
 NUMBERS = ("bool", "int64", "float64")
 """Of numpy, which compiled code takes like those of Python."""
 PROGRAM = """
@@ -153,7 +155,8 @@ def data_text(data: Any) -> Any:
     Raises
     ------
     TypeError
-        If the data hold something else.
+        If the data hold something else, or a tuple of a type that is not of this software: the
+        second process would import, and so run, the file that has it.
 
     Examples
     --------
@@ -164,6 +167,8 @@ def data_text(data: Any) -> Any:
         return None
     if isinstance(data, tuple):
         kind = type(data)
+        if kind is not tuple and kind.__module__.partition(".")[0] != OWN:
+            raise TypeError(f"{kind.__qualname__} is a type of {kind.__module__}")
         name = ":tuple" if kind is tuple else f"{kind.__module__}:{kind.__qualname__}"
         return [name, *map(data_text, data)]
     if isinstance(data, np.ndarray) and data.dtype.kind in KINDS and type(data) is np.ndarray:

@@ -17,6 +17,7 @@ from dynamics.codegen import compile_beside as beside
 from dynamics.codegen import compile_lock
 from dynamics.codegen.machine_code import on_disk
 from dynamics.process_settings import cores
+from dynamics.systems.shallow_vit.kernels.data import Column, Vectors
 from dynamics.validation import InvalidRequest
 
 FUNCTIONS = """
@@ -60,16 +61,8 @@ print(json.dumps([[each is not None for each in begun], code, made, value, hits]
 """
 
 
-class Inner(NamedTuple):
-    flag: bool
+class Foreign(NamedTuple):
     table: np.ndarray
-
-
-class Data(NamedTuple):
-    count: int
-    nothing: None
-    inner: Inner
-    plain: tuple
 
 
 def frozen(values):
@@ -92,16 +85,28 @@ def frozen(values):
     ids=lambda table: f"{table.dtype} {table.shape}",
 )
 def test_types_of_data_survive_as_text(table):
-    data = Data(3, None, Inner(True, table), (np.float64(2.0), 1.0, ()))
+    inner = Vectors(True, 1.0, 2, None, table)
+    data = Column(3, None, inner, (np.float64(2.0), 1.0, ()), 0)
     like = beside.data_like(json.loads(json.dumps(beside.data_text(data))))
     assert numba.typeof(like) == numba.typeof(data)
-    assert type(like.inner) is Inner
+    assert (type(like), type(like.gates)) == (Column, Vectors)
 
 
 def test_data_without_a_text_are_refused():
     for data in ("word", np.array(["a"]), np.float32(1.0), {}):
         with pytest.raises(TypeError):
             beside.data_text((data,))
+
+
+def test_no_file_of_a_user_is_imported_by_the_second_process():
+    """A type of a user's file, which may train when it is imported, has no text; so no task."""
+    foreign = Foreign(np.ones(1))
+    for data in (foreign, (2, (foreign,))):
+        with pytest.raises(TypeError, match=f"Foreign is a type of {__name__}"):
+            beside.data_text(data)
+    functions = FUNCTIONS.format(factor=5).replace("data[1][0]", "data.table[0]")
+    model = codegen.build("A user's.", ("x",), [functions]).addressed(foreign)
+    assert beside._task(model, "hessian") is None
 
 
 def problems():
