@@ -26,17 +26,28 @@ Name = tuple[int, str]
 
 
 class _Use(NamedTuple):
-    """Globals that a function, or what it calls of its file, sets and reads."""
+    """Globals that a function, or what it calls of its file, sets and reads.
 
-    sets: set[Name]
+    With each that is set, the functions that set it.
+    """
+
+    sets: dict[Name, set[FunctionType]]
     reads: set[Name]
+
+    def from_outside(self, other: _Use) -> list[str]:
+        """Globals that this one reads, and the other sets in a function that this one lacks."""
+        return sorted(
+            name[1]
+            for name, setters in other.sets.items()
+            if name in self.reads and setters - self.sets.get(name, set())
+        )
 
 
 def check_globals(model: Model) -> None:
     """Refuse a model in which a global is set by one function and read by another.
 
-    A function may set what it reads itself, as a table that is made when it is first needed. What
-    is changed in place, such as an entry of a dict, is not seen.
+    Both may call one function that sets it, as a table that is made when it is first needed: each
+    finds it made. What is changed in place, such as an entry of a dict, is not seen.
 
     Parameters
     ----------
@@ -49,17 +60,19 @@ def check_globals(model: Model) -> None:
     uses = {role: _use_of(getattr(model, role)) for role in LEADING}
     for reader, reading in uses.items():
         for writer, writing in uses.items():
-            shared = sorted(name for _, name in (writing.sets & reading.reads) - reading.sets)
+            shared = reading.from_outside(writing) if writer != reader else []
             known = {writer, reader} <= {*IN_ORDER}
             if shared and not (known and IN_ORDER.index(writer) < IN_ORDER.index(reader)):
                 raise ModelError(
                     f"{writer} sets the global {shared[0]}, which {reader} reads, maybe at other "
-                    "constants; arrays can be given by fixed, and constants by keyword"
+                    "constants; arrays can be given by fixed, constants by keyword, and what is "
+                    f"the same for all at the top of the file, or by a function that {reader} "
+                    "calls too"
                 )
 
 
 def _use_of(role: Any) -> _Use:
-    use, pending, seen = _Use(set(), set()), [_function(role)], set[Any]()
+    use, pending, seen = _Use({}, set()), [_function(role)], set[Any]()
     while pending:
         function = pending.pop()
         if function is None or function in seen:
@@ -68,7 +81,7 @@ def _use_of(role: Any) -> _Use:
         names = function.__globals__
         for operation, name in _globals_of(function.__code__):
             if operation in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-                use.sets.add((id(names), name))
+                use.sets.setdefault((id(names), name), set()).add(function)
             else:
                 use.reads.add((id(names), name))
                 called = _function(names.get(name))

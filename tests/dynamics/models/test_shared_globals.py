@@ -36,6 +36,17 @@ def table():
         TARGET = 2.0
     return TARGET
 """
+WHERE_NONE = """\
+    if TARGET is None:
+        TARGET = 2.0
+"""
+SETUP = f"""
+TARGET = None
+
+
+def setup():
+    global TARGET
+{WHERE_NONE}"""
 
 
 def loaded(tmp_path, *parts):
@@ -69,6 +80,14 @@ def loaded(tmp_path, *parts):
             ),
             "fixed sets the global TARGET, which start reads",
         ),
+        (  # what risk would set itself, start has set before
+            (SETS, READS.replace("    return", f"    global TARGET\n{WHERE_NONE}    return")),
+            "start sets the global TARGET, which risk reads",
+        ),
+        (  # the same for all here, and no one can tell it from what is not
+            (SETUP, START.replace("return", "setup()\n    return"), READS),
+            "top of the file, or by a function that risk calls too",
+        ),
     ],
 )
 def test_what_depends_on_the_order_of_calls_is_refused(tmp_path, parts, words):
@@ -82,6 +101,11 @@ def test_what_depends_on_the_order_of_calls_is_refused(tmp_path, parts, words):
         (START, RISK),
         (START, READS),  # of the file, and the same for all
         (SETS, RISK),  # set, and not read
+        (
+            SETUP,
+            START.replace("return", "setup()\n    return"),
+            READS.replace("return", "setup()\n    return"),
+        ),
         (TABLE, START.replace("0.1", "table() - 1.9"), READS.replace("TARGET", "table()")),
         (  # start comes before fixed, for all constants
             SETS,
