@@ -67,6 +67,7 @@ class ReducedPopulation(ModelProblem):
     ) -> None:
         realization, closure = self.realized(parameters, (eta, steps), (samples, seed))
         data = realization.representatives(closure.sample_groups)
+        self._walked_with = eta, steps
         super().__init__(parameters, realization, closure, data, True, coordinates)
         self._compiled = self._compiled_gradient(backend, steps)
         own = {"backend": "numba"} if self._compiled else {}
@@ -169,14 +170,20 @@ class ReducedPopulation(ModelProblem):
     def leaving(self, run: Trajectory) -> str:
         """A sentence on where the gradient of every entry leaves the space along a run; else "".
 
-        A run no longer than the one along which the closure was checked needs no check.
+        The run along which the closure was checked, or a first part of it, needs no check.
 
         Parameters
         ----------
         run : Trajectory
             Of this problem.
         """
-        walked = run.steps.size and run.steps[-1] <= self.closure.walked
+        walk = self.definition.walk(*self._walked_with)
+        walked = (
+            bool(run.steps.size)
+            and bool(run.steps[-1] <= self.closure.walked)
+            and bool((np.asarray(run.settings.get("eta", np.nan)) == np.array(walk.eta)).all())
+            and np.array_equal(run.states[0], self.initial_state)
+        )
         made = self.realization
         if walked or made.only_sampled or made.model.representatives:
             return ""

@@ -121,6 +121,18 @@ def test_samples_that_part_after_the_walk_are_told():
     assert explanation(result, reduced, full).startswith("the reduction is wrong")
 
 
+@pytest.mark.parametrize(
+    ("eta", "initial", "told"),
+    [(0.02, None, False), (0.5, None, True), (0.02, (4.9,), True), (0.02, (-1.0,), False)],
+)
+def test_a_run_that_is_not_the_walk_is_looked_at_however_few_its_steps(eta, initial, told):
+    """3000 steps of 0.02 end before samples part; larger ones do not, nor do those from nearer."""
+    reduced, _ = problems(late(1))
+    run = dynamics.descend(reduced, eta=eta, steps=3000, initial=initial)
+    assert run.steps[-1] <= reduced.closure.walked
+    assert ("one sample of each class of samples" in reduced.leaving(run)) is told
+
+
 def test_a_deviation_that_rounding_cannot_explain_is_not_called_rounding():
     def risk(theta, xp):
         s, w = theta["s"][0], theta["w"]
