@@ -1,6 +1,5 @@
 """Grids from text: values, formulas, pairs, refusals."""
 
-import time
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -74,17 +73,6 @@ def test_points_of_logarithmic_grids_are_the_nearest_numbers(text):
         low, high = first.ln(), last.ln()
         for k in [*range(1, int(count) - 1, 97), int(count) - 2]:
             assert found[k] == float((low + (high - low) * k / (count - 1)).exp())
-
-
-def test_a_long_logarithmic_grid_takes_no_exponential_for_each_point():
-    """It took one of 40 digits, 10 microseconds."""
-    begun = time.process_time()
-    with localcontext(prec=40):
-        for k in range(20_000):
-            (Decimal(k) / 2000).exp()
-    exponentials, begun = time.process_time() - begun, time.process_time()
-    spaced("x", "1:1e6:20000:log")
-    assert time.process_time() - begun < exponentials / 2
 
 
 def test_points_are_crossed_with_the_last_axis_fastest():
