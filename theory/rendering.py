@@ -167,8 +167,8 @@ def _linear_section(closure: Closure) -> Section:
     for k, name in enumerate(closure.names[:MOST_SCALARS]):
         start = float(closure.classes.start[closure.classes.first[k]])
         terms = zip(columns[k], letters, strict=True)
-        combination = sum(sympy.Float(c, 6) * z for c, z in terms if abs(c) > small)
-        rows.append((name, sympy.Float(start, 6) + combination if start else combination))
+        combination = sum(sympy.Float(c) * z for c, z in terms if abs(c) > small)
+        rows.append((name, sympy.Float(start) + combination if start else combination))
     sentences = ["z = 0 at the start; with --coordinates linear a step is z' = z - eta * dR/dz"]
     if closure.scalars > MOST_SCALARS:
         sentences.append(f"and {closure.scalars - MOST_SCALARS} more scalars")

@@ -164,6 +164,11 @@ def _descent(made: Realization, closure: Closure, walk: Walk, most: int) -> Sect
         right = r"\theta - \frac{\eta}{n(\theta)} \frac{\partial R}{\partial \theta}"
         left, any_of = HandWritten("theta'", r"\theta'"), "theta - eta/n(theta) * dR/dtheta"
         steps = [(left, HandWritten(any_of, right))]
+    elif len(steps) > MOST_SCALARS:
+        sentences.append(
+            f"the steps of the first {MOST_SCALARS} of {len(steps)} scalars; from each of the "
+            "others, too, its derivative is taken, times the rate over the number of its entries"
+        )
     meanings = {"eta": "learning rate"}
     for group, rate in zip(
         dict.fromkeys(group_of.values()), walk.eta if several else (), strict=False
@@ -180,7 +185,11 @@ def _recursion(made: Realization, closure: Closure, walk: Walk) -> Iterator[Sect
     yield section
     yield _descent(made, closure, walk, MOST_SCALARS)
     symbols = [sympy.Symbol(name, real=True) for name in closure.names]
-    if loss is None or len(symbols) > MOST_SCALARS:
+    if loss is None:
+        return
+    if len(symbols) > MOST_SCALARS:
+        words = f"of {len(symbols)} scalars: compiled, not written out"
+        yield Section("Derivatives", (words,))
         return
     slopes = [sympy.diff(loss, symbol) for symbol in symbols]
     if not are_trained_by(made, closure, symbols, slopes):

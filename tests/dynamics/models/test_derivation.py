@@ -1,6 +1,7 @@
 """The derivation of a model as a page, multiplicities over sizes, and the certificate."""
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 
@@ -277,6 +278,47 @@ def test_scalars_are_written_in_the_linear_space_that_a_run_with_it_uses():
     assert len(section.equations) == 24
     for name, combination in section.equations:
         assert float(combination.subs(values)) == pytest.approx(entries[name], abs=1e-5)
+
+
+def test_the_linear_space_is_printed_to_the_digits_that_it_has():
+    """The combinations as the page prints them, and the start of each as the file has it."""
+
+    def start():
+        return {"a": np.zeros(3), "c": np.full(1, 0.1)}
+
+    def risk(theta, xp):
+        part = theta["a"] - xp.mean(theta["a"])
+        return (xp.sum(part * np.array([1.0, -0.3, 0.7])) * theta["c"][0] - 1) ** 2
+
+    system = dynamics.Model(start=start, risk=risk)
+    reduced = system.ReducedPopulation(system.Parameters(), coordinates="linear")
+    run = dynamics.descend(reduced, eta=0.05, steps=100)
+    text = system.derivation().as_text()
+    letters = dict(zip(reduced.scalars, map(float, run.final_state), strict=True))
+    entries = dict(zip(reduced.closure.names, reduced.lift(run.final_state), strict=True))
+    assert len(letters) < len(entries)
+    for name in entries:
+        printed = re.search(rf"^    {name} = (.*z_.*)$", text, re.MULTILINE)[1]
+        assert float(sympy.sympify(printed).subs(letters)) == pytest.approx(
+            entries[name], abs=1e-13
+        )
+        at_start = dict.fromkeys(letters, 0.0)
+        assert float(sympy.sympify(printed).subs(at_start)) == (0.1 if name == "c_0" else 0.0)
+
+
+def test_a_page_that_does_not_write_every_step_says_so():
+    def start(n=30):
+        return {"a": np.linspace(0.1, 0.2, n)}
+
+    def risk(theta, xp, n):
+        return xp.sum((theta["a"] - xp.linspace(1.0, 2.0, n) ** 2) ** 4)
+
+    system = dynamics.Model(start=start, risk=risk)
+    for count in (24, 30):
+        text = system.derivation(system.Parameters(n=count)).as_text()
+        assert len(re.findall(r"^    a_\d+' = ", text, re.MULTILINE)) == 24
+        assert ("the steps of the first 24 of 30 scalars" in text) == (count == 30)
+        assert ("of 30 scalars: compiled, not written out" in text) == (count == 30)
 
 
 def test_a_name_that_has_no_scalar_is_said():
