@@ -225,7 +225,9 @@ class Description:
             ]
             lines += _items(kind, rows)
         for heading, definitions in self._definitions:
-            rows = [(f"${one.latex}$", _definition_in_latex(one)) for one in definitions]
+            # An event has no letter.
+            names = (f"${one.latex}$" if one.latex else _code(one.name) for one in definitions)
+            rows = list(zip(names, map(_definition_in_latex, definitions), strict=True))
             lines += _items(heading, rows)
         claims = [(_in_latex(one.source), _in_latex(one.words)) for one in self.claims]
         lines += _items("Claims", claims)

@@ -154,6 +154,15 @@ def test_notes_are_sentences_that_change_no_letter(described):
         assert "An order of the entries of A" in joined
 
 
+def test_latex_names_every_event_and_every_observable(described, own):
+    for description in (*described.values(), dynamics.load_system(own).describe()):
+        latex = description.as_latex()
+        assert r"\item[{$$}]" not in latex
+        for event in description.events:
+            name = event.name.replace("_", r"\_")
+            assert rf"\item[{{\texttt{{{name}}}}}] " in latex
+
+
 def test_described_at_other_parameters(own):
     system = dynamics.load_system("softmax_icl")
     several = system.describe(system.Parameters(p1=0.8))
