@@ -199,10 +199,12 @@ def _draw_boundary(sweep: Sweep, store: str, options: Mapping[str, Any]) -> Pict
     name = labels.quantity(notation, Quantity.read(quantity, sweep.dataset))
     fine = result.refined
     lines = "1 line" if len(fine.lines) == 1 else f"{len(fine.lines)} lines"
-    line = (
-        f"boundary: {lines}, within {fine.tolerance[0]:.3g} in {question.x} and "
-        f"{fine.tolerance[1]:.3g} in {question.y}"
-    )
+    # Along a logarithmic axis it is a part of the value.
+    within = [
+        f"{100 * width:.2g} % of {axis.name}" if axis.logarithmic else f"{width:.3g} in {axis.name}"
+        for axis, width in zip((fine.x, fine.y), fine.tolerance, strict=True)
+    ]
+    line = f"boundary: {lines}, within {' and '.join(within)}"
     text = [
         f"{quantity}: {result.runs} runs and {result.stored} points of the sweep stand for "
         f"{fine.values.size} ({len(fine.x.values)} x {len(fine.y.values)})",

@@ -142,7 +142,9 @@ def test_a_refinement_without_a_boundary_says_so(store, tmp_path, capsys):
     words = ["phase", store, "--at", "C=2", "--refine", "--cells", "8", "--coarse", "3"]
     words += ["--workers", "0", "--out", tmp_path / "r.pdf", "--quantity"]
     assert "boundary: none between points of this lattice" in said(capsys, [*words, "error<2"])[1]
-    assert "boundary: 1 line, within" in said(capsys, [*words, "error<0.05"])[1]
+    # Half a cell: (0.8 - 0.2) / 16 of q, and a factor 100^(1/16) = 1.33 of nu.
+    found = said(capsys, [*words, "error<0.05"])[1]
+    assert "boundary: 1 line, within 0.0375 in q and 33 % of nu" in found
 
 
 def test_exports_read_back_the_same_numbers(store, tmp_path, capsys):
