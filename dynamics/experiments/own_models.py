@@ -10,6 +10,7 @@ import numpy as np
 
 from dynamics import plotting
 from dynamics.analysis.phase_portrait import portrait
+from dynamics.analysis.phase_portrait.roots import CONTINUUM
 from dynamics.analysis.transverse_growth import transverse_growth
 from dynamics.experiments.figure import Drawing, Figure, FigureRequest
 from dynamics.training.flow import flow
@@ -67,7 +68,11 @@ def plane(system: System, request: FigureRequest) -> Drawing:
         {"place": point.position, "eigenvalues": point.eigenvalues, "kind": point.kind}
         for point in result.fixed_points
     ]
-    caption = f"{system.title}: phase plane of {axes[0]} and {axes[1]}, {len(points)} fixed points."
+    single = sum(point.kind != CONTINUUM for point in result.fixed_points)
+    words = "1 isolated fixed point" if single == 1 else f"{single} isolated fixed points"
+    if single < len(points):
+        words += ", and a curve or a region of them"
+    caption = f"{system.title}: phase plane of {axes[0]} and {axes[1]}, {words}."
     return Drawing(plotting.portrait(result), {"fixed_points": points}, caption)
 
 

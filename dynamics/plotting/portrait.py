@@ -13,7 +13,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from dynamics.analysis.phase_portrait.elimination import HELD, RUN, Elimination
 from dynamics.analysis.phase_portrait.plane import Portrait
-from dynamics.analysis.phase_portrait.roots import DEGENERATE, SADDLE, SINK, SOURCE
+from dynamics.analysis.phase_portrait.roots import CONTINUUM, DEGENERATE, SADDLE, SINK, SOURCE
 from dynamics.plotting.captions import fixed
 from dynamics.plotting.style import (
     BLUE,
@@ -46,6 +46,7 @@ MARKS = {
     SOURCE: ("o", "white"),
     SADDLE: ("D", "white"),
     DEGENERATE: ("X", GREY),
+    CONTINUUM: ("P", GREY),
 }
 COLOURS = ListedColormap(mpl.colormaps["viridis"](np.linspace(0.0, 0.86, 200)))
 """Without the yellow that white paper swallows."""
@@ -233,7 +234,7 @@ def _arrows(axes: Axes, result: Portrait) -> None:
     if not there.any():
         return
     along = result.rates / sides[:, None, None]
-    length = ARROW / len(result.x) / np.hypot(*along)
+    length = ARROW / len(result.x) / np.where(there, np.hypot(*along), 1.0)
     u, v = (length * part * side for part, side in zip(along, sides, strict=True))
     arrows = axes.quiver(
         x[there], y[there], u[there], v[there], speed[there], cmap=COLOURS,
@@ -369,7 +370,8 @@ def _fixed(axes: Axes, result: Portrait) -> None:
     named: set[str] = set()
     for point in result.fixed_points:
         marker, colour = MARKS[point.kind]
-        label = "" if point.kind in named else f"{point.kind} of the plane"
+        where = "fixed points" if point.kind == CONTINUUM else "the plane"
+        label = "" if point.kind in named else f"{point.kind} of {where}"
         named.add(point.kind)
         axes.plot(
             *point.position, marker, color="black", mfc=colour, ms=7.5, mew=1.5, label=label,

@@ -29,6 +29,7 @@ from dynamics.analysis.phase_portrait.elimination import (
 )
 from dynamics.analysis.phase_portrait.nullclines import Nullcline, interval, nullcline
 from dynamics.analysis.phase_portrait.roots import (
+    CONTINUUM,
     Box,
     FixedPoint,
     GradientField,
@@ -409,7 +410,8 @@ def sentence(result: Portrait) -> str:
         for name, line in result.nullclines.items()
     )
     fixed = ", ".join(
-        f"a {point.kind} at ({point.position[0]:.4g}, {point.position[1]:.4g})"
+        f"a {point.kind} {'through' if point.kind == CONTINUUM else 'at'} "
+        f"({point.position[0]:.4g}, {point.position[1]:.4g})"
         for point in result.fixed_points
     )
     return (

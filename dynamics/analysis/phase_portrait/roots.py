@@ -25,6 +25,7 @@ STEP, LEAP = 0.02, 0.5
 SHRUNK = 1e-3
 """At a zero, values at the ends of the last bracket are below this part of the first ones."""
 SINK, SADDLE, SOURCE, DEGENERATE = "sink", "saddle", "source", "degenerate"
+CONTINUUM = "continuum"
 NEAR = 0.05
 """How far Newton's method may go from a crossing of two polylines, as a part of the sides."""
 WIDTH = 1e-5
@@ -34,6 +35,11 @@ SLACK = 1e-9
 approximation, as a part of the sides."""
 FLAT = 1e-9
 """An eigenvalue below this part of the other is indistinguishable from 0."""
+ASIDE = (1e-4, 2e-4, 4e-4)
+"""Distances, as parts of the sides, at which a zero that is not isolated has others."""
+SHORT_STEPS, SINGULAR, VANISHING = 10, 1e-8, 1e-12
+"""Steps towards these; the part of the largest singular value below which one is the error of
+differences; and rates that vanish, as parts of those that a whole side would change."""
 
 Field = Callable[[float, float], tuple[float, float]]
 Box = tuple[tuple[float, float], tuple[float, float]]
@@ -198,7 +204,8 @@ class FixedPoint:
     eigenvalues : complex array, shape (2,)
         Of the derivative of the field, per unit of time, by their real parts.
     kind : str
-        ``"sink"``, ``"saddle"``, ``"source"``; ``"degenerate"`` where one of them is 0.
+        ``"sink"``, ``"saddle"``, ``"source"``; ``"degenerate"`` where one of them is 0;
+        ``"continuum"`` where it is one of a curve or a region of zeros.
     """
 
     position: FloatArray
@@ -214,7 +221,8 @@ def fixed_points(
     Crossings of the polylines are the starts of Newton's method, and so are their ends, where
     others meet them on the edge, and the corners, where a nullcline need have no other point of the
     rectangle. The eigenvalues of the field's derivative classify the point. The field may be NaN
-    outside.
+    outside. A zero that has others at each of three small distances in one direction is one of a
+    curve or a region of them, of which one point is kept where those found are close to each other.
 
     Parameters
     ----------
@@ -252,12 +260,53 @@ def fixed_points(
         zero = _newton(scaled, (start - low) / sides)
         if zero is not None and all(np.abs(zero - other).max() > 1e-6 for other in zeros):
             zeros.append(zero)
+    several = [not _isolated(scaled, zero) for zero in zeros]
+    of_continua = _one_of_each([zero for zero, many in zip(zeros, several, strict=True) if many])
+    alone = [(zero, "") for zero, many in zip(zeros, several, strict=True) if not many]
     points = []
-    for zero in sorted(zeros, key=lambda share: tuple(share)):
+    kept = alone + [(zero, CONTINUUM) for zero in of_continua]
+    for zero, kind in sorted(kept, key=lambda pair: tuple(pair[0])):
         values = np.linalg.eigvals(_derivative(scaled, zero)).astype(complex)
         values = values[np.argsort(values.real)]
-        points.append(FixedPoint(low + zero * sides, values, kind_of(values)))
+        points.append(FixedPoint(low + zero * sides, values, kind or kind_of(values)))
     return tuple(points)
+
+
+def _isolated(field: Callable[[FloatArray], FloatArray], zero: FloatArray) -> bool:
+    """Whether in no direction there are zeros at all distances of `ASIDE`."""
+    directions = np.linalg.svd(_derivative(field, zero))[2]
+    return not any(
+        all(_has_zero_near(field, zero + sign * part * direction, part / 2) for part in ASIDE)
+        for direction in directions[::-1]
+        for sign in (1.0, -1.0)
+    )
+
+
+def _has_zero_near(
+    field: Callable[[FloatArray], FloatArray], place: FloatArray, distance: float
+) -> bool:
+    """Whether Newton's method, by the shortest steps, finds a zero near a place of the square."""
+    point = place.copy()
+    for _ in range(SHORT_STEPS):
+        if (point < 0).any() or (point > 1).any() or np.abs(point - place).max() > distance:
+            return False
+        slopes, value = _derivative(field, point), field(point)
+        if not (np.isfinite(slopes).all() and np.isfinite(value).all()):
+            return False
+        if (np.abs(value) <= VANISHING * np.abs(slopes).sum(axis=1)).all():
+            return True
+        point = point + np.linalg.lstsq(slopes, -value, rcond=SINGULAR)[0]
+    return False
+
+
+def _one_of_each(zeros: Sequence[FloatArray]) -> list[FloatArray]:
+    """Of zeros that are linked by others at most `NEAR` apart, the one nearest to their mean."""
+    groups: list[list[FloatArray]] = []
+    for zero in zeros:
+        linked = [g for g in groups if any(np.abs(zero - other).max() <= NEAR for other in g)]
+        groups = [g for g in groups if all(g is not one for one in linked)]
+        groups.append([zero, *itertools.chain.from_iterable(linked)])
+    return [min(g, key=lambda zero: float(np.abs(zero - np.mean(g, axis=0)).max())) for g in groups]
 
 
 def kind_of(eigenvalues: np.ndarray) -> str:

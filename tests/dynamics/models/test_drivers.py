@@ -1,6 +1,7 @@
 """Every driver on own models: batches, empirical runs, flows, overlays, stability, groups."""
 
 import itertools
+import warnings
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -233,6 +234,42 @@ def test_the_phase_plane_of_two_scalars(wells):
     assert found.plane == ("u", "v")
     plane = plotting.portrait(found)
     assert (plane.get_xlabel(), plane.get_ylabel()) == ("$u$", "$v$")
+    plt.close("all")
+
+
+def test_a_curve_of_fixed_points_is_named_in_the_figure_and_its_picture(tmp_path, capsys):
+    """All (u, w) with u w = 1 are minima, and none is isolated."""
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "import numpy as np\n\n\n"
+        "def start():\n    return {'u': np.array([0.2]), 'w': np.array([0.5])}\n\n\n"
+        "def risk(theta, xp):\n    return (theta['u'][0] * theta['w'][0] - 1) ** 2 / 2\n"
+    )
+    words = ["figure", str(mine), "plane", "--out", str(tmp_path / "plane.png")]
+    assert main(words) == 0
+    told = capsys.readouterr()
+    assert "0 isolated fixed points, and a curve or a region of them" in told.out
+
+
+def test_where_nothing_moves_there_are_crosses_and_no_warning():
+    """Both rates are 0 where x <= 0."""
+
+    def start():
+        return {"x": np.array([1.0]), "y": np.array([0.5])}
+
+    def risk(theta, xp):
+        return xp.relu(theta["x"][0]) ** 2 * (1 + theta["y"][0] ** 2)
+
+    system = dynamics.Model(start=start, risk=risk)
+    problem = system.ReducedPopulation(system.Parameters())
+    found = portrait(problem, 5.0, box=((-1.0, 1.0), (-1.0, 1.0)), starts=0, grid=8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        axes = plotting.portrait(found)
+    (crosses,) = [line for line in axes.lines if line.get_marker() == "x"]
+    assert (crosses.get_xdata() < 0).all()
+    assert len(crosses.get_xdata()) == 32
+    assert {point.kind for point in found.fixed_points} == {"continuum"}
     plt.close("all")
 
 

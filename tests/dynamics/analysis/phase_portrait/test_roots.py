@@ -50,3 +50,41 @@ def test_crossings_are_those_of_a_double_loop():
             if 0 <= s <= 1 and 0 <= t <= 1:
                 slow.append(a + s * (b - a))
     np.testing.assert_allclose(crossings(first, second), slow, atol=1e-12)
+
+
+def kinds(field):
+    return [point.kind for point in points(field)]
+
+
+@pytest.mark.parametrize(
+    ("others", "field"),
+    [
+        (["saddle"], lambda x, y: ((1 - x * y) * y, (1 - x * y) * x)),
+        (["source"], lambda x, y: ((1 - x * x - y * y) * x, (1 - x * x - y * y) * y)),
+        ([], lambda x, y: (y - np.tanh(40 * x), 3 * y - 3 * np.tanh(40 * x))),
+        ([], lambda x, y: (max(x, 0.0), max(x, 0.0) * (y - 0.2))),  # a half of the plane
+    ],
+)
+def test_zeros_that_fill_a_curve_or_a_region_are_no_fixed_points_of_their_own(others, field):
+    found = points(field)
+    assert [point.kind for point in found if point.kind != "continuum"] == others
+    continua = [point for point in found if point.kind == "continuum"]
+    assert 1 <= len(continua) <= 4
+    for point in continua:
+        np.testing.assert_allclose(field(*point.position), 0.0, atol=1e-9)
+
+
+def test_isolated_zeros_are_no_continuum_however_flat_or_close():
+    assert kinds(lambda x, y: (-(x**5), -y)) == ["degenerate"]
+    near = 4e-4 * (BOX[0][1] - BOX[0][0])
+    close = [lambda x, y: (x * (x - near), -y), lambda x, y: (-x * (x - near) * (x + near), -y)]
+    for field in close:
+        assert set(kinds(field)) <= {"sink", "saddle"}
+
+
+@pytest.mark.parametrize("ratio", [1e-3, 1e-6, 1e-8])
+def test_a_slow_direction_is_no_continuum(ratio):
+    """Turned, so that both rates have parts of both directions."""
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    matrix = -turn @ np.diag([1.0, ratio]) @ turn.T
+    assert kinds(lambda x, y: tuple(matrix @ (x - 0.1, y - 0.2))) == ["sink"]
