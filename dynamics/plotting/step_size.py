@@ -20,6 +20,8 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 BELOW = "#BBBBBB"
 WORDS = {"certificate": "bound / gross gradient"}
 LOGARITHMIC = ("risk", "certificate")
+ROUNDING = 1e-12
+"""Curvatures, and growths beyond 1, below this are rounding."""
 LEAVES = 2.0
 """Times the largest value of the others: where the curve of a run that fails ends."""
 
@@ -245,7 +247,7 @@ def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str =
     axes[0].axhline(eta, color=style.VERMILION, ls="--", label=rf"learning rate $\eta = {eta:g}$")
     style.logarithmic(axes[0])
     axes[0].set_ylabel(r"$\eta$")
-    style.legend(axes[0], loc="upper right")
+    style.legend(axes[0], loc="best")
     axes[1].plot(run.time[visible], run.series(name)[visible], ".", color=style.GREY, ms=3)
     axes[1].set_ylabel(notation.label(name))
     for panel in axes:
@@ -298,6 +300,11 @@ def transverse_growth(growth: TransverseGrowth, run: Trajectory) -> Any:
     axes[0].set_ylabel("least curvature\nacross the closed space")
     axes[1].plot(time, growth.amplification[used], color=style.VERMILION)
     style.logarithmic(axes[1])
+    # Rounding is drawn as no curvature and no growth.
+    if np.abs(least).max() < ROUNDING:
+        axes[0].set_ylim(-ROUNDING, ROUNDING)
+    if np.abs(growth.amplification[used] - 1.0).max() < ROUNDING:
+        axes[1].set_ylim(0.5, 2.0)
     axes[1].set_ylabel("bound on the growth\nof a deviation")
     style.time_axis(axes[1], run)
     axes[0].set_xlabel("")

@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
@@ -264,7 +264,10 @@ def tick(value: float, power: bool = False) -> str:
 
 
 class Decades(LogLocator):
-    """Ticks at 1, 2, 5 of every decade; at some decades where there are more than three."""
+    """Ticks at 1, 2, 5 of every decade; at some decades where there are more than three.
+
+    Those of a linear axis where one of these at most is in sight: a single number is no scale.
+    """
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
         """Ticks between two limits."""
@@ -273,7 +276,10 @@ class Decades(LogLocator):
         self.set_params(subs=(1.0,) if wide else (1.0, 2.0, 5.0), numticks=7 if wide else 12)
         with np.errstate(over="ignore"):  # the one after the last
             ticks = np.asarray(super().tick_values(vmin, vmax))
-        return ticks[np.isfinite(ticks)]
+        if ((ticks >= vmin) & (ticks <= vmax)).sum() < 2:
+            linear = MaxNLocator(5, steps=[1, 2, 5, 10])
+            ticks = np.asarray(linear.tick_values(vmin, vmax))
+        return ticks[np.isfinite(ticks) & (ticks > 0)]
 
 
 def logarithmic(axes: Axes) -> None:

@@ -168,6 +168,27 @@ def test_a_logarithmic_axis_has_few_ticks(low, high, most):
     assert 3 < len(inside) <= most
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.57, 1.35), (0.9, 1.6), (1.02, 1.9), (0.15, 0.4)])
+def test_a_logarithmic_axis_has_two_numbers_at_least(low, high):
+    figure, axes = style.new_figure(3.0, 1.5)
+    axes.plot([1.0, 2.0], [low, high])
+    style.logarithmic(axes)
+    figure.canvas.draw()
+    below, above = axes.get_ylim()
+    inside = [tick for tick in axes.get_yticks() if below <= tick <= above]
+    written = {axes.yaxis.get_major_formatter()(tick, None) for tick in inside}
+    assert 2 <= len(inside) == len(written) <= 8
+
+
+def test_curvatures_that_are_rounding_are_drawn_as_none():
+    system = dynamics.load_system("positional_attention")
+    run = dynamics.flow(system.ReducedPopulation(system.Parameters(D=4, C=2)), 10.0)
+    noise = 1e-16 * np.cos(np.arange(len(run.time)))
+    growth = TransverseGrowth(run.time, noise, 1.0 + np.abs(noise))
+    for panel, values in zip(plotting.transverse_growth(growth, run), (noise, noise), strict=True):
+        assert np.ptp(panel.get_ylim()) > 1e3 * np.ptp(values)
+
+
 def test_every_curve_of_a_run_is_named_in_its_panel(result):
     axes = plotting.training(result.reduced)
     for panel, count in zip(axes, (0, 2, 2, 0), strict=True):
@@ -214,6 +235,22 @@ def test_stability_shows_limit_rate_and_where_it_is_passed():
     assert axes[0].lines[1].get_ydata()[0] == 0.04
     assert axes[0].get_xscale() == "log"
     assert axes[1].collections
+
+
+def test_the_legend_of_the_stability_limit_is_not_on_its_curve():
+    """A limit far above the rate ends at the top on the right."""
+    system = dynamics.load_system("positional_attention")
+    problem = system.ReducedPopulation(system.Parameters(D=4, C=2))
+    run, calm = dynamics.descend(problem, 0.1, 100), dynamics.flow(problem, 10.0)
+    axes = plotting.stability(run, calm, 20.0 + 3.0 * calm.time)
+    figure = axes[0].figure
+    figure.canvas.draw()
+    box = axes[0].get_legend().get_window_extent()
+    for line in axes[0].lines:
+        x, y = line.get_data()
+        x = np.linspace(*axes[0].get_xlim(), 200) if len(x) == 2 else x
+        points = axes[0].transData.transform(np.column_stack([x, np.resize(y, len(x))]))
+        assert not ((points >= box.min) & (points <= box.max)).all(axis=1).any()
 
 
 @pytest.fixture(scope="module")
