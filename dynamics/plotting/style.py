@@ -273,13 +273,17 @@ class Decades(LogLocator):
         """Ticks between two limits."""
         vmax = min(vmax, LAST)
         wide = vmax > MANY * vmin
-        self.set_params(subs=(1.0,) if wide else (1.0, 2.0, 5.0), numticks=7 if wide else 12)
+        subs = (1.0,) if wide else (1.0, 2.0, 5.0)
+        decades = 10.0 ** np.arange(math.floor(math.log10(vmin)), math.log10(vmax))
+        marks = np.outer(decades, subs)
+        if not wide and ((marks >= vmin) & (marks <= vmax)).sum() < 2:
+            # In its own decade: what is below 1e-288 is no number for a linear axis.
+            linear = MaxNLocator(5, steps=[1, 2, 5, 10])
+            return decades[0] * linear.tick_values(vmin / decades[0], vmax / decades[0])
+        self.set_params(subs=subs, numticks=7 if wide else 12)
         with np.errstate(over="ignore"):  # the one after the last
             ticks = np.asarray(super().tick_values(vmin, vmax))
-        if ((ticks >= vmin) & (ticks <= vmax)).sum() < 2:
-            linear = MaxNLocator(5, steps=[1, 2, 5, 10])
-            ticks = np.asarray(linear.tick_values(vmin, vmax))
-        return ticks[np.isfinite(ticks) & (ticks > 0)]
+        return ticks[np.isfinite(ticks)]
 
 
 def logarithmic(axes: Axes) -> None:
@@ -293,7 +297,10 @@ def logarithmic(axes: Axes) -> None:
     def written(value: float, _: int) -> str:
         low, high = axes.get_ylim()
         if high < NARROW * low:  # as many digits as tell its ticks apart
-            return f"{value:.{2 - math.floor(math.log10(1.0 - low / high))}g}"
+            digits = 2 - math.floor(math.log10(1.0 - low / high))
+            mantissa, e, exponent = f"{value:.{digits}g}".partition("e")
+            power_of_ten = rf" \times 10^{{{int(exponent or 0)}}}"
+            return rf"$\mathdefault{{{mantissa}{power_of_ten}}}$" if e else mantissa
         return tick(value, high > MANY * low)
 
     axes.set_yscale("log")

@@ -168,7 +168,13 @@ def test_a_logarithmic_axis_has_few_ticks(low, high, most):
     assert 3 < len(inside) <= most
 
 
-@pytest.mark.parametrize(("low", "high"), [(0.57, 1.35), (0.9, 1.6), (1.02, 1.9), (0.15, 0.4)])
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (0.57, 1.35), (0.9, 1.6), (1.02, 1.9), (0.15, 0.4), (0.21, 0.29), (2e-7, 4e-7),
+        (2.1e5, 2.3e5), (2.1e-5, 2.2e-5), (2.2e-300, 2.4e-300),
+    ],
+)  # fmt: skip
 def test_a_logarithmic_axis_has_two_numbers_at_least(low, high):
     figure, axes = style.new_figure(3.0, 1.5)
     axes.plot([1.0, 2.0], [low, high])
@@ -178,6 +184,9 @@ def test_a_logarithmic_axis_has_two_numbers_at_least(low, high):
     inside = [tick for tick in axes.get_yticks() if below <= tick <= above]
     written = {axes.yaxis.get_major_formatter()(tick, None) for tick in inside}
     assert 2 <= len(inside) == len(written) <= 8
+    assert not any(
+        "e" in label.replace("mathdefault", "").replace("times", "") for label in written
+    )
 
 
 def test_curvatures_that_are_rounding_are_drawn_as_none():
