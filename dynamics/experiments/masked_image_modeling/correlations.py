@@ -16,6 +16,7 @@ from dynamics.experiments.masked_image_modeling import runs
 from dynamics.experiments.masked_image_modeling.identities import rounding_of_rates
 from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, either, measures
 from dynamics.experiments.verify import Finding
+from dynamics.problem import IntArray
 from dynamics.registry import System
 from theory.systems.masked_image_modeling.required_sizes import first_phase, ratio_at_start
 
@@ -263,8 +264,9 @@ def counted_share(law: Any, local: bool) -> float:
     By Lemmas 5.1 and 5.2 to leading order, with attention :math:`A` and :math:`a` to the own and
     to another area: rates of Phi are as :math:`a / (1 - A)`, which is c / (P - C) where attention
     is uniform outside of the own area, and at first as :math:`a^2 / A`, c^2 / (C P); a rate of Ups
-    is 1/z of that of Phi for each of C - 1 mates. C is the own area, c the largest other one.
-    With fixed exponents of P every one of them vanishes.
+    is 1/z of that of Phi for each of C - 1 mates, as often as there are clusters that have the two
+    in one area, for Ups is one for all. C is the own area, c the largest other one. With fixed
+    exponents of P every one of them vanishes.
 
     Parameters
     ----------
@@ -273,7 +275,8 @@ def counted_share(law: Any, local: bool) -> float:
         Whether of a local patch.
     """
     shares = []
-    for areas in law.area_ids:
+    kinds, numbers = np.unique(law.area_ids, axis=1, return_counts=True)
+    for areas, of_kinds in zip(law.area_ids, kinds, strict=True):
         sizes = np.bincount(areas)
         for m in range(1, sizes.size) if local else range(1):
             own, other = sizes[m], np.delete(sizes, m).max(initial=0)
@@ -281,9 +284,25 @@ def counted_share(law: Any, local: bool) -> float:
                 continue
             shares += [
                 other / (law.P - own), other**2 / (own * law.P),
-                1 / ((own - 1) * min(1.0, law.L)),
+                _most_together(kinds[:, of_kinds == m], numbers[of_kinds == m])
+                / ((own - 1) * min(1.0, law.L)),
             ]  # fmt: skip
     return float(max(shares, default=0.0))
+
+
+def _most_together(kinds: IntArray, numbers: IntArray) -> int:
+    """In how many clusters two patches share their area, at most.
+
+    Parameters
+    ----------
+    kinds : int array, shape (clusters, kinds)
+        Areas of patches, of each kind once.
+    numbers : int array, shape (kinds,)
+        How many there are of each.
+    """
+    together = np.array([(kinds == kind[:, None]).sum(axis=0) for kind in kinds.T])
+    np.fill_diagonal(together, len(kinds) * (numbers > 1))
+    return int(together.max())
 
 
 def _at_one_size(study: Study, exceeds: bool) -> str:

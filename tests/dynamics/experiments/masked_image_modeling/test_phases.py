@@ -160,6 +160,27 @@ def test_the_share_that_sizes_make_by_hand(own, others, z, local, share):
     assert correlations.counted_share(parameters, local) == pytest.approx(share)
 
 
+@pytest.mark.parametrize(
+    ("areas", "share"),
+    [
+        ([[0, 0, 0, 1, 1, 1]] * 4, 4 / 2),  # all mates in all clusters
+        ([[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2]], 2 / 1),  # the first two in both
+        ([[0] * 3 + [1] * 3 + [2] * 3, [0, 1, 2] * 3], 1 / 2),  # rows and columns
+    ],
+)
+def test_mates_count_as_often_as_clusters_have_them_together(areas, share):
+    parameters = law(family="custom", areas=areas, masked=2)
+    assert correlations.counted_share(parameters, local=False) == pytest.approx(share)
+
+
+def test_ups_that_four_clusters_move_contradicts_nothing_at_one_size():
+    """Four times 1/11 beside one Phi, which each cluster has for itself."""
+    areas = [[n for n in range(12) for _ in range(12)]] * 4
+    found = measured("Theorem F.4", family="custom", areas=areas)
+    assert found.holds is None
+    assert "is more than 2 times that" not in found.reason
+
+
 def test_few_mates_excuse_a_share_and_not_a_phi_0_that_rises(change):
     sizes = {"P": 64, "C_global": 48, "C_local": 8}
     assert measured("Lemma 5.3", **sizes).holds is None
