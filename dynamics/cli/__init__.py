@@ -87,7 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with termination(), warnings.catch_warnings():
             warnings.showwarning = _warn
             code = _dispatch(words)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # it is where the shell has closed it
+                sys.stdout.flush()
         return code
     except BrokenPipeError:
         # The reader has gone (attdyn derive ... | head): the rest goes nowhere, quietly.

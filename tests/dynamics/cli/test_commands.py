@@ -109,3 +109,10 @@ def test_what_proofs_print_leaves_source_and_latex_what_they_are(tmp_path, capsy
     if form == "source":
         (tmp_path / "generated.py").write_text(text)
         assert callable(runpy.run_path(str(tmp_path / "generated.py"))["gradient"])
+
+
+def test_a_command_without_an_output_ends_well(monkeypatch, capsys):
+    """As after >&- in a shell: Python has no stdout then, and prints nothing."""
+    monkeypatch.setattr("sys.stdout", None)
+    assert main(["systems"]) == 0
+    assert capsys.readouterr().err == ""
