@@ -13,18 +13,15 @@ from __future__ import annotations
 
 import atexit
 import gc
-import io
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
 
 SAFE_PATH = "PYTHONSAFEPATH"
 """In the environment of a process: its modules never come from the folder it starts in."""
-WRITTEN = io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom
-"""Kinds of files that hold back what they have been given."""
 COLLECTIONS = 50_000, 20, 50
 """Thresholds of the collector, at least."""
 
@@ -73,20 +70,16 @@ def collect_less() -> None:
 
 
 def end_quickly() -> None:
-    """Look for no garbage at the end of the process; for one that is this program's own.
+    """Look for no garbage at the end of the process; for one that runs this program's code alone.
 
-    What a file that nobody closes has been given, as one of a model, is written.
+    The collector would also close the files that a module has open.
     """
     atexit.register(gc.freeze)
-    atexit.register(_write_files)
 
 
-def _write_files() -> None:
-    """Write what open files hold back; the collector would close those of modules."""
-    for each in gc.get_objects():
-        if type(each) in WRITTEN:
-            with suppress(OSError, ValueError):  # it is closed, or nobody reads it any more
-                each.flush()
+def end_as_usual() -> None:
+    """End as Python does: somebody else's code, as a model file, may leave files open."""
+    atexit.unregister(gc.freeze)
 
 
 def _change_collections() -> Callable[[], None]:

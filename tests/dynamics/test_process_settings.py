@@ -1,9 +1,11 @@
 """The collector of garbage, and the threads of BLAS, while something is done, and after it."""
 
 import gc
+import gzip
 import subprocess
 import sys
 from contextlib import ExitStack
+from functools import partial
 
 import numpy as np
 import pytest
@@ -47,24 +49,34 @@ def test_a_command_collects_less_and_a_script_as_before(program, own):
         assert tuple(map(int, thresholds)) == COLLECTIONS
 
 
+LEFT = """
+import atexit, gzip
+class Garbage:
+    def __del__(self):
+        print("found")
+garbage = Garbage()
+garbage.itself = garbage
+del garbage
+log = gzip.open("kept.gz", "wt")
+log.write("whole")
+"""
+
+
 @pytest.mark.parametrize(("program", "own"), [("attdyn", True), ("script.py", False)])
 def test_a_command_looks_for_no_garbage_at_its_end(program, own, tmp_path):
-    """What others have to do at the end, as closing a file, is done all the same."""
-    code = (
-        f"import sys; sys.argv = [{program!r}]; import atexit, dynamics\n"
-        "class Garbage:\n"
-        "    def __del__(self):\n"
-        "        print('found')\n"
-        "garbage = Garbage()\n"
-        "garbage.itself = garbage\n"
-        "del garbage\n"
-        f"file = open({str(tmp_path / 'kept')!r}, 'w')\n"
-        "file.write('whole')\n"
-        "atexit.register(print, 'asked')"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["asked"] + ["found"] * (not own)
-    assert (tmp_path / "kept").read_text() == "whole"
+    code = f"import sys; sys.argv = [{program!r}]; import dynamics{LEFT}atexit.register(print, 1)"
+    run = partial(subprocess.run, cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = run([sys.executable, "-c", code])
+    assert done.stdout.split() == ["1"] + ["found"] * (not own)
+
+
+def test_files_that_a_model_leaves_open_are_whole_after_a_command(tmp_path):
+    model = "def start(): return {'w': 1.0}\ndef risk(theta, xp): return theta['w'] ** 2\n"
+    (tmp_path / "model.py").write_text(LEFT + model)
+    run = partial(subprocess.run, cwd=tmp_path, capture_output=True, text=True, check=True)
+    run([sys.executable, "-m", "dynamics", "describe", "model.py"])
+    with gzip.open(tmp_path / "kept.gz", "rt") as file:
+        assert file.read() == "whole"
 
 
 def numbers():

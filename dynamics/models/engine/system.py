@@ -11,6 +11,7 @@ from dynamics.models.engine.definition import Definition, notation_of
 from dynamics.models.engine.problem import ModelProblem
 from dynamics.models.engine.square import FullEmpirical, FullPopulation, ReducedPopulation
 from dynamics.models.engine.tracing import refusals
+from dynamics.process_settings import end_as_usual
 from dynamics.registry import DefaultRun, System, in_library
 from dynamics.results.presentation import PlotDescription
 from dynamics.validation import InvalidRequest
@@ -39,6 +40,7 @@ def load(path: str | os.PathLike[str]) -> System:
     InvalidRequest
         If the file holds no model, or cannot be run; in one line.
     """
+    end_as_usual()
     with refusals():
         model = read_model(Path(path))
     return system_of(model)
