@@ -10,9 +10,7 @@ from math import ceil, exp, floor, log, pi, sin
 
 import numpy as np
 
-from dynamics.systems.positional_attention.kernels.saddle_points import TINY, UNKNOWN
-
-ROUNDING_UNIT = 2.3e-16
+from dynamics.systems.positional_attention.kernels.saddle_points import ROUNDING_UNIT, TINY, UNKNOWN
 
 
 def kernel_mass(kappa):  # type: ignore[no-untyped-def]

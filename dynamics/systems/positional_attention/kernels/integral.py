@@ -20,6 +20,7 @@ from dynamics.systems.positional_attention.kernels.circle import (
     powers_of_points,
     raised,
 )
+from dynamics.systems.positional_attention.kernels.saddle_points import exponent_error
 
 FIRST_ORDER = 4
 """Tables of h and its first derivatives."""
@@ -65,8 +66,12 @@ def integrate(tables, law, columns, c):  # type: ignore[no-untyped-def]
     by_component = np.empty((6, length if curved else 1, WIDTH))
     values, pairs = np.empty((2, kinds if curved else 1, WIDTH)), np.zeros((6, WIDTH))
     # The exponent (4) itself: psi, which bounds it, is larger where weights underflow.
-    exponent = law.count * log_sum - lam * law.z[c] - kappa * h[kinds - 1]
-    columns.psi[c, s] = min(columns.psi[c, s], exponent)
+    exponent, largest = law.count * log_sum - lam * law.z[c] - kappa * h[kinds - 1], 0.0
+    for k in range(kinds):
+        if law.probability[k] > 0.0:
+            largest = max(largest, abs(h[k]))
+    error = exponent_error(law, c, (kappa, lam), (largest, h[kinds - 1]))
+    columns.psi[c, s] = min(columns.psi[c, s], exponent + error)
     risk, scale = broadcast(0.0), exp(exponent) * step / pi
     for block in range(ceil((columns.window[c] / step + 1.0) / WIDTH)):
         fill_fronts(kappa, scale, (step, block * WIDTH), lead, fronts)

@@ -22,6 +22,7 @@ from dynamics.systems.positional_attention.kernels.grid_weights import (
 prange = range
 LARGEST_TILT = 30.0
 TINY = 1e-300
+ROUNDING_UNIT = 2.3e-16
 NEGLIGIBLE_SHARE = 1e-4
 """Of what does not matter, up to which no kappa is looked at."""
 LAMBDA_PRECISION = 1e-2
@@ -224,8 +225,8 @@ def saddle_points(law, columns, at, folded, step):  # type: ignore[no-untyped-de
 def exponents(law, columns, at, given, room):  # type: ignore[no-untyped-def]
     """The exponents (4) at the saddle points, and the factors of the tilted law.
 
-    Factors are those of the sums beside z / n: where the weights are, nothing that counts
-    overflows, or underflows.
+    An exponent is a bound: what rounding may hide of it is added. Factors are those of the sums
+    beside z / n: where the weights are, nothing that counts overflows, or underflows.
 
     Parameters
     ----------
@@ -266,8 +267,27 @@ def exponents(law, columns, at, given, room):  # type: ignore[no-untyped-def]
         top = -kappa * (lowest if kappa > 0.0 else highest)
         psi[s] = law.count * (top + log(step[0, w]) + tilt * (middle - rows // 2))
         psi[s] -= tilt * z + kappa * signal
+        psi[s] += exponent_error(law, c, (kappa, tilt), (max(abs(lowest), abs(highest)), signal))
         if not step[0, w] > LEAST_TOTAL:
             psi[s] = UNKNOWN
+
+
+def exponent_error(law, c, tilts, sizes):  # type: ignore[no-untyped-def]
+    """What rounding may change in the exponent (4), whose terms cancel.
+
+    Parameters
+    ----------
+    law : SumLaw
+    c : int
+        Position of z.
+    tilts : (float, float)
+        kappa and lambda.
+    sizes : (float, float)
+        The largest |h| of a type, and h of the signal set.
+    """
+    (kappa, lam), (largest, signal) = tilts, sizes
+    terms = law.count * (abs(kappa) * largest + abs(lam) * law.sums.max())
+    return 4.0 * ROUNDING_UNIT * (terms + abs(lam * law.z[c]) + abs(kappa * signal))
 
 
 def tilted_means(law, columns, at, weights, sizes):  # type: ignore[no-untyped-def]

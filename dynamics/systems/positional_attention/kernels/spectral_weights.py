@@ -139,8 +139,9 @@ def add_noise(law, columns, c, noise):  # type: ignore[no-untyped-def]
     kappa, step, reach = law.kappas[s], columns.step[c], columns.reach[c]
     tilt = abs(kappa) * reach[3, s] + abs(columns.lam[c, s] * law.z[c]) + abs(columns.psi[c, s])
     turns = 0.5 * reach[3, s] + (count + 1.0) / step
-    rounded = (4.0 * count + 16.0 + 4.0 * tilt) * kernel_mass(kappa) + turns
-    rounded *= ROUNDING_UNIT * exp(min(columns.psi[c, s], 700.0))
+    factor = ROUNDING_UNIT * (4.0 * count + 16.0) + expm1(min(4.0 * ROUNDING_UNIT * tilt, 700.0))
+    rounded = factor * kernel_mass(kappa) + ROUNDING_UNIT * turns
+    rounded *= exp(min(columns.psi[c, s], 700.0))
     residue = law.law_error
     if kappa > 0.0:
         residue *= exp(-2.0 * pi * kappa / step)

@@ -80,6 +80,19 @@ def test_where_digits_are_lost(system, settings_, state):
     assert check(system, settings_, [state], kinds)
 
 
+@pytest.mark.parametrize("alpha", [8.659643233600654, 8.6, 8.65, 9.0])
+def test_exponents_whose_terms_cancel_are_known_to_their_rounding(system, alpha):
+    """H is of order 1e17, F = 0 where half of the sets stand against the signal."""
+    settings_ = {"D": 8, "C": 4, "p": 9, "nu": 1.0, "beta": 10.0}
+    check(system, settings_, [(alpha, 0.0, 0.0)])
+    problem = system.ReducedPopulation(system.Parameters(**settings_), "spectral")
+    _, upper = (
+        problem.error_bound(np.array([alpha, 0.0, 0.0])),
+        problem.addressed.data.columns.upper,
+    )
+    assert upper[0, 3] >= np.log(2) / 256
+
+
 def test_sums_of_many_patches_are_no_reason_to_refuse(system):
     problem = system.ReducedPopulation(system.Parameters(D=32, C=16, q=0.2, nu=1.0), "spectral")
     known = problem.error_bound(np.array([0.6580357779191982, 0.0, 0.0]))
