@@ -22,11 +22,11 @@ CALM_STEPS, FEWEST_CALM = 20_000, 200
 """Most and fewest steps of the runs at smaller learning rates from which a remedy is computed."""
 BRIEF = 0.05
 """Seconds of a chunk of steps up to which the next one is longer."""
-TIMES = 4
+GRADIENTS_OVER_STEPS = 4
 """Gradients that a search for a remedy may take, over the steps of the request."""
-FREE = 5.0
+SEARCH_SECONDS = 5.0
 """Seconds that it may take however few these are."""
-DIFFERENCES = 200
+POWER_ITERATION = 200
 """Gradients of a power iteration, about."""
 JUMPS = "where a gradient jumps, every eta may reverse it"
 
@@ -128,8 +128,8 @@ def smaller_rate(
 
     It is halved, 20 times at most, until the requested steps, at most 20,000, end
     without a reversal of the first rate from ``start``; the stability limit is the least along that
-    run, or that of ``start`` where no run ends so. After `TIMES` as many gradients as the request
-    has steps, and `FREE` seconds, the words are of what is known by then.
+    run, or that of ``start`` where no run ends so. After `GRADIENTS_OVER_STEPS` times as many
+    gradients as the request has steps, and `SEARCH_SECONDS`, the words are of what is known.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def smaller_rate(
     eta, least = problem.layout.per_entry(rates), rates[0]
     used, column = f"eta={rates_text(rates, least)}", problem.order_names.index(problem.rates[0])
     calm, done = min(CALM_STEPS, max(FEWEST_CALM, steps)), 0
-    budget = _Budget(TIMES * steps, proceed)
+    budget = _Budget(GRADIENTS_OVER_STEPS * steps, proceed)
     for _ in range(20):
         eta, least = eta / 2, least / 2
         state, width = start.copy(), len(problem.order_names)
@@ -206,7 +206,7 @@ class _Budget:
             return False
         total, taken = self.spent + gradients, time.perf_counter() - self.begun
         seconds = taken * total / self.spent if self.spent else 0.0
-        self.exhausted = total > self.most and seconds > FREE
+        self.exhausted = total > self.most and seconds > SEARCH_SECONDS
         return not self.exhausted
 
 
@@ -217,7 +217,7 @@ def _limits(
     entries, limits = problem.layout.size, list[float]()
     small = entries <= SMALL or problem.has_jacobian
     for state in states[::-1]:
-        if not budget.allows(cost := 2 * entries if small else DIFFERENCES):
+        if not budget.allows(cost := 2 * entries if small else POWER_ITERATION):
             break
         limits.append(limit_of_rates(problem, rates, state))
         budget.spent += cost

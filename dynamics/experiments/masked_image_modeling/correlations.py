@@ -13,7 +13,7 @@ import numpy as np
 
 from dynamics.experiments import rules
 from dynamics.experiments.masked_image_modeling import runs
-from dynamics.experiments.masked_image_modeling.identities import rounding_of_rates
+from dynamics.experiments.masked_image_modeling.rounding_of_terms import rounding_of_rates
 from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, either, measures
 from dynamics.experiments.verify import Finding
 from dynamics.problem import IntArray

@@ -17,6 +17,12 @@ from typing import Any
 import numpy as np
 import sympy
 
+from dynamics.experiments.masked_image_modeling.rounding_of_terms import (
+    ROUNDING,
+    SPREADS,
+    known_error,
+    scale_of,
+)
 from dynamics.experiments.masked_image_modeling.runs import SMALL, at_size, sizes_of
 from dynamics.experiments.measurement import TIME, Study, Undecided, measures
 from dynamics.experiments.verify import Check, Finding
@@ -27,11 +33,8 @@ from dynamics.validation import InvalidRequest
 from theory.systems.masked_image_modeling import lemmas
 from theory.systems.masked_image_modeling.recursion import MASKED, OTHER, OWN
 
-ROUNDING = 1e-12
 EXACT = 1e-17
 """Where a picture shows differences that are zero."""
-SPREADS = (0.0, 0.5, 1.0, 2.0, 4.0)
-"""Standard deviations of the entries of a random Q."""
 CROSSED = {"family": "custom", "areas": "0,0,0,0,1,1,2,2;0,0,1,1,0,2,0,2", "masked": 4}
 """Two clusters that cross without symmetry, small enough to enumerate."""
 LATENTS = CROSSED | {"masked": 3, "z": "0.7,1.3", "odds": "0.4,0.6"}
@@ -46,47 +49,6 @@ PER_AREA = 2.5e-4
 """Seconds of `paper_values` for each patch and feature, on one core."""
 PER_KEY = 5e-8
 """The same for each key of each masked patch of an image."""
-
-
-def known_error(law: Any, entry: float = SPREADS[-1]) -> float:
-    """Share of a term that rounding may make: of scores up to U times the largest entry of Q.
-
-    Parameters
-    ----------
-    law : Parameters
-    entry : float
-        That entry.
-    """
-    return float(16 * np.finfo(np.float64).eps * max(1.0, law.U * entry))
-
-
-def rounding_of_rates(law: Any, entry: float) -> float:
-    """How far rounding may bring a rate of Phi from what it is, at entries of Q up to a size.
-
-    Parameters
-    ----------
-    law : Parameters
-    entry : float
-        That size.
-    """
-    return known_error(law, entry) * float(law.gamma * law.U**3 / law.K)
-
-
-def scale_of(law: Any, largest: float, power: int) -> float:
-    """What a difference is over: the largest value, but no less than rounding makes of its terms.
-
-    Where attention is saturated, terms of size z^power cancel: two values may be equal in all of
-    their digits but the last of the terms. Those are within `ROUNDING` of this scale.
-
-    Parameters
-    ----------
-    law : Parameters
-    largest : float
-        Of the values.
-    power : int
-        Of the latent, in a term: 2 of a loss or a rate of Ups, 3 of a rate of Phi.
-    """
-    return max(float(largest), known_error(law) / ROUNDING * law.gamma * law.U**power)
 
 
 @dataclass(frozen=True)

@@ -24,13 +24,15 @@ from dynamics.experiments.masked_image_modeling.identities import (
     CROSSED,
     ETA,
     LATENTS,
-    ROUNDING,
-    SPREADS,
     STEPS,
     attention,
     enumerated,
-    known_error,
     label_of,
+)
+from dynamics.experiments.masked_image_modeling.rounding_of_terms import (
+    ROUNDING,
+    SPREADS,
+    known_error,
 )
 from dynamics.experiments.masked_image_modeling.runs import LONG, SMALL, at_size, sizes_of, trained
 from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, measures

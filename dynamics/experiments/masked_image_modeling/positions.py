@@ -14,11 +14,13 @@ from dynamics.experiments import rules
 from dynamics.experiments.masked_image_modeling import runs
 from dynamics.experiments.masked_image_modeling.identities import (
     CROSSED,
-    ROUNDING,
-    SPREADS,
     attention,
     feature_rate,
     position_rates,
+)
+from dynamics.experiments.masked_image_modeling.rounding_of_terms import (
+    ROUNDING,
+    SPREADS,
 )
 from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, measures
 from dynamics.experiments.verify import Finding

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics.experiments.masked_image_modeling.identities import ROUNDING
+from dynamics.experiments.masked_image_modeling.rounding_of_terms import ROUNDING
 from dynamics.experiments.masked_image_modeling.runs import sizes_of
 from dynamics.experiments.measurement import Measurement, Study, Undecided, measures
 from dynamics.experiments.verify import Finding

@@ -23,12 +23,14 @@ from dynamics.experiments.masked_image_modeling.identities import (
     CROSSED,
     EXACT,
     LATENTS,
-    ROUNDING,
-    SPREADS,
     draw_spreads,
     enumerated,
-    known_error,
     label_of,
+)
+from dynamics.experiments.masked_image_modeling.rounding_of_terms import (
+    ROUNDING,
+    SPREADS,
+    known_error,
     scale_of,
 )
 from dynamics.experiments.masked_image_modeling.runs import SMALL, at_size, sizes_of

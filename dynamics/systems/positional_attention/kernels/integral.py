@@ -70,7 +70,7 @@ def integrate(tables, law, columns, c):  # type: ignore[no-untyped-def]
     for k in range(kinds):
         if law.probability[k] > 0.0:
             largest = max(largest, abs(h[k]))
-    error = exponent_error(law, c, (kappa, lam), (largest, h[kinds - 1]))
+    error = exponent_error(law, c, (kappa, lam), (largest, h[kinds - 1], width))
     columns.psi[c, s] = min(columns.psi[c, s], exponent + error)
     risk, scale = broadcast(0.0), exp(exponent) * step / pi
     for block in range(ceil((columns.window[c] / step + 1.0) / WIDTH)):

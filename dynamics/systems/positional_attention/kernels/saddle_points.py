@@ -243,6 +243,7 @@ def exponents(law, columns, at, given, room):  # type: ignore[no-untyped-def]
     rows, z = folded.shape[0], law.z[c]
     lam, psi = columns.lam[c].reshape(-1, WIDTH), columns.psi[c]
     middle = min(max(floor(z / law.count + 0.5) + rows // 2, 0), rows - 1)
+    largest = max(abs(lowest), abs(highest))
     store(step, 0, load(lam, block))
     exponentials(step[0], step[1])
     factor = load(step, 0)
@@ -267,7 +268,7 @@ def exponents(law, columns, at, given, room):  # type: ignore[no-untyped-def]
         top = -kappa * (lowest if kappa > 0.0 else highest)
         psi[s] = law.count * (top + log(step[0, w]) + tilt * (middle - rows // 2))
         psi[s] -= tilt * z + kappa * signal
-        psi[s] += exponent_error(law, c, (kappa, tilt), (max(abs(lowest), abs(highest)), signal))
+        psi[s] += exponent_error(law, c, (kappa, tilt), (largest, signal, rows // 2))
         if not step[0, w] > LEAST_TOTAL:
             psi[s] = UNKNOWN
 
@@ -282,11 +283,11 @@ def exponent_error(law, c, tilts, sizes):  # type: ignore[no-untyped-def]
         Position of z.
     tilts : (float, float)
         kappa and lambda.
-    sizes : (float, float)
-        The largest |h| of a type, and h of the signal set.
+    sizes : (float, float, int)
+        The largest |h| of a type, h of the signal set, and the largest sum of a set.
     """
-    (kappa, lam), (largest, signal) = tilts, sizes
-    terms = law.count * (abs(kappa) * largest + abs(lam) * law.sums.max())
+    (kappa, lam), (largest, signal, width) = tilts, sizes
+    terms = law.count * (abs(kappa) * largest + abs(lam) * width)
     return 4.0 * ROUNDING_UNIT * (terms + abs(lam * law.z[c]) + abs(kappa * signal))
 
 

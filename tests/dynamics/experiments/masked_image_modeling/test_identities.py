@@ -7,7 +7,7 @@ import pytest
 from heavier_mask import Heavier
 
 import dynamics
-from dynamics.experiments.masked_image_modeling import identities
+from dynamics.experiments.masked_image_modeling import rounding_of_terms
 
 SYSTEM = dynamics.load_system("masked_image_modeling")
 AT_EVERY_Q = (
@@ -37,14 +37,16 @@ def test_a_wrong_gradient_is_seen_beyond_rounding():
     claims = ("Lemma A.1", "Lemma A.8", "Lemma 5.1", "Lemma 5.2")
     law = SYSTEM.Parameters(P=8, C_global=4, C_local=2, masked=3, z="1000")
     for found in dynamics.verify(wrong, law, claims):
-        assert found.measured > 1e3 * identities.ROUNDING, found.claim.source
+        assert found.measured > 1e3 * rounding_of_terms.ROUNDING, found.claim.source
 
 
 def test_the_scale_of_a_difference_is_that_of_values_or_of_rounded_terms():
     law = SYSTEM.Parameters(P=8, C_global=4, C_local=2, masked=4, z="10")
     eps = np.finfo(float).eps
-    assert identities.scale_of(law, 3e5, 3) == 3e5
-    assert identities.scale_of(law, 0.0, 3) == pytest.approx(16 * eps * 40 / 1e-12 * 0.5 * 1000)
+    assert rounding_of_terms.scale_of(law, 3e5, 3) == 3e5
+    assert rounding_of_terms.scale_of(law, 0.0, 3) == pytest.approx(
+        16 * eps * 40 / 1e-12 * 0.5 * 1000
+    )
 
 
 def test_what_holds_at_one_size_says_so():

@@ -9,8 +9,8 @@ import dynamics
 from dynamics.experiments.masked_image_modeling import (
     convergence,
     correlations,
-    identities,
     phases,
+    rounding_of_terms,
     runs,
 )
 from dynamics.experiments.measurement import Study
@@ -227,7 +227,7 @@ def test_a_sign_within_the_rounding_of_its_rate_decides_nothing(change, name, ro
     sizes = {"P": 16, "C_global": 12, "C_local": 4}
 
     def last_rate(case):
-        error = identities.rounding_of_rates(case.parameters, np.abs(case.run.states).max())
+        error = rounding_of_terms.rounding_of_rates(case.parameters, np.abs(case.run.states).max())
         observable = f"alpha_{name[-1]}"
         rate = case.run[observable].copy()
         rate[-1] = -np.sign(rate[-2]) * roundings * error
@@ -254,7 +254,7 @@ def test_the_rounding_of_a_rate_is_no_less_than_that_of_the_reduced_problem():
     one, other = (
         SYSTEM.ReducedPopulation(law(**sizes), expectation=how) for how in ("counts", "contour")
     )
-    error = identities.rounding_of_rates(case.parameters, np.abs(case.run.states).max())
+    error = rounding_of_terms.rounding_of_rates(case.parameters, np.abs(case.run.states).max())
     off = np.abs(one.gradient(case.run.final_state) - other.gradient(case.run.final_state))
     phi = [case.run.layout.names.index(name) for name in names]
     assert off[phi].max() <= error <= 1e-11 * np.abs(one.gradient(one.initial_state)).max()
