@@ -168,7 +168,7 @@ class MatrixProblem(PositionalProblem, SampledProblem):
 
     @cached_property
     def _forward(self) -> AddressedModel:
-        """The compiled functions on all samples, for passes that end with their margins."""
+        """The compiled functions on all samples, for passes that end with risk and error."""
         return self.addressed.with_data(self._data._replace(backward=False))
 
     def _summary(self, state: FloatArray) -> FloatArray:

@@ -142,7 +142,7 @@ def sample_blocks(
 def batch_of(
     patches: NDArray[Any], labels: NDArray[Any], weights: NDArray[Any], blocking: Blocking
 ) -> SampleBlocks:
-    """Samples that are in blocks already, with room for their margins.
+    """Samples that are in blocks already, with room for what a pass leaves of them.
 
     Parameters
     ----------
@@ -151,8 +151,8 @@ def batch_of(
     labels, weights : float arrays, shape (blocks, samples of a block)
     blocking : Blocking
     """
-    total, margins = float(weights.sum(dtype=np.float64)), np.empty((3, *labels.shape))
-    return SampleBlocks(patches, labels, weights, total, margins, blocking.along)
+    total, sums = float(weights.sum(dtype=np.float64)), np.empty((len(labels), 3))
+    return SampleBlocks(patches, labels, weights, total, sums, blocking.along)
 
 
 def samples_of(batch: SampleBlocks, members: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -34,7 +34,7 @@ from dynamics.systems.positional_attention.kernels.attention import (
     row_through_softmax,
     softmax_row,
 )
-from dynamics.systems.positional_attention.kernels.margins import keep_margins, loss_and_error
+from dynamics.systems.positional_attention.kernels.margins import loss_and_error, sum_block
 
 prange = range
 ORDER_PARAMETERS = 7
@@ -50,9 +50,8 @@ class SampleBlocks(NamedTuple):
         y, and p_n up to the division by `total`; both 0 in positions that no sample fills.
     total : float
         Sum of the weights.
-    margins : float array, shape (3, blocks, samples of a block)
-        Scratch: m = yF of each sample at the last pass, the sum of its absolute contributions, and
-        exp(-abs(m)).
+    sums : float array, shape (blocks, 3)
+        Scratch: parts of risk and error of each block at the last pass; see `sum_block`.
     along : bool
         Whether the entries of a patch lie side by side, and not those of the samples.
     """
@@ -61,7 +60,7 @@ class SampleBlocks(NamedTuple):
     labels: np.ndarray
     weights: np.ndarray
     total: float
-    margins: np.ndarray
+    sums: np.ndarray
     along: bool
 
 
@@ -75,8 +74,8 @@ class MatrixData(NamedTuple):
     diagonal : bool
         Whether the diagonal of A is trained.
     backward : bool
-        Whether a pass goes on to the gradient; else it ends with the margins of the samples, and
-        the gradient is 0.
+        Whether a pass goes on to the gradient; else it ends with risk and error, and the gradient
+        is 0.
     batch : SampleBlocks
         The samples of the risk.
     sets : int array, shape (D,)
@@ -185,9 +184,9 @@ def accumulate(data):  # type: ignore[no-untyped-def]
     Parameters
     ----------
     data : MatrixData
-        ``margins`` of its batch are filled, and where it is ``backward`` the sums in ``partial``.
+        ``sums`` of its batch are filled, and where it is ``backward`` those in ``partial``.
     """
-    patches, labels, weights, _, margins, along = data.batch
+    patches, labels, weights, _, of_blocks, along = data.batch
     partial, transposed, backward = data.partial, data.transposed, data.backward
     (many, count), size, depth = labels.shape, data.attention.shape[0], data.value.size
     lanes, model = partial.shape[0], (data.nu, data.power, data.value, data.mixing, along)
@@ -198,17 +197,17 @@ def accumulate(data):  # type: ignore[no-untyped-def]
         rows = np.empty((3, size, count), dtype=patches.dtype)
         projected, attended, slope = rows[0], rows[1], rows[2]
         turned = np.empty((count, size), dtype=patches.dtype)
-        margin, scratch = np.empty(count, dtype=patches.dtype), np.empty(count)
+        margin, scratch = np.empty(count, dtype=patches.dtype), np.empty((4, count))
+        right, decayed, shares = scratch[0], scratch[1], scratch[2]
         for block in range(lane * many // lanes, (lane + 1) * many // lanes):
             forward(patches[block], model, rows, turned, margin)
             y, weight = labels[block], weights[block]
-            right, decayed = margins[0, block], margins[2, block]
-            keep_margins(y, margin, rows, (right, margins[1, block], decayed), scratch)
+            sum_block(y, weight, margin, rows, scratch, of_blocks[block])
             if not backward:
                 continue
-            logistic_weights(right, decayed, scratch)
+            logistic_weights(right, decayed, shares)
             for n in range(count):
-                margin[n] = -y[n] * weight[n] * scratch[n]
+                margin[n] = -y[n] * weight[n] * shares[n]
             for i in range(size):
                 steep = slope[i]
                 for n in range(count):
@@ -335,7 +334,7 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     out[0] = alpha
     out[4] = rate
     if out.size > ORDER_PARAMETERS:
-        loss_and_error(data.batch, out[ORDER_PARAMETERS:])
+        loss_and_error(data.batch.sums, out[ORDER_PARAMETERS:])
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
@@ -348,4 +347,4 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
     out : float array, shape (2,)
         Filled; see `loss_and_error`.
     """
-    loss_and_error(data.batch, out)
+    loss_and_error(data.batch.sums, out)
