@@ -54,12 +54,56 @@ def test_the_pass_at_the_end_is_what_is_computed_there(problem, eta, monkeypatch
     assert last.moves == (eta > 1e-10)
     assert not last.at_rest
     if problem.pass_names:
-        noted = last.noted[len(problem.order_names) :]
-        np.testing.assert_allclose(noted, problem._summary(state), 1e-12)
+        noted = dict(zip(problem.pass_names, last.noted[len(problem.order_names) :], strict=True))
+        expected = problem.observables(state)
+        for name, value in noted.items():
+            assert value == pytest.approx(expected[name], rel=1e-12), name
     else:
         assert last.noted.size == 0
     np.testing.assert_array_equal(run.now, state)
     assert run.last_pass() is last
+
+
+@pytest.mark.parametrize("eta", [0.02, 1e-30, np.inf])
+def test_the_pass_at_the_last_record_is_made_on_the_way(eta, monkeypatch):
+    """A run whose schedule ends at its last step has there what one of another schedule has."""
+    problem = SYSTEM.FullEmpirical(SMALL, 41, test_samples=30)
+    runs = []
+    for last_record in (3, 20):
+        schedule = np.array([0, 3, last_record])
+        run = descent_run.Run(problem, (eta, eta), problem.initial_state + 0.01, schedule)
+        run.go(20, lambda: True)
+        with monkeypatch.context() as patch:
+            if last_record == 20 and not run.diverged:
+                patch.setattr(problem, "advance", None)  # no step is made for it
+            runs.append((run, run.last_pass(), run.records()))
+    (one, first, records), (other, second, same) = runs
+    assert (one.step, one.diverged) == (other.step, other.diverged)
+    np.testing.assert_array_equal(one.now, other.now)
+    for name in ("order_parameters", "moves", "by_rounding", "at_rest"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name), name)
+    np.testing.assert_array_equal(records[1][-1], same[1][-1])
+    if eta == 0.02:  # where nothing moves only the first of all equal records is noted
+        np.testing.assert_array_equal(records[2][-1], same[2][-1])
+
+
+def test_a_step_to_infinity_after_the_last_one_moves_and_is_no_divergence():
+    problem = SYSTEM.FullEmpirical(SMALL, 41, test_samples=30)
+    advance = problem.advance
+
+    def to_infinity_after_two(state, eta, first, last, buffers):
+        assert advance(state, eta, first, last, buffers) == last
+        if last <= 2:
+            return last
+        state[:] = buffers[2][-1, : state.size]
+        return 2
+
+    problem.advance = to_infinity_after_two
+    run = descent_run.Run(problem, (1e-3, 1e-3), problem.initial_state, np.array([0, 2]))
+    run.go(2, lambda: True)
+    assert (run.step, run.diverged) == (2, False)
+    assert run.last_pass().moves
+    np.testing.assert_array_equal(run.records()[1][-1], run.now)
 
 
 def test_a_state_whose_next_is_not_finite_is_not_at_rest():

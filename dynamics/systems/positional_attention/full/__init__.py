@@ -37,6 +37,8 @@ from dynamics.validation import check_parameters, refuse
 from theory.symmetry import Partition
 from theory.systems.positional_attention.data_law import bayes_error
 
+NOTED = ("risk", "error", "gamma_spread", "rho_spread", "patch_association")
+"""What a pass leaves behind beside the order parameters."""
 WIDE = 64
 """Patches from which on rows of A are worth sharing among threads."""
 
@@ -129,8 +131,8 @@ class MatrixProblem(PositionalProblem, SampledProblem):
 
     @property
     def pass_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Risk and error, where every step is on all samples."""
-        return ("risk", "error") if self.autonomous else ()
+        """Risk and error, spreads and association, where every step is on all samples."""
+        return NOTED if self.autonomous else ()
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Orbit means and spreads of A, G, alpha G, risk, errors, patch association at a state.
@@ -149,20 +151,18 @@ class MatrixProblem(PositionalProblem, SampledProblem):
         self, states: FloatArray, noted: FloatArray, costly: NDArray[np.bool_]
     ) -> dict[str, FloatArray]:
         """`observables_along` of the records of gradient descent; see `Problem`."""
-        alpha, matrices = self.alphas(states), self.layout.part(states, "A")
-        gamma, rho = (_mean_and_spread(states.take(at, axis=1)) for at in self._orbits)
-        own, risk, error = self._noted(states, noted)
+        alpha, known = self.alphas(states), self._known(states, noted)
         return {
-            "gamma": gamma[0],
-            "rho": rho[0],
-            "gamma_spread": gamma[1],
-            "rho_spread": rho[1],
-            "G": own,
-            "alpha_G": alpha * own,
-            "risk": risk,
-            "error": error,
+            "gamma": known["gamma"],
+            "rho": known["rho"],
+            "gamma_spread": known["gamma_spread"],
+            "rho_spread": known["rho_spread"],
+            "G": known["G"],
+            "alpha_G": alpha * known["G"],
+            "risk": known["risk"],
+            "error": known["error"],
             "bayes_error": np.full(len(states), self.bayes_error),
-            "patch_association": associated_rows(matrices, self.partition),
+            "patch_association": known["patch_association"],
             "cosine": np.sign(alpha),
         }
 
@@ -175,23 +175,39 @@ class MatrixProblem(PositionalProblem, SampledProblem):
         # The kernel's summary is of the last pass; order parameters need none (`reads_pass`).
         return risk_and_error(self._forward, state)
 
-    def _noted(self, states: FloatArray, noted: FloatArray) -> FloatArray:
-        """G, risk and error of the records, shape (3, records), computed where they are not known.
+    def _known(self, states: FloatArray, noted: FloatArray) -> dict[str, FloatArray]:
+        """Order parameters and `NOTED` of the records, computed where no pass has noted them.
 
         Parameters
         ----------
         states, noted
             As those of `observables_of_records`.
         """
-        names = (*self.order_names, *self.pass_names)
-        known = np.full((3, len(states)), np.nan)
-        if noted.shape[1]:
-            known[:] = noted.T[[names.index(name) for name in ("G", "risk", "error")]]
-        for k in np.flatnonzero(np.isnan(known).any(axis=0)):
-            matrix = self.layout.part(states[k], "A")
-            own = own_attention(softmax(matrix, self.parameters.scale), self.partition)
-            known[:, k] = own, *self._summary(states[k])
+        names = (*self.order_names, *NOTED)
+        table = noted if noted.shape[1] else np.full((len(states), len(names)), np.nan)
+        known = dict(zip(names, table.T.copy(), strict=True))
+        unknown = np.isnan([known[name] for name in ("G", "risk", "error")]).any(axis=0)
+        if unknown.any():
+            for name, values in self._computed(states[unknown]).items():
+                known[name][unknown] = values
         return known
+
+    def _computed(self, states: FloatArray) -> dict[str, FloatArray]:
+        """What a pass would have noted of states: orbit means of A, G, and `NOTED`."""
+        matrices, scale = self.layout.part(states, "A"), self.parameters.scale
+        gamma, rho = (_mean_and_spread(states.take(at, axis=1)) for at in self._orbits)
+        own = [own_attention(softmax(matrix, scale), self.partition) for matrix in matrices]
+        risk, error = np.array([self._summary(state) for state in states]).T
+        return {
+            "gamma": gamma[0],
+            "rho": rho[0],
+            "G": np.array(own),
+            "risk": risk,
+            "error": error,
+            "gamma_spread": gamma[1],
+            "rho_spread": rho[1],
+            "patch_association": associated_rows(matrices, self.partition),
+        }
 
 
 def risk_and_error(model: AddressedModel, state: FloatArray) -> FloatArray:

@@ -115,3 +115,81 @@ def orbit_parameters(matrix, slope, attention, sets, scale, out):  # type: ignor
     out[3] = own
     out[5] = rate
     out[6] = margin
+
+
+def orbit_spreads(matrix, sets, out):  # type: ignore[no-untyped-def]
+    """Standard deviations of the off-diagonal entries of A inside sets, and of those between them.
+
+    Parameters
+    ----------
+    matrix : float array, shape (D, D)
+        A.
+    sets : int array, shape (D,)
+        Set of each patch.
+    out : float array, shape (2,)
+        Filled; NaN where there are no such entries.
+    """
+    size, inner, outer = sets.size, 0.0, 0.0
+    for j in range(1, size):
+        if sets[j] == sets[0]:
+            inner = matrix[0, j]
+        else:
+            outer = matrix[0, j]
+    # Of differences to one entry, which are exactly 0 where all are equal; then to the mean.
+    count, same, _, other, _ = moments_of_orbits(matrix, sets, inner, outer)
+    rest = size * size - size - count
+    inner += same / max(count, 1)
+    outer += other / max(rest, 1)
+    _, _, same, _, other = moments_of_orbits(matrix, sets, inner, outer)
+    out[0] = np.sqrt(same / count) if count > 0 else np.nan
+    out[1] = np.sqrt(other / rest) if rest > 0 else np.nan
+
+
+def moments_of_orbits(matrix, sets, inner, outer):  # type: ignore[no-untyped-def]
+    """Sums over the off-diagonal entries of A inside sets, and over those between them.
+
+    Parameters
+    ----------
+    matrix, sets
+        As of `orbit_spreads`.
+    inner, outer : float
+        What is subtracted from the entries inside sets, and from those between them.
+
+    Returns
+    -------
+    count, same, same_squares, other, other_squares
+        Number of entries inside sets, and sums of the differences and of their squares.
+    """
+    count, same, same_squares, other, other_squares = 0, 0.0, 0.0, 0.0, 0.0
+    for i in range(sets.size):
+        for j in range(sets.size):
+            if sets[i] != sets[j]:
+                difference = matrix[i, j] - outer
+                other += difference
+                other_squares += difference * difference
+            elif i != j:
+                difference = matrix[i, j] - inner
+                same += difference
+                same_squares += difference * difference
+                count += 1
+    return count, same, same_squares, other, other_squares
+
+
+def associated_share(matrix, sets):  # type: ignore[no-untyped-def]
+    """Share of rows i whose C largest A_ij are exactly their set (Definition 2.2); ties are not.
+
+    Parameters
+    ----------
+    matrix, sets
+        As of `orbit_spreads`.
+    """
+    associated = 0
+    for i in range(sets.size):
+        inside, outside = np.inf, -np.inf
+        for j in range(sets.size):
+            if sets[i] == sets[j]:
+                inside = min(inside, matrix[i, j])
+            else:
+                outside = max(outside, matrix[i, j])
+        associated += inside > outside
+    return associated / sets.size

@@ -29,8 +29,10 @@ import numpy as np
 from dynamics.codegen.kernels.dense import add_moments, add_outer, add_weighted_sum, mix
 from dynamics.codegen.kernels.elementary import logistic_weights
 from dynamics.systems.positional_attention.kernels.attention import (
+    associated_share,
     attention_matrix,
     orbit_parameters,
+    orbit_spreads,
     row_through_softmax,
     softmax_row,
 )
@@ -311,9 +313,9 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     state, slope : float array, shape (d + D * D,)
         State and its gradient.
     data : MatrixData
-    out : float array, shape (7,) or (9,)
-        Filled; of nine entries the last two with risk and error of the batch, as the pass of the
-        gradient has left them.
+    out : float array, shape (7,) or (12,)
+        Filled; of twelve entries the last five with risk and error of the batch, as the pass of the
+        gradient has left them, the spreads of A inside and between sets, and its association.
     """
     size, depth = data.attention.shape[0], data.feature.size
     matrix, change = state[depth:].reshape(size, size), slope[depth:].reshape(size, size)
@@ -334,7 +336,10 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     out[0] = alpha
     out[4] = rate
     if out.size > ORDER_PARAMETERS:
-        loss_and_error(data.batch.sums, out[ORDER_PARAMETERS:])
+        beside = out[ORDER_PARAMETERS:]
+        loss_and_error(data.batch.sums, beside)
+        orbit_spreads(matrix, data.sets, beside[2:])
+        beside[4] = associated_share(matrix, data.sets)
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]

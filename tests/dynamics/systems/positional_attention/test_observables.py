@@ -6,6 +6,7 @@ from realistic import SYSTEM, problem
 
 import dynamics
 from dynamics.systems.positional_attention.full import associated_rows
+from dynamics.systems.positional_attention.kernels import attention
 from dynamics.training.gradient_descent import SHARE
 from theory.symmetry import Partition
 
@@ -85,8 +86,25 @@ def test_associated_rows_by_sorting_each(labels):
         expected.append(np.mean(rows))
     shares = associated_rows(matrices, partition)
     np.testing.assert_array_equal(shares, expected)
+    of_the_kernel = [attention.associated_share(matrix, partition.labels) for matrix in matrices]
+    np.testing.assert_array_equal(of_the_kernel, expected)
     assert 0 < shares.mean() < 1
     assert associated_rows(matrices[0], partition) == expected[0]
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 1, 1, 2, 2], [1, 0, 0, 1, 0, 2], [0, 1, 2], [0, 0, 0]])
+def test_spreads_are_standard_deviations_and_exactly_0_where_all_are_equal(labels):
+    labels, found = np.array(labels), np.empty(2)
+    same, size = np.equal.outer(labels, labels), labels.size
+    orbits = same & ~np.eye(size, dtype=bool), ~same
+    # One entry far from all others, which stands first, and a mean far from 0.
+    matrix = 3.0 + 1e-3 * np.random.default_rng(1).standard_normal((size, size))
+    matrix[0, 1] += 1.0
+    attention.orbit_spreads(matrix, labels, found)
+    expected = [matrix[orbit].std() if orbit.any() else np.nan for orbit in orbits]
+    np.testing.assert_allclose(found, expected, 1e-12)
+    attention.orbit_spreads(np.where(same, 0.1, 0.3), labels, found)
+    np.testing.assert_array_equal(found, [0.0 if orbit.any() else np.nan for orbit in orbits])
 
 
 def assert_records_are_of_their_states(made, run, tolerance=1e-12):
