@@ -8,6 +8,7 @@ rate with the stability limit. What is done around a run, from the request to it
 """
 
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -139,9 +140,9 @@ class Run:
         apart it costs three passes at D = 16, by threads that have gone to sleep.
         """
         step, problem, before, size = self.step, self.problem, self.now.copy(), self.now.size
-        beyond = bool(self._noted_names) and last == self.schedule[-1]
+        beyond = bool(self._noted_names and last == self.schedule[-1])
         end = last + beyond
-        low, high = np.searchsorted(self.schedule, (step, end))
+        low, high = bisect_left(self.schedule, step), bisect_left(self.schedule, end)
         due = self.schedule[low:high]
         tracked = np.empty((end - step, len(problem.order_names)))
         records = self._rows[low:high]
@@ -156,7 +157,7 @@ class Run:
         rows = tracked[: reached - step + self.diverged]
         self.track(step, rows, before)
         self._seconds += seconds
-        self._recorded = low + int(np.searchsorted(due, reached + self.diverged))
+        self._recorded = bisect_left(self.schedule, reached + self.diverged)
         self.step = reached
         if seconds > 2 * SECONDS_PER_CHUNK:
             self._chunk = max(1, (reached - step) // 2)

@@ -123,42 +123,42 @@ def test_whole_runs_against_jax(size, depth, samples, steps, capsys):
     part, rounds, every = (steps, 5, 2) if steps < LONG else (steps // 20, 1, 50)
     run = descender(problem, ETA, part)
     dynamics.descend(problem, ETA, 3)
-    inside, between, advance = [], [], problem.advance
+    inside, made, aside, advance = [], [], [], problem.advance
 
     def gradients(state, eta, count):
         states = state, state - eta * problem.gradient(state)
         began = perf_counter()
         for k in range(1, count + 1):
             problem.gradient(states[k % 2])
-        return perf_counter() - began, count
+        made.append((perf_counter() - began, count))
 
     def timed(state, eta, first, last, buffers):
-        if first == steps:  # at the end
-            return advance(state, eta, first, last, buffers)
+        """The steps in pieces with gradients between them; all but the steps is set aside."""
+        began = perf_counter()
         rows, due, records = buffers
+        before = sum(inside)
         for begin in range(first, last, PIECES[size]):
             end = min(last, begin + PIECES[size])
             own = slice(*np.searchsorted(due, (begin, end)))
-            began = perf_counter()
             piece = rows[begin - first : end - first], due[own], records[own]
+            clock = perf_counter()
             assert advance(state, eta, begin, end, piece) == end
-            inside.append(perf_counter() - began)
-            began = perf_counter()
-            made = gradients(state, eta, ceil((end - begin) / every))
-            between.append((perf_counter() - began, *made))
+            inside.append(perf_counter() - clock)
+            gradients(state, eta, ceil((end - begin) / every))
+        aside.append(perf_counter() - began - (sum(inside) - before))
         return last
 
     problem.advance = timed
 
     def whole():
         """Seconds a step of a run, of a gradient, and of the compiled steps."""
-        inside.clear()
-        between.clear()
+        for each in (inside, made, aside):
+            each.clear()
         began = perf_counter()
         dynamics.descend(problem, ETA, steps)
         seconds = perf_counter() - began
-        between_pieces, timed_ones, count = np.sum(between, axis=0)
-        return (seconds - between_pieces) / steps, timed_ones / count, sum(inside) / steps
+        gradient, count = np.sum(made, axis=0)
+        return (seconds - sum(aside)) / steps, gradient / count, sum(inside) / steps
 
     def scanned():
         return best(lambda: run(start)[0].block_until_ready(), 1) / part
