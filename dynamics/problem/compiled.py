@@ -33,7 +33,6 @@ class CompiledProblem(Problem):
     """
 
     autonomous = True
-    """Whether every step has the same data, so that a step that moves nothing is the last."""
 
     def __init__(self, module: Any, data: Any, layout: Layout) -> None:
         self.module = module

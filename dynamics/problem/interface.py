@@ -50,11 +50,14 @@ class Problem(ABC):
         How the problem was made, stored with every run.
     flows : bool
         Whether there is a gradient flow: not of a loss with kinks that training stays at.
+    autonomous : bool
+        Whether every step has the same data: then one more may be made to look at a state, and one
+        that moves nothing is the last.
     reads_pass : bool
         Whether order parameters and summary are read off the pass that the gradient has made.
     pass_names : tuple of str
         Observables that the pass of the gradient leaves behind, so that a record of gradient
-        descent has them for nothing; only where all steps are alike, and one more may be made.
+        descent has them for nothing; only where it is ``autonomous``.
     costly_passes : float
         Gradients that the costly observables of one state take, those on fresh samples; 0 where
         there are none.
@@ -72,6 +75,7 @@ class Problem(ABC):
     rates: tuple[str, ...]
     settings: Mapping[str, Any]
     flows = True
+    autonomous = False
     reads_pass = False
     pass_names: tuple[str, ...] = ()
     costly_passes = 0.0

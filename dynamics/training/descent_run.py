@@ -136,11 +136,11 @@ class Run:
     def _advance(self, last: int) -> None:
         """One chunk, up to ``last`` or to where the next state is not finite.
 
-        The pass at the last record is made with the chunk before it, where such passes are noted:
+        Where all steps are alike, the pass at the last record is made with the chunk before it:
         apart it costs three passes at D = 16, by threads that have gone to sleep.
         """
         step, problem, before, size = self.step, self.problem, self.now.copy(), self.now.size
-        beyond = bool(self._noted_names and last == self.schedule[-1])
+        beyond = bool(problem.autonomous and last == self.schedule[-1])
         end = last + beyond
         low, high = bisect_left(self.schedule, step), bisect_left(self.schedule, end)
         due = self.schedule[low:high]
@@ -218,14 +218,14 @@ class Run:
     def _pass(self) -> Pass:
         problem, now, step = self.problem, self.now, self.step
         noted, slope = np.full((1, self._rows.shape[1]), np.nan), None
-        if not self._noted_names:
-            row, after, slope = self._order_parameters(now)
-        else:  # the loop notes all of it on its way, in one pass
+        if problem.autonomous:  # the loop has all of it on its way, in one pass
             rows, after = np.empty((1, len(problem.order_names))), now.copy()
             buffers = (rows, np.array([step]), noted)
             if problem.advance(after, self.eta, step, step + 1, buffers) == step:
                 after[:] = np.nan
             row = rows[0]
+        else:
+            row, after, slope = self._order_parameters(now)
         return self._pass_of(step, row, noted[0, now.size :], after, slope)
 
     def _pass_of(
@@ -267,10 +267,13 @@ class Run:
 
     def replay(self, state: FloatArray, first: int, last: int) -> tuple[FloatArray, FloatArray]:
         """Run the steps first..last once more: order parameters at each, and the state at last."""
-        state, none = state.copy(), np.array([], dtype=np.int64)
-        rows = np.empty((last - first + 1, len(self.problem.order_names)))
+        state, rows = state.copy(), np.empty((last - first + 1, len(self.problem.order_names)))
+        if self.problem.autonomous:
+            at_last = np.empty((1, state.size))
+            self.problem.advance(state, self.eta, first, last + 1, (rows, np.array([last]), at_last))
+            return rows, at_last[0]
         if last > first:
-            buffers = (rows[:-1], none, np.empty((0, state.size)))
+            buffers = (rows[:-1], np.array([], dtype=np.int64), np.empty((0, state.size)))
             self.problem.advance(state, self.eta, first, last, buffers)
         rows[-1] = self._order_parameters(state)[0]
         return rows, state

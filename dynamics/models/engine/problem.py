@@ -101,6 +101,7 @@ class ModelProblem(Problem):
         self.rates = tuple(name for name in self.order_names if name.startswith("d_"))
         self.layout = self._reduced_layout() if reduced else self._full_layout()
         self._batch = batch
+        self.autonomous = not batch
         self._functions = functions_of(
             realization.program, reduced, self.columns, self.layout.size, bool(batch)
         )

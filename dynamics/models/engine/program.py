@@ -71,7 +71,7 @@ class Program:
     ) -> None:
         self.model, self.statics, self.shapes = model, dict(statics), dict(shapes)
         self.size = sum(prod(shape) for shape in shapes.values())
-        self._checked: set[str] = set()
+        self._observed: dict[str, tuple[str, ...]] = {}
         self._counted: dict[Any, int] = {}
         self.compiled_signatures = compiled_program(jax, self.signatures)
         slopes = jax.vmap(jax.grad(self.sample_loss), (None, 0, None))
@@ -219,21 +219,27 @@ class Program:
         parts = jax.lax.map(jax.vmap(one), samples)
         return parts.reshape(-1, parts.shape[-1])[:count].T
 
-    def check(self, data: Data) -> None:
+    def check(self, data: Data) -> tuple[str, ...]:
         """Trace every function once, so that what cannot be traced is refused with its line.
 
-        Data of the same shapes are traced alike, and only the first of them is traced.
+        Data of the same shapes are traced alike, and only the first of them is traced. Returns the
+        names of what the model observes, in order of the alphabet as JAX has them.
 
         Raises
         ------
         InvalidRequest
         """
         path = self.model.path
-        abstract = jax.tree.map(lambda part: jax.ShapeDtypeStruct(part.shape, part.dtype), data)
+        # As the arrays themselves, so that the first call of `compiled_descent` is not traced anew.
+        abstract = jax.tree.map(
+            lambda part: jax.ShapeDtypeStruct(part.shape, part.dtype, weak_type=part.weak_type),
+            data,
+        )
         flat = jax.ShapeDtypeStruct((self.size,), np.float64)
         key = str(abstract)
-        if key in self._checked:
-            return
+        if key in self._observed:
+            return self._observed[key]
+        names: set[str] = set()
         first = self.expectation
         others: dict[str, Any] = {**self.statics, **data.reals, **self.shapes}
         with jax.enable_x64(True):
@@ -249,11 +255,11 @@ class Program:
                     for name in shapes:
                         check_name(role, name, others)
                 others |= shapes
+                names |= set(shapes)
             with refusals(first, path):
-                jax.eval_shape(
-                    lambda f, d: self.value_and_gradient(lambda z: z, f, d)[1], flat, abstract
-                )
-        self._checked.add(key)
+                self.compiled_descent.eval_shape(flat, abstract)
+        self._observed[key] = tuple(sorted(names))
+        return self._observed[key]
 
     def first_values(self, role: str, flat: Any, data: Data) -> Any:
         """Result of a function of the model, at the first sample where it takes one; traced.

@@ -75,6 +75,11 @@ class Realization:
     samples, seed : int
         Of the draws, where the law can only be sampled.
 
+    Attributes
+    ----------
+    observable_names : tuple of str
+        What the model observes.
+
     Raises
     ------
     InvalidRequest
@@ -99,7 +104,7 @@ class Realization:
         self.flat_start = np.concatenate([array.ravel() for array in self.arrays.values()])
         self.program: Program = program_of(model, statics, tuple(self.shapes.items()))
         self.data = device_data(self.law, fixed, self.reals)
-        self.program.check(self.data)
+        self.observable_names = self.program.check(self.data)
         self._closures: dict[Walk, Closure] = {}
 
     def _law(self, samples: int, seed: int) -> Law | None:
@@ -128,13 +133,6 @@ class Realization:
             stated = self.model.call("symmetry", constants=self.constants)
             with self.model.blamed("symmetry"):
                 return generators_of(stated, self.model.axes, self.shapes)
-
-    @cached_property
-    def observable_names(self) -> tuple[str, ...]:
-        """Names of what the model observes."""
-        with jax.enable_x64(True):
-            shapes = jax.eval_shape(self.program.observables, self.flat_start, self.data)
-        return tuple(str(name) for name in shapes)
 
     def group_of_arrays(self) -> dict[str, str]:
         """Trained array -> its parameter group."""

@@ -39,8 +39,8 @@ def problem(request):
 def test_the_pass_at_the_end_is_what_is_computed_there(problem, eta, monkeypatch):
     """One gradient has what order parameters, risk and error and the next step are by themselves.
 
-    Where the loop notes nothing on its way it is called from here, and counted; where a step that
-    it makes moves nothing it is called too, to see whether that is for a small gradient.
+    Where each step has data of its own it is called from here, and counted; where a step that the
+    loop makes moves nothing it is called too, to see whether that is for a small gradient.
     """
     run = descent_run.Run(problem, (eta, eta), problem.initial_state + 0.01, np.array([0, 3]))
     assert run.last_pass().step == 0
@@ -49,7 +49,7 @@ def test_the_pass_at_the_end_is_what_is_computed_there(problem, eta, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(problem, "gradient", lambda at: gradients.append(at) or gradient(at))
         last = run.last_pass()
-    assert len(gradients) == (0 if problem.pass_names and last.moves else 1)
+    assert len(gradients) == (0 if problem.autonomous and last.moves else 1)
     np.testing.assert_array_equal(last.order_parameters, problem.order_parameters(state))
     assert last.moves == (eta > 1e-10)
     assert not last.at_rest
