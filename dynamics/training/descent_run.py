@@ -269,9 +269,10 @@ class Run:
         """Run the steps first..last once more: order parameters at each, and the state at last."""
         state, rows = state.copy(), np.empty((last - first + 1, len(self.problem.order_names)))
         if self.problem.autonomous:
-            at_last = np.empty((1, state.size))
-            self.problem.advance(state, self.eta, first, last + 1, (rows, np.array([last]), at_last))
-            return rows, at_last[0]
+            record = np.empty((1, state.size))
+            buffers = (rows, np.array([last]), record)
+            self.problem.advance(state, self.eta, first, last + 1, buffers)
+            return rows, record[0]
         if last > first:
             buffers = (rows[:-1], np.array([], dtype=np.int64), np.empty((0, state.size)))
             self.problem.advance(state, self.eta, first, last, buffers)
