@@ -224,7 +224,7 @@ def work(lines: Iterable[str]) -> None:
     lines : iterable of str
         As `compile_beside` writes them.
     """
-    from dynamics.codegen.machine_code import take
+    from dynamics.codegen.machine_code import lock_for_compilation
 
     first = os.getppid()
     for line in lines:
@@ -233,9 +233,9 @@ def work(lines: Iterable[str]) -> None:
         task = json.loads(line)
         with suppress(Exception):  # the first process meets it too, and says what it is
             if "loop" in task:
-                if take(loop_source(task["loop"])):
+                if lock_for_compilation(loop_source(task["loop"])):
                     compiled_loop(task["loop"])
                 continue
             functions = generated_file(Path(task["file"]))
-            if take(getattr(functions, f"{task['entry']}_entry")):
+            if lock_for_compilation(getattr(functions, f"{task['entry']}_entry")):
                 entries_of(functions, data_like(task["data"])).address(task["entry"])

@@ -69,7 +69,7 @@ def on_disk(function: Any) -> bool:
     return Path(CheckedCache(function)._cache_file._index_path).exists()
 
 
-def take(function: Any) -> bool:
+def lock_for_compilation(function: Any) -> bool:
     """Lock a function for compilation here; False if it is on disk, or another process has it.
 
     Parameters
