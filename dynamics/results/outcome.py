@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,7 +49,7 @@ def first_not_finite(states: FloatArray, observables: Mapping[str, FloatArray]) 
 
 def undefined(observables: Mapping[str, FloatArray]) -> str:
     """Which observables of the last record are not finite, as a remark; empty where all are."""
-    names = [name for name, values in observables.items() if not np.isfinite(values[-1])]
+    names = [name for name, values in observables.items() if not isfinite(values[-1])]
     return f"not finite at the end: {', '.join(names)}" if names else ""
 
 

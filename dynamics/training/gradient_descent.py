@@ -284,7 +284,8 @@ def _checked(outcome: Outcome, run: Run, records: _Records) -> Outcome:
     if outcome.failed or outcome.kind == ends.INTERRUPTED:
         return outcome
     if broken is None:
-        return replace(outcome, remedy=undefined(records.observables) or outcome.remedy)
+        remark = undefined(records.observables)
+        return replace(outcome, remedy=remark) if remark else outcome
     step = int(records.steps[broken])
     remedy = SMALLER if step == 0 else f"a smaller eta than {run.step_time:g}, or {SMALLER}"
     text = f"risk or state is not finite there; try {remedy}"

@@ -109,19 +109,21 @@ def real(
     InvalidRequest
         For anything else.
     """
-    allowed = real_words(above, at_least, at_most)
-    inside = at_most if at_most is not None else 1e-6 if above is not None else at_least or 0.0
+    inside: object = 1e-6 if above is not None else at_least or 0.0
+    inside = inside if at_most is None else at_most
+    wrong, number = "", 0.0
     if isinstance(value, bool) or not isinstance(value, Real):
-        refuse(parameter, value, "is not a number", allowed, inside)
-    number = _float(value)
-    if not math.isfinite(number):
-        refuse(parameter, value, "is not finite", allowed, inside)
-    if above is not None and number <= above:
-        refuse(parameter, value, "is too small", allowed, above + 1e-6)
-    if at_least is not None and number < at_least:
-        refuse(parameter, value, "is too small", allowed, f"{at_least:g}")
-    if at_most is not None and number > at_most:
-        refuse(parameter, value, "is too large", allowed, f"{at_most:g}")
+        wrong = "is not a number"
+    elif not math.isfinite(number := _float(value)):
+        wrong = "is not finite"
+    elif above is not None and number <= above:
+        wrong, inside = "is too small", above + 1e-6
+    elif at_least is not None and number < at_least:
+        wrong, inside = "is too small", f"{at_least:g}"
+    elif at_most is not None and number > at_most:
+        wrong, inside = "is too large", f"{at_most:g}"
+    if wrong:
+        refuse(parameter, value, wrong, real_words(above, at_least, at_most), inside)
     return number
 
 
@@ -197,9 +199,10 @@ def learning_rate(value: object, groups: tuple[str, ...] | None) -> tuple[float,
         single = np.ndim(value) == 0  # type: ignore[arg-type]
     except ValueError:
         refuse("eta", value, "is ragged", "one number, or a list of them", 1e-2)
-    many = [value.item() if isinstance(value, np.ndarray) else value] if single else list(value)  # type: ignore[call-overload]
-    if single and groups is not None:
-        many = many * len(groups)
+    if single:
+        rate = real("eta", value.item() if isinstance(value, np.ndarray) else value, above=0.0)
+        return (rate,) * (1 if groups is None else len(groups))
+    many = list(value)  # type: ignore[call-overload]
     if groups is not None and len(many) != len(groups):
         allowed = f"one number, or one for each of {', '.join(groups)}"
         refuse("eta", value, f"has {len(many)} entries", allowed, many[0] if many else 1e-2)
