@@ -111,6 +111,8 @@ class Run:
         self.start, self.step, self.now = start.copy(), 0, start.copy()
         self.diverged, self.warning = False, ""
         self._noted_names = (*names, *problem.pass_names) if problem.pass_names else ()
+        # A caller's own problem need not say it.
+        self._autonomous = bool(getattr(problem, "autonomous", False))
         self._chunk = FIRST_CHUNK
         self._check = 1 if start.size <= SMALL else NEVER
         self._warned = False
@@ -140,7 +142,7 @@ class Run:
         apart it costs three passes at D = 16, by threads that have gone to sleep.
         """
         step, problem, before, size = self.step, self.problem, self.now.copy(), self.now.size
-        beyond = bool(problem.autonomous and last == self.schedule[-1])
+        beyond = self._autonomous and bool(last == self.schedule[-1])
         end = last + beyond
         low, high = bisect_left(self.schedule, step), bisect_left(self.schedule, end)
         due = self.schedule[low:high]
@@ -150,10 +152,10 @@ class Run:
         reached = problem.advance(self.now, self.eta, step, end, (tracked, due, records))
         seconds = time.perf_counter() - clock
         self.diverged = reached < last
+        after: FloatArray | None = None
         if beyond and not self.diverged:
             after = self.now if reached == end else np.full(size, np.nan)
             self.now, reached = records[-1, :size].copy(), last
-            self._last = self._pass_of(last, tracked[-1], records[-1, size:].copy(), after)
         rows = tracked[: reached - step + self.diverged]
         self.track(step, rows, before)
         self._seconds += seconds
@@ -163,6 +165,8 @@ class Run:
             self._chunk = max(1, (reached - step) // 2)
         elif seconds < SECONDS_PER_CHUNK / 2 and reached - step >= self._chunk:
             self._chunk = min(LARGEST_CHUNK, 4 * self._chunk)
+        if after is not None:  # at the end: an interruption there finds all of the chunk in place
+            self._last = self._pass_of(last, tracked[-1], records[-1, size:].copy(), after)
 
     def track(self, first: int, rows: FloatArray, state: FloatArray) -> None:
         """Keep the order parameters of consecutive steps from ``state`` on for the next look."""
@@ -218,7 +222,7 @@ class Run:
     def _pass(self) -> Pass:
         problem, now, step = self.problem, self.now, self.step
         noted, slope = np.full((1, self._rows.shape[1]), np.nan), None
-        if problem.autonomous:  # the loop has all of it on its way, in one pass
+        if self._autonomous:  # the loop has all of it on its way, in one pass
             rows, after = np.empty((1, len(problem.order_names))), now.copy()
             buffers = (rows, np.array([step]), noted)
             if problem.advance(after, self.eta, step, step + 1, buffers) == step:
@@ -268,7 +272,7 @@ class Run:
     def replay(self, state: FloatArray, first: int, last: int) -> tuple[FloatArray, FloatArray]:
         """Run the steps first..last once more: order parameters at each, and the state at last."""
         state, rows = state.copy(), np.empty((last - first + 1, len(self.problem.order_names)))
-        if self.problem.autonomous:
+        if self._autonomous:
             record = np.empty((1, state.size))
             buffers = (rows, np.array([last]), record)
             self.problem.advance(state, self.eta, first, last + 1, buffers)

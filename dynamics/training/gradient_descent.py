@@ -182,8 +182,6 @@ def _records(run: Run, interrupted: threading.Event) -> _Records:
     while done < steps.size:
         part = slice(done, done + together)
         found = run.problem.observables_of_records(states[part], noted[part], costly[part])
-        if len(states[part]) == steps.size:
-            return _Records(steps, states, found)
         for name, values in found.items():
             if name not in columns:
                 columns[name] = np.full(steps.size, np.nan)

@@ -136,16 +136,16 @@ def test_whole_runs_against_jax(size, depth, samples, steps, capsys):
         """The steps in pieces with gradients between them; all but the steps is set aside."""
         began = perf_counter()
         rows, due, records = buffers
-        before = sum(inside)
+        before = sum(seconds for seconds, _ in inside)
         for begin in range(first, last, PIECES[size]):
             end = min(last, begin + PIECES[size])
             own = slice(*np.searchsorted(due, (begin, end)))
             piece = rows[begin - first : end - first], due[own], records[own]
             clock = perf_counter()
             assert advance(state, eta, begin, end, piece) == end
-            inside.append(perf_counter() - clock)
+            inside.append((perf_counter() - clock, end - begin))
             gradients(state, eta, ceil((end - begin) / every))
-        aside.append(perf_counter() - began - (sum(inside) - before))
+        aside.append(perf_counter() - began - (sum(part for part, _ in inside) - before))
         return last
 
     problem.advance = timed
@@ -157,8 +157,8 @@ def test_whole_runs_against_jax(size, depth, samples, steps, capsys):
         began = perf_counter()
         dynamics.descend(problem, ETA, steps)
         seconds = perf_counter() - began
-        gradient, count = np.sum(made, axis=0)
-        return (seconds - sum(aside)) / steps, gradient / count, sum(inside) / steps
+        (gradient, count), (own, taken) = np.sum(made, axis=0), np.sum(inside, axis=0)
+        return (seconds - sum(aside)) / steps, gradient / count, own / taken
 
     def scanned():
         return best(lambda: run(start)[0].block_until_ready(), 1) / part

@@ -10,8 +10,6 @@ computed: all later ones repeat it.
 from math import isfinite
 from typing import Any
 
-import numpy as np
-
 from dynamics.codegen.kernels import exact
 
 gradient: Any = None  # supplied by the generated file
@@ -73,11 +71,14 @@ def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
             for later in range(step + 1, last):
                 for k in range(tracked.shape[1]):
                     tracked[later - first, k] = tracked[step - first, k]
+            first_equal = record
             while record < record_steps.size and record_steps[record] < last:
                 for i in range(state.size):
                     records[record, i] = state[i]
+                if wide and record == first_equal:
+                    order_parameters(state, slope, data, records[record, state.size :])
                 for k in range(state.size, records.shape[1]):
-                    records[record, k] = np.nan
+                    records[record, k] = records[first_equal, k]
                 record += 1
             return last
         for i in range(state.size):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.systems.positional_attention.empirical.gram import GramEmpirical
 from dynamics.training import descent_run
 
 SYSTEM = dynamics.load_system("positional_attention")
@@ -83,8 +84,38 @@ def test_the_pass_at_the_last_record_is_made_on_the_way(eta, monkeypatch):
     for name in ("order_parameters", "moves", "by_rounding", "at_rest"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name), name)
     np.testing.assert_array_equal(records[1][-1], same[1][-1])
-    if eta == 0.02:  # where nothing moves only the first of all equal records is noted
-        np.testing.assert_array_equal(records[2][-1], same[2][-1])
+    np.testing.assert_array_equal(records[2][-1], same[2][-1])
+
+
+def test_rates_of_the_last_pass_are_those_of_steps_with_two_learning_rates():
+    """Of encodings too, whose loop is written out: rates are per unit of the first eta."""
+    problem = GramEmpirical(SMALL, 41, test_samples=30)
+    run = descent_run.Run(problem, (0.01, 0.1), problem.initial_state, np.array([0, 3]))
+    run.go(3, lambda: True)
+    expected = run._order_parameters(run.now)[0]
+    np.testing.assert_allclose(run.last_pass().order_parameters, expected, 1e-12)
+    rows, state = run.replay(problem.initial_state, 0, 3)
+    np.testing.assert_allclose(rows[-1], expected, 1e-12)
+    np.testing.assert_array_equal(state, run.now)
+
+
+def test_an_interruption_at_the_last_pass_finds_the_chunk_in_place(monkeypatch):
+    """A gradient that is compiled for it can be interrupted: what is saved then goes on."""
+    problem = SYSTEM.FullEmpirical(SMALL, 41, test_samples=30)
+
+    def interrupted(state):
+        raise KeyboardInterrupt
+
+    run = descent_run.Run(problem, (1e-30, 1e-30), problem.initial_state, np.array([0, 2, 9]))
+    with monkeypatch.context() as patch:
+        patch.setattr(problem, "gradient", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run.go(9, lambda: True)
+    assert run.step == 9
+    steps, states, _ = run.recorded()
+    np.testing.assert_array_equal(steps, [0, 2])
+    np.testing.assert_array_equal(states, [problem.initial_state] * 2)
+    assert not run.last_pass().moves
 
 
 def test_a_step_to_infinity_after_the_last_one_moves_and_is_no_divergence():

@@ -164,10 +164,11 @@ class GramEmpirical(PositionalProblem):
     ) -> int:
         """Steps first, ..., last - 1 in place; the loop of `dynamics.codegen.kernels.advance`."""
         tracked, due, records = buffers
+        shares = eta / eta[0]  # rates are per unit of time, which is the first eta times steps
         for step in range(first, last):
             records[due == step] = state
             slope = self._slope(state)
-            tracked[step - first] = self._orders(state, slope)
+            tracked[step - first] = self._orders(state, slope * shares)
             proposal = state - eta * slope
             if not np.isfinite(proposal).all():
                 return step

@@ -176,7 +176,7 @@ class MatrixProblem(PositionalProblem, SampledProblem):
         return risk_and_error(self._forward, state)
 
     def _known(self, states: FloatArray, noted: FloatArray) -> dict[str, FloatArray]:
-        """Order parameters and `NOTED` of the records, computed where no pass has noted them.
+        """Orbit means of A, G and `NOTED` of the records, computed where no pass has noted them.
 
         Parameters
         ----------
@@ -185,7 +185,8 @@ class MatrixProblem(PositionalProblem, SampledProblem):
         """
         names = (*self.order_names, *NOTED)
         table = noted if noted.shape[1] else np.full((len(states), len(names)), np.nan)
-        known = dict(zip(names, table.T.copy(), strict=True))
+        kept = ("gamma", "rho", "G", *NOTED)
+        known = {name: table[:, names.index(name)].copy() for name in kept}
         unknown = np.isnan([known[name] for name in ("G", "risk", "error")]).any(axis=0)
         if unknown.any():
             for name, values in self._computed(states[unknown]).items():
@@ -224,10 +225,17 @@ def risk_and_error(model: AddressedModel, state: FloatArray) -> FloatArray:
 
 
 def _mean_and_spread(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of each row; the values are overwritten."""
+    """Mean and standard deviation of each row, NaN of empty ones; the values are overwritten.
+
+    By differences to the first, which are exactly 0 where all are equal.
+    """
+    if not values.size:
+        return (nothing := np.full(len(values), np.nan)), nothing
+    first = values[:, 0].copy()
+    values -= first[:, None]
     mean = values.mean(axis=1)
     values -= mean[:, None]
-    return mean, np.sqrt(np.square(values, out=values).mean(axis=1))
+    return first + mean, np.sqrt(np.square(values, out=values).mean(axis=1))
 
 
 def same_set(partition: Partition) -> np.ndarray:

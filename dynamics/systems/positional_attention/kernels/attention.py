@@ -130,19 +130,20 @@ def orbit_spreads(matrix, sets, out):  # type: ignore[no-untyped-def]
         Filled; NaN where there are no such entries.
     """
     size, inner, outer = sets.size, 0.0, 0.0
-    for j in range(1, size):
-        if sets[j] == sets[0]:
-            inner = matrix[0, j]
-        else:
-            outer = matrix[0, j]
+    for i in range(size):
+        for j in range(i):
+            if sets[i] == sets[j]:
+                inner = matrix[i, j]
+            else:
+                outer = matrix[i, j]
     # Of differences to one entry, which are exactly 0 where all are equal; then to the mean.
     count, same, _, other, _ = moments_of_orbits(matrix, sets, inner, outer)
     rest = size * size - size - count
     inner += same / max(count, 1)
     outer += other / max(rest, 1)
-    _, _, same, _, other = moments_of_orbits(matrix, sets, inner, outer)
-    out[0] = np.sqrt(same / count) if count > 0 else np.nan
-    out[1] = np.sqrt(other / rest) if rest > 0 else np.nan
+    _, _, same_squares, _, other_squares = moments_of_orbits(matrix, sets, inner, outer)
+    out[0] = np.sqrt(same_squares / count) if count > 0 else np.nan
+    out[1] = np.sqrt(other_squares / rest) if rest > 0 else np.nan
 
 
 def moments_of_orbits(matrix, sets, inner, outer):  # type: ignore[no-untyped-def]

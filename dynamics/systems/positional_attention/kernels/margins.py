@@ -24,7 +24,7 @@ def sum_block(labels, weights, margin, rows, scratch, sums):  # type: ignore[no-
     scratch : float array, shape (4, samples)
         Receives m = yF and exp(-abs(m)); the rest is overwritten.
     sums : float array, shape (3,)
-        Filled: weights times losses, weights of errors, and all weights.
+        Filled: weights times losses, weights of errors, and weights of the others.
     """
     right, decayed, gross, losses = scratch[0], scratch[1], scratch[2], scratch[3]
     attended, slope = rows[1], rows[2]
@@ -39,15 +39,15 @@ def sum_block(labels, weights, margin, rows, scratch, sums):  # type: ignore[no-
     losses[:] = decayed
     losses_from_decays(right, losses)
     tie = 1e-13 if margin.itemsize == 8 else 1e-5
-    risk, wrong, total = 0.0, 0.0, 0.0
+    risk, wrong, correct = 0.0, 0.0, 0.0
     for n in range(right.size):
         # A position without a sample has the weight 0, and may have no finite loss.
         risk += weights[n] * losses[n] if weights[n] > 0.0 else 0.0
         wrong += 0.0 if right[n] > tie * gross[n] else weights[n]
-        total += weights[n]
+        correct += weights[n] if right[n] > tie * gross[n] else 0.0
     sums[0] = risk
     sums[1] = wrong
-    sums[2] = total
+    sums[2] = correct
 
 
 def loss_and_error(sums, out):  # type: ignore[no-untyped-def]
@@ -60,11 +60,12 @@ def loss_and_error(sums, out):  # type: ignore[no-untyped-def]
     out : float array, shape (2,)
         Filled.
     """
-    risk, wrong, total = 0.0, 0.0, 0.0
+    risk, wrong, correct = 0.0, 0.0, 0.0
     for block in range(sums.shape[0]):
         risk += sums[block, 0]
         wrong += sums[block, 1]
-        total += sums[block, 2]
+        correct += sums[block, 2]
+    total = wrong + correct  # so that an error of all samples is exactly 1
     out[0] = quotient(risk, total)
     out[1] = quotient(wrong, total)
 

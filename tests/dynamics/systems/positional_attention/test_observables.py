@@ -92,7 +92,16 @@ def test_associated_rows_by_sorting_each(labels):
     assert associated_rows(matrices[0], partition) == expected[0]
 
 
-@pytest.mark.parametrize("labels", [[0, 0, 1, 1, 2, 2], [1, 0, 0, 1, 0, 2], [0, 1, 2], [0, 0, 0]])
+PARTITIONS = [
+    [0, 0, 1, 1, 2, 2],
+    [1, 0, 0, 1, 0, 2],
+    [0, 1, 1, 1, 2, 2, 2, 2],
+    [0, 1, 2],
+    [0, 0, 0],
+]
+
+
+@pytest.mark.parametrize("labels", PARTITIONS)
 def test_spreads_are_standard_deviations_and_exactly_0_where_all_are_equal(labels):
     labels, found = np.array(labels), np.empty(2)
     same, size = np.equal.outer(labels, labels), labels.size
@@ -142,6 +151,21 @@ def test_a_run_that_does_not_move_has_its_observables_at_every_record():
     run = dynamics.descend(made, 1e-30, 500)
     assert (run.states == made.initial_state).all()
     assert (run["risk"] == made.risk(made.initial_state)).all()
+    once = dynamics.descend(made, 1e-30, 1)
+    for name, values in run.observables.items():
+        measured = values[~np.isnan(values)]
+        assert (measured == once[name][-1]).all(), name
+
+
+def test_equal_entries_have_no_spread_and_an_error_of_all_is_1():
+    made = SYSTEM.FullPopulation(SYSTEM.Parameters(D=6, C=2, q=0.3))
+    same = np.equal.outer(made.partition.labels, made.partition.labels)
+    state = made.layout.flatten((-0.5, np.where(same, 0.7, 0.3)))
+    run = dynamics.descend(made, 0.05, 3, initial=state)
+    for found in (dynamics.problem.record_of(run.observables, 0), made.observables(state)):
+        assert found["gamma_spread"] == found["rho_spread"] == 0
+    nothing = made.layout.flatten((0.0, np.zeros((6, 6))))
+    assert made.observables(nothing)["error"] == 1.0
 
 
 def test_test_errors_are_at_as_many_records_as_the_steps_pay_for():
