@@ -118,6 +118,20 @@ def test_an_interruption_at_the_last_pass_finds_the_chunk_in_place(monkeypatch):
     assert not run.last_pass().moves
 
 
+def test_a_problem_of_a_callers_own_need_not_say_whether_its_steps_are_alike():
+    inner = SYSTEM.ReducedPopulation(SMALL)
+
+    class Own:
+        def __getattr__(self, name):
+            if name == "autonomous":
+                raise AttributeError(name)
+            return getattr(inner, name)
+
+    own, same = (dynamics.descend(problem, 0.02, 20) for problem in (Own(), inner))
+    np.testing.assert_array_equal(own.states, same.states)
+    assert own.outcome == same.outcome
+
+
 def test_a_step_to_infinity_after_the_last_one_moves_and_is_no_divergence():
     problem = SYSTEM.FullEmpirical(SMALL, 41, test_samples=30)
     advance = problem.advance
