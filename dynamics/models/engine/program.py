@@ -222,8 +222,12 @@ class Program:
     def check(self, data: Data) -> tuple[str, ...]:
         """Trace every function once, so that what cannot be traced is refused with its line.
 
-        Data of the same shapes are traced alike, and only the first of them is traced. Returns the
-        names of what the model observes, in order of the alphabet as JAX has them.
+        Data of the same shapes are traced alike, and only the first of them is traced.
+
+        Returns
+        -------
+        tuple of str
+            Names of what the model observes, in the order of the alphabet, as JAX has them.
 
         Raises
         ------

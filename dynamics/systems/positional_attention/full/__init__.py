@@ -184,31 +184,14 @@ class MatrixProblem(PositionalProblem, SampledProblem):
             As those of `observables_of_records`.
         """
         names = (*self.order_names, *NOTED)
-        table = noted if noted.shape[1] else np.full((len(states), len(names)), np.nan)
+        table = noted.copy() if noted.shape[1] else np.full((len(states), len(names)), np.nan)
+        needed = [names.index(name) for name in ("G", "risk", "error")]
+        for k in np.flatnonzero(np.isnan(table[:, needed]).any(axis=1)):
+            risk_and_error(self._forward, states[k])
+            still = np.zeros(states.shape[1])  # rates are not asked for
+            table[k] = loops.order_parameters(self._forward, states[k], still, len(names))
         kept = ("gamma", "rho", "G", *NOTED)
-        known = {name: table[:, names.index(name)].copy() for name in kept}
-        unknown = np.isnan([known[name] for name in ("G", "risk", "error")]).any(axis=0)
-        if unknown.any():
-            for name, values in self._computed(states[unknown]).items():
-                known[name][unknown] = values
-        return known
-
-    def _computed(self, states: FloatArray) -> dict[str, FloatArray]:
-        """What a pass would have noted of states: orbit means of A, G, and `NOTED`."""
-        matrices, scale = self.layout.part(states, "A"), self.parameters.scale
-        gamma, rho = (_mean_and_spread(states.take(at, axis=1)) for at in self._orbits)
-        own = [own_attention(softmax(matrix, scale), self.partition) for matrix in matrices]
-        risk, error = np.array([self._summary(state) for state in states]).T
-        return {
-            "gamma": gamma[0],
-            "rho": rho[0],
-            "G": np.array(own),
-            "risk": risk,
-            "error": error,
-            "gamma_spread": gamma[1],
-            "rho_spread": rho[1],
-            "patch_association": associated_rows(matrices, self.partition),
-        }
+        return {name: table[:, names.index(name)] for name in kept}
 
 
 def risk_and_error(model: AddressedModel, state: FloatArray) -> FloatArray:
@@ -224,43 +207,9 @@ def risk_and_error(model: AddressedModel, state: FloatArray) -> FloatArray:
     return loops.summary(model, state)
 
 
-def _mean_and_spread(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of each row, NaN of empty ones; the values are overwritten.
-
-    By differences to the first, which are exactly 0 where all are equal.
-    """
-    if not values.size:
-        return (nothing := np.full(len(values), np.nan)), nothing
-    first = values[:, 0].copy()
-    values -= first[:, None]
-    mean = values.mean(axis=1)
-    values -= mean[:, None]
-    return first + mean, np.sqrt(np.square(values, out=values).mean(axis=1))
-
-
 def same_set(partition: Partition) -> np.ndarray:
     """Whether patches i and j belong to one set, shape (D, D)."""
     return partition.labels[:, None] == partition.labels[None, :]
-
-
-def associated_rows(matrix: FloatArray, partition: Partition) -> FloatArray:
-    """Share of rows i whose C largest A_ij are exactly their set (Definition 2.2), shape (...).
-
-    Parameters
-    ----------
-    matrix : float array, shape (..., D, D)
-        A. Ties count against association: the least entry inside the set must exceed the greatest
-        one outside.
-    partition : Partition
-        The true sets.
-    """
-    rows = np.arange(partition.labels.size)[:, None]
-    members = np.repeat(rows, max(each.size for each in partition.sets), axis=1)
-    for each in partition.sets:  # filled up with i itself, which is in its set
-        members[each, : each.size] = each
-    least = matrix[..., rows, members].min(axis=-1, keepdims=True)
-    exactly = ((matrix < least) != same_set(partition)).all(axis=-1)
-    return np.asarray(exactly.mean(axis=-1))
 
 
 def softmax(matrix: FloatArray, scale: float) -> FloatArray:

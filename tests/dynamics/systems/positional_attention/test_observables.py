@@ -5,10 +5,9 @@ import pytest
 from realistic import SYSTEM, problem
 
 import dynamics
-from dynamics.systems.positional_attention.full import associated_rows
+from dynamics.systems.positional_attention.full import own_attention, softmax
 from dynamics.systems.positional_attention.kernels import attention
 from dynamics.training.gradient_descent import SHARE
-from theory.symmetry import Partition
 
 
 def test_order_parameters_are_of_their_state_whatever_was_looked_at_before():
@@ -71,9 +70,9 @@ def test_a_test_error_is_a_share_of_samples_in_blocks_or_not(degree, count):
 
 
 @pytest.mark.parametrize("labels", [[0, 0, 1, 1, 2, 2], [1, 0, 0, 1, 0, 2], [0, 1, 2, 3, 4, 5]])
-def test_associated_rows_by_sorting_each(labels):
+def test_associated_share_by_sorting_each_row(labels):
     """Definition 2.2 row by row: the largest entries are exactly the own set; ties are not."""
-    partition, generator = Partition(np.array(labels)), np.random.default_rng(5)
+    generator = np.random.default_rng(5)
     matrices = generator.integers(0, 3, size=(200, 6, 6)).astype(float)
     matrices += 3.0 * (np.equal.outer(labels, labels) & (generator.random((200, 6, 6)) < 0.8))
     expected = []
@@ -84,12 +83,9 @@ def test_associated_rows_by_sorting_each(labels):
             outside = [entry for entry, label in zip(row, labels, strict=True) if label != own]
             rows.append(min(inside) > max(outside))
         expected.append(np.mean(rows))
-    shares = associated_rows(matrices, partition)
+    shares = [attention.associated_share(matrix, np.array(labels)) for matrix in matrices]
     np.testing.assert_array_equal(shares, expected)
-    of_the_kernel = [attention.associated_share(matrix, partition.labels) for matrix in matrices]
-    np.testing.assert_array_equal(of_the_kernel, expected)
-    assert 0 < shares.mean() < 1
-    assert associated_rows(matrices[0], partition) == expected[0]
+    assert 0 < np.mean(shares) < 1
 
 
 PARTITIONS = [
@@ -155,6 +151,25 @@ def test_a_run_that_does_not_move_has_its_observables_at_every_record():
     for name, values in run.observables.items():
         measured = values[~np.isnan(values)]
         assert (measured == once[name][-1]).all(), name
+
+
+def test_observables_of_a_state_by_their_definitions():
+    made = problem(samples=41)
+    state = made.initial_state + 0.3 * np.random.default_rng(4).standard_normal(made.layout.size)
+    matrix, labels = made.layout.part(state, "A"), made.partition.labels
+    same = np.equal.outer(labels, labels)
+    within = matrix[same & ~np.eye(labels.size, dtype=bool)]
+    expected = {
+        "gamma": within.mean(),
+        "rho": matrix[~same].mean(),
+        "gamma_spread": within.std(),
+        "rho_spread": matrix[~same].std(),
+        "G": own_attention(softmax(matrix, made.parameters.scale), made.partition),
+        "patch_association": attention.associated_share(matrix, labels),
+    }
+    found = made.observables(state)
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, rel=1e-12), name
 
 
 def test_equal_entries_have_no_spread_and_an_error_of_all_is_1():
