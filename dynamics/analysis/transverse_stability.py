@@ -235,7 +235,7 @@ def transverse(manifold: Manifold, run: Trajectory) -> Transverse:
     for state in run.states:
         matrix = manifold.hessian(state)
         parts.append(across.T @ matrix @ across)
-        values, vectors = np.linalg.eigh(parts[-1])
+        values, vectors = eigenvectors(parts[-1])
         along = np.linalg.eigvalsh(fixed.T @ matrix @ fixed)
         spectra.append((values, along, np.abs(across.T @ matrix @ fixed).max()))
         for name, basis in bases.items():
@@ -277,16 +277,32 @@ def propagate(
     growth, worst = np.eye(size), np.eye(size)[0]
     largest, spread = [1.0], [1.0]
     for k, interval in enumerate(np.diff(time)):
-        values, vectors = np.linalg.eigh((hessians[k] + hessians[k + 1]) / 2)
+        values, vectors = eigenvectors((hessians[k] + hessians[k + 1]) / 2)
         growth = (vectors * np.exp(-interval * values)) @ (vectors.T @ growth)
         # Not an SVD: what has decayed to 1e-200 can keep it from converging.
-        squares, starts = np.linalg.eigh(growth.T @ growth)
+        squares, starts = eigenvectors(growth.T @ growth)
         length = float(np.sqrt(squares[-1]))
         if length > max(largest):
             worst = starts[:, -1]
         largest.append(length)
         spread.append(float(np.linalg.norm(growth) / np.sqrt(size)))
     return np.array(largest), np.array(spread), worst
+
+
+def eigenvectors(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Eigenvalues of a symmetric matrix, ascending, and eigenvectors, by columns.
+
+    By iterations of QR: divide and conquer, as of numpy, gives up on rare matrices with many equal
+    eigenvalues, and relatively robust representations lose vectors where values differ by 1e300.
+
+    Parameters
+    ----------
+    matrix : float array, shape (m, m)
+    """
+    from scipy.linalg import eigh
+
+    values, vectors = eigh(matrix, driver="ev", check_finite=False)
+    return values, vectors
 
 
 def split(group: PermutationGroup) -> tuple[FloatArray, FloatArray]:

@@ -30,9 +30,10 @@ FEWEST_STEPS = 64
 """Of LSODA: at rest its steps grow over what passes by meanwhile, and no error shows it."""
 MOST_IMPLICIT = 32
 """Entries of the largest state whose linear systems the compiled integrator solves."""
-OF_A_STEP, LEAST = 0.05, 1e-13
+OF_A_STEP, LEAST = 0.1, 1e-13
 """What a step of collocation may err, over the relative tolerance, and the least of it: a rate that
-is near 0, and the time at which it is, err some hundred times as much as the states."""
+is near 0, and the time at which it is, err some hundred times as much as the states. The absolute
+tolerance stays: below it an entry may be rounding that grows, which steps are not to resolve."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ def _integration(
 ) -> collocation_runs.Integration:
     of_step = max(OF_A_STEP * rtol, min(rtol, LEAST))
     return collocation_runs.Integration(
-        model, start, (0.0, time), of_step, tolerance_floor(start, of_step)
+        model, start, (0.0, time), of_step, tolerance_floor(start, rtol)
     )
 
 

@@ -58,6 +58,16 @@ def test_propagator_of_hessians_that_do_not_commute():
     assert largest[-1] < 0.8 * np.exp(-summed)  # the sum of the worst rates overestimates
 
 
+def test_what_has_decayed_below_all_numbers_takes_no_part():
+    """Directions that decay by 1e-130, 1e-150 and 1e-400 beside one that doubles."""
+    turn = np.linalg.qr(np.random.default_rng(2).standard_normal((4, 4)))[0]
+    rates = np.array([-np.log(2) / 10, *np.array([13, 15, 40]) * np.log(10)])
+    largest, typical, worst = propagate(np.arange(11.0), [(turn * rates) @ turn.T] * 11)
+    np.testing.assert_allclose(largest, 2 ** (np.arange(11) / 10), rtol=1e-12)
+    np.testing.assert_allclose(typical[1:], largest[1:] / 2, rtol=1e-12)
+    np.testing.assert_allclose(np.abs(worst @ turn), [1, 0, 0, 0], atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("size", "negative", "worst", "attracting", "peak"),
     [

@@ -10,6 +10,8 @@ from dynamics.codegen import loops
 from theory.systems.positional_attention import recursion
 
 STEP = """
+import sys
+sys.executable = ""  # no second process compiles beside it
 import dynamics
 system = dynamics.load_system("positional_attention")
 problem = system.ReducedPopulation(system.Parameters(q=0.3), "exact")
