@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dynamics.cli.arguments import Parser, value
-from dynamics.registry import is_model_file, load_system, system_names, title
+from dynamics.registry import built_in_names, is_model_file, load_system, system_names, title
 from dynamics.training.progress import termination
 from dynamics.validation import InvalidRequest, one_line, unknown
 
@@ -67,6 +67,8 @@ PROBLEMS = {
 }
 """Words that the commands use."""
 HELP = ("-h", "--help")
+TRAINING = ("run", "compare", "sweep")
+"""Commands that compile a loop over steps, when none has before."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -161,7 +163,21 @@ def _dispatch(words: list[str]) -> int:
     subject, *flags = words
     if subject not in system_names() and not is_model_file(subject):
         raise unknown("system", subject, system_names())
+    names = {word.partition("=")[0] for word in flags}
+    if name in TRAINING and subject in built_in_names() and names.isdisjoint((*HELP, "--config")):
+        _compile_meanwhile(flow="--time" in names)
     return parser_of(name, load_system(subject)).run(flags)
+
+
+def _compile_meanwhile(flow: bool) -> None:
+    """Let a second process begin with the loop of a flow or of gradient descent."""
+    from dynamics.codegen.compile_beside import (
+        LOOPS_OF_DESCENT,
+        LOOPS_OF_FLOWS,
+        compile_loop_beside,
+    )
+
+    compile_loop_beside((LOOPS_OF_FLOWS if flow else LOOPS_OF_DESCENT)[0])
 
 
 def parser_of(command: str, system: System | None = None) -> Parser:

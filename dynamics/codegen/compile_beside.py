@@ -3,10 +3,11 @@
 The loops over steps, the gradient of a model and its Hessian are compiled one after the other, in
 some ten seconds on one core, when nothing has been compiled before. They need nothing of each
 other; so where a loop has no machine code yet, another process compiles the loops and the later
-entries of the models of the run, while this one begins with the first. What the other one is at,
-this one waits for, and the other way round (`dynamics.codegen.compile_lock`). The second process
-is told of data by their types alone, ends when it has no more to do, and is missed by nobody: what
-it could not do is compiled here, as on a machine with one core.
+entries of the models of the run, while this one begins with the first. A command begins it before
+it loads the system, with the first loop. What the other one is at, this one waits for, and the
+other way round (`dynamics.codegen.compile_lock`). The second process is told of data by their types
+alone, ends when it has no more to do, and is missed by nobody: what it could not do is compiled
+here, as on a machine with one core.
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ NAME = "the second process"
 
 _once = threading.Lock()
 """Taken for good by the first call that begins a process, or cannot."""
+_waiting: list[subprocess.Popen[bytes]] = []
+"""The process, while it waits for `compile_beside`."""
 
 
 def compile_beside(
@@ -71,7 +74,8 @@ def compile_beside(
     """Begin to compile loops, and entries of models, in a second process.
 
     It is begun where a model is compiled, there is another core, the first loop has no machine code
-    on disk, and neither this process nor another that runs has begun one.
+    on disk, and neither this process nor another that runs has begun one; or it was begun before
+    (`compile_loop_beside`).
 
     Parameters
     ----------
@@ -86,15 +90,55 @@ def compile_beside(
         The process, if it was begun.
     """
     known = [model for model in models if model is not None]
-    if not (known and _first_of_all(loops[0]) and _once.acquire(blocking=False)):
+    if not known:
         return None
-    if not compile_lock.acquire_at_once(cache_directory(), NAME):
+    try:
+        process: subprocess.Popen[bytes] | None = _waiting.pop()
+    except IndexError:
+        process = _begun(loops[0])
+    if process is None:
         return None
     tasks = [_task(model, name) for model in known[1:] for name in OTHERS]
     tasks += [{"loop": loops[0]}]
     tasks += [_task(model, name) for model in known[:1] for name in LATER]
     tasks += [{"loop": name} for name in loops[1:]]
-    lines = [json.dumps(each) for each in (list(map(str, sys.path)), *filter(None, tasks))]
+    assert process.stdin is not None
+    with suppress(OSError), process.stdin:
+        _tell(process, filter(None, tasks))
+    return process
+
+
+def compile_loop_beside(loop: str) -> None:
+    """Begin to compile a loop in a second process, while the models of the run are being made.
+
+    It then waits for `compile_beside`, and ends with this process at the latest.
+
+    Parameters
+    ----------
+    loop : str
+        Name of `dynamics.codegen.loops.compiled_loop`.
+    """
+    if (process := _begun(loop)) is not None:
+        _waiting.append(process)
+        with suppress(OSError):
+            _tell(process, [{"loop": loop}])
+
+
+def expect_no_more() -> None:
+    """Let a process that waits for tasks end; for a process that trains no models itself."""
+    while _waiting:
+        with suppress(OSError, IndexError):
+            stream = _waiting.pop().stdin
+            assert stream is not None
+            stream.close()
+
+
+def _begun(loop: str) -> subprocess.Popen[bytes] | None:
+    """A second process that waits for tasks; None where it would not help, or has been begun."""
+    if not (_first_of_all(loop) and _once.acquire(blocking=False)):
+        return None
+    if not compile_lock.acquire_at_once(cache_directory(), NAME):
+        return None
     with suppress(OSError):
         process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM],
@@ -105,11 +149,17 @@ def compile_beside(
         )
         threading.Thread(target=process.wait, daemon=True).start()  # leaves no zombie
         atexit.register(_end, process)
-        assert process.stdin is not None
-        with suppress(OSError), process.stdin as stream:
-            stream.write("\n".join(lines).encode())
+        with suppress(OSError):
+            _tell(process, [list(map(str, sys.path))])
         return process
     return None
+
+
+def _tell(process: subprocess.Popen[bytes], lines: Iterable[Any]) -> None:
+    """Write lines to a process, which reads them one after the other."""
+    assert process.stdin is not None
+    process.stdin.write("".join(f"{json.dumps(line)}\n" for line in lines).encode())
+    process.stdin.flush()
 
 
 @cache

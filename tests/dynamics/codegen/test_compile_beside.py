@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics import codegen, load_system
+from dynamics import cli, codegen, load_system
 from dynamics.codegen import compile_beside as beside
 from dynamics.codegen import compile_lock
 from dynamics.codegen.machine_code import on_disk
@@ -165,6 +165,36 @@ def test_what_another_process_compiles_is_left_to_it(tmp_path, monkeypatch):
     assert beside._task(model, "summary") is None
 
 
+EARLY = f"""
+import json, sys
+from dynamics import codegen
+from dynamics.codegen import compile_beside as beside
+from dynamics.codegen import loops
+from dynamics.codegen.machine_code import on_disk
+model = codegen.build("An early one.", ("x",), [{FUNCTIONS.format(factor=6)!r}])
+model = model.addressed((2, __import__("numpy").array([3.0])))
+beside.compile_loop_beside("gradient")
+(process,) = beside._waiting
+if sys.argv[1] == "alone":
+    beside.expect_no_more()
+else:
+    assert beside.compile_beside([model], ("along",)) is process
+print(json.dumps([process.wait(100), len(beside._waiting), *(
+    on_disk(each) for each in (loops.loop_source("gradient"), loops.loop_source("along"),
+                               model.entries.functions.hessian_entry)
+)]))
+"""
+
+
+@pytest.mark.skipif(cores() < 2, reason="one core")
+@pytest.mark.parametrize(("how", "later"), [("alone", False), ("models", True)])
+def test_a_process_begun_before_the_models_takes_their_tasks_later(tmp_path, how, later):
+    environment = os.environ | {"ATTDYN_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", EARLY, how]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [0, 0, True, later, later]
+
+
 @pytest.fixture
 def attempts(monkeypatch):
     """What a call of `compile_beside` starts, where everything speaks for a second process."""
@@ -213,6 +243,34 @@ def test_no_second_process_where_it_cannot_help(attempts, model, monkeypatch, pl
     monkeypatch.setattr(place, name, value, raising=False)
     assert beside.compile_beside([model], ("along",)) is None
     assert not attempts
+
+
+@pytest.mark.parametrize(
+    ("words", "loop"),
+    [
+        (["run", "positional_attention", "--time", "5"], "integrate"),
+        (["compare", "positional_attention", "--time=5"], "integrate"),
+        (["run", "shallow_vit", "--seed", "2"], "advance"),
+        (["sweep", "positional_attention", "--D", "8", "--time", "5"], "integrate"),
+        (["run", "positional_attention", "--config", "mine.toml"], None),
+        (["run", "positional_attention", "--time", "5", "--help"], None),
+        (["run", "softmax_icl", "--time", "5"], None),
+        (["verify", "positional_attention"], None),
+    ],
+)
+def test_a_command_begins_with_its_loop_before_it_loads_the_system(words, loop, monkeypatch):
+    class Loaded(Exception):
+        pass
+
+    def load(name):
+        raise Loaded
+
+    begun = []
+    monkeypatch.setattr(beside, "compile_loop_beside", begun.append)
+    monkeypatch.setattr(cli, "load_system", load)
+    with pytest.raises(Loaded):
+        cli._dispatch(list(words))
+    assert begun == ([] if loop is None else [loop])
 
 
 def test_no_second_process_for_what_a_run_does_not_call(attempts):
