@@ -2,7 +2,7 @@
 
 The uncertainty of a time is the sum of what two errors may change in it: that of the gradient,
 where it has a bound, and that of the state at the event. The latter is an estimate: what the
-integrator allows in one step counts four times the root of the number of steps, as in a random
+tolerance allows in one step counts four times the root of the number of steps, as in a random
 walk. A long test holds it against a tighter tolerance: no event of 60 random problems is farther
 from there than half of it.
 """
@@ -19,7 +19,7 @@ from dynamics.training.event_detection import Column
 from dynamics.training.flow_path import FlowPath, order_rows
 
 ACCUMULATED = 10.0
-"""Error of a state over what the integrator allows in one step."""
+"""Error of a state over what the tolerance allows in one step."""
 FEW = 4
 """Moves of many entries for an estimate of their sum."""
 WALK = 4.0

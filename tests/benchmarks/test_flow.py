@@ -76,12 +76,10 @@ def test_work_and_precision(system, one_core, capsys):
                 print(f"  {name:<24}{rtol:8.0e}{error:10.1e}{1e3 * seconds:10.1f}")
         ours = results["collocation (attdyn)"]
         for name, rows in results.items():
-            # Time at the error that collocation has at 1e-8, between the points of each.
-            order = np.argsort(rows[:, 1])
-            at = np.log(ours[TOLERANCES.index(1e-8), 1])
-            there = np.exp(np.interp(at, np.log(rows[order, 1]), np.log(rows[order, 2])))
-            ratio = there / ours[TOLERANCES.index(1e-8), 2]
-            print(f"  at equal error {name:<24}{ratio:8.2f} times the time of attdyn")
+            # The error that collocation has at 1e-8, or the least of the other if that is larger.
+            error = max(ours[TOLERANCES.index(1e-8), 1], rows[:, 1].min())
+            ratio = time_at(error, rows) / time_at(error, ours)
+            print(f"  at an error of {error:.1e} {name:<24}{ratio:8.2f} times the time of attdyn")
     draw(results)
     row = TOLERANCES.index(1e-8)
     assert ours[row, 1] <= results["LSODA (scipy)"][row, 1]
@@ -94,6 +92,12 @@ def test_a_flow_with_its_events(system, one_core, capsys):
     with capsys.disabled():
         print(f"\nflow at D=16 to 1e5 with its events: {1e3 * seconds:.1f} ms (15 asked)")
     assert seconds <= 15e-3
+
+
+def time_at(error, rows):
+    """Seconds at an error, between the points (tolerance, error, seconds) of a solver."""
+    ordered = np.log(rows[np.argsort(rows[:, 1]), 1:])
+    return np.exp(np.interp(np.log(error), *ordered.T))
 
 
 def draw(results):

@@ -59,6 +59,10 @@ def test_both_backends_train_alike(name):
     two = dynamics.descend(numba, eta=0.02, steps=2000)
     np.testing.assert_allclose(one.states, two.states, rtol=1e-12, atol=1e-13)
     np.testing.assert_array_equal(one.steps, two.steps)
+    # A flow is compiled with the gradient; by arrays LSODA makes it, and the run says so.
+    flows = [dynamics.flow(problem, 5.0, record=[5.0]) for problem in (arrays, numba)]
+    assert [run.settings["integrator"] for run in flows] == ["LSODA", "collocation"]
+    np.testing.assert_allclose(*(run.final_state for run in flows), rtol=1e-6)
 
 
 def test_where_exponentials_overflow_the_arrays_take_over():
