@@ -233,6 +233,8 @@ LAST = 1e300
 """End of the longest logarithmic axis: numbers end soon after."""
 NARROW = 1.1
 """Ratio of the limits below which a logarithmic axis has ticks as a linear one."""
+FLAT = 1e-14
+"""Relative width of values that rounding alone tells apart."""
 
 
 def number(value: float) -> str:
@@ -268,6 +270,11 @@ class Decades(LogLocator):
 
     Those of a linear axis where one of these at most is in sight: a single number is no scale.
     """
+
+    def nonsingular(self, vmin: float, vmax: float) -> Any:
+        """Limits of values between two; what differs by rounding is drawn as what is constant."""
+        alike = vmin < vmax <= vmin * (1.0 + FLAT)
+        return super().nonsingular(vmin, vmin if alike else vmax)
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
         """Ticks between two limits."""
@@ -305,6 +312,7 @@ def logarithmic(axes: Axes) -> None:
 
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(Decades())
+    axes.autoscale_view(scalex=False)  # which the change of the scale has done without it
     axes.yaxis.set_major_formatter(FuncFormatter(written))
     axes.yaxis.set_minor_formatter(NullFormatter())
 

@@ -140,6 +140,19 @@ def test_almost_constant_curves_are_drawn(capsys, words):
 NARROW = [(3.162e-2, 1e-4), (3.162e-2, 1e-13), (0.689031, 1e-6), (123456.0, 1e-3), (1e300, 0.5)]
 
 
+def test_values_that_differ_by_rounding_are_drawn_as_a_constant(tmp_path):
+    """Logarithms of limits one rounding apart are equal, and no axis has a width of 0."""
+    _, (rounded, constant) = style.new_figure(3, 4, nrows=2)
+    value = 0.1630455455472131
+    rounded.plot([1, 2], [value, np.nextafter(value, 1.0)])
+    constant.plot([1, 2], [value, value])
+    for axes in (rounded, constant):
+        style.logarithmic(axes)
+    plotting.write(rounded, tmp_path / "p.svg")
+    assert rounded.get_ylim() == constant.get_ylim()
+    assert rounded.get_ylim()[1] > 2 * rounded.get_ylim()[0]
+
+
 @pytest.mark.parametrize(("low", "width"), NARROW)
 def test_ticks_of_an_axis_differ_however_narrow_it_is(low, width, tmp_path):
     _, (linear, logarithmic) = style.new_figure(3, 4, nrows=2)
