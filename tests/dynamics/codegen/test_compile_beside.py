@@ -166,13 +166,15 @@ def test_what_another_process_compiles_is_left_to_it(tmp_path, monkeypatch):
 
 
 EARLY = f"""
-import json, sys
+import json
+import sys
+import numpy as np
 from dynamics import codegen
 from dynamics.codegen import compile_beside as beside
 from dynamics.codegen import loops
 from dynamics.codegen.machine_code import on_disk
 model = codegen.build("An early one.", ("x",), [{FUNCTIONS.format(factor=6)!r}])
-model = model.addressed((2, __import__("numpy").array([3.0])))
+model = model.addressed((2, np.array([3.0])))
 beside.compile_loop_beside("gradient")
 (process,) = beside._waiting
 if sys.argv[1] == "alone":

@@ -266,17 +266,6 @@ def test_events_of_random_problems_are_within_half_of_their_uncertainty(system):
     assert events > 150
 
 
-@pytest.mark.parametrize(
-    "law", [{"q": 0.1, "p": 5, "nu": 2.253939e-4}, {"q": 0.25, "p": 3, "nu": 2.955209e-4}]
-)
-def test_the_sign_of_a_rate_is_timed_to_a_millionth(law, system):
-    """Where T0 errs a hundred times as much as the states, against LSODA at 1e-12."""
-    problem = system.ReducedPopulation(system.Parameters(D=16, C=4, **law), "exact")
-    usual = dynamics.flow(problem, time=50.0).events["T0"]
-    tight = dynamics.flow(problem, time=50.0, rtol=1e-12, compiled=False).events["T0"]
-    assert usual.time == pytest.approx(tight.time, rel=5e-7)
-
-
 @pytest.mark.parametrize("q", [0.1, 0.9])
 def test_what_rounding_alone_moves_has_no_events_and_stalls_nothing(q, system, monkeypatch):
     """At beta = 0 no patch is nearer to itself than to others: gamma = rho = 0 for ever."""
