@@ -26,7 +26,7 @@ from dynamics.codegen.addresses import AddressedModel, entries_of, entry_source,
 from dynamics.codegen.array_functions import array_function, array_source
 from dynamics.codegen.folder import cache_directory, replace_file
 from dynamics.codegen.kernels import LANES
-from dynamics.codegen.long_floats import LONG_ROUNDING, long_source, long_table
+from dynamics.codegen.long_floats import LONG_ROUNDING, block_rows, block_source
 from dynamics.codegen.printed_sources import printed_source
 from dynamics.codegen.printing import evaluate, selected, summed, tabulate
 from dynamics.codegen.programs import compiled_program, store_programs
@@ -39,13 +39,13 @@ __all__ = [
     "CompiledModule",
     "array_function",
     "array_source",
+    "block_rows",
+    "block_source",
     "build",
     "cache_directory",
     "compiled_program",
     "evaluate",
     "kernel_source",
-    "long_source",
-    "long_table",
     "printed_source",
     "selected",
     "store_programs",

@@ -22,8 +22,8 @@ LONG_ROUNDING = float(np.finfo(np.longdouble).eps)
 """Relative spacing of the longest floats."""
 
 
-def long_source(blocks: Sequence[str], system: ReducedSystem) -> str:
-    """Source of a function of state, constants and latents: blocks, and the sizes of their terms.
+def block_source(blocks: Sequence[str], system: ReducedSystem, sizes: bool = False) -> str:
+    """Source of a function of state, constants and latents that returns blocks.
 
     Parameters
     ----------
@@ -31,19 +31,22 @@ def long_source(blocks: Sequence[str], system: ReducedSystem) -> str:
         Names of blocks of the system.
     system : ReducedSystem
         The derivation.
+    sizes : bool
+        Whether the sum of the sizes of its terms stands for each block. The error of a block is
+        that times the relative error of a term.
     """
     outputs = [system.blocks[block] for block in blocks]
-    outputs += [sum_of_sizes(output) for output in outputs]
+    if sizes:
+        outputs = [sum_of_sizes(output) for output in outputs]
     arguments = [*system.state, *system.parameters, *system.latents]
     return array_source([argument.name for argument in arguments], outputs, system)
 
 
-def long_table(source: str) -> Callable[..., tuple[Any, Any]]:
-    """The function that `long_source` has printed, in the longest floats.
+def block_rows(source: str) -> Callable[..., np.ndarray]:
+    """The function that `block_source` has printed, in floats of a given type.
 
-    The arguments are the scalars of the state, the constants, then the values of the latents, as
-    arrays that broadcast; both results have one row for each block. The error of a block is its
-    size times the relative error of a term.
+    It takes the type, the scalars of the state, the constants, then the values of the latents, as
+    arrays that broadcast; the result has one row for each block.
 
     Parameters
     ----------
@@ -51,16 +54,16 @@ def long_table(source: str) -> Callable[..., tuple[Any, Any]]:
     """
     evaluate = array_function(source)
 
-    def table(*values: Any) -> tuple[Any, Any]:
-        long = [np.asarray(value, np.longdouble) for value in values]
-        parts = evaluate(*long)
-        shape = np.broadcast_shapes(*(value.shape for value in long))
-        rows = np.empty((len(parts), *shape), np.longdouble)
-        for row, part in zip(rows, parts, strict=True):
+    def rows(kind: type[np.floating[Any]], *values: Any) -> np.ndarray:
+        given = [np.asarray(value, kind) for value in values]
+        parts = evaluate(*given)
+        shape = np.broadcast_shapes(*(value.shape for value in given))
+        made = np.empty((len(parts), *shape), kind)
+        for row, part in zip(made, parts, strict=True):
             row[...] = part
-        return rows[: len(parts) // 2], rows[len(parts) // 2 :]
+        return made
 
-    return table
+    return rows
 
 
 def sum_of_sizes(expression: sympy.Expr) -> sympy.Expr:

@@ -30,13 +30,11 @@ FEWEST_STEPS = 64
 """Of LSODA: at rest its steps grow over what passes by meanwhile, and no error shows it."""
 MOST_IMPLICIT = 32
 """Entries of the largest state whose linear systems the compiled integrator solves."""
-OF_A_STEP = 0.1
-"""What a step of collocation may err relative to the state, over the relative tolerance: a rate
-that is near 0, and the time at which it is 0, err some hundred times as much as the states. The
-absolute tolerance stays: below it an entry may be rounding that grows, which steps are not to
-resolve."""
-LEAST = 1e-13
-"""The least error of a step that is asked for; from a relative tolerance of 1e-12 on it decides."""
+OF_A_STEP, ENOUGH = 0.1, 1e-9
+"""What a step of collocation may err relative to the state: over the relative tolerance, and what
+is small enough in any case. A rate that is near 0, and the time at which it is 0, err some hundred
+times as much as the states. The absolute tolerance stays: below it an entry may be rounding that
+grows, which steps are not to resolve."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +142,7 @@ def integrate_flows(
 def _integration(
     model: AddressedModel, start: FloatArray, time: float, rtol: float
 ) -> collocation_runs.Integration:
-    of_step = max(OF_A_STEP * rtol, LEAST)
+    of_step = max(OF_A_STEP * rtol, min(rtol, ENOUGH))
     return collocation_runs.Integration(
         model, start, (0.0, time), of_step, tolerance_floor(start, rtol)
     )

@@ -15,7 +15,7 @@ result is compared with a sum in numpy's longest floats, and that sum is bounded
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,11 @@ LARGEST_EXPONENT = 0.9 * float(np.log(np.finfo(np.longdouble).max))
 """Of the longest floats; errors of a margin beyond it bound nothing."""
 MORE = 1.0 + 1e-12
 """On bounds whose last digits are those of a float64."""
+LARGEST_SPREAD = 600.0
+"""Exponents of the softmax within which sizes of terms are computed in float64: none underflows."""
+MORE_OF_SIZES = 1.0 + 1e-10
+"""On these: the exponential of a rounded exponent is right to 1e-12, a product of powers to 1e-11.
+"""
 
 
 class Shares(NamedTuple):
@@ -80,15 +85,17 @@ def shares(
     """
     sums = np.arange(-constants[1], constants[1] + 1)
     named = dict(zip([s.name for s in recursion.PARAMETERS], constants, strict=True))
+    numbers = *state, *constants, 0, sums[:, None], totals
     with np.errstate(all="ignore"):
-        parts, sizes = (
-            rows.reshape(4, 3, sums.size, totals.size)
-            for rows in _table(degree)(*state, *constants, 0, sums[:, None], totals)
-        )
         spread = named["scale"] * np.ptp([named["beta"], *state[1:]])
+        kind = np.float64 if spread < LARGEST_SPREAD else np.longdouble
+        parts, sizes = (
+            rows(of_kind, *numbers).reshape(4, 3, sums.size, totals.size)
+            for rows, of_kind in zip(_rows(degree), (np.longdouble, kind), strict=True)
+        )
         each = (degree + 1) * (4.0 * spread + 32.0) * LONG_ROUNDING
         values = _by_type(parts, multiples, sum_index)
-        errors = _by_type((MORE * each * sizes).astype(float), multiples, sum_index)
+        errors = _by_type((MORE_OF_SIZES * each * sizes).astype(float), multiples, sum_index)
         return Shares(values, errors)
 
 
@@ -111,15 +118,17 @@ def _by_type(parts: np.ndarray, multiples: FloatArray, sum_index: IntArray) -> n
 
 
 @cache
-def _table(degree: int) -> Callable[..., tuple[Any, Any]]:
-    """The parts of the shares in the longest floats, for one p."""
-    return codegen.long_table(codegen.printed_source(_printed, degree))
+def _rows(degree: int) -> tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]:
+    """The parts of the shares and the sizes of their terms, for one p, in floats of any type."""
+    parts, sizes = (codegen.printed_source(_printed, degree, sizes) for sizes in (False, True))
+    return codegen.block_rows(parts), codegen.block_rows(sizes)
 
 
-def _printed(degree: int) -> str:
-    """What `_table` is made of, printed from the derivation."""
+def _printed(degree: int, sizes: bool) -> str:
+    """What one of `_rows` is made of, printed from the derivation."""
     reduction = recursion.derive(degree)
-    return codegen.long_source([n for n in reduction.blocks if n.startswith("share")], reduction)
+    names = [name for name in reduction.blocks if name.startswith("share")]
+    return codegen.block_source(names, reduction, sizes)
 
 
 class Terms(NamedTuple):
