@@ -40,7 +40,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from theory.law import ModelError
@@ -86,7 +86,7 @@ class EventRule:
     after: str | None = field(default=None, kw_only=True)
     note: str = field(default="", kw_only=True)
 
-    @property
+    @cached_property
     def expressions(self) -> tuple[sympy.Expr, ...]:
         """The expressions of order parameters that the rule is made of."""
         values = (getattr(self, field.name) for field in fields(self))

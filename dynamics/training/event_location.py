@@ -237,13 +237,17 @@ def _looks(
     """Points of the path from begin on: time, value, whether the rule holds there, and the noise.
 
     The noise is what the error of the path may change in the value, where the rule asks for it.
+    Where it does not, points at which the rule does not hold are left out, but for the last of
+    several.
     """
     value, condition = functions
     rates = _uses_rates(path, rule)
     for times, rows in path.order_blocks(_scan(path, begin, rates), rates):
         noise = path_noises(path, value, times) if rule.resolution else np.zeros(times.size)
         holds = condition(rows) > 0
-        yield from zip(*(each.tolist() for each in (times, value(rows), holds, noise)), strict=True)
+        kept = holds | np.append(holds[1:], True) | bool(rule.resolution)
+        shown = (each[kept].tolist() for each in (times, value(rows), holds, noise))
+        yield from zip(*shown, strict=True)
 
 
 def _at_once(path: FlowPath, value: Column, condition: Column, rates: bool) -> EventTime:
