@@ -237,8 +237,7 @@ def _looks(
     """Points of the path from begin on: time, value, whether the rule holds there, and the noise.
 
     The noise is what the error of the path may change in the value, where the rule asks for it.
-    Where it does not, points at which the rule does not hold are left out, but for the last of
-    several.
+    Where it does not, points at which the rule does not hold are left out if such a one follows.
     """
     value, condition = functions
     rates = _uses_rates(path, rule)

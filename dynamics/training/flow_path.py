@@ -108,8 +108,8 @@ class FlowPath:
     at : callable
         Time -> state; `Polynomials` where the integrator is compiled.
     error : callable
-        State -> what the tolerance allows in one step, by entry; of a loose
-        tolerance collocation is held to a tenth (`dynamics.training.integration.ENOUGH`).
+        State -> what the tolerance allows in one step, by entry; collocation
+        is held to less of the state where that is above `dynamics.training.integration.ENOUGH`.
     rtol : float
         Relative tolerance of the path.
     derivatives : bool

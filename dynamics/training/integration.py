@@ -32,9 +32,9 @@ MOST_IMPLICIT = 32
 """Entries of the largest state whose linear systems the compiled integrator solves."""
 OF_A_STEP, ENOUGH = 0.1, 1e-9
 """What a step of collocation may err relative to the state: over the relative tolerance, and what
-is small enough in any case. A rate that is near 0, and the time at which it is 0, err some hundred
-times as much as the states. The absolute tolerance stays: below it an entry may be rounding that
-grows, which steps are not to resolve."""
+is small enough in any case (at 1e-8, the loosest of a flow, they are the same). A rate that is near
+0, and the time at which it is 0, err some hundred times as much as the states. The absolute
+tolerance stays: below it an entry may be rounding that grows, which steps are not to resolve."""
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,10 @@ LARGEST_EXPONENT = 0.9 * float(np.log(np.finfo(np.longdouble).max))
 """Of the longest floats; errors of a margin beyond it bound nothing."""
 MORE = 1.0 + 1e-12
 """On bounds whose last digits are those of a float64."""
-LARGEST_SPREAD = 600.0
-"""Exponents of the softmax within which sizes of terms are computed in float64: none underflows."""
+LARGEST_SPREAD, LARGEST_ENTRY, LARGEST_POWER, LEAST_NU = 600.0, 1e7, 30, 1e-30
+"""Exponents of the softmax, D alpha, p and nu up to which, and from which on, sizes of terms are
+computed in float64: no exponential underflows and nothing overflows, and a power that underflows is
+below 1e-60 of the linear term beside it."""
 MORE_OF_SIZES = 1.0 + 1e-10
 """On these: the exponential of a rounded exponent is right to 1e-12, a product of powers to 1e-11.
 """
@@ -88,7 +90,9 @@ def shares(
     numbers = *state, *constants, 0, sums[:, None], totals
     with np.errstate(all="ignore"):
         spread = named["scale"] * np.ptp([named["beta"], *state[1:]])
-        kind = np.float64 if spread < LARGEST_SPREAD else np.longdouble
+        short = spread < LARGEST_SPREAD and named["D"] * abs(state[0]) < LARGEST_ENTRY
+        short = short and degree <= LARGEST_POWER and named["nu"] > LEAST_NU
+        kind = np.float64 if short else np.longdouble
         parts, sizes = (
             rows(of_kind, *numbers).reshape(4, 3, sums.size, totals.size)
             for rows, of_kind in zip(_rows(degree), (np.longdouble, kind), strict=True)

@@ -25,6 +25,17 @@ def test_sizes_of_terms_in_short_floats_are_those_in_longer_ones(system, degree,
         np.testing.assert_allclose(short, long, rtol=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("law", "state"),
+    [({"nu": 1e-300, "p": 9}, (1e-20, 3.0, 1.0)), ({}, (1e90, 0.5, -0.2)), ({"p": 31}, STATES[1])],
+)
+def test_where_powers_may_underflow_or_overflow_sizes_are_long(system, law, state, monkeypatch):
+    known = system.ReducedPopulation(system.Parameters(D=12, C=4, **law), "exact").expectation
+    found = known._shares(np.array(state)).errors
+    monkeypatch.setattr(rounding, "LARGEST_SPREAD", 0.0)
+    np.testing.assert_array_equal(found, known._shares(np.array(state)).errors)
+
+
 def over_all_kappas(data, exact):
     """`spectral.rounding_bound` with the best of all kappas at each z, one after the other."""
     law, columns, unit = data.law, data.columns, rounding.ROUNDING
