@@ -1,7 +1,7 @@
-"""Blocks of a reduced system in numpy's longest floats, with what they may have lost.
+"""Blocks of a reduced system in floats of any type, above all numpy's longest, and their errors.
 
-On most machines these have 11 bits more than the float64 of the compiled kernels, so what a kernel
-has rounded can be measured; where they have none more, the same comparison only says less.
+On most machines the longest have 11 bits more than the float64 of the compiled kernels, so what a
+kernel has rounded can be measured; where they have none more, the same comparison only says less.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def rounding_bound(data: records.SpectralData, exact: rounding.Shares) -> FloatA
     With e the errors of h, :math:`s \le e^{-\kappa F}` for 0 <= kappa <= 1, and s (1 - s) for
     |kappa| <= 1, turn the bounds (1) of `rounding` into means under the tilted laws (3) of the
     kernels, of products of sums over the sets. Of every z two kappas are tried: those of least
-    height e^psi, of all and of those from 0 on. In the tests the best of all takes off a fifth.
+    height e^psi, of all and of those from 0 on. In the tests all would take off a quarter at most.
 
     Parameters
     ----------

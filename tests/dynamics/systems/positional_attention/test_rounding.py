@@ -60,12 +60,12 @@ def over_all_kappas(data, exact):
             far = law.count * (abs(kappa) * np.abs(h).max() + abs(lam) * law.sums.max())
             far += abs(lam * law.z[z])
             height = float(mpmath.exp(columns.psi[z, k] + 8.0 * unit * far))
-            mean = {part: each @ tilted + each[:, -1] for part, each in (("e", e), ("s", s))}
-            both = mean["e"][0] * mean["s"][1:] + (e[0] * s[1:]) @ tilted
+            mean_e, mean_s = (part @ tilted + part[:, -1] for part in (e, s))
+            both = mean_e[0] * mean_s[1:] + (e[0] * s[1:]) @ tilted
             steep.append(height * grown * both)
             if kappa >= 0.0:
-                slope.append(height * mean["e"][1:])
-                risk.append(height * grown * mean["e"][0])
+                slope.append(height * mean_e[1:])
+                risk.append(height * grown * mean_e[0])
         total[:3] += np.minimum(np.min(steep, axis=0), law.chance[z] * trivial[1:])
         total[:3] += np.minimum(np.min(slope, axis=0), law.chance[z] * most[1:])
         total[3] += min(*risk, law.chance[z] * most[0])
