@@ -81,6 +81,7 @@ FLAGS = {{"contract", "arcp", "nsz", "reassoc"}}
 # roundings would depend on which of them a process had loaded first.
 kernel = linked(error_model="numpy", fastmath=FLAGS)
 exact_kernel = linked(error_model="numpy", fastmath=False, nogil=True)
+fused_kernel = linked(error_model="numpy", fastmath={{"contract"}}, nogil=True)
 parallel_kernel = njit(cache=True, error_model="numpy", fastmath=FLAGS, parallel=True)
 '''
 
@@ -156,7 +157,7 @@ def kernel_source(
 
     The functions and the numbers that a kernel reads from its module are followed; a name that is
     None there is supplied by another part of the generated file. A kernel marked
-    `dynamics.codegen.kernels.exact` is compiled without any reordering; for one marked
+    `dynamics.codegen.kernels.exact` or `fused` is compiled without any reordering; for one marked
     `instruction` its instructions are imported.
 
     Parameters
@@ -209,7 +210,8 @@ def kernel_source(
         texts.insert(0, f"from dynamics.codegen.vector_instructions import {names}\n")
     for function in functions.values():
         text = textwrap.dedent(inspect.getsource(function))
-        decorator = "exact_kernel" if getattr(function, "exact", False) else "kernel"
+        marks = [mark for mark in ("fused", "exact") if hasattr(function, mark)]
+        decorator = f"{marks[0]}_kernel" if marks else "kernel"
         if function in parallel:
             decorator = "parallel_kernel"
         texts.append(f"@{decorator}\n{text[text.index('def ') :]}")

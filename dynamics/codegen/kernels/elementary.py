@@ -13,7 +13,7 @@ from math import exp, log1p
 
 import numpy as np
 
-from dynamics.codegen.kernels import exact
+from dynamics.codegen.kernels import exact, fused
 
 LOG2_E = 1.4426950408889634
 # ln 2 in two parts: n * LN2_HIGH is exact for |n| < 2^20.
@@ -26,7 +26,7 @@ ROUNDING = 6755399441055744.0
 LEAST = -700.0  # of an exponent
 
 
-@exact
+@fused
 def exponentials(values, scratch):  # type: ignore[no-untyped-def]
     """Replace x by e^x, for -700 <= x <= 700; relative error below 3e-16.
 
@@ -109,7 +109,7 @@ def logistic_weights(margins, decayed, out):  # type: ignore[no-untyped-def]
         out[k] = numerator / (1.0 + decayed[k])
 
 
-@exact
+@fused
 def losses_from_decays(margins, losses):  # type: ignore[no-untyped-def]
     """log(1 + exp(-F)) of many margins F, from exp(-|F|).
 

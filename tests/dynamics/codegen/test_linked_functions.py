@@ -10,9 +10,10 @@ from dynamics.codegen.linked_functions import is_linked
 PARTS = [
     "@kernel\ndef half(x):\n    return 0.5 * x\n",
     "@exact_kernel\ndef lost(x, small):\n    return (x + small) - x\n",
+    "@fused_kernel\ndef fused(x, small):\n    return (x + 0.5 * small) - x\n",
     "@kernel\ndef gradient(state, data, out):\n"
     "    for k in range(state.size):\n"
-    "        out[k] = half(state[k]) + lost(1.0, data[0])\n",
+    "        out[k] = half(state[k]) + lost(1.0, data[0]) + fused(1.0, data[0])\n",
 ]
 
 
@@ -41,7 +42,7 @@ def test_flags_of_a_callee_hold_in_its_callers(module):
     # Reordered, (1 + 1e-20) - 1 would be 1e-20.
     model = module.addressed((1e-20,))
     assert loops.gradient(model, np.zeros(1)).tolist() == [0.0]
-    assert module.lost(1.0, 1e-20) == 0.0
+    assert module.lost(1.0, 1e-20) == module.fused(1.0, 1e-20) == 0.0
 
 
 def test_an_entry_has_the_value_that_its_callee_has_for_python(module):
