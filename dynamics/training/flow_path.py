@@ -148,17 +148,24 @@ class FlowPath:
         if rates and self.derivatives:
             assert isinstance(self.at, Polynomials)
             return self.at.order_rows(times, count)
-        # Without rates any will do, and those of the path are at hand; the start is exact.
-        at = self.at
-        if (
-            isinstance(at, Polynomials)
-            and times[0] > self.nodes[0]
-            and not (rates or self.problem.reads_pass)
-        ):
-            rows = Polynomials.order_rows(at, times, count)
+        if times[0] > self.nodes[0] and self._costs_no_gradient(rates):  # the start is exact
+            assert isinstance(self.at, Polynomials)
+            rows = Polynomials.order_rows(self.at, times, count)
             if np.isfinite(rows).all():
                 return rows
         return order_rows(self.problem, self.states(times), rates)
+
+    def _costs_no_gradient(self, rates: bool) -> bool:
+        """Without rates any will do, and those of polynomials are at hand."""
+        return isinstance(self.at, Polynomials) and not (rates or self.problem.reads_pass)
+
+    def _known_rows(self, times: FloatArray, rates: bool) -> FloatArray:
+        """`order_rows`, of which each is computed once."""
+        known, asked = self.rows[rates], times.tolist()
+        missing = [time for time in asked if time not in known]
+        if missing:
+            known.update(zip(missing, self.order_rows(np.array(missing), rates), strict=True))
+        return np.array([known[time] for time in asked])
 
     def order_blocks(
         self, times: FloatArray, rates: bool
@@ -167,11 +174,10 @@ class FlowPath:
         done, count = 0, FIRST_LOOK if isinstance(self.at, Polynomials) else 1
         while done < times.size:
             part = times[done : done + count]
-            known = self.rows[rates]
-            missing = [time for time in part.tolist() if time not in known]
-            if missing:
-                known.update(zip(missing, self.order_rows(np.array(missing), rates), strict=True))
-            yield part, np.array([known[time] for time in part.tolist()])
+            if self._costs_no_gradient(rates):
+                yield part, self.order_rows(part, rates)
+            else:
+                yield part, self._known_rows(part, rates)
             done, count = done + part.size, 2 * count if count > 1 else 1
 
 
