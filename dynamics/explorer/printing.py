@@ -23,6 +23,11 @@ NATIVE = {
     losses[k] = Math.log1p(Math.exp(-Math.abs(margins[k]))) + Math.max(-margins[k], 0);
   }
 }""",
+    "sum_at": """function sum_at(values, places, first, last) {
+  let sum = 0;
+  for (let m = first; m < last; m += 1) sum += values[places[m]];
+  return sum;
+}""",
 }
 """Kernels that do by hand what a browser does itself."""
 

@@ -43,7 +43,7 @@ function multisets(kinds, size, count) {
   return rows;
 }
 
-/** The configurations as the kernels read them: see kernels/reduced.py, Configurations. */
+/** The configurations as the kernels read them: see kernels/reduced_data.py, Configurations. */
 function configurations(constants) {
   const { D, C } = constants;
   const types = typesOf(C), chance = typeProbabilities(types, constants);
@@ -91,11 +91,11 @@ function table(rows, width, entries) {
   return { data: Float64Array.from(rows.flatMap(entries)), shape: [rows.length, width] };
 }
 
-/** The configurations that hold each entry (type, Z) of the table, entries by Z, then type. */
+/** The configurations with a random set of each entry (type, Z), entries by Z, then type. */
 function members(index, kinds, columns) {
   const [sets, size] = index.shape, counts = new Int32Array(kinds * columns);
   const rank = (flat) => (flat % columns) * kinds + Math.floor(flat / columns);
-  for (const flat of index.data) counts[rank(flat)] += 1;
+  for (const flat of index.data.subarray(size)) counts[rank(flat)] += 1;
   const entries = [], starts = [0], begins = new Int32Array(counts.length);
   counts.forEach((many, k) => {
     if (many === 0) return;
@@ -103,9 +103,9 @@ function members(index, kinds, columns) {
     entries.push((k % kinds) * columns + Math.floor(k / kinds));
     starts.push(begins[k] + many);
   });
-  const listed = new Int32Array(sets * size);
+  const listed = new Int32Array((sets - 1) * size);
   for (let c = 0; c < size; c += 1) {
-    for (let k = 0; k < sets; k += 1) listed[begins[rank(index.data[k * size + c])]++] = c;
+    for (let k = 1; k < sets; k += 1) listed[begins[rank(index.data[k * size + c])]++] = c;
   }
   return {
     entries: Int32Array.from(entries),
@@ -115,7 +115,7 @@ function members(index, kinds, columns) {
   };
 }
 
-/** Configurations and scratch, as ReducedData of kernels/reduced.py. */
+/** Configurations and scratch, as ReducedData of kernels/reduced_data.py. */
 function reducedData(constants) {
   const rows = configurations(constants), grid = rows.latents.map((latent) => latent.length);
   const cells = rows.sum_index.length * grid[2], parts = zeros([4, ...grid], Float64Array);

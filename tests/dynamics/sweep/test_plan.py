@@ -47,7 +47,7 @@ def test_block_shapes():
 def test_the_blocks_of_many_short_runs_are_large():
     given = {"D": 8, "C": 2, "q": "0.1:0.9:40", "nu": "1e-4:1e-2:50:log"}
     flows = planned(SYSTEM, given | {"time": 1e4}, False, 0)
-    assert flows.block == (4, 50)
+    assert flows.block == (5, 50)
     steps = planned(SYSTEM, given | {"eta": 0.02, "steps": 1e7}, False, 0)
     assert steps.block == (1, 50)
 

@@ -8,15 +8,18 @@ current state,
 3. scatter w back to the table: W(type, Z) = sum of w over the configurations with that entry,
 4. contract: dR/dtheta = - sum W(type, Z) dh(type, Z)/dtheta.
 
-The derivatives enter only in the contraction, so one pass serves all of them. The share of a set
-of type k is the sum of ``multiples[k, i]`` times part i of three, ``parts[output, i, z, Z]``, so
-tables are built from these, and contracted with them.
+The derivatives enter only in the contraction, so one pass serves all of them. The signal set has
+one type, so it is not gathered: its share is spread over the L - 1 random sets, and its W(Z) is
+what these have together, over their number. The share of a set of type k is the sum of
+``multiples[k, i]`` times part i of three, ``parts[output, i, z, Z]``, so tables are built from
+these, and contracted with them.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from dynamics.codegen.kernels import exact
 from dynamics.codegen.kernels.elementary import exponentials, logistic_losses
 
 prange = range
@@ -29,114 +32,6 @@ BLOCK = 512
 """Configurations whose sums are in memory together."""
 share_table: Any = None  # supplied by the generated file
 order: Any = None  # supplied by the generated file
-
-
-class Configurations(NamedTuple):
-    """Weighted configurations, ordered so that a lane reads what it has just written.
-
-    Attributes
-    ----------
-    latents : three float arrays
-        The patch values x = 1, -1, 0; the set sums z = -C..C; all sums Z = 2C-D..D.
-    composition : float array, shape (K, 3)
-        Patches of each value in a set of each type.
-    multiples : float array, shape (K, 3)
-        Of the parts of a share: 1, 2 min(a, b), C - a - b.
-    sum_index : uint64 array, shape (K,)
-        Position of the type's sum among the set sums.
-    index : uint32 array, shape (L, n)
-        Flat position (type, Z) of each set of each configuration, the signal set first.
-    probability : float array, shape (n,)
-        Sums to 1, where nothing is left out.
-    entries : uint32 array, shape (e,)
-        The flat positions that occur, ordered by Z, then type.
-    starts : uint32 array, shape (e + 1,)
-        Where in `members` each entry begins.
-    members : uint32 array, shape (L n,)
-        The configurations that hold each entry, as often as they hold it.
-    cuts : int array, shape (lanes + 1,)
-        Entries at which `entries` is cut into lanes of about equal work.
-    """
-
-    latents: tuple[np.ndarray, np.ndarray, np.ndarray]
-    composition: np.ndarray
-    multiples: np.ndarray
-    sum_index: np.ndarray
-    index: np.ndarray
-    probability: np.ndarray
-    entries: np.ndarray
-    starts: np.ndarray
-    members: np.ndarray
-    cuts: np.ndarray
-
-
-class Work(NamedTuple):
-    """Scratch of a gradient.
-
-    Attributes
-    ----------
-    parts : float array, shape (4, 3, 2 C + 1, sums Z)
-        Parts of h by (z, Z), and of its derivatives by alpha, gamma, rho.
-    parts_at : float array, shape (3,)
-        The state whose parts these are; NaN before there are any.
-    flat_parts : float array, shape (12, 2 C + 1, sums Z)
-        The same memory; a reshape inside the kernel costs a tenth of a gradient.
-    table : float array, shape (K, sums Z)
-        h(type, Z), or e^-h.
-    total : float array, shape (K * sums Z,)
-        W(type, Z), flat.
-    weights : float array, shape (3, 2 C + 1, sums Z)
-        W by part.
-    chance : float array, shape (n,)
-        Weight of each configuration.
-    """
-
-    parts: np.ndarray
-    parts_at: np.ndarray
-    flat_parts: np.ndarray
-    table: np.ndarray
-    total: np.ndarray
-    weights: np.ndarray
-    chance: np.ndarray
-
-
-class Certificate(NamedTuple):
-    """What a truncated sum leaves out, and what that may change.
-
-    Attributes
-    ----------
-    dropped, tolerance : float
-        Probability left out; largest bound relative to the gross.
-    gross, bound : float arrays, shape (3,)
-        Results, before they are divided by the number of entries.
-    """
-
-    dropped: float
-    tolerance: float
-    gross: np.ndarray
-    bound: np.ndarray
-
-
-class ReducedData(NamedTuple):
-    """What the kernels need beside the state (alpha, gamma, rho).
-
-    Attributes
-    ----------
-    constants : float array
-        Values of the parameters of the reduction.
-    share : float array, shape (3,)
-        One over the number of entries of each state.
-    configurations : Configurations
-    work : Work
-    certificate : Certificate or None
-        Of a truncated sum.
-    """
-
-    constants: np.ndarray
-    share: np.ndarray
-    configurations: Configurations
-    work: Work
-    certificate: Certificate | None = None
 
 
 def set_table(parts, multiples, sum_index, table):  # type: ignore[no-untyped-def]
@@ -168,7 +63,8 @@ def weigh(table, configurations, scratch, chance):  # type: ignore[no-untyped-de
     Parameters
     ----------
     table : float array, shape (K, sums Z)
-        h(type, Z); overwritten with e^-h where products are taken.
+        h(type, Z), that of the signal set spread; overwritten with e^-h where products are taken,
+        else with -h.
     configurations : Configurations
     scratch : float array, shape (K * sums Z,)
         Overwritten.
@@ -176,13 +72,13 @@ def weigh(table, configurations, scratch, chance):  # type: ignore[no-untyped-de
         Filled with w of each configuration.
     """
     index, probability = configurations.index, configurations.probability
-    lanes, flat, largest = configurations.cuts.size - 1, table.reshape(-1), 0.0
-    for k in range(flat.size):
-        largest = max(largest, abs(flat[k]))
-    product = largest * index.shape[0] < SAFE_EXPONENT
+    lanes, flat, beyond = configurations.cuts.size - 1, table.reshape(-1), 0
+    safe = SAFE_EXPONENT / (index.shape[0] - 1)
+    for k in range(flat.size):  # counted, not the largest found: vector instructions
+        beyond += abs(flat[k]) >= safe
+        flat[k] = -flat[k]
+    product = beyond == 0
     if product:
-        for k in range(flat.size):
-            flat[k] = -flat[k]
         exponentials(flat, scratch)
     for lane in prange(lanes):
         first = lane * probability.size // lanes
@@ -196,8 +92,30 @@ def weigh(table, configurations, scratch, chance):  # type: ignore[no-untyped-de
             weight[c] = likely[c] * (weight[c] / (1.0 + weight[c]))
 
 
+def spread_signal(table, signal, sets):  # type: ignore[no-untyped-def]
+    """Add to every entry its part of that of the signal set, so that random sets sum up to F.
+
+    Parameters
+    ----------
+    table : float array, shape (K, columns)
+        By type; a column has the same Z for all.
+    signal : int
+        The type of the signal set.
+    sets : int
+        L - 1.
+    """
+    part = np.empty(table.shape[1])
+    for j in range(part.size):
+        part[j] = table[signal, j] / sets
+    for k in range(table.shape[0]):
+        for j in range(part.size):
+            table[k, j] += part[j]
+
+
 def scatter(chance, configurations, total):  # type: ignore[no-untyped-def]
     """Step 3, entry by entry, as a sum over the configurations that hold the entry; in lanes.
+
+    The signal set stands once beside the L - 1 random sets of every configuration.
 
     Parameters
     ----------
@@ -212,19 +130,57 @@ def scatter(chance, configurations, total):  # type: ignore[no-untyped-def]
     total[:] = 0.0
     for lane in prange(cuts.size - 1):
         for k in range(cuts[lane], cuts[lane + 1]):
-            summed = 0.0
-            for m in range(starts[k], starts[k + 1]):
-                summed += chance[members[m]]
-            total[entries[k]] = summed
+            total[entries[k]] = sum_at(chance, members, starts[k], starts[k + 1])
+    rows = total.reshape(configurations.sum_index.size, configurations.latents[2].size)
+    together = np.zeros(rows.shape[1])
+    for k in range(rows.shape[0]):
+        for j in range(together.size):
+            together[j] += rows[k, j]
+    signal, sets = signal_type(configurations), configurations.index.shape[0] - 1
+    for j in range(together.size):
+        rows[signal, j] += together[j] / sets
+
+
+def signal_type(configurations):  # type: ignore[no-untyped-def]
+    """The type of the signal set."""
+    return configurations.index[0, 0] // configurations.latents[2].size
+
+
+@exact
+def sum_at(values, places, first, last):  # type: ignore[no-untyped-def]
+    """Sum of the values at ``places[first], ..., places[last - 1]``.
+
+    Four sums, none of which waits for another, in an order that is forced: of reordered ones the
+    compiler makes vector instructions that gather, which take half as long again. Its loop over a
+    range would be slower too, for the few places of most entries.
+
+    Parameters
+    ----------
+    values : float array, shape (n,)
+    places : uint32 array, shape (m,)
+    first, last : uint32
+    """
+    one, two, three, four = 0.0, 0.0, 0.0, 0.0
+    m, step = np.uint64(first), np.uint64(1)
+    while m + np.uint64(3) < last:
+        one += values[places[m]]
+        two += values[places[m + step]]
+        three += values[places[m + np.uint64(2)]]
+        four += values[places[m + np.uint64(3)]]
+        m += np.uint64(4)
+    while m < last:
+        one += values[places[m]]
+        m += step
+    return (one + two) + (three + four)
 
 
 def multiply(flat, index, first, out):  # type: ignore[no-untyped-def]
-    """e^-F as the product of the factors e^-h of the sets, two sets at a time.
+    """e^-F as the product of the factors e^-h of the random sets, two sets at a time.
 
     Parameters
     ----------
     flat : float array, shape (K * sums Z,)
-        e^-h(type, Z).
+        e^-h(type, Z), that of the signal set spread.
     index : uint32 array, shape (L, n)
         See `Configurations`.
     first : int
@@ -232,18 +188,24 @@ def multiply(flat, index, first, out):  # type: ignore[no-untyped-def]
     out : float array, shape (configurations of a lane,)
         Filled.
     """
-    last, sets = first + out.size, index.shape[0]
-    one, two = index[0, first:last], index[1, first:last]
-    for c in range(out.size):
-        out[c] = flat[one[c]] * flat[two[c]]
+    last, sets = first + out.size, index.shape[0] - 1
+    one = index[1, first:last]
+    if sets == 1:
+        for c in range(out.size):
+            out[c] = flat[one[c]]
+    elif sets % 2 == 0:
+        two = index[2, first:last]
+        for c in range(out.size):
+            out[c] = flat[one[c]] * flat[two[c]]
+    else:
+        two, three = index[2, first:last], index[3, first:last]
+        for c in range(out.size):
+            out[c] = flat[one[c]] * flat[two[c]] * flat[three[c]]
+    done = 1 + sets % 2
     for k in range(1, sets // 2):
-        one, two = index[2 * k, first:last], index[2 * k + 1, first:last]
+        one, two = index[2 * k + done, first:last], index[2 * k + done + 1, first:last]
         for c in range(out.size):
             out[c] *= flat[one[c]] * flat[two[c]]
-    if sets % 2 == 1:
-        one = index[sets - 1, first:last]
-        for c in range(out.size):
-            out[c] *= flat[one[c]]
 
 
 def add(flat, index, first, out):  # type: ignore[no-untyped-def]
@@ -252,7 +214,7 @@ def add(flat, index, first, out):  # type: ignore[no-untyped-def]
     Parameters
     ----------
     flat : float array, shape (K * sums Z,)
-        h(type, Z).
+        -h(type, Z), that of the signal set spread.
     index : uint32 array, shape (L, n)
         See `Configurations`.
     first : int
@@ -262,10 +224,10 @@ def add(flat, index, first, out):  # type: ignore[no-untyped-def]
     """
     last = first + out.size
     out[:] = 0.0
-    for k in range(index.shape[0]):
+    for k in range(1, index.shape[0]):
         one = index[k, first:last]
         for c in range(out.size):
-            out[c] -= flat[one[c]]
+            out[c] += flat[one[c]]
     for c in range(out.size):
         out[c] = min(max(out[c], -SAFE_EXPONENT), SAFE_EXPONENT)
     exponentials(out, np.empty(out.size))
@@ -320,13 +282,25 @@ def margin_table(state, data):  # type: ignore[no-untyped-def]
     data : ReducedData
     """
     configurations, work = data.configurations, data.work
+    fill_parts(state, data)
+    set_table(work.parts[0], configurations.multiples, configurations.sum_index, work.table)
+
+
+def fill_parts(state, data):  # type: ignore[no-untyped-def]
+    """Fill the parts at a state, unless they are there.
+
+    Parameters
+    ----------
+    state : float array, shape (3,)
+    data : ReducedData
+    """
+    work = data.work
     same = True
     for k in range(state.size):
         same = same and work.parts_at[k] == state[k]
         work.parts_at[k] = state[k]
     if not same:
-        share_table(state, data.constants, configurations.latents[1:], work.flat_parts)
-    set_table(work.parts[0], configurations.multiples, configurations.sum_index, work.table)
+        share_table(state, data.constants, data.configurations.latents[1:], work.flat_parts)
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
@@ -341,6 +315,7 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
     """
     configurations, work = data.configurations, data.work
     margin_table(state, data)
+    spread_signal(work.table, signal_type(configurations), configurations.index.shape[0] - 1)
     weigh(work.table, configurations, work.total, work.chance)
     scatter(work.chance, configurations, work.total)
     multiples, sum_index = configurations.multiples, configurations.sum_index
@@ -375,17 +350,19 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
     """
     index, probability = data.configurations.index, data.configurations.probability
     margin_table(state, data)
-    flat, largest = data.work.table.reshape(-1), 0.0
+    flat, total = data.work.table.reshape(-1), 0.0
     for k in range(flat.size):
-        largest = max(largest, abs(flat[k]))
-    tied = TIE * largest * index.shape[0]
+        total += abs(flat[k])
+    tied = TIE * index.shape[0] * total  # above it none is a tie; below, sizes are summed
     margins, losses, scratch = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     risk, error = 0.0, 0.0
     for begin in range(0, probability.size, BLOCK):
         likely = probability[begin : begin + BLOCK]
         count = likely.size
-        margins[:count] = 0.0
-        for k in range(index.shape[0]):
+        one, two = index[0, begin : begin + count], index[1, begin : begin + count]
+        for c in range(count):
+            margins[c] = flat[one[c]] + flat[two[c]]
+        for k in range(2, index.shape[0]):
             row = index[k, begin : begin + count]
             for c in range(count):
                 margins[c] += flat[row[c]]

@@ -14,9 +14,11 @@ from dynamics.systems.positional_attention.kernels.reduced import (
     NONE_BELOW,
     SAFE_EXPONENT,
     contract,
-    margin_table,
+    fill_parts,
     scatter,
     set_table,
+    signal_type,
+    spread_signal,
 )
 
 curvature_table: Any = None  # supplied by the generated file
@@ -39,16 +41,18 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
     grid = work.weights.shape
     curvature = np.empty((6, grid[0], grid[1], grid[2]))
     curvature_table(state, data.constants, configurations.latents, curvature)
-    margin_table(state, data)
+    fill_parts(state, data)
+    multiples, sum_index = configurations.multiples, configurations.sum_index
+    signal, sets = signal_type(configurations), configurations.index.shape[0] - 1
     table, flat = np.empty((work.total.size, 4)), work.table.reshape(-1)
     for i in range(4):
-        set_table(work.parts[i], configurations.multiples, configurations.sum_index, work.table)
+        set_table(work.parts[i], multiples, sum_index, work.table)
+        spread_signal(work.table, signal, sets)
         for k in range(flat.size):
             table[k, i] = flat[k]
     first = outer_products(table, configurations, work.chance)
     scatter(work.chance, configurations, work.total)
-    second = np.empty(6)
-    composition, sum_index = configurations.composition, configurations.sum_index
+    second, composition = np.empty(6), configurations.composition
     contract(curvature, composition, sum_index, work.total, work.weights, np.ones(6), second)
     k = 0
     for i in range(3):
@@ -67,7 +71,7 @@ def outer_products(table, configurations, chance):  # type: ignore[no-untyped-de
     Parameters
     ----------
     table : float array, shape (K * sums Z, 4)
-        h(type, Z) and its derivatives, side by side.
+        h(type, Z) and its derivatives, side by side, those of the signal set spread.
     configurations : Configurations
     chance : float array, shape (n,)
         Filled with w of each configuration, its probability times s.
@@ -100,11 +104,12 @@ def outer_products(table, configurations, chance):  # type: ignore[no-untyped-de
 
 
 def sum_sets(table, index, span, sums):  # type: ignore[no-untyped-def]
-    """F and its derivatives: sums over the sets of consecutive configurations.
+    """F and its derivatives: sums over the random sets of consecutive configurations.
 
     Parameters
     ----------
     table : float array, shape (K * sums Z, 4)
+        Those of the signal set spread.
     index : uint32 array, shape (L, n)
         See `Configurations`.
     span : (int, int)
@@ -115,7 +120,7 @@ def sum_sets(table, index, span, sums):  # type: ignore[no-untyped-def]
     first, count = span
     for c in range(count):
         margin, along, across, deep = 0.0, 0.0, 0.0, 0.0
-        for k in range(index.shape[0]):
+        for k in range(1, index.shape[0]):
             row = index[k, first + c]
             margin += table[row, 0]
             along += table[row, 1]

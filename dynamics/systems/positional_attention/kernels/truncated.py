@@ -24,6 +24,8 @@ from dynamics.systems.positional_attention.kernels.reduced import (
     margin_table,
     scatter,
     set_table,
+    signal_type,
+    spread_signal,
     weigh,
 )
 
@@ -124,7 +126,7 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
     Parameters
     ----------
     state : float array, shape (3,)
-    data : reduced.ReducedData
+    data : reduced_data.ReducedData
         With a certificate.
     out : float array, shape (3,)
         Filled.
@@ -132,8 +134,9 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
     configurations, work, certificate = data.configurations, data.work, data.certificate
     parts, table, multiples = work.parts, work.table, configurations.multiples
     sets, kinds, columns = configurations.index.shape[0] - 1, table.shape[0], table.shape[1]
-    signal = configurations.index[0, 0] // columns
+    signal = signal_type(configurations)
     margin_table(state, data)
+    spread_signal(table, signal, sets)
     weigh(table, configurations, work.total, work.chance)
     scatter(work.chance, configurations, work.total)
     rows, lost = work.total.reshape(kinds, columns), False

@@ -24,7 +24,7 @@ import numpy as np
 from dynamics import codegen
 from dynamics.problem import FloatArray, IntArray
 from dynamics.systems.positional_attention.kernels import truncated as kernels
-from dynamics.systems.positional_attention.kernels.reduced import Certificate, Configurations
+from dynamics.systems.positional_attention.kernels.reduced_data import Certificate, Configurations
 from dynamics.systems.positional_attention.reduced.weighted_sum import Truncated, WeightedSum
 from dynamics.validation import random_stream, refuse
 from theory.systems.positional_attention.data_law import SetLaw
@@ -40,8 +40,10 @@ STEP = 0.5
 """Factor by which the threshold is lowered until the mass left out is small enough."""
 COARSEST, FINEST = 3, 60
 """Powers of ten of the mass left out, from the first that is tried to the last."""
-SECONDS_PER_ENTRY, GROWTH, SECONDS_PER_CELL, OVERHEAD = 0.34e-9, 0.05e-9, 1.9e-9, 3e-6
+SECONDS_PER_ENTRY, BEYOND_CACHES, SECONDS_PER_CELL, OVERHEAD = 0.64e-9, 0.46e-9, 3e-9, 2.2e-6
 """Predicted time of a gradient, fitted to measurements on one core; see `predicted_seconds`."""
+CACHED = 8e5
+"""Random sets of configurations that the caches hold; of twice as many they hold no part."""
 
 
 def multinomial_weights(types: IntArray, chance: FloatArray) -> FloatArray:
@@ -87,7 +89,7 @@ def assemble(patches: int, law: SetLaw, types: IntArray, probability: FloatArray
     sets = np.concatenate([np.broadcast_to(signal, (rows.size, 1)), types[rows]], axis=1)
     index = np.ascontiguousarray((sets * totals.size + column[:, None]).T, dtype=np.uint32)
     # Entries by (Z, type), configurations by Z: a lane reads what it has just written.
-    flat = np.ascontiguousarray(index.T).ravel()
+    flat = np.ascontiguousarray(index[1:].T).ravel()
     by_total = (flat % totals.size) * np.uint32(len(composition)) + flat // totals.size
     order = np.argsort(by_total, kind="stable")
     _, first = np.unique(by_total[order], return_index=True)
@@ -103,7 +105,7 @@ def assemble(patches: int, law: SetLaw, types: IntArray, probability: FloatArray
         probability=probability[rows],
         entries=flat[order[first]],
         starts=starts,
-        members=(order // len(index)).astype(np.uint32),
+        members=(order // (len(index) - 1)).astype(np.uint32),
         cuts=lane_cuts(starts, lanes),
     )
 
@@ -406,13 +408,13 @@ def certified(parameters: Parameters, tolerance: float, state: FloatArray) -> Tr
 def predicted_seconds(parameters: Parameters) -> float:
     """Predicted time of one gradient of `exact`; infinite where there are too many configurations.
 
-    An entry costs more where the table, and what it is scattered to, leave the nearest caches.
+    An entry is a random set of a configuration; it costs more where the caches do not hold all.
     """
     number = number_of_configurations(parameters.L, parameters.C)
     if number > MAX_CONFIGURATIONS:
         return float("inf")
     kinds = (parameters.C + 1) * (parameters.C + 2) // 2
-    cells, entries = kinds * (2 * parameters.D - 2 * parameters.C + 1), number * parameters.L
-    table, spread = np.log2(max(cells, 128) / 64), np.log2(max(entries, 1e5) / 1e5)
-    each = SECONDS_PER_ENTRY * table + GROWTH * spread
+    cells = kinds * (2 * parameters.D - 2 * parameters.C + 1)
+    entries = number * (parameters.L - 1)
+    each = SECONDS_PER_ENTRY + BEYOND_CACHES * min(max(np.log2(entries / CACHED), 0.0), 1.0)
     return float(each * entries + SECONDS_PER_CELL * cells + OVERHEAD)

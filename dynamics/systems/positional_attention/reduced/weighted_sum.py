@@ -24,7 +24,12 @@ from dynamics.codegen import loops
 from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.kernels import reduced as kernels
 from dynamics.systems.positional_attention.kernels import truncated as truncated_kernels
-from dynamics.systems.positional_attention.kernels.reduced import Configurations
+from dynamics.systems.positional_attention.kernels.reduced_data import (
+    Certificate,
+    Configurations,
+    ReducedData,
+    Work,
+)
 from dynamics.systems.positional_attention.kernels.reduced_hessian import hessian
 from dynamics.systems.positional_attention.reduced import Expectation, compiled, rounding
 from theory.systems.positional_attention import recursion
@@ -64,7 +69,7 @@ class WeightedSum(Expectation):
         parameters: Parameters,
         settings: Mapping[str, Any],
         samples: int | None = None,
-        certificate: kernels.Certificate | None = None,
+        certificate: Certificate | None = None,
     ) -> Self:
         """The sum over given configurations, compiled, with the data of the kernels.
 
@@ -81,7 +86,7 @@ class WeightedSum(Expectation):
         """
         grid = tuple(latent.size for latent in rows.latents)
         parts, table = np.empty((4, *grid)), np.empty((rows.sum_index.size, grid[2]))
-        work = kernels.Work(
+        work = Work(
             parts=parts,
             parts_at=np.full(3, np.nan),
             flat_parts=parts.reshape(12, *grid[1:]),
@@ -91,7 +96,7 @@ class WeightedSum(Expectation):
             chance=np.empty(rows.probability.size),
         )
         constants = constants_and_shares(parameters)
-        data = kernels.ReducedData(*constants, rows, work, certificate)
+        data = ReducedData(*constants, rows, work, certificate)
         module = _module(parameters.p, rows.cuts.size > 2, certificate is not None)
         return cls(module, data, settings, parameters.p, parameters.set_law.rounding, samples)
 
@@ -258,5 +263,5 @@ def _module(degree: int, threaded: bool, with_certificate: bool) -> codegen.Comp
     """The generated file for one p, with or without threads, with or without a certificate."""
     gradient = truncated_kernels.gradient if with_certificate else kernels.gradient
     functions = (gradient, hessian, kernels.order_parameters, kernels.summary)
-    data, parallel = (kernels.ReducedData, kernels.Certificate), (kernels.weigh, kernels.scatter)
+    data, parallel = (ReducedData, Certificate), (kernels.weigh, kernels.scatter)
     return compiled(degree, functions, data, parallel if threaded else ())

@@ -50,7 +50,7 @@ def test_columns_are_the_sums_and_the_first_set_is_the_signal():
 def test_members_are_the_inverse_of_the_index():
     chosen = configurations.enumeration(12, SetLaw(3, 0.4))
     for k, entry in enumerate(chosen.entries):
-        held = np.concatenate([np.flatnonzero(row == entry) for row in chosen.index])
+        held = np.concatenate([np.flatnonzero(row == entry) for row in chosen.index[1:]])
         found = chosen.members[chosen.starts[k] : chosen.starts[k + 1]]
         assert sorted(found) == sorted(held)
     for lanes in (1, 3, 16):
