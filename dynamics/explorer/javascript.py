@@ -2,7 +2,8 @@
 
 The text that is printed is that of the generated file itself (`dynamics.codegen`): expressions that
 sympy has printed, and kernels that are copied in. So the page runs what Python runs, operation by
-operation, and no second version of a kernel exists. Compiled code may reorder sums and fuse
+operation; only what a browser does better itself stands there by hand
+(`dynamics.explorer.printing.NATIVE`). Compiled code may reorder sums and fuse
 products; the texts agree to rounding, which the tests measure.
 
 What is not covered is refused by name: slices that are not contiguous, complex numbers, functions

@@ -115,7 +115,8 @@ class FlowPath:
     derivatives : bool
         Whether rates are those of `at`; they are gradients at its states otherwise.
     rows : (dict, dict)
-        Time -> order parameters that have been computed, without rates and with them.
+        Time -> order parameters that have been computed, without rates and with them; those of many
+        times at once are kept only where they cost gradients.
     """
 
     problem: Problem

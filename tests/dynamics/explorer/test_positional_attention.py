@@ -15,7 +15,7 @@ POINTS = [
     {"D": 9, "C": 3, "q": 0.5, "p": 3, "random_sets": "mixed"},
     {"D": 12, "C": 4, "q": 0.3, "p": 3, "random_sets": "any", "nu": 0.02, "beta": 0.4},
     {"D": 8, "C": 4, "q": 1.0, "p": 5, "random_sets": "mixed", "scale": 1.7},
-    {"D": 10, "C": 2, "q": 0.8, "p": 9, "random_sets": "any"},
+    {"D": 12, "C": 2, "q": 0.8, "p": 9, "random_sets": "any"},
 ]
 STATES = 50
 

@@ -132,7 +132,9 @@ def scatter(chance, configurations, total):  # type: ignore[no-untyped-def]
         for k in range(cuts[lane], cuts[lane + 1]):
             total[entries[k]] = sum_at(chance, members, starts[k], starts[k + 1])
     rows = total.reshape(configurations.sum_index.size, configurations.latents[2].size)
-    together = np.zeros(rows.shape[1])
+    together = np.empty(rows.shape[1])  # not zeros: in threads these are a loop of their own
+    for j in range(together.size):
+        together[j] = 0.0
     for k in range(rows.shape[0]):
         for j in range(together.size):
             together[j] += rows[k, j]
@@ -353,7 +355,8 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
     flat, total = data.work.table.reshape(-1), 0.0
     for k in range(flat.size):
         total += abs(flat[k])
-    tied = TIE * index.shape[0] * total  # above it none is a tie; below, sizes are summed
+    # Above it none is a tie; below, or where there is a share that is no number, sizes are summed.
+    tied = TIE * index.shape[0] * total if total < np.inf else np.inf
     margins, losses, scratch = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     risk, error = 0.0, 0.0
     for begin in range(0, probability.size, BLOCK):

@@ -56,7 +56,7 @@ class Work(NamedTuple):
     flat_parts : float array, shape (12, 2 C + 1, sums Z)
         The same memory; a reshape inside the kernel costs a tenth of a gradient.
     table : float array, shape (K, sums Z)
-        h(type, Z), or e^-h.
+        h(type, Z), or its negative, or a derivative, that of the signal set spread or not; or e^-h.
     total : float array, shape (K * sums Z,)
         W(type, Z), flat.
     weights : float array, shape (3, 2 C + 1, sums Z)

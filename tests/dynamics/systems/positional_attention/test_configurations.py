@@ -53,6 +53,7 @@ def test_members_are_the_inverse_of_the_index():
         held = np.concatenate([np.flatnonzero(row == entry) for row in chosen.index[1:]])
         found = chosen.members[chosen.starts[k] : chosen.starts[k + 1]]
         assert sorted(found) == sorted(held)
+    assert chosen.members.size == chosen.index[1:].size
     for lanes in (1, 3, 16):
         cuts = configurations.lane_cuts(chosen.starts, lanes)
         assert (cuts[0], cuts[-1]) == (0, chosen.entries.size)
