@@ -141,9 +141,12 @@ def test_the_regime_of_the_paper(capsys):
 
 
 def test_two_workers_against_one(capsys):
-    one, two = timed(SMALL, workers=1)[0], timed(SMALL, workers=2)[0]
+    """Three sweeps by each, in turn, of which the quickest count; all are printed."""
+    runs = np.array([[timed(SMALL, workers=n)[0] for n in (1, 2)] for _ in range(3)])
+    one, two = runs.min(axis=0)
     with capsys.disabled():
         print(f"\n2052 points: 1 worker {one:.1f} s, 2 workers {two:.1f} s, {one / two:.2f}x")
+        print(f"  all, s: {runs.round(1).tolist()}, {(runs[:, 0] / runs[:, 1]).round(2).tolist()}x")
     assert one / two >= 1.8
 
 
