@@ -157,7 +157,7 @@ class FlowPath:
         return order_rows(self.problem, self.states(times), rates)
 
     def _costs_no_gradient(self, rates: bool) -> bool:
-        """Without rates any will do, and those of polynomials are at hand."""
+        """Whether order parameters cost none: without rates, those of a path of polynomials."""
         return isinstance(self.at, Polynomials) and not (rates or self.problem.reads_pass)
 
     def _known_rows(self, times: FloatArray, rates: bool) -> FloatArray:
