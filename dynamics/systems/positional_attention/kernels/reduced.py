@@ -92,18 +92,16 @@ def weigh(table, configurations, scratch, chance):  # type: ignore[no-untyped-de
             weight[c] = likely[c] * (weight[c] / (1.0 + weight[c]))
 
 
-def spread_signal(table, signal, sets):  # type: ignore[no-untyped-def]
+def spread_signal(table, configurations):  # type: ignore[no-untyped-def]
     """Add to every entry its part of that of the signal set, so that random sets sum up to F.
 
     Parameters
     ----------
     table : float array, shape (K, columns)
         By type; a column has the same Z for all.
-    signal : int
-        The type of the signal set.
-    sets : int
-        L - 1.
+    configurations : Configurations
     """
+    signal, sets = signal_type(configurations), configurations.index.shape[0] - 1
     part = np.empty(table.shape[1])
     for j in range(part.size):
         part[j] = table[signal, j] / sets
@@ -163,16 +161,16 @@ def sum_at(values, places, first, last):  # type: ignore[no-untyped-def]
     first, last : uint32
     """
     one, two, three, four = 0.0, 0.0, 0.0, 0.0
-    m, step = np.uint64(first), np.uint64(1)
+    m = np.uint64(first)
     while m + np.uint64(3) < last:
         one += values[places[m]]
-        two += values[places[m + step]]
+        two += values[places[m + np.uint64(1)]]
         three += values[places[m + np.uint64(2)]]
         four += values[places[m + np.uint64(3)]]
         m += np.uint64(4)
     while m < last:
         one += values[places[m]]
-        m += step
+        m += np.uint64(1)
     return (one + two) + (three + four)
 
 
@@ -317,7 +315,7 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
     """
     configurations, work = data.configurations, data.work
     margin_table(state, data)
-    spread_signal(work.table, signal_type(configurations), configurations.index.shape[0] - 1)
+    spread_signal(work.table, configurations)
     weigh(work.table, configurations, work.total, work.chance)
     scatter(work.chance, configurations, work.total)
     multiples, sum_index = configurations.multiples, configurations.sum_index

@@ -17,7 +17,6 @@ from dynamics.systems.positional_attention.kernels.reduced import (
     fill_parts,
     scatter,
     set_table,
-    signal_type,
     spread_signal,
 )
 
@@ -43,11 +42,10 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
     curvature_table(state, data.constants, configurations.latents, curvature)
     fill_parts(state, data)
     multiples, sum_index = configurations.multiples, configurations.sum_index
-    signal, sets = signal_type(configurations), configurations.index.shape[0] - 1
     table, flat = np.empty((work.total.size, 4)), work.table.reshape(-1)
     for i in range(4):
         set_table(work.parts[i], multiples, sum_index, work.table)
-        spread_signal(work.table, signal, sets)
+        spread_signal(work.table, configurations)
         for k in range(flat.size):
             table[k, i] = flat[k]
     first = outer_products(table, configurations, work.chance)

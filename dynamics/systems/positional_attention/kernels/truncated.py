@@ -136,7 +136,7 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
     sets, kinds, columns = configurations.index.shape[0] - 1, table.shape[0], table.shape[1]
     signal = signal_type(configurations)
     margin_table(state, data)
-    spread_signal(table, signal, sets)
+    spread_signal(table, configurations)
     weigh(table, configurations, work.total, work.chance)
     scatter(work.chance, configurations, work.total)
     rows, lost = work.total.reshape(kinds, columns), False

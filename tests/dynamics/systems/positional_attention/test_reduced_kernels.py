@@ -22,8 +22,7 @@ def test_a_weight_is_that_of_all_sets(rows, size):
     table = size * np.random.default_rng(0).normal(size=(kinds, columns))
     margin = table.ravel()[rows.index].sum(axis=0)
     chance = np.empty(margin.size)
-    signal = kernels.signal_type(rows)
-    kernels.spread_signal(table, signal, len(rows.index) - 1)
+    kernels.spread_signal(table, rows)
     assert table.ravel()[rows.index[1:]].sum(axis=0) == pytest.approx(margin, abs=1e-10 * size)
     products = (len(rows.index) - 1) * np.abs(table).max() < kernels.SAFE_EXPONENT
     assert products == (size == 1.0)
