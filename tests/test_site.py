@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import sys
 from importlib.machinery import ModuleSpec
 from inspect import isfunction
@@ -109,6 +110,8 @@ def test_the_cache_is_of_what_there_is_and_small(site):
         if item.name == "verdicts":
             text = (record.with_suffix("") / "verdicts.md").read_text(encoding="utf-8")
             assert sum(content["counts"].values()) == text.count("\n## ")
+            repeat = re.findall(r"^Repeat: `attdyn verify (\S+) .*`$", text, re.MULTILINE)
+            assert repeat == [item.system] * text.count("\n## ")
             names = {path.name for path in record.with_suffix("").glob("*.png")}
             assert names == {name for name in names if f"({name})" in text}
         elif "refused" not in content:

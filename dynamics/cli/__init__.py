@@ -15,7 +15,7 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -165,12 +165,27 @@ def _dispatch(words: list[str]) -> int:
         raise unknown("system", subject, system_names())
     names = {word.partition("=")[0] for word in flags}
     if name in TRAINING and subject in built_in_names() and names.isdisjoint((*HELP, "--config")):
-        _compile_meanwhile(flow="--time" in names)
+        _compile_meanwhile(name, names)
     return parser_of(name, load_system(subject)).run(flags)
 
 
-def _compile_meanwhile(flow: bool) -> None:
-    """Let a second process begin with the loop of a flow or of gradient descent."""
+def _compile_meanwhile(command: str, flags: Collection[str]) -> None:
+    """Let a second process begin with the loop of a flow or of gradient descent, where it is known.
+
+    Not of flows that are compared, which take another integrator if one has many entries; nor of a
+    sweep by which of the two the system alone decides.
+
+    Parameters
+    ----------
+    command : str
+        One of `TRAINING`.
+    flags : collection of str
+    """
+    flow = "--time" in flags
+    if flow and command == "compare":
+        return
+    if command == "sweep" and not flow and {"--eta", "--steps", "--full"}.isdisjoint(flags):
+        return
     from dynamics.codegen.compile_beside import (
         LOOPS_OF_DESCENT,
         LOOPS_OF_FLOWS,

@@ -61,7 +61,7 @@ def hint(
 
 def _command(request: CommandRequest, settings: Mapping[str, Any]) -> str:
     """The same request of the flow, to the same time."""
-    words = ["attdyn", request.command, str(request.system.origin or request.system.name)]
+    words = ["attdyn", request.command, request.system.reference]
     for name, entry in request.flags.items():
         if name not in ("eta", "steps", "record", "checkpoint", "config"):
             words.append(f"--{name}" if entry is True else f"--{name}={entry}")

@@ -144,7 +144,7 @@ def _report(request: CommandRequest, done: list[Verdict]) -> dict[str, str]:
     from dynamics.results.hypertext import html
 
     system, flags = request.system, request.flags
-    words = ["attdyn", "verify", str(system.origin or system.name)]
+    words = ["attdyn", "verify", system.reference]
     words += [f"--{name}={entry}" for name, entry in request.entries.items()]
     words += ["--thorough"] if flags.get("thorough") else []
     words += [f"--seed={flags['seed']}"] if "seed" in flags else []

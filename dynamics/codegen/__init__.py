@@ -3,9 +3,10 @@
 A generated file holds, in one text, the functions printed from sympy expressions
 (`dynamics.codegen.printing`), the hand-written kernels they need (their source is copied in) and
 entries by which the loops that train call them (`dynamics.codegen.loops`; those are compiled once
-for all models). Its name carries a hash of that text and of numba's version, so a change anywhere
-gives a new file and nothing stale is ever run; numba caches machine code beside it, so a second
-process compiles nothing (`dynamics.codegen.machine_code`: nor does it run what is damaged).
+for all models). Its name carries a hash of that text, of numba's version and of `CACHE_FORMAT`,
+which counts changes of what a file imports, so nothing stale is run; numba caches machine code
+beside it, so a second process compiles nothing (`dynamics.codegen.machine_code`: nor does it run
+what is damaged).
 """
 
 from __future__ import annotations

@@ -126,10 +126,11 @@ def smaller_rate(
 ) -> str:
     """What to do about a learning rate that is too large, in words; of several, about all.
 
-    It is halved, 20 times at most, until the requested steps, at most 20,000, end
-    without a reversal of the first rate from ``start``; the stability limit is the least along that
-    run, or that of ``start`` where no run ends so. After `GRADIENTS_OVER_STEPS` times as many
-    gradients as the request has steps, and `SEARCH_SECONDS`, the words are of what is known.
+    It is halved, 20 times at most, until as many steps as are requested, `FEWEST_CALM` to
+    `CALM_STEPS`, from ``start`` have no reversal of the first rate in their second half; the
+    stability limit is the least along that run, or that of ``start`` where no run ends so. After
+    `GRADIENTS_OVER_STEPS` times as many gradients as the request has steps, and `SEARCH_SECONDS`,
+    the words are of what is known.
 
     Parameters
     ----------

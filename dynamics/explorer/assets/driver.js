@@ -2,7 +2,7 @@
 //
 // MODEL makes a problem from constants; LOOPS are the printed loops of dynamics/codegen/kernels.
 
-const RELATIVE = 1e-8; // tolerance of the flow, as `dynamics.flow` has it
+const RELATIVE = 1e-8; // tolerance of a step of the flow
 const MOVING = 1e-6; // the same while a control moves
 const TIGHT = 1e-12; // of a stretch that is integrated again for an event of rates
 const BACK = 8; // steps before such an event from which the stretch begins

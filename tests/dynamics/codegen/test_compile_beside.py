@@ -251,9 +251,12 @@ def test_no_second_process_where_it_cannot_help(attempts, model, monkeypatch, pl
     ("words", "loop"),
     [
         (["run", "positional_attention", "--time", "5"], "integrate"),
-        (["compare", "positional_attention", "--time=5"], "integrate"),
+        (["compare", "positional_attention"], "advance"),
+        (["compare", "positional_attention", "--time=5"], None),
         (["run", "shallow_vit", "--seed", "2"], "advance"),
         (["sweep", "positional_attention", "--D", "8", "--time", "5"], "integrate"),
+        (["sweep", "positional_attention", "--steps=9"], "advance"),
+        (["sweep", "positional_attention", "--D", "8"], None),
         (["run", "positional_attention", "--config", "mine.toml"], None),
         (["run", "positional_attention", "--time", "5", "--help"], None),
         (["run", "softmax_icl", "--time", "5"], None),

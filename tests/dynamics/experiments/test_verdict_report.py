@@ -1,12 +1,15 @@
 """The page on verdicts: words, numbers and formulas as they are, nothing from the network."""
 
 import re
+import shlex
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
 import dynamics
-from dynamics.cli import main
+from dynamics.cli import main, verify
+from dynamics.cli.arguments import CommandRequest
 from dynamics.experiments.rules import applied
 from dynamics.experiments.verdict_report import markdown
 from dynamics.experiments.verify import Finding
@@ -52,6 +55,16 @@ def test_a_section_has_everything_a_referee_asks():
 def test_what_was_not_measured_has_no_bound():
     text, _ = page_of(verdict(LEMMA, holds=None, measured=float("nan"), bound=float("nan")))
     assert "measured nan, claimed -." in text
+
+
+@pytest.mark.parametrize(
+    "subject", ["deep_linear", str(Path(__file__).parents[2] / "support/models/two_samples.py")]
+)
+def test_a_verdict_on_a_model_is_repeated_by_what_loads_the_model(subject):
+    request = CommandRequest("verify", {}, dynamics.load_system(subject))
+    text = verify._report(request, [verdict(LEMMA)])["verdicts.md"]
+    (command,) = re.findall(r"^Repeat: `(.*)`$", text, re.MULTILINE)
+    assert shlex.split(command) == ["attdyn", "verify", subject, "--claims", "Lemma 1"]
 
 
 class Tags(HTMLParser):

@@ -272,7 +272,7 @@ def predicted_seconds(parameters: Parameters) -> dict[str, float]:
 
 
 def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
-    """Predicted time of one gradient, by which the points of a sweep are ordered.
+    """Predicted time of one gradient, by which the points of a sweep are ordered and shared out.
 
     Parameters
     ----------
