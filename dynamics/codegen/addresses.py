@@ -105,17 +105,22 @@ class Entries:
         return hasattr(self.functions, f"{name}_entry")
 
     def address(self, name: str) -> int:
-        """Address of an entry; 0 where the file has none of this name.
+        """Address of an entry.
 
         Parameters
         ----------
         name : str
             One of `ENTRIES`.
+
+        Raises
+        ------
+        LookupError
+            If the file has none of this name: a loop would call address 0.
         """
         from dynamics.codegen.machine_code import compiled_entry
 
         if name not in self:
-            return 0
+            raise LookupError(f"the generated file has no {name}")
         entry = getattr(self.functions, f"{name}_entry")
         if entry.__name__ not in self.compiled:
             self.compiled[entry.__name__] = compiled_entry(entry, self.kind)

@@ -88,7 +88,8 @@ class Integration:
     def _addresses(self) -> list[NDArray[np.int64]]:
         """What the loop calls, precise and coarse; compiled when it is first needed."""
         models = self.model, self.model.coarse or self.model
-        return [model.table("gradient", "hessian") for model in models]
+        names = [name for name in ("gradient", "hessian") if name in self.model.entries]
+        return [model.table(*names) for model in models]
 
     def _add(self, path: Path, end: tuple[int, int]) -> None:
         steps, self.outcome = int(end[0]), int(end[1])

@@ -24,7 +24,12 @@ from dynamics.results.outcome import INVALID, KILLED, POINT_KINDS
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.flow import trajectory_of
 from dynamics.training.gradient_descent import descend
-from dynamics.training.integration import IntegratedFlow, integrate_flows
+from dynamics.training.integration import (
+    IntegratedFlow,
+    integrate_flow,
+    integrate_flows,
+    model_in_a_thread,
+)
 from dynamics.training.settings import check_flow, check_settings
 from dynamics.validation import InvalidRequest, integer
 
@@ -110,7 +115,7 @@ class PointRunner:
         return ""
 
     def measure(self, points: Sequence[Mapping[str, Any]]) -> list[Measured]:
-        """Run points, their flows together: row and path of each, or why it cannot be run."""
+        """Run points, small flows together: row and path of each, or why it cannot be run."""
         made = [self._problem_or_reason(point) for point in points]
         options = [self.parts(point)[1] for point in points]
         runs = _flows([each if isinstance(each, Problem) else None for each in made], options)
@@ -120,7 +125,7 @@ class PointRunner:
                 measured.append(problem)
                 continue
             try:
-                run = _trained(problem, entries, self.records, path)
+                run = _trained(problem, entries, self.records, path or _flow(problem, entries))
                 measured.append((_row(run), _path(run, self.records), ""))
             except MemoryError:
                 measured.append(killed())
@@ -202,12 +207,11 @@ def _check_run(options: Mapping[str, Any], flows: bool) -> None:
 def _flows(
     problems: Sequence[Problem | None], options: Sequence[Mapping[str, Any]]
 ) -> list[IntegratedFlow | None]:
-    """The flows of those points that are one, integrated together; None for the others."""
+    """Flows that one process integrates in threads, a few kilobytes each; None for the others."""
     groups: dict[tuple[float, float], list[int]] = {}
     for k, (problem, entries) in enumerate(zip(problems, options, strict=True)):
-        if problem is not None and "time" in entries:
-            checked = check_flow(entries["time"], entries.get("rtol", 1e-8), problem.flows)
-            groups.setdefault(checked, []).append(k)
+        if problem is not None and "time" in entries and model_in_a_thread(problem):
+            groups.setdefault(_checked(problem, entries), []).append(k)
     made: list[IntegratedFlow | None] = [None] * len(problems)
     for (time, rtol), members in groups.items():
         several = [problem for k in members if (problem := problems[k]) is not None]
@@ -215,6 +219,18 @@ def _flows(
         for k, each in zip(members, integrate_flows(several, starts, time, rtol), strict=True):
             made[k] = each
     return made
+
+
+def _flow(problem: Problem, options: Mapping[str, Any]) -> IntegratedFlow | None:
+    """The flow of a point, whose path may fill the memory; None where it descends."""
+    if "time" not in options:
+        return None
+    return integrate_flow(problem, problem.initial_state, *_checked(problem, options))
+
+
+def _checked(problem: Problem, options: Mapping[str, Any]) -> tuple[float, float]:
+    """Horizon and relative tolerance of the flow of a point."""
+    return check_flow(options["time"], options.get("rtol", 1e-8), problem.flows)
 
 
 def _trained(

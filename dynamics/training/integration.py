@@ -65,6 +65,17 @@ def implicit_model(problem: Problem) -> AddressedModel | None:
     return compiled_model(problem) if problem.layout.size <= MOST_IMPLICIT else None
 
 
+def model_in_a_thread(problem: Problem) -> AddressedModel | None:
+    """The same, of a flow that `integrate_flows` integrates beside others; None of other flows.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+    model = implicit_model(problem)
+    return None if model is None or model.threaded else model
+
+
 def tolerance_floor(start: FloatArray, rtol: float) -> FloatArray:
     """The absolute tolerance of every entry.
 
@@ -124,9 +135,9 @@ def integrate_flows(
     running: dict[int, collocation_runs.Integration] = {}
     models: set[AddressedModel] = set()
     for k, problem in enumerate(problems):
-        model = implicit_model(problem)
+        model = model_in_a_thread(problem)
         # A gradient writes into the data of its model: one thread at a time.
-        if model is not None and not model.threaded and model not in models:
+        if model is not None and model not in models:
             models.add(model)
             running[k] = _integration(model, starts[k], time, rtol)
     compile_beside(list(models)[:1], LOOPS_OF_FLOWS)

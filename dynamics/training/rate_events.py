@@ -173,7 +173,9 @@ def _carried(path: FlowPath, end: float, relaxation: float) -> FlowPath | None:
     The errors of all states before add up, so that far from the start other rates err less.
     """
     problem, at = path.problem, path.at
-    if not isinstance(at, Polynomials) or problem.reads_pass or not problem.has_jacobian:
+    if not isinstance(at, Polynomials) or problem.reads_pass:
+        return None
+    if "hessian" not in at.model.entries:
         return None
     if not 0 < end <= 2 * RELAXATIONS * relaxation:
         return None

@@ -185,3 +185,4 @@ def test_whole_runs_against_jax(size, depth, samples, steps, capsys):
             f"and {high:.2f}), over its own steps {np.median(ours / own):.3f}"
         )
     assert gain >= 1.3
+    assert cost <= 1.05

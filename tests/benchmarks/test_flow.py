@@ -1,7 +1,9 @@
 """Flows: work against precision, beside LSODA, SciPy's Radau and diffrax, in one run."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from timing import best
@@ -81,6 +83,7 @@ def test_work_and_precision(system, one_core, capsys):
             error = float((np.abs(solve(rtol) - exact) / size).max())
             rows.append((rtol, error, best(lambda s=solve, r=rtol: s(r), 3)))
         results[name] = np.array(rows)
+    ratios = {}
     with capsys.disabled():
         print("\nflow at D=16 to time 1e5, one core: tolerance, largest relative error, ms")
         for name, rows in results.items():
@@ -90,9 +93,10 @@ def test_work_and_precision(system, one_core, capsys):
         for name, rows in results.items():
             # The error that collocation has at 1e-8, or the least of the other if that is larger.
             error = max(ours[TOLERANCES.index(1e-8), 1], rows[:, 1].min())
-            ratio = time_at(error, rows) / time_at(error, ours)
-            print(f"  at an error of {error:.1e} {name:<24}{ratio:8.2f} times the time of attdyn")
+            ratios[name] = time_at(error, rows) / time_at(error, ours)
+            print(f"  at an error of {error:.1e} {name:<24}{ratios[name]:8.2f} times attdyn's time")
     draw(results)
+    assert all(ratio >= 3.0 for name, ratio in ratios.items() if "attdyn" not in name)
     row = TOLERANCES.index(1e-8)
     assert ours[row, 1] <= results["LSODA (scipy)"][row, 1]
 
@@ -144,3 +148,26 @@ def test_many_points_against_a_vmapped_peer(system, one_core, capsys):
         print(f"  diffrax, vmapped  {1e3 * other / MANY:8.2f} ms a flow, {other / ours:.1f} times")
         print(f"  largest difference of a state {difference:.1e}")
     assert difference < 1e-5
+    assert other / ours >= 3.0
+
+
+def test_two_threads_against_one(system, capsys):
+    """The same flows, the path alone, in one thread and in two: bitwise equal."""
+    law = system.Parameters(D=16, C=4)
+    several = [
+        system.ReducedPopulation(replace(law, q=q), "exact") for q in np.linspace(0.2, 0.8, MANY)
+    ]
+    starts, threads = [problem.initial_state for problem in several], numba.get_num_threads()
+    if threads < 2:
+        pytest.skip("one core")
+    seconds, ends = [], []
+    for count in (1, 2):
+        numba.set_num_threads(count)
+        made = integrate_flows(several, starts, HORIZON, 1e-8)
+        ends.append([each.path.states(TIMES).tolist() for each in made])
+        seconds.append(best(lambda: integrate_flows(several, starts, HORIZON, 1e-8)))
+    numba.set_num_threads(threads)
+    with capsys.disabled():
+        print(f"\n{MANY} flows at D=16 to 1e5: {seconds[0] / seconds[1]:.2f} times as fast in two")
+    assert ends[0] == ends[1]
+    assert seconds[0] / seconds[1] >= 1.8

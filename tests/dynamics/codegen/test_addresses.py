@@ -100,6 +100,12 @@ def test_arrays_are_written_where_they_are(module):
     assert given.small[0] == -1.0
 
 
+def test_a_function_that_the_file_has_not_is_refused(module):
+    """A loop would call address 0."""
+    with pytest.raises(LookupError, match="has no hessian"):
+        loops.hessian(module.addressed(data()), np.zeros(2))
+
+
 def test_what_has_no_layout_is_refused():
     with pytest.raises(TypeError, match="a dict has no layout in memory"):
         packed((1.0, {"a": 1}))

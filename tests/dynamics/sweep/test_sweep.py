@@ -1,6 +1,7 @@
 """A sweep holds what single runs give."""
 
 import json
+import weakref
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from small_sweep import GIVEN, SYSTEM
 import dynamics
 from dynamics.results.outcome import INVALID
 from dynamics.sweep import plan as plans
+from dynamics.sweep import point_runner
 from dynamics.sweep import run as runs
 from dynamics.sweep.plan import planned
 from dynamics.sweep.point_runner import killed
@@ -72,6 +74,25 @@ def test_the_whole_population_too():
     refused = dynamics.sweep(SYSTEM, large, workers=0)
     assert refused.outcomes == {"reached horizon": 1, "invalid": 1}
     assert "configurations" in refused.reasons[1,]
+
+
+def test_a_flow_that_fills_the_memory_costs_its_point(monkeypatch):
+    """And no other: of large states there is one path at a time."""
+    integrate, paths = point_runner.integrate_flow, []
+
+    def narrow(problem, *rest):
+        assert all(path() is None for path in paths)
+        if problem.parameters.q == 0.5:
+            raise MemoryError
+        made = integrate(problem, *rest)
+        paths.append(weakref.ref(made))
+        return made
+
+    monkeypatch.setattr(point_runner, "integrate_flow", narrow)
+    given = {"D": 8, "C": 2, "q": "0.3:0.7:5", "full": "empirical", "samples": 20, "time": 2.0}
+    found = dynamics.sweep(SYSTEM, given, workers=0)
+    assert found.outcomes == {"reached horizon": 4, "killed its worker": 1}
+    assert len(paths) == 4
 
 
 class Two(InProcess):
