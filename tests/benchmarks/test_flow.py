@@ -28,13 +28,35 @@ def system():
 def test_a_flow_with_its_events(system, one_core, capsys):
     """`dynamics.flow` as users call it, at its default: path, records, observables, events.
 
-    The first of this file: threads of JAX go on for seconds after it has run, on the same core.
+    The first of this file: threads of JAX go on for seconds after it has run, on the same cores.
     """
     problem = system.ReducedPopulation(system.Parameters(D=16, C=4, q=0.5))
     seconds = best(lambda: dynamics.flow(problem, HORIZON), 30)
     with capsys.disabled():
         print(f"\nflow at D=16 to 1e5 with its events: {1e3 * seconds:.1f} ms (15 asked)")
     assert seconds <= 15e-3
+
+
+def test_two_threads_against_one(system, capsys):
+    """Flows of a sweep in q, the path alone, in one thread and in two: bitwise equal."""
+    law = system.Parameters(D=16, C=4)
+    several = [
+        system.ReducedPopulation(replace(law, q=q), "exact") for q in np.linspace(0.2, 0.8, MANY)
+    ]
+    starts, threads = [problem.initial_state for problem in several], numba.get_num_threads()
+    if threads < 2:
+        pytest.skip("one core")
+    seconds, ends = [], []
+    for count in (1, 2):
+        numba.set_num_threads(count)
+        made = integrate_flows(several, starts, HORIZON, 1e-8)
+        ends.append([each.path.states(TIMES).tolist() for each in made])
+        seconds.append(best(lambda: integrate_flows(several, starts, HORIZON, 1e-8)))
+    numba.set_num_threads(threads)
+    with capsys.disabled():
+        print(f"\n{MANY} flows at D=16 to 1e5: {seconds[0] / seconds[1]:.2f} times as fast in two")
+    assert ends[0] == ends[1]
+    assert seconds[0] / seconds[1] >= 1.8
 
 
 def radau(problem, rtol, times):
@@ -149,25 +171,3 @@ def test_many_points_against_a_vmapped_peer(system, one_core, capsys):
         print(f"  largest difference of a state {difference:.1e}")
     assert difference < 1e-5
     assert other / ours >= 3.0
-
-
-def test_two_threads_against_one(system, capsys):
-    """The same flows, the path alone, in one thread and in two: bitwise equal."""
-    law = system.Parameters(D=16, C=4)
-    several = [
-        system.ReducedPopulation(replace(law, q=q), "exact") for q in np.linspace(0.2, 0.8, MANY)
-    ]
-    starts, threads = [problem.initial_state for problem in several], numba.get_num_threads()
-    if threads < 2:
-        pytest.skip("one core")
-    seconds, ends = [], []
-    for count in (1, 2):
-        numba.set_num_threads(count)
-        made = integrate_flows(several, starts, HORIZON, 1e-8)
-        ends.append([each.path.states(TIMES).tolist() for each in made])
-        seconds.append(best(lambda: integrate_flows(several, starts, HORIZON, 1e-8)))
-    numba.set_num_threads(threads)
-    with capsys.disabled():
-        print(f"\n{MANY} flows at D=16 to 1e5: {seconds[0] / seconds[1]:.2f} times as fast in two")
-    assert ends[0] == ends[1]
-    assert seconds[0] / seconds[1] >= 1.8
