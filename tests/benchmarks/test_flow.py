@@ -3,12 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
+import matplotlib as mpl
 import numba
 import numpy as np
 import pytest
 from timing import best
 
 import dynamics
+from dynamics.plotting.style import BLUE, GREEN, ORANGE, RC, VERMILION, new_figure
 from dynamics.training.integration import by_lsoda, integrate_flow, integrate_flows
 
 pytestmark = pytest.mark.benchmark_run
@@ -39,9 +41,9 @@ def test_a_flow_with_its_events(system, one_core, capsys):
 
 def test_two_threads_against_one(system, capsys):
     """Flows of a sweep in q, the path alone, in one thread and in two: bitwise equal."""
-    law = system.Parameters(D=16, C=4)
+    law, many = system.Parameters(D=16, C=4), 4 * MANY
     several = [
-        system.ReducedPopulation(replace(law, q=q), "exact") for q in np.linspace(0.2, 0.8, MANY)
+        system.ReducedPopulation(replace(law, q=q), "exact") for q in np.linspace(0.2, 0.8, many)
     ]
     starts, threads = [problem.initial_state for problem in several], numba.get_num_threads()
     if threads < 2:
@@ -54,7 +56,7 @@ def test_two_threads_against_one(system, capsys):
         seconds.append(best(lambda: integrate_flows(several, starts, HORIZON, 1e-8)))
     numba.set_num_threads(threads)
     with capsys.disabled():
-        print(f"\n{MANY} flows at D=16 to 1e5: {seconds[0] / seconds[1]:.2f} times as fast in two")
+        print(f"\n{many} flows at D=16 to 1e5: {seconds[0] / seconds[1]:.2f} times as fast in two")
     assert ends[0] == ends[1]
     assert seconds[0] / seconds[1] >= 1.8
 
@@ -131,17 +133,16 @@ def time_at(error, rows):
 
 def draw(results):
     """The plot of work against precision."""
-    import matplotlib.pyplot as plt
-
-    plt.switch_backend("Agg")
-    figure, axes = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
-    for marker, (name, rows) in zip("osD^", results.items(), strict=False):
-        axes.loglog(rows[:, 1], 1e3 * rows[:, 2], marker=marker, label=name)
-    axes.set(xlabel="largest relative error of a state", ylabel="time of a flow (ms)")
-    axes.set_title("D = 16, C = 4, q = 0.5, to time $10^5$, one core", fontsize="medium")
-    figure.legend(loc="outside lower center", ncols=2, fontsize="small")
-    PLOT.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(PLOT, dpi=200)
+    with mpl.rc_context(RC):
+        figure, axes = new_figure(5.2, 3.6)
+        looks = zip("osD^", (BLUE, VERMILION, GREEN, ORANGE), results.items(), strict=False)
+        for marker, colour, (name, rows) in looks:
+            axes.loglog(rows[:, 1], 1e3 * rows[:, 2], marker=marker, color=colour, label=name)
+        axes.set(xlabel="largest relative error of a state", ylabel="time of a flow, ms")
+        axes.set_title("$D = 16$, $C = 4$, $q = 0.5$, to time $10^5$, one core", fontsize="medium")
+        figure.legend(loc="outside lower center", ncols=2, fontsize="small")
+        PLOT.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(PLOT, dpi=200)
 
 
 def test_many_points_against_a_vmapped_peer(system, one_core, capsys):
