@@ -116,7 +116,8 @@ class System:
     cost_model : callable
         Parameters, the name of a full problem or None, options -> predicted time of one gradient,
         in seconds for a built-in system: the order of the points of a sweep, the size of its
-        blocks and the hint at the flow (`dynamics.cli.forecast`) rest on it, and nothing else.
+        blocks, the hint at the flow (`dynamics.cli.forecast`) and which sizes a check can afford
+        rest on it, and no number.
     origin : Origin or None
         The model file of a model of one's own; None for a built-in system.
     model : object

@@ -172,8 +172,8 @@ def _dispatch(words: list[str]) -> int:
 def _compile_meanwhile(command: str, flags: Collection[str]) -> None:
     """Let a second process begin with the loop of a flow or of gradient descent, where it is known.
 
-    Not of flows that are compared, which take another integrator if one has many entries; nor of a
-    sweep by which of the two the system alone decides.
+    Not of flows of every entry, or of such compared, which take another integrator if these are
+    many; nor of a sweep by which of the two the system alone decides.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def _compile_meanwhile(command: str, flags: Collection[str]) -> None:
     flags : collection of str
     """
     flow = "--time" in flags
-    if flow and command == "compare":
+    if flow and (command == "compare" or "--full" in flags):
         return
     if command == "sweep" and not flow and {"--eta", "--steps", "--full"}.isdisjoint(flags):
         return

@@ -118,7 +118,11 @@ class PointRunner:
         """Run points, small flows together: row and path of each, or why it cannot be run."""
         made = [self._problem_or_reason(point) for point in points]
         options = [self.parts(point)[1] for point in points]
-        runs = _flows([each if isinstance(each, Problem) else None for each in made], options)
+        problems = [each if isinstance(each, Problem) else None for each in made]
+        try:
+            runs = _flows(problems, options)
+        except MemoryError:  # one after the other, then
+            runs = [None] * len(problems)
         measured: list[Measured] = []
         for problem, entries, path in zip(made, options, runs, strict=True):
             if not isinstance(problem, Problem):
@@ -207,7 +211,7 @@ def _check_run(options: Mapping[str, Any], flows: bool) -> None:
 def _flows(
     problems: Sequence[Problem | None], options: Sequence[Mapping[str, Any]]
 ) -> list[IntegratedFlow | None]:
-    """Flows that one process integrates in threads, a few kilobytes each; None for the others."""
+    """Flows of few entries, which one process integrates in threads; None for the others."""
     groups: dict[tuple[float, float], list[int]] = {}
     for k, (problem, entries) in enumerate(zip(problems, options, strict=True)):
         if problem is not None and "time" in entries and model_in_a_thread(problem):

@@ -42,11 +42,23 @@ class Detection:
 
 @dataclass
 class Stretch:
-    """Consecutive steps, and enough of them to find a step again by running them once more."""
+    """Consecutive steps, and enough of them to find a step again by running them once more.
+
+    Attributes
+    ----------
+    first : int
+    state : float array, shape (n,)
+        At the first step.
+    top : float
+        Largest value of a quantity.
+    values : float array or None
+        That quantity at every step, where it is still known: nothing is run again then.
+    """
 
     first: int
     state: FloatArray
     top: float
+    values: FloatArray | None = None
 
 
 @dataclass
@@ -181,9 +193,10 @@ class Detector:
                 rise = self._rises.setdefault(rule.name, Rise(rule.relative))
                 rise.feed(begin, self.column(rule, "quantity")(part), (first, state))
             elif isinstance(rule, ExceedsRunMaximum):
-                top = self.column(rule, "quantity")(part).max(initial=-np.inf)
+                values = np.full(len(rows), -np.inf)
+                values[begin - first :] = self.column(rule, "quantity")(part)
                 stretches = self._stretches.setdefault(rule.name, [])
-                stretches.append(Stretch(first, state, float(top)))
+                stretches.append(Stretch(first, state, float(values.max(initial=-np.inf)), values))
                 if len(stretches) > MAX_STRETCHES:
                     pairs = zip(stretches[::2], [*stretches[1::2], None], strict=False)
                     stretches[:] = [
@@ -263,10 +276,12 @@ class Detector:
         begin = self.detections[rule.after].step if rule.after else 0
         for k, stretch in enumerate(stretches):
             if stretch.top > top:
-                stop = stretches[k + 1].first - 1 if k + 1 < len(stretches) else last
-                rows = replay(stretch.state, stretch.first, stop)
-                values = self.column(rule, "quantity")(rows)
-                values[: max(0, (begin or 0) - stretch.first)] = -np.inf
+                values = stretch.values
+                if values is None:
+                    stop = stretches[k + 1].first - 1 if k + 1 < len(stretches) else last
+                    rows = replay(stretch.state, stretch.first, stop)
+                    values = self.column(rule, "quantity")(rows)
+                    values[: max(0, (begin or 0) - stretch.first)] = -np.inf
                 detection.step = stretch.first + int(np.argmax(values > top))
                 detection.origin = (stretch.first, stretch.state)
                 return
@@ -295,7 +310,10 @@ class Detector:
 
     def state(self) -> dict[str, Any]:
         """Everything detected so far, as plain values and arrays, for `restore`."""
-        stretches = {name: [astuple(s) for s in part] for name, part in self._stretches.items()}
+        stretches = {
+            name: [(s.first, s.state, s.top) for s in part]
+            for name, part in self._stretches.items()
+        }
         return {
             "detections": {name: astuple(detection) for name, detection in self.detections.items()},
             "bounds": self._bounds,

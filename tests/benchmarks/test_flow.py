@@ -40,7 +40,7 @@ def test_a_flow_with_its_events(system, one_core, capsys):
 
 
 def test_two_threads_against_one(system, capsys):
-    """Flows of a sweep in q, the path alone, in one thread and in two: bitwise equal."""
+    """Flows of a sweep in q, the path alone, in one thread and in two, in turn: bitwise equal."""
     law, many = system.Parameters(D=16, C=4), 4 * MANY
     several = [
         system.ReducedPopulation(replace(law, q=q), "exact") for q in np.linspace(0.2, 0.8, many)
@@ -48,17 +48,20 @@ def test_two_threads_against_one(system, capsys):
     starts, threads = [problem.initial_state for problem in several], numba.get_num_threads()
     if threads < 2:
         pytest.skip("one core")
-    seconds, ends = [], []
-    for count in (1, 2):
-        numba.set_num_threads(count)
-        made = integrate_flows(several, starts, HORIZON, 1e-8)
-        ends.append([each.path.states(TIMES).tolist() for each in made])
-        seconds.append(best(lambda: integrate_flows(several, starts, HORIZON, 1e-8)))
+    seconds, ends = {1: np.inf, 2: np.inf}, {}
+    for _ in range(7):
+        for count in (1, 2):
+            numba.set_num_threads(count)
+            taken = best(lambda: integrate_flows(several, starts, HORIZON, 1e-8), 1)
+            seconds[count] = min(seconds[count], taken)
+            made = integrate_flows(several, starts, HORIZON, 1e-8)
+            ends[count] = [each.path.states(TIMES).tolist() for each in made]
     numba.set_num_threads(threads)
+    gain = seconds[1] / seconds[2]
     with capsys.disabled():
-        print(f"\n{many} flows at D=16 to 1e5: {seconds[0] / seconds[1]:.2f} times as fast in two")
-    assert ends[0] == ends[1]
-    assert seconds[0] / seconds[1] >= 1.8
+        print(f"\n{many} flows at D=16 to 1e5: {gain:.2f} times as fast in two threads (1.8 asked)")
+    assert ends[1] == ends[2]
+    assert gain >= 1.8
 
 
 def radau(problem, rtol, times):

@@ -255,6 +255,7 @@ def test_no_second_process_where_it_cannot_help(attempts, model, monkeypatch, pl
         (["compare", "positional_attention", "--time=5"], None),
         (["run", "shallow_vit", "--seed", "2"], "advance"),
         (["sweep", "positional_attention", "--D", "8", "--time", "5"], "integrate"),
+        (["run", "positional_attention", "--full", "empirical", "--time", "5"], None),
         (["sweep", "positional_attention", "--steps=9"], "advance"),
         (["sweep", "positional_attention", "--D", "8"], None),
         (["run", "positional_attention", "--config", "mine.toml"], None),

@@ -1,5 +1,6 @@
 """A sweep holds what single runs give."""
 
+import gc
 import json
 import weakref
 
@@ -14,7 +15,7 @@ from dynamics.sweep import plan as plans
 from dynamics.sweep import point_runner
 from dynamics.sweep import run as runs
 from dynamics.sweep.plan import planned
-from dynamics.sweep.point_runner import killed
+from dynamics.sweep.point_runner import PointRunner, killed
 from dynamics.sweep.store import StoreError, SweepStore, read
 from dynamics.sweep.worker_pool import InProcess
 from dynamics.validation import InvalidRequest
@@ -76,23 +77,33 @@ def test_the_whole_population_too():
     assert "configurations" in refused.reasons[1,]
 
 
-def test_a_flow_that_fills_the_memory_costs_its_point(monkeypatch):
-    """And no other: of large states there is one path at a time."""
+@pytest.mark.parametrize("words", [{"full": "empirical"}, {}], ids=["many entries", "three"])
+def test_a_flow_that_fills_the_memory_costs_its_point(words, monkeypatch):
+    """And no other: of many entries, and where memory is short, there is one path at a time."""
     integrate, paths = point_runner.integrate_flow, []
 
     def narrow(problem, *rest):
+        if not words:  # functions in which events are located refer to each other
+            gc.collect()
         assert all(path() is None for path in paths)
         if problem.parameters.q == 0.5:
             raise MemoryError
         made = integrate(problem, *rest)
-        paths.append(weakref.ref(made))
+        paths.append(weakref.ref(made.path))
         return made
 
+    def together(problems, *rest):
+        raise MemoryError
+
+    runner = PointRunner(SYSTEM.reference, words, 0, SYSTEM.digests, SYSTEM)
+    points = [{"D": 8, "C": 2, "q": q, "time": 2.0} for q in (0.3, 0.4, 0.5, 0.6)]
+    points = [point | ({"samples": 20} if words else {}) for point in points]
+    whole = runner.measure(points)
     monkeypatch.setattr(point_runner, "integrate_flow", narrow)
-    given = {"D": 8, "C": 2, "q": "0.3:0.7:5", "full": "empirical", "samples": 20, "time": 2.0}
-    found = dynamics.sweep(SYSTEM, given, workers=0)
-    assert found.outcomes == {"reached horizon": 4, "killed its worker": 1}
-    assert len(paths) == 4
+    monkeypatch.setattr(point_runner, "integrate_flows", together)
+    found = runner.measure(points)
+    assert found == [*whole[:2], killed(), whole[3]]
+    assert len(paths) == 3
 
 
 class Two(InProcess):

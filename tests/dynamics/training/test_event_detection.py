@@ -29,14 +29,24 @@ def chunks(history, cuts):
         yield first, history[first:last], np.array([float(first)])
 
 
-def detect(history, cuts, step_time=0.5, fate="", rules=RULES, again=None):
+def detect(history, cuts, step_time=0.5, fate="", rules=RULES, again=None, resumed=False):
     detector = Detector(
         rules, ("a", "b", "n")[: history.shape[1]], SimpleNamespace(D=1.5), step_time
     )
     for chunk in chunks(history, cuts):
         detector.feed(*chunk)
-    last = len(history) - 1
-    detector.finish(last, fate, lambda state, begin, end: history[begin : end + 1].copy(), again)
+        if resumed:
+            detector.restore(detector.state())
+    last, run_again = len(history) - 1, []
+
+    def replay(state, begin, end):
+        assert state == begin
+        run_again.append(end + 1 - begin)
+        return history[begin : end + 1].copy()
+
+    detector.finish(last, fate, replay, again)
+    # Steps of a short run are remembered, and of a long one in spans.
+    assert resumed or sum(run_again) <= (0 if len(history) <= 64 else last / 16)
     return detector.detections
 
 
@@ -51,10 +61,11 @@ values = st.floats(-4, 4).map(lambda v: round(v, 1))
 @given(
     st.lists(st.tuples(values, values), min_size=1, max_size=60),
     st.lists(st.integers(0, 100), max_size=60),
+    st.booleans(),
 )
-def test_every_rule_equals_a_loop_however_the_run_is_cut(history, cuts):
+def test_every_rule_equals_a_loop_however_the_run_is_cut(history, cuts, resumed):
     history = np.array(history)
-    found = detect(history, cuts)
+    found = detect(history, cuts, resumed=resumed)
     steps = range(len(history))
     first = next((t for t in steps if history[t, 0] >= 1.5), None)
     assert found["crossing"].step == first
