@@ -65,7 +65,8 @@ HEADER = '''"""{title}
 Generated from the model; do not edit. State order: {order}.
 """
 
-from math import ceil, copysign, cos, exp, expm1, floor, isfinite, log, log1p, pi, sin, sqrt, tanh
+from math import asinh, atan, atan2, ceil, copysign, cos, cosh, erf, erfc, exp, expm1, floor
+from math import isfinite, log, log1p, pi, sin, sinh, sqrt, tan, tanh
 
 import numpy as np
 from numba import njit, prange

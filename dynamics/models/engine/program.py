@@ -72,6 +72,7 @@ class Program:
         self.model, self.statics, self.shapes = model, dict(statics), dict(shapes)
         self.size = sum(prod(shape) for shape in shapes.values())
         self._observed: dict[str, tuple[str, ...]] = {}
+        self.observed_names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         self._counted: dict[Any, int] = {}
         self.compiled_signatures = compiled_program(jax, self.signatures)
         slopes = jax.vmap(jax.grad(self.sample_loss), (None, 0, None))
@@ -243,7 +244,7 @@ class Program:
         key = str(abstract)
         if key in self._observed:
             return self._observed[key]
-        names: set[str] = set()
+        names: dict[str, tuple[str, ...]] = {}
         first = self.expectation
         others: dict[str, Any] = {**self.statics, **data.reals, **self.shapes}
         with jax.enable_x64(True):
@@ -259,10 +260,11 @@ class Program:
                     for name in shapes:
                         check_name(role, name, others)
                 others |= shapes
-                names |= set(shapes)
+                names[role] = tuple(sorted(shapes))
             with refusals(first, path):
                 self.compiled_descent.eval_shape(flat, abstract)
-        self._observed[key] = tuple(sorted(names))
+        self.observed_names = names.get("observables", ()), names.get("observe", ())
+        self._observed[key] = tuple(sorted({*self.observed_names[0], *self.observed_names[1]}))
         return self._observed[key]
 
     def first_values(self, role: str, flat: Any, data: Data) -> Any:

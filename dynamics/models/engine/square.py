@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics.codegen import AddressedModel, loops
-from dynamics.models.engine.problem import MOST_NAMED, ModelProblem, Realized
+from dynamics.models.engine.problem import MOST_NAMED, MOST_WHOLE, ModelProblem, Realized
 from dynamics.models.engine.program import device_data
+from dynamics.models.engine.reduced_risk import CompiledRisk, reduced_risk
 from dynamics.models.engine.tracing import refusals
 from dynamics.problem import FloatArray
 from dynamics.training.minibatches import reshuffled_batches
-from dynamics.validation import InvalidRequest, check_parameters, integer, known_word, real
+from dynamics.validation import InvalidRequest, check_parameters, integer
+from theory.program import UnreadPrimitive
 
 if TYPE_CHECKING:
     from dynamics.results.trajectory import Trajectory
 
-BACKENDS = ("auto", "arrays", "numba")
 LOOKS_ALONG = 24
 """States of a run at which the gradient of every entry is checked afterwards."""
 
-NEAR_START = 3
-"""States beside the start at which a compiled gradient is held against that of the arrays."""
-SAME = 1e-8
-"""Part of a gradient by which they may differ, by rounding."""
+HELD_SCALES = (0.03, 0.1, 0.3, 1.0, 1.0)
+"""Sizes of random departures from the start at which a program is held against all entries."""
+SAME = 1e-11
+"""Part of the largest gradient by which they may differ, by rounding."""
+MAX_VALUES = 2_000_000
+"""Distinct numbers of a program that is worth running in place of JAX's arrays."""
 
 
 class ReducedPopulation(ModelProblem):
@@ -43,9 +45,6 @@ class ReducedPopulation(ModelProblem):
         smallest linear space; ``"auto"``: the second where it has at most half as many.
     samples, seed : int
         Of the draws, where the law can only be sampled.
-    backend : str
-        ``"arrays"``: JAX; ``"numba"``: a generated file; ``"auto"``: the second for runs of
-        millions of steps of a model whose gradient is short.
 
     Raises
     ------
@@ -63,82 +62,93 @@ class ReducedPopulation(ModelProblem):
         coordinates: str = "auto",
         samples: Any = None,
         seed: Any = 0,
-        backend: str = "auto",
     ) -> None:
         realization, closure = self.realized(parameters, (eta, steps), (samples, seed))
         data = realization.representatives(closure.sample_groups)
         self._walked_with = eta, steps
         super().__init__(parameters, realization, closure, data, True, coordinates)
-        self._compiled = self._compiled_gradient(backend, steps)
-        own = {"backend": "numba"} if self._compiled else {}
-        self.settings = {**self.settings, **self._draws(seed), **own}
+        self.settings = {**self.settings, **self._draws(seed)}
+        self.without_program = ""
+        self._compiled = self._compiled_risk()
 
-    def _compiled_gradient(self, backend: str, steps: Any) -> Any:
-        """The generated file with its data, where the gradient is compiled by numba; else None."""
-        from dynamics.models.engine import symbolic
-
-        known_word("backend", backend, BACKENDS)
-        if backend == "numba" and self.coordinates == "linear":
-            raise InvalidRequest("backend='numba' is of classes; coordinates can be classes")
-        plain = all(kind in ("state", "rate") for kind, _ in self.columns)
-        if backend == "numba" and not plain:
-            raise InvalidRequest(
-                "backend='numba' knows scalars and their rates, and an event speaks of others; "
-                "backend can be arrays"
-            )
-        long_run = self.definition.walk(steps=steps).steps >= symbolic.LONG_RUN
-        fits = plain and self.coordinates != "linear"
-        if backend == "arrays" or (backend == "auto" and not (long_run and fits)):
+    def _compiled_risk(self) -> CompiledRisk | None:
+        """The programs of the risk; None where it has none, or a long one."""
+        if self.layout.size > MOST_WHOLE:
+            self.without_program = f"more than {MOST_WHOLE} scalars"
             return None
+        made = self.realization
         try:
-            return self._checked(symbolic.compiled_gradient(self))
-        except InvalidRequest:
-            if backend == "auto":
-                return None
-            raise
+            risk = reduced_risk(made.program, self.payload[0], self.embedding, self.scalars)
+        except UnreadPrimitive as error:
+            self.without_program = str(error)
+            return None
+        if len(risk.values) > MAX_VALUES:
+            self.without_program = f"more than {MAX_VALUES} distinct numbers"
+            return None
+        compiled = CompiledRisk(risk, self.columns, self.payload[0])
+        self._hold(compiled)
+        return compiled
 
-    def _checked(self, compiled: Any) -> Any:
-        """A generated file whose gradient is that of the arrays, at the start and beside it.
+    def _hold(self, compiled: CompiledRisk) -> None:
+        """Hold the gradient of a program against that of every entry near the start.
 
         Raises
         ------
         InvalidRequest
-            If it is another one, as at a kink, where derivatives of expressions are not JAX's.
+            If it is another one.
         """
-        module, data = compiled
-        start, generator = self.initial_state, np.random.default_rng(0)
-        spread = 0.1 * (1.0 + np.abs(start))
-        near = [start + spread * generator.standard_normal(start.size) for _ in range(NEAR_START)]
-        states = [np.asarray(state) for state in (start, *near)]
-        expected = np.array([super(ReducedPopulation, self).gradient(state) for state in states])
-        try:
-            model = module.addressed(data)
-            found = np.array([loops.gradient(model, state) for state in states])
-        except Exception as error:  # of numba, of functions that it does not know
-            raise InvalidRequest(
-                f"the gradient of {self.system} has functions that are not compiled; backend can "
-                "be arrays"
-            ) from error
-        finite = np.isfinite(expected).all(axis=1)
-        size = np.abs(expected[finite]).max(initial=1e-300)
-        if not (np.abs(found - expected)[finite] <= SAME * size).all():
-            raise InvalidRequest(
-                f"the compiled gradient of {self.system} is not that of the model, as where its "
-                "loss has a kink; backend can be arrays"
-            )
-        return compiled
+        made, generator = self.realization, np.random.default_rng(0)
+        start = self.initial_state
+        for scale in HELD_SCALES:
+            state = start + scale * (1.0 + np.abs(start)) * generator.standard_normal(start.size)
+            full = made.training.gradient(self.lift(state))
+            expected = self.embedding_along(full)
+            found = loops.gradient(compiled.addressed, state)
+            size = np.abs(full).max(initial=1e-300)
+            if np.isfinite(expected).all() and not (np.abs(found - expected) <= SAME * size).all():
+                raise InvalidRequest(
+                    f"the program of {self.system} does not have the gradient of its loss "
+                    f"(difference {np.abs(found - expected).max():.1e}); please report the file"
+                )
 
-    @cached_property
+    def embedding_along(self, vector: FloatArray) -> FloatArray:
+        """Coordinates of a vector of every entry, shape (n,)."""
+        if self.coordinates == "linear":
+            return np.asarray(self.embedding.matrix.T @ vector)
+        return self.closure.classes.project(vector)
+
+    @property
     def addressed(self) -> AddressedModel | None:
-        """Its gradient compiled by numba, where it is."""
-        return self._compiled and self._compiled[0].addressed(self._compiled[1])
+        """Its programs for compiled loops, where it has them."""
+        return self._compiled and self._compiled.addressed
 
     def gradient(self, state: ArrayLike) -> FloatArray:
         """The gradient, which one step subtracts times eta; see `ModelProblem.gradient`."""
         if self.addressed is None:
             return super().gradient(state)
-        out = loops.gradient(self.addressed, self.layout.flatten(state))
-        return out if np.isfinite(out).all() else super().gradient(state)
+        return loops.gradient(self.addressed, self.layout.flatten(state))
+
+    def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
+        """Order parameters at a state, in the order of `order_names`; see `Problem`."""
+        if self.addressed is None:
+            return super().order_parameters(state, gradient)
+        flat = self.layout.flatten(state)
+        slope = self.gradient(flat) if gradient is None else np.asarray(gradient, dtype=float)
+        return loops.order_parameters(self.addressed, flat, slope, len(self.order_names))
+
+    def jacobian(self, state: ArrayLike) -> FloatArray:
+        """Derivative of the gradient by the state, shape (n, n)."""
+        if self.addressed is None:
+            return super().jacobian(state)
+        return loops.hessian(self.addressed, self.layout.flatten(state))
+
+    def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
+        """`observables` of states, shape (records, n)."""
+        if self._compiled is None:
+            return super().observables_along(states)
+        columns = dict(zip(self._compiled.names, self._compiled.rows(states).T, strict=True))
+        columns |= {n: self._entry_along(states, k, False) for n, k in self._entries.items()}
+        return {name: np.ascontiguousarray(column) for name, column in columns.items()}
 
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
@@ -146,12 +156,7 @@ class ReducedPopulation(ModelProblem):
         """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
         if self.addressed is None:
             return super().advance(state, eta, first, last, buffers)
-        before = state.copy()
-        reached = loops.advance(self.addressed, state, eta, (first, last), True, buffers)
-        if reached == last:
-            return last
-        state[:] = before
-        return super().advance(state, eta, first, last, buffers)
+        return loops.advance(self.addressed, state, eta, (first, last), True, buffers)
 
     @property
     def initial_state(self) -> FloatArray:

@@ -97,7 +97,7 @@ def system_of(model: Model) -> System:
         origin=definition.origin,
         model=model,
         checks=checks,
-        reduced_options=("eta", "steps", "coordinates", "backend"),
+        reduced_options=("eta", "steps", "coordinates"),
         full_options=("eta", "steps", "coordinates"),
         closure=definition.closure,
     )

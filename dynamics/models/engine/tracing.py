@@ -17,6 +17,7 @@ from typing import Any
 from dynamics.codegen import store_programs
 from dynamics.validation import InvalidRequest
 from theory.law import ModelError, error_text, line_of
+from theory.program.reading import named_function
 
 MISSING = "own models need JAX, which is not installed: pip install -e '.[models]'"
 HINTS = {
@@ -130,10 +131,23 @@ class Namespace:
         )
 
 
+def _named(name: str) -> Any:
+    """A function of rows that programs read as an operation of its own."""
+    plain = getattr(jax.nn, name)
+    named = named_function(plain, f"attdyn_{name}", static_argnames=("axis", "keepdims"))
+
+    def of(x: Any, axis: Any = None if name == "logsumexp" else -1, **options: Any) -> Any:
+        whole = isinstance(axis, int) and not set(options) - {"keepdims"}
+        return named(x, axis=axis, **options) if whole else plain(x, axis=axis, **options)
+
+    return of
+
+
 @cache
 def namespace() -> Namespace:
     """The namespace; imports JAX."""
     functions = {name: getattr(jax.numpy, name) for name in NUMPY}
     functions |= {name: getattr(jax.nn, name) for name in NEURAL}
     functions |= {name: getattr(jax.lax, target) for name, target in LAX.items()}
+    functions |= {name: _named(name) for name in ("softmax", "log_softmax", "logsumexp")}
     return Namespace(functions)

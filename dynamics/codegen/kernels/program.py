@@ -1,0 +1,317 @@
+"""A reduced program run forwards on floats (see `theory.program`): one loop for all models.
+
+A list of instructions is data. `values` belongs to a call: inputs first, then reals, weights and
+constants, then results in the order of the instructions.
+"""
+
+from math import (
+    asinh,
+    atan,
+    atan2,
+    cos,
+    cosh,
+    erf,
+    erfc,
+    exp,
+    expm1,
+    isfinite,
+    log,
+    sin,
+    sinh,
+    tan,
+    tanh,
+)  # fmt: skip
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dynamics.codegen.kernels import exact
+from dynamics.codegen.kernels.elementary import logistic, logistic_loss
+
+# Codes of `theory.program.numbering.OPERATIONS`; the first two are inputs and constants.
+SUM, LOGSUMEXP, LARGEST, MUL, DIV, INTEGER_POW, POW, MAX, SELECT = 2, 3, 4, 5, 6, 7, 8, 9, 10
+LT, LE, EQ, STOP, EXP, LOG, LOG1P, EXPM1, SQRT, RSQRT, CBRT = (
+    11,
+    12,
+    13,
+    14,
+    15,
+    16,
+    17,
+    18,
+    19,
+    20,
+    21,
+)
+TANH, SIGMOID, SOFTPLUS, SIN, COS, TAN, SINH, COSH = 22, 23, 24, 25, 26, 27, 28, 29
+ASIN, ACOS, ATAN, ASINH, ACOSH, ATANH, ERF, ERFC = 30, 31, 32, 33, 34, 35, 36, 37
+ABS, SIGN, FLOOR, ROUND, TRUNC, IS_FINITE, ATAN2, REM = 38, 39, 40, 41, 42, 43, 44, 45
+
+
+class List(NamedTuple):
+    """A program as loops take it.
+
+    Attributes
+    ----------
+    given : float array
+        Reals, weights and constants, which stand after the inputs.
+    instructions : int array, shape (m, 4)
+    index : int array
+    count : float array
+    outputs : int array
+    size : int
+        Numbers in the list.
+    """
+
+    given: Any
+    instructions: Any
+    index: Any
+    count: Any
+    outputs: Any
+    size: int
+
+
+class ProgramData(NamedTuple):
+    """What the functions of a reduced problem need beside the state.
+
+    Attributes
+    ----------
+    slope : List
+        Inputs: the state.
+    order : List
+        Inputs: the state, then the slope.
+    curvature : List
+        Inputs: the state, then a direction; the outputs are the change of the slope along it.
+    """
+
+    slope: Any
+    order: Any
+    curvature: Any
+
+
+@exact
+def total_of(values, index, count, first, length):  # type: ignore[no-untyped-def]
+    """Sum of counts times numbers of a row, in four parts where it is long."""
+    if length == 1:
+        return count[first] * values[index[first]]
+    if length == 2:
+        a = count[first] * values[index[first]]
+        return a + count[first + 1] * values[index[first + 1]]
+    if length == 3:
+        a = count[first] * values[index[first]] + count[first + 1] * values[index[first + 1]]
+        return a + count[first + 2] * values[index[first + 2]]
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    whole = first + length - length % 4
+    for k in range(first, whole, 4):
+        a += count[k] * values[index[k]]
+        b += count[k + 1] * values[index[k + 1]]
+        c += count[k + 2] * values[index[k + 2]]
+        d += count[k + 3] * values[index[k + 3]]
+    for k in range(whole, first + length):
+        a += count[k] * values[index[k]]
+    return (a + b) + (c + d)
+
+
+@exact
+def of_row(code, values, index, count, first, length):  # type: ignore[no-untyped-def]
+    """Logsumexp or maximum of a row of numbers."""
+    top = -np.inf
+    for k in range(first, first + length):
+        top = max(top, values[index[k]])
+    if code == LARGEST or not isfinite(top):
+        return top
+    total = 0.0
+    for k in range(first, first + length):
+        total += count[k] * exp(values[index[k]] - top)
+    return top + log(total)
+
+
+@exact
+def whole_power(x, exponent):  # type: ignore[no-untyped-def]
+    """A power with a whole exponent; small ones as products."""
+    if exponent == 2.0:
+        return x * x
+    if exponent == 3.0:
+        return x * x * x
+    return x**exponent
+
+
+@exact
+def of_one(code, x):  # type: ignore[no-untyped-def]
+    """An operation on one number; NaN outside its domain."""
+    if code == EXP:
+        return exp(x)
+    if code == SIGMOID:
+        return logistic(x)
+    if code == SOFTPLUS:
+        return logistic_loss(-x)
+    if code == TANH:
+        return tanh(x)
+    if code == LOG:
+        return np.log(x)
+    if code == LOG1P:
+        return np.log1p(x)
+    if code == EXPM1:
+        return expm1(x)
+    if code == SQRT:
+        return np.sqrt(x)
+    if code == RSQRT:
+        return 1.0 / np.sqrt(x)
+    if code == CBRT:
+        return np.cbrt(x)
+    if code == ERF:
+        return erf(x)
+    if code == ERFC:
+        return erfc(x)
+    if code == ABS:
+        return abs(x)
+    if code == SIGN:
+        return np.sign(x)
+    if code == SIN:
+        return sin(x)
+    if code == COS:
+        return cos(x)
+    if code == TAN:
+        return tan(x)
+    if code == SINH:
+        return sinh(x)
+    if code == COSH:
+        return cosh(x)
+    if code == ASIN:
+        return np.arcsin(x)
+    if code == ACOS:
+        return np.arccos(x)
+    if code == ATAN:
+        return atan(x)
+    if code == ASINH:
+        return asinh(x)
+    if code == ACOSH:
+        return np.arccosh(x)
+    if code == ATANH:
+        return np.arctanh(x)
+    if code == FLOOR:
+        return np.floor(x)
+    if code == ROUND:
+        return np.rint(x)
+    if code == TRUNC:
+        return np.trunc(x)
+    if code == IS_FINITE:
+        return 1.0 if isfinite(x) else 0.0
+    return x
+
+
+@exact
+def of_two(code, a, b):  # type: ignore[no-untyped-def]
+    """An operation on two numbers."""
+    if code == MUL:
+        return a * b
+    if code == DIV:
+        return a / b
+    if code == MAX:
+        return np.maximum(a, b)
+    if code == LT:
+        return 1.0 if a < b else 0.0
+    if code == LE:
+        return 1.0 if a <= b else 0.0
+    if code == EQ:
+        return 1.0 if a == b else 0.0
+    if code == POW:
+        return a**b
+    if code == ATAN2:
+        return atan2(a, b)
+    return np.fmod(a, b)
+
+
+@exact
+def forward(program, values):  # type: ignore[no-untyped-def]
+    """Compute every result of a list in `values`, whose inputs are filled in.
+
+    Parameters
+    ----------
+    program : List
+    values : float array, shape (size,)
+    """
+    given, index, count = program.given, program.index, program.count
+    begin = program.instructions[0, 1] if program.instructions.shape[0] else values.size
+    for k in range(given.size):
+        values[begin - given.size + k] = given[k]
+    at = 0
+    for m in range(program.instructions.shape[0]):
+        code = program.instructions[m, 0]
+        first, last, length = (
+            program.instructions[m, 1], program.instructions[m, 2], program.instructions[m, 3]
+        )  # fmt: skip
+        if code == SUM:
+            for v in range(first, last):
+                values[v] = total_of(values, index, count, at, length)
+                at += length
+        elif code == MUL:
+            for v in range(first, last):
+                values[v] = values[index[at]] * values[index[at + 1]]
+                at += 2
+        elif code == INTEGER_POW:
+            for v in range(first, last):
+                values[v] = whole_power(values[index[at]], count[at])
+                at += 1
+        elif code == SELECT:
+            for v in range(first, last):
+                chosen = at + 1 if values[index[at]] != 0.0 else at + 2
+                values[v] = values[index[chosen]]
+                at += 3
+        elif code == LOGSUMEXP or code == LARGEST:
+            for v in range(first, last):
+                values[v] = of_row(code, values, index, count, at, length)
+                at += length
+        elif length == 1:
+            for v in range(first, last):
+                values[v] = of_one(code, values[index[at]])
+                at += 1
+        else:
+            for v in range(first, last):
+                values[v] = of_two(code, values[index[at]], values[index[at + 1]])
+                at += 2
+
+
+@exact
+def gradient(state, data, out):  # type: ignore[no-untyped-def]
+    """What a step of gradient descent subtracts, divided by eta."""
+    values = np.empty(data.slope.size)
+    values[: state.size] = state
+    forward(data.slope, values)
+    for k in range(out.size):
+        out[k] = values[data.slope.outputs[k]]
+
+
+@exact
+def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
+    """Order parameters at a state with its slope."""
+    values = np.empty(data.order.size)
+    values[: state.size] = state
+    values[state.size : 2 * state.size] = slope
+    forward(data.order, values)
+    for k in range(out.size):
+        out[k] = values[data.order.outputs[k]]
+
+
+@exact
+def hessian(state, data, out):  # type: ignore[no-untyped-def]
+    """Jacobian of the slope, a column for each direction."""
+    values = np.empty(data.curvature.size)
+    values[: state.size] = state
+    for j in range(state.size):
+        values[state.size : 2 * state.size] = 0.0
+        values[state.size + j] = 1.0
+        forward(data.curvature, values)
+        for i in range(state.size):
+            out[i, j] = values[data.curvature.outputs[i]]
+
+
+@exact
+def rows_of(states, program, out):  # type: ignore[no-untyped-def]
+    """Outputs of a list at many inputs, shape (rows, outputs)."""
+    values = np.empty(program.size)
+    for row in range(states.shape[0]):
+        values[: states.shape[1]] = states[row]
+        forward(program, values)
+        for k in range(out.shape[1]):
+            out[row, k] = values[program.outputs[k]]

@@ -1,0 +1,328 @@
+"""The risk of a model on its scalars as a table of distinct values, and programs of it.
+
+The loss of every class of samples is traced once by JAX, with the scalars of the closure in place
+of the entries, and read into the table (`theory.program`). Scalars, real constants and the weights
+of the law are inputs; samples and untrained arrays are constants. Samples are one class where the
+loss and all that is observed are the same values.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from dynamics import codegen
+from dynamics.codegen.kernels import program as kernel
+from dynamics.codegen.kernels.program import List
+from dynamics.models.engine.functions import Columns, Embedding
+from dynamics.models.engine.program import Data, Program
+from dynamics.models.engine.tracing import jax
+from theory.law import FloatArray
+from theory.program import ONE, Values, adjoints, build, read, tangents
+from theory.program import Program as ReducedProgram
+from theory.program.numbering import Ids
+
+
+@lru_cache(maxsize=32)
+def _kept(key: str) -> dict[str, Any]:
+    """A place for what is made once for a key."""
+    return {}
+
+
+def reduced_risk(
+    program: Program, data: Data, embedding: Embedding, names: Sequence[str]
+) -> ReducedRisk:
+    """The `ReducedRisk` of some arguments; the same one at other real constants and weights.
+
+    Parameters
+    ----------
+    program, data, embedding, names
+        As for `ReducedRisk`.
+    """
+    digest = hashlib.sha256(repr((id(program), tuple(names), tuple(data.reals))).encode())
+    for leaf in jax.tree.leaves((data.samples, data.fixed, tuple(embedding))):
+        array = np.ascontiguousarray(leaf)
+        digest.update(f"{array.shape}{array.dtype}".encode() + array.tobytes())
+    place = _kept(digest.hexdigest())
+    if "risk" not in place:
+        place["program"] = program  # so that no other one has its id
+        place["risk"] = ReducedRisk(program, data, embedding, names)
+    return place["risk"]
+
+
+class ReducedRisk:
+    """The risk on some coordinates of a closed space.
+
+    Parameters
+    ----------
+    program : Program
+        The traced functions of the model.
+    data : Data
+        Of all samples, or of representatives with their weights.
+    embedding : Embedding
+        From coordinates to every entry.
+    names : sequence of str
+        Of the coordinates.
+
+    Attributes
+    ----------
+    values : Values
+    scalars, weights : int arrays
+        Inputs: coordinates, and the weight of each class of samples.
+    reals : dict
+        Real constant -> its input.
+    classes : int array, shape (samples,)
+        Class of each sample.
+    losses : int array, shape (classes,)
+    risk : int
+    entries : int array, shape (n,)
+        Value of each entry.
+    observed : dict
+        What the model observes -> its value.
+
+    Raises
+    ------
+    UnreadPrimitive
+        If the model computes something that has no program.
+    """
+
+    def __init__(
+        self, program: Program, data: Data, embedding: Embedding, names: Sequence[str]
+    ) -> None:
+        self.values = values = Values()
+        self.scalars = values.inputs(names)
+        reals = values.inputs(sorted(data.reals))
+        self.reals = dict(zip(sorted(data.reals), reals.tolist(), strict=True))
+        self.share = np.asarray(embedding.share, dtype=float)
+        self.entries = flat = _entries(values, self.scalars, embedding)
+        inputs = [flat, *map(self._constants, jax.tree.leaves((data.samples, data.fixed))), *reals]
+        rows = read(values, traced(program, data), inputs)
+        names_of = program.observed_names
+        first = 1 + len(names_of[1])
+        if not program.has_law:
+            self.classes, self.weights = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+            self.losses = rows[0].reshape(1)
+            self.risk = int(self.losses[0])
+        else:
+            table = np.stack(rows[:first], axis=1)
+            distinct, self.classes = np.unique(table, axis=0, return_inverse=True)
+            self.classes = self.classes.reshape(-1)
+            self.weights = values.inputs([f"P_{k + 1}" for k in range(len(distinct))])
+            self.losses = distinct[:, 0]
+            self.risk = self._mean(self.losses)
+        self.lists: dict[Any, tuple[List, ...]] = {}
+        self.observed: dict[str, int] = {}
+        for name, ids in zip(names_of[0], rows[first:], strict=True):
+            self.observed[name] = int(ids)
+        if names_of[1]:
+            total = self._sum(self.weights)
+            for k, name in enumerate(names_of[1]):
+                mean = self._mean(distinct[:, 1 + k])
+                self.observed[name] = int(values.apply("div", (np.array([mean]), total))[0])
+
+    def _constants(self, array: Any) -> Ids:
+        array = np.asarray(array)
+        return self.values.constants(array.reshape(-1).astype(float)).reshape(array.shape)
+
+    def _sum(self, ids: Ids) -> Ids:
+        return self.values.sums(np.array([ids.size]), ids, np.full(ids.size, ONE))
+
+    def _mean(self, ids: Ids) -> int:
+        """Sum over the classes of samples of weights times values."""
+        return int(self._sum(self.values.apply("mul", (ids, self.weights)))[0])
+
+    @cached_property
+    def gradient(self) -> Ids:
+        """What a step subtracts from each coordinate, divided by eta."""
+        slopes = adjoints(self.values, {self.risk: ONE}, self.scalars)
+        shares = self.values.constants(self.share)
+        return self.values.apply("mul", (slopes, shares))
+
+    @cached_property
+    def directions(self) -> Ids:
+        """Inputs: a direction of the coordinates."""
+        names = [self.values.names[int(k)] for k in self.scalars]
+        return self.values.inputs([f"d_{name}" for name in names])
+
+    def along(self, roots: Ids) -> Ids:
+        """Derivatives of values along `directions`."""
+        pairs = zip(self.scalars.tolist(), self.directions.tolist(), strict=True)
+        return tangents(self.values, roots, dict(pairs))
+
+    def program(self, outputs: Mapping[str, Any], directed: bool = False) -> ReducedProgram:
+        """A program of some values.
+
+        Parameters
+        ----------
+        outputs : mapping
+            Name -> ids.
+        directed : bool
+            Whether `directions` are inputs after the coordinates.
+        """
+        first = [*self.scalars, *(self.directions if directed else ())]
+        others = [*self.reals.values(), *self.weights]
+        return build(self.values, [*first, *others], outputs)
+
+    def listed(self, ids: Ids, directed: bool = False) -> List:
+        """A program of some values as compiled loops take it, with the constants as given.
+
+        Parameters
+        ----------
+        ids : int array
+        directed : bool
+        """
+        made = self.program({"": ids}, directed)
+        outputs = made.outputs[""].astype(np.int64)
+        arrays = (made.constants, made.instructions, made.index, made.count, outputs)
+        return List(*arrays, made.size)
+
+    def numbers(self, data: Data) -> FloatArray:
+        """Values of the real constants, and the weight of each class of samples.
+
+        Parameters
+        ----------
+        data : Data
+            Of the same samples.
+        """
+        reals = [float(data.reals[name]) for name in self.reals]
+        weights = np.asarray(data.weights, dtype=float)[: self.classes.size]
+        return np.concatenate([reals, np.bincount(self.classes, weights, self.weights.size)])
+
+
+def _entries(values: Values, scalars: Ids, embedding: Embedding) -> Ids:
+    """The value of every entry."""
+    offset = values.constants(np.asarray(embedding.offset))
+    labels, signs = np.asarray(embedding.labels), np.asarray(embedding.signs)
+    if labels.size:
+        factors = values.constants(signs)
+        moved = values.apply("mul", (scalars[labels], factors))
+        return np.where(signs == 0, offset, moved)
+    matrix = np.asarray(embedding.matrix)
+    count = matrix.shape[1]
+    index = np.concatenate([np.tile(scalars, (len(matrix), 1)), offset[:, None]], axis=1)
+    factors = values.constants(matrix.reshape(-1)).reshape(matrix.shape)
+    ones = np.full((len(matrix), 1), ONE)
+    factors = np.concatenate([factors, ones], axis=1)
+    return values.sums(np.full(len(matrix), count + 1), index.reshape(-1), factors.reshape(-1))
+
+
+def traced(program: Program, data: Data) -> Any:
+    """The losses of all samples, what is observed of each, and observables, as a jaxpr.
+
+    Parameters
+    ----------
+    program : Program
+    data : Data
+    """
+    names, of_samples = program.observed_names
+
+    def one(flat: Any, sample: Any, here: Data) -> tuple[Any, ...]:
+        values = [program.sample_loss(flat, sample, here)]
+        if of_samples:
+            said = program.call("observe", program.theta(flat, here.fixed), sample, here)
+            values += [said[name] for name in of_samples]
+        return tuple(jax.numpy.asarray(v, flat.dtype) for v in values)
+
+    def all_of(flat: Any, samples: Any, fixed: Any, reals: Any) -> list[Any]:
+        here = data._replace(fixed=fixed, reals=reals)
+        if program.has_law:
+            rows = list(jax.vmap(lambda sample: one(flat, sample, here))(samples))
+        else:
+            rows = list(one(flat, None, here))
+        if names:
+            said = program.call("observables", program.theta(flat, fixed), None, here)
+            rows += [jax.numpy.asarray(said[name], flat.dtype) for name in names]
+        return rows
+
+    with jax.enable_x64(True):
+        flat = np.zeros(program.size)
+        reals = {name: float(value) for name, value in data.reals.items()}
+        return jax.make_jaxpr(all_of)(flat, data.samples, data.fixed, reals)
+
+
+def order_parameters(risk: ReducedRisk, columns: Columns) -> Ids:
+    """Values of order parameters; `ReducedRisk.directions` stand for the slope of a step.
+
+    Parameters
+    ----------
+    risk : ReducedRisk
+    columns : Columns
+    """
+    values = risk.values
+    (minus,) = values.constants(np.array([-1.0]))
+
+    def rate(value: int) -> int:
+        moved = risk.along(np.array([value]))
+        return int(values.apply("mul", (moved, np.array([minus])))[0])
+
+    found = []
+    for kind, key in columns:
+        if kind in ("state", "rate"):
+            value = int(risk.scalars[key])
+        elif kind in ("entry", "entry_rate"):
+            value = int(risk.entries[key[0]])
+        elif kind in ("observable", "observable_rate"):
+            value = risk.observed[key]
+        else:
+            value = risk.risk
+        found.append(rate(value) if kind.endswith("rate") else value)
+    return np.array(found, dtype=np.int64)
+
+
+@cache
+def compiled() -> codegen.CompiledModule:
+    """The functions of loops on lists: one file for all models."""
+    functions = (kernel.gradient, kernel.order_parameters, kernel.hessian, kernel.rows_of)
+    source = codegen.kernel_source(*functions, data=(kernel.List, kernel.ProgramData))
+    return codegen.build("Reduced programs of any model.", (), [source])
+
+
+class CompiledRisk:
+    """The programs of a reduced problem, with their constants, for compiled loops.
+
+    Parameters
+    ----------
+    risk : ReducedRisk
+    columns : Columns
+        Order parameters.
+    data : Data
+        Real constants and weights.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Columns of `rows`: the risk, and what is observed.
+    data : ProgramData
+    """
+
+    def __init__(self, risk: ReducedRisk, columns: Columns, data: Data) -> None:
+        key = columns
+        if key not in risk.lists:
+            slope = risk.gradient
+            risk.lists[key] = (
+                risk.listed(slope),
+                risk.listed(order_parameters(risk, columns), True),
+                risk.listed(risk.along(slope), True),
+                risk.listed(np.array([risk.risk, *risk.observed.values()])),
+            )
+        numbers = risk.numbers(data)
+        lists = [
+            part._replace(given=np.concatenate([numbers, part.given])) for part in risk.lists[key]
+        ]
+        self.data = kernel.ProgramData(*lists[:3])
+        self._records, self.names = lists[3], ("risk", *risk.observed)
+
+    @cached_property
+    def addressed(self) -> codegen.AddressedModel:
+        """The functions that loops call."""
+        return compiled().addressed(self.data)
+
+    def rows(self, states: FloatArray) -> FloatArray:
+        """Risk and observables of states, shape (records, names)."""
+        out = np.empty((len(states), len(self.names)))
+        compiled().rows_of(np.ascontiguousarray(states, dtype=float), self._records, out)
+        return out

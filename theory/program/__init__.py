@@ -1,0 +1,29 @@
+"""The reduced program: a risk as the list of its distinct numbers, made once and read by many.
+
+- `Values` is the table of distinct numbers; `read` enters a traced function into it.
+- `adjoints` and `tangents` enter derivatives.
+- `build` orders what some outputs need as a `Program`: arrays that a loop runs forwards.
+"""
+
+from theory.program.derivatives import adjoints, tangents
+from theory.program.evaluate import run, run_floats
+from theory.program.numbering import CODE, ONE, OPERATIONS, ZERO, Values
+from theory.program.program import Program, build
+from theory.program.reading import UnreadPrimitive, named_function, read
+
+__all__ = [
+    "CODE",
+    "ONE",
+    "OPERATIONS",
+    "ZERO",
+    "Program",
+    "UnreadPrimitive",
+    "Values",
+    "adjoints",
+    "build",
+    "named_function",
+    "read",
+    "run",
+    "run_floats",
+    "tangents",
+]

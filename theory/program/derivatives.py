@@ -1,0 +1,313 @@
+"""Derivatives of values as values of the same table: adjoints backwards, tangents forwards.
+
+At ties they are those of JAX: a maximum gives half to each side, ``abs`` has slope 1 at 0, and a
+selection hands its adjoint to the branch that is chosen.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theory.program.numbering import CODE, ONE, OPERATIONS, ZERO, Ids, Values
+from theory.program.reading import softmax_of
+
+Terms = tuple[Ids, Ids, Ids]
+"""Targets, values, and the constants that multiply them."""
+
+
+class Algebra:
+    """Sums and products of arrays of ids."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+
+    def number(self, number: float) -> int:
+        """Id of a constant."""
+        return int(self.values.constants(np.array([number]))[0])
+
+    def op(self, operation: str, *operands: Ids | int) -> Ids:
+        """An elementwise operation; a number stands for an array of it."""
+        size = max(np.size(o) for o in operands)
+        return self.values.apply(operation, [np.broadcast_to(o, (size,)) for o in operands])
+
+    def mul(self, a: Ids | int, b: Ids | int) -> Ids:
+        """Products."""
+        return self.op("mul", a, b)
+
+    def linear(self, *terms: tuple[float, Ids | int]) -> Ids:
+        """Sums of coefficients times values."""
+        size = max(np.size(x) for _, x in terms)
+        table = np.stack([np.broadcast_to(x, (size,)) for _, x in terms], axis=1)
+        numbers = self.values.constants(np.array([c for c, _ in terms], dtype=float))
+        return self.values.sums(
+            np.full(size, len(terms)), table.reshape(-1), np.tile(numbers, size)
+        )
+
+    def square(self, a: Ids) -> Ids:
+        """Squares."""
+        return self.values.power(a, 2)
+
+    def reciprocal(self, a: Ids) -> Ids:
+        """Reciprocals."""
+        return self.op("div", ONE, a)
+
+
+def _sigmoid(w: Algebra, v: Ids, x: Ids) -> list[Ids]:
+    return [w.mul(v, w.op("sigmoid", w.linear((-1, x))))]
+
+
+def _abs(w: Algebra, v: Ids, x: Ids) -> list[Ids]:
+    return [w.op("select", w.op("le", ZERO, x), ONE, w.number(-1.0))]
+
+
+def _max(w: Algebra, v: Ids, a: Ids, b: Ids) -> list[Ids]:
+    half, tie = w.number(0.5), w.op("eq", a, b)
+    sides = [w.op("select", w.op("lt", x, y), ZERO, ONE) for x, y in ((a, b), (b, a))]
+    return [w.op("select", tie, half, side) for side in sides]
+
+
+def _div(w: Algebra, v: Ids, a: Ids, b: Ids) -> list[Ids]:
+    share = w.reciprocal(b)
+    return [share, w.linear((-1, w.mul(share, v)))]
+
+
+def _pow(w: Algebra, v: Ids, x: Ids, y: Ids) -> list[Ids]:
+    slope = w.mul(y, w.op("pow", x, w.linear((1, y), (-1, ONE))))
+    positive = w.op("lt", ZERO, x)
+    safe = w.op("select", positive, x, ONE)
+    return [slope, w.mul(v, w.op("log", safe))]
+
+
+def _atan2(w: Algebra, v: Ids, y: Ids, x: Ids) -> list[Ids]:
+    share = w.reciprocal(w.linear((1, w.square(x)), (1, w.square(y))))
+    return [w.mul(x, share), w.linear((-1, w.mul(y, share)))]
+
+
+def _root_of(sign: float) -> Callable[..., list[Ids]]:
+    """1 / sqrt(1 + sign x^2), with a negative result for acos."""
+
+    def slope(w: Algebra, v: Ids, x: Ids) -> list[Ids]:
+        return [w.op("rsqrt", w.linear((1, ONE), (sign, w.square(x))))]
+
+    return slope
+
+
+def _shares(w: Algebra, v: Ids, x: Ids, scale: float) -> Ids:
+    """Gaussian exp(-x^2) times a number."""
+    return w.linear((scale, w.op("exp", w.linear((-1, w.square(x))))))
+
+
+PARTIALS: dict[str, Callable[..., list[Ids]]] = {
+    "mul": lambda w, v, a, b: [b, a],
+    "div": _div,
+    "pow": _pow,
+    "max": _max,
+    "atan2": _atan2,
+    "rem": lambda w, v, a, b: [
+        np.full(a.size, ONE), w.linear((-1, w.op("trunc", w.op("div", a, b))))
+    ],
+    "exp": lambda w, v, x: [v],
+    "log": lambda w, v, x: [w.reciprocal(x)],
+    "log1p": lambda w, v, x: [w.reciprocal(w.linear((1, ONE), (1, x)))],
+    "expm1": lambda w, v, x: [w.op("exp", x)],
+    "sqrt": lambda w, v, x: [w.linear((0.5, w.reciprocal(v)))],
+    "rsqrt": lambda w, v, x: [w.linear((-0.5, w.mul(v, w.reciprocal(x))))],
+    "cbrt": lambda w, v, x: [w.linear((1 / 3, w.mul(v, w.reciprocal(x))))],
+    "tanh": lambda w, v, x: [w.linear((1, ONE), (-1, w.square(v)))],
+    "sigmoid": _sigmoid,
+    "softplus": lambda w, v, x: [w.op("sigmoid", x)],
+    "sin": lambda w, v, x: [w.op("cos", x)],
+    "cos": lambda w, v, x: [w.linear((-1, w.op("sin", x)))],
+    "tan": lambda w, v, x: [w.linear((1, ONE), (1, w.square(v)))],
+    "sinh": lambda w, v, x: [w.op("cosh", x)],
+    "cosh": lambda w, v, x: [w.op("sinh", x)],
+    "asin": _root_of(-1.0),
+    "acos": lambda w, v, x: [w.linear((-1, _root_of(-1.0)(w, v, x)[0]))],
+    "asinh": _root_of(1.0),
+    "acosh": lambda w, v, x: [w.op("rsqrt", w.linear((1, w.square(x)), (-1, ONE)))],
+    "atan": lambda w, v, x: [w.reciprocal(w.linear((1, ONE), (1, w.square(x))))],
+    "atanh": lambda w, v, x: [w.reciprocal(w.linear((1, ONE), (-1, w.square(x))))],
+    "erf": lambda w, v, x: [_shares(w, v, x, 2 / np.sqrt(np.pi))],
+    "erfc": lambda w, v, x: [_shares(w, v, x, -2 / np.sqrt(np.pi))],
+    "abs": _abs,
+}  # fmt: skip
+"""Operation -> derivatives by each operand; one that is missing has none."""
+
+
+def depends_on(values: Values, inputs: Ids) -> NDArray[np.bool_]:
+    """Which values depend on some inputs, with a derivative that is not 0, shape (count,)."""
+    active = np.zeros(len(values), dtype=bool)
+    active[inputs] = True
+    passes = np.array([o in PARTIALS or o in _ROWS or o == "select" for o in OPERATIONS])
+    for level in levels(values):
+        level = level[passes[values.code[level]]]
+        sizes, index, _ = values.rows(level)
+        if not index.size:
+            continue
+        condition = np.zeros(index.size, dtype=bool)
+        starts = np.cumsum(sizes) - sizes
+        condition[starts[values.code[level] == CODE["select"]]] = True
+        hits = active[index] & ~condition
+        active[level] |= np.logical_or.reduceat(hits, starts)
+    return active
+
+
+def levels(values: Values) -> Iterator[Ids]:
+    """Values that are computed, by their depth, the shallow ones first."""
+    order = np.argsort(values.depth, kind="stable")
+    edges = np.flatnonzero(np.diff(values.depth[order])) + 1
+    for part in np.split(order, edges):
+        part = part[np.diff(values.first)[part] > 0]
+        if part.size:
+            yield part
+
+
+_ROWS = ("sum", "integer_pow", "logsumexp", "largest")
+
+
+def _slopes(w: Algebra, operation: str, level: Ids) -> Terms:
+    """Owner, operand and derivative of each term of values of one operation: Terms of positions.
+
+    Returns positions within the level, the operand, and the id of the derivative.
+    """
+    values = w.values
+    sizes, index, coefficient = values.rows(level)
+    owner = np.repeat(np.arange(level.size), sizes)
+    if operation == "sum":
+        return owner, index, coefficient
+    if operation == "integer_pow":
+        exponents = values.floats[coefficient]
+        slopes = np.empty(level.size, dtype=np.int64)
+        for exponent in np.unique(exponents):
+            some = exponents == exponent
+            lower = values.power(index[some], int(exponent) - 1)
+            slopes[some] = w.linear((exponent, lower))
+        return owner, index, slopes
+    if operation == "logsumexp":
+        starts = np.cumsum(sizes) - sizes
+        shares = [
+            softmax_of(values, index[a : a + n], coefficient[a : a + n])[1]
+            for a, n in zip(starts, sizes, strict=True)
+        ]
+        return owner, index, w.mul(np.concatenate(shares), coefficient)
+    if operation == "largest":
+        ties = w.op("eq", index, level[owner])
+        total = values.sums(sizes, ties, coefficient)
+        return owner, index, w.mul(w.op("div", ties, total[owner]), coefficient)
+    table = index.reshape(level.size, -1)
+    if operation == "select":
+        return owner, index, np.zeros(index.size, dtype=np.int64)
+    slopes = np.stack(PARTIALS[operation](w, level, *table.T), axis=1)
+    return owner, index, slopes.reshape(-1)
+
+
+def _by_operation(values: Values, level: Ids) -> Iterator[tuple[str, Ids]]:
+    for code in np.unique(values.code[level]):
+        operation = OPERATIONS[code]
+        if operation in PARTIALS or operation in _ROWS or operation == "select":
+            yield operation, level[values.code[level] == code]
+
+
+def adjoints(values: Values, seeds: Mapping[int, int], inputs: Ids) -> Ids:
+    """Derivatives of a weighted sum of values by inputs, as ids of values.
+
+    Parameters
+    ----------
+    values : Values
+    seeds : mapping
+        Value -> id of its weight.
+    inputs : int array, shape (n,)
+
+    Returns
+    -------
+    int array, shape (n,)
+    """
+    w, active = Algebra(values), depends_on(values, inputs)
+    pending: dict[int, list[Terms]] = defaultdict(list)
+
+    def hand(targets: Ids, slopes: Ids, coefficients: Ids) -> None:
+        kept = active[targets] & (slopes != ZERO) & (coefficients != ZERO)
+        targets, slopes, coefficients = targets[kept], slopes[kept], coefficients[kept]
+        depth = values.depth[targets]
+        for level in np.unique(depth):
+            some = depth == level
+            pending[int(level)].append((targets[some], slopes[some], coefficients[some]))
+
+    hand(*(np.array(x, dtype=np.int64) for x in (
+        list(seeds), list(seeds.values()), [ONE] * len(seeds)
+    )))  # fmt: skip
+    result = np.full(inputs.size, ZERO)
+    place = {int(v): k for k, v in enumerate(inputs)}
+    while pending:
+        depth = max(pending)
+        targets, slopes, coefficients = map(np.concatenate, zip(*pending.pop(depth), strict=True))
+        order = np.argsort(targets, kind="stable")
+        level, sizes = np.unique(targets, return_counts=True)
+        totals = values.sums(sizes, slopes[order], coefficients[order])
+        if depth == 0:
+            for value, total in zip(level.tolist(), totals.tolist(), strict=True):
+                result[place[value]] = total
+            continue
+        adjoint = dict(zip(level.tolist(), totals.tolist(), strict=True))
+        for operation, some in _by_operation(values, level):
+            own = np.array([adjoint[v] for v in some.tolist()], dtype=np.int64)
+            if operation == "select":
+                _, index, _ = values.rows(some)
+                which, a, b = index.reshape(-1, 3).T
+                hand(a, w.op("select", which, own, ZERO), np.full(a.size, ONE))
+                hand(b, w.op("select", which, ZERO, own), np.full(a.size, ONE))
+                continue
+            owner, operand, slope = _slopes(w, operation, some)
+            kept = active[operand]
+            owner, operand, slope = owner[kept], operand[kept], slope[kept]
+            if operation == "sum":
+                hand(operand, own[owner], slope)
+            else:
+                hand(operand, w.mul(own[owner], slope), np.full(operand.size, ONE))
+    return result
+
+
+def tangents(values: Values, roots: Ids, directions: Mapping[int, int]) -> Ids:
+    """Derivatives of values along a direction of the inputs, as ids of values.
+
+    Parameters
+    ----------
+    values : Values
+    roots : int array, shape (n,)
+    directions : mapping
+        Input -> id of its component of the direction.
+    """
+    w = Algebra(values)
+    active = depends_on(values, np.array(list(directions), dtype=np.int64))
+    along = np.full(len(values), ZERO)
+    along[list(directions)] = list(directions.values())
+    needed = _needed(values, roots)
+    for level in list(levels(values)):
+        level = level[active[level] & needed[level]]
+        for operation, some in _by_operation(values, level):
+            if operation == "select":
+                _, index, _ = values.rows(some)
+                which, a, b = index.reshape(-1, 3).T
+                along[some] = w.op("select", which, along[a], along[b])
+                continue
+            owner, operand, slope = _slopes(w, operation, some)
+            kept = active[operand]
+            owner, moved, slope = owner[kept], along[operand[kept]], slope[kept]
+            if operation != "sum":
+                moved, slope = w.mul(moved, slope), np.full(moved.size, ONE)
+            along[some] = values.sums(np.bincount(owner, minlength=some.size), moved, slope)
+    return np.where(active[roots], along[roots], ZERO)
+
+
+def _needed(values: Values, roots: Ids) -> NDArray[np.bool_]:
+    """Which values some roots depend on, shape (count,)."""
+    needed = np.zeros(len(values), dtype=bool)
+    needed[roots] = True
+    for level in reversed(list(levels(values))):
+        _, index, _ = values.rows(level[needed[level]])
+        needed[index] = True
+    return needed

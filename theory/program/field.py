@@ -1,0 +1,147 @@
+"""Arithmetic of numbers known by their residues modulo three primes.
+
+A *triple* is a row of three residues, shape (..., 3). Two expressions are the same number when
+their triples agree at random triples of the inputs (Schwartz 1980, Zippel 1979; Gulwani and
+Necula, POPL 2004): sums, products, quotients and whole powers are computed exactly, any other
+function is a hash of its name and of the triple of its argument.
+"""
+
+from __future__ import annotations
+
+import zlib
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Triples = NDArray[np.uint64]
+
+PRIMES = np.array([2147483647, 2147483629, 2147483587], dtype=np.uint64)
+"""Three primes below 2^31, so that a product of two residues fits in 64 bits."""
+MAX_DENOMINATOR = 10**6
+"""Denominator up to which a float is read as the simplest fraction that rounds to it."""
+LIMB = 1 << 16
+"""Residues are cut into two limbs of 16 bits, whose products BLAS sums exactly."""
+
+
+def residues(number: int | Fraction) -> Triples:
+    """Triple of a fraction, shape (3,)."""
+    fraction = Fraction(number)
+    return np.array(
+        [
+            fraction.numerator * pow(fraction.denominator, -1, int(p)) % int(p)
+            if fraction.denominator % int(p)
+            else 0
+            for p in PRIMES
+        ],
+        dtype=np.uint64,
+    )
+
+
+def add(a: Triples, b: Triples) -> Triples:
+    """Sum of triples."""
+    return (a + b) % PRIMES
+
+
+def negative(a: Triples) -> Triples:
+    """The negative of triples."""
+    return (PRIMES - a) % PRIMES
+
+
+def multiply(a: Triples, b: Triples) -> Triples:
+    """Product of triples."""
+    return (a * b) % PRIMES
+
+
+def power(a: Triples, exponent: Any) -> Triples:
+    """Whole power of triples; the exponents are non-negative and broadcast against residues."""
+    exponent = np.broadcast_to(np.asarray(exponent, dtype=np.uint64), a.shape).copy()
+    result, base = np.ones_like(a), a
+    while exponent.any():
+        result = np.where(exponent & np.uint64(1), multiply(result, base), result)
+        base = multiply(base, base)
+        exponent >>= np.uint64(1)
+    return result
+
+
+def inverse(a: Triples) -> Triples:
+    """Reciprocals, by Fermat's theorem; 0 for 0."""
+    return power(a, PRIMES - np.uint64(2))
+
+
+HALF = residues(Fraction(1, 2))
+
+
+def matrix_product(left: Triples, right: Triples) -> Triples:
+    """Product of stacks of matrices, shapes (B, M, K, 3) and (B, K, N, 3), exact by BLAS."""
+    result = np.empty((*left.shape[:2], right.shape[2], 3), dtype=np.uint64)
+    limb = np.uint64(LIMB)
+    for k, prime in enumerate(PRIMES):
+        a, b = left[..., k], right[..., k]
+        low, high = (a % limb).astype(float), (a // limb).astype(float)
+        first, second = (b % limb).astype(float), (b // limb).astype(float)
+        total = (high @ second).astype(np.uint64) % prime
+        mixed = (high @ first + low @ second).astype(np.uint64) % prime
+        total = (total * limb + mixed) % prime
+        result[..., k] = (total * limb + (low @ first).astype(np.uint64)) % prime
+    return result
+
+
+def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finalizer of splitmix64."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def hashed(name: str, *arguments: Triples) -> Triples:
+    """Triples that depend on a name and on every residue of the arguments."""
+    state = np.uint64(zlib.crc32(name.encode()))
+    with np.errstate(over="ignore"):
+        for argument in arguments:
+            for k in range(3):
+                state = _mixed(np.asarray(state + argument[..., k] * np.uint64(0x9E3779B97F4A7C15)))
+        parts = [_mixed(np.asarray(state + np.uint64(k + 1))) for k in range(3)]
+    return np.stack(parts, axis=-1) % PRIMES
+
+
+def odd(name: str, a: Triples) -> Triples:
+    """Hash of an odd function: the hash of the smaller of a and -a, with its sign."""
+    opposite = negative(a)
+    smaller = a[..., 0] <= opposite[..., 0]
+    base = hashed(name, np.where(smaller[..., None], a, opposite))
+    base = np.where((a == 0).all(axis=-1)[..., None], np.uint64(0), base)
+    return np.where(smaller[..., None], base, negative(base))
+
+
+def even(name: str, a: Triples) -> Triples:
+    """Hash of an even function: the hash of the smaller of a and -a."""
+    opposite = negative(a)
+    smaller = a[..., 0] <= opposite[..., 0]
+    return hashed(name, np.where(smaller[..., None], a, opposite))
+
+
+def fraction_of(number: float, max_denominator: int = MAX_DENOMINATOR) -> Fraction:
+    """The simplest fraction that rounds to a float, else the exact binary fraction.
+
+    Parameters
+    ----------
+    number : float
+        Finite.
+    max_denominator : int
+    """
+    exact = Fraction(number)
+    simple = exact.limit_denominator(max_denominator)
+    return simple if float(simple) == number else exact
+
+
+def data_triples(numbers: NDArray[np.float64]) -> Triples:
+    """Triples of floats read as fractions, shape (n, 3); what is not finite is a hash."""
+    result = np.empty((numbers.size, 3), dtype=np.uint64)
+    for k, number in enumerate(numbers.tolist()):
+        if np.isfinite(number):
+            result[k] = residues(fraction_of(number))
+        else:
+            result[k] = hashed(f"float {number}")
+    return result

@@ -1,0 +1,531 @@
+"""The table of distinct values: each number of a traced program, once.
+
+A value is an input, a constant, a sum of rows of (coefficient, value), or another operation on
+values. Two values with one triple (see `field`) are one entry of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theory.program import field
+from theory.program.field import Triples
+
+Ids = NDArray[np.int64]
+Rows = tuple[Ids, Ids, Ids]
+"""Terms of each row, their values, and the constants that multiply them."""
+
+ELEMENTWISE = (
+    "mul", "div", "integer_pow", "pow", "max", "select", "lt", "le", "eq", "stop", "exp", "log",
+    "log1p", "expm1", "sqrt", "rsqrt", "cbrt", "tanh", "sigmoid", "softplus", "sin", "cos", "tan",
+    "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "erf", "erfc", "abs", "sign",
+    "floor", "round", "trunc", "is_finite", "atan2", "rem",
+)  # fmt: skip
+OPERATIONS = ("input", "constant", "sum", "logsumexp", "largest", *ELEMENTWISE)
+CODE = {name: code for code, name in enumerate(OPERATIONS)}
+
+ODD = {"tanh", "sin", "tan", "sinh", "asin", "atan", "asinh", "atanh", "erf", "sign", "round",
+       "trunc", "cbrt"}  # fmt: skip
+EVEN = {"cos", "cosh", "abs"}
+
+SAME_FLOAT = 2.0**-44
+"""Relative difference up to which two constants are one, and a sum of constants is 0."""
+SIMPLE_DENOMINATOR = 1000
+"""Denominator up to which a computed constant is taken as the fraction that it is next to."""
+ZERO, ONE = 0, 1
+
+
+def triple_of(operation: str, arguments: Sequence[Triples]) -> Triples:
+    """Triples of an elementwise operation."""
+    a, *rest = arguments
+    if operation == "mul":
+        return field.multiply(a, rest[0])
+    if operation == "div":
+        return field.multiply(a, field.inverse(rest[0]))
+    if operation == "max":
+        size = field.even("abs", _difference(a, rest[0]))
+        return field.multiply(field.HALF, field.add(field.add(a, rest[0]), size))
+    if operation == "select":  # condition, value if it holds, value if not
+        yes = field.multiply(a, rest[0])
+        return field.add(yes, field.multiply(_difference(_ones(a), a), rest[1]))
+    if operation in ("lt", "le", "eq"):
+        return _comparison(operation, _difference(a, rest[0]))
+    if operation == "sigmoid":
+        return field.add(field.HALF, field.odd("sigmoid", a))
+    if operation == "softplus":
+        return field.add(field.multiply(field.HALF, a), field.even("softplus", a))
+    if operation == "rsqrt":
+        return field.inverse(field.hashed("sqrt", a))
+    if operation in ODD:
+        return field.odd(operation, a)
+    if operation in EVEN:
+        return field.even(operation, a)
+    return field.hashed(operation, *arguments)
+
+
+def _ones(a: Triples) -> Triples:
+    return np.ones_like(a)
+
+
+def _difference(a: Triples, b: Triples) -> Triples:
+    return field.add(a, field.negative(b))
+
+
+def _comparison(operation: str, difference: Triples) -> Triples:
+    """Lt + gt + eq = 1 and le = lt + eq, by an odd sign and an even indicator."""
+    equal = field.even("eq", difference)
+    if operation == "eq":
+        return equal
+    sign = field.odd("sign", difference)
+    other = (
+        _difference(_ones(equal), equal) if operation == "lt" else field.add(_ones(equal), equal)
+    )
+    return field.multiply(field.HALF, _difference(other, sign))
+
+
+def softmax_triples(rows: Triples, counts: Triples) -> tuple[Triples, Triples]:
+    """Triples of logsumexp, shape (m, 3), and of each softmax, shape (m, k, 3).
+
+    Both depend on differences to the mean of a row only, so that a shift of a row adds to the
+    first and leaves the second, whose sum with the counts is 1.
+
+    Parameters
+    ----------
+    rows, counts : Triples, shape (m, k, 3)
+    """
+    number = _total(counts)
+    mean = field.multiply(_total(field.multiply(counts, rows)), field.inverse(number))
+    off = _difference(rows, mean[:, None])
+    powers = field.hashed("exp of difference", off)
+    # The same differences in rows of another kind are other numbers.
+    kind = _total(field.multiply(counts, field.hashed("kind of row", off)))
+    powers = field.hashed("power", powers, np.broadcast_to(kind[:, None], powers.shape))
+    total = _total(field.multiply(counts, powers))
+    shares = field.multiply(powers, field.inverse(total)[:, None])
+    return field.add(mean, field.hashed("logsumexp", kind)), shares
+
+
+def _total(triples: Triples) -> Triples:
+    """Sum along the second axis but one; up to 2^32 terms fit in 64 bits."""
+    return triples.sum(axis=-2) % field.PRIMES
+
+
+class _Column:
+    """A growing array."""
+
+    def __init__(self, dtype: Any, *shape: int) -> None:
+        self._room, self.size = np.empty((1024, *shape), dtype), 0
+
+    def append(self, values: Any) -> None:
+        size = self.size + len(values)
+        if size > len(self._room):
+            room = np.empty(
+                (max(size, 2 * len(self._room)), *self._room.shape[1:]), self._room.dtype
+            )
+            room[: self.size] = self.view
+            self._room = room
+        self._room[self.size : size] = values
+        self.size = size
+
+    @property
+    def view(self) -> Any:
+        return self._room[: self.size]
+
+
+class Values:
+    """The table of distinct values.
+
+    Parameters
+    ----------
+    seed : int
+        Of the random triples of the inputs.
+
+    Attributes
+    ----------
+    triples : Triples, shape (count, 3)
+    floats : float array, shape (count,)
+        NaN but for constants.
+    constant : bool array, shape (count,)
+    code, depth : int arrays, shape (count,)
+        Operation, by `CODE`, and length of the longest path to an input.
+    first : int array, shape (count + 1,)
+        Where the row of each value begins in `index` and `coefficient`.
+    index, coefficient : int arrays
+        Operands, and the constants that multiply them in a sum (the exponent of ``integer_pow``).
+    names : dict
+        Input -> its name.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self._generator = np.random.default_rng(seed)
+        self._factors = self._generator.integers(1, 2**63, 3, dtype=np.uint64) | np.uint64(1)
+        self._known: dict[int, int] = {}
+        self._near: dict[tuple[int, int], int] = {}
+        self._triples, self._floats = _Column(np.uint64, 3), _Column(np.float64)
+        self._constant, self._code = _Column(bool), _Column(np.int16)
+        self._depth, self._first = _Column(np.int32), _Column(np.int64)
+        self._index, self._coefficient = _Column(np.int64), _Column(np.int64)
+        self._first.append([0])
+        self.names: dict[int, str] = {}
+        self.constants(np.array([0.0, 1.0]))
+
+    triples = property(lambda self: self._triples.view)
+    floats = property(lambda self: self._floats.view)
+    constant = property(lambda self: self._constant.view)
+    code = property(lambda self: self._code.view)
+    depth = property(lambda self: self._depth.view)
+    first = property(lambda self: self._first.view)
+    index = property(lambda self: self._index.view)
+    coefficient = property(lambda self: self._coefficient.view)
+
+    def __len__(self) -> int:
+        return int(self._triples.size)
+
+    def operation(self, value: int) -> str:
+        """Name of the operation of a value."""
+        return OPERATIONS[self.code[value]]
+
+    def row(self, value: int) -> tuple[Ids, Ids]:
+        """Operands and coefficients of a value."""
+        part = slice(self.first[value], self.first[value + 1])
+        return self.index[part], self.coefficient[part]
+
+    def rows(self, values: Ids) -> Rows:
+        """Rows of several values."""
+        first, sizes = self.first[values], np.diff(self.first)[values]
+        total = int(sizes.sum())
+        where = np.arange(total) + np.repeat(first - np.cumsum(sizes) + sizes, sizes)
+        return sizes, self.index[where], self.coefficient[where]
+
+    # Entering values
+
+    def _keys(self, triples: Triples) -> NDArray[np.uint64]:
+        with np.errstate(over="ignore"):
+            return (triples * self._factors).sum(axis=-1, dtype=np.uint64)
+
+    def _found(self, keys: NDArray[np.uint64]) -> Ids:
+        """Ids of known keys; -1 for others."""
+        return np.array([self._known.get(key, -1) for key in keys.tolist()], dtype=np.int64)
+
+    def enter(self, code: int, triples: Triples, rows: Callable[[Ids], Rows]) -> Ids:
+        """Ids of values with some triples; the new ones are computed by an operation.
+
+        Parameters
+        ----------
+        code : int
+        triples : Triples, shape (n, 3)
+        rows : callable
+            Positions among the n -> their rows.
+        """
+        keys, where, back = np.unique(self._keys(triples), return_index=True, return_inverse=True)
+        ids = self._found(keys)
+        while (ids < 0).any():
+            new = np.flatnonzero(ids < 0)
+            new = new[np.argsort(where[new])]
+            made = rows(where[new])
+            ids = self._found(keys)
+            if (ids[new] < 0).all():  # making the rows has entered none of them
+                ids[new] = len(self) + np.arange(new.size)
+                self._append(code, triples[where[new]], made)
+                self._known.update(zip(keys[new].tolist(), ids[new].tolist(), strict=True))
+        ids = ids[back]
+        if not (self.triples[ids] == triples).all():
+            raise ArithmeticError("two triples have one key: number again with another seed")
+        return ids
+
+    def _append(self, code: int, triples: Triples, rows: Rows) -> None:
+        sizes, index, coefficient = rows
+        count = len(triples)
+        depth = np.zeros(count, dtype=np.int32)
+        if index.size:
+            np.maximum.at(depth, np.repeat(np.arange(count), sizes), self.depth[index] + 1)
+        self._triples.append(triples)
+        self._floats.append(np.full(count, np.nan))
+        self._constant.append(np.zeros(count, dtype=bool))
+        self._code.append(np.full(count, code))
+        self._depth.append(depth)
+        self._first.append(self._index.size + np.cumsum(sizes))
+        self._index.append(index)
+        self._coefficient.append(coefficient)
+
+    def inputs(self, names: Sequence[str], triples: Triples | None = None) -> Ids:
+        """New inputs, at random triples or at given ones (then equal ones are one value)."""
+        if triples is None:
+            draws = [self._generator.integers(1, int(p), len(names)) for p in field.PRIMES]
+            triples = np.stack(draws, axis=-1).astype(np.uint64).reshape(-1, 3)
+        ids = self.enter(CODE["input"], triples, no_rows)
+        self.names |= {
+            int(k): n for k, n in zip(ids, names, strict=True) if int(k) not in self.names
+        }
+        return ids
+
+    def constants(self, floats: Any, triples: Triples | None = None) -> Ids:
+        """Ids of constants; without triples the floats are read as fractions.
+
+        Parameters
+        ----------
+        floats : float array, shape (n,)
+        triples : Triples, shape (n, 3), optional
+        """
+        floats = np.asarray(floats, dtype=np.float64)
+        if triples is None:
+            distinct, back = np.unique(floats, return_inverse=True)
+            return self._constants(distinct, None)[back.reshape(-1)]
+        pairs = np.column_stack([floats.view(np.uint64), self._keys(triples)])
+        _, where, back = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+        return self._constants(floats[where], triples[where])[back.reshape(-1)]
+
+    def _constants(self, floats: NDArray[np.float64], triples: Triples | None) -> Ids:
+        known = self._keys(triples).tolist() if triples is not None else [None] * floats.size
+        ids = np.empty(floats.size, dtype=np.int64)
+        for k, (number, key) in enumerate(zip(floats.tolist(), known, strict=True)):
+            found = None if key is None else self._known.get(key)
+            if found is None:
+                found = self._near_constant(number)
+            if found is None:
+                given = None if triples is None else triples[k]
+                found = self._new_constant(number, given)
+            ids[k] = found
+        return ids
+
+    def _cells(self, number: float) -> list[tuple[int, int]]:
+        """Cells of a relative grid that hold what is within `SAME_FLOAT` of a number."""
+        mantissa, exponent = np.frexp(number)
+        cell = int(np.floor(mantissa / SAME_FLOAT))
+        cells = [(cell + k, int(exponent)) for k in (0, -1, 1)]
+        half = round(0.5 / SAME_FLOAT)
+        if abs(cell) <= half + 1:  # the cells of the next smaller power of two are half as wide
+            cells += [(2 * cell + k, int(exponent) - 1) for k in (-1, 0, 1, 2)]
+        return cells
+
+    def _near_constant(self, number: float) -> int | None:
+        if not np.isfinite(number) or number == 0:
+            return None
+        for cell in self._cells(number):
+            found = self._near.get(cell)
+            if found is not None and abs(self.floats[found] - number) <= SAME_FLOAT * abs(number):
+                return found
+        return None
+
+    def _new_constant(self, number: float, triple: Triples | None) -> int:
+        if np.isfinite(number):
+            simple = Fraction(number).limit_denominator(SIMPLE_DENOMINATOR)
+            if abs(float(simple) - number) <= SAME_FLOAT * abs(number):
+                triple = field.residues(simple)
+        if triple is None:
+            triple = field.data_triples(np.array([number]))[0]
+        key = int(self._keys(triple))
+        new = self._known.setdefault(key, len(self))
+        if new == len(self):
+            self._append(CODE["constant"], triple[None], no_rows(np.zeros(1, dtype=np.int64)))
+        elif self.constant[new]:
+            return new
+        # Else a value whose other terms have cancelled.
+        self.code[new], self.depth[new] = CODE["constant"], 0
+        self.floats[new], self.constant[new] = number, True
+        if np.isfinite(number) and number != 0:
+            self._near.setdefault(self._cells(number)[0], new)
+        return new
+
+    # Operations
+
+    def apply(
+        self, operation: str, operands: Sequence[Ids], floats: Callable[..., Any] | None = None
+    ) -> Ids:
+        """Ids of an elementwise operation on rows of operands, each of shape (n,).
+
+        Parameters
+        ----------
+        operation : str
+            One of `ELEMENTWISE`.
+        operands : sequence of int arrays
+        floats : callable, optional
+            The same operation on floats, for constants; numpy's where it has one.
+        """
+        operands = [np.asarray(o, dtype=np.int64) for o in operands]
+        triples = triple_of(operation, [self.triples[o] for o in operands])
+        fixed = np.logical_and.reduce([self.constant[o] for o in operands])
+        if operation == "mul" and not fixed.all():
+            return self._products(operands[0], operands[1])
+        ids = np.empty(operands[0].size, dtype=np.int64)
+        if fixed.any():
+            of = floats or FLOATS[operation]
+            with np.errstate(all="ignore"):
+                values = np.asarray(of(*(self.floats[o[fixed]] for o in operands)), dtype=float)
+            ids[fixed] = self.constants(values, triples[fixed])
+        moving = np.flatnonzero(~fixed)
+        if moving.size:
+            table = np.stack([o[moving] for o in operands], axis=1)
+
+            def rows(chosen: Ids) -> Rows:
+                flat = table[chosen].reshape(-1)
+                sizes = np.full(chosen.size, table.shape[1])
+                return sizes, flat, np.full(flat.size, ONE)
+
+            ids[moving] = self.enter(CODE[operation], triples[moving], rows)
+        return ids
+
+    def _products(self, a: Ids, b: Ids) -> Ids:
+        """Products; a constant factor is the coefficient of a sum of one term."""
+        swap = self.constant[b]
+        a, b = np.where(swap, b, a), np.where(swap, a, b)
+        factor = self.constant[a]
+        swap = ~factor & (a > b)
+        a, b = np.where(swap, b, a), np.where(swap, a, b)
+        both = self.constant[b]
+        triples = field.multiply(self.triples[a], self.triples[b])
+        ids = np.empty(a.size, dtype=np.int64)
+        ids[both] = self.constants(self.floats[a[both]] * self.floats[b[both]], triples[both])
+        one = np.flatnonzero(factor & ~both)
+        ids[one] = self.enter(
+            CODE["sum"],
+            triples[one],
+            lambda k: (np.ones(k.size, dtype=np.int64), b[one[k]], a[one[k]]),
+        )
+        two = np.flatnonzero(~factor)
+
+        def rows(k: Ids) -> Rows:
+            flat = np.stack([a[two[k]], b[two[k]]], axis=1).reshape(-1)
+            return np.full(k.size, 2), flat, np.full(flat.size, ONE)
+
+        ids[two] = self.enter(CODE["mul"], triples[two], rows)
+        return ids
+
+    def power(self, a: Ids, exponent: int) -> Ids:
+        """Whole powers of values."""
+        if exponent == 0:
+            return np.full(a.size, ONE)
+        base = self.triples[a] if exponent > 0 else field.inverse(self.triples[a])
+        triples = field.power(base, abs(exponent))
+        (number,) = self.constants(np.array([float(exponent)]))
+        fixed = self.constant[a]
+        ids = np.empty(a.size, dtype=np.int64)
+        with np.errstate(all="ignore"):
+            ids[fixed] = self.constants(self.floats[a[fixed]] ** float(exponent), triples[fixed])
+        moving = np.flatnonzero(~fixed)
+        ids[moving] = self.enter(
+            CODE["integer_pow"],
+            triples[moving],
+            lambda k: (np.ones(k.size, dtype=np.int64), a[moving[k]], np.full(k.size, number)),
+        )
+        return ids
+
+    def sums(self, sizes: Ids, index: Ids, coefficient: Ids) -> Ids:
+        """Sums of rows of terms, each a constant times a value."""
+        owner = np.repeat(np.arange(sizes.size), sizes)
+        moving = np.bincount(owner, ~self.constant[index], minlength=sizes.size) > 0
+        terms = field.multiply(self.triples[index], self.triples[coefficient])
+        triples = np.zeros((sizes.size, 3), dtype=np.uint64)
+        np.add.at(triples, owner, terms)
+        begin = np.cumsum(sizes) - sizes
+
+        def rows(chosen: Ids) -> Rows:
+            width = sizes[chosen]
+            total = int(width.sum())
+            where = np.arange(total) + np.repeat(begin[chosen] - np.cumsum(width) + width, width)
+            return self.merged(width, index[where], coefficient[where])
+
+        floats = self.floats[index] * self.floats[coefficient]
+        totals = np.bincount(owner, floats, minlength=sizes.size)
+        gross = np.bincount(owner, np.abs(floats), minlength=sizes.size)
+        return self.totals(triples % field.PRIMES, rows, moving, totals, gross)
+
+    def totals(
+        self,
+        triples: Triples,
+        rows: Callable[[Ids], Rows],
+        moving: NDArray[np.bool_],
+        floats: NDArray[np.float64],
+        gross: NDArray[np.float64],
+    ) -> Ids:
+        """Ids of sums with some triples, shape (n, 3); the rows of new ones are asked for.
+
+        Parameters
+        ----------
+        triples : Triples
+        rows : callable
+            Positions among the n -> their rows.
+        moving : bool array, shape (n,)
+            Whether a term is not constant.
+        floats, gross : float arrays, shape (n,)
+            Values of the others, and sums of the sizes of their terms.
+        """
+        ids = np.empty(moving.size, dtype=np.int64)
+        some = np.flatnonzero(moving)
+        ids[some] = self.enter(CODE["sum"], triples[some], lambda k: rows(some[k]))
+        rest = ~moving
+        gone = np.abs(floats[rest]) <= SAME_FLOAT * gross[rest]
+        values, exact = np.where(gone, 0.0, floats[rest]), triples[rest].copy()
+        exact[gone] = 0
+        ids[rest] = self.constants(values, exact)
+        return ids
+
+    def merged(self, sizes: Ids, index: Ids, coefficient: Ids) -> Rows:
+        """Rows with one term for each value; the coefficients of equal values are added."""
+        owner = np.repeat(np.arange(sizes.size), sizes)
+        order = np.lexsort((index, owner))
+        owner, index, coefficient = owner[order], index[order], coefficient[order]
+        if not index.size:
+            return sizes, index, coefficient
+        begin = np.flatnonzero(np.r_[True, (np.diff(owner) != 0) | (np.diff(index) != 0)])
+        if begin.size == index.size:
+            kept = self.triples[coefficient].any(axis=1)
+        else:
+            floats = np.add.reduceat(self.floats[coefficient], begin)
+            gross = np.add.reduceat(np.abs(self.floats[coefficient]), begin)
+            floats[np.abs(floats) <= SAME_FLOAT * gross] = 0.0
+            triples = np.add.reduceat(self.triples[coefficient], begin, axis=0) % field.PRIMES
+            triples[floats == 0] = 0
+            alone = np.diff(np.r_[begin, index.size]) == 1
+            added = coefficient[begin]
+            added[~alone] = self.constants(floats[~alone], triples[~alone])
+            owner, index, coefficient = owner[begin], index[begin], added
+            kept = coefficient != ZERO
+        sizes = np.bincount(owner[kept], minlength=sizes.size)
+        return sizes, index[kept], coefficient[kept]
+
+
+def no_rows(chosen: Ids) -> Rows:
+    """Empty rows, of inputs and constants."""
+    nothing = np.zeros(0, dtype=np.int64)
+    return np.zeros(chosen.size, dtype=np.int64), nothing, nothing
+
+
+def _special(name: str) -> Callable[..., Any]:
+    def of(*arguments: Any) -> Any:
+        from scipy import special
+
+        return getattr(special, name)(*arguments)
+
+    return of
+
+
+FLOATS: dict[str, Callable[..., Any]] = {
+    "mul": np.multiply,
+    "div": np.divide,
+    "pow": np.power,
+    "max": np.maximum,
+    "select": lambda c, a, b: np.where(c != 0, a, b),
+    "lt": np.less,
+    "le": np.less_equal,
+    "eq": np.equal,
+    "stop": lambda x: x,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sigmoid": _special("expit"),
+    "softplus": lambda x: np.logaddexp(x, 0.0),
+    "erf": _special("erf"),
+    "erfc": _special("erfc"),
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
+    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+    "is_finite": np.isfinite,
+    "rem": np.fmod,
+    **{name: getattr(np, name) for name in (
+        "exp", "log", "log1p", "expm1", "sqrt", "cbrt", "tanh", "sin", "cos", "tan", "sinh",
+        "cosh", "abs", "sign", "floor", "round", "trunc",
+    )},
+}  # fmt: skip

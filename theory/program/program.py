@@ -1,0 +1,220 @@
+"""A reduced program: the instructions that compute some values, in an order, as arrays.
+
+Numbers stand in one list: inputs, constants, then results. An instruction computes a run of
+results of one operation whose rows have one length; row r of a result is a list of (position,
+count). A sum is the sum of counts times numbers; the count of ``integer_pow`` is the exponent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theory.program.numbering import CODE, Ids, Values
+
+SUM, STOP, SELECT = CODE["sum"], CODE["stop"], CODE["select"]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A list of instructions.
+
+    Attributes
+    ----------
+    inputs : tuple of str
+    constants : float array
+    instructions : int array, shape (m, 4)
+        Code of the operation, first and last result (exclusive), length of a row.
+    index : int array
+        Operands of all rows, by their positions.
+    count : float array
+        Their coefficients.
+    outputs : mapping
+        Name -> positions.
+    """
+
+    inputs: tuple[str, ...]
+    constants: NDArray[np.float64]
+    instructions: NDArray[np.int64]
+    index: NDArray[np.int32]
+    count: NDArray[np.float64]
+    outputs: Mapping[str, Ids]
+
+    @property
+    def size(self) -> int:
+        """Numbers in the list."""
+        results = self.instructions[:, 2] - self.instructions[:, 1]
+        return len(self.inputs) + self.constants.size + int(results.sum())
+
+    @property
+    def operations(self) -> int:
+        """Terms of sums and other operations."""
+        code, first, last, length = self.instructions.T
+        of_rows = np.isin(code, [SUM, CODE["logsumexp"], CODE["largest"]])
+        return int(((last - first) * np.where(of_rows, length, 1)).sum())
+
+
+class _Rows:
+    """Rows of values while they are simplified: CSR arrays indexed by value."""
+
+    def __init__(self, values: Values) -> None:
+        self.sizes = np.diff(values.first).astype(np.int64)
+        self.index, self.count = values.index.copy(), values.floats[values.coefficient]
+
+    @property
+    def owner(self) -> Ids:
+        return np.repeat(np.arange(self.sizes.size), self.sizes)
+
+
+def build(values: Values, inputs: Sequence[int], outputs: Mapping[str, Ids]) -> Program:
+    """The program of some values.
+
+    Parameters
+    ----------
+    values : Values
+    inputs : sequence of int
+        The inputs, in their order.
+    outputs : mapping
+        Name -> ids.
+    """
+    rows, alias = _Rows(values), _aliases(values)
+    rows.index = alias[rows.index]
+    roots = {name: alias[np.asarray(ids).reshape(-1)] for name, ids in outputs.items()}
+    is_output = np.zeros(len(values), dtype=bool)
+    for ids in roots.values():
+        is_output[ids] = True
+    _inline_sums(values, rows, is_output)
+    _join_terms(values, rows)
+    needed = _reached(values, rows, is_output)
+    return _ordered(values, rows, needed, list(inputs), roots)
+
+
+def _aliases(values: Values) -> Ids:
+    """The value that each stands for: itself, or the operand of a stopped gradient."""
+    alias = np.arange(len(values))
+    for value in np.flatnonzero(values.code == STOP):
+        alias[value] = alias[values.index[values.first[value]]]
+    return alias
+
+
+def _reached(values: Values, rows: _Rows, roots: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which values the roots depend on."""
+    needed, owner = roots.copy(), rows.owner
+    fresh = needed
+    while fresh.any():
+        hit = np.zeros_like(needed)
+        hit[rows.index[fresh[owner]]] = True
+        fresh = hit & ~needed
+        needed |= fresh
+    return needed
+
+
+def _inline_sums(values: Values, rows: _Rows, is_output: NDArray[np.bool_]) -> None:
+    """Put sums of one use, and sums of one term, into the sums that use them."""
+    is_sum = values.code == SUM
+    while True:
+        needed = _reached(values, rows, is_output)
+        owner = rows.owner
+        live = needed[owner]
+        uses = np.bincount(rows.index[live], minlength=is_sum.size) + is_output
+        may_go = is_sum & ((uses == 1) & ~is_output | (rows.sizes == 1))
+        # Of a chain every second one goes at a time.
+        inner = live & is_sum[owner] & may_go[rows.index]
+        touched = np.zeros_like(is_sum)
+        touched[owner[inner]] = True
+        inner &= ~touched[rows.index]
+        if not inner.any():
+            return
+        first = np.cumsum(rows.sizes) - rows.sizes
+        width = np.where(inner, rows.sizes[rows.index], 1)
+        begin = np.where(inner, first[rows.index], np.arange(rows.index.size))
+        scale = np.where(inner, rows.count, 1.0)
+        where = np.arange(int(width.sum())) + np.repeat(begin - np.cumsum(width) + width, width)
+        count = rows.count[where] * np.repeat(scale, width)
+        owners = np.repeat(owner, width)
+        rows.index, rows.count = rows.index[where], count
+        rows.sizes = np.bincount(owners, minlength=is_sum.size)
+
+
+def _join_terms(values: Values, rows: _Rows) -> None:
+    """Add the counts of equal terms of a sum, and drop terms that cancel."""
+    owner, is_sum = rows.owner, values.code == SUM
+    of_sum = is_sum[owner]
+    place = np.where(of_sum, rows.index, np.arange(rows.index.size))
+    order = np.lexsort((place, owner))
+    owner, index, count = owner[order], rows.index[order], rows.count[order]
+    of_sum = of_sum[order]
+    same = np.r_[False, (np.diff(owner) == 0) & (np.diff(index) == 0)] & of_sum
+    begin = np.flatnonzero(~same)
+    if begin.size:
+        gross = np.add.reduceat(np.abs(count), begin)
+        count = np.add.reduceat(count, begin)
+        owner, index, of_sum = owner[begin], index[begin], of_sum[begin]
+        gone = of_sum & (np.abs(count) <= 2.0**-44 * gross)
+        owner, index, count = owner[~gone], index[~gone], count[~gone]
+    rows.index, rows.count = index, count
+    rows.sizes = np.bincount(owner, minlength=is_sum.size)
+
+
+def _ordered(
+    values: Values,
+    rows: _Rows,
+    needed: NDArray[np.bool_],
+    inputs: list[int],
+    roots: Mapping[str, Ids],
+) -> Program:
+    """The values that are needed, sorted by depth, operation and length of row."""
+    given = np.zeros(len(values), dtype=bool)
+    given[inputs] = True
+    constants = np.flatnonzero(values.constant & needed & ~given)
+    computed = needed & ~values.constant & ~given
+    stray = computed & (values.code == CODE["input"])
+    if stray.any():
+        raise ValueError(f"an input is missing: {values.names[int(np.flatnonzero(stray)[0])]}")
+    depth, first = _depths(rows, computed), np.cumsum(rows.sizes) - rows.sizes
+    results = np.flatnonzero(computed)
+    keys = np.stack([rows.sizes[results], values.code[results], depth[results]])
+    results = results[np.lexsort(keys)]
+    position = np.full(len(values), -1)
+    position[constants] = len(inputs) + np.arange(constants.size)
+    position[results] = len(inputs) + constants.size + np.arange(results.size)
+    position[inputs] = np.arange(len(inputs))
+    keys = np.stack([depth[results], values.code[results], rows.sizes[results]], axis=1)
+    edges = np.flatnonzero(np.r_[True, (np.diff(keys, axis=0) != 0).any(axis=1), True])
+    offset = len(inputs) + constants.size
+    if not results.size:
+        edges = np.zeros(1, dtype=np.int64)
+    instructions = np.stack(
+        [keys[edges[:-1], 1], offset + edges[:-1], offset + edges[1:], keys[edges[:-1], 2]], axis=1
+    )
+    width = rows.sizes[results]
+    where = np.arange(int(width.sum())) + np.repeat(
+        first[results] - np.cumsum(width) + width, width
+    )
+    return Program(
+        tuple(values.names.get(k, f"x{k}") for k in inputs),
+        values.floats[constants].copy(),
+        instructions.astype(np.int64),
+        position[rows.index[where]].astype(np.int32),
+        rows.count[where],
+        {name: position[ids] for name, ids in roots.items()},
+    )
+
+
+def _depths(rows: _Rows, computed: NDArray[np.bool_]) -> Ids:
+    """Length of the longest path from what is given, of what is computed."""
+    depth = computed.astype(np.int64)
+    owner = rows.owner
+    live = computed[owner]
+    index, sizes = rows.index[live], np.where(computed, rows.sizes, 0)
+    members = np.flatnonzero(sizes)
+    starts = (np.cumsum(sizes) - sizes)[members]
+    while members.size:
+        deeper = np.maximum.reduceat(depth[index], starts) + 1
+        if (deeper == depth[members]).all():
+            break
+        depth[members] = deeper
+    return depth
