@@ -97,7 +97,7 @@ def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def hashed(name: str, *arguments: Triples) -> Triples:
     """Triples that depend on a name and on every residue of the arguments."""
-    state = np.uint64(zlib.crc32(name.encode()))
+    state: Any = np.uint64(zlib.crc32(name.encode()))
     with np.errstate(over="ignore"):
         for argument in arguments:
             for k in range(3):

@@ -82,10 +82,8 @@ def _comparison(operation: str, difference: Triples) -> Triples:
     if operation == "eq":
         return equal
     sign = field.odd("sign", difference)
-    other = (
-        _difference(_ones(equal), equal) if operation == "lt" else field.add(_ones(equal), equal)
-    )
-    return field.multiply(field.HALF, _difference(other, sign))
+    edge = field.negative(equal) if operation == "lt" else equal
+    return field.multiply(field.HALF, _difference(field.add(_ones(equal), edge), sign))
 
 
 def softmax_triples(rows: Triples, counts: Triples) -> tuple[Triples, Triples]:
@@ -124,9 +122,8 @@ class _Column:
     def append(self, values: Any) -> None:
         size = self.size + len(values)
         if size > len(self._room):
-            room = np.empty(
-                (max(size, 2 * len(self._room)), *self._room.shape[1:]), self._room.dtype
-            )
+            shape = max(size, 2 * len(self._room)), *self._room.shape[1:]
+            room = np.empty(shape, self._room.dtype)
             room[: self.size] = self.view
             self._room = room
         self._room[self.size : size] = values
@@ -259,9 +256,8 @@ class Values:
             draws = [self._generator.integers(1, int(p), len(names)) for p in field.PRIMES]
             triples = np.stack(draws, axis=-1).astype(np.uint64).reshape(-1, 3)
         ids = self.enter(CODE["input"], triples, no_rows)
-        self.names |= {
-            int(k): n for k, n in zip(ids, names, strict=True) if int(k) not in self.names
-        }
+        for value, name in zip(ids.tolist(), names, strict=True):
+            self.names.setdefault(value, name)
         return ids
 
     def constants(self, floats: Any, triples: Triples | None = None) -> Ids:
@@ -431,8 +427,8 @@ class Values:
             return self.merged(width, index[where], coefficient[where])
 
         floats = self.floats[index] * self.floats[coefficient]
-        totals = np.bincount(owner, floats, minlength=sizes.size)
-        gross = np.bincount(owner, np.abs(floats), minlength=sizes.size)
+        totals: Any = np.bincount(owner, floats, minlength=sizes.size)
+        gross: Any = np.bincount(owner, np.abs(floats), minlength=sizes.size)
         return self.totals(triples % field.PRIMES, rows, moving, totals, gross)
 
     def totals(

@@ -104,7 +104,8 @@ class _Reading:
 
         def value(variable: Any) -> Ids:
             if isinstance(variable, Literal):
-                return self.number(np.asarray(variable.val, variable.aval.dtype))
+                aval: Any = variable.aval
+                return self.number(np.asarray(variable.val, aval.dtype))
             return held[variable]
 
         for equation in _live(jaxpr):
@@ -141,10 +142,9 @@ class _Reading:
             moved = MOVEMENTS[name](params, *inputs)
             return moved if isinstance(moved, list) else [moved]
         rule = RULES.get(name)
-        whole = [v.aval.dtype.kind in "iu" for v in equation.invars]
-        if rule is not None and not (
-            name in NOT_WHOLE and any(whole) and not self.all_known(inputs)
-        ):
+        whole = any(v.aval.dtype.kind in "iu" for v in equation.invars)
+        other = name in NOT_WHOLE and whole and not self.all_known(inputs)
+        if rule is not None and not other:
             result = rule(self, equation, *inputs)
             if result is not None:
                 return result if isinstance(result, list) else [result]

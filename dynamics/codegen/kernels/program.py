@@ -258,7 +258,7 @@ def forward(program, values):  # type: ignore[no-untyped-def]
                 chosen = at + 1 if values[index[at]] != 0.0 else at + 2
                 values[v] = values[index[chosen]]
                 at += 3
-        elif code == LOGSUMEXP or code == LARGEST:
+        elif code in (LOGSUMEXP, LARGEST):
             for v in range(first, last):
                 values[v] = of_row(code, values, index, count, at, length)
                 at += length

@@ -15,7 +15,7 @@ from dynamics.models.engine.reduced_risk import CompiledRisk, reduced_risk
 from dynamics.models.engine.tracing import refusals
 from dynamics.problem import FloatArray
 from dynamics.training.minibatches import reshuffled_batches
-from dynamics.validation import InvalidRequest, check_parameters, integer
+from dynamics.validation import InvalidRequest, check_parameters, integer, real
 from theory.program import UnreadPrimitive
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class ReducedPopulation(ModelProblem):
     @property
     def addressed(self) -> AddressedModel | None:
         """Its programs for compiled loops, where it has them."""
-        return self._compiled and self._compiled.addressed
+        return None if self._compiled is None else self._compiled.addressed
 
     def gradient(self, state: ArrayLike) -> FloatArray:
         """The gradient, which one step subtracts times eta; see `ModelProblem.gradient`."""
