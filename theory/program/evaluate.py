@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from theory.program.numbering import CODE, FLOATS, OPERATIONS
+from theory.program.numbering import FLOATS, OPERATIONS
 from theory.program.program import Program
 
 
@@ -33,6 +33,25 @@ def run_floats(program: Program, inputs: Any) -> NDArray[np.float64]:
             count = program.count[part].reshape(last - first, length)
             numbers[first:last] = _row_floats(OPERATIONS[code], rows, count)
     return numbers
+
+
+def gross(program: Program, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum of the sizes of the terms of every sum, and the size of every other number.
+
+    Parameters
+    ----------
+    program : Program
+    numbers : float array, shape (size,)
+        Of `run_floats`.
+    """
+    result, place = np.abs(numbers), 0
+    for code, first, last, length in program.instructions:
+        part = slice(place, place + (last - first) * length)
+        place = part.stop
+        if OPERATIONS[code] == "sum":
+            terms = np.abs(program.count[part] * numbers[program.index[part]])
+            result[first:last] = terms.reshape(last - first, length).sum(axis=1)
+    return result
 
 
 def _row_floats(
@@ -87,6 +106,3 @@ def run(
             else:
                 numbers.append(of(*row))
     return numbers
-
-
-__all__ = ["CODE", "run", "run_floats"]

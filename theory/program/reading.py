@@ -137,7 +137,10 @@ class _Reading:
             rule = NAMED.get(jaxpr.debug_info.func_name)
             if rule is not None:
                 return [rule(self, jaxpr, *inputs)]
-            return self.run(called, inputs)
+            try:
+                return self.run(called, inputs)
+            except UnreadPrimitive as error:
+                raise UnreadPrimitive(error.primitive, error.source or _source(equation)) from None
         if name in MOVEMENTS:
             moved = MOVEMENTS[name](params, *inputs)
             return moved if isinstance(moved, list) else [moved]
@@ -335,8 +338,10 @@ def softmax_of(values: Values, members: Ids, counts: Ids) -> tuple[int, Ids]:
 
 
 def _axis(jaxpr: Any) -> int:
-    """The axis along which a softmax is taken, from its first equation."""
-    (axis,) = next(e for e in jaxpr.eqns if e.primitive.name == "reduce_max").params["axes"]
+    """The axis along which a softmax is taken, from the maximum that it subtracts."""
+    while jaxpr.eqns[0].primitive.name in CALLS:
+        jaxpr = jaxpr.eqns[0].params["jaxpr"].jaxpr
+    (axis,) = jaxpr.eqns[0].params["axes"]
     return int(axis)
 
 

@@ -1,0 +1,241 @@
+"""Functions read into the table: values, derivatives, ties, and what must stay apart."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from lists import in_jax, numbers_and_slopes, table_of
+
+from dynamics.models.engine.tracing import namespace
+from theory.program import ONE, ZERO, UnreadPrimitive, build, field, numbering
+
+SMOOTH = {
+    "powers": lambda w: w[0] ** 3 * w[1] - w[2] ** -2 + (w[0] ** 2 + 1.5) ** 1.7,
+    "quotients": lambda w: (w[0] - w[1]) / (2.0 + w[2] ** 2) + 3 / (1 + w[0] ** 2),
+    "exponentials": lambda w: jnp.exp(w[0] * w[1]) + jnp.expm1(w[2]) + jnp.log1p(w[0] ** 2),
+    "trigonometry": lambda w: jnp.sin(w[0]) * jnp.cos(w[1]) + jnp.tan(w[2] / 9) + jnp.sinh(w[0]),
+    "inverses": lambda w: jnp.arcsin(w[0] / 9) + jnp.arctan2(w[1], 3 + w[2] ** 2),
+    "gates": lambda w: jnp.tanh(w[0]) * jax.nn.sigmoid(w[1] * 3) + jax.lax.erf(w[2]),
+    "roots": lambda w: jnp.sqrt(1 + w[0] ** 2) + jax.lax.rsqrt(2 + w[1] ** 2) + jnp.cbrt(2 + w[2]),
+    "matrices": lambda w: jnp.sum((w.reshape(1, 3).T @ w.reshape(1, 3)) ** 2),
+    "statistics": lambda w: jnp.var(w) + jnp.prod(w) + jnp.cumsum(w)[1] * jnp.cumprod(w)[2],
+    "scatter": lambda w: jnp.sum(jnp.zeros(4).at[jnp.array([0, 2, 2])].add(w) ** 2),
+    "gather": lambda w: jnp.sum(w[jnp.array([2, 0, 2])] * w[::-1]) + w[1:][0],
+    "loops": lambda w: jax.lax.fori_loop(0, 3, lambda k, s: jnp.tanh(s * w[k] + w[0]), w[1]),
+    "scan": lambda w: jax.lax.scan(lambda s, x: (s * x + 1, s), w[0], w)[1].sum(),
+    "gelu": lambda w: jnp.sum(jax.nn.gelu(w)) + jax.nn.silu(w[0]) + jax.nn.elu(w[1]),
+    "sorted constants": lambda w: jnp.sum(jnp.sort(jnp.array([3.0, 1.0, 2.0])) * w),
+    "mod": lambda w: jnp.mod(w[0] * 3, 2.0) + jnp.floor(w[1]) * w[2] + jnp.ceil(w[0]) * w[1],
+}
+ROWS = {
+    "softmax": lambda xp, w: xp.sum(xp.softmax(w.reshape(2, 3), axis=0)[0] * w[:3]),
+    "log_softmax": lambda xp, w: xp.log_softmax(w)[1] + xp.log_softmax(w * 2, axis=0)[2],
+    "logsumexp": lambda xp, w: xp.logsumexp(w[:4]) + xp.logsumexp(w.reshape(2, 3), axis=-1)[1],
+    "kept": lambda xp, w: xp.sum(
+        xp.logsumexp(w.reshape(2, 3), axis=1, keepdims=True) * w[:2, None]
+    ),
+    "all axes": lambda xp, w: xp.logsumexp(w.reshape(2, 3)),
+    "equal entries": lambda xp, w: xp.softmax(w[xp.array([0, 0, 1, 1])])[1],
+    "softplus": lambda xp, w: xp.softplus(w[0] - w[1]) + xp.logaddexp(w[2], w[3]),
+    "masked": lambda xp, w: xp.softmax(xp.where(xp.arange(6) < 4, w, -xp.inf))[2],
+}
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_values_and_gradients_are_those_of_jax(name):
+    compare(SMOOTH[name], 3, 20)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_operations_on_rows_are_those_of_jax(name):
+    compare(lambda w: ROWS[name](namespace(), w), 6, 20)
+
+
+def compare(function, count, number):
+    at, generator = numbers_and_slopes(function, count), np.random.default_rng(1)
+    scales = generator.choice([0.1, 1, 3], (number, 1))
+    states = generator.normal(size=(number, count)) * scales
+    for state, expected, wanted in zip(states, *in_jax(function, states), strict=True):
+        value, slopes = at(state)
+        assert value == pytest.approx(expected, rel=1e-12, abs=1e-13)
+        gross = max(1.0, np.abs(wanted).max())  # of 1 - tanh(x)^2 and the like
+        np.testing.assert_allclose(slopes, wanted, rtol=1e-11, atol=1e-12 * gross)
+
+
+TIES = {
+    "max": lambda w: jnp.maximum(w[0], w[1]) * 3,
+    "relu": lambda w: jax.nn.relu(w[0]) + 2 * jax.nn.relu(w[1] - w[0]),
+    "abs": lambda w: jnp.abs(w[0]) + jnp.abs(w[1] - w[0]) * 2,
+    "clip": lambda w: jnp.clip(w[0], 0.0, 1.0) + jnp.clip(w[1], -1.0, 0.0),
+    "where": lambda w: (
+        jnp.where(w[0] > 0, w[1] * 2, w[0] + w[1]) + jnp.where(w[0] >= w[1], w[0], 3.0)
+    ),
+    "largest": lambda w: jnp.max(jnp.array([w[0], w[1], w[0], -1.0])),
+    "smallest": lambda w: jnp.min(jnp.stack([w[0], w[1], w[1]])),
+    "stopped": lambda w: jax.lax.stop_gradient(w[0] + 1) * w[1] + jax.lax.stop_gradient(w[1]) ** 2,
+    "straight through": lambda w: (
+        (w[0] + jax.lax.stop_gradient(jnp.sign(w[0]) - w[0])) * (w[1] + 2)
+    ),
+    "safe root": lambda w: (
+        jnp.where(w[0] > 0, jnp.sqrt(jnp.where(w[0] > 0, w[0], 1.0)), 0.0) + w[1]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TIES)
+def test_slopes_at_ties_are_those_of_jax(name):
+    at = numbers_and_slopes(TIES[name], 2)
+    states = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0], [-1.0, 0.5]])
+    for state, expected, wanted in zip(states, *in_jax(TIES[name], states), strict=True):
+        value, slopes = at(state)
+        assert value == expected
+        np.testing.assert_array_equal(slopes, wanted)
+
+
+KEPT = {
+    "relu(a - 5)": lambda w: jax.nn.relu(w[0] - 5) + 0 * w[1],
+    "relu(a - 4)(b - 1)^2": lambda w: jax.nn.relu(w[0] - 4) * (w[1] - 1) ** 2,
+    "1e-11 where": lambda w: 1e-11 * jnp.where(w[0] > w[1], w[0], w[1] ** 2),
+    "1e11 a": lambda w: 1e11 * w[0] + 3 * jnp.log(1 + jnp.exp(100 * w[1])) / 100,
+    "saturated sigmoid": lambda w: jax.nn.sigmoid(200 * (w[0] - 2)) + w[1],
+    "saturated tanh": lambda w: jnp.tanh(40 * (1 + w[0] ** 2)) * w[1],
+    "casts": lambda w: (w[0] > 1).astype(float) * w[1] + w[0].astype(int) * 1.0,
+    "signs": lambda w: jnp.sign(w[0]) * w[1],
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_no_input_is_lost(name):
+    values, inputs, (root,) = table_of(KEPT[name], 2)
+    used = reached(values, int(root))
+    wanted = {"relu(a - 5)": {0}}.get(name, {0, 1})
+    assert {k for k in range(2) if int(inputs[k]) in used} == wanted
+
+
+def reached(values, root):
+    seen, waiting = set(), [root]
+    while waiting:
+        value = waiting.pop()
+        if value not in seen:
+            seen.add(value)
+            waiting += values.row(value)[0].tolist()
+    return seen
+
+
+APART = {
+    "thresholds": lambda w: jax.nn.relu(w[0] - jnp.arange(400.0) / 100),
+    "a distant kink": lambda w: jnp.stack([w[0], w[0] + 1e-11 * jax.nn.relu(w[0] - 5)]),
+    "saturation": lambda w: jnp.stack([jnp.tanh(40 * (1 + w[0] ** 2)), w[0] * 0 + 1.0]),
+    "selections": lambda w: jnp.stack(
+        [jnp.where(w[0] > 2, jnp.sqrt(w[0] - 2), 0), jnp.where(w[0] > 3, jnp.sqrt(w[0] - 2), 0)]
+    ),
+    "halves of a maximum": lambda w: jnp.stack([jnp.maximum(w[0], 1.0), jnp.maximum(w[0], 2.0)]),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_different_numbers_are_different_values(name):
+    _, _, (ids,) = table_of(APART[name], 1)
+    assert np.unique(ids).size == ids.size
+
+
+ONE_VALUE = {
+    "order of summation": lambda w: jnp.stack([w[0] + (w[1] + w[2]), (w[2] + w[0]) + w[1]]),
+    "odd functions": lambda w: jnp.stack([jnp.tanh(w[0] - w[1]), -jnp.tanh(w[1] - w[0])]),
+    "even functions": lambda w: jnp.stack([jnp.cos(w[0] - w[1]), jnp.cos(w[1] - w[0])]),
+    "selection of one": lambda w: jnp.stack([jnp.where(w[2] > 0, w[0], w[0]), w[0]]),
+    "logistic": lambda w: jnp.stack([jax.nn.sigmoid(-w[0]), 1 - jax.nn.sigmoid(w[0])]),
+    "softplus": lambda w: jnp.stack([jax.nn.softplus(w[0]) - jax.nn.softplus(-w[0]), w[0]]),
+    "expansion": lambda w: jnp.stack([(w[0] + w[1]) ** 2, w[0] ** 2 + 2 * w[0] * w[1] + w[1] ** 2]),
+    "comparisons": lambda w: jnp.stack([1.0 * (w[0] >= w[1]), 1.0 - (w[0] < w[1])]),
+    "thirds": lambda w: jnp.stack([w[0] / 3, w[0] * (1 / 3)]),
+}
+
+
+@pytest.mark.parametrize("name", ONE_VALUE)
+def test_equal_numbers_are_one_value(name):
+    _, _, (ids,) = table_of(ONE_VALUE[name], 3)
+    assert np.unique(ids).size == 1
+
+
+def test_a_softmax_of_shifted_rows_is_one_value_and_sums_to_one():
+    xp = namespace()
+
+    def rows(w):
+        shares = xp.softmax(xp.stack([w, w + w[0]]))
+        return xp.concatenate([shares[0] - shares[1], xp.sum(shares, axis=1) - 1])
+
+    _, _, (ids,) = table_of(rows, 3)
+    assert (ids == ZERO).all()
+
+
+def test_rows_with_equal_differences_but_other_members_are_apart():
+    xp = namespace()
+
+    def exponents(w):
+        two = xp.softmax(xp.stack([w[0], w[0], w[0] + 3 * w[1]]))
+        one = xp.softmax(xp.stack([w[0], w[0] + 2 * w[1]]))
+        return xp.stack([two[0], one[0]])
+
+    _, _, (ids,) = table_of(exponents, 2)
+    assert ids[0] != ids[1]
+
+
+def test_what_has_no_program_is_named_with_its_line():
+    with pytest.raises(UnreadPrimitive, match=r"'sort'.*test_reading.py, line"):
+        table_of(lambda w: jnp.sort(w)[0], 3)
+
+
+def test_constants_are_multiplied_as_fractions():
+    third, data = np.array([1 / 3, 0.1, 0.7]), np.array([1e-3, 2 / 7, 3.0])
+
+    def zero(w):
+        return jnp.sum(third * data) * w[0] - (third[0] * data[0] + third[1] * data[1]) * w[0]
+
+    values, inputs, (root,) = table_of(zero, 1)
+    program = build(values, inputs, {"value": root})
+    assert program.operations == 1
+    assert program.count.tolist() == [pytest.approx(2.1)]
+
+
+# Mutants: each must make two values of one, or one of two.
+
+
+def test_a_field_of_257_elements_joins_numbers(monkeypatch):
+    monkeypatch.setattr(field, "PRIMES", np.full(3, 257, dtype=np.uint64))
+    monkeypatch.setattr(field, "HALF", np.full(3, 129, dtype=np.uint64))
+    monkeypatch.setattr(field, "odd", lambda name, a: field.hashed(name, a))
+
+    def one_residue(*arguments, hashed=field.hashed):
+        return np.repeat(hashed(*arguments)[..., :1], 3, axis=-1)
+
+    monkeypatch.setattr(field, "hashed", one_residue)
+    _, _, (ids,) = table_of(lambda w: jnp.exp(w[0] * jnp.arange(1.0, 400.0)), 1)
+    assert np.unique(ids).size < ids.size
+
+
+def test_without_its_sign_an_odd_function_is_even(monkeypatch):
+    monkeypatch.setattr(field, "odd", field.even)
+    _, _, (ids,) = table_of(lambda w: jnp.stack([jnp.tanh(w[0]), jnp.tanh(-w[0])]), 1)
+    assert ids[0] == ids[1]
+    monkeypatch.undo()
+    _, _, (ids,) = table_of(lambda w: jnp.stack([jnp.tanh(w[0]), jnp.tanh(-w[0])]), 1)
+    assert ids[0] != ids[1]
+
+
+def test_counts_of_a_sum_matter():
+    _, _, (ids,) = table_of(lambda w: jnp.stack([w[0] + w[0] + w[1], w[0] + w[1]]), 2)
+    assert ids[0] != ids[1]
+
+
+def test_operations_of_the_kernel_have_the_codes_of_the_table():
+    from dynamics.codegen.kernels import program as kernel
+
+    for name, code in numbering.CODE.items():
+        if name not in ("input", "constant"):
+            assert getattr(kernel, name.upper()) == code
+
+
+def test_the_first_constants_are_zero_and_one():
+    values, _, _ = table_of(lambda w: w[0], 1)
+    assert values.floats[[ZERO, ONE]].tolist() == [0.0, 1.0]
