@@ -177,7 +177,8 @@ class ReducedRisk:
         """
         made = self.program({"": ids}, directed)
         outputs = made.outputs[""].astype(np.int64)
-        arrays = (made.constants, made.instructions, made.index, made.count, outputs)
+        index = made.index.astype(np.uint32)  # signed ones are looked at for wrap-around
+        arrays = (made.constants, made.instructions, index, made.count, outputs)
         return List(*arrays, made.size)
 
     def numbers(self, data: Data) -> FloatArray:
