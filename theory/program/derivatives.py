@@ -188,12 +188,12 @@ def _slopes(w: Algebra, operation: str, level: Ids) -> Terms:
             slopes[some] = w.linear((exponent, lower))
         return owner, index, slopes
     if operation == "logsumexp":
-        starts = np.cumsum(sizes) - sizes
-        shares = [
-            softmax_of(values, index[a : a + n], coefficient[a : a + n])[1]
-            for a, n in zip(starts, sizes, strict=True)
-        ]
-        return owner, index, w.mul(np.concatenate(shares), coefficient)
+        shares, width = np.empty_like(index), sizes[owner]
+        for size in np.unique(sizes):
+            some = width == size
+            table = index[some].reshape(-1, size), coefficient[some].reshape(-1, size)
+            shares[some] = softmax_of(values, *table)[1].reshape(-1)
+        return owner, index, w.mul(shares, coefficient)
     if operation == "largest":
         ties = w.op("eq", index, level[owner])
         total = values.sums(sizes, ties, coefficient)

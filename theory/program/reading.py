@@ -248,25 +248,28 @@ class _Reading:
         )
 
     def logsumexp(self, rows: Ids) -> tuple[Ids, Ids]:
-        """Logsumexp of each row, and the softmax of its entries."""
-        distinct, back = self.rows_of(rows)
-        sums, shares = zip(*(self.softmax_of_row(row) for row in distinct), strict=True)
-        # Entries of a row by their place among its sorted ones.
-        table = np.array(shares)[back]
-        order = np.argsort(np.argsort(rows, axis=1, kind="stable"), axis=1, kind="stable")
-        return np.array(sums)[back], np.take_along_axis(table, order, axis=1)
-
-    def softmax_of_row(self, row: Ids) -> tuple[int, Ids]:
-        """Logsumexp of a sorted row, and the softmax of its entries; 0 of one at -inf."""
+        """Logsumexp of each row, and the softmax of its entries; 0 of one at -inf."""
         values = self.values
-        members, back, counts = np.unique(row, return_inverse=True, return_counts=True)
+        distinct, back = self.rows_of(rows)
+        new = np.ones(distinct.shape, dtype=bool)
+        new[:, 1:] = np.diff(distinct, axis=1) != 0
+        starts = np.flatnonzero(new.reshape(-1))
+        lengths = np.diff(np.append(starts, distinct.size))
+        members, owner = distinct.reshape(-1)[starts], starts // distinct.shape[1]
         kept = ~(values.constant[members] & (values.floats[members] == -np.inf))
-        if not kept.any():
-            return int(members[0]), np.full(row.size, int(self.constant(np.nan)))
-        shares = np.full(members.size, ZERO)
-        number = values.constants(counts[kept].astype(float))
-        log_sum, shares[kept] = softmax_of(values, members[kept], number)
-        return log_sum, shares[back]
+        number = np.bincount(owner[kept], minlength=len(distinct))
+        sums, shares = np.full(len(distinct), int(self.constant(np.nan))), np.zeros_like(members)
+        counts = values.constants(lengths.astype(float))
+        for size in np.unique(number[number > 0]):
+            some = number == size
+            place = np.flatnonzero(kept & some[owner])
+            table = members[place].reshape(-1, size), counts[place].reshape(-1, size)
+            sums[some], found = softmax_of(values, *table)
+            shares[place] = found.reshape(-1)
+        # Entries of a row by their place among its sorted ones.
+        each = np.repeat(shares, lengths).reshape(distinct.shape)[back]
+        order = np.argsort(np.argsort(rows, axis=1, kind="stable"), axis=1, kind="stable")
+        return sums[back], np.take_along_axis(each, order, axis=1)
 
     def product(self, a: Ids, b: Ids) -> Ids:
         return self.op("mul", a, b)
@@ -306,35 +309,47 @@ def _source(equation: Any) -> str:
     return f" ({frame.file_name.rsplit('/', 1)[-1]}, line {frame.start_line})"
 
 
-def softmax_of(values: Values, members: Ids, counts: Ids) -> tuple[int, Ids]:
-    """Logsumexp of a row of distinct values with their counts, and the softmax of each.
+def softmax_of(values: Values, members: Ids, counts: Ids) -> tuple[Ids, Ids]:
+    """Logsumexp of rows of distinct values with their counts, and the softmax of each.
 
     Parameters
     ----------
     values : Values
-    members : int array, shape (k,)
-    counts : int array, shape (k,)
-        Constants.
+    members, counts : int arrays, shape (m, k)
+        The counts are constants.
+
+    Returns
+    -------
+    int arrays, shapes (m,) and (m, k)
     """
-    total, parts = softmax_triples(values.triples[members][None], values.triples[counts][None])
-    if values.constant[members].all():
-        floats = values.floats[members]
-        number = np.logaddexp.reduce(floats + np.log(values.floats[counts]))
-        (log_sum,) = values.constants(np.array([number]), total)
-        return int(log_sum), values.constants(np.exp(floats - number), parts[0])
-    sizes = np.array([members.size])
-    (log_sum,) = values.enter(CODE["logsumexp"], total, lambda k: (sizes, members, counts))
-    (minus,) = values.constants(np.array([-1.0]))
-    pairs = np.column_stack([members, np.full(members.size, log_sum)])
-    off = values.sums(
-        np.full(members.size, 2), pairs.reshape(-1), np.tile([ONE, minus], members.size)
-    )
-    shares = values.enter(
-        CODE["exp"],
-        parts[0],
-        lambda k: (np.ones(k.size, dtype=np.int64), off[k], np.full(k.size, ONE)),
-    )
-    return int(log_sum), shares
+    total, parts = softmax_triples(values.triples[members], values.triples[counts])
+    sums, shares = np.empty(len(members), dtype=np.int64), np.empty(members.shape, dtype=np.int64)
+    fixed = values.constant[members].all(axis=1)
+    if fixed.any():
+        floats = values.floats[members[fixed]]
+        numbers = np.logaddexp.reduce(floats + np.log(values.floats[counts[fixed]]), axis=1)
+        sums[fixed] = values.constants(numbers, total[fixed])
+        off = np.exp(floats - numbers[:, None]).reshape(-1)
+        shares[fixed] = values.constants(off, parts[fixed].reshape(-1, 3)).reshape(floats.shape)
+    moving = np.flatnonzero(~fixed)
+    if moving.size:
+        members, counts, size = members[moving], counts[moving], members.shape[1]
+        sums[moving] = found = values.enter(
+            CODE["logsumexp"],
+            total[moving],
+            lambda k: (np.full(k.size, size), members[k].reshape(-1), counts[k].reshape(-1)),
+        )
+        (minus,) = values.constants(np.array([-1.0]))
+        flat = members.reshape(-1)
+        pairs = np.column_stack([flat, np.repeat(found, size)])
+        signs = np.tile([ONE, minus], flat.size)
+        off = values.sums(np.full(flat.size, 2), pairs.reshape(-1), signs)
+        shares[moving] = values.enter(
+            CODE["exp"],
+            parts[moving].reshape(-1, 3),
+            lambda k: (np.ones(k.size, dtype=np.int64), off[k], np.full(k.size, ONE)),
+        ).reshape(members.shape)
+    return sums, shares
 
 
 def _axis(jaxpr: Any) -> int:
