@@ -44,9 +44,9 @@ def blamed(role: str, path: Path | None) -> Iterator[None]:
     """
     try:
         yield
-    except (ModelError, MemoryError):
+    except (ModelError, MemoryError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:  # SystemExit too
         location = line_of(error, path)
         raise ModelError(f"{role} raises {error_text(error)}{location}") from error
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from importlib.util import decode_source
 from typing import TYPE_CHECKING
 
 from dynamics.experiments.verdict_report import prose, summary
@@ -35,7 +36,7 @@ def source_of(system: System) -> tuple[str, str]:
     """
     if system.model is None or system.model.path is None:
         raise InvalidRequest(f"{system.name} is no model file; gallery is of a model")
-    text = system.model.path.read_text(encoding="utf-8")
+    text = decode_source(system.model.path.read_bytes())
     module = ast.parse(text)
     if ast.get_docstring(module) is None:
         return system.title, text.strip()

@@ -92,10 +92,15 @@ class ReducedPopulation(ModelProblem):
             return None
         try:
             return self._checked(symbolic.compiled_gradient(self))
-        except InvalidRequest:
+        except Exception as error:  # of sympy and numba too, of functions that they do not know
             if backend == "auto":
                 return None
-            raise
+            if isinstance(error, InvalidRequest):
+                raise
+            raise InvalidRequest(
+                f"the gradient of {self.system} has functions that are not compiled; backend can "
+                "be arrays"
+            ) from error
 
     def _checked(self, compiled: Any) -> Any:
         """A generated file whose gradient is that of the arrays, at the start and beside it.
@@ -111,14 +116,8 @@ class ReducedPopulation(ModelProblem):
         near = [start + spread * generator.standard_normal(start.size) for _ in range(NEAR_START)]
         states = [np.asarray(state) for state in (start, *near)]
         expected = np.array([super(ReducedPopulation, self).gradient(state) for state in states])
-        try:
-            model = module.addressed(data)
-            found = np.array([loops.gradient(model, state) for state in states])
-        except Exception as error:  # of numba, of functions that it does not know
-            raise InvalidRequest(
-                f"the gradient of {self.system} has functions that are not compiled; backend can "
-                "be arrays"
-            ) from error
+        model = module.addressed(data)
+        found = np.array([loops.gradient(model, state) for state in states])
         finite = np.isfinite(expected).all(axis=1)
         size = np.abs(expected[finite]).max(initial=1e-300)
         if not (np.abs(found - expected)[finite] <= SAME * size).all():

@@ -30,6 +30,9 @@ HINTS = {
     "constant a whole number",
     "UnexpectedTracerError": "keeps a traced value outside of the function",
 }
+LARGE = "has a whole number of 2^63 or more; write it as a float: 1e19"
+OF_LARGE = ("argument to a jitted computation", "too large to convert to int64")
+"""Parts of what JAX and numpy say of such numbers."""
 
 
 def require_jax() -> Any:
@@ -81,10 +84,12 @@ def refusals(role: str = "", path: Path | None = None) -> Iterator[None]:
         location = line_of(error, path) if str(error).startswith("xp.") else ""
         front = f"{role}: " if location else ""
         raise InvalidRequest(f"{front}{error}{location}") from None
-    except Exception as error:
-        if isinstance(error, InvalidRequest) or not role:
+    except BaseException as error:  # SystemExit too
+        if isinstance(error, (InvalidRequest, MemoryError, KeyboardInterrupt)) or not role:
             raise
         hint = next((HINTS[k.__name__] for k in type(error).__mro__ if k.__name__ in HINTS), "")
+        if isinstance(error, OverflowError) and any(part in str(error) for part in OF_LARGE):
+            hint = LARGE
         text = hint or f"raises {error_text(error)}"
         raise InvalidRequest(f"{role} {text}{line_of(error, path)}") from None
 
