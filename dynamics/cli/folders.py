@@ -65,7 +65,7 @@ def write_folder(
     Raises
     ------
     OSError
-        If the numbers cannot be written.
+        If the numbers cannot be written, or another process removes the folder meanwhile.
     """
     from dynamics.results import storage
 
@@ -89,7 +89,9 @@ def write_folder(
                 for name in (SUMMARY, *written):
                     os.replace(fresh.with_name(name), name, dst_dir_fd=handle)
 
-            return folder, whole if written and attempt(folder, add) else document
+            if written:
+                add()
+            return folder, whole if written else document
         finally:
             os.close(handle)
 
