@@ -20,6 +20,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dynamics.cli.arguments import Parser, value
+from dynamics.cli.files import only_results
 from dynamics.registry import built_in_names, is_model_file, load_system, system_names, title
 from dynamics.training.progress import termination
 from dynamics.validation import InvalidRequest, one_line, unknown
@@ -166,7 +167,9 @@ def _dispatch(words: list[str]) -> int:
     names = {word.partition("=")[0] for word in flags}
     if name in TRAINING and subject in built_in_names() and names.isdisjoint((*HELP, "--config")):
         _compile_meanwhile(name, names)
-    return parser_of(name, load_system(subject)).run(flags)
+    with only_results():
+        system = load_system(subject)
+    return parser_of(name, system).run(flags)
 
 
 def _compile_meanwhile(command: str, flags: Collection[str]) -> None:

@@ -9,11 +9,13 @@ import argparse
 import dataclasses
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from dynamics.cli.files import only_results
 from dynamics.validation import InvalidRequest, brief, unknown
 
 if TYPE_CHECKING:
@@ -89,7 +91,9 @@ class Parser(argparse.ArgumentParser):
         if flags.get("config"):
             names = [name for name in self.names if name != "config"]
             flags = read_toml(flags["config"], names, self.switches) | flags
-        return self.execute(CommandRequest(self.command, flags, self.system, path))
+        request = CommandRequest(self.command, flags, self.system, path)
+        with only_results() if flags.get("json") else nullcontext():
+            return self.execute(request)
 
     def error(self, message: str) -> NoReturn:
         """Refuse, instead of printing the usage and leaving."""

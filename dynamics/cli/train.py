@@ -114,7 +114,7 @@ def execute(request: CommandRequest) -> int:
     reduced_seeds = seeds if "seed" in system.sampling_options else [{}]
     checkpoint = command_checkpoint(request, out, len(seeds), len(reduced_seeds))
     if flags.get("print_config"):
-        print(toml_text(entries))
+        files.print_result({}, {}, toml_text(entries))
         return 0
     options = ({"samples": default.samples} if full == "empirical" else {}) | dict(flags)
     if "time" in settings:
