@@ -55,7 +55,8 @@ def write_page(source: Any, path: str | os.PathLike[str], parameters: Any = None
         As for `explorer_page`.
     path : path-like
     """
-    Path(path).write_text(explorer_page(source, parameters), encoding="utf-8")
+    text = explorer_page(source, parameters)
+    Path(path).write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def page_model_of(system: System, parameters: Any) -> PageModel:
