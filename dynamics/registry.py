@@ -331,7 +331,7 @@ def title(name: str) -> str:
 
 def is_model_file(source: str) -> bool:
     """Whether a word is the path of a model file: it ends in ``.py``, or there is such a file."""
-    return source.endswith(".py") or os.path.isfile(source)
+    return source.endswith(".py") or os.path.isfile(os.path.expanduser(source))
 
 
 def load_system(source: Any) -> System:

@@ -47,7 +47,7 @@ def read_model(path: str | Path) -> Model:
     """
     if not isinstance(path, (str, os.PathLike)) or "\0" in str(path):
         raise ModelError(f"{str(path)[:60]!r} is no path of a file")
-    file = Path(path).absolute()
+    file = Path(os.path.expanduser(path)).absolute()
     try:
         text = importlib.util.decode_source(file.read_bytes())
     except (OSError, UnicodeDecodeError, SyntaxError) as error:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.format import MAGIC_PREFIX
 from numpy.typing import NDArray
 
-from dynamics.validation import InvalidRequest, refuse
+from dynamics.validation import InvalidRequest, path_of, refuse
 
 KINDS = "a .npy or .npz file of numpy"
 
@@ -30,6 +30,7 @@ def read(path: str | os.PathLike[str], name: str | None = None) -> NDArray[Any]:
     InvalidRequest
         If the file cannot be read, holds objects, or has no array of this name.
     """
+    path = path_of("file", path)
     try:
         with open(path, "rb") as file:
             mapped = file.read(len(MAGIC_PREFIX)) == MAGIC_PREFIX

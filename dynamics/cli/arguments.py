@@ -16,10 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dynamics.cli.files import only_results
-from dynamics.validation import InvalidRequest, brief, unknown
+from dynamics.validation import InvalidRequest, brief, path_of, unknown
 
 if TYPE_CHECKING:
     from dynamics.registry import DefaultRun
+
+
+PATHS = ("DIR", "FILE", "STORE")
+"""What stands for the value of a flag that is a path, in the help text."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,11 @@ class Parser(argparse.ArgumentParser):
             raise InvalidRequest(f"{self.command} needs a {subject}: {self.prog} [--flags]")
         if flags.get("config"):
             names = [name for name in self.names if name != "config"]
-            flags = read_toml(flags["config"], names, self.switches) | flags
+            flags = read_toml(path_of("config", flags["config"]), names, self.switches) | flags
+        for action in self._actions:
+            if action.metavar in PATHS and action.dest in flags:
+                flags[action.dest] = _expanded(action.dest, flags[action.dest])
+        path = _expanded(self.prog.split()[-1].lower(), path)
         request = CommandRequest(self.command, flags, self.system, path)
         with only_results() if flags.get("json") else nullcontext():
             return self.execute(request)
@@ -164,6 +172,13 @@ class Parser(argparse.ArgumentParser):
         return vars(entries)
 
 
+def _expanded(name: str, entry: Any) -> Any:
+    """A path, or a list of them, with ``~`` as the folder of the user; others as they are."""
+    if isinstance(entry, list):
+        return [_expanded(name, each) for each in entry]
+    return str(path_of(name, entry)) if str(entry).startswith("~") else entry
+
+
 def _with_negative_values(words: Sequence[str]) -> list[str]:
     """``--nu -1e-3`` as ``--nu=-1e-3``: argparse takes some negative numbers for flags."""
     joined: list[str] = []
@@ -196,12 +211,12 @@ def values(text: str) -> Any:
     return value(text) if len(parts) == 1 else [value(part) for part in parts]
 
 
-def read_toml(path: str, names: Sequence[str], switches: Collection[str]) -> dict[str, Any]:
+def read_toml(path: Path, names: Sequence[str], switches: Collection[str]) -> dict[str, Any]:
     """Read a flat TOML file of named values.
 
     Parameters
     ----------
-    path : str
+    path : Path
     names : sequence of str
         Keys that may occur.
     switches : collection of str
@@ -218,14 +233,14 @@ def read_toml(path: str, names: Sequence[str], switches: Collection[str]) -> dic
         If the file cannot be read, is not TOML, is not flat, or has a key that is not known.
     """
     try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InvalidRequest(
-            f"config={path!r} cannot be read ({reason}); config can be a readable TOML file"
+            f"config={str(path)!r} cannot be read ({reason}); config can be a readable TOML file"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"config={path!r} is not TOML: {error}") from None
+        raise InvalidRequest(f"config={str(path)!r} is not TOML: {error}") from None
     for key, entry in content.items():
         if key not in names:
             raise unknown(f"key of {path}", key, names)

@@ -117,6 +117,34 @@ def writable(path: Any, endings: tuple[str, ...]) -> Path:
     return target
 
 
+def table_path(
+    flags: Mapping[str, Any], name: str = "csv", endings: tuple[str, ...] = (".csv",)
+) -> Path | None:
+    """The file of a table, checked before anything is computed; None where no flag names one.
+
+    Parameters
+    ----------
+    flags : mapping
+        Of the command; ``force`` or ``resume`` allow a file that is there.
+    name : str
+        Of the flag.
+    endings : tuple of str
+
+    Raises
+    ------
+    InvalidRequest
+        If it cannot be written, or is there.
+    """
+    if name not in flags:
+        return None
+    target = writable(flags[name], endings)
+    if os.path.lexists(target) and not (flags.get("force") or flags.get("resume")):
+        raise InvalidRequest(
+            f"{name}={str(target)!r} exists; --force replaces it, or --{name} can be another file"
+        )
+    return target
+
+
 def write_whole(path: Path, write: Callable[[Path], Any]) -> Path:
     """Write a file whole or not at all.
 

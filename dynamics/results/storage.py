@@ -143,9 +143,10 @@ def save(result: Result, path: str | os.PathLike[str]) -> Path:
     """
     if not isinstance(result, Result):
         refuse("result", result, "is none", "a Trajectory, Comparison or Overlay", "a Trajectory")
-    with fresh_folder(path) as fresh:
+    target = path_of("out", path)
+    with fresh_folder(target) as fresh:
         write_groups(result, fresh)
-        return put(fresh, Path(path))
+        return put(fresh, target)
 
 
 @contextmanager

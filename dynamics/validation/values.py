@@ -135,7 +135,7 @@ def _float(value: Real) -> float:
 
 
 def path_of(parameter: str, value: object) -> Path:
-    """A path.
+    """A path, with a ``~`` at its beginning as the folder of the user.
 
     Parameters
     ----------
@@ -146,14 +146,18 @@ def path_of(parameter: str, value: object) -> Path:
     Raises
     ------
     InvalidRequest
-        If it is neither, or holds a null character.
+        If it is neither, holds a null character, or begins with a ``~`` of no known user.
     """
     if not isinstance(value, (str, os.PathLike)):
         refuse(parameter, value, "is no path", "a path", "'results'")
     path = Path(value)
     if "\0" in str(path):
         refuse(parameter, str(path), "holds a null character", "a path without", "'results'")
-    return path
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        user, near = path.parts[0], repr(f"./{path}")
+        refuse(parameter, str(path), f"begins with {user}, no known user", "a path", near)
 
 
 def random_stream(seed: object, name: str = "seed") -> Generator:
