@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.results.presentation import Presentation
+from dynamics.results.storage import consolidate
 from dynamics.sweep.contents import (
     FORMAT,
     KIND,
@@ -146,7 +147,11 @@ class SweepStore:
             with store_errors(self.path):
                 self._write_frame()
                 remove_partial(self.path)
-            yield
+            try:
+                yield
+            finally:
+                with suppress(Exception):  # of a damaged store
+                    consolidate(self.path)
 
     def write(self, number: int, block: Mapping[str, NDArray[Any]]) -> None:
         """Write a block, then its entry in the manifest.
@@ -181,8 +186,10 @@ class SweepStore:
 
         plan = self.plan
         self._root = zarr.open_group(
-            self.path, mode="a", zarr_format=3, attributes=attributes_of(plan)
-        )
+            self.path, mode="a", zarr_format=3, attributes=attributes_of(plan),
+            use_consolidated=False,
+        )  # fmt: skip
+        self._root.update_attributes({})  # removes the consolidated list, which grows out of date
         kinds = attributes_of(plan)["kinds"]
         if self._root.attrs.get("kinds") != kinds:  # an earlier version knew fewer
             self._root.attrs["kinds"] = kinds
