@@ -178,6 +178,14 @@ def own_arrays(sample: Any) -> Any:
     return sample
 
 
+def numbers_in(sample: Any) -> int:
+    """Number of entries of all arrays of a sample, at least 1."""
+    parts = sample.values() if isinstance(sample, Mapping) else sample
+    if isinstance(sample, (Mapping, tuple, list)):
+        return max(1, sum(map(numbers_in, parts)))
+    return max(1, int(np.size(sample)))
+
+
 def pairs(law: Any) -> Iterable[tuple[Any, Any]]:
     """The (probability, sample) pairs of a law, each checked."""
     try:

@@ -33,6 +33,7 @@ from theory.law import (
     blamed,
     is_number,
     named_arrays,
+    numbers_in,
     own_arrays,
     pairs,
     select_samples,
@@ -85,7 +86,9 @@ BEGINNINGS = ("d_", "time_", "path_", "uncertainty_", "observed_")
 """Beginnings of such names."""
 SUM_TOLERANCE = 1e-12
 MOST_SAMPLES = 5_000_000
-"""Samples of a law that is enumerated, at most."""
+"""Samples of a law that is enumerated, at most; those of probability 0 count."""
+MOST_NUMBERS = 2**29
+"""Numbers in all of them: 4 GiB."""
 
 
 @summarized
@@ -355,6 +358,7 @@ class Model:
         """
         weights: list[float] = []
         samples: list[Any] = []
+        given = size = 0
         with self.blamed("law"):
             for probability, sample in watched(pairs(self.call("law", constants=constants))):
                 if isinstance(probability, (str, bytes, complex)) or np.ndim(probability):
@@ -362,13 +366,21 @@ class Model:
                 value = float(probability)
                 if not value >= 0 or math.isinf(value):
                     raise ModelError(f"law gives the probability {value:g} to a sample")
+                given += 1
                 if value > 0:
                     weights.append(value)
                     samples.append(own_arrays(sample))
-                if len(samples) > MOST_SAMPLES:
+                    size = size or numbers_in(samples[0])
+                if given > MOST_SAMPLES:
                     raise ModelError(
-                        f"law gives more than {MOST_SAMPLES:,} samples; smaller sizes have fewer, "
-                        "and sample can draw from a law"
+                        f"law gives more than {MOST_SAMPLES:,} samples, {len(samples):,} of them "
+                        "with a probability above 0; smaller sizes have fewer, and sample can draw "
+                        "from a law"
+                    )
+                if len(samples) * size > MOST_NUMBERS:
+                    raise ModelError(
+                        f"law gives more than {MOST_NUMBERS:,} numbers, {size:,} in each sample; "
+                        f"at most {MOST_NUMBERS // size:,} samples of this size can be listed"
                     )
         if not samples:
             raise ModelError("law gives no sample")
