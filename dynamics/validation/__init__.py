@@ -20,12 +20,14 @@ from dynamics.validation.refusals import (
     LONGEST,
     InvalidRequest,
     brief,
+    check_cost,
     known_word,
     nearest_name,
     one_line,
     refuse,
     shown,
     unknown,
+    written,
 )
 from dynamics.validation.values import (
     NEGATIVE,
@@ -44,6 +46,7 @@ __all__ = [
     "InvalidRequest",
     "allowed_values",
     "brief",
+    "check_cost",
     "check_parameters",
     "divisor",
     "integer",
@@ -61,4 +64,5 @@ __all__ = [
     "unknown",
     "whole",
     "word",
+    "written",
 ]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
+from math import log10
 from typing import NoReturn
 
 BRIEF = 60
@@ -112,6 +114,48 @@ def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: o
     room = LONGEST - len(front) - len(rest)
     listed = allowed if len(allowed) <= room else f"{allowed[: max(0, room - 4)]} ..."
     raise InvalidRequest(front + listed + rest)
+
+
+def written(count: int) -> str:
+    """A count in digits, or its power of ten where these are many."""
+    return f"{count:,}" if count < 10**15 else f"10^{int(log10(count))}"
+
+
+def check_cost(
+    parameter: str,
+    value: int,
+    cost: Callable[[int], float],
+    most: float,
+    unit: str,
+    sizes: Sequence[int] = (),
+) -> None:
+    """Refuse a size that costs too much, with the largest that does not.
+
+    Parameters
+    ----------
+    parameter : str
+        Name as the user wrote it.
+    value : int
+    cost : callable
+        Of a size; grows with it.
+    most : float
+        Largest cost.
+    unit : str
+        Of the cost, to be read after a number.
+    sizes : sequence of int, optional
+        Sizes there are, ascending; whole numbers below the value by default.
+
+    Raises
+    ------
+    InvalidRequest
+    """
+    if cost(value) <= most:
+        return
+    sizes = sizes or range(1, value)
+    fit = bisect_right(sizes, most, key=cost)
+    near = sizes[fit - 1] if fit else "none at these other parameters"
+    problem = f"needs about {cost(value):.2g} {unit}"
+    refuse(parameter, value, problem, f"a size that needs at most {most:.2g}", near)
 
 
 def known_word(
