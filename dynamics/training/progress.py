@@ -172,6 +172,8 @@ def _leave(*_: object) -> None:
 def interruption() -> Iterator[threading.Event]:
     """An event that Ctrl-C and SIGTERM set, so that a run ends between chunks with all it has.
 
+    A second signal raises KeyboardInterrupt at once.
+
     While numba compiles, which takes long and computes nothing, they raise KeyboardInterrupt.
     Nested uses share one event: after a signal nothing inside the outermost one goes on. Outside
     the main thread, where signals do not arrive, the event is never set.
@@ -183,6 +185,8 @@ def interruption() -> Iterator[threading.Event]:
     _active.append(raised)
 
     def handler(number: int, frame: FrameType | None) -> None:
+        if raised.is_set():
+            raise KeyboardInterrupt
         raised.set()
         while frame is not None:
             if str(frame.f_globals.get("__name__")).startswith("numba.core."):
