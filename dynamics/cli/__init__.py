@@ -86,6 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Exit code.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if getattr(sys.stdout, "errors", "") == "strict" and hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")  # of letters that latin-1 does not have
     try:
         with termination(), warnings.catch_warnings():
             warnings.showwarning = _warn

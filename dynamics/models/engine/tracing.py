@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dynamics.codegen import store_programs
+from dynamics.codegen import check_platform, programs_kept
 from dynamics.validation import InvalidRequest
 from theory.law import ModelError, error_text, line_of
 
@@ -36,18 +36,18 @@ OF_LARGE = ("argument to a jitted computation", "too large to convert to int64")
 
 
 def require_jax() -> Any:
-    """The module ``jax``, which keeps what it compiles beside the other generated files.
+    """The module ``jax``.
 
     Raises
     ------
     InvalidRequest
-        If it is not installed.
+        If it is not installed, or cannot run on the platform that the user has set.
     """
     try:
         import jax
     except ImportError:
         raise InvalidRequest(MISSING) from None
-    store_programs(jax)
+    check_platform(jax)
     return jax
 
 
@@ -58,6 +58,13 @@ class _Lazy:
         value = getattr(require_jax(), name)
         setattr(self, name, value)
         return value
+
+    @contextmanager
+    def enable_x64(self, enabled: bool) -> Iterator[None]:
+        """That of JAX; programs compiled within are kept."""
+        module = require_jax()
+        with programs_kept(module), module.enable_x64(enabled):
+            yield
 
 
 jax: Any = _Lazy()
