@@ -53,7 +53,7 @@ class Contrast:
     overlaid : tuple of str
         States and observables that are drawn of both.
     remark : callable
-        Parameters -> what decides between the two, in one sentence.
+        Parameters -> what distinguishes the two, in one or two sentences.
     """
 
     parameters: Mapping[str, Any]

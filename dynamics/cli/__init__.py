@@ -54,7 +54,7 @@ COMMANDS = {
     "explore": Command(
         "SYSTEM", "explore", "a page with sliders that trains in a browser, in one file"
     ),
-    "verify": Command("SYSTEM", "verify", "a measured verdict on every claim of the paper"),
+    "verify": Command("SYSTEM", "verify", "a measured verdict on each listed claim of the paper"),
     "figure": Command("SYSTEM", "figure", "a figure of the paper, or one that goes with a verdict"),
     "gallery": Command(
         "SYSTEM", "gallery", "a page on a model file: what closes, pictures, verdicts"

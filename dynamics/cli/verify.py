@@ -1,4 +1,4 @@
-"""``attdyn verify``: a measured verdict on every claim of a paper, with its evidence."""
+"""``attdyn verify``: a measured verdict on each listed claim of a paper, with its evidence."""
 
 from __future__ import annotations
 
