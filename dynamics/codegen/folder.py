@@ -109,3 +109,9 @@ def report(line: str) -> None:
     if line not in _reported:
         _reported.add(line)
         print(f"attdyn: {line}", file=sys.stderr)
+
+
+def say_compiling() -> None:
+    """Say on a terminal, once in a process, what a first use waits for."""
+    if sys.stderr.isatty():
+        report("compiling, once; later commands find what was compiled")

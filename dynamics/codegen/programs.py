@@ -16,7 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from dynamics.codegen.folder import cache_directory, replace_file, report
+from dynamics.codegen.folder import cache_directory, replace_file, report, say_compiling
 from dynamics.process_settings import ForAWhile
 from dynamics.validation import refuse
 
@@ -71,6 +71,7 @@ class _Programs:
                 return content[:-HASH]
             path.unlink()
         except OSError:
+            say_compiling()
             return None
         report(f"a compiled program in {str(self._path)!r} is damaged; it is compiled again")
         return None

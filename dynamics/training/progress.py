@@ -22,6 +22,8 @@ from typing import Any
 
 DELAY = 1.0
 """Seconds before a bar appears: short runs show none."""
+COMPILING = 3.0
+"""Seconds of the first steps from which something was compiled with them."""
 EVERY = 30.0
 """Seconds from line to line where stderr is not a terminal."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -72,15 +74,19 @@ class Bar:
         self.n = self._done = done
         self._make, self._begun = make, clock()
         self._shown: Any = None
-        self._words = ""
+        self._words, self._first = "", True
 
     def update(self, steps: int = 1) -> None:
-        """Count steps."""
+        """Count steps; what was compiled with the first ones counts for no speed."""
+        if steps and self._first and clock() - self._begun > COMPILING:
+            self._begun, self._done = clock(), self.n + steps
+        self._first = self._first and not steps
         self.n += steps
         if self._shown is not None:
             self._shown.update(steps)
         elif clock() - self._begun >= min(DELAY, EVERY) / 2:
             self._shown = self._make()
+            self._shown.initial = self._shown.n = self._shown.last_print_n = self._done
             self._shown.start_t = self._shown.last_print_t = self._begun
             self._shown.set_postfix_str(self._words, refresh=False)
             self._shown.update(self.n - self._done)
