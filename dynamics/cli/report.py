@@ -13,6 +13,7 @@ import numpy as np
 from dynamics.cli import departure
 from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.event import Event
+from dynamics.results.outcome import DIVERGED
 from dynamics.results.storage import Result
 from dynamics.results.trajectory import Trajectory
 from dynamics.validation import brief
@@ -145,11 +146,12 @@ def table(system: System, result: Result) -> str:
     first = _first(result)
     law = {n: entry for n, entry in first.parameters.items() if entry not in (None, (), [])}
     settings = {k: v for k, v in first.settings.items() if not isinstance(v, (list, dict))}
+    laws = result.outcome.kind != DIVERGED
     lines = [
         system.title,
         ", ".join(f"{name}={brief(_entry(entry))}" for name, entry in law.items()),
         ", ".join(f"{name}={entry}" for name, entry in settings.items()),
-        *(closure_lines(first.settings["closure"]) if "closure" in first.settings else []),
+        *(closure_lines(first.settings["closure"], laws) if "closure" in first.settings else []),
         "",
     ]
     runs = (result.reduced, result.full) if isinstance(result, Comparison) else (first,)

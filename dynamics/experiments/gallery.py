@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from dynamics.experiments.verdict_report import escaped, prose, summary
 from dynamics.results.hypertext import code_block
+from dynamics.results.outcome import DIVERGED
 from dynamics.validation import InvalidRequest
 from theory.closure import closure_lines
 from theory.documentation import Documentation
@@ -95,7 +96,9 @@ def markdown(
         "## The file",
         code_block(code, "python"),
         "## What closes",
-        code_block("\n".join(closure_lines(closure.document())), "text"),
+        code_block(
+            "\n".join(closure_lines(closure.document(), run.outcome.kind != DIVERGED)), "text"
+        ),
         "## The recursion",
         recursion.as_markdown(3).rstrip(),
         "## Training",

@@ -18,6 +18,7 @@ from dynamics.validation.fields import (
 )
 from dynamics.validation.refusals import (
     LONGEST,
+    NEAR,
     InvalidRequest,
     brief,
     check_cost,
@@ -40,6 +41,7 @@ from dynamics.validation.values import (
 
 __all__ = [
     "LONGEST",
+    "NEAR",
     "NEGATIVE",
     "STRICT",
     "Allowed",

@@ -15,6 +15,8 @@ SHOWN = 100
 """Letters of a value in a message."""
 LONGEST = 290
 """Letters of a message, so that a line of the command line has at most 300."""
+NEAR = 0.55
+"""Similarity of letters from which an unknown flag or file is answered with a known one."""
 SYNONYMS = {
     "eta": ("lr", "rate", "learning_rate", "step_size", "stepsize"),
     "samples": ("n", "num_samples", "n_samples", "size"),
@@ -60,7 +62,7 @@ def one_line(text: str, longest: int = LONGEST) -> str:
     return line if len(line) <= longest else short
 
 
-def nearest_name(name: object, names: Sequence[str]) -> str:
+def nearest_name(name: object, names: Sequence[str], at_least: float = 0.0) -> str:
     """The name that is meant: by another word for it, by its number, or by its letters.
 
     Parameters
@@ -69,6 +71,8 @@ def nearest_name(name: object, names: Sequence[str]) -> str:
         Flags with their dashes.
     names : sequence of str
         At least one; the first where nothing is similar.
+    at_least : float
+        Similarity of the letters, from 0 to 1, below which no name is meant: then "".
 
     Examples
     --------
@@ -90,7 +94,9 @@ def nearest_name(name: object, names: Sequence[str]) -> str:
     def likeness(other: str) -> tuple[bool, float]:
         return bool(bare) and other.startswith(bare), SequenceMatcher(None, bare, other).ratio()
 
-    return folded[max(folded, key=likeness)]
+    near = max(folded, key=likeness)
+    begins, ratio = likeness(near)
+    return folded[near] if begins or ratio >= at_least else ""
 
 
 def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: object) -> NoReturn:
@@ -107,10 +113,11 @@ def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: o
     allowed : str
         Every allowed value, to be read after "can be".
     nearest : object
-        The nearest valid value.
+        The nearest valid value; "" where none is near.
     """
     name, choice = brief(parameter), one_line(_written(nearest), SHOWN)
-    front, rest = f"{name}={shown(value)} {problem}; {name} can be ", f"; nearest: {choice}"
+    front = f"{name}={shown(value)} {problem}; {name} can be "
+    rest = f"; nearest: {choice}" if choice else ""
     room = LONGEST - len(front) - len(rest)
     listed = allowed if len(allowed) <= room else f"{allowed[: max(0, room - 4)]} ..."
     raise InvalidRequest(front + listed + rest)
@@ -197,7 +204,7 @@ def shown(value: object) -> str:
 
 
 def unknown(kind: str, name: str, names: Sequence[str]) -> InvalidRequest:
-    """The refusal of an unknown name, with those that are known and the nearest.
+    """The refusal of an unknown name, with those that are known and the nearest; of flags, if near.
 
     Parameters
     ----------
@@ -208,7 +215,8 @@ def unknown(kind: str, name: str, names: Sequence[str]) -> InvalidRequest:
         Those that are known.
     """
     front = f"{kind} {brief(name)!r} is unknown; known are "
-    rest = f"; nearest: {nearest_name(name, names)}" if names else ""
+    near = nearest_name(name, names, NEAR if kind == "flag" else 0.0) if names else ""
+    rest = f"; nearest: {near}" if near else ""
     listed, room = ", ".join(names) or "none", LONGEST - len(front) - len(rest)
     if len(listed) > room:
         listed = f"{listed[: room - 5].rpartition(',')[0]}, ..."

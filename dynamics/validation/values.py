@@ -188,14 +188,15 @@ def learning_rate(value: object, groups: tuple[str, ...] | None) -> tuple[float,
     Parameters
     ----------
     value : float or sequence of float
-        One positive number for all groups, or one for each.
+        One positive number for all groups, or one for each; all but the first, in which time is
+        counted, may be 0.
     groups : tuple of str or None
         Without groups, only the numbers are checked.
 
     Raises
     ------
     InvalidRequest
-        For another number of them, or one that is not positive.
+        For another number of them, or one that cannot be.
     """
     import numpy as np
 
@@ -210,4 +211,5 @@ def learning_rate(value: object, groups: tuple[str, ...] | None) -> tuple[float,
     if groups is not None and len(many) != len(groups):
         allowed = f"one number, or one for each of {', '.join(groups)}"
         refuse("eta", value, f"has {len(many)} entries", allowed, many[0] if many else 1e-2)
-    return tuple(real("eta", number, above=0.0) for number in many)
+    first = [real("eta", number, above=0.0) for number in many[:1]]
+    return (*first, *(real("eta", number, at_least=0.0) for number in many[1:]))
