@@ -68,8 +68,8 @@ TABLES: Mapping[str, tuple[type, ...]] = {
 SETTINGS = ("eta", "steps", "representatives")
 """Plain values of a model file beside its tables."""
 RESERVED = frozenset({
-    "time", "rtol", "eta", "steps", "record", "samples", "seed", "seeds", "full", "expectation",
-    "tolerance", "dropped", "omega", "batch", "out", "json", "config", "resume", "checkpoint",
+    "time", "rtol", "eta", "steps", "record", "samples", "seeds", "full", "expectation",
+    "tolerance", "dropped", "batch", "out", "json", "config", "resume", "checkpoint",
     "report", "prove", "sizes", "name", "option", "claims", "thorough", "let", "paired", "strict",
     "workers", "scheduler", "trajectory", "theta", "sample", "xp", "rng", "print_config", "at",
     "pieces", "standalone", "latex", "force", "csv", "coordinates", "backend", "as", "help",
@@ -77,6 +77,8 @@ RESERVED = frozenset({
     "block", "R",
 })  # fmt: skip
 """Names of flags, of arguments, of quantities and of letters of the page, which no constant has."""
+SHARED = frozenset({"omega", "seed"})
+"""Names of flags that a constant may have: the flag is then that of the constant."""
 QUANTITIES = frozenset({
     "risk", "outside", "time", "steps", "record", "event", "entry", "event_state", "outcome",
     "end_time", "entries", "scalars", "free", "done", "block", "point", "R", "eta",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from dynamics.cli.files import only_results
 from dynamics.validation import InvalidRequest, brief, path_of, unknown
+from theory.model import SHARED
 
 if TYPE_CHECKING:
     from dynamics.registry import DefaultRun
@@ -34,7 +35,8 @@ class CommandRequest:
     ----------
     command : str
     flags : mapping
-        Name -> value of the flags on the command line or in a file, without defaults.
+        Name -> value of the flags on the command line or in a file, without defaults; without
+        constants of a model that have the name of an option.
     system : System
         None for a command about a store or a file.
     path : str
@@ -53,6 +55,9 @@ class CommandRequest:
         fields = () if self.system is None else dataclasses.fields(self.system.Parameters)
         entries = {f.name: self.flags[f.name] for f in fields if f.name in self.flags}
         object.__setattr__(self, "entries", entries)
+        if self.system is not None and self.system.model is not None:
+            others = {n: v for n, v in self.flags.items() if n not in SHARED & entries.keys()}
+            object.__setattr__(self, "flags", others)
 
 
 class Parser(argparse.ArgumentParser):
@@ -134,7 +139,11 @@ class Parser(argparse.ArgumentParser):
             Heading in the help text.
         """
         for name, meaning in meanings.items():
-            self.group(group).add_argument(f"--{name}", type=kind, metavar=metavar, help=meaning)
+            if (
+                f"--{name}" not in self._option_string_actions
+            ):  # a constant of a model owns its flag
+                add = self.group(group).add_argument
+                add(f"--{name}", type=kind, metavar=metavar, help=meaning)
 
     def add_switches(self, meanings: Mapping[str, str], group: str = "") -> None:
         """Add flags without a value.

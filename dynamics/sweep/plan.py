@@ -338,7 +338,8 @@ def planned(system: System, entries: Mapping[str, Any], paired: bool, records: i
         known_word("full", full, FULL)
     sampled = full == "empirical" or words.get("expectation") == "sampled"
     for name in SAMPLING_OPTIONS:
-        if name in numbers and not sampled and name not in system.sampling_options:
+        own = name in parameters or name in system.sampling_options
+        if name in numbers and not sampled and not own:
             raise InvalidRequest(f"{name} is of {system.sampling_hint}")
     numbers = _with_run(system, full, numbers)
     defaults = {n: switched(value) for n, value in parameters.items() if isinstance(value, Real)}

@@ -21,7 +21,7 @@ from faulty_models import (
 
 import dynamics
 from dynamics import cli
-from theory.model import RESERVED
+from theory.model import RESERVED, SHARED
 
 pytest.importorskip("jax")
 
@@ -224,4 +224,28 @@ def test_every_flag_of_every_command_is_reserved(here):
     for command, about in cli.COMMANDS.items():
         if about.subject == "SYSTEM":
             flags |= {*cli.parser_of(command, system).names}
-    assert flags - {"a", "n", "q"} <= RESERVED
+    assert flags - {"a", "n", "q"} <= RESERVED | SHARED
+
+
+OWNED = """def start(omega=0.1, seed=3):
+    return {"w": [omega, omega]}
+
+
+def risk(theta, xp, seed):
+    return seed * xp.sum((theta["w"] - 1.0) ** 2)
+"""
+
+
+def test_a_constant_owns_the_flag_of_its_name(here, capsys):
+    Path("my.py").write_text(OWNED)
+    constants = ["--omega", "0.2", "--seed", "5"]
+    for command in ("run", "compare"):
+        words = [command, "my.py", *constants, "--steps", "5", "--out", command]
+        assert cli.main(words) == 0, capsys.readouterr()
+    assert dynamics.load("run").parameters == {"omega": 0.2, "seed": 5}
+    sweep = ["sweep", "my.py", "--omega", "0.1,0.2", "--seed", "2:3:2", "--steps", "5"]
+    assert cli.main([*sweep, "--eta", "0.02", "--workers", "0", "--out", "s.zarr"]) == 0
+    found = dynamics.load("s.zarr").dataset
+    assert found.sizes["omega"] == found.sizes["seed"] == 2
+    assert float(found["w_0"].sel(omega=0.2, seed=3)) > 0.2
+    assert "out" in capsys.readouterr().out
