@@ -30,7 +30,7 @@ docs-cache: .venv/docs.stamp
 	$(BIN)/python docs/site/cache.py
 
 browser: .venv/browser.stamp
-	$(BIN)/pytest tests/dynamics/explorer -m browser
+	$(BIN)/pytest tests -m browser
 
 .venv/made.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -33,7 +33,7 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-class _ForAWhile:
+class ForAWhile:
     """A setting that several threads change and set back, in whatever order they leave.
 
     Parameters
@@ -101,7 +101,7 @@ def _change_blas_threads() -> Callable[[], None]:
     return restore
 
 
-fewer_collections = _ForAWhile(_change_collections)
+fewer_collections = ForAWhile(_change_collections)
 """A context within which garbage is collected less often, if it is at all."""
-one_blas_thread = _ForAWhile(_change_blas_threads)
+one_blas_thread = ForAWhile(_change_blas_threads)
 """A context, and a decorator, within which numpy computes products in one thread."""

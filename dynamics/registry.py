@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics.results.presentation import Origin, PlotDescription, Presentation, conditions
-from dynamics.validation import InvalidRequest, nearest_name, path_of, refuse, shown
+from dynamics.validation import NEAR, InvalidRequest, nearest_name, path_of, refuse, shown
 from theory.summary import summarized
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Contrast:
     overlaid : tuple of str
         States and observables that are drawn of both.
     remark : callable
-        Parameters -> what decides between the two, in one sentence.
+        Parameters -> what distinguishes the two, in one or two sentences.
     """
 
     parameters: Mapping[str, Any]
@@ -331,7 +331,7 @@ def title(name: str) -> str:
 
 def is_model_file(source: str) -> bool:
     """Whether a word is the path of a model file: it ends in ``.py``, or there is such a file."""
-    return source.endswith(".py") or os.path.isfile(source)
+    return source.endswith(".py") or os.path.isfile(os.path.expanduser(source))
 
 
 def load_system(source: Any) -> System:
@@ -441,7 +441,7 @@ def _from_file(source: str, anew: bool = False) -> System:
     except OSError as error:
         beside = Path(path).parent
         files = [p.name for p in beside.glob("*.py")] if beside.is_dir() else []
-        near = get_close_matches(Path(path).name, files, 1, 0.0) or [*built_in_names()]
+        near = get_close_matches(Path(path).name, files, 1, NEAR) or ["the path of a file"]
         missing = isinstance(error, FileNotFoundError)
         why = "is missing" if missing else f"cannot be read ({str(error.strerror).lower()})"
         refuse("system", source, why, "a model file or a name", near[0])

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dynamics.registry import load_system
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
 ROOMS = ("theory", "dynamics", "tests", "notebooks", "docs")
@@ -42,3 +44,20 @@ def test_the_model_in_the_pages_is_the_one_that_is_tested(page):
     model = re.search(r'```python\n(""".*?)```', text, re.S)[1]
     tested = (ROOT / "tests/support/models/positional.py").read_text(encoding="utf-8")
     assert ast.dump(ast.parse(model)) == ast.dump(ast.parse(tested))
+
+
+def test_the_pages_count_the_statements_that_have_a_verdict():
+    papers = ("positional_attention", "masked_image_modeling", "shallow_vit")
+    claims = {name: load_system(name).claims for name in papers}
+    ours = [claim for some in claims.values() for claim in some if "[Ours" in claim.statement]
+    count = {name: sum("[Ours" not in one.statement for one in claims[name]) for name in papers}
+    said = f"{sum(count.values())} statements of three papers"
+    for page in ("README.md", "paper.md", "docs/verdicts.md"):
+        assert said in (ROOT / page).read_text(encoding="utf-8")
+    text = (ROOT / "docs/verdicts.md").read_text(encoding="utf-8")
+    each = "({} of positional attention, {} of masked image modelling, {} of the shallow ViT)"
+    assert each.format(*count.values()) in text
+    assert len(ours) == 6
+    assert "Six more claims are ours" in text
+    notebook = (ROOT / "notebooks/03_realistic.ipynb").read_text(encoding="utf-8")
+    assert f"measures {count['positional_attention']} claims of the paper" in notebook

@@ -35,6 +35,7 @@ constants.
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -49,6 +50,7 @@ from theory.notation import latex_of
 if TYPE_CHECKING:
     import sympy
 
+LARGEST_POWER = 1024
 LISTED = 6
 """Names that a refusal of another one lists, at most."""
 
@@ -318,7 +320,7 @@ def _expression(text: str, symbol: Letters) -> sympy.Expr:
     """Arithmetic of the letters as sympy."""
     try:
         tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ModelError(f"{text!r} cannot be read; rules are {FORMS}") from None
     result = _read(tree, symbol)
     never = result.is_finite is not True and not result.free_symbols
@@ -341,16 +343,38 @@ def _read(node: ast.AST, symbol: Letters) -> Any:
 
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-            return sympy.nsimplify(value, rational=True)
+            return _held(node, sympy.nsimplify(value, rational=True))
         case ast.Name(id=letter):
             return symbol(letter)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_read(operand, symbol)
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in OPERATORS:
-            return OPERATORS[type(sign)](_read(left, symbol), _read(right, symbol))
+            sides = _read(left, symbol), _read(right, symbol)
+            power = isinstance(sign, ast.Pow) and sides[1].is_real and sides[1].is_number
+            if power and abs(sides[1]) > LARGEST_POWER:
+                raise ModelError(f"{ast.unparse(right)!r} is no power of at most {LARGEST_POWER}")
+            return _held(node, OPERATORS[type(sign)](*sides))
         case ast.Call(func=ast.Name(id=function), args=arguments, keywords=[]):
             spelled = SPELLED.get(function, function)
             required = FUNCTIONS.get(spelled, 0)
             if required == len(arguments) or (required == 2 < len(arguments)):
-                return getattr(sympy, spelled)(*(_read(a, symbol) for a in arguments))
+                values = [_read(a, symbol) for a in arguments]
+                return _held(node, getattr(sympy, spelled)(*values))
     raise ModelError(f"{ast.unparse(node)!r} is no arithmetic of names")
+
+
+def _held(node: ast.AST, value: Any) -> Any:
+    """A value, as a float where whole numbers of 53 bits do not hold it; none beyond floats."""
+    import sympy
+
+    if not value.is_number or value.is_real is not True:
+        return value  # what is no number at all is refused by its condition
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.inf
+    if not math.isfinite(number) or (number == 0) is not (value == 0):
+        raise ModelError(f"{ast.unparse(node)[:60]!r} is no finite number that a float can hold")
+    if value.is_Rational and max(abs(value.p), value.q) > 2**53:
+        return sympy.Float(number)
+    return value

@@ -44,9 +44,9 @@ def blamed(role: str, path: Path | None) -> Iterator[None]:
     """
     try:
         yield
-    except (ModelError, MemoryError):
+    except (ModelError, MemoryError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:  # SystemExit too
         location = line_of(error, path)
         raise ModelError(f"{role} raises {error_text(error)}{location}") from error
 
@@ -176,6 +176,14 @@ def own_arrays(sample: Any) -> Any:
     if type(sample) in (list, tuple):
         return type(sample)(map(own_arrays, sample))
     return sample
+
+
+def numbers_in(sample: Any) -> int:
+    """Number of entries of all arrays of a sample, at least 1."""
+    parts = sample.values() if isinstance(sample, Mapping) else sample
+    if isinstance(sample, (Mapping, tuple, list)):
+        return max(1, sum(map(numbers_in, parts)))
+    return max(1, int(np.size(sample)))
 
 
 def pairs(law: Any) -> Iterable[tuple[Any, Any]]:

@@ -33,6 +33,7 @@ from theory.law import (
     blamed,
     is_number,
     named_arrays,
+    numbers_in,
     own_arrays,
     pairs,
     select_samples,
@@ -67,8 +68,8 @@ TABLES: Mapping[str, tuple[type, ...]] = {
 SETTINGS = ("eta", "steps", "representatives")
 """Plain values of a model file beside its tables."""
 RESERVED = frozenset({
-    "time", "rtol", "eta", "steps", "record", "samples", "seed", "seeds", "full", "expectation",
-    "tolerance", "dropped", "omega", "batch", "out", "json", "config", "resume", "checkpoint",
+    "time", "rtol", "eta", "steps", "record", "samples", "seeds", "full", "expectation",
+    "tolerance", "dropped", "batch", "out", "json", "config", "resume", "checkpoint",
     "report", "prove", "sizes", "name", "option", "claims", "thorough", "let", "paired", "strict",
     "workers", "scheduler", "trajectory", "theta", "sample", "xp", "rng", "print_config", "at",
     "pieces", "standalone", "latex", "force", "csv", "coordinates", "backend", "as", "help",
@@ -76,6 +77,8 @@ RESERVED = frozenset({
     "block", "R",
 })  # fmt: skip
 """Names of flags, of arguments, of quantities and of letters of the page, which no constant has."""
+SHARED = frozenset({"omega", "seed"})
+"""Names of flags that a constant may have: the flag is then that of the constant."""
 QUANTITIES = frozenset({
     "risk", "outside", "time", "steps", "record", "event", "entry", "event_state", "outcome",
     "end_time", "entries", "scalars", "free", "done", "block", "point", "R", "eta",
@@ -85,7 +88,9 @@ BEGINNINGS = ("d_", "time_", "path_", "uncertainty_", "observed_")
 """Beginnings of such names."""
 SUM_TOLERANCE = 1e-12
 MOST_SAMPLES = 5_000_000
-"""Samples of a law that is enumerated, at most."""
+"""Samples of a law that is enumerated, at most; those of probability 0 count."""
+MOST_NUMBERS = 2**29
+"""Numbers in all of them: 4 GiB."""
 
 
 @summarized
@@ -355,6 +360,7 @@ class Model:
         """
         weights: list[float] = []
         samples: list[Any] = []
+        given = size = 0
         with self.blamed("law"):
             for probability, sample in watched(pairs(self.call("law", constants=constants))):
                 if isinstance(probability, (str, bytes, complex)) or np.ndim(probability):
@@ -362,13 +368,21 @@ class Model:
                 value = float(probability)
                 if not value >= 0 or math.isinf(value):
                     raise ModelError(f"law gives the probability {value:g} to a sample")
+                given += 1
                 if value > 0:
                     weights.append(value)
                     samples.append(own_arrays(sample))
-                if len(samples) > MOST_SAMPLES:
+                    size = size or numbers_in(samples[0])
+                if given > MOST_SAMPLES:
                     raise ModelError(
-                        f"law gives more than {MOST_SAMPLES:,} samples; smaller sizes have fewer, "
-                        "and sample can draw from a law"
+                        f"law gives more than {MOST_SAMPLES:,} samples, {len(samples):,} of them "
+                        "with a probability above 0; smaller sizes have fewer, and sample can draw "
+                        "from a law"
+                    )
+                if len(samples) * size > MOST_NUMBERS:
+                    raise ModelError(
+                        f"law gives more than {MOST_NUMBERS:,} numbers, {size:,} in each sample; "
+                        f"at most {MOST_NUMBERS // size:,} samples of this size can be listed"
                     )
         if not samples:
             raise ModelError("law gives no sample")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 import types
@@ -46,10 +47,10 @@ def read_model(path: str | Path) -> Model:
     """
     if not isinstance(path, (str, os.PathLike)) or "\0" in str(path):
         raise ModelError(f"{str(path)[:60]!r} is no path of a file")
-    file = Path(path).absolute()
+    file = Path(os.path.expanduser(path)).absolute()
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = importlib.util.decode_source(file.read_bytes())
+    except (OSError, UnicodeDecodeError, SyntaxError) as error:
         reason = getattr(error, "strerror", None) or "not text"
         raise ModelError(f"{str(path)!r} cannot be read ({reason.lower()})") from None
     module = types.ModuleType(f"attdyn_model_{file.stem}")
@@ -61,7 +62,9 @@ def read_model(path: str | Path) -> Model:
     sys.dont_write_bytecode = True
     try:
         exec(compile(text, str(file), "exec"), module.__dict__)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit too
         raise ModelError(
             f"{file.name} cannot be run: {error_text(error)}{line_of(error, file)}"
         ) from error

@@ -31,6 +31,8 @@ LONGEST = 90
 """Signs of a line of a sum in LaTeX, commands not counted."""
 MEAN, INNER = "E", "inner"
 """Functions written ``E[f]`` and ``<u, v>``."""
+MARKDOWN = r"\*_[]<>#$|"
+"""Signs that mean something in Markdown."""
 PREAMBLE = r"""\documentclass{article}
 \usepackage[a4paper,margin=2.2cm]{geometry}
 \usepackage{amsmath,amssymb}
@@ -189,7 +191,7 @@ class Page:
         parts = []
         for section in self.sections:
             parts.append(f"{'#' * level} {section.heading}")
-            made = [_with_mathematics(text, self._inline, "*") for text in _sentences(section)]
+            made = [_with_mathematics(text, self._inline, MARKDOWN) for text in _sentences(section)]
             parts += [f"{_capitalized(text).rstrip('.')}." for text in made]
             if section.equations:
                 lines = "\n".join(self._aligned(section)).replace("{align*}", "{aligned}")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 from difflib import get_close_matches
 from typing import Any
-from zipfile import BadZipFile
-from zlib import error as BadStream  # noqa: N812 (a class, as its use shows)
 
 import numpy as np
 from numpy.lib.format import MAGIC_PREFIX
 from numpy.typing import NDArray
 
-from dynamics.validation import InvalidRequest, refuse
+from dynamics.validation import InvalidRequest, path_of, refuse
 
 KINDS = "a .npy or .npz file of numpy"
 
@@ -32,6 +30,7 @@ def read(path: str | os.PathLike[str], name: str | None = None) -> NDArray[Any]:
     InvalidRequest
         If the file cannot be read, holds objects, or has no array of this name.
     """
+    path = path_of("file", path)
     try:
         with open(path, "rb") as file:
             mapped = file.read(len(MAGIC_PREFIX)) == MAGIC_PREFIX
@@ -42,14 +41,14 @@ def read(path: str | os.PathLike[str], name: str | None = None) -> NDArray[Any]:
             file.seek(0)
             with np.load(file, allow_pickle=False) as opened:
                 return opened[_array_name(opened.files, name, path)]
-    except InvalidRequest:
+    except (InvalidRequest, MemoryError):
         raise
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InvalidRequest(
             f"file={os.fspath(path)!r} cannot be read ({reason}); file can be {KINDS}"
         ) from None
-    except (ValueError, EOFError, KeyError, BadZipFile, BadStream):
+    except Exception:  # numpy, zipfile and zlib have many for files that are damaged
         raise InvalidRequest(
             f"file={os.fspath(path)!r} is damaged, holds Python objects or is not of numpy; "
             f"file can be {KINDS}"

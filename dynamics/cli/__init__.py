@@ -20,6 +20,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dynamics.cli.arguments import Parser, value
+from dynamics.cli.files import only_results
 from dynamics.registry import built_in_names, is_model_file, load_system, system_names, title
 from dynamics.training.progress import termination
 from dynamics.validation import InvalidRequest, one_line, unknown
@@ -53,7 +54,7 @@ COMMANDS = {
     "explore": Command(
         "SYSTEM", "explore", "a page with sliders that trains in a browser, in one file"
     ),
-    "verify": Command("SYSTEM", "verify", "a measured verdict on every claim of the paper"),
+    "verify": Command("SYSTEM", "verify", "a measured verdict on each listed claim of the paper"),
     "figure": Command("SYSTEM", "figure", "a figure of the paper, or one that goes with a verdict"),
     "gallery": Command(
         "SYSTEM", "gallery", "a page on a model file: what closes, pictures, verdicts"
@@ -85,6 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Exit code.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if getattr(sys.stdout, "errors", "") == "strict" and hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")  # of letters that latin-1 does not have
     try:
         with termination(), warnings.catch_warnings():
             warnings.showwarning = _warn
@@ -166,7 +169,9 @@ def _dispatch(words: list[str]) -> int:
     names = {word.partition("=")[0] for word in flags}
     if name in TRAINING and subject in built_in_names() and names.isdisjoint((*HELP, "--config")):
         _compile_meanwhile(name, names)
-    return parser_of(name, load_system(subject)).run(flags)
+    with only_results():
+        system = load_system(subject)
+    return parser_of(name, system).run(flags)
 
 
 def _compile_meanwhile(command: str, flags: Collection[str]) -> None:

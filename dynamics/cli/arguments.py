@@ -9,15 +9,22 @@ import argparse
 import dataclasses
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from dynamics.validation import InvalidRequest, brief, unknown
+from dynamics.cli.files import only_results
+from dynamics.validation import InvalidRequest, brief, path_of, unknown
+from theory.model import SHARED
 
 if TYPE_CHECKING:
     from dynamics.registry import DefaultRun
+
+
+PATHS = ("DIR", "FILE", "STORE")
+"""What stands for the value of a flag that is a path, in the help text."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,8 @@ class CommandRequest:
     ----------
     command : str
     flags : mapping
-        Name -> value of the flags on the command line or in a file, without defaults.
+        Name -> value of the flags on the command line or in a file, without defaults; without
+        constants of a model that have the name of an option.
     system : System
         None for a command about a store or a file.
     path : str
@@ -47,6 +55,9 @@ class CommandRequest:
         fields = () if self.system is None else dataclasses.fields(self.system.Parameters)
         entries = {f.name: self.flags[f.name] for f in fields if f.name in self.flags}
         object.__setattr__(self, "entries", entries)
+        if self.system is not None and self.system.model is not None:
+            others = {n: v for n, v in self.flags.items() if n not in SHARED & entries.keys()}
+            object.__setattr__(self, "flags", others)
 
 
 class Parser(argparse.ArgumentParser):
@@ -88,8 +99,14 @@ class Parser(argparse.ArgumentParser):
             raise InvalidRequest(f"{self.command} needs a {subject}: {self.prog} [--flags]")
         if flags.get("config"):
             names = [name for name in self.names if name != "config"]
-            flags = read_toml(flags["config"], names, self.switches) | flags
-        return self.execute(CommandRequest(self.command, flags, self.system, path))
+            flags = read_toml(path_of("config", flags["config"]), names, self.switches) | flags
+        for action in self._actions:
+            if action.metavar in PATHS and action.dest in flags:
+                flags[action.dest] = _expanded(action.dest, flags[action.dest])
+        path = _expanded(self.prog.split()[-1].lower(), path)
+        request = CommandRequest(self.command, flags, self.system, path)
+        with only_results() if flags.get("json") else nullcontext():
+            return self.execute(request)
 
     def error(self, message: str) -> NoReturn:
         """Refuse, instead of printing the usage and leaving."""
@@ -122,7 +139,11 @@ class Parser(argparse.ArgumentParser):
             Heading in the help text.
         """
         for name, meaning in meanings.items():
-            self.group(group).add_argument(f"--{name}", type=kind, metavar=metavar, help=meaning)
+            if (
+                f"--{name}" not in self._option_string_actions
+            ):  # a constant of a model owns its flag
+                add = self.group(group).add_argument
+                add(f"--{name}", type=kind, metavar=metavar, help=meaning)
 
     def add_switches(self, meanings: Mapping[str, str], group: str = "") -> None:
         """Add flags without a value.
@@ -160,6 +181,13 @@ class Parser(argparse.ArgumentParser):
         return vars(entries)
 
 
+def _expanded(name: str, entry: Any) -> Any:
+    """A path, or a list of them, with ``~`` as the folder of the user; others as they are."""
+    if isinstance(entry, list):
+        return [_expanded(name, each) for each in entry]
+    return str(path_of(name, entry)) if str(entry).startswith("~") else entry
+
+
 def _with_negative_values(words: Sequence[str]) -> list[str]:
     """``--nu -1e-3`` as ``--nu=-1e-3``: argparse takes some negative numbers for flags."""
     joined: list[str] = []
@@ -192,12 +220,12 @@ def values(text: str) -> Any:
     return value(text) if len(parts) == 1 else [value(part) for part in parts]
 
 
-def read_toml(path: str, names: Sequence[str], switches: Collection[str]) -> dict[str, Any]:
+def read_toml(path: Path, names: Sequence[str], switches: Collection[str]) -> dict[str, Any]:
     """Read a flat TOML file of named values.
 
     Parameters
     ----------
-    path : str
+    path : Path
     names : sequence of str
         Keys that may occur.
     switches : collection of str
@@ -214,14 +242,14 @@ def read_toml(path: str, names: Sequence[str], switches: Collection[str]) -> dic
         If the file cannot be read, is not TOML, is not flat, or has a key that is not known.
     """
     try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InvalidRequest(
-            f"config={path!r} cannot be read ({reason}); config can be a readable TOML file"
+            f"config={str(path)!r} cannot be read ({reason}); config can be a readable TOML file"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f"config={path!r} is not TOML: {error}") from None
+        raise InvalidRequest(f"config={str(path)!r} is not TOML: {error}") from None
     for key, entry in content.items():
         if key not in names:
             raise unknown(f"key of {path}", key, names)

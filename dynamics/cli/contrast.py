@@ -25,7 +25,7 @@ class Beside:
     first, run : Trajectory
         The reduced run of the comparison, and that under the contrast.
     remark : str
-        What decides between the two.
+        What distinguishes the two laws.
     """
 
     contrast: Contrast
@@ -48,7 +48,7 @@ class Beside:
                 lines.append(f"{name:<20}none: {event.reason}")
         names = [*self.run.layout.names, "G", "risk", "error"]
         numbers = ", ".join(f"{name}={end[name]:.6g}" for name in names if name in end)
-        return [*lines, f"{'at the end':<20}{numbers}", f"{'what decides':<20}{self.remark}", ""]
+        return [*lines, f"{'at the end':<20}{numbers}", f"{'criterion':<20}{self.remark}", ""]
 
     def pictures(self) -> Iterator[tuple[str, Callable[[], Any]]]:
         """File name of both runs laid over each other, and what draws them."""

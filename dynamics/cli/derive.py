@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli.arguments import CommandRequest, Parser, value, values
-from dynamics.cli.files import json_text
+from dynamics.cli.files import print_result
 from dynamics.validation import InvalidRequest, unknown
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
     if options.get("prove"):
         closure = dataclasses.replace(closure, proof=prove(model, closure))
     if options.get("json"):
-        print(json_text(closure.document()))
+        print_result(options, closure.document(), "")
         return 0
     print(_written(page, form, bool(options.get("standalone"))))
     if closure.proof is not None:

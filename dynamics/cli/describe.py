@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dynamics.cli.arguments import CommandRequest, Parser
-from dynamics.cli.files import json_text
+from dynamics.cli.files import print_result
 from dynamics.validation import InvalidRequest
 
 
@@ -24,7 +24,7 @@ def execute(request: CommandRequest) -> int:
     parameters = system.Parameters(**request.entries) if request.entries else None
     description = system.describe(parameters)
     if flags.get("json"):
-        print(json_text(description.document()))
+        print_result(flags, description.document(), "")
     elif latex:
         print(description.as_latex(bool(flags.get("standalone"))))
     else:

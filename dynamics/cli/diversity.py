@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli.arguments import CommandRequest, Parser, value
-from dynamics.cli.files import PICTURES, print_result, writable, write_files
+from dynamics.cli.files import PICTURES, print_result, table_path, writable, write_files
 from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
@@ -36,7 +36,10 @@ def add_flags(parser: Parser) -> None:
         "skip": "tokens before the patches, left out: 1 for a class token",
     }
     parser.add_flags(numbers, value, "N")
-    parser.add_switches({"off_diagonal": "over pairs of different queries only"})
+    parser.add_switches({
+        "off_diagonal": "over pairs of different queries only",
+        "force": "overwrite the file of --csv",
+    })  # fmt: skip
     files = {
         "out": "box plot: .png, .svg or .pdf (default in results/)",
         "csv": "also every image and head as a table",
@@ -51,7 +54,7 @@ def execute(request: CommandRequest) -> int:
     names = _names(paths)
     default = f"results/diversity-{'-'.join(name.replace('/', '-') for name in names)}.png"
     picture = writable(options.get("out", default), PICTURES)
-    table = writable(options["csv"], (".csv",)) if "csv" in options else None
+    table = table_path(options)
     setting = _setting(options)
     layers = [
         _measured(path, name, setting, options.get("name"))

@@ -10,7 +10,8 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,36 @@ def print_result(flags: Mapping[str, Any], document: Any, text: str) -> None:
         Plain values.
     text : str
     """
-    print(json_text(document) if flags.get("json") else text)
+    result = json_text(document) if flags.get("json") else text
+    if _HELD:
+        _HELD[-1].append(result)
+    else:
+        print(result)
+
+
+_HELD: list[list[str]] = []
+"""Results that wait for the end of `only_results`."""
+
+
+@contextmanager
+def only_results() -> Iterator[None]:
+    """Send what is printed within to stderr, as by a model file; results are printed at the end."""
+    _HELD.append([])
+    with suppress(OSError, AttributeError):  # a shell may have closed stdout
+        sys.stdout.flush()
+    saved = None
+    try:
+        with suppress(OSError):
+            saved = os.dup(1)
+            os.dup2(2, 1)  # also of what other programs print
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        if saved is not None:
+            os.dup2(saved, 1)
+            os.close(saved)
+        for result in _HELD.pop():
+            print(result)
 
 
 def writable(path: Any, endings: tuple[str, ...]) -> Path:
@@ -84,6 +114,34 @@ def writable(path: Any, endings: tuple[str, ...]) -> Path:
         raise InvalidRequest(
             f"{str(path)!r} cannot be written ({reason}); it can be a new file in a folder of yours"
         ) from None
+    return target
+
+
+def table_path(
+    flags: Mapping[str, Any], name: str = "csv", endings: tuple[str, ...] = (".csv",)
+) -> Path | None:
+    """The file of a table, checked before anything is computed; None where no flag names one.
+
+    Parameters
+    ----------
+    flags : mapping
+        Of the command; ``force`` or ``resume`` allow a file that is there.
+    name : str
+        Of the flag.
+    endings : tuple of str
+
+    Raises
+    ------
+    InvalidRequest
+        If it cannot be written, or is there.
+    """
+    if name not in flags:
+        return None
+    target = writable(flags[name], endings)
+    if os.path.lexists(target) and not (flags.get("force") or flags.get("resume")):
+        raise InvalidRequest(
+            f"{name}={str(target)!r} exists; --force replaces it, or --{name} can be another file"
+        )
     return target
 
 

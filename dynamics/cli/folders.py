@@ -36,9 +36,10 @@ def write_folder(
     pictures: Iterable[Picture],
     result: Result | None = None,
     texts: Mapping[str, str] | None = None,
+    pages: Mapping[str, Callable[[Path], str]] | None = None,
     request: Mapping[str, Any] | None = None,
 ) -> tuple[Path, dict[str, Any]]:
-    """Write a folder with a summary, whole or not at all, and only then its pictures.
+    """Write a folder with a summary, whole or not at all, and only then its pictures and pages.
 
     Parameters
     ----------
@@ -51,6 +52,8 @@ def write_folder(
         Written too.
     texts : mapping, optional
         File name -> text of further files.
+    pages : mapping, optional
+        File name -> what makes its text from the folder with the pictures.
     request : mapping, optional
         What was asked for: a folder with the result of another request gets a neighbour with a
         number. Without it, an earlier result is replaced.
@@ -65,7 +68,7 @@ def write_folder(
     Raises
     ------
     OSError
-        If the numbers cannot be written.
+        If the numbers cannot be written, or another process removes the folder meanwhile.
     """
     from dynamics.results import storage
 
@@ -75,23 +78,33 @@ def write_folder(
         if result is not None:
             storage.write_groups(result, fresh / storage.INSIDE)
         for name, text in {**others, SUMMARY: json_text(document) + "\n"}.items():
-            (fresh / name).write_text(text, encoding="utf-8")
+            _write_text(fresh / name, text)
         # The folder itself, whatever another writer puts at its name while pictures are drawn.
         handle = os.open(fresh, os.O_RDONLY)
         try:
             folder = storage.put(fresh, out if request is None else vacant(out, request))
             written = _draw(pictures, fresh.parent, folder)
+            for name, text_of in (pages or {}).items():
+                _write_text(fresh.with_name(name), text_of(fresh.parent))
+                written.append(name)
             whole = document | {"files": [*written, *others]}
 
             def add() -> None:
                 summary = fresh.with_name(SUMMARY)
-                summary.write_text(json_text(whole) + "\n", encoding="utf-8")
+                _write_text(summary, json_text(whole) + "\n")
                 for name in (SUMMARY, *written):
                     os.replace(fresh.with_name(name), name, dst_dir_fd=handle)
 
-            return folder, whole if written and attempt(folder, add) else document
+            if written:
+                add()
+            return folder, whole if written else document
         finally:
             os.close(handle)
+
+
+def _write_text(path: Path, text: str) -> None:
+    """Write a text in UTF-8; bytes of file names that are none are written as escapes."""
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def _draw(pictures: Iterable[Picture], scratch: Path, folder: Path) -> list[str]:

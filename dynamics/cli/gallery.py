@@ -40,8 +40,10 @@ def execute(request: CommandRequest) -> int:
     parameters = system.Parameters(**own)
     reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
     comparison = compare(reduced, full, default.eta, default.steps)
-    drawings = {}
-    for name in experiments_of(system, "figures"):
+    drawings, names = {}, list(experiments_of(system, "figures"))
+    if 2 <= reduced.closure.scalars <= gallery.MOST_DERIVED:
+        names.append("plane")
+    for name in names:
         try:
             drawings[name] = draw(system, name, seed=seed, user_parameters=own)
         except InvalidRequest as refusal:
@@ -58,8 +60,8 @@ def execute(request: CommandRequest) -> int:
         "figures": captions,
         "claims": [verdict.document() for verdict in verdicts],
     }
-    texts = {f"{PAGE}.md": page, f"{PAGE}.html": html(system.title, page)}
-    folder, document = write_folder(out, document, pictures, texts=texts)
+    texts, pages = {f"{PAGE}.md": page}, {f"{PAGE}.html": partial(html, system.title, page)}
+    folder, document = write_folder(out, document, pictures, texts=texts, pages=pages)
     print_result(options, document, f"page     {folder / PAGE}.html")
     return 0
 

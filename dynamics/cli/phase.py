@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.cli.arguments import CommandRequest, Parser, value
-from dynamics.cli.files import PICTURES, print_result, writable, write_files
+from dynamics.cli.files import PICTURES, print_result, table_path, writable, write_files
 from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def add_flags(parser: Parser) -> None:
         "netcdf": "also all points as NetCDF",
     }
     parser.add_flags(files, metavar="FILE")
+    parser.add_switches({"force": "overwrite the files of --csv and --netcdf"})
 
 
 def execute(request: CommandRequest) -> int:
@@ -84,7 +85,8 @@ def execute(request: CommandRequest) -> int:
     _refuse_unread(options)
     picture = writable(options.get("out", f"results/phase-{Path(store).stem}.png"), PICTURES)
     endings = {"csv": (".csv",), "netcdf": (".nc", ".netcdf")}
-    tables = {name: writable(options[name], endings[name]) for name in endings if name in options}
+    named = {name: table_path(options, name, endings[name]) for name in endings}
+    tables = {name: path for name, path in named.items() if path is not None}
     result = load(store)
     if "plane" in options:
         draw, document = _draw_plane(result, options)

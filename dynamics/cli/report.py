@@ -13,10 +13,13 @@ import numpy as np
 from dynamics.cli import departure
 from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.event import Event
+from dynamics.results.outcome import DIVERGED
 from dynamics.results.storage import Result
 from dynamics.results.trajectory import Trajectory
 from dynamics.validation import brief
 from theory.closure import closure_lines
+from theory.events import Crossing, event_rule
+from theory.law import ModelError
 
 if TYPE_CHECKING:
     from dynamics.registry import System
@@ -143,15 +146,16 @@ def table(system: System, result: Result) -> str:
     first = _first(result)
     law = {n: entry for n, entry in first.parameters.items() if entry not in (None, (), [])}
     settings = {k: v for k, v in first.settings.items() if not isinstance(v, (list, dict))}
+    laws = result.outcome.kind != DIVERGED
     lines = [
         system.title,
         ", ".join(f"{name}={brief(_entry(entry))}" for name, entry in law.items()),
         ", ".join(f"{name}={entry}" for name, entry in settings.items()),
-        *(closure_lines(first.settings["closure"]) if "closure" in first.settings else []),
+        *(closure_lines(first.settings["closure"], laws) if "closure" in first.settings else []),
         "",
     ]
     runs = (result.reduced, result.full) if isinstance(result, Comparison) else (first,)
-    lines += _event_lines(runs)
+    lines += _event_lines(system, runs)
     lines += _notes(system, {name for run in runs for name in run.events if run.events[name]})
     if isinstance(result, Comparison):
         lines += ["", f"{'state':<20}largest |reduced - full| over {len(result.time)} records"]
@@ -166,7 +170,7 @@ def table(system: System, result: Result) -> str:
     if isinstance(result, (Comparison, Overlay)):
         end = "reduced, end" if isinstance(result, Comparison) else "flow, end"
     names = [name for name in first.layout.names if name in final]
-    names = [*(names or system.plot_description.overlaid), "G", "risk", "error"]
+    names = [*(names or system.plot_description.overlaid), "G", "risk", "error", *first.events]
     numbers = [f"{name}={final[name]:.6g}" for name in dict.fromkeys(names) if name in final]
     lines += ["", f"{end:<20}" + ", ".join(numbers)]
     fulls = result.fulls if isinstance(result, Comparison) else (first,)
@@ -175,8 +179,8 @@ def table(system: System, result: Result) -> str:
     return "\n".join([*lines, f"{'outcome':<20}{result.outcome}"])
 
 
-def _event_lines(runs: Sequence[Trajectory]) -> list[str]:
-    """The times of every event in all runs, or why it did not happen."""
+def _event_lines(system: System, runs: Sequence[Trajectory]) -> list[str]:
+    """The times of every event in all runs, and those that no longer hold at the end."""
     if not runs[0].events:
         return ["no events"]
     views = "".join(f"{'time, ' + run.view:<28}" for run in runs)
@@ -192,8 +196,31 @@ def _event_lines(runs: Sequence[Trajectory]) -> list[str]:
             row = f"none: {reasons}"
         elif reasons:
             row += f"  ({reasons})"
+        if ended := [run.view for run in runs if _lapsed(system, run, name)]:
+            row += f"  (no longer at the end{'' if len(ended) == len(runs) else ': ' + ended[0]})"
         lines.append(f"{name:<20}{row}")
     return lines
+
+
+def _lapsed(system: System, run: Trajectory, name: str) -> bool:
+    """Whether a condition that was met is known not to hold at the end of a run."""
+    rules = {rule.name: rule for rule in getattr(system.ReducedPopulation, "events", ())}
+    rule, final = rules.get(name), _final(run)
+    if not run.events[name] or rule is None:
+        return False
+    if name in SAMPLED and name in final:  # the share of the rows that meet the condition
+        return final[name] < 1.0
+    known = {n: v for n, v in (dict(run.parameters) | final).items() if isinstance(v, (int, float))}
+    if not rule.latex:  # of a model file: its text
+        try:
+            rule = event_rule(name, rule.meaning, list(known))
+        except ModelError:  # it speaks of rates
+            return False
+    if not isinstance(rule, Crossing):
+        return False
+    value = rule.expression.subs({s: known.get(s.name, s) for s in rule.expression.free_symbols})
+    is_known = value.is_number and value.is_real
+    return bool(is_known and (value <= 0 if rule.strict else value < 0))
 
 
 def _notes(system: System, happened: Container[str]) -> list[str]:

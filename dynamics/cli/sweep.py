@@ -111,6 +111,7 @@ def _entries(request: CommandRequest) -> dict[str, Any]:
     parameters = [parameter.name for parameter in dataclasses.fields(system.Parameters)]
     allowed = {*parameters, *ENTRIES, *system.empirical_options}
     entries = {name: entry for name, entry in options.items() if name in allowed}
+    entries |= request.entries
     letters = options.get("let", [])
     for text in [letters] if isinstance(letters, str) else letters:
         name, equals, entry = (part.strip() for part in str(text).partition("="))

@@ -86,7 +86,7 @@ def add_flags(parser: Parser) -> None:
     }
     parser.add_flags(paths, metavar="FILE")
     switches = {
-        "force": "overwrite the result of another request",
+        "force": "overwrite the result of another request, and the file of --csv",
         "resume": "go on with an interrupted run of gradient descent",
         "print_config": "print these flags as TOML, for --config, and stop",
     }
@@ -107,14 +107,14 @@ def execute(request: CommandRequest) -> int:
     plain = {"command": request.command, "system": system.name, "model": system.digests, **entries}
     plain = json.loads(files.json_text(plain))
     out = folders.result_folder(flags, Path(f"results/{request.command}-{system.name}"), plain)
-    if "csv" in flags:
-        _outside(files.writable(flags["csv"], (".csv",)), out, "csv")
+    if table := files.table_path(flags):
+        _outside(table, out, "csv")
     seeds = _seeds(request, full)
     # A reduced run of its own for each seed, where starts or few samples are drawn for both.
     reduced_seeds = seeds if "seed" in system.sampling_options else [{}]
     checkpoint = command_checkpoint(request, out, len(seeds), len(reduced_seeds))
     if flags.get("print_config"):
-        print(toml_text(entries))
+        files.print_result({}, {}, toml_text(entries))
         return 0
     options = ({"samples": default.samples} if full == "empirical" else {}) | dict(flags)
     if "time" in settings:

@@ -1,4 +1,4 @@
-"""``attdyn verify``: a measured verdict on every claim of a paper, with its evidence."""
+"""``attdyn verify``: a measured verdict on each listed claim of a paper, with its evidence."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def execute(request: CommandRequest) -> int:
     lines = [""]
     try:
         if report is not None:
-            write_folder(report, document, _pictures(done), texts=_report(request, done))
+            texts, pages = _report(request, done)
+            write_folder(report, document, _pictures(done), texts=texts, pages=pages)
             lines.append(f"report   {report / PAGE}.html")
         document = write_folder(out, document, _pictures(done))[1]
         lines.append(f"evidence {out}")
@@ -138,8 +139,10 @@ def _pictures(done: list[Verdict]) -> Iterator[tuple[str, Callable[[], Any]]]:
             yield _file_name(verdict), partial(plotting.evidence, verdict)
 
 
-def _report(request: CommandRequest, done: list[Verdict]) -> dict[str, str]:
-    """File name -> text of the page on the verdicts."""
+def _report(
+    request: CommandRequest, done: list[Verdict]
+) -> tuple[dict[str, str], dict[str, Callable[[Path], str]]]:
+    """The page on the verdicts: file name -> Markdown, and file name -> what makes the HTML."""
     from dynamics.experiments.verdict_report import markdown
     from dynamics.results.hypertext import html
 
@@ -150,7 +153,7 @@ def _report(request: CommandRequest, done: list[Verdict]) -> dict[str, str]:
     words += [f"--seed={flags['seed']}"] if "seed" in flags else []
     pictures = {v.claim.source: _file_name(v) for v in done if v.evidence.get("plot")}
     page = markdown(system.title, done, shlex.join(words), pictures)
-    return {f"{PAGE}.md": page, f"{PAGE}.html": html(system.title, page)}
+    return {f"{PAGE}.md": page}, {f"{PAGE}.html": partial(html, system.title, page)}
 
 
 def _file_name(verdict: Verdict) -> str:

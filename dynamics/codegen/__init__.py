@@ -30,8 +30,9 @@ from dynamics.codegen.kernels import LANES
 from dynamics.codegen.long_floats import LONG_ROUNDING, block_rows, block_source
 from dynamics.codegen.printed_sources import printed_source
 from dynamics.codegen.printing import evaluate, selected, summed, tabulate
-from dynamics.codegen.programs import compiled_program, store_programs
+from dynamics.codegen.programs import check_platform, compiled_program, programs_kept
 from dynamics.process_settings import fewer_collections
+from dynamics.validation import InvalidRequest
 
 __all__ = [
     "LANES",
@@ -44,12 +45,13 @@ __all__ = [
     "block_source",
     "build",
     "cache_directory",
+    "check_platform",
     "compiled_program",
     "evaluate",
     "kernel_source",
     "printed_source",
+    "programs_kept",
     "selected",
-    "store_programs",
     "summed",
     "tabulate",
 ]
@@ -260,9 +262,15 @@ def build(
     ------
     OSError
         If no directory for generated files can be written.
+    InvalidRequest
+        If numba's compiler is turned off.
     """
     import numba
 
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        raise InvalidRequest(
+            "NUMBA_DISABLE_JIT=1 turns off the compiler that runs problems; unset it"
+        )
     order = tuple(state_order)
     text = "\n\n".join([HEADER.format(title=title, order=order), *parts])
     text += entry_source(text) if entries else ""

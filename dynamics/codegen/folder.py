@@ -19,21 +19,21 @@ FALLBACKS = 100
 _reported: set[str] = set()
 
 
-def replace_file(path: Path, text: str) -> None:
+def replace_file(path: Path, content: str | bytes) -> None:
     """Write a file so that another process sees the whole of it or none.
 
     Parameters
     ----------
     path : Path
-    text : str
+    content : str or bytes
 
     Raises
     ------
     OSError
     """
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".partial")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(text)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(content.encode() if isinstance(content, str) else content)
     os.replace(temporary, path)
 
 
@@ -50,8 +50,9 @@ def cache_directory() -> Path:
     """
     import platformdirs
 
-    preferred = os.environ.get("ATTDYN_CACHE_DIR") or platformdirs.user_cache_dir("attdyn")
-    if _writable(Path(preferred)):
+    given = os.environ.get("ATTDYN_CACHE_DIR") or platformdirs.user_cache_dir("attdyn")
+    preferred = os.path.expanduser(given)  # which leaves "~" where there is no home
+    if not preferred.startswith("~") and _writable(Path(preferred)):
         problem = _danger(Path(preferred).resolve(), stat.S_IWGRP | stat.S_IWOTH)
         if not problem:
             return Path(preferred)
@@ -63,7 +64,11 @@ def cache_directory() -> Path:
 
 def _private() -> Path:
     """A folder under the temporary directory that is this user's and closed to all others."""
-    name = Path(tempfile.gettempdir()) / f"attdyn-{getpass.getuser()}"
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a container may have no name for a user
+        user = str(os.getuid())
+    name = Path(tempfile.gettempdir()) / f"attdyn-{user}"
     for folder in (name, *(Path(f"{name}-{number}") for number in range(1, FALLBACKS))):
         if _writable(folder) and not _danger(folder, stat.S_IRWXG | stat.S_IRWXO):
             return folder
@@ -104,3 +109,9 @@ def report(line: str) -> None:
     if line not in _reported:
         _reported.add(line)
         print(f"attdyn: {line}", file=sys.stderr)
+
+
+def say_compiling() -> None:
+    """Say on a terminal, once in a process, what a first use waits for."""
+    if sys.stderr.isatty():
+        report("compiling, once; later commands find what was compiled")

@@ -23,7 +23,7 @@ from numba.core.dispatcher import Dispatcher
 
 from dynamics.codegen import compile_lock
 from dynamics.codegen.calls import entry_signature
-from dynamics.codegen.folder import report
+from dynamics.codegen.folder import report, say_compiling
 from dynamics.process_settings import fewer_collections
 
 HASH = 16
@@ -141,8 +141,10 @@ class CheckedCache(FunctionCache):
             As of numba.
         """
         found = self._loaded(sig, target_context)
-        if found is None and compile_lock.acquire(*self._lock):
-            found = self._loaded(sig, target_context)
+        if found is None:
+            say_compiling()
+            if compile_lock.acquire(*self._lock):
+                found = self._loaded(sig, target_context)
         if found is not None:
             self.unlock()
         return found

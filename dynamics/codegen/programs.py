@@ -9,17 +9,24 @@ code of a program is made in one part, not in threads, because processes share t
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
-from functools import cache
+from contextlib import AbstractContextManager, suppress
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
-from dynamics.codegen.folder import cache_directory
+from dynamics.codegen.folder import cache_directory, replace_file, report, say_compiling
+from dynamics.process_settings import ForAWhile
+from dynamics.validation import refuse
 
 OPTIONS = {
     "xla_cpu_use_fusion_emitters": False,
     "xla_cpu_parallel_codegen_split_count": 1,
     "xla_backend_optimization_level": 1,
 }
+HASH = 16
+"""Bytes of a hash."""
 WORTH_STORING = 0.02
 """Seconds of compilation from which a program is stored on disk."""
 
@@ -49,15 +56,91 @@ def _has(jax: Any, name: str, value: Any) -> bool:
     return True
 
 
-def store_programs(jax: Any) -> None:
-    """Let JAX keep what it compiles beside the other generated files.
+class _Programs:
+    """Compiled programs as files that end in a hash; a damaged one is removed."""
 
-    A folder for compiled programs that the user has set stays as it is.
+    def __init__(self, folder: Path) -> None:
+        self._path = folder
+
+    def get(self, key: str) -> bytes | None:
+        """A program by its key, or None: then JAX compiles it."""
+        path = self._path / f"{key}.program"
+        try:
+            content = path.read_bytes()
+            if content[-HASH:] == _hash(content[:-HASH]):
+                return content[:-HASH]
+            path.unlink()
+        except OSError:
+            say_compiling()
+            return None
+        report(f"a compiled program in {str(self._path)!r} is damaged; it is compiled again")
+        return None
+
+    def put(self, key: str, program: bytes) -> None:
+        """Keep a program, where the folder can be written."""
+        with suppress(OSError):
+            self._path.mkdir(mode=0o700, exist_ok=True)
+            replace_file(self._path / f"{key}.program", program + _hash(program))
+
+
+def _hash(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=HASH).digest()
+
+
+def _store_programs(jax: Any) -> Callable[[], None]:
+    """Let JAX keep what it compiles beside the other generated files; what ends that."""
+    try:
+        from jax._src import compilation_cache as cache
+
+        names = "jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs"
+        before = {name: getattr(jax.config, name) for name in names}
+        known = cache._cache, cache.reset_cache
+    except (ImportError, AttributeError):  # another version of JAX: nothing is kept
+        return lambda: None
+    if before[names[0]] is not None or known[0] is not None:
+        return lambda: None
+    folder = cache_directory() / "jax"
+
+    def put_back() -> None:
+        for name, value in before.items():
+            jax.config.update(name, value)
+        cache.reset_cache()
+
+    cache.reset_cache()
+    jax.config.update(names[0], str(folder))
+    jax.config.update(names[1], WORTH_STORING)
+    cache._cache = _Programs(folder)  # type: ignore[assignment]
+    return put_back
+
+
+@cache
+def _storing(jax: Any) -> ForAWhile:
+    return ForAWhile(partial(_store_programs, jax))
+
+
+def programs_kept(jax: Any) -> AbstractContextManager[None]:
+    """A context in which JAX keeps what it compiles; a folder that the user has set stays.
 
     Parameters
     ----------
     jax : module
     """
-    if getattr(jax.config, "jax_compilation_cache_dir", "") is None:
-        jax.config.update("jax_compilation_cache_dir", str(cache_directory() / "jax"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_STORING)
+    return _storing(jax)()
+
+
+def check_platform(jax: Any) -> None:
+    """Refuse a platform on which JAX cannot run.
+
+    Parameters
+    ----------
+    jax : module
+
+    Raises
+    ------
+    InvalidRequest
+    """
+    try:
+        jax.devices()
+    except Exception:  # RuntimeError first, AssertionError afterwards
+        asked = jax.config.jax_platforms or "none"
+        refuse("JAX_PLATFORMS", asked, "has no device here", "unset, or cpu", "cpu")

@@ -1,4 +1,4 @@
-"""A page on a model: its file, what closes, the standard picture, its figures and verdicts.
+"""A page on a model: its file, what closes, the recursion, pictures, figures and verdicts.
 
 Written as Markdown, and turned to HTML as the report of verdicts is
 (`dynamics.results.hypertext`).
@@ -7,10 +7,14 @@ Written as Markdown, and turned to HTML as the report of verdicts is
 from __future__ import annotations
 
 import ast
+import shlex
 from collections.abc import Mapping, Sequence
+from importlib.util import decode_source
 from typing import TYPE_CHECKING
 
-from dynamics.experiments.verdict_report import prose, summary
+from dynamics.experiments.verdict_report import escaped, prose, summary
+from dynamics.results.hypertext import code_block
+from dynamics.results.outcome import DIVERGED
 from dynamics.validation import InvalidRequest
 from theory.closure import closure_lines
 from theory.documentation import Documentation
@@ -19,6 +23,9 @@ if TYPE_CHECKING:
     from dynamics.experiments.verify import Verdict
     from dynamics.registry import System
     from dynamics.results.comparison import Comparison
+
+MOST_DERIVED = 8
+"""Scalars up to which derivatives are written out and a plane is drawn; more take minutes."""
 
 
 def source_of(system: System) -> tuple[str, str]:
@@ -35,7 +42,7 @@ def source_of(system: System) -> tuple[str, str]:
     """
     if system.model is None or system.model.path is None:
         raise InvalidRequest(f"{system.name} is no model file; gallery is of a model")
-    text = system.model.path.read_text(encoding="utf-8")
+    text = decode_source(system.model.path.read_bytes())
     module = ast.parse(text)
     if ast.get_docstring(module) is None:
         return system.title, text.strip()
@@ -71,22 +78,29 @@ def markdown(
     documentation, code = source_of(system)
     documented = Documentation(documentation)
     assert system.closure is not None
-    closure = system.closure(system.Parameters(**comparison.reduced.parameters)).document()
-    run, name = comparison.reduced, system.reference
+    parameters = system.Parameters(**comparison.reduced.parameters)
+    closure = system.closure(parameters)
+    run, name = comparison.reduced, shlex.quote(system.reference)
+    few = 0 < closure.scalars <= MOST_DERIVED
+    recursion = system.derivation(parameters) if few else system.describe(parameters).page
     drawn = system.model.sample is not None
     events = "; ".join(
         f"{event.name} at time {event.time:.5g}" if event else f"{event.name} {event.reason}"
         for event in run.events.values()
     )
     parts = [
-        f"# {documented.title}",
+        f"# {escaped(documented.title)}",
         documented.markdown,
         "\n".join(f"- `{name}`: {meaning}" for name, meaning in documented.fields.items()),
-        f"Source: {system.model.source}." if system.model.source else "",
+        f"Source: {escaped(system.model.source)}." if system.model.source else "",
         "## The file",
-        f"```python\n{code}\n```",
+        code_block(code, "python"),
         "## What closes",
-        "\n".join(["```text", *closure_lines(closure), "```"]),
+        code_block(
+            "\n".join(closure_lines(closure.document(), run.outcome.kind != DIVERGED)), "text"
+        ),
+        "## The recursion",
+        recursion.as_markdown(3).rstrip(),
         "## Training",
         f"![Training]({pictures['training']})",
         f"Gradient descent at learning rate {system.model.eta:g}, {run.steps[-1]:,} steps: every "
@@ -103,5 +117,5 @@ def markdown(
             parts += [f"**{verdict.word}:** {reason}."]
     commands = [f"attdyn compare {name}", *(f"attdyn figure {name} {each}" for each in figures)]
     commands += [f"attdyn verify {name}"] if verdicts else []
-    parts += ["## Again", "\n".join(["```sh", *commands, f"attdyn gallery {name}", "```"])]
+    parts += ["## Again", code_block("\n".join([*commands, f"attdyn gallery {name}"]), "sh")]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import TYPE_CHECKING
 
-from dynamics.results.hypertext import anchor
+from dynamics.results.hypertext import anchor, code
 
 if TYPE_CHECKING:
     from dynamics.experiments.verify import Finding, Verdict
 
-SPECIAL = re.compile(r"([\\`*_\[\]<>|#$])")
+SPECIAL = re.compile(r"([\\`*_\[\]<>|#$~]|&(?=#?\w+;))")
 """Characters that mean something in Markdown."""
 
 
@@ -44,7 +44,7 @@ def markdown(
     """
     counts = Counter(verdict.word for verdict in verdicts)
     lines = [
-        f"# {_plain(title)}",
+        f"# {escaped(title)}",
         f"Claims of the paper with what was measured of them, {len(verdicts)} here: "
         f"{counted(counts)}. Each section ends with the command that repeats it.",
         "\n".join(summary(verdicts)),
@@ -70,9 +70,11 @@ def summary(verdicts: Sequence[Verdict]) -> list[str]:
     """Rows of the table of all verdicts."""
     rows = ["| claim | verdict | measured | claimed | quantity |", "|---|---|---|---|---|"]
     for verdict in verdicts:
-        link = f"[{_plain(verdict.claim.source)}](#{anchor(verdict.claim.source)})"
+        link = f"[{escaped(verdict.claim.source)}](#{anchor(verdict.claim.source)})"
         numbers = f"{verdict.measured:.4g} | {_claimed(verdict.finding)}"
-        rows.append(f"| {link} | {verdict.word} | {numbers} | {_plain(verdict.finding.quantity)} |")
+        rows.append(
+            f"| {link} | {verdict.word} | {numbers} | {escaped(verdict.finding.quantity)} |"
+        )
     return rows
 
 
@@ -80,7 +82,7 @@ def _section(verdict: Verdict, command: str, picture: str | None) -> list[str]:
     """Paragraphs on one claim."""
     claim, finding = verdict.claim, verdict.finding
     lines = [
-        f"## {_plain(claim.source)}",
+        f"## {escaped(claim.source)}",
         f"> {prose(claim.statement)}",
         f"*Assumes:* {prose(claim.hypothesis)}",
         f"*Would be contradicted by:* {prose(claim.falsified_by)}",
@@ -92,13 +94,13 @@ def _section(verdict: Verdict, command: str, picture: str | None) -> list[str]:
         reason = f"{_upper(prose(literal.reason))}."
         lines.append(f"**Literal words: {literal.word}.** {_measured(literal)} {reason}")
     if picture is not None:
-        lines.append(f"![Evidence for {_plain(claim.source)}]({picture})")
-    return [*lines, f"Repeat: `{command} --claims {shlex.quote(claim.source)}`"]
+        lines.append(f"![Evidence for {escaped(claim.source)}]({picture})")
+    return [*lines, f"Repeat: {code(f'{command} --claims {shlex.quote(claim.source)}')}"]
 
 
 def _measured(finding: Finding) -> str:
     """The quantity, its measured and its claimed value."""
-    quantity = _upper(_plain(finding.quantity))
+    quantity = _upper(escaped(finding.quantity))
     return f"{quantity}: measured {finding.measured:.4g}, claimed {_claimed(finding)}."
 
 
@@ -106,7 +108,7 @@ def _claimed(finding: Finding) -> str:
     """The bound with its relation; a dash where nothing was measured."""
     if isnan(finding.bound):
         return "-"
-    return _plain(f"{finding.relation.replace('==', '')} {finding.bound:.4g}".strip())
+    return escaped(f"{finding.relation.replace('==', '')} {finding.bound:.4g}".strip())
 
 
 def _upper(text: str) -> str:
@@ -114,14 +116,21 @@ def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _plain(text: str) -> str:
-    """A text without Markdown in it."""
-    return SPECIAL.sub(r"\\\1", text)
+def escaped(text: str) -> str:
+    r"""Text in one line of Markdown in which no sign means anything.
+
+    Examples
+    --------
+    >>> escaped("a_1\n# <b>")
+    'a\\_1 \\# \\<b\\>'
+    """
+    return SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
 def prose(text: str) -> str:
     """A text in LaTeX: formulas stay, double backticks become code, the rest is plain."""
-    parts = re.split(r"(\$[^$]+\$|``[^`]+``)", text)
+    parts = re.split(r"(\$[^$]+\$|``[^`]+``)", " ".join(text.split()))
     return "".join(
-        part.replace("``", "`") if k % 2 else _plain(part) for k, part in enumerate(parts)
+        part.replace("``", "`") if k % 2 else SPECIAL.sub(r"\\\1", part)
+        for k, part in enumerate(parts)
     )

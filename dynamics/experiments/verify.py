@@ -1,4 +1,4 @@
-"""Every statement of a paper, with a measured verdict.
+"""The listed statements of a paper, each with a measured verdict.
 
 A check runs the experiment that could contradict its claim and returns a `Finding`; nothing is
 marked by hand. Checks take the problems from their `System`, so that a system with a

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import importlib
 import os
-from pathlib import Path
 from typing import Any
 
 from dynamics.explorer.description import page_description
@@ -20,6 +19,7 @@ from dynamics.explorer.driver import worker_script
 from dynamics.explorer.page import page
 from dynamics.explorer.page_model import PageModel
 from dynamics.registry import System, load_system
+from dynamics.validation import path_of
 
 __all__ = ["explorer_page", "write_page"]
 
@@ -55,7 +55,9 @@ def write_page(source: Any, path: str | os.PathLike[str], parameters: Any = None
         As for `explorer_page`.
     path : path-like
     """
-    Path(path).write_text(explorer_page(source, parameters), encoding="utf-8")
+    target = path_of("path", path)
+    text = explorer_page(source, parameters)
+    target.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def page_model_of(system: System, parameters: Any) -> PageModel:

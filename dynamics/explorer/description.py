@@ -7,6 +7,7 @@ problem; formulas are MathML.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib import metadata
@@ -98,7 +99,7 @@ def _command(system: System, model: PageModel) -> str:
         usual = system.Parameters(**at_sliders)
     except InvalidRequest:
         usual = system.Parameters()
-    words = ["attdyn run", system.reference]
+    words = ["attdyn run", shlex.quote(system.reference)]
     for name in parameters.__dataclass_fields__:
         value = getattr(parameters, name)
         if name not in moved and value != getattr(usual, name):

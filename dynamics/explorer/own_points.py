@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -105,7 +106,7 @@ class Center:
     @property
     def command(self) -> str:
         """The command that writes a page."""
-        return f"attdyn explore {self.system.reference}"
+        return f"attdyn explore {shlex.quote(self.system.reference)}"
 
     @cached_property
     def limits(self) -> tuple[Limit, ...]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from numbers import Real
 from typing import Any
 
@@ -229,10 +230,11 @@ def _law(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
     assert law is not None
     if law.size > MOST_SAMPLES:
         raise ValueError("too many samples for symbols")
-    pairs = [
+    positive = (
         (p, s) for p, s in made.model.call("law", constants=_symbolic(made))
         if not (isinstance(p, int | float | sympy.Number) and p == 0)
-    ]  # fmt: skip
+    )  # fmt: skip
+    pairs = list(islice(positive, law.size + 1))
     if len(pairs) != law.size:
         raise ValueError("other samples have a probability")
     labels = np.arange(law.size) if groups is None else groups.labels

@@ -21,7 +21,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from dynamics.codegen import store_programs
+from dynamics.codegen import check_platform
 from dynamics.validation import InvalidRequest
 
 MISSING = "images need {}, which is not installed: pip install -e '.[images]'"
@@ -47,5 +47,5 @@ def require(module: str, package: str) -> Any:
     except ImportError:
         raise InvalidRequest(MISSING.format(package)) from None
     if module == "jax":
-        store_programs(found)
+        check_platform(found)
     return found

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.codegen import compiled_program
+from dynamics.codegen import compiled_program, programs_kept
 from dynamics.images import require
 from dynamics.images.networks import Convolution, Theta, Transformer
 from dynamics.problem import FloatArray
@@ -158,7 +158,7 @@ def train(
     order = _Order(len(data[0]), min(adam.batch, len(data[0])), seed)
     advance, key = _compiled(), jax.random.key(seed)
     moments = {name: state[name] for name in ("theta", "first", "second")}
-    with interruption() as interrupted:
+    with programs_kept(jax), interruption() as interrupted:
         while state["step"] < recorded[-1]:
             step = state["step"]
             stop = min([step + CHUNK, *(record for record in recorded if record > step)])

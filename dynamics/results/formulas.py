@@ -2,10 +2,14 @@ r"""Formulas in LaTeX as readers see them: MathML in a browser, plain text in a 
 
 `plain` walks the MathML of a formula: ``\frac{a}{b}`` is ``a/b``, indices are ``a_i``, powers
 ``a^2``; accents are combining characters. In a text, formulas stand between dollar signs.
+
+Formulas are of users' docstrings too. One with a command that is neither a symbol nor in
+`COMMANDS` is shown as its source, and all text is escaped.
 """
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from xml.etree import ElementTree
@@ -22,6 +26,22 @@ FUNCTION = rf"<mi>(?:{'|'.join(sorted(FUNCTIONS))})</mi>"
 LETTER = "(?:mi|mn|mrow|msub|msup|mfrac)"
 THIN = '<mspace width="0.167em" />'
 """Which TeX has between the name of a function and a letter or a number."""
+COMMANDS = frozenset(
+    """
+    frac dfrac tfrac cfrac binom dbinom tbinom sqrt left right middle big Big bigg Bigg
+    bigl bigm bigr Bigl Bigm Bigr biggl biggm biggr Biggl Biggm Biggr
+    text mbox textbf textit textrm textsf texttt textup textnormal emph operatorname
+    operatornamewithlimits mathrm mathbf mathit mathsf mathtt mathbb mathcal mathfrak mathscr
+    mathnormal mathop mathbin mathrel mathord boldsymbol bm overset underset stackrel substack
+    begin end limits nolimits displaystyle textstyle scriptstyle scriptscriptstyle
+    arccos arcsin arctan argmax argmin cos cosh cot coth csc deg det dim exp gcd hom inf ker lg lim
+    liminf limsup ln log max min Pr sec sin sinh sup tan tanh bmod pmod
+    quad qquad enspace thinspace thickspace negthinspace phantom hphantom vphantom boxed cancel
+    nonumber notag hline xrightarrow xleftarrow
+    """.split()  # noqa: SIM905
+)
+"""Commands of LaTeX that are shown beside symbols and accents: none has an address or a style."""
+COMMAND = re.compile(r"\\(?:([a-zA-Z]+)|.)", re.DOTALL)
 SHORT = 12
 """Letters of an index that is written without spaces."""
 SINGLE = re.compile(
@@ -31,7 +51,7 @@ SINGLE = re.compile(
 
 
 def mathml(latex: str, display: bool = False) -> str:
-    """A formula as a MathML element.
+    r"""A formula as a MathML element, or its source in one where it cannot be shown.
 
     Parameters
     ----------
@@ -39,14 +59,40 @@ def mathml(latex: str, display: bool = False) -> str:
         Without dollar signs.
     display : bool
         A line of its own.
-    """
-    from latex2mathml.converter import convert
 
+    Examples
+    --------
+    >>> mathml(r"\href{javascript:alert(1)}{x}")
+    '<math><mtext>\\href{javascript:alert(1)}{x}</mtext></math>'
+    """
+    try:
+        return _converted(latex, display)
+    except Exception:  # a user's own LaTeX, for which the converter raises whatever goes wrong
+        shown = "".join(sign for sign in latex if sign.isprintable() or sign.isspace())
+        return f"<math><mtext>{html.escape(shown, quote=False)}</mtext></math>"
+
+
+def _converted(latex: str, display: bool = False) -> str:
+    """A formula as MathML; ValueError for a command that is not known."""
+    from latex2mathml.converter import convert_to_element
+    from latex2mathml.symbols_parser import convert_symbol
+
+    for name in filter(None, COMMAND.findall(latex)):
+        if name not in COMMANDS and not convert_symbol(f"\\{name}"):
+            raise ValueError(f"\\{name} is unknown")
     for name in ("aligned", "split"):  # which the converter does not know by these names
         latex = latex.replace(f"{{{name}}}", "{align*}")
-    made = str(convert(latex, display="block" if display else "inline"))
+    tree = convert_to_element(latex, display="block" if display else "inline")
+    for element in tree.iter():
+        if element.text == "&":
+            raise ValueError("& stands outside of an alignment")
+        # Symbols are references to characters, which would be escaped once more.
+        element.text = html.unescape(element.text) if element.text else None
+    made = ElementTree.tostring(tree, encoding="unicode")
     made = re.sub(rf"(</{LETTER}>)(?={FUNCTION})", rf"\1{THIN}", UPRIGHT.sub("", made))
-    return re.sub(rf"({FUNCTION})(?=<{LETTER}>)", rf"\1{THIN}", made)
+    made = re.sub(rf"({FUNCTION})(?=<{LETTER}>)", rf"\1{THIN}", made)
+    ElementTree.fromstring(made)  # which has no control characters
+    return made
 
 
 def plain(latex: str) -> str:
@@ -60,8 +106,8 @@ def plain(latex: str) -> str:
     'ŷ = ∑_h u_h β^T U_h x_q'
     """
     try:
-        tree = ElementTree.fromstring(mathml(latex))
-    except Exception:  # a user's own LaTeX, for which the converter raises whatever goes wrong
+        tree = ElementTree.fromstring(_converted(latex))
+    except Exception:  # as in `mathml`
         return latex
     text = re.sub(r"\s+", " ", _written(tree)).strip()
     text = re.sub(r"(?<=[(\[{]) | (?=[)\]}])|;(?= ?[})\]])", "", text)

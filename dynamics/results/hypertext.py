@@ -1,24 +1,34 @@
-"""Markdown as HTML, with formulas as MathML: no script and no network is needed to read it."""
+"""Markdown as HTML, with formulas as MathML and pictures inside.
+
+A page is one file that is read without script and network. Its content security policy forbids
+both, whatever its texts are.
+"""
 
 from __future__ import annotations
 
+import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from dynamics.results.formulas import mathml
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 STYLE = """
 :root { color-scheme: light dark; }
 body { font: 1rem/1.55 Georgia, serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; }
-h1, h2, table, code { font-family: system-ui, sans-serif; }
+h1, h2, h3, table { font-family: system-ui, sans-serif; }
 h2 { border-top: 1px solid #8884; padding-top: 1rem; margin-top: 2rem; font-size: 1.15rem; }
 blockquote { margin: 1rem 0; padding: .1rem 1rem; border-left: 4px solid #0072b2; }
 table { border-collapse: collapse; font-size: .85rem; display: block; overflow-x: auto; }
 td, th { padding: .3rem .6rem; border-bottom: 1px solid #8884; text-align: left; }
 img { max-width: 100%; background: white; }
-code { font-size: .85rem; }
+code { font-family: ui-monospace, monospace; font-size: .85rem; }
+pre { overflow-x: auto; }
 """
 
 
@@ -27,13 +37,42 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
-def fragment(page: str) -> str:
+def code(text: str) -> str:
+    """A text as code within a line of Markdown, whatever backticks it has.
+
+    Examples
+    --------
+    >>> print(code("a"), code("a `b`"))
+    `a` `` a `b` ``
+    """
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    space = " " if "`" in text else ""
+    return f"{fence}{space}{' '.join(text.split())}{space}{fence}"
+
+
+def code_block(text: str, language: str = "") -> str:
+    """Lines as a block of code in Markdown, whatever backticks they have."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def fragment(page: str, pictures: Mapping[str, bytes] | None = None) -> str:
     r"""A page in Markdown as elements of HTML.
+
+    Parameters
+    ----------
+    page : str
+        Formulas between dollar signs.
+    pictures : mapping, optional
+        Address in the page -> bytes of a PNG, which is put into the page. Other pictures are left
+        out: no address is opened by reading.
 
     Examples
     --------
     >>> fragment("the *risk*")
     '<p>the <em>risk</em></p>\n'
+    >>> fragment("![a plot](https://example.org/plot.png)")
+    '<p>a plot</p>\n'
     """
     from markdown_it import MarkdownIt
     from mdit_py_plugins.anchors import anchors_plugin
@@ -42,13 +81,25 @@ def fragment(page: str) -> str:
     def formula(latex: str, options: Mapping[str, Any]) -> str:
         return mathml(latex, bool(options.get("display_mode")))
 
+    def picture(_: Any, tokens: Sequence[Any], index: int, *__: Any) -> str:
+        drawn = (pictures or {}).get(unquote(str(tokens[index].attrs["src"])))
+        words = escape(tokens[index].content)
+        if drawn is None:
+            return words
+        data = base64.b64encode(drawn).decode("ascii")
+        return f'<img src="data:image/png;base64,{data}" alt="{words}">'
+
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
-    reader.use(dollarmath_plugin, renderer=formula, double_inline=False, allow_digits=True)
+    reader.use(
+        dollarmath_plugin, renderer=formula, double_inline=False, allow_digits=True,
+        allow_labels=False,
+    )  # fmt: skip
     reader.use(anchors_plugin, slug_func=anchor)
+    reader.add_render_rule("image", picture)
     return str(reader.render(page))
 
 
-def html(title: str, page: str) -> str:
+def html(title: str, page: str, folder: Path | None = None) -> str:
     """A page in Markdown as a whole HTML document.
 
     Parameters
@@ -56,10 +107,14 @@ def html(title: str, page: str) -> str:
     title : str
     page : str
         Markdown, formulas between dollar signs.
+    folder : Path, optional
+        Whose PNG files are the pictures of the page.
     """
+    pictures = {path.name: path.read_bytes() for path in folder.glob("*.png")} if folder else {}
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f"{fragment(page)}</body>\n</html>\n"
+        f"{fragment(page, pictures)}</body>\n</html>\n"
     )

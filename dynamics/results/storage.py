@@ -18,7 +18,7 @@ import itertools
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
@@ -39,6 +39,8 @@ INSIDE = "result.zarr"
 Result = Trajectory | Comparison | Overlay
 KINDS = ("trajectory", "comparison", "overlay")
 VERSIONS = ("attdyn", "numpy", "scipy", "numba", "sympy")
+LISTED = "consolidated_metadata"
+"""Entry of a group that describes all that is in it."""
 FEW = 3
 """Differences of two requests that are named."""
 SWEEPS = "dynamics.sweep"
@@ -143,9 +145,10 @@ def save(result: Result, path: str | os.PathLike[str]) -> Path:
     """
     if not isinstance(result, Result):
         refuse("result", result, "is none", "a Trajectory, Comparison or Overlay", "a Trajectory")
-    with fresh_folder(path) as fresh:
+    target = path_of("out", path)
+    with fresh_folder(target) as fresh:
         write_groups(result, fresh)
-        return put(fresh, Path(path))
+        return put(fresh, target)
 
 
 @contextmanager
@@ -221,7 +224,28 @@ def write_groups(result: Result, folder: Path) -> None:
         groups |= {name: _stamped(run.stored()) for name, run in result.named_runs.items()}
     for group, dataset in groups.items():
         dataset.to_zarr(folder, group=group, mode="a", zarr_format=3, consolidated=False)
+    consolidate(folder, [name or "" for name in groups])
     checksums.seal(folder)
+
+
+def consolidate(store: Path, groups: Iterable[str] = ("",)) -> None:
+    """Copy the descriptions of arrays into those of their groups, where xarray looks for them.
+
+    Parameters
+    ----------
+    store : Path
+    groups : iterable of str
+    """
+    for folder in (store / group for group in groups):
+        files = sorted(folder.rglob(checksums.GROUP))
+        parts = {f.parent.relative_to(folder).as_posix(): json.loads(f.read_bytes()) for f in files}
+        group = parts.pop(".")
+        for part in parts.values():
+            part.pop(LISTED, None)
+        group[LISTED] = {"kind": "inline", "must_understand": False, "metadata": parts}
+        partial = folder / f"zarr.{'0' * 32}.partial"
+        partial.write_text(json.dumps(group, indent=2), encoding="utf-8")
+        os.replace(partial, folder / checksums.GROUP)
 
 
 def check_writable(path: str | os.PathLike[str], flag: str = "out") -> Path:

@@ -126,7 +126,12 @@ def spaced(name: str, text: str) -> tuple[Number, ...]:
     exact = [_exact(name, part) for part in parts[:3]]
     numbers = [number for number in exact if number is not None]
     if len(numbers) < 3 or not (len(parts) == 3 or logarithmic):
-        refuse(name, text, "is not a grid", "a:b:n or a:b:n:log", f"{name}=0.1:0.9:17")
+        example = ""
+        if None not in exact[:2] and len(numbers) > 1:
+            ends = [f"{float(number):.12g}" for number in numbers[:2]]
+            count = 2 if (numbers[1] - numbers[0]) % 2 == 1 else 3  # whole between whole ends
+            example = f"{name}={ends[0]}:{ends[1]}:{count}"
+        refuse(name, text, "is not a grid", "a:b:n or a:b:n:log", example)
     first, last, points = numbers
     count = integer(f"points of {name}", float(points), at_least=1)
     if count == 1 and first != last:

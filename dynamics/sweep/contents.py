@@ -7,6 +7,7 @@ NaN elsewhere.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping
@@ -21,6 +22,8 @@ from dynamics.sweep.plan import Plan
 
 FORMAT = 1
 KIND = "sweep"
+COUNTS_BELOW = 10_000
+"""Smaller entries of the manifest are numbers of quantities, which an earlier version wrote."""
 RECORD = "record"
 PATH, TIME = "path_", "time_"
 """Beginnings of the names of series and of the times of events."""
@@ -35,7 +38,7 @@ class Contents:
     values : mapping
         Quantity -> array over the grid; empty over blocks that are not done or damaged.
     done : uint32 array, shape (blocks,)
-        The manifest, nonzero for a block that is done.
+        The manifest, 0 for a block that is not done, else its `block_hash`.
     damage : mapping
         Number of a block that is done -> what is wrong with it.
     """
@@ -106,6 +109,28 @@ def filled_names(block: Mapping[str, NDArray[Any]]) -> list[str]:
 def is_filled(values: NDArray[Any]) -> bool:
     """Whether a block holds anything of a quantity."""
     return bool((values != PENDING).any() if values.dtype.kind == "i" else (values == values).any())
+
+
+def block_hash(plan: Plan, number: int, block: Mapping[str, NDArray[Any]]) -> int:
+    """Hash of a block: of its points, and of the values of the quantities that hold anything.
+
+    Parameters
+    ----------
+    plan : Plan
+    number : int
+    block : mapping
+        Quantity -> values over the box of the block.
+    """
+    request, axes, box = plan.description, plan.grid.axes, plan.box(number)
+    parts = box * len(axes) if plan.grid.paired else box
+    points = {name: request[name] for name in ("system", "fixed", "derived", "paired")}
+    pairs = zip(axes, parts, strict=True)
+    points |= {"axes": [[axis.name, *axis.values[part]] for axis, part in pairs]}
+    digest = hashlib.blake2b(json.dumps(points, sort_keys=True).encode(), digest_size=8)
+    for name in filled_names(block):
+        values = np.ascontiguousarray(block[name], block[name].dtype.newbyteorder("<"))
+        digest.update(name.encode() + b"\0" + values.tobytes())
+    return COUNTS_BELOW + int.from_bytes(digest.digest()) % (2**32 - COUNTS_BELOW)
 
 
 def attributes_of(plan: Plan) -> dict[str, Any]:

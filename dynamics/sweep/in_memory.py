@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.sweep.contents import Contents, attributes_of, empty, filled_names
+from dynamics.sweep.contents import Contents, attributes_of, block_hash, empty, filled_names
 from dynamics.sweep.plan import Plan
 
 
@@ -40,12 +40,11 @@ class InMemory:
         block : mapping
             Quantity -> values over the box of the block.
         """
-        filled = filled_names(block)
-        for name in filled:
+        for name in filled_names(block):
             if name not in self._values:
                 self._values[name] = empty(self.plan, name)
             self._values[name][self.plan.box(number)] = block[name]
-        self._done[number] = len(filled)
+        self._done[number] = block_hash(self.plan, number, block)
 
     def read(self) -> Contents:
         """What has been taken so far."""

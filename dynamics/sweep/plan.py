@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics.problem import Problem
 from dynamics.registry import FLOW_GRADIENTS, FULL, SAMPLING_OPTIONS, System
 from dynamics.results.expression import Expression
 from dynamics.results.presentation import Presentation
@@ -35,6 +36,8 @@ MANY, LEAST_SECONDS = 256, 2.0
 prediction: writing a block takes longer than a few points."""
 LOOKED_AT = 512
 """Points of a grid that are all looked at before it is run; a larger one is, block by block."""
+TRIED = 5
+"""Problems that are made to see whether words are right, at most."""
 SEVERAL = 64
 """Points by which the seconds of a grid are predicted."""
 MODEL = "model"
@@ -210,12 +213,12 @@ class Plan:
         return {**axes, **paired, **derived}
 
     def check(self) -> None:
-        """Make the cheapest problem if only that shows whether words or free letters are right.
+        """Make a cheap problem if only that shows whether words or free letters are right.
 
         Raises
         ------
         InvalidRequest
-            If it cannot be made; then no other can.
+            If none of a few can be made.
         """
         system = self.runner.system
         allowed = {*(f.name for f in fields(system.Parameters)), *RUN, *system.empirical_options}
@@ -226,8 +229,15 @@ class Plan:
             return
         ends = itertools.chain.from_iterable(map(self._ends, range(len(self.blocks))))
         valid = (index for index in ends if not self.invalid_reason(index))
-        index = min(valid, key=self.cost, default=self.first_valid)
-        problem = self.runner.problem(grid.at(index))
+        cheapest = sorted(valid, key=self.cost)[:TRIED] or [self.first_valid]
+        refusal = ""
+        for index in cheapest:
+            problem = self.runner.problem_or_reason(grid.at(index))
+            if isinstance(problem, Problem):
+                break
+            refusal = refusal or problem[2]
+        else:
+            raise InvalidRequest(refusal)
         quantities = {"done", "block", "record", "point", "outcome", "end_time"}
         if letters:
             quantities |= {*problem.layout.names, *problem.observables(problem.initial_state)}
@@ -328,7 +338,8 @@ def planned(system: System, entries: Mapping[str, Any], paired: bool, records: i
         known_word("full", full, FULL)
     sampled = full == "empirical" or words.get("expectation") == "sampled"
     for name in SAMPLING_OPTIONS:
-        if name in numbers and not sampled and name not in system.sampling_options:
+        own = name in parameters or name in system.sampling_options
+        if name in numbers and not sampled and not own:
             raise InvalidRequest(f"{name} is of {system.sampling_hint}")
     numbers = _with_run(system, full, numbers)
     defaults = {n: switched(value) for n, value in parameters.items() if isinstance(value, Real)}

@@ -32,6 +32,7 @@ from dynamics.training.integration import (
 )
 from dynamics.training.settings import check_flow, check_settings
 from dynamics.validation import InvalidRequest, integer
+from theory.law import error_text
 
 CLOSURE_SIZES = ("scalars", "free", "sample_classes")
 """Numbers in a row that describe the closure of a user's model."""
@@ -116,12 +117,12 @@ class PointRunner:
 
     def measure(self, points: Sequence[Mapping[str, Any]]) -> list[Measured]:
         """Run points, small flows together: row and path of each, or why it cannot be run."""
-        made = [self._problem_or_reason(point) for point in points]
+        made = [self.problem_or_reason(point) for point in points]
         options = [self.parts(point)[1] for point in points]
         problems = [each if isinstance(each, Problem) else None for each in made]
         try:
             runs = _flows(problems, options)
-        except MemoryError:  # one after the other, then
+        except Exception:  # one after the other, then
             runs = [None] * len(problems)
         measured: list[Measured] = []
         for problem, entries, path in zip(made, options, runs, strict=True):
@@ -131,23 +132,20 @@ class PointRunner:
             try:
                 run = _trained(problem, entries, self.records, path or _flow(problem, entries))
                 measured.append((_row(run), _path(run, self.records), ""))
-            except MemoryError:
-                measured.append(killed())
+            except BaseException as error:
+                measured.append(_failed(error))
         return measured
 
     def refusal(self, point: Mapping[str, Any]) -> str:
-        """Why the problem of a point cannot be made, by making it; empty if it can."""
-        made = self._problem_or_reason(point)
-        return "" if isinstance(made, Problem) else made[2]
+        """Why a point cannot be run, by running it; empty if it can."""
+        return self.measure([point])[0][2]
 
-    def _problem_or_reason(self, point: Mapping[str, Any]) -> Problem | Measured:
+    def problem_or_reason(self, point: Mapping[str, Any]) -> Problem | Measured:
         """The problem of a point, or what is said of a point that has none."""
         try:
             made: Problem = self.problem(point)
-        except InvalidRequest as error:
-            return {"outcome": INVALID}, {}, str(error)
-        except MemoryError:
-            return killed()
+        except BaseException as error:
+            return _failed(error)
         return made
 
 
@@ -195,6 +193,16 @@ def measure_points(runner: PointRunner, points: Sequence[Mapping[str, Any]]) -> 
 def killed() -> Measured:
     """The result of a point that took its worker down."""
     return {"outcome": float(POINT_KINDS.index(KILLED))}, {}, KILLED
+
+
+def _failed(error: BaseException) -> Measured:
+    """The result of a point at which something was raised; an interruption is raised again."""
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    if isinstance(error, MemoryError):
+        return killed()
+    reason = str(error) if isinstance(error, InvalidRequest) else f"raises {error_text(error)}"
+    return {"outcome": INVALID}, {}, reason
 
 
 def _check_run(options: Mapping[str, Any], flows: bool) -> None:

@@ -19,7 +19,7 @@ from dynamics.sweep.contents import RECORD, TIME, Contents, empty, layout
 from dynamics.sweep.plan import Plan, restored
 from dynamics.sweep.store import BLOCK, DONE, read, read_request, stored_attributes
 from dynamics.training import progress
-from dynamics.validation import InvalidRequest
+from dynamics.validation import InvalidRequest, path_of
 from theory.summary import summarized
 
 if TYPE_CHECKING:
@@ -165,15 +165,16 @@ def load(path: str | os.PathLike[str]) -> Sweep:
     >>> result.dataset["q"].values
     array([0.2, 0.4])
     """
-    plan = restored(*read_request(Path(path)))
-    contents = read(Path(path), plan)
+    path = path_of("path", path)
+    plan = restored(*read_request(path))
+    contents = read(path, plan)
     if contents.damage:
         number, why = next(iter(contents.damage.items()))
         raise InvalidRequest(
             f"{os.fspath(path)!r} is damaged in {len(contents.damage)} of its blocks (block "
             f"{number}: {why}); the same attdyn sweep runs them again"
         )
-    return Sweep(dataset(plan, contents, stored_attributes(Path(path))), plan)
+    return Sweep(dataset(plan, contents, stored_attributes(path)), plan)
 
 
 def status(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -199,9 +200,10 @@ def status(path: str | os.PathLike[str]) -> dict[str, Any]:
     >>> state["blocks"], state["done"], state["diverged"]
     (2, 2, 0)
     """
-    request, presentation = read_request(Path(path))
+    path = path_of("path", path)
+    request, presentation = read_request(path)
     plan = restored(request, presentation)
-    contents = read(Path(path), plan)
+    contents = read(path, plan)
     counts = _counts(contents.outcomes)
     return {
         "system": request["system"],

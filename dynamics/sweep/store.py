@@ -1,10 +1,10 @@
 """A sweep on disk: a zarr v3 group that xarray opens, one array for each quantity.
 
 Dimensions are the swept names; a chunk is a block, and every chunk has a checksum. The array
-``done`` is the manifest: 0 for a block that is not finished, else the number of its quantities that
-hold anything, written after all of them. So a block that a killed sweep had begun to write is not
-there, and one with a chunk that is unreadable or gone is seen; the next sweep runs both again, to
-the same bytes. Only one process writes; no clock reading is stored, so equal sweeps are equal
+``done`` is the manifest: 0 for a block that is not finished, else the hash of its points and
+values, written after them. So a block that a killed sweep had begun to write is not there, and one
+with a chunk that is unreadable, gone, or of other points is seen; the next sweep runs both again,
+to the same bytes. Only one process writes; no clock reading is stored, so equal sweeps are equal
 files.
 """
 
@@ -20,14 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.results.presentation import Presentation
+from dynamics.results.storage import consolidate
 from dynamics.sweep.contents import (
+    COUNTS_BELOW,
     FORMAT,
     KIND,
     Contents,
     attributes_of,
+    block_hash,
     empty,
     filled_names,
-    is_filled,
     layout,
     number_kind,
     unknown_value,
@@ -42,8 +44,6 @@ REQUEST_PARTS = {
 }  # fmt: skip
 """Entries of a request beside the system, and their types."""
 DONE, BLOCK = "done", "block"
-COUNTS_BELOW = 10_000
-"""Greater entries of ``done`` are checksums, which an earlier version wrote."""
 
 
 class StoreError(Exception):
@@ -146,7 +146,11 @@ class SweepStore:
             with store_errors(self.path):
                 self._write_frame()
                 remove_partial(self.path)
-            yield
+            try:
+                yield
+            finally:
+                with suppress(Exception):  # of a damaged store
+                    consolidate(self.path)
 
     def write(self, number: int, block: Mapping[str, NDArray[Any]]) -> None:
         """Write a block, then its entry in the manifest.
@@ -157,11 +161,10 @@ class SweepStore:
         block : mapping
             Quantity -> values over the box of the block.
         """
-        filled = filled_names(block)
         with store_errors(self.path):
-            for name in filled:
+            for name in filled_names(block):
                 self._quantity(name)[self.plan.box(number)] = block[name]
-            self._root[DONE][number] = len(filled)
+            self._root[DONE][number] = block_hash(self.plan, number, block)
 
     def read(self) -> Contents:
         """Everything in it that is whole; see `read`."""
@@ -181,8 +184,10 @@ class SweepStore:
 
         plan = self.plan
         self._root = zarr.open_group(
-            self.path, mode="a", zarr_format=3, attributes=attributes_of(plan)
-        )
+            self.path, mode="a", zarr_format=3, attributes=attributes_of(plan),
+            use_consolidated=False,
+        )  # fmt: skip
+        self._root.update_attributes({})  # removes the consolidated list, which grows out of date
         kinds = attributes_of(plan)["kinds"]
         if self._root.attrs.get("kinds") != kinds:  # an earlier version knew fewer
             self._root.attrs["kinds"] = kinds
@@ -245,8 +250,14 @@ def read(path: Path, plan: Plan) -> Contents:
         values[name], unreadable = _values(array, plan, name, finished)
         damage = unreadable | damage  # what was said of a block first is kept
     for number in finished:
-        count = sum(is_filled(values[name][plan.box(number)]) for name in arrays)
-        if number not in damage and count != done[number] < COUNTS_BELOW:
+        if number in damage:
+            continue
+        block = {name: values[name][plan.box(number)] for name in arrays}
+        count = len(filled_names(block))
+        if done[number] >= COUNTS_BELOW:
+            if block_hash(plan, number, block) != done[number]:
+                damage[number] = "its values are not those that were written for its points"
+        elif count != done[number]:
             damage[number] = f"it holds {count} of {done[number]} quantities"
     contents = Contents(dict(sorted(values.items())), done, damage)
     for number in contents.pending:

@@ -128,7 +128,7 @@ class Rise:
         if self.beyond:
             return f"rises, and falls again, to {share}"
         if not self.least < self.first:
-            return f"does not fall after {since}"
+            return f"does not fall below its value at {since}"
         if self.last > self.least and not self.falling:
             return f"rises at the horizon, to {share}: {STILL_OPEN}"
         blip = f" after a rise by {self.largest:.2g} of its least value" if self.largest else ""

@@ -22,6 +22,8 @@ from typing import Any
 
 DELAY = 1.0
 """Seconds before a bar appears: short runs show none."""
+COMPILING = 3.0
+"""Seconds of the first steps from which something was compiled with them."""
 EVERY = 30.0
 """Seconds from line to line where stderr is not a terminal."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -72,15 +74,19 @@ class Bar:
         self.n = self._done = done
         self._make, self._begun = make, clock()
         self._shown: Any = None
-        self._words = ""
+        self._words, self._first = "", True
 
     def update(self, steps: int = 1) -> None:
-        """Count steps."""
+        """Count steps; what was compiled with the first ones counts for no speed."""
+        if steps and self._first and clock() - self._begun > COMPILING:
+            self._begun, self._done = clock(), self.n + steps
+        self._first = self._first and not steps
         self.n += steps
         if self._shown is not None:
             self._shown.update(steps)
         elif clock() - self._begun >= min(DELAY, EVERY) / 2:
             self._shown = self._make()
+            self._shown.initial = self._shown.n = self._shown.last_print_n = self._done
             self._shown.start_t = self._shown.last_print_t = self._begun
             self._shown.set_postfix_str(self._words, refresh=False)
             self._shown.update(self.n - self._done)
@@ -172,6 +178,8 @@ def _leave(*_: object) -> None:
 def interruption() -> Iterator[threading.Event]:
     """An event that Ctrl-C and SIGTERM set, so that a run ends between chunks with all it has.
 
+    A second signal raises KeyboardInterrupt at once.
+
     While numba compiles, which takes long and computes nothing, they raise KeyboardInterrupt.
     Nested uses share one event: after a signal nothing inside the outermost one goes on. Outside
     the main thread, where signals do not arrive, the event is never set.
@@ -183,6 +191,8 @@ def interruption() -> Iterator[threading.Event]:
     _active.append(raised)
 
     def handler(number: int, frame: FrameType | None) -> None:
+        if raised.is_set():
+            raise KeyboardInterrupt
         raised.set()
         while frame is not None:
             if str(frame.f_globals.get("__name__")).startswith("numba.core."):

@@ -18,14 +18,17 @@ from dynamics.validation.fields import (
 )
 from dynamics.validation.refusals import (
     LONGEST,
+    NEAR,
     InvalidRequest,
     brief,
+    check_cost,
     known_word,
     nearest_name,
     one_line,
     refuse,
     shown,
     unknown,
+    written,
 )
 from dynamics.validation.values import (
     NEGATIVE,
@@ -38,12 +41,14 @@ from dynamics.validation.values import (
 
 __all__ = [
     "LONGEST",
+    "NEAR",
     "NEGATIVE",
     "STRICT",
     "Allowed",
     "InvalidRequest",
     "allowed_values",
     "brief",
+    "check_cost",
     "check_parameters",
     "divisor",
     "integer",
@@ -61,4 +66,5 @@ __all__ = [
     "unknown",
     "whole",
     "word",
+    "written",
 ]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
+from math import log10
 from typing import NoReturn
 
 BRIEF = 60
@@ -13,6 +15,8 @@ SHOWN = 100
 """Letters of a value in a message."""
 LONGEST = 290
 """Letters of a message, so that a line of the command line has at most 300."""
+NEAR = 0.55
+"""Similarity of letters from which an unknown flag or file is answered with a known one."""
 SYNONYMS = {
     "eta": ("lr", "rate", "learning_rate", "step_size", "stepsize"),
     "samples": ("n", "num_samples", "n_samples", "size"),
@@ -58,7 +62,7 @@ def one_line(text: str, longest: int = LONGEST) -> str:
     return line if len(line) <= longest else short
 
 
-def nearest_name(name: object, names: Sequence[str]) -> str:
+def nearest_name(name: object, names: Sequence[str], at_least: float = 0.0) -> str:
     """The name that is meant: by another word for it, by its number, or by its letters.
 
     Parameters
@@ -67,6 +71,8 @@ def nearest_name(name: object, names: Sequence[str]) -> str:
         Flags with their dashes.
     names : sequence of str
         At least one; the first where nothing is similar.
+    at_least : float
+        Similarity of the letters, from 0 to 1, below which no name is meant: then "".
 
     Examples
     --------
@@ -88,7 +94,9 @@ def nearest_name(name: object, names: Sequence[str]) -> str:
     def likeness(other: str) -> tuple[bool, float]:
         return bool(bare) and other.startswith(bare), SequenceMatcher(None, bare, other).ratio()
 
-    return folded[max(folded, key=likeness)]
+    near = max(folded, key=likeness)
+    begins, ratio = likeness(near)
+    return folded[near] if begins or ratio >= at_least else ""
 
 
 def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: object) -> NoReturn:
@@ -105,13 +113,56 @@ def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: o
     allowed : str
         Every allowed value, to be read after "can be".
     nearest : object
-        The nearest valid value.
+        The nearest valid value; "" where none is near.
     """
     name, choice = brief(parameter), one_line(_written(nearest), SHOWN)
-    front, rest = f"{name}={shown(value)} {problem}; {name} can be ", f"; nearest: {choice}"
+    front = f"{name}={shown(value)} {problem}; {name} can be "
+    rest = f"; nearest: {choice}" if choice else ""
     room = LONGEST - len(front) - len(rest)
     listed = allowed if len(allowed) <= room else f"{allowed[: max(0, room - 4)]} ..."
     raise InvalidRequest(front + listed + rest)
+
+
+def written(count: int) -> str:
+    """A count in digits, or its power of ten where these are many."""
+    return f"{count:,}" if count < 10**15 else f"10^{int(log10(count))}"
+
+
+def check_cost(
+    parameter: str,
+    value: int,
+    cost: Callable[[int], float],
+    most: float,
+    unit: str,
+    sizes: Sequence[int] = (),
+) -> None:
+    """Refuse a size that costs too much, with the largest that does not.
+
+    Parameters
+    ----------
+    parameter : str
+        Name as the user wrote it.
+    value : int
+    cost : callable
+        Of a size; grows with it.
+    most : float
+        Largest cost.
+    unit : str
+        Of the cost, to be read after a number.
+    sizes : sequence of int, optional
+        Sizes there are, ascending; whole numbers below the value by default.
+
+    Raises
+    ------
+    InvalidRequest
+    """
+    if cost(value) <= most:
+        return
+    sizes = sizes or range(1, value)
+    fit = bisect_right(sizes, most, key=cost)
+    near = sizes[fit - 1] if fit else "none at these other parameters"
+    problem = f"needs about {cost(value):.2g} {unit}"
+    refuse(parameter, value, problem, f"a size that needs at most {most:.2g}", near)
 
 
 def known_word(
@@ -153,7 +204,7 @@ def shown(value: object) -> str:
 
 
 def unknown(kind: str, name: str, names: Sequence[str]) -> InvalidRequest:
-    """The refusal of an unknown name, with those that are known and the nearest.
+    """The refusal of an unknown name, with those that are known and the nearest; of flags, if near.
 
     Parameters
     ----------
@@ -164,7 +215,8 @@ def unknown(kind: str, name: str, names: Sequence[str]) -> InvalidRequest:
         Those that are known.
     """
     front = f"{kind} {brief(name)!r} is unknown; known are "
-    rest = f"; nearest: {nearest_name(name, names)}" if names else ""
+    near = nearest_name(name, names, NEAR if kind == "flag" else 0.0) if names else ""
+    rest = f"; nearest: {near}" if near else ""
     listed, room = ", ".join(names) or "none", LONGEST - len(front) - len(rest)
     if len(listed) > room:
         listed = f"{listed[: room - 5].rpartition(',')[0]}, ..."

@@ -135,7 +135,7 @@ def _float(value: Real) -> float:
 
 
 def path_of(parameter: str, value: object) -> Path:
-    """A path.
+    """A path, with a ``~`` at its beginning as the folder of the user.
 
     Parameters
     ----------
@@ -146,14 +146,18 @@ def path_of(parameter: str, value: object) -> Path:
     Raises
     ------
     InvalidRequest
-        If it is neither, or holds a null character.
+        If it is neither, holds a null character, or begins with a ``~`` of no known user.
     """
     if not isinstance(value, (str, os.PathLike)):
         refuse(parameter, value, "is no path", "a path", "'results'")
     path = Path(value)
     if "\0" in str(path):
         refuse(parameter, str(path), "holds a null character", "a path without", "'results'")
-    return path
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        user, near = path.parts[0], repr(f"./{path}")
+        refuse(parameter, str(path), f"begins with {user}, no known user", "a path", near)
 
 
 def random_stream(seed: object, name: str = "seed") -> Generator:
@@ -184,14 +188,15 @@ def learning_rate(value: object, groups: tuple[str, ...] | None) -> tuple[float,
     Parameters
     ----------
     value : float or sequence of float
-        One positive number for all groups, or one for each.
+        One positive number for all groups, or one for each; all but the first, in which time is
+        counted, may be 0.
     groups : tuple of str or None
         Without groups, only the numbers are checked.
 
     Raises
     ------
     InvalidRequest
-        For another number of them, or one that is not positive.
+        For another number of them, or one that cannot be.
     """
     import numpy as np
 
@@ -206,4 +211,5 @@ def learning_rate(value: object, groups: tuple[str, ...] | None) -> tuple[float,
     if groups is not None and len(many) != len(groups):
         allowed = f"one number, or one for each of {', '.join(groups)}"
         refuse("eta", value, f"has {len(many)} entries", allowed, many[0] if many else 1e-2)
-    return tuple(real("eta", number, above=0.0) for number in many)
+    first = [real("eta", number, above=0.0) for number in many[:1]]
+    return (*first, *(real("eta", number, at_least=0.0) for number in many[1:]))

@@ -69,6 +69,8 @@ def test_what_is_no_system_is_refused_in_one_line(source, message, tmp_path, mon
 def test_a_missing_file_names_the_nearest(mine):
     with pytest.raises(InvalidRequest, match=r"nearest: my\.py"):
         dynamics.load_system("mi.py")
+    with pytest.raises(InvalidRequest, match=r"nearest: the path of a file$"):
+        dynamics.load_system("nofile_at_all.py")
 
 
 def test_a_file_is_loaded_once_until_it_changes(engine, mine):

@@ -139,3 +139,25 @@ def test_a_name_that_is_equal_to_another_stands_for_it(text, same):
     (rule,) = event_rules({"T": text}, names, {"off": "-on"})
     (other,) = event_rules({"T": same}, names)
     assert rule.expression == other.expression
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "9**9**9**9",
+        "exp(9**9)",
+        "10**400",
+        "1e300**8",
+        "log(9**99999)",
+        "(1/3)**99999",
+        "1.5**" + "9" * 30,
+    ],
+)
+def test_numbers_that_no_float_holds_are_refused_before_they_are_made(number):
+    with pytest.raises(ModelError, match=r"event T: .*(no power|no finite number)"):
+        event_rule("T", f"w >= {number}", ["w"])
+
+
+def test_whole_numbers_of_more_than_53_bits_are_floats():
+    assert str(event_rule("T", "w >= 10**40", ["w"]).expression) == "w - 1.0e+40"
+    assert event_rule("T", "w >= tanh(1e300)", ["w"]).latex == r"w \geq 1.0"

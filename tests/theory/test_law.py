@@ -89,3 +89,25 @@ def test_samples_of_rows_are_arrays_and_of_parts_are_tuples():
     np.testing.assert_array_equal(stacked([[1, 2], [3, 4]], "law"), [[1, 2], [3, 4]])
     whole = stacked([(1, np.ones(2)), (3, np.ones(2))], "law")
     assert [part.shape for part in whole] == [(2,), (2, 2)]
+
+
+def test_a_law_whose_probabilities_underflow_for_ever_is_refused(monkeypatch):
+    monkeypatch.setattr("theory.model.MOST_SAMPLES", 3000)
+
+    def law(r=0.5):
+        chance = 1 - r
+        while True:
+            yield chance, 1.0
+            chance *= r
+
+    model = Model(start=lambda w=1.0: {"v": w}, law=law, loss=lambda theta, sample, xp: 0.0)
+    with pytest.raises(ModelError, match="more than 3,000 samples, 1,074 of them"):
+        model.enumerated_law(model.constants)
+
+
+def test_samples_that_do_not_fit_are_refused(monkeypatch):
+    monkeypatch.setattr("theory.model.MOST_NUMBERS", 40)
+    law = lambda: ((0.1, {"x": [1.0, 2.0], "y": np.ones((3, 2))}) for _ in range(10))  # noqa: E731
+    model = Model(start=lambda: {"v": 1.0}, law=law, loss=lambda theta, sample, xp: 0.0)
+    with pytest.raises(ModelError, match="8 in each sample; at most 5 samples of this size"):
+        model.enumerated_law(model.constants)

@@ -155,13 +155,15 @@ MOST_SHOWN = 12
 """Sizes and laws that a summary lists."""
 
 
-def closure_lines(document: Mapping[str, Any]) -> list[str]:
+def closure_lines(document: Mapping[str, Any], laws: bool = True) -> list[str]:
     """A closure in a few lines for a reader, from its plain values.
 
     Parameters
     ----------
     document : mapping
         Of `Closure.document`.
+    laws : bool
+        Whether to list what training conserves; rounding breaks it in a run that diverges.
 
     Returns
     -------
@@ -183,16 +185,17 @@ def closure_lines(document: Mapping[str, Any]) -> list[str]:
     if document["samples"]:
         classes = document["sample_classes"]
         lines.append(f"{document['samples']} samples in {classes} class{'es' * (classes != 1)}")
+    conserved = document["laws"] if laws else []
     for degree, words in ((1, "kept"), (2, "kept by the flow")):
         exact = [
             f"{law['law']} = {law['value']:.6g}"
-            for law in document["laws"]
+            for law in conserved
             if law["exact"] and law["degree"] == degree
         ]
         lines += [f"{words}: {law}" for law in exact[:MOST_SHOWN]]
         if len(exact) > MOST_SHOWN:
             lines.append(f"{words}: {len(exact) - MOST_SHOWN} more")
-    decimal = sum(not law["exact"] for law in document["laws"])
+    decimal = sum(not law["exact"] for law in conserved)
     if decimal:
         lines.append(f"kept: {decimal} more, with decimal coefficients")
     lines.append(

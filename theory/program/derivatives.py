@@ -191,8 +191,8 @@ def _slopes(w: Algebra, operation: str, level: Ids) -> Terms:
         shares, width = np.empty_like(index), sizes[owner]
         for size in np.unique(sizes):
             some = width == size
-            table = index[some].reshape(-1, size), coefficient[some].reshape(-1, size)
-            shares[some] = softmax_of(values, *table)[1].reshape(-1)
+            rows = index[some].reshape(-1, size), coefficient[some].reshape(-1, size)
+            shares[some] = softmax_of(values, *rows)[1].reshape(-1)
         return owner, index, w.mul(shares, coefficient)
     if operation == "largest":
         ties = w.op("eq", index, level[owner])

@@ -35,6 +35,7 @@ from dynamics.results.trajectory import Trajectory
 from dynamics.sweep import Sweep, sweep
 from dynamics.systems.shallow_vit.projection import PARTS, attention
 from dynamics.training.gradient_descent import descend
+from dynamics.validation import path_of
 
 ETA = 0.1
 STEPS = 3000
@@ -278,7 +279,7 @@ def folder(name: str, request: FigureRequest, options: Mapping[str, Any]) -> Ite
         All its options; ``store`` among them, empty for the folder of generated files.
     """
     if options["store"]:
-        yield Path(str(options["store"]))
+        yield path_of("store", options["store"])
         return
     key = [name, versions(), dict(options), asdict(request)]
     digest = hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()

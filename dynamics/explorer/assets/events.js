@@ -72,7 +72,7 @@ function riseOf(values, relative) {
   const reason = (after) => {
     const since = after === null ? "the start" : after;
     if (beyond) return `rises, and falls again, to ${share} at ${since}`;
-    if (!(least < first)) return `does not fall after ${since}`;
+    if (!(least < first)) return `does not fall below its value at ${since}`;
     if (last > least && !falling) {
       return `rises at the horizon, to ${share} at ${since}: not decidable to this time`;
     }

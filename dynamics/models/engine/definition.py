@@ -17,6 +17,7 @@ from collections import OrderedDict, UserDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
+from pickle import PicklingError
 from typing import Any
 
 from pydantic.dataclasses import dataclass as checked_dataclass
@@ -25,6 +26,7 @@ from dynamics.models.engine.fingerprint import digests
 from dynamics.models.engine.realization import Realization, Walk
 from dynamics.models.engine.shared_globals import check_globals
 from dynamics.models.engine.tracing import refusals
+from dynamics.registry import load_system
 from dynamics.results.expression import Expression
 from dynamics.results.formulas import plain_text
 from dynamics.results.presentation import (
@@ -277,6 +279,9 @@ class Digests(UserDict[str, str]):
         """The hashes."""
         return self._compute()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
 
 class Definition:
     """A model, ready to be realized at any constants.
@@ -384,9 +389,23 @@ def parameters_of(model: Model) -> type[Any]:
     def check_own(self: Any) -> None:
         check({name: getattr(self, name) for name in model.constants})
 
-    namespace = {"__doc__": f"Constants of {model.name}.", "__post_init__": check_own}
+    def reduced(self: Any) -> tuple[Any, ...]:
+        """For pickle, which finds the type by the file of the model."""
+        if model.path is None:
+            raise PicklingError(f"{model.name} is in no file, where another process finds it")
+        return _parameters_at, (str(model.path), dataclasses.asdict(self))
+
+    namespace = {
+        "__doc__": f"Constants of {model.name}.", "__post_init__": check_own,
+        "__reduce__": reduced,
+    }  # fmt: skip
     plain = dataclasses.make_dataclass(
         "Parameters", fields, namespace=namespace, frozen=True, kw_only=True
     )
     check(model.constants)
     return refusing(checked_dataclass(plain, config=STRICT, frozen=True, kw_only=True))
+
+
+def _parameters_at(path: str, constants: Mapping[str, Any]) -> Any:
+    """Constants of the model of a file."""
+    return load_system(path).Parameters(**constants)

@@ -65,7 +65,7 @@ def syntax(path: Path | None) -> dict[str, str]:
     """
     if path is None or not path.exists():
         return {}
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = ast.parse(path.read_bytes())
     named: dict[str, list[ast.stmt]] = {}
     for statement in tree.body:
         for name in _names(statement):

@@ -81,16 +81,19 @@ class FullTraining:
         """Result of a compiled function at data and a state moved by a rounding error.
 
         Arrays of double precision that the model's functions close over cannot be traced again in
-        single precision (JAX refuses to mix them): then only the numbers are rounded to it.
+        single precision (JAX refuses to mix them), and neither can whole numbers from 2^31: then
+        only the numbers are rounded to it.
         """
         data = perturbed(self._data, self._generator, SINGLE if moved else 0.0)
         noise = 1 + SINGLE * self._generator.standard_normal(state.size)
         arguments = (*(part.astype(np.float32) for part in (state * noise, *others)), data)
+        if any(leaf.dtype == np.int64 for leaf in jax.tree.leaves(data)):
+            self._twin = np.float64
         if self._twin is np.float32:
             try:
                 with jax.enable_x64(False):
                     return jax.tree.map(_widened, jax.tree.map(np.asarray, function(*arguments)))
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 self._twin = np.float64
         return evaluated(function, *jax.tree.map(_widened, arguments))
 
@@ -111,6 +114,8 @@ def _widened(part: NDArray[Any]) -> NDArray[Any]:
 def perturbed(data: Data, generator: np.random.Generator, size: float = SINGLE) -> Data:
     """Data in single precision, each number moved by a rounding error of that.
 
+    Whole numbers from 2^31 stay as they are.
+
     Parameters
     ----------
     data : Data
@@ -122,8 +127,11 @@ def perturbed(data: Data, generator: np.random.Generator, size: float = SINGLE) 
 
     def moved(part: Any) -> Any:
         values = np.asarray(part)
+        if values.dtype.kind in "iu":
+            narrow = values.astype(np.int32)
+            return narrow if (narrow == values).all() else values.astype(np.int64)
         if values.dtype.kind != "f":
-            return values.astype(np.int32) if values.dtype.kind in "iu" else values
+            return values
         noise = 1 + size * generator.standard_normal(values.shape)
         return (values * noise).astype(np.float32)
 

@@ -10,6 +10,7 @@ JAX's switch for double precision is a context here, never the global flag of th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from math import ceil, prod
@@ -94,7 +95,8 @@ class Program:
         constants = {**self.statics, **data.reals}
         arguments = {name: constants[name] for name in self.model.arguments[role]}
         leading = (theta, sample) if "sample" in LEADING[role] else (theta,)
-        return getattr(self.model, role)(*leading, namespace(), **arguments)
+        with refusals(role, self.model.path):
+            return getattr(self.model, role)(*leading, namespace(), **arguments)
 
     def sample_loss(self, flat: Any, sample: Any, data: Data) -> Any:
         """The loss of one sample, or the risk where it is in closed form; traced."""
@@ -252,7 +254,7 @@ class Program:
                 if getattr(self.model, role) is None:
                     continue
                 with refusals(role, path):
-                    shapes = jax.eval_shape(partial(self.first_values, role), flat, abstract)
+                    shapes = self._traced_twice(role, flat, abstract)
                     if role == first:
                         _one_number(role, shapes)
                         continue
@@ -266,6 +268,21 @@ class Program:
         self.observed_names = names.get("observables", ()), names.get("observe", ())
         self._observed[key] = tuple(sorted({*self.observed_names[0], *self.observed_names[1]}))
         return self._observed[key]
+
+    def _traced_twice(self, role: str, flat: Any, data: Any) -> Any:
+        """Shapes of what a function gives; one that changes between two traces is refused."""
+
+        def traced() -> tuple[Any, Any]:
+            values = partial(self.first_values, role)
+            return jax.make_jaxpr(lambda *both: values(*both), return_shape=True)(flat, data)
+
+        (first, shapes), (second, _) = traced(), traced()
+        if _identity(first) != _identity(second):
+            raise ModelError(
+                f"{role} computes something else when it is called again, as where it draws random "
+                "numbers or counts its calls; it can use its arguments alone"
+            )
+        return shapes
 
     def first_values(self, role: str, flat: Any, data: Data) -> Any:
         """Result of a function of the model, at the first sample where it takes one; traced.
@@ -284,6 +301,12 @@ class Program:
             if not plain and not hasattr(leaf, "__array__"):
                 raise ModelError(f"{role} gives {type(leaf).__name__}, which is no number")
         return values
+
+
+def _identity(program: Any) -> tuple[str, list[bytes]]:
+    """A traced program as text without addresses, and its constant arrays as bytes."""
+    text = re.sub("0x[0-9a-f]+", "", str(program.jaxpr))
+    return text, [np.asarray(constant).tobytes() for constant in program.consts]
 
 
 def _description(value: Any) -> str:

@@ -22,8 +22,9 @@ from dynamics.models.engine.functions import Columns, Embedding
 from dynamics.models.engine.program import Data, Program
 from dynamics.models.engine.tracing import jax
 from theory.law import FloatArray
-from theory.program import ONE, Values, adjoints, build, read, tangents
+from theory.program import ONE, Values, adjoints, build, read, run_floats, tangents
 from theory.program import Program as ReducedProgram
+from theory.program.evaluate import gross
 from theory.program.numbering import Ids
 
 
@@ -83,6 +84,8 @@ class ReducedRisk:
         Value of each entry.
     observed : dict
         What the model observes -> its value.
+    held : bool
+        Whether its gradient was compared with that of JAX.
 
     Raises
     ------
@@ -114,6 +117,7 @@ class ReducedRisk:
             self.weights = values.inputs([f"P_{k + 1}" for k in range(len(distinct))])
             self.losses = distinct[:, 0]
             self.risk = self._mean(self.losses)
+        self.held = False
         self.lists: dict[Any, tuple[List, ...]] = {}
         self.observed: dict[str, int] = {}
         for name, ids in zip(names_of[0], rows[first:], strict=True):
@@ -180,6 +184,24 @@ class ReducedRisk:
         index = made.index.astype(np.uint32)  # signed ones are looked at for wrap-around
         arrays = (made.constants, made.instructions, index, made.count, outputs)
         return List(*arrays, made.size)
+
+    def departure(self, states: FloatArray, expected: FloatArray, data: Data) -> float:
+        """Largest difference of the gradient to an expected one, over the sizes of its terms.
+
+        Parameters
+        ----------
+        states, expected : float arrays, shape (states, n)
+        data : Data
+        """
+        program, numbers = self.program({"": self.gradient}), self.numbers(data)
+        off = 0.0
+        for state, slope in zip(states, expected, strict=True):
+            found = run_floats(program, np.concatenate([state, numbers]))
+            places = program.outputs[""]
+            off_here = np.abs(found[places] - slope) / (gross(program, found)[places] + 1e-300)
+            if np.isfinite(slope).all() and np.isfinite(off_here).all():
+                off = max(off, float(off_here.max()))
+        return off
 
     def numbers(self, data: Data) -> FloatArray:
         """Values of the real constants, and the weight of each class of samples.

@@ -17,6 +17,7 @@ Probabilities in double precision already differ by 3e-16 between samples equal 
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -213,7 +214,9 @@ def _weights(made: Realization) -> tuple[bool, list[Any]]:
         for name, value in made.constants.items()
     }
     try:
-        pairs = [(p, s) for p, s in made.model.call("law", constants=decimal) if p > 0]
+        # Probabilities that underflow as floats never do as exact numbers.
+        positive = ((p, s) for p, s in made.model.call("law", constants=decimal) if p > 0)
+        pairs = list(islice(positive, made.law.size + 1))
         samples = stacked([sample for _, sample in pairs], "law")
         same = all(jax.tree.leaves(jax.tree.map(np.array_equal, samples, made.law.samples)))
     except (ModelError, TypeError, ValueError, AttributeError):

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dynamics.codegen import store_programs
+from dynamics.codegen import check_platform, programs_kept
 from dynamics.validation import InvalidRequest
 from theory.law import ModelError, error_text, line_of
 from theory.program.reading import named_function
@@ -31,21 +31,24 @@ HINTS = {
     "constant a whole number",
     "UnexpectedTracerError": "keeps a traced value outside of the function",
 }
+LARGE = "has a whole number of 2^63 or more; write it as a float: 1e19"
+OF_LARGE = ("argument to a jitted computation", "too large to convert to int64")
+"""Parts of what JAX and numpy say of such numbers."""
 
 
 def require_jax() -> Any:
-    """The module ``jax``, which keeps what it compiles beside the other generated files.
+    """The module ``jax``.
 
     Raises
     ------
     InvalidRequest
-        If it is not installed.
+        If it is not installed, or cannot run on the platform that the user has set.
     """
     try:
         import jax
     except ImportError:
         raise InvalidRequest(MISSING) from None
-    store_programs(jax)
+    check_platform(jax)
     return jax
 
 
@@ -56,6 +59,13 @@ class _Lazy:
         value = getattr(require_jax(), name)
         setattr(self, name, value)
         return value
+
+    @contextmanager
+    def enable_x64(self, enabled: bool) -> Iterator[None]:
+        """That of JAX; programs compiled within are kept."""
+        module = require_jax()
+        with programs_kept(module), module.enable_x64(enabled):
+            yield
 
 
 jax: Any = _Lazy()
@@ -82,10 +92,12 @@ def refusals(role: str = "", path: Path | None = None) -> Iterator[None]:
         location = line_of(error, path) if str(error).startswith("xp.") else ""
         front = f"{role}: " if location else ""
         raise InvalidRequest(f"{front}{error}{location}") from None
-    except Exception as error:
-        if isinstance(error, InvalidRequest) or not role:
+    except BaseException as error:  # SystemExit too
+        if isinstance(error, (InvalidRequest, MemoryError, KeyboardInterrupt)) or not role:
             raise
         hint = next((HINTS[k.__name__] for k in type(error).__mro__ if k.__name__ in HINTS), "")
+        if isinstance(error, OverflowError) and any(part in str(error) for part in OF_LARGE):
+            hint = LARGE
         text = hint or f"raises {error_text(error)}"
         raise InvalidRequest(f"{role} {text}{line_of(error, path)}") from None
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from dynamics.problem import FloatArray, Layout
 from dynamics.systems.masked_image_modeling.parameters import Parameters
+from dynamics.validation import refuse
 from theory.notation import Notation, NotationEntry
 from theory.systems.masked_image_modeling.model import (
     fully_masked,
@@ -32,6 +33,8 @@ from theory.systems.masked_image_modeling.symmetry import RowType, View, row_typ
 
 IntArray = NDArray[np.int64]
 
+MOST_PATCHES = 2**13
+"""Patches whose row types are found in some seconds; that time grows as their square."""
 REPORTED = (
     ("excess", r"L - L^\star", "loss above the floor, of all patches"),
     ("spread", r"\mathrm{spread}", "largest spread of entries that one scalar stands for"),
@@ -233,7 +236,19 @@ class Rows:
 
 @lru_cache(maxsize=64)
 def rows_of(parameters: Parameters) -> Rows:
-    """The row types of parameters, computed once."""
+    """The row types of parameters, computed once; sizes at which that takes minutes are refused."""
+    if parameters.P > MOST_PATCHES:
+        left = max(0, MOST_PATCHES - (parameters.C_global or 0))
+        near = f"about {MOST_PATCHES}, with areas in proportion"
+        if parameters.family == "one_cluster" and left >= parameters.C_local:
+            near = str(parameters.C_global + left // parameters.C_local * parameters.C_local)
+        refuse(
+            "P",
+            parameters.P,
+            "takes minutes before the first step",
+            f"at most {MOST_PATCHES:,}",
+            near,
+        )
     return Rows(parameters, row_types(parameters.area_ids))
 
 

@@ -20,12 +20,19 @@ SHOWN = {"D": 9, "C": 3, "random_sets": MIXED}
 
 
 def what_decides(parameters: Parameters) -> str:
-    """What Event III depends on, in one sentence, where the criterion is below 1."""
+    """Whether any state classifies every sample under either law, where the criterion is below 1.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        With mixed random sets.
+    """
     number = criterion(parameters.set_law, parameters.L, parameters.p)
     return (
-        f"(L-1)(1-1/C)^p = {number:.3f} < 1: in this toy law, without random sets of one sign, the "
-        "model can be right everywhere, and alpha grows again; under the paper's law it cannot, "
-        "and alpha falls after T1"
+        f"(L-1)(1-1/C)^p = {number:.3f} < 1: in this toy law, without random sets of one sign, "
+        "some state classifies every sample; under the paper's law none does. Whether training "
+        f"gets there depends on q, nu and beta, here {parameters.q:g}, {parameters.nu:g} and "
+        f"{parameters.beta:g}"
     )
 
 

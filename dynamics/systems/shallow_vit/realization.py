@@ -33,8 +33,10 @@ from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.systems.shallow_vit.projection import Reader
 from dynamics.systems.shallow_vit.sampling import IntArray, Vectors
 from dynamics.training.minibatches import MiniBatches
-from dynamics.validation import check_parameters, integer, refuse
+from dynamics.validation import check_cost, check_parameters, integer, refuse
 
+MOST_IN_MATRIX, MOST_NUMBERS = 2**24, 2**29
+"""Numbers in a matrix of a start, of which an orthogonal one takes some seconds; in all weights."""
 TEST_SAMPLES = 1000
 """Samples of a test set that is drawn; that of ``data="fixed"`` is the law."""
 SYMMETRIC = "symmetric"
@@ -288,5 +290,16 @@ def start_of(parameters: Parameters, generator: Generator, symmetric: bool) -> S
     parameters : Parameters
     generator : numpy Generator
     symmetric : bool
+
+    Raises
+    ------
+    InvalidRequest
+        If weights of these sizes do not fit.
     """
+    wide = 8 * (parameters.d + parameters.M)
+    wide += parameters.L if parameters.output_weights == "per_position" else 0
+    for name in ("M", "d"):
+        square = "numbers in a matrix"
+        check_cost(name, getattr(parameters, name), lambda side: side**2, MOST_IN_MATRIX, square)
+    check_cost("m", parameters.m, lambda m: m * wide, MOST_NUMBERS, "numbers")
     return (symmetric_start if symmetric else random_start)(parameters, generator)

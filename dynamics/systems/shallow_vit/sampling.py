@@ -31,13 +31,22 @@ from numpy.typing import NDArray
 
 from dynamics.problem import FloatArray
 from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.validation import integer, known_word, random_stream, refuse
+from dynamics.validation import (
+    check_cost,
+    integer,
+    known_word,
+    random_stream,
+    refuse,
+    written,
+)
 from theory.systems.shallow_vit import data_law
 
 IntArray = NDArray[np.int64]
 
 RELEVANT, CONFUSION, OTHER = range(3)
 EXPECTATIONS = ("exact", "sampled", "auto")
+MOST_NUMBERS = 2**29
+"""Numbers of all samples: 4 GiB."""
 MOST_VECTORS = 20_000
 """Count vectors of a law that are enumerated at most."""
 
@@ -289,13 +298,17 @@ def vectors(parameters: Parameters, samples: int | None, streams: Streams) -> Ve
     if samples is None:
         size = data_law.support_size(parameters.shares, parameters.data)
         if size > MOST_VECTORS:
-            problem = f"has {size:,} count vectors, more than are enumerated ({MOST_VECTORS:,})"
+            problem = (
+                f"has {written(size)} count vectors, more than are enumerated ({MOST_VECTORS:,})"
+            )
             refuse("data", parameters.data, problem, "fixed, or any with samples=N", "samples=1000")
         law = data_law.law(parameters.shares, parameters.data)
         rows = Samples(law.counts, law.labels.astype(np.float64))
         weights, member = law.probability, np.empty(0, dtype=np.int64)
     else:
         many = integer("samples", samples, at_least=1, at_most=10**8)
+        size = 4 * (parameters.L if per_position else parameters.M)
+        check_cost("samples", many, lambda n: n * size, MOST_NUMBERS, "numbers")
         rows, member = count_vectors(parameters, many, streams.training), np.arange(many)
         weights = np.full(many, 1.0 / many)
         if not per_position:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -142,6 +143,11 @@ def test_a_mapped_file_is_not_read_before_it_is_measured(folder):
         (["cut.npy"], "is damaged"),
         (["cut.npz"], "is damaged"),
         (["bent.npz"], "is damaged"),
+        (["below.npy"], "is damaged"),
+        (["below.npz"], "is damaged"),
+        (["far.npy"], "is damaged"),
+        (["locked.npz"], "is damaged"),
+        (["packed.npz"], "is damaged"),
         (["nothing.npz"], "file='nothing.npz' holds no arrays"),
     ],
 )
@@ -160,6 +166,17 @@ def test_a_wrong_request_is_one_line_and_writes_nothing(folder, words, message, 
     packed = (folder / "dino.npz").read_bytes()
     (folder / "cut.npz").write_bytes(packed[: len(packed) // 2])
     (folder / "bent.npz").write_bytes(packed[:900] + b"bent" + packed[904:])
+    for name, axis in (("below", "-6, 2"), ("far", f"{10**30}, 2")):
+        header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (%b, 17, 17)}" % axis.encode()
+        bad = b"\x93NUMPY\1\0" + (len(header) + 1).to_bytes(2, "little") + header + b"\n"
+        (folder / f"{name}.npy").write_bytes(bad + whole[128:])
+        with zipfile.ZipFile(folder / f"{name}.npz", "w") as file:
+            file.writestr("a.npy", bad + whole[128:])
+    for name, place, byte in (("locked", 6, b"\1"), ("packed", 8, b"\x63")):
+        # Of the local header and of the one in the directory: a password, another packing.
+        one, two = place, packed.index(b"PK\1\2") + place + 2
+        other = packed[:one] + byte + packed[one + 1 : two] + byte + packed[two + 1 :]
+        (folder / f"{name}.npz").write_bytes(other)
     before = sorted(folder.rglob("*"))
     code, out, error = said(capsys, words)
     assert (code, out) == (2, "")

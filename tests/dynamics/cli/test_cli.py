@@ -1,3 +1,4 @@
+import io
 import json
 import os
 import subprocess
@@ -427,3 +428,10 @@ def test_too_little_memory_is_one_line(capsys, monkeypatch):
     assert err == (
         "attdyn: there is too little memory (Unable to allocate 12 TiB); smaller sizes take less\n"
     )
+
+
+def test_letters_that_stdout_does_not_have_are_escaped(monkeypatch):
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="latin-1"))
+    assert main(["describe", "positional_attention"]) == 0
+    assert b"\\u03bd" in written.getvalue()

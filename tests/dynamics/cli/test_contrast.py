@@ -27,8 +27,11 @@ def test_the_showcase_lays_assumption_1_beside_it(capsys, elsewhere):
     default = system.default_runs["compare"]
     shown = system.Parameters(**default.parameters)
     assert criterion(shown.set_law, shown.L, shown.p) == pytest.approx(16 / 27)
-    assert f"what decides        {what_decides(shown)}\n" in out
+    assert f"criterion           {what_decides(shown)}\n" in out
     assert "(L-1)(1-1/C)^p = 0.593 < 1" in out
+    assert "some state classifies every sample; under the paper's law none does" in out
+    assert "depends on q, nu and beta, here 0.5, 0.001 and 1\n" in out
+    assert "alpha falls" not in out
     assert "beside it           random sets = any, reduced\n" in out
     summary = json.loads((elsewhere / "x" / "summary.json").read_text())
     other = system.Parameters(D=9, C=3)

@@ -175,6 +175,23 @@ def test_pictures_go_to_their_own_result(capsys, monkeypatch):
     assert Path("y/training.png").exists()
 
 
+def test_a_result_that_another_process_replaces_is_an_error(capsys, elsewhere, monkeypatch):
+    """Another result takes the folder while pictures are drawn; the numbers are kept elsewhere."""
+    training = plotting.training
+
+    def slow(run):
+        dynamics.save(run, "x")
+        return training(run)
+
+    (elsewhere / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(elsewhere / "temporary"))
+    monkeypatch.setattr(plotting, "training", slow)
+    document, err = printed(capsys, *QUICK, "--out", "x", code=1)
+    begin = "attdyn: 'x' cannot be written (no such file or directory); the numbers are in '"
+    assert err == f"{begin}{document['folder']}'\n"
+    same(dynamics.load(document["folder"]), dynamics.load("x"))
+
+
 def full(patch, name, monkeypatch):
     """The disk is full, but for a folder for temporary files where there is a name for it."""
     monkeypatch.setattr(tempfile, "tempdir", name)

@@ -39,10 +39,15 @@ def test_a_page_on_a_library_model(tmp_path, capsys):
     for line in page.splitlines():
         if line.startswith("!["):
             assert (out / line.partition("](")[2].rstrip(")")).stat().st_size > 10_000
-    assert page.count("![") == 2
+    assert page.count("![") == 3
+    assert "![plane](figure-plane.png)" in page
+    assert "## The recursion" in page
+    assert r"\kappa' &= \kappa - \eta" in page
     html = (out / "index.html").read_text(encoding="utf-8")
     assert "<math" in html
     assert ":math:" not in html
+    assert html.count('<img src="data:image/png;base64,') == 3
+    assert "<math><mtext>" not in html
     assert capsys.readouterr().out == f"page     {out}/index.html\n"
 
 
@@ -54,6 +59,8 @@ def test_a_page_on_a_model_of_ones_own(tmp_path, monkeypatch, capsys):
     assert page.startswith("# my\n")
     assert "closes on 1 scalar of 2 entries" in page
     assert "## Claims" not in page
+    assert "## The recursion" in page
+    assert "plane" not in page
 
 
 def test_the_gallery_is_of_models(capsys):

@@ -52,3 +52,29 @@ def test_a_model_without_events_has_no_table_of_them():
     lines = report.table(own, run).splitlines()
     assert "no events" in lines
     assert not [line for line in lines if line.startswith("event ")]
+
+
+def test_a_condition_that_is_lost_again_is_said_beside_its_first_time(system):
+    problem = system.ReducedPopulation(system.Parameters(D=9, C=3, beta=0.3, random_sets="mixed"))
+    run = dynamics.descend(problem, 1.0, 3000)
+    lines = report.table(system, run).splitlines()
+    (line,) = [line for line in lines if line.startswith("patch_association  ")]
+    assert " ".join(line.split()) == "patch_association 1 1 (no longer at the end)"
+    (end,) = [line for line in lines if line.startswith("at the end")]
+    assert end.endswith(", patch_association=0")
+    assert report.document(run)["final"]["patch_association"] == 0
+    kept = dynamics.descend(system.ReducedPopulation(system.Parameters(D=8, C=2)), 0.03, 1100)
+    assert "no longer" not in report.table(system, kept)
+
+
+def test_a_condition_of_an_own_model_that_is_lost_again_is_said():
+    model = dynamics.Model(
+        start=lambda: {"u": 1.0, "w": 0.0},
+        risk=lambda theta, xp: ((theta["w"] - theta["u"]) ** 2 + theta["u"] ** 2) / 2,
+        events={"some": "w >= 0.2", "little": "w < 0.5", "falling": "u stops growing"},
+    )
+    own = dynamics.load_system(model)
+    run = dynamics.descend(own.ReducedPopulation(own.Parameters()), 0.1, 100)
+    lines = {line.split()[0]: line for line in report.table(own, run).splitlines() if line.strip()}
+    assert lines["some"].endswith("(no longer at the end)")
+    assert "no longer" not in lines["little"] + lines["falling"]

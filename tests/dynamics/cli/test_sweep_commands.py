@@ -163,6 +163,7 @@ def test_exports_read_back_the_same_numbers(store, tmp_path, capsys):
         risk = float(point["risk"])
         assert row["risk"] == ("" if np.isnan(risk) else repr(risk))
     words = ["phase", store, "--at", "nu=1e-3", "--csv", tmp_path / "t.csv", "--out", words[5]]
+    words += ["--force"]
     assert said(capsys, words)[0] == 0
     with (tmp_path / "t.csv").open() as file:
         rows = list(csv.DictReader(file))

@@ -7,6 +7,7 @@ import sympy
 
 from dynamics import codegen
 from dynamics.codegen import loops
+from dynamics.validation import InvalidRequest
 from theory.systems.positional_attention import recursion
 
 STEP = """
@@ -149,3 +150,9 @@ def test_threads_are_up_when_only_the_callee_was_cached(tmp_path):
     first = run(f"{make} print(p.gradient(p.initial_state)[0])", **environment)
     second = run(f"{make} print(dynamics.descend(p, 0.01, 3).states[0][0])", **environment)
     assert float(first[0]) < 0 < float(second[0])
+
+
+def test_numba_without_its_compiler_is_refused(monkeypatch):
+    monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
+    with pytest.raises(InvalidRequest, match="NUMBA_DISABLE_JIT=1 turns off the compiler"):
+        codegen.build("nothing", (), ())

@@ -100,3 +100,18 @@ def test_no_directory_at_all_is_an_error(temporary, monkeypatch):
         (temporary.parent / f"{temporary.name}{number}").write_text("")
     with pytest.raises(OSError, match="set ATTDYN_CACHE_DIR"):
         cache_directory()
+
+
+def test_a_user_without_a_name_and_without_a_home_has_a_private_directory(temporary, monkeypatch):
+    def nobody(*_):
+        raise KeyError("getpwuid(): uid not found: 12345")
+
+    monkeypatch.setattr(getpass, "getuser", nobody)
+    assert cache_directory() == temporary.with_name(f"attdyn-{os.getuid()}")
+
+
+def test_a_home_that_is_unknown_makes_no_folder_of_that_name(temporary, monkeypatch):
+    monkeypatch.chdir(temporary.parent)
+    monkeypatch.setenv("ATTDYN_CACHE_DIR", "~nobody-here/cache")
+    assert cache_directory() == temporary
+    assert not list(temporary.parent.glob("~*"))

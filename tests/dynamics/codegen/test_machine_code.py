@@ -34,6 +34,19 @@ def compiled(tmp_path, monkeypatch):
     return called
 
 
+def test_a_first_use_says_on_a_terminal_that_it_compiles(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ATTDYN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    told = []
+    for _ in range(2):
+        monkeypatch.setattr(folder, "_reported", set())
+        module = codegen.build("Compiled once.", ("x",), PARTS)
+        del sys.modules[module.functions.__name__]
+        assert module.f(3.0) == 2.5
+        told.append(capsys.readouterr().err)
+    assert told == ["attdyn: compiling, once; later commands find what was compiled\n", ""]
+
+
 def damaged(content, how):
     if how == "emptied":
         return b""

@@ -5,8 +5,11 @@ from types import SimpleNamespace
 import jax
 import numpy as np
 import pytest
+from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
-from dynamics.codegen import cache_directory, compiled_program, programs, store_programs
+import dynamics
+from dynamics.codegen import check_platform, compiled_program, programs, programs_kept
+from dynamics.validation import InvalidRequest
 
 
 def test_a_program_is_the_function():
@@ -31,10 +34,80 @@ def test_all_options_that_xla_has_are_given_and_no_others(missing):
     assert given[-1] == {n: v for n, v in programs.OPTIONS.items() if n not in missing}
 
 
-@pytest.mark.parametrize("chosen", [None, "elsewhere"])
-def test_programs_are_stored_where_the_user_wants_them(chosen):
-    settings = {}
-    config = SimpleNamespace(jax_compilation_cache_dir=chosen, update=settings.__setitem__)
-    store_programs(SimpleNamespace(config=config))
-    expected = None if chosen else str(cache_directory() / "jax")
-    assert settings.get("jax_compilation_cache_dir") == expected
+SETTINGS = (
+    "jax_enable_x64",
+    "jax_compilation_cache_dir",
+    "jax_persistent_cache_min_compile_time_secs",
+    "jax_persistent_cache_min_entry_size_bytes",
+    "jax_platforms",
+)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The folder of programs, and settings under which every program is kept."""
+    monkeypatch.setenv("ATTDYN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(programs, "WORTH_STORING", 0.0)
+    return tmp_path / "jax"
+
+
+def compiled_anew(factor):
+    """A program, compiled or found on disk: JAX does not know the function."""
+    return float(jax.jit(lambda x: factor * x + 0.75)(2.0))
+
+
+def test_programs_are_kept_and_a_damaged_one_is_replaced(folder, capsys):
+    def kept():
+        with programs_kept(jax):
+            assert compiled_anew(3.5) == 7.75
+        contents = {path: path.read_bytes() for path in folder.iterdir()}
+        assert all(c[-16:] == programs._hash(c[:-16]) for c in contents.values())
+        return contents
+
+    first = kept()
+    assert first
+    for path, content in first.items():
+        path.write_bytes(content[:40])
+    assert kept().keys() == first.keys()
+    assert "is damaged; it is compiled again" in capsys.readouterr().err
+    second = kept()
+    assert second == kept()  # found
+    path = max(second, key=lambda each: len(second[each]))
+    path.write_bytes(second[path][:60] + bytes([second[path][60] ^ 1]) + second[path][61:])
+    assert kept().keys() == first.keys()
+    assert "is damaged; it is compiled again" not in capsys.readouterr().err  # once in a process
+
+
+def test_settings_of_the_user_are_as_before_and_his_folder_is_used_afterwards(folder, tmp_path):
+    before = {name: getattr(jax.config, name) for name in SETTINGS}
+    with programs_kept(jax), programs_kept(jax):
+        compiled_anew(1.5)
+    assert {name: getattr(jax.config, name) for name in SETTINGS} == before
+    ours, own = set(folder.iterdir()), tmp_path / "own"
+    jax.config.update("jax_compilation_cache_dir", str(own))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    try:
+        with programs_kept(jax):
+            compiled_anew(2.5)
+        assert list(own.iterdir())
+        assert set(folder.iterdir()) == ours
+    finally:
+        for name in SETTINGS[1:4]:
+            jax.config.update(name, before[name])
+        reset_cache()
+
+
+def test_a_call_leaves_the_settings_of_jax(tmp_path):
+    before = {name: getattr(jax.config, name) for name in SETTINGS}
+    system = dynamics.load_system("deep_linear")
+    dynamics.descend(system.ReducedPopulation(system.Parameters()), 0.01, 3)
+    assert {name: getattr(jax.config, name) for name in SETTINGS} == before
+
+
+def test_a_platform_without_a_device_is_refused(monkeypatch):
+    def devices():
+        raise RuntimeError("Unable to initialize backend 'cuda'")
+
+    config = SimpleNamespace(jax_platforms="cuda")
+    with pytest.raises(InvalidRequest, match=r"JAX_PLATFORMS='cuda' has no device.*nearest: cpu"):
+        check_platform(SimpleNamespace(config=config, devices=devices))

@@ -52,6 +52,18 @@ def test_a_section_has_everything_a_referee_asks():
     assert 'id="lemma-1"' in document
 
 
+def test_a_note_is_one_line_whatever_it_holds():
+    note = (
+        "a\n\n~~~\n<script>alert(6)</script> $\\text{<b>}$ [x](javascript:a) &lt;i&gt; ![y](z.png)"
+    )
+    text, document = page_of(verdict(LEMMA, reason=note, quantity=note))
+    assert "~~~\n" not in text
+    assert "&lt;script&gt;" in document
+    assert "&amp;lt;i" in document
+    for part in ("<script", "<b>", "<img", 'href="javascript'):
+        assert part not in document
+
+
 def test_what_was_not_measured_has_no_bound():
     text, _ = page_of(verdict(LEMMA, holds=None, measured=float("nan"), bound=float("nan")))
     assert "measured nan, claimed -." in text
@@ -62,7 +74,7 @@ def test_what_was_not_measured_has_no_bound():
 )
 def test_a_verdict_on_a_model_is_repeated_by_what_loads_the_model(subject):
     request = CommandRequest("verify", {}, dynamics.load_system(subject))
-    text = verify._report(request, [verdict(LEMMA)])["verdicts.md"]
+    text = verify._report(request, [verdict(LEMMA)])[0]["verdicts.md"]
     (command,) = re.findall(r"^Repeat: `(.*)`$", text, re.MULTILINE)
     assert shlex.split(command) == ["attdyn", "verify", subject, "--claims", "Lemma 1"]
 
@@ -96,6 +108,7 @@ def test_every_claim_of_every_paper_becomes_html_without_latex(name):
     assert all(re.match(r"#|\w+\.png$", address) for address in tags.addresses)
     assert len({address for address in tags.addresses if address[0] == "#"}) == len(claims)
     assert not re.findall(r"\\[a-zA-Z]+", document)
+    assert "Content-Security-Policy" in document
 
 
 def test_a_report_is_written_whole_and_again(tmp_path, capsys):
@@ -108,6 +121,8 @@ def test_a_report_is_written_whole_and_again(tmp_path, capsys):
     names = {"summary.json", "verdicts.html", "verdicts.md", "theorem_3_1.png"}
     assert {path.name for path in folder.iterdir()} == names
     page = (folder / "verdicts.md").read_text()
+    document = (folder / "verdicts.html").read_text()
+    assert document.count('<img src="data:image/png;base64,') == 1
     assert "`attdyn verify positional_attention --D=16 --C=4 --claims 'Theorem 3.1'`" in page
     assert main([*words[:-1], str(tmp_path / "out")]) == 2
     assert "two folders" in capsys.readouterr().err

@@ -76,11 +76,14 @@ def test_a_slider_that_is_dragged_to_and_fro_is_let_go_too(tab):
     tab.press_on("q", 0.5)
     tab.move_to(0.8)
     tab.expect('tr[data-event="T1"]').to_contain_text("on release")
+    tab.expect('[data-run="descent"]').to_have_text("step, descent")
     tab.move_to(0.5)
     tab.expect("#control-q-number").to_have_value("0.5")
     tab.page.mouse.up()
     tab.rests()
     assert tab.cell("T1", 1) == before
+    for run in ("flow", "descent"):
+        tab.expect(f'[data-run="{run}"]').to_contain_text(f"{run} to time ")
 
 
 def test_a_refused_value_is_explained_beside_its_control_and_mended_by_a_button(tab):

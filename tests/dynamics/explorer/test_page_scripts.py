@@ -94,3 +94,11 @@ def test_an_address_says_all_and_is_read_again():
 def test_a_command_quotes_what_a_shell_would_read():
     text = evaluated("command_line('attdyn run m', {D: 9, law: \"it's $x\"}, {time: 1e5})")
     assert text == "attdyn run m --D 9 --law 'it'\\''s $x' --time 1e5"
+
+
+def test_a_run_is_labelled_with_the_time_to_which_it_went():
+    scripts = "\n".join(asset(f"page/{name}.js") for name in ("numbers", "event_table"))
+    call = "[labelled('flow', {times: [0, 10000]}), labelled('descent', {times: [0, 1200]}), "
+    call += "labelled('descent', null)]"
+    expected = ["flow to time 10000", "descent to time 1200", "descent"]
+    assert run_script(f"{RUNS}\n{scripts}", f"return {call};") == expected

@@ -105,6 +105,21 @@ def test_softplus_does_not_overflow():
         assert out[0] == pytest.approx(expected, abs=1e-15)
 
 
+def test_a_long_run_of_what_sympy_cannot_differentiate_is_by_arrays():
+    def start():
+        return {"w": np.full(1, 0.1)}
+
+    def risk(theta, xp):
+        return xp.sum(theta["w"] ** 2 + xp.floor(theta["w"]) + xp.ceil(theta["w"]))
+
+    system = dynamics.Model(start=start, risk=risk)
+    system = dynamics.load_system(system)
+    problem = system.ReducedPopulation(system.Parameters(), steps=symbolic.LONG_RUN)
+    assert "backend" not in problem.settings
+    with pytest.raises(InvalidRequest, match="that are not compiled; backend can be arrays"):
+        system.ReducedPopulation(system.Parameters(), backend="numba")
+
+
 def test_what_cannot_be_compiled_is_refused_in_one_line():
     softmax = dynamics.load_system(MODELS / "softmax_icl.py")
     with pytest.raises(InvalidRequest, match="hold whole numbers, which are no symbols"):

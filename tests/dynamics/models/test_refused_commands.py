@@ -111,6 +111,25 @@ def test_a_run_that_diverges_has_a_remedy(here, capsys):
     assert 0 < closure["floor"] < 1e-12
 
 
+KEPT = """def start(low=0.1, high=0.3):
+    return {"a": [low, high]}
+
+
+def risk(theta, xp):
+    return 5 * (theta["a"][0] - theta["a"][1] - 1.0) ** 2
+"""
+
+
+def test_a_run_that_diverged_has_kept_nothing(here, capsys):
+    Path("my.py").write_text(KEPT)
+    for eta, code, kept in (("0.01", 0, True), ("3", 1, False)):
+        assert (
+            cli.main(["run", "my.py", "--eta", eta, "--steps", "3000", "--out", "x", "--force"])
+            == code
+        )
+        assert ("kept: a_0 + a_1 = 0.4" in capsys.readouterr().out) == kept
+
+
 @pytest.mark.parametrize("command", ["run", "compare", "sweep", "derive"])
 def test_without_jax_one_line_says_how_to_get_it(here, command):
     Path("my.py").write_text(BASE)

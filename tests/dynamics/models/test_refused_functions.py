@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from faulty_models import (
     BASE,
@@ -20,7 +21,7 @@ from faulty_models import (
 
 import dynamics
 from dynamics import cli
-from theory.model import RESERVED
+from theory.model import RESERVED, SHARED
 
 pytest.importorskip("jax")
 
@@ -57,6 +58,8 @@ STARTS_AND_LAWS = {
     "complex": (bent((FIRST, "np.array([1.0, 1j])")), "law, x: sample 0 holds complex128"),
     "strings": (bent((FIRST, "'hello'")), "law, x: sample 0 holds <U5"),
     "text": (bent(("yield q,", "yield 'half',")), "law gives the probability 'half'"),
+    "exits": (bent((WEIGHTS, "exit()")), "start raises SystemExit"),
+    "law exits": (bent(("    yield q,", "    exit()\n    yield q,")), "law raises SystemExit"),
     "raises": (bent(("    yield q,", "    1 / 0\n    yield q,")), "law raises ZeroDivisionError"),
     "twice": (
         bent(more='def fixed():\n    return {"w": np.zeros(2)}\n'),
@@ -104,8 +107,51 @@ LOSSES = {
     "array": ('    return theta["c"] * a\n', "loss raises KeyError: 'c'"),
     "shapes": ('    return xp.sum(theta["w"] + xp.zeros(3))\n', "incompatible shapes"),
     "zero": ("    return 1 / 0\n", "loss raises ZeroDivisionError"),
+    "exits": ("    raise SystemExit(0)\n", "loss raises SystemExit: 0"),
+    "own": ("    raise type('Own', (BaseException,), {})\n", "loss raises Own"),
+    "large": (f"    return theta['b'] * {2**63}\n", "loss has a whole number of 2^63 or more"),
     "for ever": ("    return loss(theta, sample, xp, a)\n", "loss raises RecursionError"),
 }
+
+
+LOSSES_THAT_CHANGE = {
+    "draws": '    return a * theta["b"] * np.random.rand()\n',
+    "draws an array": '    return a * xp.sum(theta["w"] * xp.array(np.random.rand(2)))\n',
+    "counts": '    CALLS.append(1)\n    return a * theta["b"] * len(CALLS)\n',
+}
+
+
+@pytest.mark.parametrize("case", LOSSES_THAT_CHANGE)
+def test_losses_that_change_from_call_to_call(refused, case):
+    told = refused(lost(LOSSES_THAT_CHANGE[case], "CALLS = []\n"), "loss computes something else")
+    assert "draws random numbers or counts its calls" in told
+
+
+def test_whole_numbers_from_two_to_the_31():
+    """Of the loss and of samples; none of them has a place in single precision."""
+
+    def start():
+        return {"w": np.full(1, 0.1)}
+
+    def law(unit=1):
+        yield 0.5, 2 * unit
+        yield 0.5, 4 * unit
+
+    def loss(theta, sample, xp, unit):
+        return (theta["w"][0] - sample / unit) ** 2
+
+    def large(theta, sample, xp):
+        return (theta["w"][0] * 2**31 - sample) ** 2 / 2**62
+
+    def law_of_large():
+        return law(2**31)
+
+    ends = []
+    for given in ({"law": law, "loss": loss}, {"law": law_of_large, "loss": large}):
+        system = dynamics.load_system(dynamics.Model(start=start, **given))
+        problem = system.ReducedPopulation(system.Parameters(), steps=20)
+        ends.append(dynamics.descend(problem, eta=0.1, steps=20).final_state)
+    np.testing.assert_allclose(*ends, rtol=1e-14)
 
 
 @pytest.mark.parametrize("case", LOSSES)
@@ -178,4 +224,28 @@ def test_every_flag_of_every_command_is_reserved(here):
     for command, about in cli.COMMANDS.items():
         if about.subject == "SYSTEM":
             flags |= {*cli.parser_of(command, system).names}
-    assert flags - {"a", "n", "q"} <= RESERVED
+    assert flags - {"a", "n", "q"} <= RESERVED | SHARED
+
+
+OWNED = """def start(omega=0.1, seed=3):
+    return {"w": [omega, omega]}
+
+
+def risk(theta, xp, seed):
+    return seed * xp.sum((theta["w"] - 1.0) ** 2)
+"""
+
+
+def test_a_constant_owns_the_flag_of_its_name(here, capsys):
+    Path("my.py").write_text(OWNED)
+    constants = ["--omega", "0.2", "--seed", "5"]
+    for command in ("run", "compare"):
+        words = [command, "my.py", *constants, "--steps", "5", "--out", command]
+        assert cli.main(words) == 0, capsys.readouterr()
+    assert dynamics.load("run").parameters == {"omega": 0.2, "seed": 5}
+    sweep = ["sweep", "my.py", "--omega", "0.1,0.2", "--seed", "2:3:2", "--steps", "5"]
+    assert cli.main([*sweep, "--eta", "0.02", "--workers", "0", "--out", "s.zarr"]) == 0
+    found = dynamics.load("s.zarr").dataset
+    assert found.sizes["omega"] == found.sizes["seed"] == 2
+    assert float(found["w_0"].sel(omega=0.2, seed=3)) > 0.2
+    assert "out" in capsys.readouterr().out

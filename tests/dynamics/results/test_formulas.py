@@ -1,5 +1,7 @@
 """Formulas as text and as MathML."""
 
+from xml.etree import ElementTree
+
 import pytest
 
 from dynamics.results.formulas import mathml, plain, plain_text
@@ -43,3 +45,27 @@ def test_names_of_functions_stand_apart_from_letters_only():
 
 def test_upright_words_are_one_element():
     assert '<mi mathvariant="normal">diag</mi>' in mathml(r"\mathrm{diag}(s)")
+
+
+HOSTILE = "<script>alert(6)</script>"
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        rf"\text{{{HOSTILE}}}", rf"\mbox{{{HOSTILE}}}", rf"\textbf{{{HOSTILE}}} & x",
+        r"\href{javascript:alert(6)}{x}", r"\style{x}{y}", r"\class{x}{y}", r"\color{red}{x}",
+        rf"\unicode{{3c}} {HOSTILE}", rf"\verb|{HOSTILE}|", r"\def\x{\x\x} \x", r"\text{\x01}",
+        rf"\left( {HOSTILE}", "{" * 5000, r"\text{&lt;script&gt;}", r"a \\\href{b}{c}",
+    ],
+)  # fmt: skip
+def test_a_hostile_formula_is_text(latex):
+    tree = ElementTree.fromstring(mathml(latex))
+    assert {element.tag.rpartition("}")[2][:1] for element in tree.iter()} == {"m"}
+    names = {name for element in tree.iter() for name in element.attrib}
+    assert names <= {"display", "displaystyle", "scriptlevel", "mathvariant", "stretchy"}
+
+
+def test_a_formula_with_an_unknown_command_is_its_source():
+    assert mathml(r"\mystery{a} < b") == r"<math><mtext>\mystery{a} &lt; b</mtext></math>"
+    assert plain(r"\mystery{a}") == r"\mystery{a}"

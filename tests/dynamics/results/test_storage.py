@@ -89,7 +89,7 @@ def test_dataset_has_named_variables_and_versions(result, tmp_path):
     import xarray
 
     path = dynamics.save(result.reduced, tmp_path / "run")
-    stored = xarray.open_zarr(path, consolidated=False)
+    stored = xarray.open_zarr(path)
     programs = {"attdyn", "numpy", "scipy", "numba", "sympy"}
     assert set(json.loads(stored.attrs["versions"])) == programs
 

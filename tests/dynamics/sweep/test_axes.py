@@ -111,7 +111,9 @@ def test_pairs_walk_together():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"q": "0.1:0.9"}, "is not a grid; q can be a:b:n"),
+        ({"q": "0.1:0.9"}, "is not a grid; q can be a:b:n or a:b:n:log; nearest: q=0.1:0.9:3"),
+        ({"d": "2:6"}, "a:b:n or a:b:n:log; nearest: d=2:6:3"),
+        ({"d": "2:7:x"}, "a:b:n or a:b:n:log; nearest: d=2:7:2"),
         ({"q": "0.1:x:4"}, "is not a grid"),
         ({"q": "0:1:4:log"}, "is logarithmic over 0"),
         ({"q": "0.1:0.9:1"}, "has one point but two ends"),

@@ -10,7 +10,7 @@ from small_sweep import GIVEN, SYSTEM
 import dynamics
 from dynamics.results.outcome import PENDING
 from dynamics.sweep import run, status
-from dynamics.sweep.contents import empty
+from dynamics.sweep.contents import empty, filled_names
 from dynamics.sweep.store import SweepStore, read
 from dynamics.validation import InvalidRequest
 
@@ -79,6 +79,49 @@ def test_a_damaged_chunk_is_named_and_its_block_run_again(small, tmp_path, how, 
     assert "\n" not in str(caught.value)
     dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
     assert files(out) == before
+
+
+@pytest.mark.parametrize("names", [["risk"], ["done"], None])
+def test_a_block_in_the_place_of_another_is_seen(small, tmp_path, names, files):
+    """One chunk, a mark, or all of a block, each valid in itself."""
+    out = shutil.copytree(small[0], tmp_path / "r.zarr")
+    first, last = (small[1].plan.blocks[number] for number in (1, 4))
+    folders = [path for path in out.iterdir() if (path / "c").is_dir()]
+    for folder in folders if names is None else [out / name for name in names]:
+        pair = (
+            ("1", "4") if folder.name == "done" else ("/".join(map(str, k)) for k in (first, last))
+        )
+        source, target = (folder / "c" / each for each in pair)
+        if source.is_file() and target.is_file():
+            shutil.copyfile(source, target)
+    assert files(out) != files(small[0])
+    found = status(out)
+    assert list(found["damaged"].items()) == [
+        ("4", "its values are not those that were written for its points")
+    ]
+    assert found["done"] == found["blocks"] - 1
+    with pytest.raises(InvalidRequest, match="block 4: its values are not those"):
+        dynamics.load(out)
+    dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+    assert files(out) == files(small[0])
+
+
+def test_a_store_with_counts_is_read_and_continued(small, tmp_path):
+    """As an earlier version wrote it."""
+    import zarr
+
+    out = shutil.copytree(small[0], tmp_path / "c.zarr")
+    values = read(out, small[1].plan).values
+    done = zarr.open_array(out / "done", mode="r+")
+    for number in range(done.size):
+        box = small[1].plan.box(number)
+        block = {name: each[box] for name, each in values.items() if (out / name).exists()}
+        done[number] = len(filled_names(block))
+    assert not status(out)["damaged"]
+    assert dynamics.load(out).complete
+    (out / "risk" / "c" / "/".join(map(str, small[1].plan.blocks[0]))).unlink()
+    assert "quantities" in status(out)["damaged"]["0"]
+    assert dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5).complete
 
 
 def test_other_places_are_refused(tmp_path):

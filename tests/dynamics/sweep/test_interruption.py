@@ -117,10 +117,34 @@ def test_a_point_that_takes_down_every_worker_is_recorded(monkeypatch, tmp_path)
     assert status(tmp_path / "l.zarr")["diverged"] == 1
 
 
-def test_an_error_of_the_program_is_not_a_result(monkeypatch):
-    monkeypatch.setattr(point_runner, "_row", lambda run: 1 / 0)
-    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
-        dynamics.sweep(SYSTEM, {"D": 8, "C": 2, "time": 5}, workers=0)
+@pytest.mark.parametrize("where", ["problem", "_trained"])
+@pytest.mark.parametrize("error", [RuntimeError("no root"), SystemExit(0), BaseException("own")])
+def test_a_point_that_raises_is_one_failed_point(monkeypatch, tmp_path, where, error):
+    """Its reason is told, also by the next call, and the others are run."""
+    place = point_runner.PointRunner if where == "problem" else point_runner
+    usual = getattr(place, where)
+
+    def raising(*given):
+        one, two = given[:2]
+        if (two if where == "problem" else vars(one.parameters))["q"] == 0.4:
+            raise error
+        return usual(*given)
+
+    monkeypatch.setattr(place, where, raising)
+    given = {"D": 8, "C": 2, "q": "0.2,0.4,0.6", "time": 5}
+    for _ in range(2):
+        found = dynamics.sweep(SYSTEM, given, tmp_path / "l.zarr", workers=0)
+        assert found.outcomes == {"reached horizon": 2, "invalid": 1}
+        assert found.reasons == {(1,): f"raises {type(error).__name__}: {error}"}
+
+
+def test_small_flows_of_which_one_raises_are_integrated_one_by_one(monkeypatch):
+    def raising(*_):
+        raise RuntimeError("no root")
+
+    monkeypatch.setattr(point_runner, "integrate_flows", raising)
+    found = dynamics.sweep(SYSTEM, {"D": 8, "C": 2, "q": "0.2,0.6", "time": 5}, workers=0)
+    assert found.outcomes == {"reached horizon": 2}
 
 
 def installed(tmp_path):

@@ -137,7 +137,7 @@ def test_workers_are_given_ever_fewer_points_towards_the_end(tmp_path):
 def test_xarray_opens_it(small):
     xarray = pytest.importorskip("xarray")
     out, found = small
-    data = xarray.open_zarr(out, consolidated=False, chunks=None)
+    data = xarray.open_zarr(out, chunks=None)
     assert data["alpha"].dims == ("C", "q", "nu")
     assert json.loads(data.attrs["fixed"]) | {"D": 8, "time": 50, "p": 3} == json.loads(
         data.attrs["fixed"]

@@ -160,7 +160,10 @@ def test_a_flat_minimum_is_that_of_alpha_and_not_of_its_slaved_value(system):
 def test_no_rise_where_alpha_did_not_fall(system):
     """From T1 on alpha rises, then falls: nothing rises again."""
     parameters = system.Parameters(D=6, C=2, q=0.1, beta=3)
-    for horizon, reason in ((300.0, "does not fall after T1"), (1e4, "falls to the horizon")):
+    for horizon, reason in (
+        (300.0, "does not fall below its value at T1"),
+        (1e4, "falls to the horizon"),
+    ):
         run = dynamics.flow(system.ReducedPopulation(parameters), horizon)
         assert run.events["T1"].time == pytest.approx(6.95906, rel=1e-5)
         assert not run.events["event_III"]

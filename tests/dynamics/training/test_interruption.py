@@ -100,5 +100,47 @@ def test_what_fails_of_a_lost_signal_is_interrupted():
 def test_a_signal_during_a_computation_is_put_off():
     with termination(), interruption() as interrupted:
         signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGTERM)
     assert interrupted.is_set()
+
+
+def test_a_second_signal_ends_a_computation_at_once():
+    with termination(), interruption() as interrupted:
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+    assert interrupted.is_set()
+
+
+SLOW_LAW = """
+def start(w=1.0):
+    return {"v": w}
+def law(r=0.5):
+    chance = 1 - r
+    while True:
+        yield chance, 1.0
+        chance *= r
+def loss(theta, sample, xp):
+    return theta["v"] ** 2
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("moment", [1.5, 2.5, 4.0])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["describe", "model.py"],
+        ["run", "positional_attention", "--D", "16000", "--C", "64"],
+        ["run", "masked_image_modeling", "--P", "8192"],
+    ],
+)
+def test_large_requests_end_soon_after_a_signal(words, moment, tmp_path):
+    (tmp_path / "model.py").write_text(SLOW_LAW)
+    command = [sys.executable, "-m", "dynamics", *words]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    time.sleep(moment)
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    assert process.wait(timeout=60) == 130
+    assert time.monotonic() - began < 2
+    assert process.stderr.read().splitlines()[-1:] == ["attdyn: interrupted"]

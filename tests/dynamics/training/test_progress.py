@@ -80,6 +80,19 @@ def test_short_runs_make_no_bar_and_long_ones_one_that_counts_from_the_start(mon
     assert "400/1.00k [00:02<00:04, 150 steps/s]" in shown.getvalue()
 
 
+def test_what_is_compiled_with_the_first_steps_counts_for_no_speed(monkeypatch, clock):
+    shown = stderr(monkeypatch, Terminal())
+    with progress.bar("steps", 10_000) as bar:
+        bar.update(0)
+        clock.now += 12.0
+        bar.update(16)
+        for _ in range(4):
+            clock.now += 0.5
+            bar.update(1000)
+    assert "2.02k/10.0k [00:01<00:03, 2.00k steps/s]" in shown.getvalue()
+    assert ":00:00" not in shown.getvalue()
+
+
 def test_on_a_pipe_there_is_a_line_every_half_minute(monkeypatch, clock):
     shown = stderr(monkeypatch, io.StringIO())
     with progress.bar("full empirical", 100) as bar:

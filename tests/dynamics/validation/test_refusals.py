@@ -1,6 +1,7 @@
 import pytest
 
 import dynamics
+from dynamics.validation import InvalidRequest, learning_rate, unknown
 
 
 @pytest.mark.parametrize(
@@ -30,3 +31,17 @@ def test_words_of_a_realistic_run_have_their_nearest_too(system, wrong, near):
 def test_the_nearest_expectation_is_the_most_similar_one(system):
     with pytest.raises(ValueError, match=r"nearest: spectral$"):
         system.ReducedPopulation(system.Parameters(D=8, C=2), expectation="spec")
+
+
+def test_an_unknown_flag_has_the_nearest_only_if_it_is_near():
+    flags = ["--omega", "--eta", "--seed"]
+    assert str(unknown("flag", "--omgea", flags)).endswith("; nearest: --omega")
+    assert str(unknown("flag", "--learning_rate", flags)).endswith("; nearest: --eta")
+    assert str(unknown("flag", "--momentum", flags)).endswith("known are --omega, --eta, --seed")
+
+
+def test_groups_may_rest_but_for_the_first():
+    assert learning_rate([1, 0], ("a", "b")) == (1.0, 0.0)
+    for refused in ([0, 1], [1, -0.1], 0.0, [0, 0]):
+        with pytest.raises(InvalidRequest, match="is too small"):
+            learning_rate(refused, None)

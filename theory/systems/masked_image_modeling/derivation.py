@@ -39,7 +39,7 @@ IMAGES = {
     "Ups": r"\Upsilon",
     "R": "R",
     "u": "u",
-    "odds": "P",
+    "chance": r"\pi",
 }
 """LaTeX of what the notation table does not list."""
 
@@ -82,7 +82,7 @@ def _law(clusters: int) -> Section:
     words = (
         f"{which} splits the `P` patches into areas, a global one of `C_global` patches and local "
         "ones of `C_local`. Area ``a`` has the latent ``z_a``, drawn independently with "
-        "probability ``odds(z)``, and its patches ``q`` the content ``X_q`` `= z_a*v_a`, where "
+        "probability ``chance(z)``, and its patches ``q`` the content ``X_q`` `= z_a*v_a`, where "
         "``v_a`` is the feature of the area. A uniformly drawn subset of `masked` patches is "
         "hidden: ``o_q`` is 0 for them, 1 for the others. Features and the positions ``e_q`` are "
         "orthonormal.",
@@ -131,8 +131,8 @@ def _one_key() -> Section:
         squares = sympy.collect(inside - Sigma, (z_m, z_i), sympy.factor)
         rows.append((sympy.Symbol(f"alpha_{kind}"), front * (squares + Sigma)))
     everything = HandWritten(
-        "sum of W*prod(odds(z))*f over all z and all h >= 0 with sum P - masked",
-        r"\sum_{h \geq 0,\ \sum h = P - M}\ \sum_{z} W f \prod P(z)",
+        "sum of W*prod(chance(z))*f over all z and all h >= 0 with sum P - masked",
+        r"\sum_{h \geq 0,\ \sum h = P - M}\ \sum_{z} W f \prod \pi(z)",
     )
     rows.append((E(sympy.Symbol("f")), everything))
     words = (

@@ -92,7 +92,7 @@ ROWS: tuple[Row, ...] = (
     ("masked", "M", "M", "number of masked patches", NATURAL),
     ("gamma", "γ", r"\gamma", "share of masked patches, M/P", POSITIVE),
     ("z", "z", "z", "latent of an area", POSITIVE),
-    ("odds", "P(z)", "P(z)", "probabilities of the values of z", POSITIVE),
+    ("odds", "π(z)", r"\pi(z)", "probabilities of the values of z", POSITIVE),
     ("L", "L", "L", "least value of a latent", POSITIVE),
     ("U", "U", "U", "greatest value of a latent", POSITIVE),
     ("d", "d", "d", "dimension of a patch", NATURAL),

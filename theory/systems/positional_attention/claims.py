@@ -148,7 +148,7 @@ CLAIMS = (
             have $\alpha^{(t+1)} > \alpha^{(t)}$ as in Phase I. Thus, $\alpha^{(t)}$ increases again
             until the population risk becomes a $o(1)$.""",
         hypothesis=PARAMETRIZATION + r" Any $T \geq poly(d)/\eta$; Assumption 2.",
-        falsified_by="alpha that ends below its value at T1",
+        falsified_by="alpha that ends below its value at T1, or that rises after T1 and then falls",
     ),
     Claim(
         source="Lemma D.11",
@@ -267,16 +267,15 @@ CLAIMS = (
     Claim(
         source="Zero error",
         statement=r"""[Ours.] With random sets of which none is all of one sign, some $\alpha$,
-            $\gamma$, $\rho$ classify every sample iff $(L-1)(1-1/C)^p < 1$. Then the error of the
-            flow reaches zero and $\alpha$ grows for ever; else the error is positive at all times
-            and $\alpha$ is bounded. [Proved but for "then": that the flow gets there is
-            measured.]""",
+            $\gamma$, $\rho$ classify every sample iff $(L-1)(1-1/C)^p < 1$. From 1 on the error
+            is positive at every state, and $\alpha$ is bounded along every flow. [Proved. Below 1
+            training may still come to rest with an error, which depends on $q$, $\nu$ and
+            $\beta$.]""",
         hypothesis=PARAMETRIZATION
         + r""" Assumption 1 with $q < 1$, but random sets of one sign
             excluded (``random_sets = mixed``): a toy law, not that of the paper.""",
-        falsified_by="""an error of zero where the criterion is at least 1; or a run that comes to
-            rest with an error where it is below 1. A run that has an error and still moves decides
-            nothing: the criterion is of the limit""",
+        falsified_by="""a state with error zero where the criterion is at least 1, or an error at
+            full attention and large alpha where it is below 1""",
         proof=separability.separability,
     ),
 )

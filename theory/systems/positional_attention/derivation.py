@@ -227,7 +227,7 @@ def _leading_order() -> Section:
     ]
     words = (
         "Lemma 4.3 has the first two lines; ``kappa`` is polylogarithmic in the dimension of a "
-        "patch. The next three are what is computed when the random sets (as values and as "
-        "outputs: `K = 0`) and the linear part `nu` are dropped; ``sig`` is `E[1/(1 + exp(F))]`.",
+        "patch. The next three are computed without the random sets (the terms from 1 to `K` of "
+        "`Z` and of `F`) and without the linear part `nu`; ``sig`` is `E[1/(1 + exp(F))]`.",
     )
     return Section("Leading order, and Lemma 4.3", words, tuple(rows))

@@ -8,8 +8,8 @@ that reaches the loss is :math:`\alpha G`; its log-growth splits in :math:`d\log
 - Event II, attention-driven, up to ``T1``: half of the attention falls inside the true set,
   :math:`G \geq D/2`. ``T1_paper`` is the paper's own form,
   :math:`\gamma > \max_t |\rho^{(t)}|` over the run, which depends on the horizon.
-- Event III: alpha grows again. It falls after ``T1``, and counts as growing again from the minimum
-  after which it exceeds alpha(T1) by 5 %, if it is above alpha(T1) at the horizon.
+- Event III: alpha grows again. Where it falls after ``T1``, it counts as growing again from the
+  minimum after which it exceeds alpha(T1) by 5 %, if it is above alpha(T1) at the horizon.
 
 ``patch_association`` (Definition 2.2) is reached when the least entry of A inside every set exceeds
 the greatest outside, in every row.

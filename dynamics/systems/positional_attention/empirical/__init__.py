@@ -35,6 +35,7 @@ from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import (
     STRICT,
+    check_cost,
     check_parameters,
     integer,
     random_stream,
@@ -44,6 +45,11 @@ from dynamics.validation import (
 )
 from theory.symmetry import Partition
 from theory.systems.positional_attention.data_law import SetLaw, bayes_error
+
+MATRICES = 12
+"""Matrices D x D that a run holds: states, slopes, rates, the records at least."""
+MOST_NUMBERS = 2**29
+"""Numbers in them, 4 GiB; samples may hold twice as many."""
 
 
 @refusing
@@ -117,6 +123,12 @@ class FullEmpirical(MatrixProblem):
         check_parameters(parameters, Parameters)
         self.samples = integer("samples", samples, at_least=1, at_most=10**8)
         self.training = Training(**training)
+        size, depth = parameters.D, parameters.d
+        sizes = range(parameters.C, size, parameters.C)
+        check_cost("D", size, lambda D: MATRICES * D**2, MOST_NUMBERS, "numbers", sizes)
+        of_samples = 2 * MOST_NUMBERS, "numbers"
+        check_cost("samples", self.samples, lambda n: n * size * depth, *of_samples)
+        check_cost("test_samples", self.training.test_samples, lambda n: n * size, *of_samples)
         self.parameters = parameters
         streams = random_stream(seed).spawn(6)
         if isinstance(partition, str):
@@ -132,7 +144,7 @@ class FullEmpirical(MatrixProblem):
             "law": type(self.law).__name__,
             "sets": self.partition.labels.tolist(),
         }
-        size, depth, kind = parameters.D, parameters.d, np.dtype(self.training.dtype)
+        kind = np.dtype(self.training.dtype)
         blocking = Blocking.of(size, depth, kind.itemsize, self.samples)
         law, feature = self.law, self.feature
         patches, labels = sampling.blocks(law, feature, self.samples, blocking, streams[3])

@@ -33,7 +33,7 @@ from dynamics.systems.positional_attention.kernels.full import SampleBlocks
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.presentation import PositionalProblem
 from dynamics.training.minibatches import MiniBatches
-from dynamics.validation import check_parameters, refuse
+from dynamics.validation import check_parameters, refuse, written
 from theory.symmetry import Partition
 from theory.systems.positional_attention.data_law import bayes_error
 
@@ -281,7 +281,8 @@ class FullPopulation(MatrixProblem):
             refuse(
                 "D",
                 size,
-                f"needs {needed:,} configurations in the full population problem at C={set_size}",
+                f"needs {written(needed)} configurations in the full population problem at "
+                f"C={set_size}",
                 f"a size of at most {max_configurations:,} configurations "
                 "(the reduced problem has no such limit)",
                 nearest_brute(set_size, max_configurations),

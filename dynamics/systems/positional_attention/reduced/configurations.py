@@ -26,7 +26,7 @@ from dynamics.problem import FloatArray, IntArray
 from dynamics.systems.positional_attention.kernels import truncated as kernels
 from dynamics.systems.positional_attention.kernels.reduced_data import Certificate, Configurations
 from dynamics.systems.positional_attention.reduced.weighted_sum import Truncated, WeightedSum
-from dynamics.validation import random_stream, refuse
+from dynamics.validation import random_stream, refuse, written
 from theory.systems.positional_attention.data_law import SetLaw
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def enumeration(patches: int, law: SetLaw) -> Configurations:
         refuse(
             "expectation",
             "exact",
-            f"needs {number:,} configurations at D={patches} C={set_size}",
+            f"needs {written(number)} configurations at D={patches} C={set_size}",
             f"sizes of at most {MAX_CONFIGURATIONS:,} configurations",
             f"D={_largest(set_size)} at C={set_size}",
         )

@@ -7,8 +7,10 @@ the random sets is taken is chosen here too, once, when it is made. Its oracle i
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from functools import cache
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,12 @@ from theory.systems.positional_attention.data_law import bayes_error
 EXPECTATIONS = ("auto", "exact", "truncated", "spectral", "sampled")
 SECONDS_PER_PRODUCT = 4e-10
 """Of a full problem, for each entry of A and each feature or configuration."""
+MOST_PATCHES = 2**14
+"""Patches whose law of sums takes some seconds; its time grows as their square."""
+MOST_NUMBERS = 2**27
+"""Numbers of all tables together, 1 GiB; a gradient takes some seconds."""
+TABLES, SPREAD = 10, 33.0
+"""Tables of an expectation; sums that are no less likely than 1e-60, in roots of patches."""
 LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
 
 
@@ -93,6 +101,7 @@ class ReducedPopulation(PositionalProblem):
         dropped: float | None = None,
     ) -> None:
         check_parameters(parameters, Parameters)
+        _check_size(parameters)
         self.parameters = parameters
         self.bayes_error = bayes_error(parameters.set_law, parameters.L)
         self.expectation = _expectation(
@@ -159,6 +168,38 @@ class ReducedPopulation(PositionalProblem):
     def certificate_failure(self, state: ArrayLike) -> str:
         """Why there is no gradient at a state; empty where there is one, with its `error_bound`."""
         return self.expectation.failure(self.layout.flatten(state))
+
+
+def _check_size(parameters: Parameters) -> None:
+    """Refuse a size whose tables do not fit, or whose law of sums takes minutes."""
+    patches, set_size = parameters.D, parameters.C
+    if _fits(patches, set_size):
+        return
+    divisors = [c for c in range(2, set_size) if patches % c == 0 and _fits(patches, c)]
+    near = f"D={patches} C={divisors[-1]}" if divisors else _largest(set_size)
+    problem = f"needs tables of {_numbers(patches, set_size):.1e} numbers at C={set_size}"
+    if patches > MOST_PATCHES:
+        problem = "takes minutes before the first step"
+    refuse("D", patches, problem, f"at most {MOST_PATCHES:,}, with tables that fit", near)
+
+
+def _numbers(patches: int, set_size: int) -> float:
+    """Numbers in tables of types and sums of the random sets, about."""
+    kinds = (set_size + 1) * (set_size + 2) // 2
+    return TABLES * kinds * min(2 * (patches - set_size) + 1, SPREAD * sqrt(patches - set_size))
+
+
+def _fits(patches: int, set_size: int) -> bool:
+    return patches <= MOST_PATCHES and _numbers(patches, set_size) <= MOST_NUMBERS
+
+
+def _largest(set_size: int) -> str:
+    """The largest size with sets of so many patches that fits, or of a half, a quarter, ..."""
+    while not _fits(2 * set_size, set_size):
+        set_size //= 2
+    sizes = range(2 * set_size, MOST_PATCHES + 1, set_size)
+    last = bisect_left(sizes, True, key=lambda patches: not _fits(patches, set_size)) - 1
+    return f"D={sizes[last]} C={set_size}"
 
 
 @cache

@@ -34,6 +34,7 @@ from dynamics.systems.shallow_vit.sampling import IntArray
 from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import (
     STRICT,
+    check_cost,
     check_parameters,
     integer,
     known_word,
@@ -135,6 +136,9 @@ class FullEmpirical(TokenProblem):
         check_parameters(parameters, Parameters)
         self.samples = integer("samples", samples, at_least=1, at_most=10**8)
         self.training = Training(**training)
+        of_tokens = (lambda n: n * parameters.L * parameters.d), sampling.MOST_NUMBERS, "numbers"
+        check_cost("samples", self.samples, *of_tokens)
+        check_cost("test_samples", self.training.test_samples, *of_tokens)
         begun = self.training.start
         streams = sampling.streams(seed, begun if isinstance(begun, int) else None)
         start = start_of(parameters, streams.start, begun == SYMMETRIC)

@@ -225,7 +225,7 @@ def test_wrong_requests_are_refused(options, word):
     ("sizes", "samples", "seed", "found"),
     [
         ({"q": 0.5, "random_sets": "mixed"}, 400, 1, ""),
-        ({"q": 0.3}, 300, 0, "does not fall after T1; "),
+        ({"q": 0.3}, 300, 0, "does not fall below its value at T1; "),
     ],
 )
 def test_alpha_rises_on_samples_that_are_fitted_without_error(sizes, samples, seed, found):

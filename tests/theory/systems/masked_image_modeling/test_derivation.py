@@ -163,3 +163,11 @@ def test_letters_of_several_clusters_are_defined():
     printed = page(rows)
     assert pages.undefined(printed) == set()
     assert "N_2 = " in printed.as_text()
+
+
+def test_the_law_of_a_latent_is_a_probability_by_name_and_letter():
+    printed = page()
+    assert "with probability chance(z)" in " ".join(printed.as_text().split())
+    assert "odds" not in printed.as_text()
+    assert r"\prod \pi(z)" in printed.as_latex()
+    assert NOTATION.latex("odds") == r"\pi(z)"

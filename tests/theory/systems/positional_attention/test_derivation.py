@@ -156,3 +156,10 @@ def test_page_is_short_and_defines_its_letters(random_sets):
     assert "Derivative" not in printed.as_text()
     slopes = [f"d{x}/d{t}" for x in ("Lambda", "Gamma", "Xi", "G") for t in ("gamma", "rho")]
     pages.check_letters(printed, ["F", "R", *slopes, *(f"{t}'" for t in AT)])
+
+
+def test_dropped_random_sets_are_named_by_their_terms():
+    """`K = 0` would read like the lower end of the sums from k = 0."""
+    text = " ".join(page().as_text().split())
+    assert "the terms from 1 to K of Z and of F" in text
+    assert "K = 0" not in text

@@ -1,0 +1,113 @@
+"""Paths of commands: ``~`` is the folder of the user, a table that is there is left alone."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.cli import main, report
+from dynamics.sweep import status
+from dynamics.validation import InvalidRequest
+from theory import read_model
+
+RUN = ["run", "positional_attention", "--D", "4", "--C", "2", "--steps", "20"]
+SWEEP = ["sweep", "positional_attention", "--D", "4", "--C", "2", "--q", "0.4,0.5", "--time", "5"]
+MODEL = """def start(w0=0.1):
+    return {"w": w0}
+
+
+def risk(theta, xp):
+    return (theta["w"] - 1) ** 2
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """A home folder, and a working folder beside it in which nothing may appear."""
+    monkeypatch.setattr(report, "pictures", lambda result: iter(()))
+    folder, here = tmp_path / "home", tmp_path / "here"
+    folder.mkdir()
+    here.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.chdir(here)
+    yield folder
+    assert not list(here.iterdir())
+    assert not [path.name for path in folder.iterdir() if path.name.startswith(".attdyn")]
+
+
+def test_paths_of_a_run(home, capsys):
+    (home / "run.toml").write_text('csv = "~/t.csv"\ncheckpoint = "~/saved.checkpoint"\n')
+    assert main([*RUN, "--out=~/results/x", "--config=~/run.toml"]) == 0
+    assert f"result   {home}/results/x\n" in capsys.readouterr().out
+    assert {path.name for path in home.iterdir()} == {"results", "run.toml", "t.csv"}
+    run = dynamics.load("~/results/x")
+    assert dynamics.save(run, "~/saved") == home / "saved"
+    assert (dynamics.load(Path("~/saved")).states == run.states).all()
+
+
+def test_paths_of_a_sweep(home, capsys):
+    assert main([*SWEEP, "--workers", "0", "--out=~/s.zarr"]) == 0
+    assert main(["status", "~/s.zarr"]) == 0
+    phase = ["phase", "~/s.zarr", "--quantity", "risk", "--slices"]
+    assert main([*phase, "--out=~/p.png", "--csv=~/p.csv"]) == 0
+    grid = {"D": 4, "C": 2, "q": "0.4,0.5", "time": 5}
+    dynamics.sweep("positional_attention", grid, "~/t.zarr", workers=0)
+    assert status("~/t.zarr")["done"] == status(home / "t.zarr")["done"]
+    assert dynamics.load("~/t.zarr").complete
+    assert {path.name for path in home.iterdir()} == {"s.zarr", "t.zarr", "p.png", "p.csv"}
+
+
+def test_paths_of_models_and_maps(home, capsys):
+    (home / "my.py").write_text(MODEL)
+    np.save(home / "a.npy", np.full((1, 4, 4), 0.25))
+    np.save(home / "b.npy", np.full((1, 4, 4), 0.25))
+    assert read_model("~/my.py").name == "my"
+    assert main(["describe", "~/my.py"]) == 0
+    maps = ["diversity", "~/a.npy", "~/b.npy", "--k", "1"]
+    assert main([*maps, "--out=~/d.png", "--csv=~/d.csv"]) == 0
+    assert {path.name for path in home.iterdir()} == {"my.py", "a.npy", "b.npy", "d.png", "d.csv"}
+
+
+@pytest.mark.parametrize(
+    "words", [[*RUN, "--out=~nobody_here/x"], [*SWEEP, "--out", "~nobody_here/x"]]
+)
+def test_the_folder_of_nobody_is_refused(words, capsys):
+    assert main(words) == 2
+    line = capsys.readouterr().err
+    assert line.startswith("attdyn: out='~nobody_here/x' begins with ~nobody_here, no known user")
+    assert line.count("\n") == 1
+    with pytest.raises(InvalidRequest, match="path='~nobody_here/x' begins with"):
+        dynamics.load("~nobody_here/x")
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_run(home, monkeypatch, capsys):
+    (home / "file").write_text("mine")
+    for name in ("descend", "flow"):
+        monkeypatch.setattr(f"dynamics.training.gradient_descent.{name}", None, raising=False)
+    for words in (
+        [*RUN, "--out=~/file/x"], [*RUN, "--csv=~/file/x.csv"], [*RUN, "--checkpoint=~/file/c"],
+        [*SWEEP, "--out=~/file/x"], ["explore", "positional_attention", "--out=~/file/x.html"],
+        ["verify", "positional_attention", "--out=~/v", "--report=~/file/x"],
+        ["gallery", "single_location", "--out=~/file/x"],
+        ["figure", "positional_attention", "2", "--out=~/file/x.png"],
+    ):  # fmt: skip
+        assert main(words) == 2, words
+        assert "cannot be written" in capsys.readouterr().err
+    assert [path.name for path in home.iterdir()] == ["file"]
+
+
+def test_a_table_that_is_there_is_replaced_by_force_only(home, capsys):
+    np.save(home / "a.npy", np.full((1, 4, 4), 0.25))
+    table = home / "t.csv"
+    maps = ["diversity", "~/a.npy", "--k", "1", "--out=~/d.png"]
+    for words in ([*RUN, "--out=~/x"], maps):
+        table.write_text("mine")
+        assert main([*words, "--csv=~/t.csv"]) == 2
+        assert capsys.readouterr().err == (
+            f"attdyn: csv='{table}' exists; --force replaces it, or --csv can be another file\n"
+        )
+        assert table.read_text() == "mine"
+        assert main([*words, "--csv=~/t.csv", "--force"]) == 0
+        assert table.read_text() != "mine"
+        capsys.readouterr()

@@ -1,0 +1,42 @@
+"""Sizes that neither fit nor end are refused before anything of their size is made."""
+
+import time
+
+import pytest
+
+import dynamics
+from dynamics.validation import InvalidRequest
+
+TOO_LARGE = [
+    ("positional_attention", None, {"D": 10**6, "C": 500_000}, {}, "nearest: D=2928 C=122"),
+    ("positional_attention", None, {"D": 16_000, "C": 8000}, {}, "nearest: D=16000 C=64"),
+    ("positional_attention", None, {"D": 10**6, "C": 2}, {}, "nearest: D=16384 C=2"),
+    ("positional_attention", "population", {"D": 10**6, "C": 2}, {}, "10^477125 configurations"),
+    ("positional_attention", "empirical", {"D": 10**6, "C": 2}, {}, "nearest: 6688"),
+    ("positional_attention", "empirical", {}, {"samples": 10**8}, "nearest: 4194304"),
+    ("masked_image_modeling", None, {"P": 10**6}, {}, "nearest: 8192"),
+    ("masked_image_modeling", None, {"P": 10**6, "C_global": 9, "C_local": 17}, {},
+     "nearest: 8186"),
+    (
+        "masked_image_modeling",
+        None,
+        {"family": "two_cluster_grid", "b10": 10**6, "C_local": 10**6, "T": 10**6},
+        {},
+        "P can be at most 8,192",
+    ),
+    ("shallow_vit", None, {"M": 10**6}, {}, "M can be"),
+    ("shallow_vit", "population", {"d": 10**6}, {}, "nearest: 4096"),
+    ("shallow_vit", None, {"m": 10**6, "M": 1000}, {}, "nearest: 33554"),
+    ("shallow_vit", "empirical", {}, {"samples": 10**8}, "samples can be"),
+    ("shallow_vit", None, {}, {"samples": 10**8}, "samples can be"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "full", "sizes", "options", "said"), TOO_LARGE)
+def test_a_size_that_does_not_fit_is_refused_at_once(name, full, sizes, options, said):
+    system = dynamics.load_system(name)
+    parameters, began = system.Parameters(**sizes), time.process_time()
+    with pytest.raises(InvalidRequest) as caught:
+        system.problem(parameters, full, options)
+    assert said in str(caught.value), str(caught.value)
+    assert time.process_time() - began < 2
