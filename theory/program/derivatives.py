@@ -134,6 +134,7 @@ PARTIALS: dict[str, Callable[..., list[Ids]]] = {
     "erf": lambda w, v, x: [_shares(w, v, x, 2 / np.sqrt(np.pi))],
     "erfc": lambda w, v, x: [_shares(w, v, x, -2 / np.sqrt(np.pi))],
     "abs": _abs,
+    "share": lambda w, v, x, log_sum: [v, w.linear((-1, v))],
 }  # fmt: skip
 """Operation -> derivatives by each operand; one that is missing has none."""
 

@@ -25,6 +25,7 @@ ELEMENTWISE = (
     "log1p", "expm1", "sqrt", "rsqrt", "cbrt", "tanh", "sigmoid", "softplus", "sin", "cos", "tan",
     "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "erf", "erfc", "abs", "sign",
     "floor", "round", "trunc", "is_finite", "atan2", "rem",
+    "share",
 )  # fmt: skip
 OPERATIONS = ("input", "constant", "sum", "logsumexp", "largest", *ELEMENTWISE)
 CODE = {name: code for code, name in enumerate(OPERATIONS)}
@@ -520,6 +521,7 @@ FLOATS: dict[str, Callable[..., Any]] = {
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "is_finite": np.isfinite,
     "rem": np.fmod,
+    "share": lambda x, log_sum: np.exp(x - log_sum),
     **{name: getattr(np, name) for name in (
         "exp", "log", "log1p", "expm1", "sqrt", "cbrt", "tanh", "sin", "cos", "tan", "sinh",
         "cosh", "abs", "sign", "floor", "round", "trunc",

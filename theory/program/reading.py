@@ -339,15 +339,11 @@ def softmax_of(values: Values, members: Ids, counts: Ids) -> tuple[Ids, Ids]:
             total[moving],
             lambda k: (np.full(k.size, size), members[k].reshape(-1), counts[k].reshape(-1)),
         )
-        (minus,) = values.constants(np.array([-1.0]))
-        flat = members.reshape(-1)
-        pairs = np.column_stack([flat, np.repeat(found, size)])
-        signs = np.tile([ONE, minus], flat.size)
-        off = values.sums(np.full(flat.size, 2), pairs.reshape(-1), signs)
+        pairs = np.column_stack([members.reshape(-1), np.repeat(found, size)])
         shares[moving] = values.enter(
-            CODE["exp"],
+            CODE["share"],
             parts[moving].reshape(-1, 3),
-            lambda k: (np.ones(k.size, dtype=np.int64), off[k], np.full(k.size, ONE)),
+            lambda k: (np.full(k.size, 2), pairs[k].reshape(-1), np.full(2 * k.size, ONE)),
         ).reshape(members.shape)
     return sums, shares
 
@@ -609,8 +605,11 @@ def _plain(operation: str) -> Callable[..., Ids]:
     return lambda r, e, *x: r.op(operation, *x)
 
 
+NO_RULE = ("select", "lt", "le", "eq", "share")
+"""Operations that are not primitives of one name."""
+
 RULES: dict[str, Callable[..., Any]] = {
-    **{name: _plain(name) for name in ELEMENTWISE if name not in ("select", "lt", "le", "eq")},
+    **{name: _plain(name) for name in ELEMENTWISE if name not in NO_RULE},
     "stop_gradient": _plain("stop"),
     "logistic": _plain("sigmoid"),
     "add": lambda r, e, x, y: r.linear((1, 1), x, y),

@@ -45,7 +45,7 @@ LT, LE, EQ, STOP, EXP, LOG, LOG1P, EXPM1, SQRT, RSQRT, CBRT = (
 )
 TANH, SIGMOID, SOFTPLUS, SIN, COS, TAN, SINH, COSH = 22, 23, 24, 25, 26, 27, 28, 29
 ASIN, ACOS, ATAN, ASINH, ACOSH, ATANH, ERF, ERFC = 30, 31, 32, 33, 34, 35, 36, 37
-ABS, SIGN, FLOOR, ROUND, TRUNC, IS_FINITE, ATAN2, REM = 38, 39, 40, 41, 42, 43, 44, 45
+ABS, SIGN, FLOOR, ROUND, TRUNC, IS_FINITE, ATAN2, REM, SHARE = 38, 39, 40, 41, 42, 43, 44, 45, 46
 
 
 class List(NamedTuple):
@@ -207,6 +207,8 @@ def of_two(code, a, b):  # type: ignore[no-untyped-def]
         return a * b
     if code == DIV:
         return a / b
+    if code == SHARE:
+        return exp(a - b)
     if code == MAX:
         return np.maximum(a, b)
     if code == LT:

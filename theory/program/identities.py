@@ -1,0 +1,101 @@
+"""Values evaluated in the field at other numbers of their inputs: what is equal there is identical.
+
+Of a list whose inputs are every trained entry, an evaluation with entries tied says whether other
+values are then one number: an identity in the entries, in the real constants and in the weights,
+kinks included. Two numbers that differ agree by chance with a probability below 1e-9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theory.program import field
+from theory.program.derivatives import _needed, levels
+from theory.program.field import Triples
+from theory.program.numbering import CODE, OPERATIONS, Ids, Values, softmax_triples, triple_of
+
+Part = tuple[str, Ids, Ids, Ids, Ids]
+"""An operation, its values, the length of each row, operands and coefficients."""
+
+
+class Identities:
+    """The list of some values, to be evaluated at triples of the inputs.
+
+    Parameters
+    ----------
+    values : Values
+    roots : int array, shape (m,)
+    """
+
+    def __init__(self, values: Values, roots: Ids) -> None:
+        self.values, self.roots = values, np.asarray(roots)
+        needed = _needed(values, self.roots)
+        self._parts = list(self._ordered(needed))
+        self._places = self._shares(needed)
+
+    def _ordered(self, needed: NDArray[np.bool_]) -> Iterator[Part]:
+        values = self.values
+        for level in levels(values):
+            level = level[needed[level] & ~values.constant[level]]
+            for code in np.unique(values.code[level]):
+                some = level[values.code[level] == code]
+                yield OPERATIONS[code], some, *values.rows(some)
+
+    def _shares(self, needed: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Where in the list of all operands the term of each ``share`` stands in its logsumexp."""
+        values, places = self.values, np.full(len(self.values), -1)
+        for value in np.flatnonzero(needed & (values.code == CODE["share"])):
+            member, log_sum = values.row(value)[0]
+            row = values.row(log_sum)[0]
+            places[value] = values.first[log_sum] + np.flatnonzero(row == member)[0]
+        return places
+
+    def at(self, inputs: Ids, triples: Triples) -> Triples:
+        """Triples of the roots, shape (m, 3).
+
+        Parameters
+        ----------
+        inputs : int array, shape (n,)
+            Inputs that are given; the others stay at their random triples.
+        triples : Triples, shape (n, 3)
+        """
+        values = self.values
+        found = values.triples.copy()
+        found[inputs] = triples
+        self._of_rows: Triples = np.zeros((values.index.size, 3), dtype=np.uint64)
+        for operation, some, sizes, index, coefficient in self._parts:
+            found[some] = self._evaluated(operation, some, sizes, index, coefficient, found)
+        return found[self.roots]
+
+    def _evaluated(
+        self, operation: str, some: Ids, sizes: Ids, index: Ids, coefficient: Ids, found: Triples
+    ) -> Triples:
+        values, starts = self.values, np.cumsum(sizes) - sizes
+        if operation == "sum":
+            terms = field.multiply(found[index], found[coefficient])
+            return np.add.reduceat(terms, starts, axis=0) % field.PRIMES
+        if operation == "stop":
+            return found[index]
+        if operation == "integer_pow":
+            exponents = values.floats[coefficient]
+            base = np.where((exponents < 0)[:, None], field.inverse(found[index]), found[index])
+            return field.power(base, np.abs(exponents)[:, None])
+        if operation == "logsumexp":
+            result = np.empty((some.size, 3), dtype=np.uint64)
+            for size in np.unique(sizes):
+                rows = np.flatnonzero(sizes == size)
+                where = starts[rows][:, None] + np.arange(size)
+                triples = found[index[where]], found[coefficient[where]]
+                result[rows], shares = softmax_triples(*triples)
+                self._of_rows[values.first[some[rows]][:, None] + np.arange(size)] = shares
+            return result
+        if operation == "share":
+            return self._of_rows[self._places[some]]
+        if operation == "largest":
+            kinds = np.add.reduceat(field.hashed("row", found[index]), starts, axis=0)
+            return field.hashed("largest", kinds % field.PRIMES)
+        table = index.reshape(some.size, -1)
+        return triple_of(operation, [found[column] for column in table.T])
