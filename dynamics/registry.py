@@ -248,6 +248,7 @@ class System:
             plot=self.plot_description,
             event_latex=conditions(rules),
             origin=self.origin,
+            unused=getattr(getattr(self.ReducedPopulation, "presentation", None), "unused", ()),
         )
 
     @property

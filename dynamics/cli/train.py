@@ -18,6 +18,7 @@ from dynamics.cli import arguments, files, folders, report
 from dynamics.cli.arguments import CommandRequest, Parser, flag_text, toml_text, value, values
 from dynamics.cli.contrast import Beside, lay_beside
 from dynamics.cli.forecast import hint
+from dynamics.cli.picture_flags import add_picture_flags, picture_look, picture_name
 from dynamics.registry import FULL
 from dynamics.validation import InvalidRequest, integer, unknown
 
@@ -86,6 +87,7 @@ def add_flags(parser: Parser) -> None:
         "csv": "also a table: time (eta * steps), step, scalars, risk, observables of each record",
     }
     parser.add_flags(paths, metavar="FILE")
+    add_picture_flags(parser)
     switches = {
         "force": "overwrite the result of another request, and the file of --csv",
         "resume": "go on with an interrupted run of gradient descent",
@@ -101,6 +103,9 @@ def execute(request: CommandRequest) -> int:
     if full not in (None, *FULL):
         raise unknown("full problem", str(full), FULL)
     _check_meaning(request, full)
+    picture_name(flags, "picture")
+    with picture_look(flags):  # checks the width
+        pass
     default = system.default_runs["empirical" if full == "empirical" else request.command]
     parameters = parameters_of(request, default)
     settings = _settings(request, default)
@@ -319,17 +324,19 @@ def _deliver(
     document |= {"request": plain}
     folder: Path | None
     failed, over = result.outcome.failed, request.flags.get("force")
+    named = ((picture_name(request.flags, name), draw) for name, draw in pictures)
     try:
-        folder, document = folders.write_folder(
-            out, document, pictures, result, request=None if over else plain
-        )
+        with picture_look(request.flags):
+            folder, document = folders.write_folder(
+                out, document, named, result, request=None if over else plain
+            )
     except OSError as error:
         folder, failed = folders.rescue(out, document, result), True
         where = "printed" if folder is None else f"in {str(folder)!r}"
         files.complain(out, error, f"; the numbers are {where}")
     checkpoint.close(interrupted=result.interrupted or folder is None)
     if folder is not None:
-        lines += [f"picture  {folder / name}" for name in document.get("files", ())]
+        lines += [files.picture_line(folder / name) for name in document.get("files", ())]
         lines += [f"result   {folder}"]
     document |= {"folder": folder and str(folder)}
     if "csv" in request.flags:

@@ -58,9 +58,8 @@ def test_a_flag_changes_its_own_parameter_of_the_showcase_only(capsys, command, 
     document = json.loads(capsys.readouterr().out)
     shown = {"D": 9, "C": 3, "random_sets": "mixed", "q": 0.5, **changed}
     assert {name: document["parameters"][name] for name in shown} == shown
-    assert ("its law is the mixed one" in document.get("showcase", "")) == (
-        shown["random_sets"] == "mixed"
-    )
+    said = "its law is the mixed one" in document.get("showcase", "")
+    assert said == (shown["random_sets"] == "mixed")
     assert ("beside" in document) == (command == "compare" and not changed)
 
 
