@@ -59,8 +59,8 @@ def look(width: float | None = None, linear: bool = False) -> Iterator[Look]:
     ... }
     >>> with plotting.look(width=8.6):
     ...     axes = plotting.entry_classes(closure)
-    >>> round(2.54 * axes[0, 0].figure.get_figwidth(), 6)
-    8.6
+    >>> f"{2.54 * axes[0, 0].figure.get_figwidth():.1f} cm"
+    '8.6 cm'
     """
     if width is not None:
         width = real("width", width, at_least=NARROWEST, at_most=WIDEST)
@@ -127,7 +127,14 @@ def scale(axes: Any, first: float, last: float) -> None:
 
 
 def share(time: Any, first: float, last: float) -> Any:
-    """Place of times on an axis between two times, from 0 to 1."""
+    """Place of times on an axis between two times, from 0 to 1.
+
+    Parameters
+    ----------
+    time : float or array
+    first, last : float
+        Least positive and last time.
+    """
     if linear():
         return np.asarray(time) / last
     if not last > first:
@@ -136,5 +143,12 @@ def share(time: Any, first: float, last: float) -> Any:
 
 
 def at_share(place: Any, first: float, last: float) -> Any:
-    """Times at places of an axis, the inverse of `share`."""
+    """Times at places of an axis, the inverse of `share`.
+
+    Parameters
+    ----------
+    place : float or array
+    first, last : float
+        Least positive and last time.
+    """
     return np.asarray(place) * last if linear() else first * (last / first) ** np.asarray(place)

@@ -149,7 +149,8 @@ def _draw(
             absent.append(f"{label}: no value")
         elif description.logarithmic and not (values > 0).any():
             absent.append(f"{label}: zero")
-        alone = {"marker": "o", "ms": 3.5} if np.isfinite(values).sum() < ALONE else {}
+        few = np.isfinite(values).sum() < ALONE
+        alone: dict[str, Any] = {"marker": "o", "ms": 3.5} if few else {}
         panel.plot(time, values, color=colour, ls=dash, label=label, **alone)
         if seeds:
             style.band(panel, seeds, name, colour, ":")

@@ -352,7 +352,7 @@ def _factor(panel: Axes, result: Scaling, k: int, name: str) -> None:
     if result.logarithmic is not None:
         a, b, r2 = result.logarithmic
         sign = "+" if b >= 0 else "-"
-        x, limits = np.geomspace(*ends, 100), panel.get_ylim()
+        x, limits = np.geomspace(ends[0], ends[1], 100), panel.get_ylim()
         law = rf"${number(a)} {sign} {number(abs(b))}\,\log(1/{factor})$, $R^2 = {r2:.4f}$"
         panel.plot(x, a - b * np.log(x), color=GREY, lw=1.2, ls="--", label=law, zorder=1)
         panel.set_ylim(limits)

@@ -235,7 +235,14 @@ def legend_on_the_right(axes: Axes, **options: Any) -> None:
 
 
 def legend_columns(figure: Figure, names: Sequence[str] | Mapping[str, Any]) -> int:
-    """Columns of a legend below all panels, four at most, as the width of the figure allows."""
+    """Columns of a legend below all panels, four at most, as the width of the figure allows.
+
+    Parameters
+    ----------
+    figure : Figure
+    names : sequence or mapping of str
+        Entries of the legend.
+    """
     longest = max((len(name) for name in names), default=1)
     return max(1, min(4, len(names), int(figure.get_figwidth() / (0.5 + 0.085 * longest))))
 
