@@ -68,3 +68,7 @@ __all__ = [
     "total_variation",
     "verify",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -12,7 +12,7 @@ import importlib
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
@@ -63,9 +63,19 @@ class Contrast:
 
 @dataclass(frozen=True)
 class DefaultRun:
-    """What a command does by default.
+    """Defaults of a command: the showcase of its system.
 
-    A user who names one of ``parameters`` gets the defaults of ``Parameters`` for the others.
+    Attributes
+    ----------
+    parameters : mapping
+        Those that differ from the defaults of ``Parameters``. A flag changes its own one only.
+    eta : float
+    steps, samples : int
+    contrast : Contrast or None
+    presumes : mapping
+        Parameters -> values without which ``parameters`` do not count, such as a family.
+    remarks : mapping
+        Parameter -> sentence that is printed where the showcase sets it.
     """
 
     parameters: Mapping[str, Any]
@@ -73,6 +83,20 @@ class DefaultRun:
     steps: int
     samples: int = 0
     contrast: Contrast | None = None
+    presumes: Mapping[str, Any] = field(default_factory=dict)
+    remarks: Mapping[str, str] = field(default_factory=dict)
+
+    def beside(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters that count beside those that a user gave.
+
+        Parameters
+        ----------
+        given : mapping
+            Name -> value.
+        """
+        if any(given.get(name, value) != value for name, value in self.presumes.items()):
+            return {}
+        return {name: value for name, value in self.parameters.items() if name not in given}
 
 
 FLOW_GRADIENTS = 3000.0
@@ -224,6 +248,7 @@ class System:
             plot=self.plot_description,
             event_latex=conditions(rules),
             origin=self.origin,
+            unused=getattr(getattr(self.ReducedPopulation, "presentation", None), "unused", ()),
         )
 
     @property

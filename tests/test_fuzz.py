@@ -12,6 +12,7 @@ def test_every_request_ends_well_or_in_one_line(seed, count, tmp_path, monkeypat
     folder = tmp_path / "here"
     folder.mkdir()
     monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert fuzz.run(seed, count, folder) == {}
 
 

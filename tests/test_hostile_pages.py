@@ -37,12 +37,18 @@ panels = [("w_0",), ("w_1",)]
 events = {{"half": "w_0 >= t/2"}}
 
 
-def start(w0=0.1):
+def start(w0=0.1, word={WORDS!r}):
     return {{"w": np.array([w0, 2 * w0])}}
 
 
-def risk(theta, xp, t=1.0):
-    return xp.sum((theta["w"] ** 2 - t) ** 2) + theta["w"][0]  # ``` {TAG}
+def law():
+    for sign in (-1.0, 1.0):
+        yield 0.5, {{{f"y {TAG} `{TAG}` {LINK}"!r}: sign}}
+
+
+def loss(theta, sample, xp, t=1.0):
+    return xp.sum((theta["w"] ** 2 - t) ** 2) + theta["w"][0] * [*sample.values()][0] ** 2
+    # ``` {TAG}
 
 
 def stated(system, protocol):

@@ -59,6 +59,18 @@ def test_the_recipe_for_slurm_is_a_sweep(monkeypatch):
     assert swept[0]["scheduler"] == "tcp://login:8786"
 
 
+def test_attdyn_is_dynamics_and_shows_public_names_only():
+    import attdyn
+    from attdyn import plotting
+
+    assert attdyn is dynamics
+    assert plotting is sys.modules["dynamics.plotting"]
+    assert dir(attdyn) == sorted(dynamics.__all__)
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    assert config["options"]["py_modules"] == "attdyn"
+
+
 @pytest.mark.long
 def test_an_installed_wheel_needs_no_repository(tmp_path):
     """sdist, a wheel made from it, a clean environment, and a comparison in another folder."""
@@ -78,7 +90,7 @@ def test_an_installed_wheel_needs_no_repository(tmp_path):
     venv.create(clean, with_pip=True)
     scripts = clean / ("Scripts" if os.name == "nt" else "bin")
     run(scripts / "pip", "install", "--quiet", next(dist.glob("*.whl")))
-    origin = run(scripts / "python", "-c", "import dynamics, theory; print(dynamics.__file__)")
+    origin = run(scripts / "python", "-c", "import attdyn, theory; print(attdyn.__file__)")
     assert origin.startswith(str(clean))
     outside = tmp_path / "outside"
     outside.mkdir()

@@ -31,8 +31,6 @@ LONGEST = 90
 """Signs of a line of a sum in LaTeX, commands not counted."""
 MEAN, INNER = "E", "inner"
 """Functions written ``E[f]`` and ``<u, v>``."""
-MARKDOWN = r"\*_[]<>#$|"
-"""Signs that mean something in Markdown."""
 PREAMBLE = r"""\documentclass{article}
 \usepackage[a4paper,margin=2.2cm]{geometry}
 \usepackage{amsmath,amssymb}
@@ -191,8 +189,10 @@ class Page:
         parts = []
         for section in self.sections:
             parts.append(f"{'#' * level} {section.heading}")
-            made = [_with_mathematics(text, self._inline, MARKDOWN) for text in _sentences(section)]
-            parts += [f"{_capitalized(text).rstrip('.')}." for text in made]
+            made = [
+                _with_mathematics(text, self._inline, _in_markdown) for text in _sentences(section)
+            ]
+            parts += [f"{_capitalized(' '.join(text.split())).rstrip('.')}." for text in made]
             if section.equations:
                 lines = "\n".join(self._aligned(section)).replace("{align*}", "{aligned}")
                 parts.append(f"$$\n{lines}\n$$")
@@ -417,12 +417,20 @@ def plain(side: Any) -> str:
     return str(_TextPrinter().doprint(side)) if isinstance(side, sympy.Basic) else str(side)
 
 
-def _with_mathematics(sentence: str, inline: Callable[[str], str], escaped: str = "&%#_{}^") -> str:
+def _with_mathematics(
+    sentence: str, inline: Callable[[str], str], escaped: Callable[[str], str] | None = None
+) -> str:
     """A sentence in LaTeX, or in Markdown; mathematics between dollar signs."""
     parts = sentence.replace("``", "`").split("`")
     return "".join(
-        f"${inline(p).strip()}$" if k % 2 else _escaped(p, escaped) for k, p in enumerate(parts)
+        f"${inline(part).strip()}$" if k % 2 else (escaped or _escaped)(part)
+        for k, part in enumerate(parts)
     )
+
+
+def _in_markdown(text: str) -> str:
+    """Text without emphasis, formulas, code and links."""
+    return re.sub(r"[\\*<$~]|(?<=\])[(\[:]", r"\\\g<0>", text)
 
 
 def _escaped(text: str, signs: str = "&%#_{}^") -> str:

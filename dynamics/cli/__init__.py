@@ -15,7 +15,7 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -220,7 +220,10 @@ def parser_of(command: str, system: System | None = None) -> Parser:
     if system is not None:
         # A sweep takes grids and formulas too, and reads them itself.
         kind: Any = str if command == "sweep" else value
-        meanings = {f.name: _meaning(f, system) for f in dataclasses.fields(system.Parameters)}
+        run = system.default_runs.get("compare" if command == "explore" else command)
+        showcase = run.parameters if run else {}
+        fields = dataclasses.fields(system.Parameters)
+        meanings = {f.name: _meaning(f, system, showcase) for f in fields}
         parser.add_flags(meanings, kind, group="parameters")
         parser.add_flags({"config": "flat TOML file of these names"}, metavar="FILE")
     implementation.add_flags(parser)
@@ -229,9 +232,10 @@ def parser_of(command: str, system: System | None = None) -> Parser:
     return parser
 
 
-def _meaning(parameter: dataclasses.Field[Any], system: System) -> str:
+def _meaning(parameter: dataclasses.Field[Any], system: System, showcase: Mapping[str, Any]) -> str:
     """The help text of a parameter: its meaning and its default."""
     row, default = system.notation.get(parameter.name), parameter.default
+    default = showcase.get(parameter.name, default)
     if isinstance(default, tuple):
         default = ",".join(map(str, default)) or None
     text = f"{row.meaning if row else ''}{'' if default is None else f' (default {default})'}"

@@ -274,7 +274,7 @@ def _toml(entry: Any) -> str:
 
 
 def default_text(usual: DefaultRun, empirical: DefaultRun) -> str:
-    """Which parameters count where none of them is given, and what --full empirical changes.
+    """The showcase of a command as a sentence, and the one of --full empirical.
 
     Parameters
     ----------
@@ -282,26 +282,19 @@ def default_text(usual: DefaultRun, empirical: DefaultRun) -> str:
         Of the command, and of the command with --full empirical.
     """
     names = {"eta": empirical.eta, "steps": empirical.steps, "samples": empirical.samples}
-    text = f"With --full empirical: {_as_flags(names)}"
-    if empirical.parameters:
-        text += f"; {without(empirical.parameters)}"
+    text = f"Defaults with --full empirical: {flag_text({**names, **empirical.parameters})}"
     if usual.parameters:
-        first = without(usual.parameters)
-        text = f"{first[0].upper()}{first[1:]}. {text}"
+        said = "".join(f"; {remark}" for remark in usual.remarks.values())
+        text = f"The showcase is {flag_text(usual.parameters)}{said}. {text}"
     return f"{text}."
 
 
-def without(parameters: Mapping[str, Any]) -> str:
-    """The values of parameters that count where none of them is given, as flags.
+def flag_text(entries: Mapping[str, Any]) -> str:
+    """Values as flags of the command line.
 
     Examples
     --------
-    >>> without({"m": 120, "margin": 11.0})
-    'without --m, --margin: --m 120 --margin 11.0'
+    >>> flag_text({"m": 120, "margin": 11.0})
+    '--m 120 --margin 11.0'
     """
-    flags = ", ".join(f"--{name}" for name in parameters)
-    return f"without {flags}: {_as_flags(parameters)}"
-
-
-def _as_flags(entries: Mapping[str, Any]) -> str:
     return " ".join(f"--{name} {entry}" for name, entry in entries.items())

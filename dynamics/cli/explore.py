@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from dynamics.cli.arguments import CommandRequest, Parser, without
+from dynamics.cli.arguments import CommandRequest, Parser, flag_text
 from dynamics.cli.files import print_result, writable, write_whole
 from dynamics.cli.train import parameters_of
 
@@ -13,7 +13,7 @@ def add_flags(parser: Parser) -> None:
     """Add the flags beside the parameters, where the sliders stand at first."""
     usual = parser.system.default_runs["compare"].parameters
     if usual:
-        parser.epilog = f"The sliders stand first, {without(usual)}."
+        parser.epilog = f"The sliders stand first at {flag_text(usual)}."
     parser.add_flags({"out": "file of the page (default explore-NAME.html)"}, metavar="FILE")
 
 

@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli.arguments import CommandRequest, Parser, value, values
-from dynamics.cli.files import PICTURES, print_result, writable, write_files
+from dynamics.cli.files import (
+    PICTURES,
+    picture_line,
+    print_result,
+    writable,
+    write_files,
+)
+from dynamics.cli.picture_flags import add_picture_flags, picture_file, picture_look
 from dynamics.training.progress import interruption
 from dynamics.validation import InvalidRequest, integer, unknown
 
@@ -34,6 +41,7 @@ def add_flags(parser: Parser) -> None:
     parser.add_flags({"seed": "random seed (default 0)"}, value)
     out = {"out": "picture: .png, .svg or .pdf (default results/figure-SYSTEM-NAME.png)"}
     parser.add_flags(out, metavar="FILE")
+    add_picture_flags(parser)
 
 
 def execute(request: CommandRequest) -> int:
@@ -49,7 +57,8 @@ def execute(request: CommandRequest) -> int:
         raise InvalidRequest(f"figure takes a name: {', '.join(names)}")
     if name not in names:
         raise unknown("figure", str(name), names)
-    out = writable(options.get("out", f"results/figure-{system.name}-{name}.png"), PICTURES)
+    file = picture_file(options, f"results/figure-{system.name}-{name}.png")
+    out = writable(file, PICTURES)
     seed = integer("seed", options.get("seed", 0), at_least=0)
     thorough = options.get("thorough", False)
     settings = _options(options.get("option", [])) | _flags_of_figure(request, name)
@@ -57,7 +66,7 @@ def execute(request: CommandRequest) -> int:
     if checkpoints is not None:
         _remark_on(checkpoints, bool(settings.get("resume")))
         settings["checkpoints"] = str(checkpoints)
-    with interruption() as interrupted:
+    with interruption() as interrupted, picture_look(options) as look:
         try:
             drawing = draw(system, name, None, seed, thorough, settings, request.entries)
         except (Exception, KeyboardInterrupt):
@@ -67,12 +76,15 @@ def execute(request: CommandRequest) -> int:
             rest = "" if checkpoints is None else "; the same command with --resume goes on"
             print(f"attdyn: interrupted, nothing is written{rest}", file=sys.stderr)
             return 130
+    if look.linear and not look.timed:
+        print(f"attdyn: figure {name} has no time axis for --linear", file=sys.stderr)
     files, code = write_files(out, lambda: drawing.axes, {})
     if checkpoints is not None and code == 0:
         shutil.rmtree(checkpoints, ignore_errors=True)
     document = {"figure": name, "caption": drawing.caption, "file": str(out) if files else None}
     document |= {"table": [*map(dict, drawing.table)]} if drawing.table else {}
-    lines = [drawing.caption, *_columns(drawing.table), *(f"picture  {file}" for file in files)]
+    written = [picture_line(Path(name)) for name in files]
+    lines = [drawing.caption, *_columns(drawing.table), *written]
     print_result(options, document | {"data": dict(drawing.data)}, "\n".join(lines))
     return code
 

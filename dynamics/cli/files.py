@@ -237,4 +237,19 @@ def write_files(
     writers = {**tables, picture: lambda path: plotting.write(draw(), path)}
     done = [path for path in writers if attempt(path, partial(write_whole, path, writers[path]))]
     names = [str(path) for path in (picture, *tables) if path in done]
+    ending = plotting.style.CAPTION_ENDING
+    caption = _temporary(picture).with_suffix(ending)
+    if caption.exists():
+        os.replace(caption, picture.with_suffix(ending))
+        names.append(str(picture.with_suffix(ending)))
     return names, 0 if len(done) == len(writers) else 1
+
+
+def picture_line(path: Path) -> str:
+    """The line that names a picture or a caption that was written.
+
+    Parameters
+    ----------
+    path : Path
+    """
+    return f"{'caption' if path.suffix == '.txt' else 'picture'}  {path}"

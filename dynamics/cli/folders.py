@@ -114,7 +114,12 @@ def _draw(pictures: Iterable[Picture], scratch: Path, folder: Path) -> list[str]
     def write(name: str, draw: Callable[[], Any]) -> bool:
         return attempt(folder / name, lambda: plotting.write(draw(), scratch / name))
 
-    return [name for name, draw in pictures if write(name, draw)]
+    names = []
+    for name, draw in pictures:
+        if write(name, draw):
+            caption = Path(name).with_suffix(plotting.style.CAPTION_ENDING)
+            names += [name, str(caption)] if (scratch / caption).exists() else [name]
+    return names
 
 
 def vacant(out: Path, request: Mapping[str, Any]) -> Path:

@@ -241,7 +241,7 @@ def _draw_fit(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
     law = scaling(sweep.dataset, _quantity(sweep, options), _split(options["fit"]), _held(options))
     left = ", ".join(f"{number} {why}" for why, number in law.left_out.items())
     text = [str(law), f"{law.used} runs used" + (f"; left out: {left}" if left else "")]
-    text[1:1] = [law.remark] if law.remark else []
+    text[1:1] = [line for line in (law.remark, law.logarithmic_text) if line]
     powers = []
     for row in zip(law.factors, law.exponents, law.errors, law.intervals, strict=True):
         factor, power, _, (low, high) = row
@@ -251,6 +251,8 @@ def _draw_fit(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
         "quantity": law.quantity.text, "prefactor": law.prefactor, "powers": powers,
         "r2": law.r2, "remark": law.remark, "spread": law.spread, "used": law.used,
         "left_out": dict(law.left_out), "text": text,
+        "logarithmic": law.logarithmic
+        and dict(zip(("a", "b", "r2"), law.logarithmic, strict=True)),
     }  # fmt: skip
     return partial(plotting.scaling, law), document
 

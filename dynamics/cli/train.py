@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli import arguments, files, folders, report
-from dynamics.cli.arguments import CommandRequest, Parser, toml_text, value, values
+from dynamics.cli.arguments import CommandRequest, Parser, flag_text, toml_text, value, values
 from dynamics.cli.contrast import Beside, lay_beside
 from dynamics.cli.forecast import hint
+from dynamics.cli.picture_flags import add_picture_flags, picture_look, picture_name
 from dynamics.registry import FULL
 from dynamics.validation import InvalidRequest, integer, unknown
 
@@ -85,6 +87,7 @@ def add_flags(parser: Parser) -> None:
         "csv": "also a table: time (eta * steps), step, scalars, risk, observables of each record",
     }
     parser.add_flags(paths, metavar="FILE")
+    add_picture_flags(parser)
     switches = {
         "force": "overwrite the result of another request, and the file of --csv",
         "resume": "go on with an interrupted run of gradient descent",
@@ -100,6 +103,9 @@ def execute(request: CommandRequest) -> int:
     if full not in (None, *FULL):
         raise unknown("full problem", str(full), FULL)
     _check_meaning(request, full)
+    picture_name(flags, "picture")
+    with picture_look(flags):  # checks the width
+        pass
     default = system.default_runs["empirical" if full == "empirical" else request.command]
     parameters = parameters_of(request, default)
     settings = _settings(request, default)
@@ -128,30 +134,47 @@ def execute(request: CommandRequest) -> int:
     problems = [*((each, None) for each in reduced), *((each, full) for each in fulls)]
     if remark := hint(request, problems, settings, options):
         print(f"attdyn: {remark}", file=sys.stderr)
+    showcase = _showcase_remark(request, default)
     with checkpoint.in_use(flags.get("resume", False)):
         if alone:
             result = _trained(fulls[0], settings, checkpoint.file)
-            return _deliver(request, out, plain, result, checkpoint)
+            return _deliver(request, out, plain, result, checkpoint, showcase)
         result = _compared(reduced, fulls, settings, checkpoint.file)
         beside, usual = None, system.Parameters(**default.parameters)
         if default.contrast and parameters == usual and not result.interrupted:
             train = partial(_trained, settings=settings)
             beside = lay_beside(system, default.contrast, result.reduced, options, train)
-        return _deliver(request, out, plain, result, checkpoint, beside)
+        return _deliver(request, out, plain, result, checkpoint, showcase, beside)
 
 
 def parameters_of(request: CommandRequest, default: DefaultRun) -> Any:
-    """The system's ``Parameters``; those of a default run count if the request names none of them.
+    """The system's ``Parameters``: those of the showcase, with the flags of the request.
 
     Parameters
     ----------
     request : CommandRequest
     default : DefaultRun
+
+    Raises
+    ------
+    InvalidRequest
+        If a value is not valid, or one of the showcase does not fit the flags.
     """
-    entries = request.entries
-    if not entries.keys() & default.parameters:
-        entries = {**default.parameters, **entries}
-    return request.system.Parameters(**entries)
+    showcase = default.beside(request.entries)
+    try:
+        return request.system.Parameters(**showcase, **request.entries)
+    except InvalidRequest as error:
+        own = {n: v for n, v in showcase.items() if re.search(rf"\b{n}=", str(error))}
+        if not own:
+            raise
+        raise InvalidRequest(f"{error} (not given: {flag_text(own)}, of the showcase)") from None
+
+
+def _showcase_remark(request: CommandRequest, default: DefaultRun) -> str:
+    """One sentence on the parameters that the showcase sets; empty where it sets none."""
+    showcase = default.beside(request.entries)
+    said = [default.remarks[name] for name in showcase if name in default.remarks]
+    return "; ".join([f"{flag_text(showcase)}, where no flag is given", *said]) if showcase else ""
 
 
 def _check_meaning(request: CommandRequest, full: str | None) -> None:
@@ -281,15 +304,19 @@ def _deliver(
     plain: dict[str, Any],
     result: Result,
     checkpoint: CommandCheckpoint,
+    showcase: str,
     beside: Beside | None = None,
 ) -> int:
     """Write result, summary and pictures; print; choose the exit code.
 
-    ``plain`` is the request as plain values. What cannot be written is written elsewhere, and
-    printed in any case.
+    ``plain`` is the request as plain values, ``showcase`` a sentence on what no flag set. What
+    cannot be written is written elsewhere, and printed in any case.
     """
     document, lines = report.document(result), [report.table(request.system, result)]
     pictures = report.pictures(result)
+    if showcase:
+        document |= {"showcase": showcase}
+        lines.append(f"{'showcase':<20}{showcase}")
     if beside is not None:
         document |= {"beside": beside.document()}
         lines += beside.lines()
@@ -297,17 +324,19 @@ def _deliver(
     document |= {"request": plain}
     folder: Path | None
     failed, over = result.outcome.failed, request.flags.get("force")
+    named = ((picture_name(request.flags, name), draw) for name, draw in pictures)
     try:
-        folder, document = folders.write_folder(
-            out, document, pictures, result, request=None if over else plain
-        )
+        with picture_look(request.flags):
+            folder, document = folders.write_folder(
+                out, document, named, result, request=None if over else plain
+            )
     except OSError as error:
         folder, failed = folders.rescue(out, document, result), True
         where = "printed" if folder is None else f"in {str(folder)!r}"
         files.complain(out, error, f"; the numbers are {where}")
     checkpoint.close(interrupted=result.interrupted or folder is None)
     if folder is not None:
-        lines += [f"picture  {folder / name}" for name in document.get("files", ())]
+        lines += [files.picture_line(folder / name) for name in document.get("files", ())]
         lines += [f"result   {folder}"]
     document |= {"folder": folder and str(folder)}
     if "csv" in request.flags:

@@ -16,7 +16,7 @@ import matplotlib as mpl
 import numpy as np
 
 from dynamics.experiments import experiments_of
-from dynamics.plotting.captions import fixed, subtitle
+from dynamics.plotting.captions import cut, fixed, subtitle
 from dynamics.plotting.style import RC, new_figure
 from dynamics.problem import FloatArray
 from dynamics.registry import load_system
@@ -175,7 +175,8 @@ def state(axes: Any, system: System, law: Any, *names: str, **more: Any) -> Any:
         The same.
     """
     figure = np.ravel(axes)[0].figure
-    subtitle(figure, title(system, law, *names, width=figure.get_figwidth(), **more))
+    held = title(system, law, *names, width=figure.get_figwidth(), **more)
+    subtitle(figure, cut(figure, held))
     return axes
 
 

@@ -94,11 +94,12 @@ def _equations(system: System, description: Description, problem: Problem) -> Pa
 def _command(system: System, model: PageModel) -> str:
     """The command that trains the system, with the constants that the sliders do not determine."""
     parameters, moved = model.problem.parameters, [slider.name for slider in model.sliders]
+    showcase = system.default_runs["run"].parameters
     at_sliders = {name: getattr(parameters, name) for name in moved}
     try:
-        usual = system.Parameters(**at_sliders)
+        usual = system.Parameters(**{**showcase, **at_sliders})
     except InvalidRequest:
-        usual = system.Parameters()
+        usual = system.Parameters(**showcase)
     words = ["attdyn run", shlex.quote(system.reference)]
     for name in parameters.__dataclass_fields__:
         value = getattr(parameters, name)

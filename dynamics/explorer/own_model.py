@@ -17,6 +17,8 @@ import math
 from copy import copy
 from typing import Any
 
+import numpy as np
+
 from dynamics.explorer.own_points import Center, Point, center_of, points_around
 from dynamics.explorer.own_sliders import choice, printed_limits, real_slider
 from dynamics.explorer.page_model import PageModel, Slider
@@ -26,6 +28,7 @@ from dynamics.explorer.tables import Tables
 from dynamics.registry import System
 
 
+@np.errstate(all="ignore")  # functions of the model are evaluated at values where some overflow
 def page_model(system: System, parameters: Any) -> PageModel:
     """The model of the page.
 

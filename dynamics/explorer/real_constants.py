@@ -72,7 +72,7 @@ class Reading:
     parts: tuple[tuple[sympy.Expr, NDArray[np.float64]], ...]
 
     def at(self, constants: Mapping[str, Any]) -> NDArray[np.float64]:
-        """The array at some constants.
+        """The array at some constants; NaN where a formula has no real value, as 0 / 0.
 
         Parameters
         ----------
@@ -83,7 +83,8 @@ class Reading:
         values = {symbol(name): sympy.Float(value, 17) for name, value in constants.items()
                   if isinstance(value, float)}  # fmt: skip
         for function, table in self.parts:
-            total += float(function.xreplace(values)) * table
+            value = function.xreplace(values)
+            total += (float(value) if value.is_extended_real else np.nan) * table
         return total.reshape(self.shape)
 
     @property

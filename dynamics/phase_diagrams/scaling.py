@@ -65,6 +65,8 @@ class Scaling(PowerLaw):
         The quantity in every run that was used.
     levels : float array, shape (used, factors)
         The factors there.
+    logarithmic : tuple of float or None
+        a, b and R^2 of the fit ``a + b log(1/x)`` of the quantity, where there is one factor x.
     held : mapping
         What is the same in every run: name -> value.
     derived : mapping
@@ -78,8 +80,19 @@ class Scaling(PowerLaw):
     left_out: Mapping[str, int]
     measured: FloatArray
     levels: FloatArray
+    logarithmic: tuple[float, float, float] | None
     held: Mapping[str, Any]
     derived: Mapping[str, str]
+
+    @property
+    def logarithmic_text(self) -> str:
+        """The fit with a logarithm as a line of text; empty of several factors."""
+        if self.logarithmic is None:
+            return ""
+        a, b, r2 = self.logarithmic
+        factor = self.factors[0] if self.factors[0].isidentifier() else f"({self.factors[0]})"
+        law = f"{a:.4g} {'+' if b >= 0 else '-'} {abs(b):.4g} log(1/{factor})"
+        return f"{self.quantity.text} = {law}, R^2 = {r2:.4f}"
 
     @property
     def used(self) -> int:
@@ -172,10 +185,22 @@ def scaling(
         left_out=left_out,
         measured=values[used],
         levels=levels[used],
+        logarithmic=_logarithmic(levels[used], values[used]),
         held={**json_attribute(dataset, "fixed"), **held},
         derived=json_attribute(dataset, "derived"),
         **vars(power_law(levels[used], values[used])),
     )
+
+
+def _logarithmic(levels: FloatArray, values: FloatArray) -> tuple[float, float, float] | None:
+    """a, b and R^2 of the least squares fit ``a + b log(1/x)``; None of several factors."""
+    if levels.shape[1] != 1:
+        return None
+    slope, constant = np.polyfit(-np.log(levels[:, 0]), values, 1)
+    residuals = values - constant + slope * np.log(levels[:, 0])
+    total = float(((values - values.mean()) ** 2).sum())
+    r2 = 1.0 - float(residuals @ residuals) / total if total > 0 else float("nan")
+    return float(constant), float(slope), r2
 
 
 def _factor(dataset: xarray.Dataset, text: str) -> FloatArray:

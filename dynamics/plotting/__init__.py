@@ -4,6 +4,7 @@ Results never import this package. Labels come from the notation table of the sy
 """
 
 from dynamics.plotting.arrays import attention, diversity
+from dynamics.plotting.choices import look
 from dynamics.plotting.classes import entry_classes
 from dynamics.plotting.departure import departure
 from dynamics.plotting.evidence import evidence
@@ -23,6 +24,7 @@ __all__ = [
     "diversity",
     "entry_classes",
     "evidence",
+    "look",
     "overlay",
     "phase",
     "portrait",

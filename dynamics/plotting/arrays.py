@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from dynamics.attention_maps import Measured
-from dynamics.plotting import style
+from dynamics.plotting import choices, style
 from dynamics.plotting.captions import state_parameters, subtitle
 from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, new_figure, styled
 from dynamics.problem import FloatArray
@@ -25,6 +25,8 @@ from dynamics.validation import InvalidRequest
 EVENTS = {"T0": "$T_0$", "T1": "$T_1$"}
 SPREAD = 10.0
 """Ratio of the largest entries of two matrices above which their scale is logarithmic."""
+NARROWEST = 1.5
+"""Width of a matrix with what is around it, in inches, below which there are several rows."""
 LEAST_SHARE = 1e-4
 """Of the largest entry: the scale is linear up to there at least."""
 
@@ -150,14 +152,24 @@ def attention(run: Trajectory) -> Any:
         if event:
             moments.append((title, event.time, event.state))
     moments.append(("end", float(run.time[-1]), run.final_state))
-    figure, axes = new_figure(2.0 * (1 + len(moments)) + 0.6, 2.7, ncols=1 + len(moments))
+    count = 1 + len(moments)
+    columns = min(count, max(2, int(choices.inches(2.0 * count) / NARROWEST)))
+    rows = -(-count // columns)
+    figure, grid = new_figure(
+        2.0 * columns + 0.6, 0.4 + 2.3 * rows, images=True, nrows=rows, ncols=columns,
+        squeeze=False,
+    )  # fmt: skip
+    axes = grid.ravel()[:count]
+    for panel in grid.ravel()[count:]:
+        panel.set_axis_off()
     labels = np.asarray(run.settings["sets"])
     true_sets(axes[0], labels)
     number_patches(axes[0], len(labels))
     matrix_entries(figure, axes[1:], [run.layout.part(state, "A") for *_, state in moments])
-    for panel, (title, time, _) in zip(axes[1:], moments, strict=True):
-        panel.set_yticklabels([])
-        panel.set_ylabel("")
+    for k, (panel, (title, time, _)) in enumerate(zip(axes[1:], moments, strict=True), start=1):
+        if k % columns:
+            panel.set_yticklabels([])
+            panel.set_ylabel("")
         panel.set_title(title + (rf": $\tau = {time:.4g}$" if time else ""), fontsize=9)
     state_parameters(figure, [run], "eta", "samples", "seed")
     return axes

@@ -8,10 +8,15 @@ from typing import Any
 
 from dynamics.phase_diagrams.selection import Slice
 from dynamics.plotting.labels import Letters, formula, letter
-from dynamics.plotting.style import number, styled
+from dynamics.plotting.style import CAPTION, number, styled
+from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Trajectory
 from dynamics.validation import brief
 
+LINES = 2
+"""Most lines of constants in a title."""
+REST = ", \u2026 (all in the caption)"
+"""End of a title that does not hold all."""
 COLUMNS = 3
 """Most panels side by side."""
 LETTERS_PER_INCH = 14
@@ -31,8 +36,12 @@ def subtitle(figure: Any, text: str) -> None:
         figure.suptitle(text, fontsize=8, x=0.01, ha="left")
 
 
-def state_parameters(figure: Any, runs: Iterable[Trajectory], *settings: str) -> None:
+def state_parameters(
+    figure: Any, runs: Iterable[Trajectory], *settings: str, note: str = ""
+) -> None:
     """Write the parameters that all runs of a figure share above its panels.
+
+    Parameters that only problems on samples have are left out where no run is of such a problem.
 
     Parameters
     ----------
@@ -41,14 +50,82 @@ def state_parameters(figure: Any, runs: Iterable[Trajectory], *settings: str) ->
     *settings : str
         Names of settings (``"eta"``, ``"samples"``) that stand beside them, where the runs have
         them.
+    note : str
+        A line below them.
     """
-    first, *others = runs
-    held = dict(first.parameters)
+    first, *others = runs = tuple(runs)
+    each = [used(run.presentation, run.parameters, *run.settings) for run in runs]
+    held = {name: value for name, value in first.parameters.items() if any(name in u for u in each)}
     held |= {name: first.settings[name] for name in settings if name in first.settings}
     for run in others:
         own = {**run.settings, **run.parameters}
         held = {name: value for name, value in held.items() if own.get(name) == value}
-    subtitle(figure, fixed(first.presentation.notation, held, {}, figure.get_figwidth()))
+    constants(figure, first.presentation.notation, held, note)
+
+
+def used(presentation: Presentation, held: Mapping[str, Any], *settings: str) -> dict[str, Any]:
+    """The constants that a problem has: on no samples, without those of samples only.
+
+    Parameters
+    ----------
+    presentation : Presentation
+    held : mapping
+        Name -> value.
+    *settings : str
+        Further names, ``"samples"`` among them where the problem has samples.
+    """
+    if not {"samples", "full"}.isdisjoint((*held, *settings)):
+        return dict(held)
+    return {name: value for name, value in held.items() if name not in presentation.unused}
+
+
+def constants(
+    figure: Any,
+    notation: Letters,
+    held: Mapping[str, Any],
+    note: str = "",
+    width: float | None = None,
+) -> None:
+    """Write constants above all panels of a figure, in as many lines as a title may have.
+
+    Parameters
+    ----------
+    figure : Figure
+    notation : Notation or mapping
+        The letters.
+    held : mapping
+        Name -> value.
+    note : str
+        A line below them.
+    width : float, optional
+        Of the lines, in inches; that of the figure by default.
+    """
+    width = figure.get_figwidth() if width is None else width
+    title = cut(figure, fixed(notation, held, {}, width), LINES - bool(note), width)
+    subtitle(figure, "\n".join(filter(None, [title, note])))
+
+
+def cut(figure: Any, text: str, most: int = LINES, width: float | None = None) -> str:
+    """The first lines of a text of `fixed`; all of a longer one becomes the caption of the figure.
+
+    Parameters
+    ----------
+    figure : Figure
+    text : str
+    most : int
+        Lines.
+    width : float, optional
+        Of the lines, in inches; that of the figure by default.
+    """
+    lines = text.split("\n")
+    if len(lines) <= most:
+        return text
+    setattr(figure, CAPTION, ", ".join(lines))
+    first, last = lines[: most - 1], lines[most - 1].split(", ")
+    letters = int((figure.get_figwidth() if width is None else width) * LETTERS_PER_INCH)
+    while len(last) > 1 and _length(", ".join(last)) + len(REST) > letters:
+        last.pop()
+    return "\n".join([*first, ", ".join(last) + REST])
 
 
 def fixed(
@@ -108,11 +185,11 @@ def write_titles(figure: Any, panels: Any, result: Slice, width: float) -> None:
             name = letter(notation, result.facet.name)
             panel.set_title(f"${name} = {number(float(value))}$", fontsize=9)
     seeds = 0 if result.quantity.yes_no else result.seeds
-    held = fixed(notation, result.held, result.derived, width, seeds)
+    held = fixed(notation, used(result.presentation, result.held), result.derived, width, seeds)
     if count == 1:
-        panels[0].set_title(held, fontsize=8, loc="left")
+        panels[0].set_title(cut(figure, held), fontsize=8, loc="left")
     else:
-        subtitle(figure, held)
+        subtitle(figure, cut(figure, held))
 
 
 def _item(notation: Letters, name: str, value: Any) -> str:
@@ -126,12 +203,16 @@ def _item(notation: Letters, name: str, value: Any) -> str:
     return f"${letter(notation, name)} = {number(value)}$"
 
 
+def _length(text: str) -> int:
+    """Letters of a text without those of its LaTeX."""
+    return len(re.sub(r"\\[a-zA-Z]+|[${}^\\ ]", "", text)) + text.count(" ")
+
+
 def _lines(items: Iterable[str], width: int) -> list[str]:
     lines: list[str] = []
     for item in items:
         longer = f"{lines[-1]}, {item}" if lines else item
-        text = re.sub(r"\\[a-zA-Z]+|[${}^\\ ]", "", longer) + " " * longer.count(" ")
-        if lines and len(text) <= width:
+        if lines and _length(longer) <= width:
             lines[-1] = longer
         else:
             lines.append(item)

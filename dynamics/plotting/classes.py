@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from itertools import groupby
 from math import ceil
 from string import ascii_letters
 from typing import Any
@@ -13,7 +14,7 @@ from matplotlib.colors import BoundaryNorm, ListedColormap, to_hex, to_rgb
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from dynamics.plotting.captions import fixed, subtitle
+from dynamics.plotting.captions import constants
 from dynamics.plotting.style import new_figure, styled
 
 FEW = 10
@@ -48,6 +49,18 @@ MOST_UNIT = 3.6
 """Greatest height of an array with letters, in inches."""
 CELL = 0.1
 """Least width of a cell with a letter, in inches."""
+IN_ROW, MOST_ROWS = 50, 12
+"""Entries of a vector in a row of its strip, where it has no more than so many rows."""
+BOX, LEAST_BOX = 0.5, 0.28
+"""Greatest and least height of a row of a strip, in inches."""
+LETTER = 0.068
+"""Width of a letter in a strip, in inches."""
+TITLE, ABOVE = 0.35, 0.3
+"""Heights of the title of a strip, and of what stands above all, in inches."""
+FULL_LEGEND = 24
+"""Rows of a legend for which a picture of strips is high enough."""
+OUTSIDE = np.iinfo(np.int64).min
+"""Label of a cell of a strip that is no entry."""
 LEAST_WIDTH = 0.25
 """Width of the narrowest array, in the heights of a square one."""
 
@@ -56,9 +69,10 @@ LEAST_WIDTH = 0.25
 def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | None = None) -> Any:
     """Arrays of a model, coloured by the scalar that each entry is.
 
-    An entry that never moves is grey; a minus sign marks one that is minus its scalar. An array of
-    more than two axes is drawn as a matrix of its first axis and the rest. Of more than ten
-    scalars each has a letter too, in its cells and in the legend.
+    An entry that never moves is grey; a minus sign marks one that is minus its scalar. A vector is
+    a strip with the names of its scalars, in several rows where it is long. An array of more than
+    two axes is drawn as a matrix of its first axis and the rest. Of more than ten scalars each has
+    a letter too, in its cells and in the legend.
 
     Parameters
     ----------
@@ -95,19 +109,32 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
     lettered = count > FEW
     colours = [_tinted(k) for k in range(count)] if lettered else list(COLOURS[:count])
     keys = _keys(closure, colours, lettered)
-    figure, axes, columns = _grid(list(matrices.values()), lettered, len(keys))
+    strips = {name for name, labels in matrices.items() if np.ndim(closure["labels"][name]) < 2}
+    figure, axes, columns = _grid(matrices, strips, lettered, len(keys))
     for panel in axes.ravel()[len(matrices) :]:
         panel.set_axis_off()
     for panel, (name, labels) in zip(axes.ravel(), matrices.items(), strict=False):
-        across = f" × {labels.shape[1]}" if labels.shape[1] > 1 else ""
-        panel.set_title(f"{name}  ({len(labels)}{across})")
+        size = " × ".join(map(str, np.shape(closure["labels"][name])[:1] + labels.shape[1:]))
+        if name in strips:
+            size = str(np.size(closure["labels"][name]))
+            size += ", row by row" if len(labels) > 1 else ""
+        panel.set_title(f"{name}  ({size})")
         _draw_array(panel, labels, colours)
+        if name in strips:
+            panel.set_aspect("auto")
+            panel.set_anchor("N")
+            panel.set_box_aspect(_strip_height(labels) / _strip_width(labels))
         if lettered:
             _write_letters(panel, labels, colours)
+        elif name in strips:
+            _write_names(panel, labels, closure["names"], colours)
         elif labels.size <= SIGNED:
             for row, column in np.argwhere(labels < 0):
                 panel.text(column, row, "−", ha="center", va="center", color="white")
-    subtitle(figure, fixed({}, parameters or {}, {}, figure.get_figwidth()))
+    left_out = len(closure["labels"]) - len(matrices)
+    note = f"shown: {len(matrices)} of {len(closure['labels'])} arrays" if left_out else ""
+    beside = LEGEND + FURTHER * (columns - 1)
+    constants(figure, {}, parameters or {}, note, max(LEGEND, figure.get_figwidth() - beside))
     scalars = f"{closure['scalars']} scalar{'s' if closure['scalars'] != 1 else ''}"
     figure.legend(
         handles=keys, title=f"{scalars} of {closure['entries']} entries",
@@ -117,36 +144,66 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
 
 
 def _matrices(arrays: Mapping[str, Any]) -> dict[str, NDArray[np.int64]]:
-    """The first arrays of labels, each as a matrix of its first axis and the rest."""
+    """The first arrays of labels: vectors as strips, others by their first axis and the rest.
+
+    A strip is filled up with `OUTSIDE`.
+    """
     matrices = {}
     for name in list(arrays)[:MOST_ARRAYS]:
         labels = np.array(arrays[name])
-        matrices[name] = labels.reshape(len(labels), -1) if labels.ndim else labels.reshape(1, 1)
+        if labels.ndim < 2:
+            rows = min(MOST_ROWS, ceil(labels.size / IN_ROW))
+            empty = np.full(-labels.size % rows, OUTSIDE)
+            matrices[name] = np.concatenate([labels.ravel(), empty]).reshape(rows, -1)
+        else:
+            matrices[name] = labels.reshape(len(labels), -1)
     return matrices
 
 
-def _grid(matrices: Sequence[NDArray[np.int64]], lettered: bool, keys: int) -> tuple[Any, Any, int]:
-    """A figure with a panel for each matrix, as wide as its shape asks for.
+def _strip_width(labels: NDArray[np.int64]) -> float:
+    """Width of a strip, in inches."""
+    return float(np.clip(BOX * labels.shape[1], LEAST_WIDTH * UNIT, 2 * UNIT))
+
+
+def _strip_height(labels: NDArray[np.int64]) -> float:
+    """Height of a strip, in inches."""
+    cell = _strip_width(labels) / labels.shape[1]
+    return len(labels) * float(np.clip(cell, LEAST_BOX, BOX))
+
+
+def _grid(
+    matrices: Mapping[str, NDArray[np.int64]], strips: Container[str], lettered: bool, keys: int
+) -> tuple[Any, Any, int]:
+    """A figure with a panel for each matrix, as wide as its shape asks for; strips alone in rows.
 
     The third value is the number of columns that the legend needs in its height.
     """
-    columns = min(COLUMNS, len(matrices))
+    alone = all(name in strips for name in matrices)
+    columns = 1 if alone else min(COLUMNS, len(matrices))
     rows = ceil(len(matrices) / columns)
     shapes = [
-        LEAST_WIDTH if labels.size == 1 else np.clip(labels.shape[1] / len(labels), LEAST_WIDTH, 2)
-        for labels in matrices
+        _strip_width(labels) / UNIT
+        if name in strips
+        else float(np.clip(labels.shape[1] / len(labels), LEAST_WIDTH, 2))
+        for name, labels in matrices.items()
     ]
     widths = [max(shapes[k::columns]) for k in range(columns)]
     unit = UNIT
-    if lettered:
-        pairs = zip(matrices, shapes, strict=True)
+    if lettered and not alone:
+        pairs = zip(matrices.values(), shapes, strict=True)
         longest = max(max(labels.shape[1] / width, len(labels)) for labels, width in pairs)
         unit = float(np.clip(CELL * longest, UNIT, MOST_UNIT))
-    grid = {"nrows": rows, "ncols": columns, "squeeze": False, "width_ratios": widths}
-    fitting = int((unit * rows - HEADING) / KEY)
+    grid: dict[str, Any] = {"nrows": rows, "ncols": columns, "squeeze": False}
+    grid |= {"width_ratios": widths, "images": True}
+    height = unit * rows
+    if alone:
+        heights = [TITLE + _strip_height(labels) for labels in matrices.values()]
+        height = ABOVE + max(sum(heights), HEADING + KEY * min(keys, FULL_LEGEND))
+        grid["height_ratios"] = heights
+    fitting = int((height - HEADING) / KEY)
     legend = max(1, ceil(keys / fitting))
     beside = LEGEND + FURTHER * (legend - 1)
-    return *new_figure(unit * sum(widths) + beside, unit * rows, **grid), legend
+    return *new_figure(unit * sum(widths) + beside, height, **grid), legend
 
 
 def _draw_array(panel: Axes, labels: NDArray[np.int64], colours: Sequence[str]) -> None:
@@ -154,9 +211,36 @@ def _draw_array(panel: Axes, labels: NDArray[np.int64], colours: Sequence[str]) 
     count = len(colours)
     palette = ListedColormap([FROZEN, *colours])
     norm = BoundaryNorm(np.arange(-0.5, count + 1.5), count + 1)
-    panel.imshow(np.abs(labels), cmap=palette, norm=norm, interpolation="nearest")
+    sizes = np.ma.masked_where(labels == OUTSIDE, np.abs(labels))
+    panel.imshow(sizes, cmap=palette, norm=norm, interpolation="nearest")
     panel.set(xticks=[], yticks=[])
     panel.spines[:].set_visible(False)
+
+
+def _write_names(
+    panel: Axes, labels: NDArray[np.int64], names: Sequence[str], colours: Sequence[str]
+) -> None:
+    """Write the name of its scalar into each run of equal cells of a strip, where it fits."""
+    cell = _strip_width(labels) / labels.shape[1]
+    for row, line in enumerate(labels):
+        for own, cells in groupby(enumerate(line.tolist()), lambda cell: cell[1]):
+            places = [place for place, _ in cells]
+            if own in (0, OUTSIDE):
+                continue
+            text = ("−" if own < 0 else "") + names[abs(own) - 1]
+            upright = len(text) * LETTER > cell * len(places)
+            if upright and len(text) * LETTER > _strip_height(labels) / len(labels):
+                continue
+            panel.text(
+                (places[0] + places[-1]) / 2, row, text, ha="center", va="center", fontsize=7,
+                rotation=90 if upright else 0, color=_ink(colours[abs(own) - 1]),
+            )  # fmt: skip
+
+
+def _ink(colour: str) -> str:
+    """White on a dark colour, black on a bright one."""
+    red, green, blue = to_rgb(colour)
+    return "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else "black"
 
 
 def _keys(closure: Mapping[str, Any], colours: Sequence[str], lettered: bool) -> list[Any]:
@@ -188,20 +272,19 @@ def _letter(number: int) -> str:
 
 def _write_letters(panel: Axes, labels: NDArray[np.int64], colours: Sequence[str]) -> None:
     """Write the letter of its class into every cell that moves; into one of each, of too many."""
-    cells = np.argwhere(labels != 0)
+    moving = (labels != 0) & (labels != OUTSIDE)
+    cells = np.argwhere(moving)
     if len(cells) > LETTERED:
         middles = []
-        for number in np.unique(np.abs(labels[labels != 0])):
+        for number in np.unique(np.abs(labels[moving])):
             own = np.argwhere(np.abs(labels) == number)
             middles.append(own[np.square(own - own.mean(axis=0)).sum(axis=1).argmin()])
         cells = np.array(middles)
     for row, column in cells:
         label = int(labels[row, column])
-        red, green, blue = to_rgb(colours[abs(label) - 1])
-        dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
         text = f"{'−' if label < 0 else ''}{_letter(abs(label) - 1)}"
         panel.text(
             column, row, text, ha="center", va="center_baseline",
-            fontsize=5.5 if label > 0 else 4.4,
-            color="white" if dark else "black",
+            fontsize=5.5 if len(text) < 3 and label > 0 else 4.4,
+            color=_ink(colours[abs(label) - 1]),
         )  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from dynamics.plotting import captions, style
+from dynamics.plotting import captions, choices, style
 from dynamics.plotting.phases import LABEL, ROW, shade
 from dynamics.plotting.runs import COLOURS, DASHES
 from dynamics.problem import FloatArray
@@ -70,7 +70,7 @@ def departure(result: Comparison) -> Axes:
     for name, colour, dash in zip(names, COLOURS, cycle(DASHES), strict=False):
         rows = relative[name]
         time = reduced.time[: rows.shape[1]]
-        late = time > 0
+        late = choices.shown(time)
         within = np.clip(rows[:, late], low, high)
         below = below or bool((rows[:, late] < low).any())
         middle = np.median(within, axis=0)
@@ -121,8 +121,8 @@ def _mark_events(axes: Axes, result: Comparison, low: float) -> int:
     One that the reduced run has at about the same time is named there, above.
     """
     marked, plot, row = 0, result.reduced.presentation.plot, 0
-    first, last = axes.get_xlim()
-    apart, before = LABEL * np.log10(last / first), -np.inf
+    positive = result.reduced.time[result.reduced.time > 0]
+    ends, before = (positive.min(), positive.max()), -np.inf
     occurred = {}
     for name in {**plot.marks, **plot.asides}:
         events = [run.events[name] for run in result.fulls if run.events.get(name)]
@@ -133,10 +133,11 @@ def _mark_events(axes: Axes, result: Comparison, low: float) -> int:
         marked += len(times)
         axes.plot(times, [low] * len(times), "^", color="black", ms=5, clip_on=False)
         middle, own = float(np.median(times)), result.reduced.events.get(name)
-        if own and own.time > 0 and abs(np.log10(middle / own.time)) < apart:
+        place = float(choices.share(middle, *ends))
+        if own and own.time > 0 and abs(place - choices.share(own.time, *ends)) < LABEL:
             continue
-        row = row + 1 if np.log10(middle) - before < apart else 0
-        before = float(np.log10(middle))
+        row = row + 1 if place - before < LABEL else 0
+        before = place
         axes.annotate(
             {**plot.marks, **plot.asides}[name], (middle, low), (0, 6 + ROW * row),
             textcoords="offset points", fontsize=7, ha="center",

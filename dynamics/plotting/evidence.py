@@ -58,8 +58,7 @@ def evidence(verdict: Any) -> Axes | None:
     many = len(curves) + len(lines) > 3
     figure, axes = style.new_figure(7.4 if many else 5.6, 3.6)
     letters = Notation("", [(name, name, tex, "") for name, tex in plot.get("letters", {}).items()])
-    held = captions.fixed(letters, plot.get("parameters", {}), {}, figure.get_figwidth())
-    captions.subtitle(figure, held)
+    captions.constants(figure, letters, plot.get("parameters", {}))
     for curve, colour, dash in zip(curves, cycle(COLOURS), cycle(DASHES), strict=False):
         x, y, errors = curve["x"], curve["y"], curve.get("errors")
         axes.plot(

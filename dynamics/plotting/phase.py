@@ -309,7 +309,8 @@ def refined(
     axes.plot(x[columns], y[rows], zorder=3, clip_on=False, **dot)
     for path in result.lines:
         axes.plot(path[:, 0], path[:, 1], zorder=4, **line)
-    axes.set_title(captions.fixed(letters, held or {}, {}, REFINED_WIDTH), fontsize=8, loc="left")
+    title = captions.fixed(letters, held or {}, {}, REFINED_WIDTH)
+    axes.set_title(captions.cut(axes.figure, title), fontsize=8, loc="left")
     runs = f"{len(rows)} of {result.values.size} points run"
     if result.runs > len(rows):
         runs += f", {result.runs - len(rows)} more on the boundary"

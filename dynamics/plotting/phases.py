@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -9,14 +10,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from dynamics.plotting import style
+from dynamics.plotting import choices, style
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
 
 LABEL = 0.06
-"""Width of a label above a panel, in widths of the panel."""
+"""Distance of labels above a panel in one row, in widths of the panel."""
 WORD = 0.12
 """Width of a label within a panel, in widths of the panel."""
+USUAL = 6.4
+"""Width of a figure that the widths above belong to, in inches."""
+SPANS = 14.0
+"""Height of the names of phases above a panel, in points."""
 ROW = 10.0
 """Height of a row of labels, in points."""
 
@@ -32,9 +37,11 @@ def shade(axes: Any, run: Trajectory) -> None:
     run : Trajectory
     """
     plot = run.presentation.plot
-    first, last = run.time[run.time > 0].min(), run.time[-1]
+    first, last = _ends(run)
+    narrow = USUAL / axes[0].figure.get_figwidth()
     at = {name: max(event.time, first) for name, event in run.events.items() if event}
-    before = True
+    lowest = SPANS + ROW * max(0, _name_events(axes, run, at, narrow) - 1)
+    before, middle, height = True, -1.0, lowest
     for (name, begins, ends), shade in zip(plot.spans, style.SHADES.values(), strict=False):
         begin = first if begins is None else at.get(begins)
         if begin is None:
@@ -46,18 +53,27 @@ def shade(axes: Any, run: Trajectory) -> None:
             for panel in axes:
                 panel.axvspan(begin, end, color=shade, lw=0, zorder=0)
             label = name if before else plot.alone.get(name, name)
-            _write_above(axes[0], np.sqrt(begin * end), label, 14)
+            time = _middle(begin, end, run)
+            place = float(choices.share(time, *_axis(run)))
+            height = height + ROW if place - middle < narrow * WORD else lowest
+            middle = place
+            _write_above(axes[0], time, label, height)
         before = end > begin
-    rows: list[float] = []  # the last label of each row above the panel, in decades
+
+
+def _name_events(axes: Any, run: Trajectory, at: Mapping[str, float], narrow: float) -> int:
+    """Draw lines at the events and name them; returns the number of rows of names above."""
+    plot = run.presentation.plot
+    rows: list[float] = []  # place of the last label of each row above the panel
     marks = {**plot.marks, **plot.asides}
     named = [name for name, event in run.events.items() if name in marks and event and event.time]
     for name in named:
-        look = ":" if name in plot.asides else "-"
+        dash = ":" if name in plot.asides else "-"
         for panel in axes:
-            panel.axvline(at[name], color="black", lw=0.8, ls=look, zorder=1)
+            panel.axvline(at[name], color="black", lw=0.8, ls=dash, zorder=1)
     for name in sorted(named, key=lambda name: at[name]):
         if name in plot.asides:
-            height, right = _free_place(axes[0], at[name], (first, last))
+            height, right = _free_place(axes[0], at[name], _axis(run))
             axes[0].annotate(
                 marks[name], (at[name], height), (3 if right else -3, 2),
                 xycoords=("data", "axes fraction"),
@@ -65,10 +81,30 @@ def shade(axes: Any, run: Trajectory) -> None:
                 bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.8},
             )  # fmt: skip
         else:
-            decade, apart = float(np.log10(at[name])), LABEL * float(np.log10(last / first))
-            row = next((k for k, other in enumerate(rows) if decade - other > apart), len(rows))
-            rows[row : row + 1] = [decade]
+            place = float(choices.share(at[name], *_axis(run)))
+            row = next(
+                (k for k, other in enumerate(rows) if place - other > narrow * LABEL), len(rows)
+            )
+            rows[row : row + 1] = [place]
             _write_above(axes[0], at[name], marks[name], 2 + ROW * row)
+    return len(rows)
+
+
+def _axis(run: Trajectory) -> tuple[float, float]:
+    """Least positive and last time."""
+    return float(run.time[run.time > 0].min()), float(run.time[-1])
+
+
+def _ends(run: Trajectory) -> tuple[float, float]:
+    """First and last time of the axis."""
+    first, last = _axis(run)
+    return 0.0 if choices.linear() else first, last
+
+
+def _middle(begin: float, end: float, run: Trajectory) -> float:
+    """Time in the middle between two others on the axis."""
+    places = choices.share([begin, end], *_axis(run))
+    return float(choices.at_share(places.mean(), *_axis(run)))
 
 
 def _free_place(panel: Axes, time: float, ends: tuple[float, float]) -> tuple[float, bool]:
@@ -79,18 +115,19 @@ def _free_place(panel: Axes, time: float, ends: tuple[float, float]) -> tuple[fl
     panel : Axes
     time : float
     ends : (float, float)
-        First and last time of the axis.
+        Least positive and last time.
     """
     panel.autoscale_view()
     rooms = {}
     for right in (True, False):
-        shares = np.linspace(0.0, WORD, 9) * (1 if right else -1)
-        reach = time * (ends[1] / ends[0]) ** shares
+        wide = WORD * USUAL / panel.figure.get_figwidth()  # type: ignore[union-attr]
+        shares = np.linspace(0.0, wide, 9) * (1 if right else -1)
+        reach = choices.at_share(choices.share(time, *ends) + shares, *ends)
         covered = [part for line in panel.lines for part in _heights(line, reach)]
         for height in (0.02, 0.45, 0.85):
             middle = height + 0.05
             room = (max(low - middle, middle - high, 0.0) for low, high in covered)
-            outside = not right and reach[-1] < ends[0]
+            outside = not 0 <= choices.share(reach[-1], *ends) <= 1
             rooms[height, right] = 0.0 if outside else min([0.2, *room])
     return max(rooms, key=lambda place: rooms[place])
 
@@ -126,7 +163,7 @@ def _say_why_absent(panel: Axes, run: Trajectory, name: str) -> None:
         return
     event = run.events.get(spans[number - 1][2] or "")
     if event:
-        middle = np.sqrt(max(event.time, run.time[run.time > 0].min()) * run.time[-1])
+        middle = _middle(max(event.time, _ends(run)[0]), run.time[-1], run)
         _write_above(panel, middle, f"no {name}:\n{reason}", 10, fontsize=7)
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from dynamics.plotting import captions, style
+from dynamics.plotting import captions, choices, style
 from dynamics.plotting.phases import shade
+from dynamics.problem import FloatArray
 from dynamics.results.comparison import Comparison
+from dynamics.results.event import Events
 from dynamics.results.expression import Expression
+from dynamics.results.outcome import DIVERGED
 from dynamics.results.presentation import Panel
 from dynamics.results.trajectory import Trajectory
 
@@ -21,6 +25,8 @@ LOOKS = tuple(zip(COLOURS, "os^Dvo", strict=True))
 """Colour and marker by the number of a look."""
 DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (5, 1.5, 1, 1.5, 1, 1.5)))
 """Of the curves of a panel, in turn; dotted is what seeds are."""
+ALONE = 3
+"""Points below which a line is marked."""
 MOST_INSIDE = 2
 """Curves up to which the legend is inside the panel."""
 HEIGHT = 1.9
@@ -29,6 +35,12 @@ LABEL_ROOM = 1.4
 """Length of the longest vertical label that overruns no other, in inches."""
 LARGEST = 1e150
 """Above this an axis cannot be drawn; a run that diverges goes there."""
+BLOWN = 1e3
+"""Growth of the risk of a run that diverged, up to which it is drawn."""
+ROUNDING = 64 * float(np.finfo(float).eps)
+"""Part of the largest risk below which a risk that falls no further is rounding of its terms."""
+WIDE = 5.0
+"""Width of a picture from which on two entries of its legend stand side by side, in inches."""
 PLAIN = "0"
 """A level that needs no name."""
 
@@ -69,6 +81,8 @@ def training(
     1
     """
     panels = run.presentation.plot.panels
+    run, note = _finite_part(run)
+    markers = markers and _finite_part(markers)[0]
     _, grid = style.new_figure(
         6.4, HEIGHT * len(panels), nrows=len(panels), sharex=True, squeeze=False
     )
@@ -77,13 +91,39 @@ def training(
         _draw(panel, description, run, markers, seeds)
     shade(axes, run)
     style.time_axis(axes[-1], run)
-    captions.state_parameters(axes[0].figure, [run], "samples", "seed")
+    others = [run for run in (markers, *seeds) if run is not None]
+    notes = filter(None, [note, run.presentation.plot.omission])
+    captions.state_parameters(
+        axes[0].figure, [run, *others], "samples", "seed", note="; ".join(notes)
+    )
     for panel, description in zip(axes, panels, strict=True):
         if not description.logarithmic:
             style.offset_in_label(panel)
     for panel in axes[:-1]:
         panel.set_xlabel("")
     return axes
+
+
+def _finite_part(run: Trajectory) -> tuple[Trajectory, str]:
+    """The records of a run that diverged before its risk blows up, with a note; any other run.
+
+    The risk blows up at `BLOWN` times the largest one before it rises for the last time.
+    """
+    if run.outcome.kind != DIVERGED:
+        return run, ""
+    risk = np.abs(np.nan_to_num(run.series("risk"), nan=np.inf))
+    falls = np.flatnonzero(risk[1:] <= risk[:-1])
+    before = risk[: falls[-1] + 2] if falls.size else risk[:1]
+    blown = risk > min(BLOWN * before[np.isfinite(before)].max(initial=0.0), LARGEST)
+    last = max(2, int(np.argmax(blown)) if blown.any() else len(risk))
+    end = run.time[:last][-1]
+    part = replace(
+        run, steps=run.steps[:last], time=run.time[:last], states=run.states[:last],
+        observables={name: series[:last] for name, series in run.observables.items()},
+        events=Events({name: e for name, e in run.events.items() if not e or e.time <= end}),
+    )  # fmt: skip
+    ends = [rf"\tau = {style.number(float(time))}" for time in (end, run.time[-1])]
+    return part, f"diverged at ${ends[1]}$, drawn to ${ends[0]}$"
 
 
 def _draw(
@@ -109,7 +149,9 @@ def _draw(
             absent.append(f"{label}: no value")
         elif description.logarithmic and not (values > 0).any():
             absent.append(f"{label}: zero")
-        panel.plot(time, values, color=colour, ls=dash, label=label)
+        few = np.isfinite(values).sum() < ALONE
+        alone: dict[str, Any] = {"marker": "o", "ms": 3.5} if few else {}
+        panel.plot(time, values, color=colour, ls=dash, label=label, **alone)
         if seeds:
             style.band(panel, seeds, name, colour, ":")
         if markers is not None and _has(markers, name):
@@ -148,10 +190,28 @@ def _has(run: Trajectory, name: str) -> bool:
 
 
 def _values(description: Panel, run: Trajectory, name: str) -> Any:
-    """A series, or its size where it is negative on a logarithmic axis; to `LARGEST`."""
+    """A series, or its size where it is negative on a logarithmic axis; to `LARGEST`.
+
+    A risk on a logarithmic axis ends where it is the rounding of its terms.
+    """
     series = run.series(name)
     series = np.where(np.abs(series) > LARGEST, np.nan, series)
-    return np.abs(series) if description.logarithmic else series
+    if not description.logarithmic:
+        return series
+    size = np.abs(series)
+    return _above_rounding(series) if name == "risk" else size
+
+
+def _above_rounding(risk: FloatArray) -> FloatArray:
+    """Size of a risk, NaN from where it is below `ROUNDING` to the end and falls no further."""
+    size = np.abs(risk)
+    if not np.isfinite(size).any():
+        return size
+    large = np.flatnonzero(size >= ROUNDING * np.nanmax(size))
+    tail = np.arange(large[-1] + 1, len(size))
+    falls = (risk[tail] > 0) & (risk[tail] < risk[tail - 1])
+    end = tail[np.argmin(falls)] if not falls.all() else len(size)
+    return np.where(np.arange(len(size)) < end, size, np.nan)
 
 
 def _draw_level(panel: Axes, run: Trajectory, formula: str) -> None:
@@ -161,7 +221,7 @@ def _draw_level(panel: Axes, run: Trajectory, formula: str) -> None:
         panel.axhline(level, color=style.GREY, lw=0.6)
         return
     panel.axhline(level, color=style.GREY, lw=0.8, ls=":")
-    first = run.time[run.time > 0].min()
+    first = 0.0 if choices.linear() else run.time[run.time > 0].min()
     panel.annotate(
         f"${formula}$",
         (first, level),
@@ -229,8 +289,9 @@ def comparison(result: Comparison) -> Any:
     of_lines = Line2D([], [], color=style.GREY, label=lines)
     handles = [of_lines, Line2D([], [], color=style.GREY, label=label, **look)]
     axes[0].figure.legend(
-        handles=handles, loc="outside lower center", ncols=2, fontsize=8, frameon=False
-    )
+        handles=handles, loc="outside lower center", fontsize=8, frameon=False,
+        ncols=2 if axes[0].figure.get_figwidth() > WIDE else 1,
+    )  # fmt: skip
     return axes
 
 
@@ -238,7 +299,8 @@ def comparison(result: Comparison) -> Any:
 def deviation(result: Comparison, axes: Axes | None = None) -> Axes:
     """Largest distance over the entries of each orbit, with the rounding unit of double precision.
 
-    Of more than six states those that are farthest apart are drawn, and the legend says so.
+    Of more than six states those that are farthest apart are drawn, and the legend says so. It
+    stands beside the panel, if any state deviates.
 
     Parameters
     ----------
@@ -273,14 +335,20 @@ def deviation(result: Comparison, axes: Axes | None = None) -> Axes:
     names = [name for name in result.deviations if name in farthest]
     for name, (colour, dash, marker) in zip(names, STATE_LOOKS, strict=False):
         series = result.deviations[name]
-        at = (result.time > 0) & (series > 0)
+        at = choices.shown(result.time) & (series > 0)
         axes.plot(
             result.time[at], series[at], dash, color=colour, label=notation.label(name),
             marker=marker, ms=3, markevery=0.08, mfc="white",
         )  # fmt: skip
-    axes.set_yscale("log")
     style.time_axis(axes, result.reduced)
     unit = np.finfo(float).eps
+    if not any(result.deviation.values()):
+        axes.annotate(
+            "equal to the last bit at every record", (0.5, 0.75), xycoords="axes fraction",
+            ha="center", color=style.GREY,
+        )  # fmt: skip
+        axes.set_ylim(unit / 10, unit * 10)
+    axes.set_yscale("log")
     if max(result.deviation.values()) < 1e3 * unit:
         axes.axhline(unit, color=style.GREY, lw=0.8, ls=":")
         axes.annotate(
@@ -289,8 +357,8 @@ def deviation(result: Comparison, axes: Axes | None = None) -> Axes:
         )  # fmt: skip
     axes.set_ylabel("largest |reduced $-$ full|")
     many = len(result.deviations)
-    title = f"the {MOST_STATES} farthest of {many} states" if many > MOST_STATES else None
-    style.legend(axes, loc="lower right", title=title, ncols=1 + (len(names) > 3), fontsize=8)
+    title = f"the {MOST_STATES} farthest\nof {many} states" if many > MOST_STATES else None
+    style.legend_on_the_right(axes, title=title, fontsize=8)
     return axes
 
 

@@ -36,6 +36,8 @@ COINCIDE = 0.003
 """Share of the height of a panel, less than a line is wide: lines nearer than this are one."""
 MOST_NAMES = 3
 """Values of lines that coincide up to which all of them stand in the legend."""
+LETTER = 0.085
+"""Width of a letter of a tick, in inches."""
 ROW = 0.11
 """Height of a row of marks, in inches."""
 ABSENT: dict[str, dict[str, Any]] = {
@@ -289,7 +291,8 @@ def scaling(result: Scaling) -> Any:
     r"""Measured against fitted; then, for each factor, the quantity with the others divided out.
 
     The exponent of each factor, with its standard error, stands in the legend of its panel; how
-    many runs were used and left out, and why, in the title.
+    many runs were used and left out, and why, in the title. Of one factor the fit
+    ``a + b log(1/x)`` is drawn dashed.
 
     Parameters
     ----------
@@ -328,7 +331,7 @@ def scaling(result: Scaling) -> Any:
         _factor(panel, result, k, name)
     for panel in axes:
         panel.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize=8, borderpad=0)
-    captions.subtitle(figure, _title(result, width))
+    captions.subtitle(figure, _title(figure, result, width))
     return axes
 
 
@@ -346,13 +349,29 @@ def _factor(panel: Axes, result: Scaling, k: int, name: str) -> None:
     panel.plot(
         ends, result.prefactor * ends**exponent, color=VERMILION, lw=1.2, label=text, zorder=1
     )
-    if len(np.unique(level)) <= FEW:
+    if result.logarithmic is not None:
+        a, b, r2 = result.logarithmic
+        sign = "+" if b >= 0 else "-"
+        x, limits = np.geomspace(ends[0], ends[1], 100), panel.get_ylim()
+        law = rf"${number(a)} {sign} {number(abs(b))}\,\log(1/{factor})$, $R^2 = {r2:.4f}$"
+        panel.plot(x, a - b * np.log(x), color=GREY, lw=1.2, ls="--", label=law, zorder=1)
+        panel.set_ylim(limits)
+    if _fit(np.unique(level), panel):
         panel.xaxis.set_major_locator(FixedLocator(list(np.unique(level))))
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.4g}"))
         panel.xaxis.set_minor_locator(NullLocator())
     panel.set_xlabel(f"${factor}$")
     product = r"\,".join(_power(result, i) for i in others)
     panel.set_ylabel(rf"{name} $/\;[{product}]$" if product else name)
+
+
+def _fit(levels: FloatArray, panel: Axes) -> bool:
+    """Whether ticks at all of few levels have room on a logarithmic axis."""
+    if len(levels) > FEW:
+        return False
+    width = panel.figure.get_figwidth() / len(panel.figure.axes) - 1.0  # type: ignore[union-attr]
+    gaps = np.diff(np.log(levels)) / np.log(levels[-1] / levels[0]) * width
+    return bool(gaps.min() > LETTER * max(len(f"{level:.4g}") + 1 for level in levels))
 
 
 def _power(result: Scaling, k: int) -> str:
@@ -376,12 +395,13 @@ def _panel(panel: Axes, x: FloatArray, y: FloatArray) -> None:
     logarithmic(panel.yaxis, float(y.max() / y.min()))
 
 
-def _title(result: Scaling, width: float) -> str:
+def _title(figure: Any, result: Scaling, width: float) -> str:
     runs = f"{result.used} runs"
     if result.left_out:
         why = ", ".join(f"{count} {word}" for word, count in result.left_out.items())
         runs += f"; left out: {why}"
     if result.remark:
         runs += f"; {result.remark.replace('R^2', '$R^2$')}"
-    held = captions.fixed(result.presentation.notation, result.held, result.derived, width)
-    return f"{held}\n{runs}" if held else runs
+    used = captions.used(result.presentation, result.held)
+    held = captions.fixed(result.presentation.notation, used, result.derived, width)
+    return f"{captions.cut(figure, held)}\n{runs}" if held else runs

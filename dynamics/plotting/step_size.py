@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from dynamics.analysis.period_doubling import Branches
 from dynamics.analysis.transverse_growth import TransverseGrowth
-from dynamics.plotting import captions, style
+from dynamics.plotting import captions, choices, style
 from dynamics.problem import FloatArray
 from dynamics.results.comparison import Overlay
 from dynamics.results.trajectory import Trajectory
@@ -55,16 +55,21 @@ def overlay(result: Overlay, names: Sequence[str] | None = None) -> Any:
     >>> len(overlay(dynamics.overlay(problem, 10.0, [0.2, 0.1]), ["alpha"]))
     1
     """
-    names = result.flow.presentation.plot.overlaid if names is None else names
+    scalars, note = result.flow.layout.scalars, ""
+    if names is None:
+        names = result.flow.presentation.plot.overlaid
+        drawn = len(set(names).intersection(scalars))
+        if 0 < drawn < len(scalars):
+            note = f"shown: {drawn} of {len(scalars)} scalars"
     labelled = {"flow": result.flow}
     for run in result.runs:
         ended = f", {run.outcome.kind}" if run.outcome.failed else ""
         labelled[rf"$\eta = {run.settings['eta']:g}${ended}"] = run
-    return several(labelled, names)
+    return several(labelled, names, note)
 
 
 @style.styled
-def several(runs: Mapping[str, Trajectory], names: Sequence[str]) -> Any:
+def several(runs: Mapping[str, Trajectory], names: Sequence[str], note: str = "") -> Any:
     """Runs by their labels, the first as a broad line below the others.
 
     A run that failed is drawn as long as it stays within twice the values of the others.
@@ -75,6 +80,8 @@ def several(runs: Mapping[str, Trajectory], names: Sequence[str]) -> Any:
         Label -> `Trajectory`.
     names : sequence of str
         States and observables, one panel each; a run without one is left out there.
+    note : str
+        A line above the panels.
 
     Returns
     -------
@@ -107,31 +114,31 @@ def several(runs: Mapping[str, Trajectory], names: Sequence[str]) -> Any:
             if name not in run.layout.names and name not in run.observables:
                 continue
             series = run.series(name)
-            visible = (run.time > 0) & np.isfinite(series)
+            visible = choices.shown(run.time) & np.isfinite(series)
             if name in steep:
                 visible &= series > 0
             if number and run.outcome.failed:  # it leaves the panel
                 with np.errstate(invalid="ignore"):
                     visible &= np.abs(series) <= LEAVES * top
-            look: dict[str, Any] = {"color": BELOW, "lw": 4.5, "solid_capstyle": "round"}
+            line: dict[str, Any] = {"color": BELOW, "lw": 4.5, "solid_capstyle": "round"}
             if number:
                 colour = COLOURS[(number - 1) % len(COLOURS)]
-                look = {"color": colour, "ls": DASHES[(number - 1) % len(DASHES)], "lw": 1.4}
-            panel.plot(run.time[visible], series[visible], label=label, **look)
+                line = {"color": colour, "ls": DASHES[(number - 1) % len(DASHES)], "lw": 1.4}
+            panel.plot(run.time[visible], series[visible], label=label, **line)
         panel.set_ylabel(WORDS.get(name) or notation.label(name))
         if name in steep or name == "alpha":
             style.logarithmic(panel)
     begin = min(run.time[run.time > 0].min() for run in runs.values())
-    axes[-1].set_xscale("log")
-    axes[-1].set_xlim(begin, max(run.time[-1] for run in runs.values()))
+    choices.scale(axes[-1], begin, max(run.time[-1] for run in runs.values()))
     axes[-1].set_xlabel(r"time $\tau = \eta \times$ steps")
     figure.align_ylabels(axes)
     found = style.labelled(*axes)
     named = {label: found[label] for label in runs if label in found}
     figure.legend(
-        list(named.values()), list(named), loc="outside lower center", ncols=min(4, len(named))
-    )
-    captions.state_parameters(figure, runs.values())
+        list(named.values()), list(named), loc="outside lower center",
+        ncols=style.legend_columns(figure, named),
+    )  # fmt: skip
+    captions.state_parameters(figure, runs.values(), note=note)
     return axes
 
 
@@ -177,8 +184,7 @@ def branches(result: Branches, axes: Axes | None = None) -> Axes:
     label, onsets = result.presentation.notation.label(result.name), result.onsets
     if axes is None:
         figure, axes = style.new_figure(5.6, 3.4)
-        held = captions.fixed(result.presentation.notation, result.parameters, {}, 5.6)
-        captions.subtitle(figure, held)
+        captions.constants(figure, result.presentation.notation, result.parameters)
     etas = np.repeat(result.etas, result.values.shape[1])
     axes.plot(etas, result.values.ravel(), ",", color=style.GREY)
     axes.plot(etas[::7], result.values.ravel()[::7], ".", color=style.GREY, ms=1.5)

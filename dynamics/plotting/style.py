@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from dynamics.plotting import choices
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
 from dynamics.validation import path_of
@@ -43,6 +44,8 @@ RC: dict[Any, Any] = {
     "mathtext.fontset": "cm",
 }
 
+CAPTION, CAPTION_ENDING = "caption", ".caption.txt"
+"""Attribute of a figure with its caption; ending of the file beside the picture."""
 FEW = 20
 """Points of a line below which they are marked."""
 PIXELS = 1200
@@ -93,16 +96,21 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
     return drawing
 
 
-def new_figure(width: float, height: float, **grid: Any) -> tuple[Figure, Any]:
+def new_figure(
+    width: float, height: float, images: bool = False, **grid: Any
+) -> tuple[Figure, Any]:
     """A figure outside pyplot with its axes.
 
     Parameters
     ----------
     width, height : float
-        In inches.
+        In inches, where `look` asks for no width.
+    images : bool
+        Whether its panels keep the ratio of their sides.
     **grid
         Of ``Figure.subplots``.
     """
+    width, height = choices.size(width, height, grid.get("nrows", 1), images)
     with mpl.rc_context(RC):
         figure = Figure((width, height), dpi=PIXELS / width, layout="constrained")
         return figure, figure.subplots(**grid)
@@ -120,13 +128,14 @@ def new_mosaic(width: float, height: float, panels: Any, **ratios: Any) -> tuple
     **ratios
         Of ``Figure.subplot_mosaic``.
     """
+    width, height = choices.size(width, height, len(panels), images=False)
     with mpl.rc_context(RC):
         figure = Figure((width, height), dpi=PIXELS / width, layout="constrained")
         return figure, figure.subplot_mosaic(panels, **ratios)
 
 
 def write(axes: Any, path: str | os.PathLike[str]) -> Path:
-    """Write the figure that axes belong to.
+    """Write the figure that axes belong to, and its caption beside it where its title was cut.
 
     Parameters
     ----------
@@ -163,11 +172,13 @@ def write(axes: Any, path: str | os.PathLike[str]) -> Path:
         raise TypeError(f"plotting.write writes Axes, not {type(axes).__name__}")
     with mpl.rc_context(RC):
         parts[0].figure.savefig(target)
+    if caption := getattr(parts[0].figure, CAPTION, ""):
+        target.with_suffix(CAPTION_ENDING).write_text(f"{caption}\n", encoding="utf-8")
     return target
 
 
 def time_axis(axes: Axes, run: Trajectory) -> None:
-    """Logarithmic time from the first step on, labelled with its unit.
+    """Logarithmic time from the first step on, or linear time, labelled with its unit.
 
     Parameters
     ----------
@@ -175,8 +186,7 @@ def time_axis(axes: Axes, run: Trajectory) -> None:
     run : Trajectory
     """
     first = run.time[run.time > 0]
-    axes.set_xscale("log")
-    axes.set_xlim(first.min() / 1.1, first.max() * 1.1)
+    choices.scale(axes, first.min(), first.max())
     eta = run.settings.get("eta")
     unit = "" if eta is None else rf",  $\eta = {number(eta)}$" if isinstance(eta, float) else ""
     axes.set_xlabel(rf"time $\tau = \eta \times$ steps{unit}")
@@ -222,6 +232,19 @@ def legend_on_the_right(axes: Axes, **options: Any) -> None:
     """A legend outside of a panel, on its right; ``options`` go to ``Axes.legend``."""
     draw = axes.legend if "handles" in options else functools.partial(legend, axes)
     draw(loc="center left", bbox_to_anchor=(1.0, 0.5), **options)
+
+
+def legend_columns(figure: Figure, names: Sequence[str] | Mapping[str, Any]) -> int:
+    """Columns of a legend below all panels, four at most, as the width of the figure allows.
+
+    Parameters
+    ----------
+    figure : Figure
+    names : sequence or mapping of str
+        Entries of the legend.
+    """
+    longest = max((len(name) for name in names), default=1)
+    return max(1, min(4, len(names), int(figure.get_figwidth() / (0.5 + 0.085 * longest))))
 
 
 POWER = re.compile(r"([\d.]*)e([+-]?\d+)")
@@ -334,7 +357,7 @@ def offset_in_label(axes: Axes) -> None:
 
 
 def positive_time(run: Trajectory, series: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Time and a series without the start, which a logarithmic axis cannot show.
+    """Time and a series, without the start where the axis is logarithmic.
 
     Parameters
     ----------
@@ -347,15 +370,17 @@ def positive_time(run: Trajectory, series: FloatArray) -> tuple[FloatArray, Floa
     float arrays
     """
     time = run.time[: len(series)]
-    return time[time > 0], series[time > 0]
+    there = choices.shown(time)
+    return time[there], series[there]
 
 
 def sparse(time: FloatArray) -> np.ndarray:
-    """Indices of about 28 records of positive times, evenly spread over a logarithmic axis."""
-    if not time.size:
-        return np.empty(0, dtype=np.int64)
-    even = np.linspace(np.log(time[0]), np.log(time[-1]), 28)
-    return np.unique(np.abs(np.log(time)[None, :] - even[:, None]).argmin(axis=1))
+    """Indices of about 28 records, evenly spread over the time axis."""
+    if len(time) < 2:
+        return np.arange(len(time))
+    places = choices.share(time, time[0], time[-1])
+    even = np.linspace(places[0], 1.0, 28)
+    return np.unique(np.abs(places[None, :] - even[:, None]).argmin(axis=1))
 
 
 def band(axes: Axes, runs: Sequence[Trajectory], name: str, colour: str, dash: str = "-") -> None:
@@ -386,7 +411,7 @@ def measured(time: FloatArray, series: FloatArray) -> tuple[FloatArray, FloatArr
     time : float array, shape (records,)
     series : float array, shape (..., records)
     """
-    there = (time > 0) & ~np.isnan(series).all(axis=tuple(range(series.ndim - 1)))
+    there = choices.shown(time) & ~np.isnan(series).all(axis=tuple(range(series.ndim - 1)))
     return time[there], series[..., there]
 
 

@@ -85,6 +85,8 @@ class PlotDescription:
         Event -> its letter above the picture.
     asides : mapping
         Event -> the letter of one that is marked inside the picture.
+    omission : str
+        Sentence on the scalars and observables that no panel shows; empty where there are none.
     overlaid : tuple of str
         What is drawn where several runs are laid over each other.
     alone : mapping
@@ -97,6 +99,7 @@ class PlotDescription:
     asides: Mapping[str, str] = field(default_factory=dict)
     overlaid: tuple[str, ...] = ()
     alone: Mapping[str, str] = field(default_factory=dict)
+    omission: str = ""
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,8 @@ class Presentation:
         Event -> its condition in LaTeX; every event that is looked for is a key.
     origin : Origin or None
         Where the model is, if it is a user's own.
+    unused : tuple of str
+        Parameters of the system that the problem does not have without samples.
 
     Examples
     --------
@@ -130,6 +135,7 @@ class Presentation:
     plot: PlotDescription
     event_latex: Mapping[str, str]
     origin: Origin | None = None
+    unused: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The presentation as plain values, which JSON keeps exactly."""
@@ -144,6 +150,7 @@ class Presentation:
             "event_latex": dict(self.event_latex),
             "origin": self.origin
             and {"path": self.origin.path, "digests": dict(self.origin.digests)},
+            "unused": list(self.unused),
         }
 
     @classmethod
@@ -156,6 +163,7 @@ class Presentation:
             plot=_reader(PlotDescription).validate_python(plain["plot"]),
             event_latex=dict(plain["event_latex"]),
             origin=None if plain["origin"] is None else Origin(**plain["origin"]),
+            unused=tuple(plain.get("unused", ())),
         )
 
     @classmethod

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from dynamics.problem import FloatArray, Problem
 from dynamics.results.storage import different, versions
-from dynamics.validation import InvalidRequest, path_of
+from dynamics.validation import InvalidRequest, path_of, refuse
 
 FORMAT = 5
 SECONDS = 5.0
@@ -52,6 +52,11 @@ class Checkpoint:
     keep: bool = False
     _next: float = field(default=0.0, repr=False)
     _refused: bool = field(default=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.path.name:
+            place = str(self.path)
+            refuse("checkpoint", place, "is a folder", "the path of a file", "'run.checkpoint'")
 
     @classmethod
     def at(cls, path: str | os.PathLike[str] | Checkpoint) -> Checkpoint:

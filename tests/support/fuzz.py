@@ -5,6 +5,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -18,8 +19,8 @@ from dynamics.cli import COMMANDS, main
 
 LONGEST = 300
 CODES = (0, 1, 2, 130)
-SLOW = 10.0
-"""Seconds of the processor from which a request is reported, as no complaint."""
+SLOW, TOO_SLOW = 10.0, 30.0
+"""Seconds of the processor from which a request is reported, and from which it is a complaint."""
 NUMBERS = (
     "0",
     "1",
@@ -37,9 +38,10 @@ NUMBERS = (
 )
 WORDS = ("", "x", "9" * 400, "1/0", f"{'9' * 400}/1", "1:2", "1:2:3:log", "0:1:2", "1,2", "None",
          "y" * 300, "\u00e9", "a b", "=", "--", "1e400", "-1e308:1e308:3", "(-1)**0.5",
-         "[1]")  # fmt: skip
+         "[1]", "~", "~/x", "~nobody/x", "../x", "a\nb", "\x1b[31m", "\udc80", "$(touch x)",
+         "\u540d", "<script>alert(6)</script>", "1000000", "20000")  # fmt: skip
 ABSURD = (*NUMBERS, *WORDS)
-LARGE = ("0", "-3", "nan", "x", "1e400", "9" * 400, "2.5", "")
+LARGE = ("0", "-3", "nan", "x", "1e400", "9" * 400, "2.5", "", "1000000", "20000", "500000")
 SYSTEMS = (*["positional_attention"] * 8, "shallow_vit", "masked_image_modeling")
 SIZES = {
     "positional_attention": {"D": ("4", "6", "8", "5", *LARGE), "C": ("2", "3", *LARGE),
@@ -64,8 +66,50 @@ FEW = {"steps": ("1", "3", "20", *LARGE), "eta": ("0.1", "1e-300", "1e300", "0.1
        "rtol": ("1e-8", "1e-2"), "seed": ("0", "1", *LARGE), "samples": ("4", "5", *LARGE),
        "expectation": ("exact", "auto", "sampled"), "tolerance": ("1e-6",), "dropped": ("0.1",),
        "full": ("empirical", "population"), "batch": ("2", *LARGE), "seeds": ("1", "2", *LARGE),
-       "lr": ("1",), "out": ("result", "o" * 300, "store", "/proc/x"), "config": ("none.toml",),
-       "checkpoint": ("c" * 300, "point")}  # fmt: skip
+       "lr": ("1",), "out": ("result", "o" * 300, "store", "/proc/x", "~/out", "~nobody/out"),
+       "config": ("none.toml",), "checkpoint": ("c" * 300, "point", "~/point"),
+       "csv": ("t.csv", "~/t.csv", "maps.npy")}  # fmt: skip
+
+START = "def start(w0=0.1):\n    return {'w': [w0, w0]}\n"
+LAW = "def law(q=0.5):\n    yield q, 1.0\n    yield 1 - q, 2.0\n"
+LOSS = "def loss(theta, sample, xp):\n    return (xp.sum(theta['w']) - sample) ** 2\n"
+UNDERFLOWING = (
+    "def law(r=0.5):\n    p = 1 - r\n    while True:\n        yield p, 1.0\n        p *= r\n"
+)
+
+
+def _loss(value):
+    return LOSS.replace("return (", f"return {value} * (")
+
+
+MODELS = {
+    "plain.py": START + LAW + LOSS,
+    "exits in start.py": "import sys\n" + START.replace("return", "sys.exit(3)\n    return"),
+    "exits_in_law.py": START + LAW.replace("yield q", "raise SystemExit\n    yield q") + LOSS,
+    "exits_in_loss.py": "import sys\n" + START + LAW + _loss("sys.exit(0)"),
+    "exits.py": "import sys\nsys.exit()\n",
+    "prints.py": "print('{')\n" + START + LAW + _loss("(print('x') or 1)"),
+    "bom.py": "\ufeff" + START + LAW + LOSS,
+    "random_loss.py": "import random\n" + START + LAW + _loss("random.random()"),
+    "counts.py": "seen = []\n" + START + LAW + _loss("(seen.append(1) or len(seen))"),
+    "huge.py": START + LAW + _loss(2**40),
+    "larger.py": START + LAW + _loss(10**400),
+    "floor.py": START + LAW + _loss("xp.floor(theta['w'][0] + 1.5)"),
+    "underflow.py": START + UNDERFLOWING + LOSS,
+    "tower.py": START + LAW + LOSS + "events = {'T': 'w_0 >= 9**9**9**9'}\n",
+    "raises.py": START + LAW + _loss("(1 / 0)"),
+    "recursion.py": "def f(x):\n    return f(x)\n" + START + LAW + _loss("f(1)"),
+    "nan.py": START + LAW + _loss("float('nan')"),
+    "-dash.py": START + LAW + LOSS,
+    "<b>&amp;.py": '"""<script>alert(6)</script> $\\\\href{javascript:x}{y}$"""\n'
+    + START
+    + LAW
+    + LOSS,
+    "\u00e9\u540d.py": START + LAW + LOSS,
+    "syntax.py": "def start(:\n",
+    "bytes.py": "\0",
+}
+"""Model files of the folder, most of them wrong, by name."""
 
 
 class Requests:
@@ -97,6 +141,20 @@ class Requests:
         sizes = self.flags(SIZES[system], 2)
         return [command, system, *SMALLEST[system], *few, *sizes, *self.flags(FEW, 2)]
 
+    def model(self):
+        file = self.one(tuple(MODELS))
+        command = self.one(("run", "run", "describe", "describe", "derive", "compare", "sweep"))
+        few = {"w0": ABSURD, "q": ("0.3", "0.3:0.6:2"), **FEW}
+        ends = () if command in ("describe", "derive") else ("--steps", "3", "--eta", "0.01")
+        if command == "describe":
+            few = {"w0": ABSURD, "as": ("text", "latex", "x")}
+        if command == "derive":
+            few = {"as": ("text", "latex", "x")}
+        if command == "sweep":
+            ends = (*ends, "--workers", "0", "--q", self.one(("0.4,0.6", "0.4:0.6:2", "x")))
+            few = {"w0": ABSURD, "out": FEW["out"]}
+        return [command, file, *ends, *self.flags(few, 2)]
+
     def sweep(self):
         system = self.one(SYSTEMS)
         table = SIZES[system] | {n: FEW[n] for n in ("steps", "seed", "rtol", "lr", "out", "full")}
@@ -116,7 +174,8 @@ class Requests:
     def diversity(self):
         table = {"k": ("1", "2", *LARGE), "skip": ("0", "1", *LARGE), "grid": ("2x2", "2x3", "0x4"),
                  "name": ("a",), "out": ("d.png", "d.txt"), "csv": ("d.csv", "d")}  # fmt: skip
-        file = self.one(("maps.npy", "maps.npy", "nowhere.npy", "store", "f" * 300))
+        file = self.one(("maps.npy", "maps.npy", "nowhere.npy", "store", "f" * 300,
+                         "negative.npy", "~/maps.npy"))  # fmt: skip
         return ["diversity", file, *self.flags(table, 3)]
 
     def paper(self, command):
@@ -133,7 +192,7 @@ class Requests:
 
     def __iter__(self):
         kinds = {"run": 8, "compare": 4, "sweep": 4, "phase": 3, "status": 1, "diversity": 2,
-                 "verify": 1, "figure": 1, "derive": 1, "nonsense": 3}  # fmt: skip
+                 "verify": 1, "figure": 1, "derive": 1, "nonsense": 3, "model": 4}  # fmt: skip
         weighted = [kind for kind, weight in kinds.items() for _ in range(weight)]
         while True:
             kind = self.one(weighted)
@@ -163,6 +222,11 @@ def prepare(folder):
         grid = ["--q", "0.4,0.6", "--nu", "1e-3:1e-2:3:log", "--time", "1"]
         assert main([*words, *grid, "--out", str(folder / "store")]) == 0
     np.save(folder / "maps.npy", np.full((2, 2, 4, 4), 0.25))
+    content = (folder / "maps.npy").read_bytes().replace(b"(2, 2, 4, 4)", b"(-2, 2, 4,4)")
+    (folder / "negative.npy").write_bytes(content)
+    for name, text in MODELS.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder.parent / "home").mkdir()
 
 
 def files(folder):
@@ -180,17 +244,58 @@ def undrawn():
         plotting.write = write
 
 
+class TooLong(BaseException):
+    """A request took `TOO_SLOW` seconds of the processor."""
+
+
+@contextlib.contextmanager
+def limited():
+    """What is within ends after `TOO_SLOW` seconds of the processor."""
+
+    def end(*_):
+        raise TooLong
+
+    earlier = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, TOO_SLOW)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, earlier)
+
+
+def elsewhere(folder):
+    """Files beside the folder of a request, in its user's home but for caches."""
+    return [name for name in files(folder.parent) if ".cache" not in name
+            and not name.startswith((folder.name, f"{folder.name}-spare"))]  # fmt: skip
+
+
 def complaint(words, folder, before):
     """What is wrong with the answer to a request in a folder of these files; empty if nothing."""
+    beside = elsewhere(folder)
+    said = answer(words, folder, before)
+    added = set(elsewhere(folder)) - set(beside)
+    if added and not any("~" in word or ".." in word for word in words):
+        return said or f"{added} outside of the folder"
+    given = {parts[0] for word in words if (parts := Path(word.split("=")[-1]).parts)}
+    new = {Path(name).parts[0] for name in set(files(folder)) - set(before)} - given - {"results"}
+    left = {name for name in new if not name.endswith(".checkpoint")}
+    return said or (f"files that were not asked for: {left}" if left else "")
+
+
+def answer(words, folder, before):
+    """What is wrong with exit code, output and files of a request; empty if nothing."""
     out, err = io.StringIO(), io.StringIO()
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), undrawn():
+        with limited(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), undrawn():
             code = main(words)
     except SystemExit as end:
         code = end.code
     except BaseException:
         return traceback.format_exc()
     text, lines = out.getvalue(), err.getvalue().splitlines()
+    if "prints.py" in words:
+        lines = [line for line in lines if line not in ("{", "x")]
     if code not in CODES:
         return f"exit code {code}"
     if any(len(line) > LONGEST for line in lines):
@@ -236,6 +341,10 @@ def run(seed, count, folder, report=print):
         if problem:
             wrong[tuple(words)] = problem
             report(f"{number}: {words}\n    {problem}")
+        home = folder.parent / "home"
+        for path in home.iterdir():
+            if path.name != ".cache":
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
         if files(folder) != before:
             shutil.rmtree(folder)
             shutil.copytree(spare, folder)
@@ -248,6 +357,7 @@ if __name__ == "__main__":
         here = Path(place) / "here"
         here.mkdir()
         os.chdir(here)
+        os.environ["HOME"] = str(here.parent / "home")
         seed, count = int(sys.argv[1]), int(sys.argv[2])
         found = run(seed, count, here, lambda text: print(text, flush=True))
         print(f"{count} requests of seed {seed}: {len(found)} complaints", flush=True)

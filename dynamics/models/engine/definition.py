@@ -125,11 +125,24 @@ def plot_description(
         panels = [_numbered(names) for names in _together(scalars)[:MOST_PANELS]]
         panels += [_numbered(names) for names in _together(observables)[:2]]
         panels.append(Panel((("risk", 5),), logarithmic=True))
+    drawn = {name for panel in panels for name in panel.names}
     return PlotDescription(
+        omission="" if model.panels else _omission(drawn, scalars, observables),
         panels=tuple(panels),
         marks={name: _mark(name) for name in events},
         overlaid=(*scalars[:4], "risk"),
     )
+
+
+def _omission(drawn: set[str], scalars: Sequence[str], observables: Sequence[str]) -> str:
+    """How many of the scalars and observables the panels show; empty where they show all."""
+    kinds = {"scalars": scalars, "observables": observables}
+    parts = [
+        f"{len(drawn.intersection(names))} of {len(names)} {kind}"
+        for kind, names in kinds.items()
+        if not drawn.issuperset(names)
+    ]
+    return f"shown: {', '.join(parts)}" if parts else ""
 
 
 def _mark(event: str) -> str:

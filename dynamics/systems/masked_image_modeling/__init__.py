@@ -14,7 +14,7 @@ from dynamics.systems.masked_image_modeling.reduced import (
 from theory.systems.masked_image_modeling.claims import CLAIMS
 
 ONE = {"family": "one_cluster"}
-"""What the sizes of default_runs are of: who asks for another family is not given them."""
+"""The family that the sizes of the default runs belong to."""
 
 SYSTEM = System(
     name="masked_image_modeling",
@@ -30,15 +30,17 @@ SYSTEM = System(
     default_runs={
         "run": DefaultRun(parameters={}, eta=1.0, steps=4000),
         "compare": DefaultRun(
-            parameters=ONE | {"P": 12, "C_global": 8, "C_local": 2, "masked": 3},
+            parameters={"P": 12, "C_global": 8, "C_local": 2, "masked": 3},
             eta=1.0,
             steps=3000,
+            presumes=ONE,
         ),
         "empirical": DefaultRun(
-            parameters=ONE | {"P": 64, "C_global": 32, "C_local": 4},
+            parameters={"P": 64, "C_global": 32, "C_local": 4},
             eta=4.0,
             steps=300,
             samples=500,
+            presumes=ONE,
         ),
     },
     expectations=("counts", "contour", "auto"),

@@ -20,4 +20,5 @@ PRESENTATION = Presentation(
         alone={"Phase II": "one phase"},
     ),
     event_latex=conditions(EVENTS),
+    unused=("d",),
 )

@@ -17,6 +17,10 @@ from theory.systems.positional_attention.separability import criterion
 
 SHOWN = {"D": 9, "C": 3, "random_sets": MIXED}
 """The smallest of the sizes at which all three events were seen with sets of three patches."""
+REMARKS = {
+    "random_sets": "its law is the mixed one, a toy law in which no random set is all of one sign; "
+    "the paper's law is --random_sets any"
+}
 
 
 def what_decides(parameters: Parameters) -> str:
@@ -48,12 +52,13 @@ SYSTEM = System(
     FullPopulation=FullPopulation,
     FullEmpirical=FullEmpirical,
     default_runs={
-        "run": DefaultRun(parameters={}, eta=0.02, steps=100_000),
+        "run": DefaultRun(parameters=SHOWN, eta=0.02, steps=100_000, remarks=REMARKS),
         "compare": DefaultRun(
             parameters=SHOWN,
             eta=0.03,
             steps=40_000,
             contrast=Contrast({"random_sets": ANY}, ("alpha", "G", "risk"), what_decides),
+            remarks=REMARKS,
         ),
         "empirical": DefaultRun(parameters={"q": 0.25}, eta=0.02, steps=10_000, samples=8000),
     },

@@ -36,6 +36,7 @@ PRESENTATION = Presentation(
         overlaid=("alpha", "gamma", "rho", "risk"),
     ),
     event_latex=conditions(EVENTS),
+    unused=("d", "sigma", "omega"),
 )
 
 

@@ -53,6 +53,7 @@ PRESENTATION = Presentation(
         overlaid=("relevant", "test_loss", "test_error", "B_11", "lucky_W"),
     ),
     event_latex=conditions(EVENTS),
+    unused=("noise",),
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import pytest
 import dynamics
 from dynamics.cli import main
 
+PAPERS = ["--D", "16", "--C", "4", "--random_sets", "any"]
 QUICK = ["compare", "positional_attention", "--D", "4", "--C", "2", "--steps", "20"]
 
 
@@ -185,7 +186,7 @@ def test_a_file_and_flags_make_one_request_and_the_flag_wins(capsys):
     ("words", "kind"),
     [
         (["--eta", "1", "--steps", "100"], "diverged"),
-        (["--eta", "0.04", "--steps", "50000"], "oscillating"),
+        ([*PAPERS, "--eta", "0.04", "--steps", "50000"], "oscillating"),
     ],
 )
 def test_a_failed_run_is_exit_code_1_and_kept(capsys, words, kind):
@@ -241,7 +242,7 @@ def test_earlier_results_are_replaced_but_not_with_files_of_others(capsys, elsew
 
 
 def test_run_of_the_flow(capsys):
-    words = ["run", "positional_attention", "--time", "1e3", "--json", "--out", "x"]
+    words = ["run", "positional_attention", *PAPERS, "--time", "1e3", "--json", "--out", "x"]
     code, out, _ = call(capsys, *words)
     document = json.loads(out)
     assert code == 0
@@ -268,7 +269,7 @@ def test_gradient_descent_laid_over_the_flow(capsys):
 
 
 def test_comparison_of_flows(capsys):
-    words = ["compare", "positional_attention", "--D", "8", "--C", "2", "--time", "50"]
+    words = ["compare", "positional_attention", *PAPERS, "--D", "8", "--C", "2", "--time", "50"]
     code, out, _ = call(capsys, *words, "--json", "--out", "x")
     assert code == 0
     assert max(json.loads(out)["deviation"].values()) < 1e-9
@@ -278,7 +279,8 @@ def test_comparison_of_flows(capsys):
 
 
 def test_a_truncation_that_loses_its_certificate_is_an_outcome(capsys):
-    words = ["run", "positional_attention", "--D", "12", "--C", "3", "--q", "0.4", "--time", "50"]
+    words = ["run", "positional_attention", *PAPERS, "--D", "12", "--C", "3", "--q", "0.4"]
+    words += ["--time", "50"]
     words += ["--expectation", "truncated", "--tolerance", "5e-3", "--out", "x", "--force"]
     code, out, err = call(capsys, *words, "--dropped", "1e-5", "--json")
     document = json.loads(out)

@@ -33,6 +33,7 @@ def test_the_showcase_lays_assumption_1_beside_it(capsys, elsewhere):
     assert "depends on q, nu and beta, here 0.5, 0.001 and 1\n" in out
     assert "alpha falls" not in out
     assert "beside it           random sets = any, reduced\n" in out
+    assert "showcase            --D 9 --C 3 --random_sets mixed, where no flag is given; its" in out
     summary = json.loads((elsewhere / "x" / "summary.json").read_text())
     other = system.Parameters(D=9, C=3)
     run = dynamics.descend(system.ReducedPopulation(other), default.eta, 40)
@@ -41,14 +42,45 @@ def test_the_showcase_lays_assumption_1_beside_it(capsys, elsewhere):
     assert "beside.png" in summary["files"]
 
 
+@pytest.mark.parametrize("command", ["run", "compare"])
 @pytest.mark.parametrize(
-    ("words", "law"), [(["--q", "0.4"], "mixed"), (["--D", "9", "--C", "3"], "any")]
+    ("words", "changed"),
+    [
+        ("", {}),
+        ("--q 0.4", {"q": 0.4}),
+        ("--D 6", {"D": 6}),
+        ("--D 9 --C 3", {}),
+        ("--D 9 --C 3 --random_sets any", {"random_sets": "any"}),
+    ],
 )
-def test_parameters_of_ones_own_have_nothing_beside_them(capsys, words, law):
-    assert main([*SHOWCASE, *words, "--json"]) == 0
+def test_a_flag_changes_its_own_parameter_of_the_showcase_only(capsys, command, words, changed):
+    assert main([command, *SHOWCASE[1:], "--steps", "20", *words.split(), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert "beside" not in document
-    assert document["parameters"]["random_sets"] == law
+    shown = {"D": 9, "C": 3, "random_sets": "mixed", "q": 0.5, **changed}
+    assert {name: document["parameters"][name] for name in shown} == shown
+    said = "its law is the mixed one" in document.get("showcase", "")
+    assert said == (shown["random_sets"] == "mixed")
+    assert ("beside" in document) == (command == "compare" and not changed)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--D 16", "C=3 does not divide D=16; C can be 2, 4, 8; nearest: 2 (not given: --C 3, "),
+        ("--C 4", "C=4 does not divide D=9; C can be 3; nearest: 3 (not given: --D 9, "),
+    ],
+)
+def test_what_of_the_showcase_does_not_fit_a_flag_is_named(capsys, words, said):
+    assert main(["run", "positional_attention", *words.split()]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_sizes_of_one_family_do_not_count_in_another():
+    system = dynamics.load_system("masked_image_modeling")
+    default = system.default_runs["compare"]
+    assert default.beside({"family": "two_cluster_grid"}) == {}
+    assert default.beside({"P": 24}) == {"C_global": 8, "C_local": 2, "masked": 3}
+    assert system.Parameters(**default.beside({"P": 24}), P=24).masked == 3
 
 
 def test_an_event_of_either_column_is_shown_with_what_is_said_of_it():

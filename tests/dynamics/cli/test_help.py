@@ -42,8 +42,9 @@ def test_the_help_says_which_run_is_made_without_flags():
     text = parser_of("compare", dynamics.load_system("positional_attention")).format_help()
     last = " ".join(text.split("\n\n")[-1].split())
     assert last == (
-        "Without --D, --C, --random_sets: --D 9 --C 3 --random_sets mixed. "
-        "With --full empirical: --eta 0.02 --steps 10000 --samples 8000; without --q: --q 0.25."
+        "The showcase is --D 9 --C 3 --random_sets mixed; its law is the mixed one, a toy law in "
+        "which no random set is all of one sign; the paper's law is --random_sets any. "
+        "Defaults with --full empirical: --eta 0.02 --steps 10000 --samples 8000 --q 0.25."
     )
 
 
@@ -51,4 +52,4 @@ def test_the_help_says_which_run_is_made_without_flags():
 def test_a_run_whose_parameters_are_the_usual_ones_has_no_more_to_say(name):
     text = parser_of("run", dynamics.load_system(name)).format_help()
     usual = dynamics.load_system(name).default_runs["run"].parameters
-    assert ("Without --" in text) == bool(usual)
+    assert ("The showcase is --" in text) == bool(usual)

@@ -169,3 +169,44 @@ def test_ticks_of_an_axis_differ_however_narrow_it_is(low, width, tmp_path):
         if low <= place <= high
     ]
     assert len(set(ticks)) == len(ticks)
+
+
+def test_format_width_and_time_are_chosen(capsys):
+    words = ["run", "positional_attention", "--D", "4", "--C", "2", "--steps", "3", "--out", "x"]
+    assert main([*words, "--format", "svg", "--width", "8.6", "--linear", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["files"] == ["training.svg"]
+    assert 'width="243.7' in Path("x/training.svg").read_text()
+    assert main([*words, "--format", "pdf", "--force"]) == 0
+    assert Path("x/training.pdf").exists()
+    assert not Path("x/training.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("run --format jpg", "format='jpg' is unknown; format can be png, svg, pdf"),
+        ("compare --width 2", "width=2 is too small"),
+        ("run --width wide", "width='wide' is not a number"),
+        ("figure 4 --format svg --out p.png", "format='svg' does not fit out='p.png'; nearest: "),
+        ("figure 4 --width 0", "width=0 is too small"),
+    ],
+)
+def test_wrong_formats_and_widths_are_one_line(capsys, words, said):
+    command, *rest = words.split()
+    assert main([command, "positional_attention", *rest]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert not Path("results").exists()
+
+
+def test_constants_that_have_no_room_are_in_a_caption(capsys, elsewhere):
+    names = ", ".join(f"c{k}={k}.0" for k in range(130))
+    text = "import numpy as np\n\n\ndef start(n=2):\n    return {'w': np.ones(n)}\n\n\n"
+    text += f"def risk(theta, xp, {names}):\n    return 0.5 * xp.sum((theta['w'] - c0 * c1) ** 2)\n"
+    (elsewhere / "many.py").write_text(text)
+    assert main(["run", "many.py", "--steps", "20", "--eta", "0.1", "--out", "x"]) == 0
+    assert "caption  x/training.caption.txt" in capsys.readouterr().out
+    caption = Path("x/training.caption.txt").read_text()
+    assert all(f" = {k}$" in caption for k in range(130))
+    assert "training.caption.txt" in json.loads(Path("x/summary.json").read_text())["files"]

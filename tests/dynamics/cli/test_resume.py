@@ -12,8 +12,9 @@ from runs import same
 import dynamics
 from dynamics.cli import main
 
-RUN = ["run", "positional_attention", "--D", "8", "--C", "2", "--steps", "20000"]
-COMPARE = ["compare", "positional_attention", "--D", "8", "--C", "2", "--steps", "1500", "--json"]
+LAW = ["positional_attention", "--D", "8", "--C", "2", "--random_sets", "any"]
+RUN = ["run", *LAW, "--steps", "20000"]
+COMPARE = ["compare", *LAW, "--steps", "1500", "--json"]
 
 
 @pytest.fixture(autouse=True)

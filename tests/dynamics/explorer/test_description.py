@@ -77,4 +77,4 @@ def test_flags_that_are_not_given_are_those_of_compare(tmp_path, capsys):
     assert f"--m {usual['m']}" in text
     with pytest.raises(SystemExit):
         main(["explore", "shallow_vit", "--help"])
-    assert "without --m, --margin: --m 120" in capsys.readouterr().out
+    assert "first at --m 120" in capsys.readouterr().out

@@ -378,3 +378,18 @@ def test_the_command_says_by_how_many_draws_a_law_is_known():
     samples, seed = model.draws
     command = page_description(system, model)["command"]
     assert command.endswith(f"--samples {samples} --seed {seed}")
+
+
+@pytest.mark.parametrize("r", [0.0, 1.0])
+def test_a_law_that_has_no_value_somewhere_has_sliders_that_end_there(tmp_path, r):
+    """Probabilities q / (q + r) at q = r = 0, and at q = -r."""
+    path = tmp_path / "shares.py"
+    path.write_text(
+        "def start(w0=0.1):\n    return {'w': [w0, w0]}\n\n\n"
+        f"def law(q=1.0, r={r}):\n    yield q / (q + r), 1.0\n    yield r / (q + r), -1.0\n\n\n"
+        "def loss(theta, sample, xp):\n    return (theta['w'][0] * sample - 1.0) ** 2\n"
+    )
+    system = dynamics.load_system(path)
+    sliders = {slider.name: slider for slider in page_model(system, system.Parameters()).sliders}
+    assert sliders["q"].minimum == 0.0 or r == 0.0
+    assert sliders["q"].maximum >= 1.0

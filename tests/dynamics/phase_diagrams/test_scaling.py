@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray
 from scipy import stats
 from sweeps import DIVERGED, HORIZON, sweep
 
@@ -153,3 +154,23 @@ def test_a_fit_that_explains_little_says_that_it_is_no_power_law():
     assert "no power law in q" in plotting.scaling(poor)[0].figure.get_suptitle()
     assert (good.r2 > 0.99, good.remark) == (True, "")
     assert "no power law" not in plotting.scaling(good)[0].figure.get_suptitle()
+
+
+def test_a_logarithm_is_offered_beside_the_power_law():
+    nu = np.geomspace(1e-8, 1e-2, 7)
+    dataset = xarray.Dataset(
+        {"risk": ("nu", 5.0 + 2.0 * np.log(1 / nu)), "outcome": ("nu", np.ones(7, int))}, {"nu": nu}
+    )
+    law = scaling(dataset, "risk", ["nu"])
+    assert law.logarithmic == pytest.approx((5.0, 2.0, 1.0))
+    assert law.logarithmic_text == "risk = 5 + 2 log(1/nu), R^2 = 1.0000"
+    figure = plotting.scaling(law)[0].figure
+    figure.draw_without_rendering()
+    panel = figure.axes[1]
+    dashed = next(line for line in panel.lines if line.get_linestyle() == "--")
+    np.testing.assert_allclose(dashed.get_ydata(), 5.0 - 2.0 * np.log(dashed.get_xdata()))
+    low, high = panel.get_xlim()
+    shown = [tick for tick in panel.xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
+    boxes = [tick.label1.get_window_extent() for tick in shown if tick.label1.get_text()]
+    assert len(boxes) > 1
+    assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])

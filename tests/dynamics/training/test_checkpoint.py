@@ -291,3 +291,10 @@ def test_detector_and_oscillation_go_on_from_their_state_at_any_step(system, tmp
     assert plain[0]["event_III"][0] == 150
     assert plain[0]["T1_paper"][0] is not None
     assert plain[1]
+
+
+@pytest.mark.parametrize("path", ["", ".", "/"])
+def test_a_path_without_a_name_is_refused(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidRequest, match=r"checkpoint='.*' is a folder"):
+        Checkpoint.at(path)

@@ -70,7 +70,7 @@ class FullProblem(SampledProblem):
     ) -> None:
         self.parameters = parameters
         self.rows: Rows = rows_of(parameters)
-        self.presentation = replace(PRESENTATION, notation=self.rows.notation)
+        self.presentation = replace(PRESENTATION, notation=self.rows.notation, unused=())
         size, depth, live = parameters.P, parameters.d, parameters.P + parameters.features
         axes = (np.eye(depth) if basis is None else np.ascontiguousarray(basis))[:live]
         self._images, self._axes = images, axes

@@ -1,0 +1,75 @@
+"""Flags of the commands that draw runs: format, width, and linear time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dynamics.cli.arguments import Parser, value
+from dynamics.cli.files import PICTURES
+from dynamics.validation import InvalidRequest, known_word
+
+FORMATS = tuple(ending[1:] for ending in PICTURES)
+
+
+def add_picture_flags(parser: Parser) -> None:
+    """Add the flags.
+
+    Parameters
+    ----------
+    parser : Parser
+    """
+    formats = f"format of the pictures: {', '.join(FORMATS)} (default png)"
+    parser.add_flags({"format": formats}, metavar="X", group="pictures")
+    width = "width of each picture, such as 8.6 for one column of a page and 17.8 for two"
+    parser.add_flags({"width": width}, value, "CM", group="pictures")
+    parser.add_switches({"linear": "linear time axes"}, group="pictures")
+
+
+def picture_name(flags: Mapping[str, Any], name: str) -> str:
+    """The name of a picture with the ending of its format.
+
+    Parameters
+    ----------
+    flags : mapping
+    name : str
+        With any ending.
+    """
+    if "format" not in flags:
+        return name
+    return str(Path(name).with_suffix(f".{known_word('format', flags['format'], FORMATS)}"))
+
+
+def picture_file(flags: Mapping[str, Any], default: str) -> str:
+    """The file that ``--out`` names, or the default one with the ending of the format.
+
+    Parameters
+    ----------
+    flags : mapping
+    default : str
+
+    Raises
+    ------
+    InvalidRequest
+        If ``--out`` has another ending than ``--format`` says.
+    """
+    out = str(flags.get("out", picture_name(flags, default)))
+    if "format" in flags and picture_name(flags, out) != out:
+        raise InvalidRequest(
+            f"format={flags['format']!r} does not fit out={out!r}; "
+            f"nearest: --out {picture_name(flags, out)}"
+        )
+    return out
+
+
+def picture_look(flags: Mapping[str, Any]) -> Any:
+    """Context in which pictures have the width and the time axes of the flags.
+
+    Parameters
+    ----------
+    flags : mapping
+    """
+    from dynamics.plotting.choices import look
+
+    return look(flags.get("width"), flags.get("linear", False))

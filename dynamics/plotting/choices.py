@@ -1,0 +1,154 @@
+"""Width of pictures and scale of their time axes, as whoever asks for a picture chooses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynamics.problem import FloatArray
+from dynamics.validation import real
+
+INCH = 2.54
+NARROWEST, WIDEST = 7.0, 60.0
+"""Limits of a width, in cm."""
+LOWEST, HIGHEST = 0.75, 1.3
+"""Limits of the factor by which the height of a single panel follows the width."""
+AROUND = 0.7
+"""Part of the height of a picture of images that does not follow the width, in inches."""
+
+
+@dataclass
+class Look:
+    """Choices of one picture; ``timed`` says whether a time axis was drawn."""
+
+    width: float | None = None
+    linear: bool = False
+    timed: bool = False
+
+
+_LOOK: ContextVar[Look] = ContextVar("look", default=Look())  # noqa: B039
+
+
+@contextmanager
+def look(width: float | None = None, linear: bool = False) -> Iterator[Look]:
+    """Draw pictures of another width, or over linear time, in a ``with`` block.
+
+    Parameters
+    ----------
+    width : float, optional
+        Of every picture, in cm, such as 8.6 for one column and 17.8 for two.
+    linear : bool
+        Whether time axes are linear.
+
+    Raises
+    ------
+    InvalidRequest
+        If the width is no number from 7 to 60.
+
+    Examples
+    --------
+    >>> from dynamics import plotting
+    >>> closure = {
+    ...     "labels": {"W": [1, 1]}, "names": ["a"], "sizes": [2],
+    ...     "scalars": 1, "entries": 2, "frozen": 0,
+    ... }
+    >>> with plotting.look(width=8.6):
+    ...     axes = plotting.entry_classes(closure)
+    >>> f"{2.54 * axes[0, 0].figure.get_figwidth():.1f} cm"
+    '8.6 cm'
+    """
+    if width is not None:
+        width = real("width", width, at_least=NARROWEST, at_most=WIDEST)
+    token = _LOOK.set(Look(width, bool(linear)))
+    try:
+        yield _LOOK.get()
+    finally:
+        _LOOK.reset(token)
+
+
+def size(width: float, height: float, rows: int, images: bool) -> tuple[float, float]:
+    """Width and height of a figure in inches, from those that it has where none is asked for.
+
+    Parameters
+    ----------
+    width, height : float
+        In inches.
+    rows : int
+        Of panels; the height of several does not follow the width.
+    images : bool
+        Whether panels keep the ratio of their sides.
+    """
+    asked = _LOOK.get().width
+    if asked is None:
+        return width, height
+    factor = asked / INCH / width
+    if images:
+        return asked / INCH, (height - AROUND) * factor + AROUND
+    return asked / INCH, height * float(np.clip(factor, LOWEST, HIGHEST)) if rows == 1 else height
+
+
+def inches(usual: float) -> float:
+    """The width that is asked for, or the usual one, in inches."""
+    asked = _LOOK.get().width
+    return usual if asked is None else asked / INCH
+
+
+def linear() -> bool:
+    """Whether time axes are linear."""
+    return _LOOK.get().linear
+
+
+def shown(time: FloatArray) -> Any:
+    """Mask of the times that an axis can show: positive ones on a logarithm."""
+    return time >= 0 if linear() else time > 0
+
+
+def scale(axes: Any, first: float, last: float) -> None:
+    """Give a time axis its scale and limits.
+
+    Parameters
+    ----------
+    axes : Axes
+    first, last : float
+        Least positive and last time.
+    """
+    _LOOK.get().timed = True
+    if linear():
+        axes.set_xscale("linear")
+        axes.set_xlim(0.0, last)
+    else:
+        axes.set_xscale("log")
+        axes.set_xlim(first / 1.1, last * 1.1)
+
+
+def share(time: Any, first: float, last: float) -> Any:
+    """Place of times on an axis between two times, from 0 to 1.
+
+    Parameters
+    ----------
+    time : float or array
+    first, last : float
+        Least positive and last time.
+    """
+    if linear():
+        return np.asarray(time) / last
+    if not last > first:
+        return np.zeros(np.shape(time))
+    return np.log(np.asarray(time) / first) / np.log(last / first)
+
+
+def at_share(place: Any, first: float, last: float) -> Any:
+    """Times at places of an axis, the inverse of `share`.
+
+    Parameters
+    ----------
+    place : float or array
+    first, last : float
+        Least positive and last time.
+    """
+    return np.asarray(place) * last if linear() else first * (last / first) ** np.asarray(place)
