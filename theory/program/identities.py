@@ -48,7 +48,7 @@ class Identities:
         """Where in the list of all operands the term of each ``share`` stands in its logsumexp."""
         values, places = self.values, np.full(len(self.values), -1)
         for value in np.flatnonzero(needed & (values.code == CODE["share"])):
-            member, log_sum = values.row(value)[0]
+            member, log_sum = values.row(int(value))[0].tolist()
             row = values.row(log_sum)[0]
             places[value] = values.first[log_sum] + np.flatnonzero(row == member)[0]
         return places
