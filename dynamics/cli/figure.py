@@ -77,7 +77,8 @@ def execute(request: CommandRequest) -> int:
             print(f"attdyn: interrupted, nothing is written{rest}", file=sys.stderr)
             return 130
     if look.linear and not look.timed:
-        print(f"attdyn: figure {name} has no time axis for --linear", file=sys.stderr)
+        remark = f"figure {name} has no logarithmic time axis, which --linear would change"
+        print(f"attdyn: {remark}", file=sys.stderr)
     files, code = write_files(out, lambda: drawing.axes, {})
     if checkpoints is not None and code == 0:
         shutil.rmtree(checkpoints, ignore_errors=True)

@@ -25,7 +25,7 @@ from dynamics.validation import InvalidRequest
 EVENTS = {"T0": "$T_0$", "T1": "$T_1$"}
 SPREAD = 10.0
 """Ratio of the largest entries of two matrices above which their scale is logarithmic."""
-NARROWEST = 1.5
+NARROWEST = 1.35
 """Width of a matrix with what is around it, in inches, below which there are several rows."""
 LEAST_SHARE = 1e-4
 """Of the largest entry: the scale is linear up to there at least."""

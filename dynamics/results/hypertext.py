@@ -51,7 +51,14 @@ def code(text: str) -> str:
 
 
 def code_block(text: str, language: str = "") -> str:
-    """Lines as a block of code in Markdown, whatever backticks they have."""
+    """Block of code in Markdown, with a fence longer than any run of backticks in it.
+
+    Parameters
+    ----------
+    text : str
+    language : str
+        Of the highlighting; none by default.
+    """
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence}{language}\n{text}\n{fence}"
 
