@@ -1,11 +1,11 @@
 """Pages to explore a system: one file of HTML that trains it, without server or network.
 
 The kernels of the generated files, the integrator of the flow and the loop of gradient descent are
-printed as JavaScript (`javascript`, `driver`), and so are the traced programs of users' models
-(`traced_program`, `own_model`): no gradient is written twice. `page_model` defines what a page
-needs of a system; `positional_attention`, `prepared` and `own_model` make it; `description` has the
-words, and `page` puts everything into one file. What is written in JavaScript by hand is in
-``assets``.
+printed as JavaScript (`javascript`, `driver`); users' models are lists of instructions that the
+page interprets (`own_model`, `assets/lists.js`): no gradient is written twice. `page_model` defines
+what a page needs of a system; `positional_attention`, `prepared` and `own_model` make it;
+`description` has the words, and `page` puts everything into one file. What is written in JavaScript
+by hand is in ``assets``.
 """
 
 from __future__ import annotations

@@ -23,10 +23,11 @@ from dynamics.results.hypertext import fragment
 from dynamics.results.presentation import Presentation
 from dynamics.validation import InvalidRequest
 from theory.events import EventRule
-from theory.page import Page
 
 MOST_DERIVED = 8
 """Scalars of a model of one's own whose recursion is written out."""
+MOST_WRITTEN = 50_000
+"""Characters of its recursion that a page shows."""
 LEAST_TIME = 1e-2
 """First time of the curves."""
 
@@ -58,7 +59,7 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
         "panels": _panels(problem, model.observables),
         "matrices": list(model.matrices),
         "plane": {"x": names[-2], "y": names[-1]} if len(names) > 1 else None,
-        "derivation": fragment(_equations(system, description, problem).as_markdown(3)),
+        "derivation": _equations(system, description, problem),
         "run": {
             "eta": run.eta,
             "steps": run.steps,
@@ -84,11 +85,14 @@ def summary(prose: str) -> str:
     return "".join(sentences).strip() or text
 
 
-def _equations(system: System, description: Description, problem: Problem) -> Page:
-    """The derivation, or the model alone where many scalars would take sympy minutes."""
-    if problem.layout.size > MOST_DERIVED and system.model is not None:
-        return description.page
-    return system.derivation(problem.parameters)
+def _equations(system: System, description: Description, problem: Problem) -> str:
+    """The derivation; the model alone where its recursion is long, or takes sympy minutes."""
+    own = system.model is not None
+    if not own or problem.layout.size <= MOST_DERIVED:
+        text = fragment(system.derivation(problem.parameters).as_markdown(3))
+        if not own or len(text) <= MOST_WRITTEN:
+            return text
+    return fragment(description.page.as_markdown(3))
 
 
 def _command(system: System, model: PageModel) -> str:

@@ -1,10 +1,11 @@
-"""A model of one's own in a browser: its traced programs, and its data at some constants.
+"""A model of one's own in a browser: its programs as lists, and its data at some constants.
 
-The programs are printed from the functions that the engine compiles (`traced_program`). Real
-constants move freely: they are arguments of the programs, and weights, samples, starts and fixed
-arrays are functions of them (`real_constants`). Another whole number or word is another program:
-the page has those near the first positions of the sliders, as many as its limits on bytes and
-trials allow. A law that can only be sampled is replaced by a few hundred samples.
+The lists are those of `dynamics.models.engine.reduced_risk`, which an interpreter in the page runs
+(`own_programs`, `assets/lists.js`). Real constants move freely: they are inputs of the lists, and
+weights, samples, starts and fixed arrays are functions of them (`real_constants`). Another whole
+number or word is another program: the page has those near the first positions of the sliders, as
+many as its limits on bytes and trials allow. A law that can only be sampled is replaced by a few
+hundred samples.
 
 Where the constants have special values (equal probabilities, say) more may stay equal than at
 others; the page has the classes that hold at all of them.
@@ -26,6 +27,7 @@ from dynamics.explorer.printing import asset, expression, function_of, script
 from dynamics.explorer.real_constants import Reading
 from dynamics.explorer.tables import Tables
 from dynamics.registry import System
+from theory.program import OPERATIONS
 
 
 @np.errstate(all="ignore")  # functions of the model are evaluated at values where some overflow
@@ -42,15 +44,14 @@ def page_model(system: System, parameters: Any) -> PageModel:
     Raises
     ------
     InvalidRequest
-        If the model has too many scalars for a page, or a primitive that is not printed.
+        If the model has too many scalars for a page, or computes something that has no program.
     """
     center = center_of(system, parameters)
-    tables = Tables()
-    points = points_around(center, tables)
+    points = points_around(center)
     at_sliders = copy(center.problem)
     at_sliders.parameters = parameters
     return PageModel(
-        _script(center, points, tables),
+        _script(center, points),
         at_sliders,
         _sliders(center, points),
         center.observable_names,
@@ -78,9 +79,9 @@ def _sliders(center: Center, points: list[Point]) -> tuple[Slider, ...]:
     return tuple(sliders)
 
 
-def _script(center: Center, points: list[Point], tables: Tables) -> str:
+def _script(center: Center, points: list[Point]) -> str:
     """JavaScript that defines ``MODEL``."""
-    functions, programs = {"() => 1": 0}, dict[str, int]()
+    functions, programs, tables = {"() => 1": 0}, dict[str, int](), Tables()
 
     def function(formula: Any) -> int:
         names = sorted(symbol.name for symbol in formula.free_symbols)
@@ -94,10 +95,13 @@ def _script(center: Center, points: list[Point], tables: Tables) -> str:
         {
             "at": point.at,
             "programs": [
-                None if text is None else programs.setdefault(text, len(programs))
-                for text in point.programs
+                programs.setdefault(script(each), len(programs))
+                for each in point.lists.documents(tables)
             ],
-            "inputs": [array(read) for read in point.readings.inputs],
+            "given": [function(formula) for formula in point.lists.given],
+            "rows": [array(read) for read in point.lists.rows],
+            "one_by_one": point.lists.one_by_one,
+            "weights": array(point.readings.inputs[0]),
             "start": array(point.readings.start),
             "law": point.law,
             "matrices": {
@@ -123,7 +127,7 @@ def _script(center: Center, points: list[Point], tables: Tables) -> str:
         "order_names": problem.order_names,
     }
     parts = [
-        asset("special.js"),
+        f"const OPERATIONS = {script(OPERATIONS)};",
         f"const PROGRAMS = [{', '.join(programs)}];",
         f"const FUNCTIONS = [{', '.join(functions)}];",
         "const ONE = 0; // the function that is 1",
@@ -132,6 +136,7 @@ def _script(center: Center, points: list[Point], tables: Tables) -> str:
         f"const FIXED = {script(fixed)};",
         tables.script(),
         asset("points.js"),
+        asset("lists.js"),
         asset("own_model.js"),
     ]
     return "\n\n".join(parts)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.explorer.driver import rules
-from dynamics.explorer.own_programs import Matrix, matrices_of, printed
+from dynamics.explorer.own_programs import Lists, Matrix, lists_of, matrices_of
 from dynamics.explorer.own_sliders import idle_constants, words_of
 from dynamics.explorer.page_model import scalars
 from dynamics.explorer.real_constants import ROLES, Readings, holds, readings
@@ -24,14 +24,14 @@ from dynamics.models.engine.problem import MOST_NAMED, ModelProblem
 from dynamics.registry import System
 from dynamics.validation import InvalidRequest
 from theory.model import Model
-from theory.tracing import UntracedPrimitive
+from theory.program import UnreadPrimitive
 
 MOST_TRIED = 12
 """Other constants than those of the first positions for which the model is derived, at most."""
 ENOUGH = 2
 """Values of one constant that give other scalars or events, after which no more are tried."""
-BYTES = 500_000
-"""Of programs and tables, before they are encoded."""
+BYTES = 150_000
+"""Of programs and data, encoded."""
 REACH = 4
 """Steps of a whole constant to either side, at most."""
 MOST_SAMPLES = 20_000
@@ -55,8 +55,7 @@ class Point:
     ----------
     at : mapping
         Constant -> value.
-    programs : tuple of str or None
-        Gradient, order parameters, observables, Jacobian.
+    lists : Lists
     readings : Readings
     law : bool
         Whether the risk is a sum over samples.
@@ -64,7 +63,7 @@ class Point:
     """
 
     at: Mapping[str, Any]
-    programs: tuple[str | None, ...]
+    lists: Lists
     readings: Readings
     law: bool
     matrices: Mapping[str, Matrix]
@@ -274,25 +273,23 @@ def _refines(finer: ModelProblem, coarser: ModelProblem) -> bool:
     )
 
 
-def points_around(center: Center, tables: Tables) -> list[Point]:
+def points_around(center: Center) -> list[Point]:
     """The points of a page: the first positions of the sliders, then others, nearest first.
 
     Parameters
     ----------
     center : Center
-    tables : Tables
-        Gets the constant arrays of the programs.
 
     Raises
     ------
     InvalidRequest
-        If a primitive of the model is not printed.
+        If the model computes something that has no program.
     """
-    points = [_point(center, center.problem, tables)]
+    points = [_point(center, center.problem)]
     reals, tried = center.problem.realization.reals, 0
     fits: dict[str, list[bool]] = {}
     for changes in _nearest(center):
-        if tried == MOST_TRIED or _bytes(points, tables) > BYTES:
+        if tried == MOST_TRIED:
             break
         if any(len(fits.get(n, ())) >= ENOUGH and not any(fits[n]) for n in changes):
             continue
@@ -304,7 +301,9 @@ def points_around(center: Center, tables: Tables) -> list[Point]:
         except InvalidRequest:
             continue
         tried += 1
-        made = _matched(center, problem, tables)
+        made = _matched(center, problem)
+        if made is not None and _bytes([*points, made]) > BYTES:
+            made = None
         if made is not None:
             points.append(made)
         if len(changes) == 1:
@@ -313,12 +312,18 @@ def points_around(center: Center, tables: Tables) -> list[Point]:
     return points
 
 
-def _bytes(points: Sequence[Point], tables: Tables) -> int:
-    """Of the programs, their tables, and the data of all points."""
-    texts = {text for point in points for text in point.programs if text}
-    read = [each for point in points for each in (*point.readings.inputs, point.readings.start)]
-    data = {table.tobytes() for each in read for _, table in each.parts}
-    return sum(map(len, texts)) + sum(map(len, data)) + sum(each.nbytes for each in tables.arrays)
+def _bytes(points: Sequence[Point]) -> int:
+    """Of the tables of all points, encoded; what two of them share counts once."""
+    tables = Tables()
+    for point in points:
+        point.lists.documents(tables)
+        read = [*point.readings.inputs, point.readings.start, *point.lists.rows]
+        for _, table in itertools.chain(*(each.parts for each in read)):
+            tables.number(table)
+        for each in point.matrices.values():
+            tables.number(each.labels)
+            tables.number(each.along)
+    return tables.size
 
 
 def _affordable(center: Center, constants: Mapping[str, Any]) -> bool:
@@ -361,7 +366,7 @@ def _moves(center: Center) -> list[tuple[int, str, Any]]:
     return sorted(moves, key=lambda move: move[0])
 
 
-def _matched(center: Center, problem: ModelProblem, tables: Tables) -> Point | None:
+def _matched(center: Center, problem: ModelProblem) -> Point | None:
     """The point of another problem; None if it has other scalars, or other events."""
 
     def reported(each: ModelProblem) -> tuple[Any, ...]:
@@ -377,20 +382,20 @@ def _matched(center: Center, problem: ModelProblem, tables: Tables) -> Point | N
 
     if reported(problem) != reported(center.problem):
         return None
-    point = _point(center, problem, tables)
+    point = _point(center, problem)
     matrices = matrices_of(center.problem, center.read)
     same = all(point.matrices[name].classes == each.classes for name, each in matrices.items())
     return point if same and holds(point.readings, [problem]) else None
 
 
-def _point(center: Center, problem: ModelProblem, tables: Tables) -> Point:
+def _point(center: Center, problem: ModelProblem) -> Point:
     moving = {*problem.realization.reals}.difference(center.held).union(center.idle)
     at = {name: v for name, v in problem.realization.constants.items() if name not in moving}
-    try:
-        programs = printed(problem, tables)
-    except UntracedPrimitive as error:
-        raise InvalidRequest(f"{center.system.name} has no page: {error}") from None
     first = problem is center.problem
     read = center.read if first else readings(problem, center.draws, center.roles)
+    try:
+        lists = lists_of(problem, read, bool(center.draws[0]))
+    except UnreadPrimitive as error:
+        raise InvalidRequest(f"{center.system.name} has no page because it has {error}") from None
     law = problem.realization.program.has_law
-    return Point(at, programs, read, law, matrices_of(problem, read))
+    return Point(at, lists, read, law, matrices_of(problem, read))

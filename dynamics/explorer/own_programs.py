@@ -2,21 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import sympy
 from numpy.typing import NDArray
 
-from dynamics.explorer.real_constants import Reading, Readings
+from dynamics.explorer.real_constants import Reading, Readings, symbol
 from dynamics.explorer.tables import Tables
-from dynamics.explorer.traced_program import javascript
-from dynamics.models.engine.functions import functions_of
 from dynamics.models.engine.problem import ModelProblem
+from dynamics.models.engine.reduced_risk import ReducedRisk, order_parameters
+from theory.program import ONE, Program, UnreadPrimitive
 
-MOST_JACOBIAN = 64
-"""Scalars up to which the Jacobian is printed."""
+LONG = 16_000
+"""Terms of the lists of all samples, above which they are lists of one sample."""
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Programs of a page, and their inputs beside the state and a direction.
+
+    Attributes
+    ----------
+    programs : tuple of Program
+        Gradient, order parameters, observables, and the change of the gradient along a direction.
+    by_row : tuple of bool array
+        Which of their outputs depend on the row.
+    given : tuple of sympy.Expr
+        Inputs: functions of the real constants.
+    rows : tuple of Reading
+        Further inputs, in rows: the numbers of each sample, and 1 for its weight; or one row, the
+        weights of all classes of samples.
+    one_by_one : bool
+        Whether there is a row for each sample.
+    """
+
+    programs: tuple[Program, ...]
+    by_row: tuple[NDArray[np.bool_], ...]
+    given: tuple[sympy.Expr, ...]
+    rows: tuple[Reading, ...]
+    one_by_one: bool
+
+    def documents(self, tables: Tables) -> list[dict[str, int]]:
+        """The programs as plain values.
+
+        Parameters
+        ----------
+        tables : Tables
+            Gets their arrays.
+        """
+        return [
+            document(program, by_row, tables)
+            for program, by_row in zip(self.programs, self.by_row, strict=True)
+        ]
+
+
+def document(program: Program, by_row: NDArray[np.bool_], tables: Tables) -> dict[str, int]:
+    """A list as plain values.
+
+    Parameters
+    ----------
+    program : Program
+    by_row : bool array
+        Which of its outputs depend on the row.
+    tables : Tables
+        Gets its arrays.
+    """
+    counts, which = np.unique(program.count, return_inverse=True)
+    arrays = {
+        "constants": program.constants,
+        "instructions": program.instructions,
+        "index": program.index,
+        "counts": counts,
+        "which": which,
+        "outputs": program.outputs[""],
+        "by_row": by_row,
+    }
+    return {"size": program.size} | {k: tables.number(array) for k, array in arrays.items()}
 
 
 @dataclass(frozen=True)
@@ -40,60 +103,101 @@ class Matrix:
     classes: tuple[tuple[int, float], ...]
 
 
-def printed(problem: ModelProblem, tables: Tables) -> tuple[str | None, ...]:
-    """Gradient, order parameters, observables and Jacobian of a reduced problem as JavaScript.
-
-    Their inputs are the state (and the gradient, for the order parameters), and the arrays of
-    `dynamics.explorer.real_constants.Readings`.
+def lists_of(problem: ModelProblem, read: Readings, drawn: bool) -> Lists:
+    """The programs of a reduced problem.
 
     Parameters
     ----------
     problem : ModelProblem
-    tables : Tables
+    read : Readings
+        Of the problem.
+    drawn : bool
+        Whether its law can only be sampled.
 
-    Returns
-    -------
-    tuple of str or None
-        None for a Jacobian that is too large.
+    Raises
+    ------
+    UnreadPrimitive
+        If the model computes something that has no program.
     """
+    if not drawn:
+        whole = _lists(problem, read, False)
+        terms = sum(program.index.size for program in whole.programs)
+        if not problem.realization.program.has_law or terms <= LONG:
+            return whole
+    with suppress(UnreadPrimitive):  # a sample may be an index, which no input can be
+        return _lists(problem, read, True)
+    return _lists(problem, read, False)
+
+
+def _lists(problem: ModelProblem, read: Readings, one_by_one: bool) -> Lists:
     import jax
-    import jax.numpy as jnp
 
-    program = problem.realization.program
-    size = problem.layout.size
-    functions = functions_of(program, True, problem.columns, size)
-    slope = jax.jit(functions.slope)
-    names = problem.realization.observable_names
-    data, embedding = problem.payload
-    constant = problem.embedding
-    if constant.labels.size:  # constant positions need no product with a matrix
-        constant = constant._replace(matrix=np.zeros((0, 0)))
+    made, (data, embedding) = problem.realization, problem.payload
+    weights, *leaves = read.inputs[: -1 - len(made.reals)]
+    samples = leaves[: len(jax.tree.leaves(data.samples))] if one_by_one else []
+    given: dict[sympy.Expr, int] = {}
+    own: dict[str, int] = {}
+    if one_by_one:
+        first = jax.tree.map(lambda part: part[:1], data.samples)
+        data = data._replace(weights=data.weights[:1], samples=first)
 
-    def gradient(state: Any, data: Any, offset: Any) -> Any:
-        return slope(state, (data, constant._replace(offset=offset)))
+    def entered(risk: ReducedRisk) -> list[NDArray[np.int64]]:
+        given.update((symbol(name), value) for name, value in risk.reals.items())
+        ids = []
+        for each in samples:
+            shape = (1, *each.shape[1:])
+            names = [f"sample[{len(own) + k}]" for k in range(int(np.prod(shape)))]
+            entries = risk.values.inputs(names)
+            own.update(zip(names, entries.tolist(), strict=True))
+            ids.append(entries.reshape(shape))
+        ids += [_entered(risk, each, given) for each in [*leaves[len(samples) :], read.inputs[-1]]]
+        risk.reals = {str(formula): value for formula, value in given.items()} | own
+        return ids
 
-    def order(state: Any, rate: Any, data: Any, offset: Any) -> Any:
-        return functions.row(state, rate, (data, constant._replace(offset=offset)))
+    risk = ReducedRisk(made.program, data, embedding, problem.scalars, entered)
+    slope = risk.gradient
+    observed = [risk.risk, *(risk.observed[name] for name in made.observable_names)]
+    programs = (
+        risk.program({"": slope}),
+        risk.program({"": order_parameters(risk, problem.columns)}, True),
+        risk.program({"": observed}),
+        risk.program({"": risk.along(slope)}, True),
+    )
+    if one_by_one:
+        count = weights.shape[0]
+        rows = (*samples, Reading((count,), ((sympy.Integer(1), np.ones(count)),)))
+    else:
+        rows = (weights.added(risk.classes, risk.weights.size),)
+    row = len(own) + 1 if one_by_one else 0
+    by_row = tuple(_depends(each, len(each.inputs) - row) for each in programs)
+    return Lists(programs, by_row, tuple(given), rows, one_by_one)
 
-    def observables(state: Any, data: Any, offset: Any) -> Any:
-        values = functions.observables(state, (data, constant._replace(offset=offset)))
-        own = [values["observables"][name] for name in names]
-        return [jnp.asarray(value, jnp.float64) for value in (values["risk"], *own)]
 
-    state = np.zeros(size)
-    printed_functions: list[tuple[Callable[..., Any], int]] = [
-        (gradient, 1),
-        (order, 2),
-        (observables, 1),
-    ]
-    if size <= MOST_JACOBIAN:
-        printed_functions.append((jax.jacfwd(gradient), 1))
-    with jax.enable_x64(True):
-        texts = [
-            javascript(jax.make_jaxpr(f)(*[state] * called, data, embedding.offset), called, tables)
-            for f, called in printed_functions
-        ]
-    return (*texts, None) if size > MOST_JACOBIAN else tuple(texts)
+def _entered(risk: ReducedRisk, read: Reading, given: dict[sympy.Expr, int]) -> NDArray[np.int64]:
+    """Ids of an array: constants, and sums of constants times functions of the real constants."""
+    values, size = risk.values, int(np.prod(read.shape))
+    moving = {f: table for f, table in read.parts if f.free_symbols}
+    fixed = sum((float(f) * table for f, table in read.parts if not f.free_symbols), np.zeros(size))
+    if not moving:
+        return risk.constants(fixed.reshape(read.shape))
+    for f in moving:
+        if f not in given:
+            (given[f],) = values.inputs([str(f)]).tolist()
+    index = np.array([ONE, *(given[f] for f in moving)])
+    table = values.constants(np.stack([fixed, *moving.values()], axis=1).reshape(-1))
+    return values.sums(np.full(size, index.size), np.tile(index, size), table).reshape(read.shape)
+
+
+def _depends(program: Program, first: int) -> NDArray[np.bool_]:
+    """Which outputs depend on the inputs from one on."""
+    moved = np.zeros(program.size, dtype=bool)
+    moved[first : len(program.inputs)] = True
+    place = 0
+    for _, begin, end, length in program.instructions:
+        rows = program.index[place : place + (end - begin) * length].reshape(end - begin, length)
+        moved[begin:end] = moved[rows].any(axis=1)
+        place += rows.size
+    return moved[program.outputs[""]]
 
 
 def matrices_of(problem: ModelProblem, read: Readings) -> dict[str, Matrix]:

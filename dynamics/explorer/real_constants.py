@@ -87,6 +87,15 @@ class Reading:
             total += (float(value) if value.is_extended_real else np.nan) * table
         return total.reshape(self.shape)
 
+    def added(self, labels: NDArray[np.int64], count: int) -> Reading:
+        """The sums of the entries of each label, shape (count,)."""
+        sums = np.zeros((len(self.parts), count))
+        for row, (_, table) in zip(sums, self.parts, strict=True):
+            np.add.at(row, labels, table)
+        return Reading(
+            (count,), tuple((f, row) for (f, _), row in zip(self.parts, sums, strict=True))
+        )
+
     @property
     def constant(self) -> bool:
         """Whether no constant is in it."""

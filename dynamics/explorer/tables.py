@@ -28,6 +28,11 @@ class Tables:
             self.arrays.append(flat)
         return number
 
+    @property
+    def size(self) -> int:
+        """Characters of all arrays, encoded."""
+        return sum(len(encoded(table)[1]) for table in self.arrays)
+
     def script(self) -> str:
         """JavaScript that defines ``ENCODED``, which `assets/points.js` decodes."""
         return f"const ENCODED = {script([encoded(table) for table in self.arrays])};"

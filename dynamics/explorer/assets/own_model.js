@@ -1,5 +1,5 @@
-// A model of one's own: PROGRAMS are printed from its traced functions, POINTS are values of its
-// whole constants and words with their data, FUNCTIONS are those of its real constants.
+// A model of one's own: PROGRAMS are lists of its risk, POINTS are values of its whole constants and
+// words with their data, FUNCTIONS are those of its real constants.
 
 /** An array as a sum of functions of the constants times tables. */
 function arrayAt({ size, parts }, constants) {
@@ -35,8 +35,8 @@ function check(constants) {
     const flags = other.map((name) => `--${name} ${constants[name]}`).join(" ");
     return refused(`this page holds ${held.join(" and ")}; ${FIXED.command} ${flags} writes another`, { ...constants, ...nearest });
   }
-  if (point.inputs.length && point.law) {
-    const weights = arrayAt(point.inputs[0], constants);
+  if (point.law) {
+    const weights = arrayAt(point.weights, constants);
     const least = weights.reduce((a, b) => Math.min(a, b), 0), total = weights.reduce((a, b) => a + b, 0);
     if (least < -1e-15) return refused(`law gives the negative probability ${least} to a sample`);
     if (!(Math.abs(total - 1) <= 1e-12)) return refused(`the probabilities of law sum to ${total}, not to 1`);
@@ -46,20 +46,30 @@ function check(constants) {
 
 function make(constants) {
   const point = pointAt(constants);
-  const inputs = point.inputs.map((one) => arrayAt(one, constants));
-  const bound = (number) => (number === null ? undefined : PROGRAMS[number](TABLES, ...inputs));
-  const [gradient, order, observables, jacobian] = point.programs.map(bound);
+  const given = Float64Array.from(point.given, (number) => FUNCTIONS[number](constants));
+  const rows = point.rows.map((one) => arrayAt(one, constants));
+  const weights = point.one_by_one ? arrayAt(point.weights, constants) : [1];
+  const total = weights.reduce((a, b) => a + b, 0), shares = weights.map((weight) => weight / total);
+  const [gradient, order, observables, change] = point.programs.map((number) => runOf(listOf(number), given, rows, shares));
   const start = Float64Array.from(arrayAt(point.start, constants));
-  const problem = {
+  return {
     size: start.length,
     start,
     state_names: FIXED.state_names,
     observable_names: FIXED.observable_names,
     order_names: FIXED.order_names,
     constants: Object.fromEntries(Object.entries(constants).filter(([, value]) => typeof value !== "string")),
-    gradient,
+    gradient: (state, out) => gradient(state, null, out),
     order_parameters: order,
-    observables,
+    observables: (state, out) => observables(state, null, out),
+    jacobian(state, out) {
+      const n = state.length, direction = new Float64Array(n), column = new Float64Array(n);
+      for (let j = 0; j < n; j += 1) {
+        direction.fill(0)[j] = 1;
+        change(state, direction, column);
+        for (let i = 0; i < n; i += 1) out[i * n + j] = column[i];
+      }
+    },
     matrix(name, state) {
       const { rows, columns, labels, base, along } = point.matrices[name];
       const values = Float64Array.from(arrayAt(base, constants)), n = state.length, by = TABLES[along];
@@ -67,8 +77,6 @@ function make(constants) {
       return { rows, columns, labels: Int32Array.from(TABLES[labels]), values };
     },
   };
-  if (jacobian) problem.jacobian = jacobian;
-  return problem;
 }
 
 const MODEL = { check, make };

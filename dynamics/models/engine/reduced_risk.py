@@ -9,7 +9,7 @@ loss and all that is observed are the same values.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
@@ -68,6 +68,9 @@ class ReducedRisk:
         From coordinates to every entry.
     names : sequence of str
         Of the coordinates.
+    entered : callable, optional
+        The risk -> ids of samples and untrained arrays in the order of `jax.tree.leaves`, then of
+        the offset of the embedding; it may add inputs to `reals`. Constants by default.
 
     Attributes
     ----------
@@ -94,16 +97,22 @@ class ReducedRisk:
     """
 
     def __init__(
-        self, program: Program, data: Data, embedding: Embedding, names: Sequence[str]
+        self,
+        program: Program,
+        data: Data,
+        embedding: Embedding,
+        names: Sequence[str],
+        entered: Callable[[ReducedRisk], Sequence[Ids]] | None = None,
     ) -> None:
         self.values = values = Values()
         self.scalars = values.inputs(names)
         reals = values.inputs(sorted(data.reals))
         self.reals = dict(zip(sorted(data.reals), reals.tolist(), strict=True))
         self.share = np.asarray(embedding.share, dtype=float)
-        self.entries = flat = _entries(values, self.scalars, embedding)
-        inputs = [flat, *map(self._constants, jax.tree.leaves((data.samples, data.fixed))), *reals]
-        rows = read(values, traced(program, data), inputs)
+        arrays = [*jax.tree.leaves((data.samples, data.fixed)), embedding.offset]
+        *leaves, offset = map(self.constants, arrays) if entered is None else entered(self)
+        self.entries = flat = _entries(values, self.scalars, embedding, offset)
+        rows = read(values, traced(program, data), [flat, *leaves, *reals])
         names_of = program.observed_names
         first = 1 + len(names_of[1])
         if not program.has_law:
@@ -128,7 +137,8 @@ class ReducedRisk:
                 mean = self._mean(distinct[:, 1 + k])
                 self.observed[name] = int(values.apply("div", (np.array([mean]), total))[0])
 
-    def _constants(self, array: Any) -> Ids:
+    def constants(self, array: Any) -> Ids:
+        """Ids of the entries of an array, in its shape."""
         array = np.asarray(array)
         return self.values.constants(array.reshape(-1).astype(float)).reshape(array.shape)
 
@@ -216,9 +226,8 @@ class ReducedRisk:
         return np.concatenate([reals, np.bincount(self.classes, weights, self.weights.size)])
 
 
-def _entries(values: Values, scalars: Ids, embedding: Embedding) -> Ids:
+def _entries(values: Values, scalars: Ids, embedding: Embedding, offset: Ids) -> Ids:
     """The value of every entry."""
-    offset = values.constants(np.asarray(embedding.offset))
     labels, signs = np.asarray(embedding.labels), np.asarray(embedding.signs)
     if labels.size:
         factors = values.constants(signs)
