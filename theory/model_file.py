@@ -19,6 +19,11 @@ HERE = Path(__file__).resolve().parents[1]
 LIBRARIES = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
 INSTALLED = {*LIBRARIES, *(HERE / name for name in ("theory", "dynamics", "attdyn.py"))}
 """Folders whose modules are no source of a model: the standard library, packages, this one."""
+PACKAGES = tuple(
+    f"{folder}{os.sep}"
+    for folder in (*map(sysconfig.get_path, ("purelib", "platlib", "stdlib")), *map(str, INSTALLED))
+)
+"""Beginnings of most of their paths."""
 
 
 def read_model(path: str | Path) -> Model:
@@ -123,10 +128,11 @@ def _own_modules(names: Iterable[str]) -> dict[str, types.ModuleType]:
     for name in names:
         module = sys.modules[name]
         file, spec = getattr(module, "__file__", None), getattr(module, "__spec__", None)
-        if not (isinstance(file, str) and file.endswith(".py")):
+        if not (isinstance(file, str) and file.endswith(".py")) or file.startswith(PACKAGES):
             continue
         path = Path(file).resolve()
         packages = {"site-packages", "dist-packages"} & {*path.parts}
-        if not (packages or INSTALLED & {path, *path.parents} or getattr(spec, "_initializing", False)):
+        importing = getattr(spec, "_initializing", False)
+        if not (packages or INSTALLED & {path, *path.parents} or importing):
             found[name] = module
     return found
