@@ -32,6 +32,7 @@ from dynamics.models import Model
 from dynamics.registry import System, load_system, system_names
 from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.event import Event
+from dynamics.results.outcome import TrainingWarning
 from dynamics.results.storage import load, save
 from dynamics.results.trajectory import Trajectory
 from dynamics.sweep import Sweep, sweep
@@ -49,6 +50,7 @@ __all__ = [
     "Overlay",
     "Sweep",
     "System",
+    "TrainingWarning",
     "Trajectory",
     "Verdict",
     "branches",

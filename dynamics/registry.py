@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamics.results.presentation import Origin, PlotDescription, Presentation, conditions
 from dynamics.validation import NEAR, InvalidRequest, nearest_name, path_of, refuse, shown
+from theory.model_file import imports_are_unchanged
 from theory.summary import summarized
 
 if TYPE_CHECKING:
@@ -455,6 +456,11 @@ def _library_file(name: str) -> Path:
     return HERE / "models" / f"{name}.py"
 
 
+def _imports_are_unchanged(system: System) -> bool:
+    imported = getattr(system.model, "imported", None)
+    return not imported or imports_are_unchanged(system.model)
+
+
 _FILES: dict[tuple[str, int, int], System] = {}
 """Path, time of change and size of a model file -> its system."""
 
@@ -471,6 +477,6 @@ def _from_file(source: str, anew: bool = False) -> System:
         why = "is missing" if missing else f"cannot be read ({str(error.strerror).lower()})"
         refuse("system", source, why, "a model file or a name", near[0])
     key = (path, status.st_mtime_ns, status.st_size)
-    if anew or key not in _FILES:
+    if anew or key not in _FILES or not _imports_are_unchanged(_FILES[key]):
         _FILES[key] = importlib.import_module(ENGINE).load(path)
     return _FILES[key]

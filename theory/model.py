@@ -144,6 +144,8 @@ class Model:
         (`theory.documentation`).
     path : Path or None
         File of the model.
+    imported : mapping
+        Source outside of installed packages that the file imports -> hash.
 
     Raises
     ------
@@ -189,6 +191,7 @@ class Model:
     source: str = ""
     documentation: str = ""
     path: Path | None = None
+    imported: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for role in LEADING:

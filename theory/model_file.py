@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import sys
+import sysconfig
 import types
+from collections.abc import Iterable
 from pathlib import Path
 
 from theory.documentation import Documentation
 from theory.law import ModelError, error_text, line_of
 from theory.model import LEADING, SETTINGS, TABLES, Model
+
+HERE = Path(__file__).resolve().parents[1]
+LIBRARIES = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
+INSTALLED = {*LIBRARIES, *(HERE / name for name in ("theory", "dynamics", "attdyn.py"))}
+"""Folders whose modules are no source of a model: the standard library, packages, this one."""
+PACKAGES = tuple(
+    f"{folder}{os.sep}"
+    for folder in (*map(sysconfig.get_path, ("purelib", "platlib", "stdlib")), *map(str, INSTALLED))
+)
+"""Beginnings of most of their paths."""
 
 
 def read_model(path: str | Path) -> Model:
@@ -58,8 +71,13 @@ def read_model(path: str | Path) -> Model:
     sys.path.insert(0, str(file.parent))
     # Dataclasses and the like look their module up by name.
     sys.modules[module.__name__] = module
+    # Helpers are run again: one may have changed since it was imported.
+    hidden = _own_modules(sys.modules.keys() - {module.__name__, "__main__"})
+    for name in hidden:
+        del sys.modules[name]
     before, writes = set(sys.modules), sys.dont_write_bytecode
     sys.dont_write_bytecode = True
+    imported: dict[str, types.ModuleType] = {}
     try:
         exec(compile(text, str(file), "exec"), module.__dict__)
     except KeyboardInterrupt:
@@ -71,12 +89,18 @@ def read_model(path: str | Path) -> Model:
     finally:
         sys.dont_write_bytecode = writes
         sys.path.remove(str(file.parent))
-        _forget(set(sys.modules) - before, file.parent)
+        # Another model may have helpers of the same names, or newer ones.
+        imported = _own_modules(set(sys.modules) - before)
+        for name in imported:
+            del sys.modules[name]
+        sys.modules.update(hidden)
     content = vars(module)
     names_of_parts = [*LEADING, *TABLES, *SETTINGS]
     arguments = {name: content[name] for name in names_of_parts if content.get(name) is not None}
     if "start" not in arguments:
         raise ModelError(f"{file.name} holds no model: it has no function start(...)")
+    files = [str(each.__file__) for each in imported.values()]
+    arguments["imported"] = {name: _digest(name) for name in sorted(files)}
     documentation = module.__doc__ or ""
     arguments |= {"documentation": documentation, "source": str(content.get("SOURCE", ""))}
     title = Documentation(documentation).title or file.stem
@@ -86,9 +110,29 @@ def read_model(path: str | Path) -> Model:
         raise ModelError(f"{file.name}: {error}") from None
 
 
-def _forget(names: set[str], folder: Path) -> None:
-    """Drop the modules of a folder: another model may have others of these names, or newer ones."""
+def imports_are_unchanged(model: Model) -> bool:
+    """Whether the sources that the file of a model imported are what they were."""
+    return all(_digest(name) == digest for name, digest in model.imported.items())
+
+
+def _digest(file: str) -> str:
+    try:
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    except OSError:
+        return "missing"
+
+
+def _own_modules(names: Iterable[str]) -> dict[str, types.ModuleType]:
+    """Modules with a source outside of installed packages, but for those being imported now."""
+    found = {}
     for name in names:
-        location = getattr(sys.modules[name], "__file__", None) or ""
-        if Path(location).parent == folder or folder in Path(location).parents:
-            del sys.modules[name]
+        module = sys.modules[name]
+        file, spec = getattr(module, "__file__", None), getattr(module, "__spec__", None)
+        if not (isinstance(file, str) and file.endswith(".py")) or file.startswith(PACKAGES):
+            continue
+        path = Path(file).resolve()
+        packages = {"site-packages", "dist-packages"} & {*path.parts}
+        importing = getattr(spec, "_initializing", False)
+        if not (packages or INSTALLED & {path, *path.parents} or importing):
+            found[name] = module
+    return found

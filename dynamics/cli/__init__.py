@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dynamics.cli.arguments import Parser, value
 from dynamics.cli.files import only_results
 from dynamics.registry import built_in_names, is_model_file, load_system, system_names, title
+from dynamics.results.outcome import TrainingWarning
 from dynamics.training.progress import termination
 from dynamics.validation import InvalidRequest, one_line, unknown
 
@@ -91,6 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with termination(), warnings.catch_warnings():
             warnings.showwarning = _warn
+            warnings.simplefilter("always", TrainingWarning)
             code = _dispatch(words)
             if sys.stdout is not None:  # it is where the shell has closed it
                 sys.stdout.flush()
@@ -119,7 +121,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
     """A warning of a library as one line, without the place in its source."""
-    print(f"attdyn: warning: {one_line(str(message), 270)}", file=sys.stderr)
+    own = isinstance(message, TrainingWarning)
+    text = str(message) if own else f"warning: {one_line(str(message), 270)}"
+    print(f"attdyn: {text}", file=sys.stderr)
 
 
 def _print_no_more() -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from dynamics.cli.contrast import Beside, lay_beside
 from dynamics.cli.forecast import hint
 from dynamics.cli.picture_flags import add_picture_flags, picture_look, picture_name
 from dynamics.registry import FULL
+from dynamics.results.outcome import TrainingWarning
 from dynamics.validation import InvalidRequest, integer, unknown
 
 if TYPE_CHECKING:
@@ -246,7 +248,7 @@ def _default_seeds(system: System) -> int:
 def _trained(
     problem: Any, settings: Mapping[str, Any], checkpoint: Checkpoint | None = None
 ) -> Any:
-    """Train one problem; warn on stderr where a reduced run leaves its invariant space."""
+    """Train one problem; stderr says where a reduced run leaves its invariant space."""
     from dynamics.analysis.comparison import overlay
     from dynamics.training.flow import flow
     from dynamics.training.gradient_descent import descend
@@ -257,9 +259,6 @@ def _trained(
         run = flow(problem, **settings)
     else:
         run = descend(problem, **settings, checkpoint=checkpoint)
-    leaving = getattr(problem, "leaving", None)
-    if leaving is not None and (remark := leaving(run)):
-        print(f"attdyn: {remark}", file=sys.stderr)
     return run
 
 
@@ -270,7 +269,9 @@ def _compared(
     from dynamics.analysis.comparison import compare
 
     how = settings if "time" in settings else {**settings, "checkpoint": file}
-    result = compare(reduced, fulls, **how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingWarning)  # explained below, beside the deviation
+        result = compare(reduced, fulls, **how)
     if fulls[0].view == "full population" and hasattr(fulls[0], "hessian_product"):
         from dynamics.analysis.comparison import explanation
 

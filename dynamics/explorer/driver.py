@@ -53,7 +53,8 @@ def loops() -> str:
     path = Tuple((VECTOR, VECTOR, Array(3)), Path._fields)
     constants = Tuple((VECTOR, MATRIX, MATRIX, MATRIX), Table._fields)
     room = Tuple(
-        (MATRIX, MATRIX, VECTOR, Array(3), MATRIX, Array(1, whole=True), VECTOR, MATRIX),
+        (MATRIX, MATRIX, VECTOR, Array(3), MATRIX, Array(1, whole=True), VECTOR, MATRIX)
+        + (VECTOR,) * 2,
         Room._fields,
     )
     arguments: dict[str, Sequence[Kind]] = {

@@ -30,6 +30,10 @@ PENDING, INVALID = -1, -2
 """Stored instead for a point that was not run yet, and for one that cannot be."""
 
 
+class TrainingWarning(UserWarning):
+    """A run that was made, and holds less than it seems to; kept in ``Trajectory.remarks``."""
+
+
 SMALLER = "parameters or a start of smaller size"
 """What to try where the start itself has no finite risk."""
 

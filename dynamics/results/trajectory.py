@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.results.event import Event, Events
-from dynamics.results.outcome import INTERRUPTED, Outcome
+from dynamics.results.outcome import INTERRUPTED, Outcome, TrainingWarning
 from dynamics.results.presentation import Presentation
 from theory.summary import summarized
 
@@ -53,6 +54,9 @@ class Trajectory:
         Name -> why an event did not happen, or what one that did is due to (`explained`).
     presentation : Presentation
         Titles, letters and panels: those of its problem, or plain ones.
+    remarks : tuple of str
+        What a reader should know of the run: where a reduction does not hold to its end, or a
+        learning rate is near the stability limit.
 
     Examples
     --------
@@ -83,6 +87,7 @@ class Trajectory:
     outcome: Outcome
     reasons: Mapping[str, str] = field(default_factory=dict)
     presentation: Presentation = None  # type: ignore[assignment]  # made below
+    remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.presentation is None:
@@ -196,6 +201,7 @@ class Trajectory:
             "events": records,
             "reasons": dict(self.reasons),
             "outcome": asdict(self.outcome),
+            "remarks": list(self.remarks),
         }
         attributes = {"kind": "trajectory", "system": self.system, "view": self.view}
         attributes |= {name: json.dumps(value) for name, value in texts.items()}
@@ -236,7 +242,24 @@ class Trajectory:
             outcome=Outcome(**read["outcome"]),
             reasons=read["reasons"],
             presentation=Presentation.from_attributes(dataset.attrs),  # type: ignore[arg-type]
+            remarks=tuple(json.loads(dataset.attrs.get("remarks", "[]"))),
         )
+
+
+def with_remarks(run: Trajectory, problem: Any) -> Trajectory:
+    """A run with what its problem finds wrong with it, which is also warned of.
+
+    Parameters
+    ----------
+    run : Trajectory
+    problem : Problem
+        Of the run.
+    """
+    leaving = getattr(problem, "leaving", None)
+    if leaving is None or not (remark := leaving(run)):
+        return run
+    warnings.warn(remark, TrainingWarning, stacklevel=3)
+    return replace(run, remarks=(*run.remarks, remark))
 
 
 def explained(

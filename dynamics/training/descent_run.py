@@ -91,6 +91,8 @@ class Run:
         The next state is not finite.
     warning : str
         What the user should know meanwhile, once; empty if nothing is new.
+    remarks : list of str
+        Warnings so far.
     """
 
     def __init__(
@@ -110,6 +112,7 @@ class Run:
         self.oscillation = Oscillation(names.index(problem.rates[0]))
         self.start, self.step, self.now = start.copy(), 0, start.copy()
         self.diverged, self.warning = False, ""
+        self.remarks: list[str] = []
         self._noted_names = (*names, *problem.pass_names) if problem.pass_names else ()
         # A caller's own problem need not say it.
         self._autonomous = bool(getattr(problem, "autonomous", False))

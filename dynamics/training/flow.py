@@ -17,7 +17,7 @@ from dynamics.results import outcome as ends
 from dynamics.results.event import Event, Events
 from dynamics.results.outcome import SMALLER, Outcome, first_not_finite, undefined
 from dynamics.results.presentation import Presentation
-from dynamics.results.trajectory import Trajectory, explained
+from dynamics.results.trajectory import Trajectory, explained, with_remarks
 from dynamics.training.event_errors import EventTime
 from dynamics.training.event_location import locate_events
 from dynamics.training.flow_path import FlowPath, Polynomials
@@ -65,6 +65,11 @@ def flow(
     InvalidRequest
         If problem is none, or time, rtol, initial or record is not valid.
 
+    Warns
+    -----
+    TrainingWarning
+        Where a reduction does not hold to the end of the run; also in its ``remarks``.
+
     Examples
     --------
     >>> import dynamics
@@ -77,7 +82,8 @@ def flow(
     check_problem(problem)
     time, rtol = check_flow(time, rtol, problem.flows)
     start = starting_state(problem, initial)
-    return trajectory_of(integrate_flow(problem, start, time, rtol, compiled), time, record)
+    made = integrate_flow(problem, start, time, rtol, compiled)
+    return with_remarks(trajectory_of(made, time, record), problem)
 
 
 def flows(
@@ -120,7 +126,8 @@ def flows(
         time, rtol = check_flow(time, rtol, problem.flows)
     starts = [starting_state(problem, None) for problem in problems]
     made = integrate_flows(problems, starts, time, rtol)
-    return [trajectory_of(each, time, record) for each in made]
+    runs = [trajectory_of(each, time, record) for each in made]
+    return [with_remarks(run, each) for run, each in zip(runs, problems, strict=True)]
 
 
 def _observed(problem: Problem, states: FloatArray) -> dict[str, FloatArray]:

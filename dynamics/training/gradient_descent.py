@@ -23,7 +23,7 @@ from dynamics.results import outcome as ends
 from dynamics.results.event import Event, Events
 from dynamics.results.outcome import SMALLER, Outcome, first_not_finite, undefined
 from dynamics.results.presentation import Presentation
-from dynamics.results.trajectory import Trajectory, explained
+from dynamics.results.trajectory import Trajectory, explained, with_remarks
 from dynamics.training.checkpoint import Checkpoint, request_of
 from dynamics.training.descent_run import Run
 from dynamics.training.progress import bar, interruption
@@ -46,6 +46,10 @@ CONTINUE = "start again from its final state for the remaining steps"
 RESUME = "the same run with the same checkpoint goes on from there"
 TOO_SMALL = (
     "eta={} is too small for a step to move the state, whose gradient is not small; try more"
+)
+ZIGZAG = (
+    "eta={} converges in a zigzag: every step reverses the rate and leaves {:.6g} of it; "
+    "a smaller eta converges faster"
 )
 LOG = logging.getLogger(__name__)
 
@@ -92,6 +96,11 @@ def descend(
         If problem is none, eta, steps, record or initial is not valid, the records do not fit in
         memory, or the checkpoint is of another run or damaged.
 
+    Warns
+    -----
+    TrainingWarning
+        Where a reduction does not hold to the end of the run; also in its ``remarks``.
+
     Examples
     --------
     >>> import dynamics
@@ -125,7 +134,7 @@ def descend(
         outcome = _checked(ended, run, records)
     if store and not (stopped or store.keep):
         store.discard()
-    return _trajectory(run, steps, records, outcome)
+    return with_remarks(_trajectory(run, steps, records, outcome), problem)
 
 
 def _drive(
@@ -142,6 +151,7 @@ def _drive(
             if run.warning:
                 progress.clear()
                 LOG.warning(run.warning)
+                run.remarks.append(run.warning)
                 run.warning = ""
             if due():
                 save()
@@ -229,6 +239,7 @@ def _trajectory(run: Run, steps: int, records: _Records, outcome: Outcome) -> Tr
             records.observables,
         ),
         presentation=Presentation.of(problem),
+        remarks=tuple(run.remarks),
     )
 
 
@@ -319,7 +330,11 @@ def _outcome(
         )
     if stopped and reached < steps:
         return Outcome(ends.INTERRUPTED, reached, now, stopped)
-    if run.oscillation.lasting(reached) and not run.last_pass().by_rounding:
+    lasting = run.oscillation.lasting(reached) and not run.last_pass().by_rounding
+    if lasting and (decay := run.oscillation.decay(reached)) is not None:
+        used = rates_text(run.rates, run.step_time)
+        return Outcome(ends.HORIZON, reached, now, ZIGZAG.format(used, decay))
+    if lasting:
         began = run.oscillation.began
         remedy = smaller_rate(problem, run.rates, run.now, steps, True, proceed)
         return Outcome(ends.OSCILLATING, began, began * run.step_time, remedy)

@@ -20,6 +20,7 @@ from dynamics.problem import FloatArray, Problem, certificate_failure
 from dynamics.results import outcome as ends
 from dynamics.training.flow_path import FlowPath, Polynomials, compiled_model
 from dynamics.training.progress import bar, interruption
+from dynamics.training.tolerances import Allowed, Lsoda, tolerance_floor
 
 MAX_STEPS = 200_000
 TOO_MANY = (
@@ -33,8 +34,7 @@ MOST_IMPLICIT = 32
 OF_A_STEP, ENOUGH = 0.1, 1e-9
 """What a step of collocation may err relative to the state: over the relative tolerance, and what
 is small enough in any case (at 1e-8, the loosest of a flow, they are the same). A rate that is near
-0, and the time at which it is 0, err some hundred times as much as the states. The absolute
-tolerance stays: below it an entry may be rounding that grows, which steps are not to resolve."""
+0, and the time at which it is 0, err some hundred times as much as the states."""
 
 
 @dataclass(frozen=True)
@@ -74,17 +74,6 @@ def model_in_a_thread(problem: Problem) -> AddressedModel | None:
     """
     model = implicit_model(problem)
     return None if model is None or model.threaded else model
-
-
-def tolerance_floor(start: FloatArray, rtol: float) -> FloatArray:
-    """The absolute tolerance of every entry.
-
-    Parameters
-    ----------
-    start : float array, shape (n,)
-    rtol : float
-    """
-    return 1e-3 * rtol * np.maximum(np.abs(start), 1e-2)
 
 
 def integrate_flow(
@@ -189,8 +178,8 @@ def _path(
     start: FloatArray,
     rtol: float,
 ) -> FlowPath:
-    floor = tolerance_floor(start, rtol)
-    return FlowPath(problem, nodes, at, lambda state: rtol * np.abs(state) + floor, rtol)
+    allowed = Allowed(problem, rtol, tolerance_floor(start, rtol), float(nodes[-1]))
+    return FlowPath(problem, nodes, at, allowed, rtol)
 
 
 def _nothing(problem: Problem, start: FloatArray, rtol: float) -> FlowPath:
@@ -208,35 +197,18 @@ def by_lsoda(problem: Problem, start: FloatArray, time: float, rtol: float) -> I
     start : float array, shape (n,)
     time, rtol : float
     """
-    from scipy.integrate import LSODA, OdeSolution
+    from scipy.integrate import OdeSolution
 
-    refused: list[FloatArray] = []  # states of the step under way that have no gradient
-
-    def rate(_: float, state: FloatArray) -> FloatArray:
-        slope = problem.gradient(state)
-        if np.isfinite(state).all() and not np.isfinite(slope).all():
-            refused.append(state.copy())
-        return -slope
-
-    def jacobian(_: float, state: FloatArray) -> FloatArray:
-        return -problem.jacobian(state)
-
-    solver = LSODA(
-        rate,
-        0.0,
-        start,
-        time,
-        max_step=time / FEWEST_STEPS,
-        rtol=rtol,
-        atol=tolerance_floor(start, rtol),
-        jac=jacobian if problem.has_jacobian else None,
-    )
+    floor = tolerance_floor(start, rtol)
+    span = 0.0, time
+    solver = Lsoda(problem, start, span, rtol, floor, FEWEST_STEPS, problem.has_jacobian)
+    refused = solver.refused
     nodes: list[float] = [0.0]
     pieces: list[Any] = []
     kind, failure = ends.HORIZON, ""
     with interruption() as interrupted, bar(f"flow, {problem.view}") as shown:
         while solver.status == "running":
-            solver.step()
+            piece = solver.step()
             stuck = solver.t <= nodes[-1]  # the step is below the spacing of numbers there
             if stuck or solver.status == "failed" or not np.isfinite(solver.y).all():
                 failure = certificate_failure(problem, refused[0]) if refused else ""
@@ -248,9 +220,8 @@ def by_lsoda(problem: Problem, start: FloatArray, time: float, rtol: float) -> I
             if interrupted.is_set():
                 kind = ends.INTERRUPTED
                 break
-            refused.clear()
             nodes.append(solver.t)
-            pieces.append(solver.dense_output())
+            pieces.append(piece)
             shown.say(f"time {solver.t:.3g} of {time:g}")
             shown.update()
     if not pieces:
@@ -274,7 +245,7 @@ def integrate_again(
     """
     relative, floor = tolerance
     problem, start = path.problem, path.at(span[0])
-    allowed = lambda state: relative * np.abs(state) + floor  # noqa: E731
+    allowed = Allowed(problem, relative, floor, span[1])
     if isinstance(path.at, Polynomials):
         model = path.at.model
         running = collocation_runs.Integration(model, start, span, relative, floor)
@@ -284,17 +255,13 @@ def integrate_again(
             return None
         at = Polynomials(running.path(), start, model)
         return FlowPath(problem, at.path.nodes, at, allowed, relative)
-    from scipy.integrate import LSODA, OdeSolution
+    from scipy.integrate import OdeSolution
 
-    def flow(_: float, state: FloatArray) -> FloatArray:
-        return -problem.gradient(state)
-
-    solver = LSODA(flow, span[0], start, span[1], rtol=relative, atol=floor)
+    solver = Lsoda(problem, start, span, relative, floor)
     times, pieces = [span[0]], []
     while solver.status == "running":
-        solver.step()
+        pieces.append(solver.step())
         if solver.status == "failed":
             return None
         times.append(solver.t)
-        pieces.append(solver.dense_output())
     return FlowPath(problem, np.array(times), OdeSolution(times, pieces), allowed, relative)

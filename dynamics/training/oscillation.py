@@ -10,6 +10,8 @@ from dynamics.problem import FloatArray
 
 LEAST_STREAK = 50
 MAX_SAMPLES = 4096
+VANISHING = 0.5
+"""Extrapolated amplitude over the last one, below which an oscillation dies out."""
 
 
 @dataclass
@@ -52,6 +54,22 @@ class Oscillation:
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a `state`."""
         vars(self).update(state)
+
+    def decay(self, last: int) -> float | None:
+        """Factor of the amplitude from step to step, where the amplitude falls geometrically to 0.
+
+        None where it tends to another value: three means over the window of `lasting` are
+        extrapolated as a geometric sequence.
+        """
+        window = max(LEAST_STREAK, last // 10)
+        count = int(np.count_nonzero(self.sampled > last - window)) // 3
+        if last - self.began < window or not count:
+            return None
+        first, second, third = map(float, self.sizes[-3 * count :].reshape(3, count).mean(axis=1))
+        early, late = first - second, second - third
+        if not early > late > 0 or third - late * late / (early - late) > VANISHING * third:
+            return None
+        return float((third / first) ** (1.0 / (2 * count * self.stride)))
 
     def lasting(self, last: int) -> bool:
         """Whether a run that ends at step ``last`` oscillates for good.

@@ -43,6 +43,8 @@ from dynamics.codegen.kernels.collocation_equations import (
     assemble,
     differentiate,
     fill_polynomial,
+    find_floor,
+    measure_sizes,
     moved_and_error,
     newton_iteration,
     predict,
@@ -181,12 +183,14 @@ def try_step(state, width, model, coarse, table, control, room):  # type: ignore
         Whether the step may be taken.
     """
     now = control.now
+    find_floor(state, width, model, control, room)
     predict(width, table.points, now[LAST_WIDTH], room)
     for k in range(state.size):
         room.inner[k] = state[k] + room.stages[STAGES - 1, k]
     if not differentiate(room.inner, coarse, room, 1):
         copy(room.inner, control.refused)
         return reject(0.25 * width, now)
+    measure_sizes(state, room)
     assemble(width, now[SCALE], table, room)
     if not factorize(room.matrix, room.pivots):
         return reject(0.5 * width, now)

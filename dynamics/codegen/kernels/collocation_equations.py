@@ -3,7 +3,7 @@ r"""The equations of a step of collocation: its states, its Newton iterations, i
 Numbers (1) and (2) are those of `dynamics.codegen.kernels.collocation`.
 """
 
-from math import exp, sqrt
+from math import cos, exp, expm1, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,14 @@ FARTHEST = 2.0
 """Widths of the last step by which its polynomial is continued, at most."""
 LEAST_DECAY = 0.03
 """Decay from one Legendre coefficient to the next that is believed, at least."""
+OF_RATE = 0.1
+"""Size of an entry, at least, over what its rate changes in a step; it counts near 0."""
+SHAKE, NOISY = 1e-6, 16.0
+"""Part of a state by which it is moved to see the rounding of its gradient; a factor on that."""
+SMOOTH = 1e-9
+"""Second difference of the gradient by such moves, relative to it, that is no rounding."""
+LEAST = 2.2250738585072014e-308
+"""Error that a step may make in any entry: the smallest number of full precision."""
 
 
 class Control(NamedTuple):
@@ -36,7 +44,7 @@ class Control(NamedTuple):
     relative : float
         Error that a step may make, over the size of an entry.
     floor : float array, shape (n,)
-        Error that a step may make in any case.
+        Error that a step may make in an entry whose value and rate are rounding.
     refused : float array, shape (n,)
         The last state that had no gradient.
     """
@@ -67,6 +75,10 @@ class Room(NamedTuple):
         The right-hand side of (2), and its solution.
     last : float array, shape (STAGES + 1, n)
         Coefficients of the last step.
+    floor : float array, shape (n,)
+        Error that the step may make in any case.
+    sizes : float array, shape (n,)
+        Sizes of the entries, by which the linear system is scaled.
     """
 
     stages: NDArray[np.float64]
@@ -77,6 +89,8 @@ class Room(NamedTuple):
     pivots: NDArray[np.int64]
     change: NDArray[np.float64]
     last: NDArray[np.float64]
+    floor: NDArray[np.float64]
+    sizes: NDArray[np.float64]
 
 
 def new_room(size: int) -> Room:
@@ -90,6 +104,8 @@ def new_room(size: int) -> Room:
         np.zeros(STAGES * size, np.int64),
         np.zeros(STAGES * size),
         np.zeros((STAGES + 1, size)),
+        np.zeros(size),
+        np.ones(size),
     )
 
 
@@ -156,8 +172,69 @@ def predict(width, points, last_width, room):  # type: ignore[no-untyped-def]
 
 
 @exact
+def find_floor(state, width, model, control, room):  # type: ignore[no-untyped-def]
+    """Fill ``room.floor``: that of ``control`` in entries that are rounding, else `LEAST`.
+
+    An entry is rounding where the second difference of its rate, over a small move of the state, is
+    above the tolerance of the entry and of its rate. Entries on an invariant set are none, however
+    small.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+        At the beginning of the step.
+    width : float
+        D.
+    model, control
+        As of `integrate`.
+    room : Room
+    """
+    size, small, largest = state.size, False, 1.0
+    for k in range(size):
+        room.floor[k] = LEAST
+        small = small or control.relative * abs(state[k]) < control.floor[k]
+        largest = max(largest, abs(state[k]))
+    if not small:
+        return
+    span = control.now[SCALE] * expm1(width)
+    slope, high, low = room.slopes[0], room.slopes[1], room.slopes[2]
+    gradient(state, model, slope)
+    for row in range(1, 3):
+        side = 3.0 - 2.0 * row
+        for k in range(size):
+            change = min(span * abs(slope[k]), largest)
+            # Other moves at another width: rounding may hide by chance.
+            change = state[k] * cos(k + 1e3 * width) + (change if slope[k] < 0.0 else -change)
+            room.inner[k] = state[k] + side * SHAKE * change
+        gradient(room.inner, model, room.slopes[row])
+    for k in range(size):
+        noise = NOISY * span * abs(high[k] - 2.0 * slope[k] + low[k])
+        rate = OF_RATE * span * abs(slope[k])
+        allowed = control.relative * max(abs(state[k]), rate)
+        if allowed < control.floor[k] and noise > max(allowed, SMOOTH * rate):
+            room.floor[k] = control.floor[k]
+
+
+@exact
+def measure_sizes(state, room):  # type: ignore[no-untyped-def]
+    """Fill ``room.sizes`` from the state and its predicted end.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+        At the beginning of the step.
+    room : Room
+        With the predicted ``stages`` and the ``floor``.
+    """
+    for k in range(state.size):
+        end = abs(state[k] + room.stages[STAGES - 1, k])
+        size = max(max(abs(state[k]), end), room.floor[k])
+        room.sizes[k] = size if size > LEAST else 1.0
+
+
+@exact
 def assemble(width, scale, table, room):  # type: ignore[no-untyped-def]
-    """The matrix of (2).
+    """The matrix of (2), for changes over the sizes of their entries.
 
     Parameters
     ----------
@@ -165,7 +242,7 @@ def assemble(width, scale, table, room):  # type: ignore[no-untyped-def]
         D, and w at the beginning of the step.
     table : Table
     room : Room
-        With J at both ends.
+        With J at both ends, and the ``sizes``.
     """
     size = room.stages.shape[1]
     for j in range(STAGES):
@@ -174,6 +251,7 @@ def assemble(width, scale, table, room):  # type: ignore[no-untyped-def]
             for k in range(size):
                 first = room.jacobians[0, m, k]
                 entry = weight * (first + part * (room.jacobians[1, m, k] - first))  # (2)
+                entry *= room.sizes[k] / room.sizes[m]
                 for i in range(STAGES):
                     room.matrix[i * size + m, j * size + k] = table.weights[i, j] * entry
     for i in range(room.matrix.shape[0]):
@@ -209,10 +287,11 @@ def newton_iteration(state, width, model, table, control, room):  # type: ignore
             total = room.stages[i, k]
             for j in range(STAGES):
                 total += table.weights[i, j] * room.slopes[j, k]  # (1)
-            room.change[i * size + k] = -total
+            room.change[i * size + k] = -total / room.sizes[k]
     solve(room.matrix, room.pivots, room.change)
     for i in range(STAGES):
         for k in range(size):
+            room.change[i * size + k] *= room.sizes[k]
             room.stages[i, k] += room.change[i * size + k]
     return True
 
@@ -221,7 +300,8 @@ def newton_iteration(state, width, model, table, control, room):  # type: ignore
 def moved_and_error(state, ending, control, room):  # type: ignore[no-untyped-def]
     """The largest change of an iteration and the estimate of the error, over what is allowed.
 
-    The error is the next Legendre coefficient, if the last ones go on to decay as they do.
+    What is allowed is relative to the end of the step, from which an entry that falls goes on. The
+    error is the next Legendre coefficient, if the last ones go on to decay as they do.
 
     Parameters
     ----------
@@ -237,8 +317,9 @@ def moved_and_error(state, ending, control, room):  # type: ignore[no-untyped-de
     """
     size, moved, error = state.size, 0.0, 0.0
     for k in range(size):
-        end = abs(state[k] + room.stages[STAGES - 1, k])
-        allowed = control.floor[k] + control.relative * max(abs(state[k]), end)
+        reached = abs(state[k] + room.stages[STAGES - 1, k])
+        reached = max(reached, OF_RATE * abs(room.slopes[STAGES - 1, k]))
+        allowed = room.floor[k] + control.relative * reached
         third, second, last = 0.0, 0.0, 0.0
         for i in range(STAGES):
             moved = larger(moved, abs(room.change[i * size + k]) / allowed)

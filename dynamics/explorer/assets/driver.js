@@ -35,6 +35,8 @@ function roomOf(n) {
     pivots: new Int32Array(s * n),
     change: new Float64Array(s * n),
     last: zeros([s + 1, n], Float64Array),
+    floor: new Float64Array(n),
+    sizes: new Float64Array(n).fill(1),
   };
 }
 

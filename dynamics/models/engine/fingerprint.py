@@ -3,7 +3,8 @@
 A part is hashed by its value at the default constants (the start, every sample and its probability,
 the traced program) and by the syntax of its function, with that of what the function uses of the
 same file: so data that a file imports count, and so does what only other constants reach. Comments,
-docstrings and the layout of the text do not.
+docstrings and the layout of the text do not. All source that the file imports from outside of
+installed packages counts, and so does the version of JAX.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ def digests(made: Realization) -> dict[str, str]:
         "start": [(n, a.shape, _bytes(a)) for n, a in made.arrays.items()],
         "fixed": [(n, _bytes(a)) for n, a in made.data.fixed.items()],
     }
+    parts["version of JAX"] = [jax.__version__]
+    if model.imported:
+        parts["imports"] = sorted((Path(n).name, d) for n, d in model.imported.items())
     for role in ("names", "events"):
         table = model.table(role, made.constants)
         parts[role] = sorted((name, repr(entry)) for name, entry in table.items())

@@ -3,6 +3,8 @@
 Numbers that training has are from plain numpy here, by the gradient written down by hand.
 """
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -109,14 +111,19 @@ def late(entries):
     return dynamics.Model(start=lambda: start, law=law, loss=loss, eta=0.02, steps=3000)
 
 
-def test_samples_that_part_after_the_walk_are_told():
+def test_samples_that_part_after_the_walk_are_told(tmp_path):
     reduced, system = problems(late(1))
-    run = dynamics.flow(reduced, time=2000)
+    with pytest.warns(dynamics.TrainingWarning, match="one sample of each class of samples"):
+        run = dynamics.flow(reduced, time=2000)
     told = reduced.leaving(run)
     assert "is another than that from one sample of each class of samples" in told
+    assert run.remarks == (told,)
+    dynamics.save(run, tmp_path / "run")
+    assert dynamics.load(tmp_path / "run").remarks == (told,)
     reduced, system = problems(late(2))
     full = system.FullPopulation(system.Parameters())
-    result = dynamics.compare(reduced, full, time=2000)
+    with pytest.warns(dynamics.TrainingWarning):
+        result = dynamics.compare(reduced, full, time=2000)
     assert result.largest_deviation > 0.1
     assert explanation(result, reduced, full).startswith("the reduction is wrong")
 
@@ -128,7 +135,8 @@ def test_samples_that_part_after_the_walk_are_told():
 def test_a_run_that_is_not_the_walk_is_looked_at_however_few_its_steps(eta, initial, told):
     """3000 steps of 0.02 end before samples part; larger ones do not, nor do those from nearer."""
     reduced, _ = problems(late(1))
-    run = dynamics.descend(reduced, eta=eta, steps=3000, initial=initial)
+    with pytest.warns(dynamics.TrainingWarning) if told else nullcontext():
+        run = dynamics.descend(reduced, eta=eta, steps=3000, initial=initial)
     assert run.steps[-1] <= reduced.closure.walked
     assert ("one sample of each class of samples" in reduced.leaving(run)) is told
 
@@ -283,6 +291,8 @@ def test_a_name_of_minus_a_scalar_is_refused():
 def test_a_constant_of_any_name_is_compiled(name):
     """The generated file has names of its own."""
     body = f"""
+from contextlib import nullcontext
+
 import numpy as np
 
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import dynamics
 from dynamics.training.oscillation import Oscillation
 
 
@@ -22,3 +23,38 @@ def test_oscillation(rates, lasting, cut):
     for first in range(0, len(rates), cut):
         watch.feed(first, rates[first : first + cut, None])
     assert watch.lasting(len(rates) - 1) == lasting
+
+
+@pytest.mark.parametrize(
+    ("sizes", "factor"),
+    [
+        (lambda n: 0.9999**n, 0.9999),
+        (lambda n: 0.9999999**n, 0.9999999),
+        (lambda n: 1.0 + 0.5 * 0.99**n, None),
+        (lambda n: np.ones(n.size), None),
+        (lambda n: 2.0 - n / n.size, None),
+    ],
+)
+def test_the_factor_of_an_amplitude_that_vanishes(sizes, factor):
+    steps = np.arange(2000)
+    watch = Oscillation(0)
+    watch.feed(0, ((-1.0) ** steps * sizes(steps))[:, None])
+    assert watch.lasting(1999)
+    found = watch.decay(1999)
+    assert (found is None) == (factor is None)
+    assert found is None or 1 - found == pytest.approx(1 - factor, rel=0.01)
+
+
+def test_descent_near_the_limit_of_a_quadratic_converges_in_a_zigzag(tmp_path):
+    file = tmp_path / "quadratic.py"
+    file.write_text(
+        "def start():\n    return {'w': 1.0}\n\n\n"
+        "def risk(theta, xp):\n    return theta['w'] ** 2 / 2\n"
+    )
+    system = dynamics.load_system(str(file))
+    problem = system.ReducedPopulation(system.Parameters())
+    outcome = dynamics.descend(problem, eta=1.9999, steps=3000).outcome
+    assert outcome.kind == "reached horizon"
+    assert "zigzag" in outcome.remedy
+    assert "leaves 0.9999 of it" in outcome.remedy
+    assert dynamics.descend(problem, eta=2.0001, steps=3000).outcome.kind == "oscillating"
