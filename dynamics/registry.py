@@ -24,6 +24,8 @@ from theory.model_file import imports_are_unchanged
 from theory.summary import summarized
 
 if TYPE_CHECKING:
+    import sympy
+
     from dynamics.description import Description
     from theory.claims import Claim
     from theory.notation import Notation
@@ -154,6 +156,8 @@ class System:
     defining : callable or None
         Parameters or None -> what defines a model of one's own, in a few equations
         (`theory.page.Page`); of a built-in system ``derivation(...).model`` does.
+    expressions : callable or None
+        Parameters or None -> risk and recursion as expressions, of a model of one's own.
     checks, figures : mapping or None
         Source of a claim -> its check, name -> figure; those of the paper in
         `dynamics.experiments` where None.
@@ -192,6 +196,7 @@ class System:
     closure: Callable[..., Any] | None = None
     figures: Mapping[str, Callable[..., Any]] | None = None
     defining: Callable[..., Page] | None = None
+    expressions: Callable[..., Any] | None = None
 
     @property
     def reference(self) -> str:
@@ -233,6 +238,53 @@ class System:
         from dynamics.description import describe
 
         return describe(self, parameters)
+
+    def risk(self, parameters: Any = None) -> sympy.Expr:
+        """The population risk, carried out over the law, in the scalars and real constants.
+
+        What passes through the law, `fixed` and `start` is the number at the parameters, read as
+        the simplest fraction that rounds to it. Scalars are those of the classes of equal entries.
+
+        Parameters
+        ----------
+        parameters : Parameters, optional
+            Its defaults by default.
+
+        Raises
+        ------
+        InvalidRequest
+            If the system is no model file, its law can only be drawn from, or something in its
+            loss has no expression.
+
+        Examples
+        --------
+        >>> import dynamics
+        >>> dynamics.load_system("linear_icl").risk()
+        72*s**2*u**2/31 - 4*s*u + 2
+        """
+        return self._expressions(parameters).risk()
+
+    def recursion(self, parameters: Any = None) -> dict[str, sympy.Expr]:
+        """Scalar -> its value after one step of gradient descent, as `risk` is written.
+
+        Parameters
+        ----------
+        parameters : Parameters, optional
+            Its defaults by default.
+
+        Raises
+        ------
+        InvalidRequest
+            As for `risk`.
+        """
+        return self._expressions(parameters).recursion()
+
+    def _expressions(self, parameters: Any) -> Any:
+        if self.expressions is None:
+            raise InvalidRequest(
+                f"{self.name} is no model file: its derivation has risk and recursion"
+            )
+        return self.expressions(parameters)
 
     @property
     def digests(self) -> Mapping[str, str]:

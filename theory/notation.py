@@ -150,11 +150,24 @@ class Notation(Mapping[str, NotationEntry]):
         return tuple((name, self[name].meaning) for name in names.split())
 
 
-def latex_of(name: str) -> str:
+def latex_of(name: str, arrays: Iterable[str] = ()) -> str:
     r"""A code name as LaTeX: ``alpha0`` is ``\alpha_{0}``, ``A_0_1`` is ``A_{0,1}``.
 
-    Words below a letter stand apart, as in ``A_{to mask}``.
+    Words below a letter stand apart, as in ``A_{to mask}``. An entry of an array whose letter has
+    an index stands behind it in brackets, ``(W_{1})_{0,0}``.
+
+    Parameters
+    ----------
+    name : str
+    arrays : iterable of str
+        Names of arrays, of whose entries ``name`` may be one.
     """
+    for array in sorted(arrays, key=len, reverse=True):
+        index, letter = name[len(array) + 1 :], latex_of(array)
+        if name.startswith(f"{array}_") and re.fullmatch(r"\d+(_\d+)*", index):
+            if "_{" not in letter:
+                break
+            return rf"({letter})_{{{index.replace('_', ',')}}}"
     base, *below = name.split("_")
     digits = re.fullmatch(r"([A-Za-z]+?)(\d+)", base)
     if digits:

@@ -64,8 +64,8 @@ class Section:
         Before the equations.
     equations : tuple of (left, right) or (left, right, relation)
         Strings, sympy expressions, or `HandWritten`; the relation is ``"="`` or ``"<="``.
-    verbatim : tuple of str
-        Lines in a fixed pitch, after the equations.
+    arrays : tuple of (name, rows of strings)
+        Small arrays, after the equations.
     letters : tuple of (name, meaning)
         What is defined in words, before the sentences.
     """
@@ -73,7 +73,7 @@ class Section:
     heading: str
     sentences: tuple[str, ...] = ()
     equations: tuple[tuple[Any, ...], ...] = ()
-    verbatim: tuple[str, ...] = ()
+    arrays: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = ()
     letters: tuple[tuple[str, str], ...] = ()
 
 
@@ -126,7 +126,7 @@ class Page:
                 lines += self._folded(sentence.replace("`", ""), "    ", "    ")
             for group in self._groups(section):
                 lines += self._folded(GAP.join(map(_row, group)), "    ", " " * 12)
-            lines += [f"    {line}" for line in section.verbatim] + [""]
+            lines += [f"    {line}" for line in _array_lines(section)] + [""]
         return "\n".join(lines[:-1] if self.wrapped else lines)
 
     def _groups(self, section: Section) -> Iterator[list[tuple[Any, ...]]]:
@@ -172,8 +172,7 @@ class Page:
             made = [_with_mathematics(text, self._inline) for text in _sentences(section)]
             lines += [sentence + r"\\" for sentence in made[:-1]] + made[-1:]
             lines += self._aligned(section)
-            if section.verbatim:
-                lines += [r"\begin{verbatim}", *section.verbatim, r"\end{verbatim}"]
+            lines += [self._array(name, rows) for name, rows in section.arrays]
         if standalone:
             lines = [PREAMBLE, *lines, r"\end{document}"]
         return "\n".join(lines)
@@ -196,8 +195,8 @@ class Page:
             if section.equations:
                 lines = "\n".join(self._aligned(section)).replace("{align*}", "{aligned}")
                 parts.append(f"$$\n{lines}\n$$")
-            if section.verbatim:
-                parts.append("\n".join(["```text", *section.verbatim, "```"]))
+            if section.arrays:
+                parts.append("\n".join(["```text", *_array_lines(section), "```"]))
         return "\n\n".join(parts) + "\n"
 
     def formula(self, side: Any) -> str:
@@ -210,6 +209,15 @@ class Page:
         if isinstance(side, sympy.Basic):
             return str(printer.doprint(side))
         return self.letters.get(str(side), rf"\mathrm{{{_escaped(str(side))}}}")
+
+    def _array(self, name: str, rows: tuple[tuple[str, ...], ...]) -> str:
+        """A small array as a displayed matrix."""
+        body = r" \\ ".join(" & ".join(r"\cdot" if x == "." else x for x in row) for row in rows)
+        columns = "c" * max(map(len, rows))
+        return (
+            rf"\[{self.formula(name)} \colon \left(\begin{{array}}{{{columns}}}"
+            rf"{body}\end{{array}}\right)\]"
+        )
 
     def _inline(self, text: str) -> str:
         return _LatexPrinter(self.letters).inline(text)
@@ -225,6 +233,16 @@ class Page:
         ]
         body = "  " + " \\\\\n  ".join(rows)
         return [r"\begin{align*}", body, r"\end{align*}"] if rows else []
+
+
+def _array_lines(section: Section) -> list[str]:
+    """The arrays of a section as text in a fixed pitch."""
+    lines: list[str] = []
+    for name, rows in section.arrays:
+        width = max(len(cell) for row in rows for cell in row) + 1
+        lines.append(f"{name}:")
+        lines += ["  " + " ".join(f"{cell:>{width}}" for cell in row) for row in rows]
+    return lines
 
 
 def _capitalized(text: str) -> str:

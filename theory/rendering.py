@@ -7,6 +7,7 @@ together.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement
 from typing import Any
@@ -15,8 +16,9 @@ import numpy as np
 import sympy
 
 from theory.closure import Closure
+from theory.closure.conservation import ConservationLaw
 from theory.notation import latex_of
-from theory.page import Page, Section, functions
+from theory.page import HandWritten, Page, Section, functions
 from theory.reduction import ReducedSystem
 
 MOST_ROWS = 16
@@ -120,42 +122,65 @@ def closure_sections(closure: Closure, entry_names: Sequence[str]) -> list[Secti
     entry_names : sequence of str
         Every entry by its array and position.
     """
-    equal = []
+    equal, still = [], []
     for k, name in enumerate(closure.names[:MOST_SCALARS]):
         members = np.flatnonzero(closure.classes.labels == k)
         signs = closure.classes.signs[members]
-        written = [
-            ("-" if sign < 0 else "") + entry_names[entry]
-            for entry, sign in zip(members[:MOST_ENTRIES], signs, strict=False)
-        ]
-        more = " = ..." if members.size > MOST_ENTRIES else ""
-        count = f"{members.size} entr{'y' if members.size == 1 else 'ies'}"
-        equal.append(f"{name} = {' = '.join(written)}{more}   ({count})")
+        named = [entry_names[entry] for entry in members[:MOST_ENTRIES]]
+        minus = ["-" if sign < 0 else "" for sign in signs[:MOST_ENTRIES]]
+        text = " = ".join(map("".join, zip(minus, named, strict=True)))
+        latex = " = ".join(map("".join, zip(minus, map(_entry, named), strict=True)))
+        dots = (" = ...", r" = \dots") if members.size > MOST_ENTRIES else ("", "")
+        count = f"({members.size} entr{'y' if members.size == 1 else 'ies'})"
+        right = HandWritten(
+            f"{text}{dots[0]}   {count}", rf"{latex}{dots[1]} \quad \text{{{count}}}"
+        )
+        equal.append((HandWritten(name, latex_of(name, closure.shapes)), right))
     if closure.scalars > MOST_SCALARS:
-        equal.append(f"and {closure.scalars - MOST_SCALARS} more")
+        still.append(f"and {closure.scalars - MOST_SCALARS} more")
     if closure.frozen:
-        still = np.flatnonzero(closure.classes.labels < 0)
-        first_entries = ", ".join(entry_names[entry] for entry in still[:MOST_ENTRIES])
-        more = ", ..." if still.size > MOST_ENTRIES else ""
-        equal.append(f"{still.size} entries never move: {first_entries}{more}")
+        frozen = np.flatnonzero(closure.classes.labels < 0)
+        first_entries = ", ".join(entry_names[entry] for entry in frozen[:MOST_ENTRIES])
+        more = ", ..." if frozen.size > MOST_ENTRIES else ""
+        still.append(f"{frozen.size} entries never move: {first_entries}{more}")
     sections = [
-        Section("What stays equal", (closure.summary(), *equal), (), _class_numbers(closure))
+        Section(
+            "What stays equal", (closure.summary(), *still), tuple(equal), _class_numbers(closure)
+        )
     ]
     laws = [
-        f"{text} = {law.value:.6g}" + (" (by the flow; gradient descent breaks it at order eta)"
-                                       if law.degree == 2 else "")
-        for text, law in zip(closure.conserved, closure.laws, strict=True) if law.exact
-    ]  # fmt: skip
+        (_law(closure, law), HandWritten(f"{law.value:.6g}", f"{law.value:.6g}"))
+        for law in closure.laws
+        if law.exact
+    ]
+    said = []
+    if any(law.exact and law.degree == 2 for law in closure.laws):
+        said.append("squares and products: by the flow; gradient descent breaks them at order eta")
     if 0 < closure.free < closure.scalars:
         sections.append(_linear_section(closure))
     decimal = sum(not law.exact for law in closure.laws)
     if len(laws) > MOST_LAWS:
-        laws[MOST_LAWS:] = [f"and {len(laws) - MOST_LAWS} more"]
+        said.append(f"and {len(laws) - MOST_LAWS} more")
     if decimal:
-        laws.append(f"{decimal} linear combinations with decimal coefficients")
-    if laws:
-        sections.append(Section("What training keeps", tuple(laws)))
+        said.append(f"{decimal} linear combinations with decimal coefficients")
+    if laws or decimal:
+        sections.append(Section("What training keeps", tuple(said), tuple(laws[:MOST_LAWS])))
     return sections
+
+
+def _entry(name: str) -> str:
+    """LaTeX of an entry by its array and position, as ``A[0, 3]``."""
+    array, _, position = name.partition("[")
+    return latex_of("_".join([array, *re.findall(r"\d+", position)]), [array])
+
+
+def _law(closure: Closure, law: ConservationLaw) -> sympy.Expr:
+    """What a law with fractions keeps."""
+    letters = [sympy.Symbol(name, real=True) for name in closure.names]
+    terms = zip(law.fractions, law.terms, strict=True)
+    return sympy.Add(
+        *(sympy.Rational(f) * sympy.prod([letters[k] for k in term]) for f, term in terms)
+    )
 
 
 def _linear_section(closure: Closure) -> Section:
@@ -176,20 +201,16 @@ def _linear_section(closure: Closure) -> Section:
     return Section(heading, tuple(sentences), tuple(rows))
 
 
-def _class_numbers(closure: Closure) -> tuple[str, ...]:
+def _class_numbers(closure: Closure) -> tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]:
     """Small arrays with the number of the scalar of each entry, 1, 2, ...; a dot never moves."""
-    lines: list[str] = []
-    width = len(str(closure.scalars)) + 1
+    arrays = []
     for name, entries in closure.labels().items():
         matrix = np.atleast_1d(np.array(entries))
         matrix = matrix.reshape(matrix.shape[0], -1) if matrix.ndim > 1 else matrix[None, :]
-        if max(matrix.shape) > MOST_ROWS:
-            continue
-        lines.append(f"{name}:")
-        for row in matrix:
-            cells = ["." if not k else str(k) for k in row]
-            lines.append("  " + " ".join(f"{cell:>{width}}" for cell in cells))
-    return tuple(lines)
+        if max(matrix.shape) <= MOST_ROWS:
+            rows = tuple(tuple("." if not k else str(k) for k in row) for row in matrix)
+            arrays.append((name, rows))
+    return tuple(arrays)
 
 
 def multiplicities(

@@ -1,4 +1,4 @@
-"""``attdyn derive``: what sympy derives, as text, LaTeX or compiled source."""
+"""``attdyn derive``: what sympy derives, as text, LaTeX, Python or a program in JSON."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
     from theory.claims import Claim
     from theory.page import Page
 
-COMMENT = {"text": "", "latex": "% ", "source": "# "}
-FORMS = tuple(COMMENT)
-"""What a derivation is printed as."""
+COMMENT = {"text": "", "latex": "% ", "source": "# ", "python": "# "}
+PAPERS, FILES = ("text", "latex", "source"), ("text", "latex", "python", "json")
+"""What a derivation is printed as, of a paper and of a model file."""
 
 
 def add_flags(parser: Parser) -> None:
     """Add the flags beside the parameters; those of a model of one's own are others."""
+    forms = PAPERS if parser.system.model is None else FILES
     parser.add_flags(
-        {"as": f"form of what is printed: {', '.join(FORMS)} (default text)"}, metavar="FORM"
+        {"as": f"form of what is printed: {', '.join(forms)} (default text)"}, metavar="FORM"
     )
     parser.add_switches({"standalone": "a whole LaTeX document, not its body alone"})
     if parser.system.model is None:
@@ -33,7 +34,10 @@ def add_flags(parser: Parser) -> None:
         prove = "also check the lemmas by symbolic computation"
         parser.add_switches({"pieces": pieces, "prove": prove})
         return
-    parser.add_switches({"prove": "also check the closure at 50 digits"})
+    parser.add_switches({
+        "prove": "also check the closure at 50 digits",
+        "eliminate": "put conserved linear combinations into risk and steps",
+    })  # fmt: skip
     eta = "learning rate of the run along which the closure is looked at, or one for each group"
     parser.add_flags({"eta": eta}, values)
     parser.add_flags({"steps": "number of steps of that run"}, value)
@@ -46,8 +50,9 @@ def execute(request: CommandRequest) -> int:
     flags, system = request.flags, request.system
     standalone = bool(flags.get("standalone"))
     form = flags.get("as", "latex" if standalone else "text")
-    if form not in FORMS:
-        raise unknown("form", str(form), FORMS)
+    forms = PAPERS if system.model is None else FILES
+    if form not in forms:
+        raise unknown("as", str(form), forms)
     if standalone and (form != "latex" or flags.get("pieces")):
         raise InvalidRequest("standalone is of the page as latex")
     parameters = system.Parameters(**request.entries)
@@ -81,15 +86,20 @@ def _written(page: Page, form: str, standalone: bool) -> str:
 def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
     """Print the page of a user's model."""
     from dynamics.models.engine import derivation
-    from dynamics.models.engine.symbolic import prove
+    from dynamics.models.engine.expressions import Expressions
+    from dynamics.models.engine.certificate import prove
 
-    if form == "source":
-        raise InvalidRequest(
-            "a model of one's own has no generated source; as can be text or latex"
-        )
     options, definition = request.flags, request.system.ReducedPopulation.definition
     walk = definition.walk(options.get("eta"), options.get("steps"))
-    page = request.system.derivation(parameters, options.get("eta"), options.get("steps"))
+    eliminate = bool(options.get("eliminate"))
+    if form in ("python", "json"):
+        if others := [n for n in ("prove", "eliminate", "sizes", "json") if options.get(n)]:
+            raise InvalidRequest(f"{others[0]} is of the page, not of as={form}")
+        model = definition.realization(parameters)
+        found = Expressions(model, model.closure(walk), walk)
+        print(found.as_python() if form == "python" else json_text(found.document()))
+        return 0
+    page = derivation.page(definition, parameters, walk, eliminate)
     if "sizes" in options:
         grids = _size_grids(str(options["sizes"]), request.system)
         fixed = {n: v for n, v in dataclasses.asdict(parameters).items() if n not in grids}

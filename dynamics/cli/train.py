@@ -37,8 +37,6 @@ EXPECTATION = {
 REDUCED = {
     "coordinates": "those of the reduced problem: classes of equal entries, linear (directions "
     "of the smallest linear space), or auto (default)",
-    "backend": "what computes the reduced problem: arrays (JAX), numba, or auto (default: numba "
-    "from 2.5e6 steps)",
 }
 SAMPLING_HELP = {"samples": "number N of samples, of {}", "seed": "random seed of {} (default 0)"}
 

@@ -1,14 +1,18 @@
-"""A program run forwards in some arithmetic: floats of numpy, numbers of mpmath, expressions."""
+"""Values run forwards in some arithmetic: floats of numpy, numbers of mpmath, expressions, text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from functools import cache
+from math import isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from theory.program.numbering import FLOATS, OPERATIONS
+from theory.program import field
+from theory.program.numbering import FLOATS, OPERATIONS, SAME_FLOAT, Values
 from theory.program.program import Program
 
 
@@ -70,39 +74,93 @@ def _row_floats(
 
 
 Arithmetic = Mapping[str, Callable[..., Any]]
-"""Operation -> a function of its operands; of (numbers, counts) for `ROWS`."""
+"""Operation -> a function of its operands; of (numbers, coefficients) for `ROWS`."""
 ROWS = ("sum", "logsumexp", "largest", "integer_pow")
 
 
-def run(
-    program: Program,
-    inputs: Sequence[Any],
-    constants: Sequence[Any],
-    arithmetic: Arithmetic,
-    counts: Callable[[float], Any],
-) -> list[Any]:
-    """Every number of a program in an arithmetic.
+def order(values: Values, roots: Iterable[int], given: Iterable[int]) -> list[int]:
+    """What some values need beside what is given, each after its operands.
 
     Parameters
     ----------
-    program : Program
-    inputs, constants : sequences
-        In the arithmetic.
-    arithmetic : mapping
-    counts : callable
-        A coefficient, as a number of the arithmetic.
+    values : Values
+    roots, given : ints
     """
-    numbers = [*inputs, *constants]
-    place = 0
-    for code, first, last, length in program.instructions.tolist():
-        operation = OPERATIONS[code]
-        of = arithmetic[operation]
-        for _ in range(first, last):
-            part = slice(place, place + length)
-            place += length
-            row = [numbers[k] for k in program.index[part]]
-            if operation in ROWS:
-                numbers.append(of(row, [counts(float(c)) for c in program.count[part]]))
-            else:
-                numbers.append(of(*row))
-    return numbers
+    known, needed = set(given), set()
+    rest = [int(root) for root in roots]
+    while rest:
+        value = rest.pop()
+        if value in known or value in needed:
+            continue
+        needed.add(value)
+        if not values.constant[value]:
+            rest += values.row(value)[0].tolist()
+    return sorted(needed)
+
+
+def run(
+    values: Values,
+    roots: Iterable[int],
+    given: Mapping[int, Any],
+    arithmetic: Arithmetic,
+    number: Callable[[Any], Any],
+    named: Callable[[int, Any], Any] = lambda value, result: result,
+) -> dict[int, Any]:
+    """Values, and all that they need, in an arithmetic.
+
+    Parameters
+    ----------
+    values : Values
+    roots : ints
+    given : mapping
+        Input -> what stands for it.
+    arithmetic : mapping
+    number : callable
+        From the fraction that a constant is (or inf, or NaN) to a number of the arithmetic.
+    named : callable
+        Value, its result -> what stands for it from there on.
+
+    Raises
+    ------
+    ValueError
+        If an input is missing.
+    """
+    known = {int(value): result for value, result in given.items()}
+
+    @cache
+    def constant(value: int) -> Any:
+        return number(exact(values, value))
+
+    for value in order(values, roots, known):
+        if values.constant[value]:
+            known[value] = constant(value)
+            continue
+        operation = values.operation(value)
+        if operation == "input":
+            raise ValueError(f"an input is missing: {values.names[value]}")
+        members, factors = values.row(value)
+        row = [known[member] for member in members.tolist()]
+        if operation in ROWS:
+            result = arithmetic[operation](row, [constant(factor) for factor in factors.tolist()])
+        else:
+            result = arithmetic[operation](*row)
+        known[value] = named(value, result)
+    return known
+
+
+def exact(values: Values, value: int) -> Fraction | float:
+    """The fraction that a constant is: by its triple, else by its float; inf and NaN as they are.
+
+    Parameters
+    ----------
+    values : Values
+    value : int
+        A constant.
+    """
+    number = float(values.floats[value])
+    if not isfinite(number):
+        return number
+    found = field.read_back(values.triples[value])
+    if found is not None and abs(float(found) - number) <= SAME_FLOAT * abs(number):
+        return found
+    return field.simplest(number)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import zlib
 from fractions import Fraction
+from math import gcd, isqrt
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ PRIMES = np.array([2147483647, 2147483629, 2147483587], dtype=np.uint64)
 """Three primes below 2^31, so that a product of two residues fits in 64 bits."""
 MAX_DENOMINATOR = 10**6
 """Denominator up to which a float is read as the simplest fraction that rounds to it."""
+NEAR_DENOMINATOR, NEAR = 10**4, Fraction(1, 2**50)
+"""The same where a float is some roundings away: of shares, or of probabilities."""
 LIMB = 1 << 16
 """Residues are cut into two limbs of 16 bits, whose products BLAS sums exactly."""
 
@@ -134,6 +137,40 @@ def fraction_of(number: float, max_denominator: int = MAX_DENOMINATOR) -> Fracti
     exact = Fraction(number)
     simple = exact.limit_denominator(max_denominator)
     return simple if float(simple) == number else exact
+
+
+def simplest(number: float) -> Fraction:
+    """A fraction that a float stands for: `fraction_of`, or a simple one a few roundings away.
+
+    Parameters
+    ----------
+    number : float
+        Finite.
+    """
+    near = Fraction(number).limit_denominator(NEAR_DENOMINATOR)
+    return near if abs(near - Fraction(number)) <= NEAR * abs(number) else fraction_of(number)
+
+
+def read_back(triple: Triples) -> Fraction | None:
+    """The fraction of a triple whose numerator and denominator are below 2^46, if there is one.
+
+    Parameters
+    ----------
+    triple : Triples, shape (3,)
+    """
+    modulus, residue = 1, 0
+    for prime, part in zip(PRIMES.tolist(), triple.tolist(), strict=True):
+        residue += modulus * ((part - residue) * pow(modulus, -1, prime) % prime)
+        modulus *= prime
+    bound = isqrt(modulus // 2)
+    large, small, before, factor = modulus, residue, 0, 1
+    while small > bound:
+        quotient = large // small
+        large, small = small, large - quotient * small
+        before, factor = factor, before - quotient * factor
+    if abs(factor) > bound or gcd(small, factor) != 1:
+        return None
+    return Fraction(small, factor)
 
 
 def data_triples(numbers: NDArray[np.float64]) -> Triples:

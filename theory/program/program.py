@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from theory.program.numbering import CODE, Ids, Values
+from theory.program.numbering import CODE, OPERATIONS, Ids, Values
 
 SUM, STOP, SELECT = CODE["sum"], CODE["stop"], CODE["select"]
 
@@ -55,6 +56,23 @@ class Program:
         code, first, last, length = self.instructions.T
         of_rows = np.isin(code, [SUM, CODE["logsumexp"], CODE["largest"]])
         return int(((last - first) * np.where(of_rows, length, 1)).sum())
+
+    def document(self) -> dict[str, Any]:
+        """The list as plain values of JSON; what is not finite is a word."""
+
+        def plain(numbers: NDArray[np.float64]) -> list[Any]:
+            words = {np.inf: "Infinity", -np.inf: "-Infinity"}
+            return [x if np.isfinite(x) else words.get(x, "NaN") for x in numbers.tolist()]
+
+        return {
+            "inputs": list(self.inputs),
+            "constants": plain(self.constants),
+            "operations": list(OPERATIONS),
+            "instructions": self.instructions.tolist(),
+            "index": self.index.tolist(),
+            "count": plain(self.count),
+            "outputs": {name: ids.tolist() for name, ids in self.outputs.items()},
+        }
 
 
 class _Rows:

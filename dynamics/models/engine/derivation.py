@@ -1,8 +1,7 @@
-r"""The derivation of a model: its traced loss on the scalars, read into sympy, as a page.
+"""The derivation of a model as a page: what stays equal, the law, the risk, one step.
 
-The jaxpr of the loss restricted to the closed space is read by `theory.tracing`; real constants
-and, where the loss is small, the entries of the sample are symbols, else the numbers of one sample
-of the largest probability. Derivatives are sympy's, of that expression.
+Risk and steps are those that are trained, read from the program of the model on its scalars
+(`dynamics.models.engine.expressions`).
 """
 
 from __future__ import annotations
@@ -12,32 +11,27 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import sympy
 
 from dynamics.models.engine.definition import Definition
-from dynamics.models.engine.loss_expression import (
-    RENAMED,
-    are_trained_by,
-    sample_text,
-    written_loss,
-)
+from dynamics.models.engine.expressions import Expressions, exact_weights, rate_names, symbol
 from dynamics.models.engine.realization import Realization, Walk
-from dynamics.models.engine.shared_parts import shared_parts
 from dynamics.validation import InvalidRequest
 from theory.closure import Closure
 from theory.law import select_samples
 from theory.notation import latex_of
 from theory.page import HandWritten, Page, Section
+from theory.program.field import MAX_DENOMINATOR
+from theory.program.symbolic import LONG
 from theory.rendering import MOST_SCALARS, closure_sections, multiplicities
 
-LONGEST = 2400
-"""Characters of an expression up to which it is written out."""
+MOST_WRITTEN = 5000
+"""Operations of a risk up to which it is written out."""
 SHOWN_CLASSES = 6
 MOST_EQUATIONS, MOST_STEPS, MOST_CONSERVED = 9, 4, 3
-"""Equations of a loss, steps, and conserved sums on the page of `defining`."""
+"""Equations of a risk, steps, and conserved sums on the page of `defining`."""
 
 
-def page(definition: Definition, parameters: Any, walk: Walk) -> Page:
+def page(definition: Definition, parameters: Any, walk: Walk, eliminate: bool = False) -> Page:
     """The derivation of a model at some parameters.
 
     Parameters
@@ -46,6 +40,13 @@ def page(definition: Definition, parameters: Any, walk: Walk) -> Page:
     parameters : Parameters
     walk : Walk
         The run along which the closure is checked.
+    eliminate : bool
+        Whether conserved linear combinations are put into risk and steps.
+
+    Raises
+    ------
+    InvalidRequest
+        If there is none to put in.
     """
     made = definition.realization(parameters)
     closure = made.closure(walk)
@@ -54,20 +55,18 @@ def page(definition: Definition, parameters: Any, walk: Walk) -> Page:
     sections = [Section("Constants", (constants,))] if constants else []
     sections += closure_sections(closure, names)
     if closure.scalars:
-        sections += [*_samples(made, closure), *_recursion(made, closure, walk)]
+        sections += [*_samples(made, closure), *_recursion(made, closure, walk, eliminate)]
     return _page(made, closure, sections)
 
 
 def _page(made: Realization, closure: Closure, sections: Sequence[Section]) -> Page:
     model, letters = made.model, (*closure.names, *made.constants)
-    spelled = {name: latex_of(name) for name in letters}
+    spelled = {name: latex_of(name, made.shapes) for name in letters}
     return Page(model.title or model.name, model.source, tuple(sections), spelled)
 
 
 def defining(definition: Definition, parameters: Any, walk: Walk) -> Page:
-    """The defining equations of a model at some parameters: law, loss, one step.
-
-    Derivatives are left to `page`, which takes minutes where the loss is long.
+    """The defining equations of a model at some parameters: law, risk, one step.
 
     Parameters
     ----------
@@ -80,12 +79,26 @@ def defining(definition: Definition, parameters: Any, walk: Walk) -> Page:
     closure = made.closure(walk)
     sections = [_law_of(made, closure)]
     if closure.scalars:
-        loss, _ = _loss(made, closure)
-        if len(loss.equations) > MOST_EQUATIONS:
-            more = f"{len(loss.equations)} equations, which attdyn derive prints"
-            loss = Section(loss.heading.partition(" (")[0], (more,))
-        sections += [loss, _descent(made, closure, walk, MOST_STEPS)]
+        sections += _risk_and_step(made, closure, walk)
     return _page(made, closure, sections)
+
+
+def _risk_and_step(made: Realization, closure: Closure, walk: Walk) -> Iterator[Section]:
+    """The risk where it is short, and one step: its field where training follows no gradient."""
+    step, found = _descent(made, closure, walk, MOST_STEPS), _expressions(made, closure, walk)
+    if isinstance(found, str):
+        yield from (Section("Risk", (found,)), step)
+        return
+    more = f"{found.operations} operations, which attdyn derive prints"
+    risk = field = Section("Risk", (more,))
+    if found.operations <= LONG:
+        risk, field = _written(found, MOST_STEPS)
+    yield risk if len(risk.equations) <= MOST_EQUATIONS else Section("Risk", (more,))
+    if found.follows_a_field:
+        long = not field.equations or len(field.equations) > MOST_EQUATIONS
+        words = "what a step subtracts, which attdyn derive prints, is no gradient of `R`"
+        step = Section("Gradient descent", (words,)) if long else field
+    yield step
 
 
 def _law_of(made: Realization, closure: Closure) -> Section:
@@ -113,31 +126,18 @@ def _samples(made: Realization, closure: Closure) -> Iterator[Section]:
     if groups is None or made.law is None:
         return
     weights = groups.summed(made.law.weights)
+    fractions = exact_weights(weights)
     order = np.argsort(-weights, kind="stable")
     lines = [f"{groups.labels.size} samples; on these scalars {groups.count} losses are different"]
     for k in order[:SHOWN_CLASSES]:
         members = int((groups.labels == k).sum())
         sample = sample_text(select_samples(made.law.samples, int(groups.first[k])))
-        lines.append(f"P = {weights[k]:.6g}: {members} samples like {sample}")
+        simple = fractions[k].denominator <= MAX_DENOMINATOR
+        chance = str(fractions[k]) if simple else f"{weights[k]:.6g}"
+        lines.append(f"P = {chance}: {members} samples like {sample}")
     if groups.count > SHOWN_CLASSES:
         lines.append(f"and {groups.count - SHOWN_CLASSES} more")
     yield Section("Classes of samples", tuple(lines))
-
-
-def _loss(made: Realization, closure: Closure) -> tuple[Section, sympy.Expr | None]:
-    """The loss of a sample on the scalars, or the risk, and its expression if there is one."""
-    symbols = [sympy.Symbol(name, real=True) for name in closure.names]
-    heading, loss = written_loss(made, closure, symbols)
-    if loss is None:
-        words = "it cannot be written in elementary functions here"
-        return Section(heading, (words,)), None
-    shared, (short,) = shared_parts([loss])
-    left = HandWritten("R", "R") if not made.program.has_law else HandWritten("loss", r"\ell")
-    if len(str(short)) + sum(len(str(v)) for _, v in shared) > LONGEST * 4:
-        return Section(heading, (f"an expression of {len(str(loss))} characters",)), loss
-    used = set().union(*(v.free_symbols for v in (short, *dict(shared).values())))
-    letters = _sample_letters(used - set(symbols))
-    return Section(heading, (), (*shared, (left, short)), (), letters), loss
 
 
 def _descent(made: Realization, closure: Closure, walk: Walk, most: int) -> Section:
@@ -146,16 +146,10 @@ def _descent(made: Realization, closure: Closure, walk: Walk, most: int) -> Sect
     if made.only_sampled:
         sentences.append("`R` is the mean loss over the samples that are drawn")
     elif made.program.has_law:
-        count = closure.sample_classes
-        sentences.append(
-            f"`R` is the sum over the {count} classes of samples, of the probability of a class "
-            "times the loss of one of its samples"
-        )
-    group_of, several = made.group_of_arrays(), len(walk.eta) > 1
-    arrays = [made.entry_position(int(entry))[0] for entry in closure.classes.first]
-    rates = [f"eta_{group_of[array]}" if several else "eta" for array in arrays]
+        sentences.append("`R` is the mean loss over the law")
+    several, rates = len(walk.eta) > 1, rate_names(made, closure, walk)
     columns = zip(closure.names, closure.sizes, rates, strict=True)
-    steps = [_step(name, count, rate) for name, count, rate in columns]
+    steps = [_step(made, name, count, rate) for name, count, rate in columns]
     if most < min(len(steps), MOST_SCALARS):
         sentences.append("`theta` is any of the scalars, `n(theta)` the number of its entries")
         if several:
@@ -169,59 +163,73 @@ def _descent(made: Realization, closure: Closure, walk: Walk, most: int) -> Sect
             f"the steps of the first {MOST_SCALARS} of {len(steps)} scalars; from each of the "
             "others, too, its derivative is taken, times the rate over the number of its entries"
         )
-    meanings = {"eta": "learning rate"}
-    for group, rate in zip(
-        dict.fromkeys(group_of.values()), walk.eta if several else (), strict=False
-    ):
-        meanings[f"eta_{group}"] = f"learning rate of {group}, {rate:g}"
-    used = [(letter, meanings[letter]) for letter in dict.fromkeys(rates)]
-    letters = (*used, ("R", "risk"), ("'", "the next step"))
+    letters = (*_rates(made, walk, rates), ("R", "risk"), ("'", "the next step"))
     return Section("Gradient descent", tuple(sentences), tuple(steps[:MOST_SCALARS]), (), letters)
 
 
-def _recursion(made: Realization, closure: Closure, walk: Walk) -> Iterator[Section]:
-    """The loss on the scalars, the risk, one step, and the derivatives."""
-    section, loss = _loss(made, closure)
-    yield section
+def _expressions(
+    made: Realization, closure: Closure, walk: Walk, eliminate: bool = False
+) -> Expressions | str:
+    """Risk and steps as expressions; why there are none."""
+    try:
+        return Expressions(made, closure, walk, eliminate)
+    except InvalidRequest as error:
+        if eliminate:
+            raise
+        return str(error)
+
+
+def _recursion(
+    made: Realization, closure: Closure, walk: Walk, eliminate: bool
+) -> Iterator[Section]:
+    """The risk carried out over the law, and one step."""
+    found = _expressions(made, closure, walk, eliminate)
+    if isinstance(found, Expressions) and found.operations <= MOST_WRITTEN:
+        if found.eliminated:
+            words = "what training keeps, put in below"
+            yield Section("Eliminated", (words,), tuple(found.eliminated.items()))
+        yield from _written(found, MOST_SCALARS)
+        return
+    if isinstance(found, Expressions):
+        found = f"{found.operations} operations, which --as python writes and this page does not"
+    yield Section("Risk", (found,))
     yield _descent(made, closure, walk, MOST_SCALARS)
-    symbols = [sympy.Symbol(name, real=True) for name in closure.names]
-    if loss is None:
-        return
-    if len(symbols) > MOST_SCALARS:
-        words = f"of {len(symbols)} scalars: compiled, not written out"
-        yield Section("Derivatives", (words,))
-        return
-    slopes = [sympy.diff(loss, symbol) for symbol in symbols]
-    if not are_trained_by(made, closure, symbols, slopes):
-        words = (
-            "training follows others than those of the expression: of stop_gradient, or of jumps"
+
+
+def _written(found: Expressions, most: int) -> Iterator[Section]:
+    """The risk, and the steps of the first scalars, common parts named once."""
+    parts, risk, later, slopes = found.written(most)
+    sentences, steps = [], []
+    if found.operations > LONG:
+        sentences.append(
+            f"{found.operations} operations: parts that occur more than once have names, `t0` and "
+            "so on; --as python writes a function file"
         )
-        yield Section("Derivatives", (words,))
-        return
-    shared, shorts = shared_parts(slopes)
-    length = sum(len(str(value)) for _, value in shared) + sum(len(str(s)) for s in shorts)
-    of = "R" if not made.program.has_law else "loss"
-    if length > LONGEST * 4:
-        yield Section("Derivatives", (f"{length} characters; compiled, not written out",))
-        return
-    rows = [(_slope(of, name), short) for name, short in zip(closure.names, shorts, strict=True)]
-    yield Section("Derivatives", (), (*shared, *rows))
+    yield Section("Risk", tuple(sentences), (*parts, (HandWritten("R", "R"), risk)))
+    words = []
+    if found.follows_a_field:
+        words.append("stop_gradient holds parts of the loss: a step follows no gradient of `R`")
+    if len(found.names) > most:
+        words.append(f"the steps of the first {most} of {len(found.names)} scalars")
+    for name, rate, slope in zip(found.names, found.rates, slopes, strict=False):
+        left = HandWritten(f"{name}'", f"{latex_of(name, found.made.shapes)}'")
+        steps.append((left, symbol(name) - symbol(rate) * slope))
+    letters = (*_rates(found.made, found.walk, found.rates), ("'", "the next step"))
+    yield Section("Gradient descent", tuple(words), (*later, *steps), (), letters)
 
 
-def _sample_letters(used: set[sympy.Basic]) -> tuple[tuple[str, str], ...]:
-    """Letters of the entries of a sample: of each part, the first one that is used."""
-    letters: dict[str, tuple[str, str]] = {}
-    for symbol in sorted(used, key=str):
-        part, *index = str(symbol).removeprefix(RENAMED).split("_")
-        if index and all(map(str.isdigit, index)):
-            entry = f"entry [{', '.join(index)}] of {part} of the sample"
-            letters.setdefault(part, (str(symbol), entry))
-    return tuple(letters.values())
+def _rates(made: Realization, walk: Walk, rates: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Letters of learning rates with their meanings."""
+    groups = list(dict.fromkeys(made.group_of_arrays().values()))
+    meanings = {"eta": "learning rate"}
+    for group, rate in zip(groups, walk.eta if len(walk.eta) > 1 else (), strict=False):
+        meanings[f"eta_{group}"] = f"learning rate of {group}, {rate:g}"
+    return ((letter, meanings[letter]) for letter in dict.fromkeys(rates))
 
 
-def _step(name: str, count: int, eta: str) -> tuple[HandWritten, HandWritten]:
+def _step(made: Realization, name: str, count: int, eta: str) -> tuple[HandWritten, HandWritten]:
     """One step of gradient descent on a scalar that stands for some entries, at a rate."""
-    letter, share = latex_of(name), "" if count == 1 else f"/{count}"
+    letter, share = latex_of(name, made.shapes), "" if count == 1 else f"/{count}"
     rate = latex_of(eta) if count == 1 else rf"\frac{{{latex_of(eta)}}}{{{count}}}"
     right = rf"{letter} - {rate} \frac{{\partial R}}{{\partial {letter}}}"
     return HandWritten(f"{name}'", f"{letter}'"), HandWritten(
@@ -229,11 +237,16 @@ def _step(name: str, count: int, eta: str) -> tuple[HandWritten, HandWritten]:
     )
 
 
-def _slope(of: str, name: str) -> HandWritten:
-    letter = "R" if of == "R" else r"\ell"
-    return HandWritten(
-        f"d{of}/d{name}", rf"\frac{{\partial {letter}}}{{\partial {latex_of(name)}}}"
-    )
+def sample_text(sample: Any) -> str:
+    """A sample in one line, its numbers shortened."""
+    if isinstance(sample, Mapping):
+        text = ", ".join(f"{name} {sample_text(part)}" for name, part in sample.items())
+    elif isinstance(sample, tuple):
+        text = ", ".join(map(sample_text, sample))
+    else:
+        text = np.array2string(np.asarray(sample), precision=4, separator=" ", threshold=40)
+    text = " ".join(text.split())
+    return text if len(text) < 120 else text[:117] + "..."
 
 
 def size_table(

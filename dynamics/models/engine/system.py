@@ -100,18 +100,28 @@ def system_of(model: Model) -> System:
         reduced_options=("eta", "steps", "coordinates"),
         full_options=("eta", "steps", "coordinates"),
         closure=definition.closure,
+        expressions=lambda parameters=None: _expressions(definition, parameters),
     )
 
 
 def _page_of(definition: Definition, name: str) -> Callable[..., Page]:
-    def made(parameters: Any = None, eta: Any = None, steps: Any = None) -> Page:
+    def made(parameters: Any = None, eta: Any = None, steps: Any = None, **options: Any) -> Page:
         """A page at some parameters, by a function of `dynamics.models.engine.derivation`."""
         from dynamics.models.engine import derivation
 
         selected = definition.Parameters() if parameters is None else parameters
-        return getattr(derivation, name)(definition, selected, definition.walk(eta, steps))
+        return getattr(derivation, name)(
+            definition, selected, definition.walk(eta, steps), **options
+        )
 
     return made
+
+
+def _expressions(definition: Definition, parameters: Any) -> Any:
+    """Risk and recursion of a model; sympy is loaded here."""
+    from dynamics.models.engine.expressions import expressions_of
+
+    return expressions_of(definition, parameters)
 
 
 def _seconds(parameters: Any, full: str | None, options: Mapping[str, Any]) -> float:

@@ -70,7 +70,7 @@ def _at_degree(section: Section, degree: sympy.Integer) -> Section:
         tuple(side.subs(p, degree) if isinstance(side, sympy.Basic) else side for side in row)
         for row in section.equations
     )
-    return Section(section.heading, section.sentences, rows, section.verbatim, section.letters)
+    return Section(section.heading, section.sentences, rows, section.arrays, section.letters)
 
 
 def _law(random_sets: str) -> Section:

@@ -1,0 +1,253 @@
+"""Risk and recursion of a model as expressions of sympy, and as files that run elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sympy
+
+from dynamics.models.engine.definition import Definition
+from dynamics.models.engine.functions import class_embedding
+from dynamics.models.engine.realization import Realization, Walk
+from dynamics.models.engine.reduced_risk import ReducedRisk, reduced_risk
+from dynamics.validation import InvalidRequest
+from theory.closure import Closure
+from theory.law import FloatArray
+from theory.program import UnreadPrimitive, field, source, symbolic
+from theory.program.evaluate import order
+from theory.program.numbering import CODE, SAME_FLOAT
+from theory.program.symbolic import Parts
+
+STOP = CODE["stop"]
+
+
+def exact_weights(weights: FloatArray) -> list[Fraction]:
+    """Probabilities as fractions: simple ones where these are next to them and sum up to 1.
+
+    Parameters
+    ----------
+    weights : float array, shape (n,)
+    """
+    near = [Fraction(w).limit_denominator(field.MAX_DENOMINATOR) for w in weights.tolist()]
+    pairs = zip(near, weights.tolist(), strict=True)
+    if sum(near) == 1 and all(abs(simple - Fraction(w)) <= SAME_FLOAT * w for simple, w in pairs):
+        return near
+    return [field.simplest(w) for w in weights.tolist()]
+
+
+def symbol(name: str) -> sympy.Symbol:
+    """The symbol of a scalar, of a real constant or of a learning rate."""
+    return sympy.Symbol(name, real=True)
+
+
+class Expressions:
+    """What a model descends, as expressions in its scalars and real constants.
+
+    What passes through the law, `fixed` and `start` are numbers.
+
+    Parameters
+    ----------
+    made : Realization
+    closure : Closure
+    walk : Walk
+        Its learning rates.
+    eliminate : bool
+        Whether conserved linear combinations are put in.
+
+    Attributes
+    ----------
+    table : ReducedRisk
+    eliminated : dict
+        Symbol -> expression that conserved combinations leave for it.
+    names : tuple of str
+        The scalars that are left.
+    rates : tuple of str
+        Letter of the learning rate of each.
+
+    Raises
+    ------
+    InvalidRequest
+        If the law can only be drawn from, nothing moves, or something has no program.
+    """
+
+    def __init__(
+        self, made: Realization, closure: Closure, walk: Walk, eliminate: bool = False
+    ) -> None:
+        name = made.model.name
+        if made.only_sampled:
+            raise InvalidRequest(
+                f"the law of {name} is known by draws alone, over which no risk is carried out"
+            )
+        if not closure.scalars:
+            raise InvalidRequest(f"nothing moves: the gradient of {name} vanishes at its start")
+        self.made, self.closure, self.walk = made, closure, walk
+        data = made.representatives(closure.sample_groups)
+        embedding = class_embedding(closure.classes)
+        try:
+            self.table: ReducedRisk = reduced_risk(made.program, data, embedding, closure.names)
+        except UnreadPrimitive as error:
+            raise InvalidRequest(str(error)) from None
+        self._numbers = self.table.numbers(data)
+        self.eliminated = _eliminated(closure) if eliminate else {}
+        if eliminate and not self.eliminated:
+            raise InvalidRequest(f"eliminate: training of {name} keeps no simple combination")
+        scalars = {
+            int(k): symbol(n) for k, n in zip(self.table.scalars, closure.names, strict=True)
+        }
+        self.given: dict[int, Any] = {k: self.eliminated.get(s, s) for k, s in scalars.items()}
+        self.given |= {k: symbol(n) for n, k in self.table.reals.items()}
+        weights = map(symbolic.decimal, exact_weights(self._numbers[len(self.table.reals) :]))
+        self.given |= dict(zip(self.table.weights.tolist(), weights, strict=True))
+        left = [k for k, s in enumerate(scalars.values()) if s not in self.eliminated]
+        self._left = np.array(left, dtype=np.int64)
+        self.names = tuple(closure.names[k] for k in left)
+        rates = rate_names(made, closure, walk)
+        self.rates = tuple(rates[k] for k in left)
+
+    @property
+    def follows_a_field(self) -> bool:
+        """Whether training follows no gradient: a part of the risk has its gradient stopped."""
+        values = self.table.values
+        return bool((values.code[order(values, [self.table.risk], ())] == STOP).any())
+
+    @cached_property
+    def operations(self) -> int:
+        """Terms of sums, and other operations, of the risk."""
+        return symbolic.operations(self.table.values, [self.table.risk], self.given)
+
+    def slopes(self, count: int | None = None) -> list[int]:
+        """Values that a step subtracts from the first scalars that are left, divided by eta."""
+        return [int(v) for v in self.table.gradient[self._left[:count]]]
+
+    def whole(self, roots: Sequence[int]) -> list[sympy.Expr]:
+        """Expressions of values, simplified where they are short."""
+        found = symbolic.expressions(self.table.values, roots, self.given, symbolic.decimal)
+        return [symbolic.simplified(expression) for expression in found]
+
+    def risk(self) -> sympy.Expr:
+        """The population risk."""
+        return self.whole([self.table.risk])[0]
+
+    def recursion(self) -> dict[str, sympy.Expr]:
+        """Scalar -> its value after a step."""
+        steps = zip(self.names, self.rates, self.whole(self.slopes()), strict=True)
+        return {name: symbol(name) - symbol(rate) * slope for name, rate, slope in steps}
+
+    def written(self, most: int) -> tuple[Parts, sympy.Expr, Parts, list[sympy.Expr]]:
+        """Risk and first slopes with their common parts named once.
+
+        Parameters
+        ----------
+        most : int
+            Scalars whose slopes are written.
+
+        Returns
+        -------
+        parts of the risk, the risk, further parts, slopes
+        """
+        values, roots = self.table.values, [self.table.risk, *self.slopes(most)]
+        taken = (*self.closure.names, *self.made.constants)
+        if symbolic.operations(values, roots, self.given) <= symbolic.LONG:
+            parts, (risk, *slopes) = symbolic.common_parts(self.whole(roots), taken)
+        elif self.operations <= symbolic.SHORT_PAGE:
+            (risk,) = self.whole(roots[:1])
+            parts, slopes = symbolic.named_parts(values, roots[1:], self.given, taken)
+        else:
+            parts, (risk, *slopes) = symbolic.named_parts(values, roots, self.given, taken)
+        used, first = set(risk.free_symbols), []
+        for name, part in reversed(parts):
+            if name in used:
+                first.append((name, part))
+                used |= part.free_symbols
+        later = [part for part in parts if part not in first]
+        return first[::-1], risk, later, slopes
+
+    def as_python(self) -> str:
+        """A function file on numpy alone."""
+        model, table = self.made.model, self.table
+        start = self.closure.classes.start[self.closure.classes.first]
+        constants = ", ".join(f"{k}={v!r}" for k, v in self.made.constants.items())
+        title = f"{model.name} on its scalars{f', at {constants}' if constants else ''}."
+        eta = self._rates_of_scalars()
+        reals = {k: name for name, k in table.reals.items()}
+        scalars = dict(zip(table.scalars.tolist(), self.closure.names, strict=True))
+        return source.function_file(
+            table.values, table.risk, table.gradient, (scalars, reals, self._given_numbers()),
+            start.tolist(), eta if len(set(eta)) > 1 else eta[:1], title,
+        )  # fmt: skip
+
+    def document(self) -> dict[str, Any]:
+        """The program of risk and gradient as plain values, with the numbers of its inputs."""
+        table = self.table
+        program = table.program({"risk": np.array([table.risk]), "gradient": table.gradient})
+        start = self.closure.classes.start[self.closure.classes.first]
+        return {
+            "model": self.made.model.name,
+            "constants": dict(self.made.constants),
+            "scalars": list(self.closure.names),
+            "start": start.tolist(),
+            "eta": self._rates_of_scalars(),
+            "given": self._numbers.tolist(),
+            "program": program.document(),
+        }
+
+    def _given_numbers(self) -> dict[int, float]:
+        """Real constants and weights -> their numbers."""
+        inputs = [*self.table.reals.values(), *self.table.weights.tolist()]
+        return dict(zip(inputs, self._numbers.tolist(), strict=True))
+
+    def _rates_of_scalars(self) -> list[float]:
+        groups = list(dict.fromkeys(self.made.group_of_arrays().values()))
+        rates = self.walk.eta if len(self.walk.eta) > 1 else self.walk.eta * len(groups)
+        by_array = {a: rates[groups.index(g)] for a, g in self.made.group_of_arrays().items()}
+        return [by_array[array] for array in arrays_of(self.made, self.closure)]
+
+
+def arrays_of(made: Realization, closure: Closure) -> list[str]:
+    """The array of the first entry of each scalar."""
+    return [made.entry_position(int(entry))[0] for entry in closure.classes.first]
+
+
+def rate_names(made: Realization, closure: Closure, walk: Walk) -> list[str]:
+    """Letter of the learning rate of each scalar: ``eta``, or one for each parameter group."""
+    if len(walk.eta) == 1:
+        return ["eta"] * closure.scalars
+    groups = made.group_of_arrays()
+    return [f"eta_{groups[array]}" for array in arrays_of(made, closure)]
+
+
+def _eliminated(closure: Closure) -> dict[sympy.Symbol, sympy.Expr]:
+    """Scalars that conserved linear combinations express by those before them."""
+    start = closure.classes.start[closure.classes.first]
+    symbols = [symbol(name) for name in closure.names]
+    rows = []
+    for law in closure.laws:
+        if law.degree == 1 and law.exact:
+            terms = [(f, k) for f, (k,) in zip(law.fractions, law.terms, strict=True)]
+            kept = sum((f * field.simplest(float(start[k])) for f, k in terms), Fraction(0))
+            rows.append(
+                sum(sympy.Rational(f) * symbols[k] for f, k in terms) - sympy.Rational(kept)
+            )
+    if not rows:
+        return {}
+    (solution,) = sympy.linsolve(rows, symbols[::-1])
+    found = zip(symbols[::-1], solution, strict=True)
+    return {s: value for s, value in found if s != value}
+
+
+def expressions_of(definition: Definition, parameters: Any = None) -> Expressions:
+    """The expressions of a model at some parameters, with its own learning rates.
+
+    Parameters
+    ----------
+    definition : Definition
+    parameters : Parameters, optional
+        Its defaults by default.
+    """
+    made = definition.realization(definition.Parameters() if parameters is None else parameters)
+    walk = definition.walk()
+    return Expressions(made, made.closure(walk), walk)
