@@ -97,7 +97,8 @@ def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
             raise InvalidRequest(f"{others[0]} is of the page, not of as={form}")
         model = definition.realization(parameters)
         found = Expressions(model, model.closure(walk), walk)
-        print(found.as_python() if form == "python" else json_text(found.document()))
+        document = {} if form == "python" else found.document()
+        print_result({"json": form == "json"}, document, found.as_python())
         return 0
     page = derivation.page(definition, parameters, walk, eliminate)
     if "sizes" in options:

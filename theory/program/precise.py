@@ -56,6 +56,7 @@ def _arithmetic() -> dict[str, Callable[..., Any]]:
     plain = {
         "div": divided,
         "pow": mp.power,
+        "share": lambda x, log_sum: mp.exp(x - log_sum),
         "log": logarithm,
         "log1p": mp.log1p,
         "rsqrt": lambda x: divided(mp.mpf(1), mp.sqrt(x)),

@@ -6,15 +6,17 @@ import keyword
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import NamedTuple
 
-from theory.program.evaluate import order, run
-from theory.program.numbering import Ids, Values
+import numpy as np
 
-LONGEST = 60
+from theory.program.evaluate import ROWS, order
+from theory.program.numbering import FLOATS, OPERATIONS, Ids, Values
+from theory.program.program import Program, build
+
+LONGEST = 88
 """Characters of an expression from which it gets a name."""
 OWN = {"np", "math", "state", "eta", "risk", "gradient", "step", "NAMES", "START", "ETA"}
 HELPERS = {
@@ -38,37 +40,55 @@ _erfc = np.vectorize(math.erfc, otypes=[float])
 }
 """Functions that numpy lacks, for the top of a file that calls them."""
 SUM, PRODUCT, ATOM = 1, 2, 3
+POWER = "integer_pow"
 
 
 class Text(NamedTuple):
-    """An expression: what binds its parts last, and the comparison that it is, if it is one."""
+    """An expression, how its parts are bound, and the comparison or number that it is, if any."""
 
     text: str
     level: int = ATOM
     comparison: str = ""
+    number: float | None = None
 
     def within(self, level: int) -> str:
         """The text as a part of what binds at a level."""
         return self.text if self.level >= level else f"({self.text})"
 
 
-def _number(value: Fraction | float) -> Text:
-    number = float(value)
+def _number(number: float) -> Text:
     if number != number or abs(number) == float("inf"):
-        return Text(f"np.{number}".replace("np.-inf", "-np.inf"), SUM)
-    return Text(repr(number), ATOM if number >= 0 else SUM)
+        return Text(f"np.{number}".replace("np.-inf", "-np.inf"), SUM, number=number)
+    return Text(repr(float(number)), ATOM if number >= 0 else SUM, number=float(number))
 
 
 def _sum(terms: Sequence[Text], factors: Sequence[Text]) -> Text:
-    text = ""
+    parts, constant = [], 0.0
     for term, factor in zip(terms, factors, strict=True):
-        minus = factor.text.startswith("-")
-        size = factor.text.lstrip("-")
-        product = term.within(PRODUCT) if size == "1.0" else f"{size} * {term.within(PRODUCT)}"
-        text += (" - " if minus else " + ") + product
+        assert factor.number is not None
+        if term.number is not None:
+            constant += factor.number * term.number
+            continue
+        size = abs(factor.number)
+        product = term.within(PRODUCT) if size == 1 else f"{size!r} * {term.within(PRODUCT)}"
+        parts.append((" - " if factor.number < 0 else " + ") + product)
+    if constant:
+        parts.append((" - " if constant < 0 else " + ") + repr(abs(constant)))
+    text = "".join(parts)
     text = "-" + text[3:] if text.startswith(" - ") else text[3:]
-    many = len(terms) > 1 or text.startswith("-")
-    return Text(text, SUM if many else PRODUCT) if terms else Text("0.0")
+    return Text(text, SUM if len(parts) > 1 or text.startswith("-") else PRODUCT)
+
+
+def _folded(operation: str, row: Sequence[Text], counts: Sequence[Text]) -> Text | None:
+    """The number that an operation on numbers is."""
+    numbers = [text.number for text in row if text.number is not None]
+    if len(numbers) < len(row):
+        return None
+    if operation not in ROWS:
+        return _number(float(FLOATS[operation](*numbers)))
+    if operation == "sum":
+        return _number(sum(float(c.text) * x for c, x in zip(counts, numbers, strict=True) if x))
+    return _number(float(numbers[0]) ** float(counts[0].text)) if operation == POWER else None
 
 
 def _called(name: str) -> Callable[..., Text]:
@@ -102,6 +122,7 @@ ARITHMETIC: dict[str, Callable[..., Text]] = {
     "integer_pow": lambda x, c: Text(f"{x[0].within(ATOM)} ** {int(float(c[0].text))}", PRODUCT),
     "mul": lambda a, b: Text(f"{a.within(PRODUCT)} * {b.within(ATOM)}", PRODUCT),
     "div": lambda a, b: Text(f"{a.within(PRODUCT)} / {b.within(ATOM)}", PRODUCT),
+    "share": lambda x, log_sum: Text(f"np.exp({x.text} - {log_sum.within(PRODUCT)})"),
     "pow": lambda a, b: Text(f"np.power({a.text}, {b.text})"),
     "select": lambda c, a, b: Text(
         f"np.where({c.comparison or c.text + ' != 0'}, {a.text}, {b.text})"
@@ -129,42 +150,45 @@ ARITHMETIC: dict[str, Callable[..., Text]] = {
 }  # fmt: skip
 
 
-def statements(
-    values: Values, roots: Sequence[int], given: Mapping[int, str]
-) -> tuple[list[str], list[str]]:
-    """Assignments to t0, t1, ..., and expressions of some values in them.
+def statements(program: Program, inputs: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Assignments to t0, t1, ..., and expressions of the outputs in them.
 
     Parameters
     ----------
-    values : Values
-    roots : sequence of int
-    given : mapping
-        Input -> expression.
+    program : Program
+    inputs : sequence of str
+        What stands for each input.
     """
-    uses: Counter[int] = Counter(roots)
-    for value in order(values, roots, given):
-        if not values.constant[value]:
-            uses.update(values.row(value)[0].tolist())
+    (outputs,) = program.outputs.values()
+    uses = Counter([*program.index.tolist(), *outputs.tolist()])
     lines: list[str] = []
-    names = _names(given.values())
+    taken = set(inputs)
+    names = (name for k in count() if (name := f"t{k}") not in taken)
+    numbers = [Text(x) if x.isidentifier() else _number(float(x)) for x in inputs]
+    numbers += map(_number, program.constants.tolist())
+    place = 0
+    for code, first, last, length in program.instructions.tolist():
+        operation = OPERATIONS[code]
+        for value in range(first, last):
+            part = slice(place, place := place + length)
+            row = [numbers[k] for k in program.index[part]]
+            counts = [_number(c) for c in program.count[part].tolist()]
+            result = _folded(operation, row, counts)
+            if result is None:
+                result = ARITHMETIC[operation](*((row, counts) if operation in ROWS else row))
+            if result.number is None and (uses[value] > 1 or len(result.text) > LONGEST):
+                name = next(names)
+                lines.append(_assigned(name, result.text))
+                result = Text(name, comparison=f"{name} != 0" if result.comparison else "")
+            numbers.append(result)
+    return lines, [numbers[k].text for k in outputs.tolist()]
 
-    def named(value: int, result: Text) -> Text:
-        plain = result.level == ATOM and result.text.isidentifier()
-        if plain or (uses[value] < 2 and len(result.text) < LONGEST):
-            return result
-        lines.append(f"{(name := next(names))} = {result.text}")
-        return Text(name, comparison=f"{name} != 0" if result.comparison else "")
 
-    inputs = {
-        value: Text(text, ATOM if text.isidentifier() else SUM) for value, text in given.items()
-    }
-    known = run(values, roots, inputs, ARITHMETIC, _number, named)
-    return lines, [known[root].text for root in roots]
-
-
-def _names(taken: Iterable[str]) -> Iterator[str]:
-    used = set(taken)
-    return (name for k in count() if (name := f"t{k}") not in used)
+def _assigned(name: str, text: str) -> str:
+    """An assignment within a function; a long one is broken at spaces, in brackets."""
+    if len(text) <= LONGEST:
+        return f"{name} = {text}"
+    return f"{name} = (\n{_listed([text])}\n    )"
 
 
 def function_file(
@@ -193,7 +217,7 @@ def function_file(
     """
     scalars, reals, numbers = inputs
     own = {name: _safe(name) for name in (*scalars.values(), *reals.values())}
-    used = set(order(values, [risk, *gradient], ()))
+    used = set(order(values, [risk, *gradient.tolist()], ()))
     letters = {k: own[name] for k, name in reals.items() if k in used}
     given = {k: own[name] for k, name in scalars.items()} | letters
     given |= {k: repr(float(x)) for k, x in numbers.items() if k not in given}
@@ -201,18 +225,20 @@ def function_file(
     passed = "".join(f", {name}" for name in letters.values())
     names = [own[name] for name in scalars.values()]
     bodies = []
-    for name, roots in (("risk", [risk]), ("gradient", gradient.tolist())):
-        lines, found = statements(values, roots, given)
-        result = f"{found[0]} + 0.0"
+    for name, roots in (("risk", np.array([risk])), ("gradient", gradient)):
+        program = build(values, list(given), {name: roots})
+        lines, found = statements(program, list(given.values()))
+        ends = [_assigned("total", found[0]), "return total + 0.0"]
         if name == "gradient":
-            result = f"np.stack(np.broadcast_arrays(\n{_listed(found)},\n    ), axis=-1)"
+            ends = ["slope = np.empty(np.shape(state))"]
+            ends += [_assigned(f"slope[..., {k}]", text) for k, text in enumerate(found)]
+            ends.append("return slope")
         doc = {"risk": "Population risk.", "gradient": "What a step subtracts, divided by eta."}
         bodies.append(
             f'\n\n@np.errstate(all="ignore")\ndef {name}(state{options}):\n    """{doc[name]}"""\n'
             f"    (\n{_listed(names)},\n    ) = "
             "np.moveaxis(np.asarray(state, dtype=float), -1, 0)\n"
-            + "".join(f"    {line}\n" for line in lines)
-            + f"    return {result}\n"
+            + "".join(f"    {line}\n" for line in (*lines, *ends))
         )
     text = "".join(bodies)
     helpers = [code for name, code in HELPERS.items() if re.search(rf"\b{name}\(", text)]
@@ -220,8 +246,8 @@ def function_file(
     rates = ", ".join(repr(float(x)) for x in eta)
     return (
         f'"""{title}"""\n\n{imports}import numpy as np\n\n'
-        + f"NAMES = (\n{_listed([repr(name) for name in scalars.values()])},\n)\n"
-        + f"START = np.array([\n{_listed([repr(float(x)) for x in start])},\n])\n"
+        + f"NAMES = (\n{_listed([repr(name) for name in scalars.values()], 4)},\n)\n"
+        + f"START = np.array([\n{_listed([repr(float(x)) for x in start], 4)},\n])\n"
         + f"ETA = {rates if len(eta) == 1 else f'np.array([{rates}])'}\n"
         + "".join("\n" + code for code in helpers)
         + text
@@ -235,11 +261,10 @@ def _safe(name: str) -> str:
     return f"{name}_" if keyword.iskeyword(name) or name in OWN else name
 
 
-def _listed(parts: Sequence[str]) -> str:
-    """Parts between commas, on lines of at most 98 characters where they allow it."""
-    if any(" " in part for part in parts):
-        return ",\n".join(f"        {part}" for part in parts)
+def _listed(parts: Sequence[str], indent: int = 8) -> str:
+    """Parts between commas, on lines of at most 98 characters."""
+    space = " " * indent
     return textwrap.fill(
-        ", ".join(parts), 98, initial_indent="        ", subsequent_indent="        ",
+        ", ".join(parts), 98, initial_indent=space, subsequent_indent=space,
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip

@@ -79,8 +79,14 @@ def _arithmetic(evaluate: bool) -> Arithmetic:
     def total(terms: Sequence[Any], factors: Sequence[Any]) -> sympy.Expr:
         return add(*map(mul, factors, terms))
 
+    def share(x: Any, log_sum: Any) -> sympy.Expr:
+        if isinstance(log_sum, sympy.log):
+            return mul(exp(x), power(log_sum.args[0], -1))
+        return exp(add(x, mul(-1, log_sum)))
+
     return {
         "sum": total,
+        "share": share,
         "logsumexp": lambda x, c: log(total([exp(v) for v in x], c)),
         "largest": lambda x, c: sympy.Max(*x, evaluate=False),
         "max": lambda a, b: sympy.Max(a, b, evaluate=False),
@@ -177,7 +183,11 @@ def expressions(
 
 
 def named_parts(
-    values: Values, roots: Sequence[int], given: Mapping[int, sympy.Expr], taken: Iterable[str]
+    values: Values,
+    roots: Sequence[int],
+    given: Mapping[int, sympy.Expr],
+    taken: Iterable[str],
+    read: Callable[[Any], sympy.Expr] = number,
 ) -> tuple[Parts, list[sympy.Expr]]:
     """Values that occur more than once by name, and the expressions in these names.
 
@@ -189,6 +199,8 @@ def named_parts(
         Input -> expression.
     taken : strings
         Names that no part gets.
+    read : callable
+        As for `expressions`.
     """
     uses: Counter[int] = Counter(int(root) for root in roots)
     for value in order(values, roots, given):
@@ -200,10 +212,11 @@ def named_parts(
     def named(value: int, result: Any) -> Any:
         if uses[value] < 2 or size(result, SHORT_PART) < SHORT_PART:
             return result
-        parts.append((next(names), result))
-        return parts[-1][0]
+        within = isinstance(result, sympy.log)  # of a softmax: its sum is what shares are over
+        parts.append((next(names), result.args[0] if within else result))
+        return sympy.log(parts[-1][0]) if within else parts[-1][0]
 
-    known = run(values, roots, given, _arithmetic(True), decimal, named)
+    known = run(values, roots, given, _arithmetic(True), read, named)
     return parts, [sympy.sympify(known[int(root)]) for root in roots]
 
 

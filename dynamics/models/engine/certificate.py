@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,9 @@ def _weights(made: Realization) -> tuple[bool, list[Any]]:
         for name, value in made.constants.items()
     }
     try:
-        pairs = [(p, s) for p, s in made.model.call("law", constants=decimal) if p > 0]
+        # Probabilities that underflow as floats never do as exact numbers.
+        positive = ((p, s) for p, s in made.model.call("law", constants=decimal) if p > 0)
+        pairs = list(islice(positive, made.law.size + 1))
         samples = stacked([sample for _, sample in pairs], "law")
         same = all(jax.tree.leaves(jax.tree.map(np.array_equal, samples, made.law.samples)))
     except (ModelError, TypeError, ValueError, AttributeError):

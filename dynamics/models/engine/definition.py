@@ -56,7 +56,12 @@ from theory.model import Model
 from theory.notation import GREEK, Notation, latex_of
 
 
-def notation_of(model: Model, scalars: tuple[str, ...], observables: tuple[str, ...]) -> Notation:
+def notation_of(
+    model: Model,
+    scalars: tuple[str, ...],
+    observables: tuple[str, ...],
+    arrays: Iterable[str] = (),
+) -> Notation:
     """The table of constants, scalars, rates and observables of a model.
 
     Parameters
@@ -66,6 +71,8 @@ def notation_of(model: Model, scalars: tuple[str, ...], observables: tuple[str, 
         Names of the scalars of the reduction.
     observables : tuple of str
         Names of what the model observes.
+    arrays : iterable of str
+        Trained arrays, of which scalars are entries.
     """
     kinds = {name: f"constant of {_users(model, name)}" for name in model.constants}
     kinds |= dict.fromkeys(scalars, "scalar of the reduction")
@@ -74,13 +81,13 @@ def notation_of(model: Model, scalars: tuple[str, ...], observables: tuple[str, 
         name: (
             name,
             GREEK.get(name, name),
-            latex_of(name),
+            latex_of(name, arrays if name in scalars else ()),
             plain_text(model.documented.meaning(name)) or kind,
         )
         for name, kind in kinds.items()
     }
     for name in (*scalars, *observables):
-        rate, latex = f"d_{name}", rf"\dot{{{latex_of(name)}}}"
+        rate, latex = f"d_{name}", rf"\dot{{{rows[name][2]}}}"
         rows[rate] = rate, rate, latex, f"rate of {name}, per unit of time"
     rows["risk"] = "risk", "R", "R", "population risk"
     outside = "largest distance from the closed space"
@@ -367,6 +374,7 @@ class Definition:
         observables: tuple[str, ...],
         frozen: tuple[str, ...],
         events: tuple[EventRule, ...],
+        arrays: Iterable[str] = (),
     ) -> Presentation:
         """Letters, panels and events of a problem.
 
@@ -376,9 +384,11 @@ class Definition:
             Names of what the problem trains, of what else it reports, and of entries that never
             move, which only a panel of the model shows.
         events : tuple of EventRule
+        arrays : iterable of str
+            Trained arrays.
         """
         with refusals():
-            notation = notation_of(self.model, scalars, (*observables, *frozen))
+            notation = notation_of(self.model, scalars, (*observables, *frozen), arrays)
             reported = (*observables, *frozen) if self.model.panels else observables
             plot = plot_description(self.model, scalars, reported, [rule.name for rule in events])
         return Presentation(

@@ -20,7 +20,7 @@ from theory.law import FloatArray
 from theory.program import UnreadPrimitive, field, source, symbolic
 from theory.program.evaluate import order
 from theory.program.numbering import CODE, SAME_FLOAT
-from theory.program.symbolic import Parts
+from theory.program.symbolic import Parts, decimal
 
 STOP = CODE["stop"]
 
@@ -100,7 +100,7 @@ class Expressions:
         }
         self.given: dict[int, Any] = {k: self.eliminated.get(s, s) for k, s in scalars.items()}
         self.given |= {k: symbol(n) for n, k in self.table.reals.items()}
-        weights = map(symbolic.decimal, exact_weights(self._numbers[len(self.table.reals) :]))
+        weights = map(decimal, exact_weights(self._numbers[len(self.table.reals) :]))
         self.given |= dict(zip(self.table.weights.tolist(), weights, strict=True))
         left = [k for k, s in enumerate(scalars.values()) if s not in self.eliminated]
         self._left = np.array(left, dtype=np.int64)
@@ -125,7 +125,7 @@ class Expressions:
 
     def whole(self, roots: Sequence[int]) -> list[sympy.Expr]:
         """Expressions of values, simplified where they are short."""
-        found = symbolic.expressions(self.table.values, roots, self.given, symbolic.decimal)
+        found = symbolic.expressions(self.table.values, roots, self.given, decimal)
         return [symbolic.simplified(expression) for expression in found]
 
     def risk(self) -> sympy.Expr:
@@ -155,9 +155,9 @@ class Expressions:
             parts, (risk, *slopes) = symbolic.common_parts(self.whole(roots), taken)
         elif self.operations <= symbolic.SHORT_PAGE:
             (risk,) = self.whole(roots[:1])
-            parts, slopes = symbolic.named_parts(values, roots[1:], self.given, taken)
+            parts, slopes = symbolic.named_parts(values, roots[1:], self.given, taken, decimal)
         else:
-            parts, (risk, *slopes) = symbolic.named_parts(values, roots, self.given, taken)
+            parts, (risk, *slopes) = symbolic.named_parts(values, roots, self.given, taken, decimal)
         used, first = set(risk.free_symbols), []
         for name, part in reversed(parts):
             if name in used:

@@ -94,7 +94,7 @@ class ModelProblem(Problem):
         self.events = self._rules()
         names = (*first, *realization.observable_names)
         self.presentation = self.definition.presentation(
-            self.scalars, names, tuple(frozen), self.events
+            self.scalars, names, tuple(frozen), self.events, realization.shapes
         )
         self.columns = self._columns_of_rules()
         self.order_names = tuple(map(self._column_name, self.columns))

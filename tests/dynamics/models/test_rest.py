@@ -45,11 +45,10 @@ def test_what_comes_to_rest_neither_stops_nor_starts(view):
         assert all("comes to rest" in run.reasons[name] for name in EVENTS)
 
 
-@pytest.mark.parametrize("backend", ["arrays", "numba"])
-def test_a_turn_is_an_event_although_the_run_comes_to_rest_later(backend):
+def test_a_turn_is_an_event_although_the_run_comes_to_rest_later():
     system = model(turns, u=0.0, w=1.0)
     top = math.log(19) / 1.8
-    descent, *flows = runs(system.ReducedPopulation(system.Parameters(), backend=backend))
+    descent, *flows = runs(system.ReducedPopulation(system.Parameters()))
     assert descent.events["stop"].time == pytest.approx(top, abs=0.15)
     for flow in flows:
         assert flow.events["stop"].time == pytest.approx(top, rel=1e-6)

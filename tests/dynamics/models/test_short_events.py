@@ -288,8 +288,8 @@ def test_a_name_of_minus_a_scalar_is_refused():
 
 
 @pytest.mark.parametrize("name", ["weight", "row", "share", "z0", "x0", "t0"])
-def test_a_constant_of_any_name_is_compiled(name):
-    """The generated file has names of its own."""
+def test_a_constant_of_any_name_is_an_input(name):
+    """Named parts and printed functions have names of their own."""
     body = f"""
 from contextlib import nullcontext
 
@@ -314,48 +314,10 @@ def loss(theta, sample, xp, {name}=0.5):
     model = dynamics.Model(start=space["start"], law=space["law"], loss=space["loss"])
     system = dynamics.load_system(model)
     parameters = system.Parameters(**{name: 0.05})
-    compiled = system.ReducedPopulation(parameters, backend="numba")
+    compiled = system.ReducedPopulation(parameters)
     # (2.5 (2 w) - 1.5) + 2 (.05 w) = 0
     assert compiled.gradient([1.5 / 5.1]) == pytest.approx([0.0], abs=1e-15)
     assert compiled.gradient([0.1]) == pytest.approx([0.5 - 1.5 + 0.01], rel=1e-14)
-
-
-def held(theta, sample, xp, lam=0.1):
-    w, v = xp.sum(theta["w"]), theta["v"][0]
-    target = xp.stop_gradient(xp.tanh(v * sample["x"]))
-    return (w * sample["x"] - target - sample["y"]) ** 2 / 2 + lam * (v - w) ** 2
-
-
-def test_what_holds_a_gradient_is_neither_compiled_nor_derived():
-    def law():
-        yield 0.25, {"x": 1.0, "y": 1.0}
-        yield 0.75, {"x": 2.0, "y": -0.5}
-
-    start = {"w": np.full(2, 0.3), "v": np.full(1, 0.2)}
-    system = dynamics.load_system(dynamics.Model(start=lambda: start, law=law, loss=held))
-    parameters = system.Parameters()
-    with pytest.raises(dynamics.validation.InvalidRequest, match="is not that of the model"):
-        system.ReducedPopulation(parameters, backend="numba")
-    long = system.ReducedPopulation(parameters, steps=2_500_000)
-    assert long.gradient(long.initial_state)[1] == pytest.approx(2 * 0.1 * (0.2 - 0.6), rel=1e-12)
-    assert "training follows others than those of the expression" in system.derivation().as_text()
-
-
-def test_letters_of_a_page_mean_one_thing():
-    def law():
-        for one in (-1.0, 1.0):
-            for two in (-1.0, 1.0, 2.0):
-                yield 1 / 6, {"w": np.array([one, two])}
-
-    def loss(theta, sample, xp):
-        w = theta["w"]
-        return (theta["a"][0] - w @ sample["w"]) ** 2 / 2 + (w @ w) * sample["w"][0] / 10
-
-    start = {"w": np.array([0.3, 0.1]), "a": np.zeros(1)}
-    system = dynamics.load_system(dynamics.Model(start=lambda: start, law=law, loss=loss))
-    page = system.derivation().as_text()
-    assert "sample_w_0*w_0" in page
-    assert "w_0**3" not in page
 
 
 def test_a_flow_does_not_step_over_what_passes_by_at_rest():
