@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli.arguments import CommandRequest, Parser, value
 from dynamics.cli.files import print_result
 from dynamics.registry import EXPECTATION_OPTIONS, SAMPLING_OPTIONS
-from dynamics.validation import InvalidRequest, brief
+from dynamics.validation import InvalidRequest, brief, path_of
 
 if TYPE_CHECKING:
     from dynamics.sweep import Sweep
@@ -82,7 +84,10 @@ def execute(request: CommandRequest) -> int:
 
 
 def _sweep(request: CommandRequest) -> int:
-    """Sweep and print; the exit code is 1 if store or scheduler is lost, 2 if no point is run."""
+    """Sweep and print; the exit code is 1 if store or scheduler is lost, 2 if no point is run.
+
+    A store of no point that this request has made is removed: all there is to know is printed.
+    """
     from dynamics.sweep import sweep
     from dynamics.sweep.cluster import SchedulerGone
     from dynamics.sweep.store import StoreError
@@ -90,6 +95,8 @@ def _sweep(request: CommandRequest) -> int:
     options = request.flags
     out = str(request.flags.get("out", f"results/{request.system.name}.zarr"))
     names = ("paired", "strict", "trajectory", "workers", "scheduler")
+    place = path_of("out", out)
+    made = [folder for folder in (place, *place.parents) if not folder.exists()]
     try:
         result = sweep(
             request.system, _entries(request), out, **{n: options[n] for n in names if n in options}
@@ -98,11 +105,18 @@ def _sweep(request: CommandRequest) -> int:
         print(f"attdyn: {error}", file=sys.stderr)
         return 1
     document = _document(result, out)
+    nothing = set(result.outcomes) == {"invalid"}
+    if nothing and made:
+        document["store"] = None
+        shutil.rmtree(made[0], ignore_errors=True)
+        with suppress(OSError):  # another process may use a folder
+            for folder in made[1:]:
+                folder.rmdir()
     print_result(options, document, _text(document))
     if result.interrupted:
         print("attdyn: interrupted; the same command goes on", file=sys.stderr)
         return 130
-    return 2 if set(result.outcomes) == {"invalid"} else 0
+    return 2 if nothing else 0
 
 
 def _entries(request: CommandRequest) -> dict[str, Any]:
@@ -159,7 +173,7 @@ def _text(document: Mapping[str, Any]) -> str:
         lines.append(f"left out: {first}{more}: {entry['reason']}")
     hidden = len(document["invalid"]) - FEW_REASONS
     lines += [f"left out for {hidden} more reasons (--json lists them)"] if hidden > 0 else []
-    return "\n".join([*lines, f"store    {document['store']}"])
+    return "\n".join([*lines, *([f"store    {document['store']}"] if document["store"] else [])])
 
 
 def _status(request: CommandRequest) -> int:

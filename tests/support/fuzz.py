@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -19,6 +20,8 @@ from dynamics.cli import COMMANDS, main
 
 LONGEST = 300
 CODES = (0, 1, 2, 130)
+PROGRESS = re.compile(r" \[\d+:\d\d[,<]")
+"""Of a line that a slow machine shows every half minute."""
 SLOW, TOO_SLOW = 10.0, 30.0
 """Seconds of the processor from which a request is reported, and from which it is a complaint."""
 NUMBERS = (
@@ -293,7 +296,8 @@ def answer(words, folder, before):
         code = end.code
     except BaseException:
         return traceback.format_exc()
-    text, lines = out.getvalue(), err.getvalue().splitlines()
+    text = out.getvalue()
+    lines = [line for line in err.getvalue().splitlines() if not PROGRESS.search(line)]
     if "prints.py" in words:
         lines = [line for line in lines if line not in ("{", "x")]
     if code not in CODES:

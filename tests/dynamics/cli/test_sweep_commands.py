@@ -95,6 +95,14 @@ def test_wrong_sweeps_are_one_line(words, message, tmp_path, capsys):
     assert not out.exists()
 
 
+def test_a_sweep_of_no_point_leaves_no_store(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["sweep", "positional_attention", "--D", "20000", "--C", "2", "--q", "0.4,0.6"]
+    assert main([*words, "--time", "1", "--workers", "0"]) == 2
+    assert "left out: q=0.4 and 1 more: D=20000 takes minutes" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_store_that_cannot_be_written(tmp_path, capsys):
     (tmp_path / "file").write_text("x")
     code, _, error = said(capsys, [*POINTS, "--out", tmp_path / "file" / "s.zarr"])
