@@ -86,8 +86,8 @@ def _written(page: Page, form: str, standalone: bool) -> str:
 def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
     """Print the page of a user's model."""
     from dynamics.models.engine import derivation
-    from dynamics.models.engine.expressions import Expressions
     from dynamics.models.engine.certificate import prove
+    from dynamics.models.engine.expressions import Expressions
 
     options, definition = request.flags, request.system.ReducedPopulation.definition
     walk = definition.walk(options.get("eta"), options.get("steps"))

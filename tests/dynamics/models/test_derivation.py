@@ -11,8 +11,8 @@ import sympy
 
 import dynamics
 from dynamics.cli import main
-from dynamics.models.engine.derivation import page, size_table
 from dynamics.models.engine.certificate import prove
+from dynamics.models.engine.derivation import page, size_table
 from dynamics.validation import InvalidRequest
 from theory.rendering import multiplicities
 
