@@ -186,7 +186,7 @@ def center_of(system: System, parameters: Any) -> Center:
     free = [name for name in reals if name not in held]
     others = _elsewhere(system, parameters, free, draws)
     finest = max([problem, *others], key=lambda p: (p.closure.scalars, p.closure.sample_classes))
-    if any(_key(each) != _key(finest) for each in others) or not _refines(finest, problem):
+    if not all(_alike(each, finest) for each in others) or not _refines(finest, problem):
         finest, held = problem, reals
     read = readings(finest, draws, roles)
     if finest is not problem and not holds(read, others):
@@ -260,6 +260,14 @@ def _key(problem: ModelProblem) -> tuple[Any, ...]:
     groups = () if closure.sample_groups is None else closure.sample_groups.labels.tobytes()
     classes = closure.classes
     return classes.labels.tobytes(), classes.signs.tobytes(), groups, problem.coordinates
+
+
+def _alike(problem: ModelProblem, other: ModelProblem) -> bool:
+    """Whether the same stays equal in two problems, and they move in one linear space."""
+    if _key(problem) != _key(other) or problem.coordinates != "linear":
+        return _key(problem) == _key(other)
+    one, two = problem.embedding.matrix, other.embedding.matrix
+    return one.shape == two.shape and np.allclose(one @ (one.T @ two), two, atol=1e-9)
 
 
 def _refines(finer: ModelProblem, coarser: ModelProblem) -> bool:
