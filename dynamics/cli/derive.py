@@ -86,8 +86,8 @@ def _written(page: Page, form: str, standalone: bool) -> str:
 def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
     """Print the page of a user's model."""
     from dynamics.models.engine import derivation
-    from dynamics.models.engine.certificate import prove
     from dynamics.models.engine.expressions import Expressions
+    from dynamics.models.engine.proof import prove
 
     options, definition = request.flags, request.system.ReducedPopulation.definition
     walk = definition.walk(options.get("eta"), options.get("steps"))
@@ -109,7 +109,9 @@ def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
     model = definition.realization(parameters)
     closure = model.closure(walk)
     if options.get("prove"):
-        closure = dataclasses.replace(closure, proof=prove(model, closure))
+        proof = prove(model, closure.classes)
+        names = [model.entry_name(k) for k in proof.leaving[:1]]
+        closure = dataclasses.replace(closure, proof=proof.document(names))
     if options.get("json"):
         print_result(options, closure.document(), "")
         return 0

@@ -21,9 +21,9 @@ states along a run are compared too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,23 +152,6 @@ class EntryClasses:
     def tangent(self, change: FloatArray) -> FloatArray:
         """Change of every entry, shape (..., n), from that of each class; 0 for frozen ones."""
         return replace(self, start=np.zeros_like(self.start)).lift(change)
-
-    def lift_objects(
-        self, scalars: Sequence[Any], frozen: Callable[[float], Any]
-    ) -> NDArray[np.object_]:
-        """A state of every entry, shape (n,), in numbers of another kind, such as symbols.
-
-        Parameters
-        ----------
-        scalars : sequence of objects
-            One for each class.
-        frozen : callable
-            Value of an entry that never moves -> its number.
-        """
-        entries = np.empty(self.start.size, dtype=object)
-        for k, (label, sign) in enumerate(zip(self.labels, self.signs, strict=True)):
-            entries[k] = int(sign) * scalars[label] if label >= 0 else frozen(self.start[k])
-        return entries
 
     def project(self, vectors: FloatArray) -> FloatArray:
         """Signed mean over each class, shape (..., count), of vectors of shape (..., n)."""

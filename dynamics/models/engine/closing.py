@@ -117,7 +117,7 @@ class Closing:
         """Remark on entries whose gradients differ by little."""
         for split in [s for s in classes.splits if 0 < s.share < NEAR][:1]:
             one, two = self.made.entry_name(split.first), self.made.entry_name(split.second)
-            how = "near rounding; --prove decides" if split.unclear else f"{split.share:.1e} of it"
+            how = "near rounding" if split.unclear else f"{split.share:.1e} of it"
             self.remarks.append(
                 f"{one} and {two} part: gradients {split.values[0]:.9g} and {split.values[1]:.9g}, "
                 f"a difference of {how}"

@@ -9,16 +9,19 @@ real constant and weight, kinks included (`theory.program.identities`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dynamics.models.engine.functions import class_embedding
 from dynamics.models.engine.realization import Realization
 from dynamics.models.engine.reduced_risk import ReducedRisk
+from dynamics.validation import InvalidRequest
 from theory.closure.partition import EntryClasses
 from theory.law import FloatArray
-from theory.program import field
+from theory.program import UnreadPrimitive, field
 from theory.program.field import Triples
 from theory.program.identities import Identities
 
@@ -53,6 +56,35 @@ class Proof:
         """Whether the classes are proved."""
         return not self.leaving
 
+    def document(self, names: Sequence[str]) -> dict[str, Any]:
+        """The proof as plain values, with a sentence.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Of the first entry that leaves; empty where none does.
+        """
+        plural = "" if self.closed == 1 else "es"
+        text = f"proved in every state: the gradient is one expression in each of {self.closed} "
+        text += f"class{plural}"
+        if self.frozen:
+            text += f", and 0 for {self.frozen} entries"
+        if self.weights:
+            own = "any law with the same equal weights" if self.weights == "unknown" else "this law"
+            text += f", for {own}"
+        if not self.holds:
+            text = f"refuted: {names[0]} leaves its class, or moves"
+            if len(self.leaving) > 1:
+                text += f", and {len(self.leaving) - 1} more entries"
+        return {
+            "grade": "proved" if self.holds else "refuted",
+            "weights": self.weights,
+            "classes": self.closed,
+            "frozen": self.frozen,
+            "leaving": len(self.leaving),
+            "text": f"{text} (identities modulo three primes; error probability below 1e-9)",
+        }
+
 
 def prove(made: Realization, classes: EntryClasses, seed: int = 1) -> Proof:
     """Evaluate the gradient of every entry where the entries of each class are tied.
@@ -66,13 +98,21 @@ def prove(made: Realization, classes: EntryClasses, seed: int = 1) -> Proof:
 
     Raises
     ------
-    UnreadPrimitive
-        If the loss has no program.
+    InvalidRequest
+        If the loss has no program, or the law is known by draws, which have no symmetry.
     """
+    if made.only_sampled:
+        raise InvalidRequest(
+            f"prove needs the law, and that of {made.model.name} is known by draws, which do not "
+            "have its symmetry; the symmetry itself is stated by the model"
+        )
     each = EntryClasses(np.arange(made.flat_start.size), np.ones(made.flat_start.size),
                         np.zeros(made.flat_start.size))  # fmt: skip
     names = [made.entry_name(k) for k in range(made.flat_start.size)]
-    risk = ReducedRisk(made.program, made.data, class_embedding(each), names)
+    try:
+        risk = ReducedRisk(made.program, made.data, class_embedding(each), names)
+    except UnreadPrimitive as error:
+        raise InvalidRequest(f"prove: {error}") from None
     identities = Identities(risk.values, risk.gradient)
     generator = np.random.default_rng(seed)
     weights = risk.numbers(made.data)[len(risk.reals) :]

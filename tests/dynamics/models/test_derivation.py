@@ -1,4 +1,4 @@
-"""The derivation of a model as a page, multiplicities over sizes, and the certificate."""
+"""The derivation of a model as a page, multiplicities over sizes, and the proof."""
 
 import json
 import re
@@ -11,8 +11,8 @@ import sympy
 
 import dynamics
 from dynamics.cli import main
-from dynamics.models.engine.certificate import prove
 from dynamics.models.engine.derivation import page, size_table
+from dynamics.models.engine.proof import prove
 from dynamics.validation import InvalidRequest
 from theory.rendering import multiplicities
 
@@ -109,69 +109,7 @@ def test_a_size_with_an_accidental_coincidence_is_pointed_out():
     assert any("n=2 has fewer scalars" in line for line in section.sentences)
 
 
-def test_the_certificate_of_an_exact_law_is_rounding_at_50_digits():
-    _, made, closure = realized("positional", D=6)
-    proof = prove(made, closure)
-    assert proof["exact"]
-    assert proof["residual"] < 1e-49
-
-
-def test_the_certificate_of_a_float_law_says_so():
-    import math
-
-    model = definition("positional").model
-
-    def law(D=6, C=3, q=0.5):
-        for probability, sample in model.law(D, C, q):
-            yield math.exp(math.log(float(probability))), sample
-
-    def start(D=6, C=3, nu=1e-3):
-        return model.start(D, C, nu)
-
-    def loss(theta, sample, xp, D=6, p=3, nu=1e-3, beta=1.0):
-        return model.loss(theta, sample, xp, D, p, nu, beta)
-
-    own = dynamics.Model(start=start, law=law, loss=loss).ReducedPopulation.definition
-    made = own.realization(own.Parameters(q=0.3))
-    proof = prove(made, made.closure(own.walk()))
-    assert not proof["exact"]
-    assert 1e-20 < proof["residual"] < 1e-13
-
-
-def test_the_certificate_names_the_entry_that_leaves():
-    """Classes of a balanced law, held for one that is not."""
-    import dataclasses
-
-    _, _, closure = realized("softmax_icl")
-    _, other, _ = realized("softmax_icl", p1=0.5)
-    wrong = dataclasses.replace(closure)
-    proof = prove(other, wrong)
-    assert proof["residual"] > 1e-3
-    assert "leaves its class" in proof["text"]
-
-
-def test_the_certificate_reads_the_diagonal_of_a_matrix():
-    def risk(theta, xp, n):
-        return xp.sum(xp.diag(theta["W"] - 1) ** 2) + xp.sum(theta["W"] ** 2)
-
-    own = dynamics.Model(start=square, risk=risk).ReducedPopulation.definition
-    made = own.realization(own.Parameters())
-    assert prove(made, made.closure(own.walk(0.02, 50)))["residual"] < 1e-49
-
-
-def test_the_certificate_is_near_the_start_where_the_risk_is_not_defined_farther_away():
-    def start(n=3):
-        return {"w": np.full((2, n), 0.5)}
-
-    def risk(theta, xp, n):
-        return xp.sum(xp.sqrt(theta["w"][0][:, None] * theta["w"][1][None, :]))
-
-    own = dynamics.Model(start=start, risk=risk).ReducedPopulation.definition
-    made = own.realization(own.Parameters())
-    assert prove(made, made.closure(own.walk(0.02, 20)))["residual"] < 1e-49
-
-
-def test_draws_have_no_certificate_and_are_said_to_be_draws(capsys):
+def test_draws_have_no_proof_and_are_said_to_be_draws(capsys):
     assert main(["derive", "single_location_gaussian", "--prove"]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
@@ -180,7 +118,7 @@ def test_draws_have_no_certificate_and_are_said_to_be_draws(capsys):
     assert "R is the mean loss over the samples that are drawn" in capsys.readouterr().out
 
 
-def test_a_function_without_a_rule_has_no_certificate():
+def test_a_function_without_a_program_has_no_proof():
     def risk(theta, xp, n):
         from jax.scipy.special import i0e
 
@@ -189,7 +127,7 @@ def test_a_function_without_a_rule_has_no_certificate():
     own = dynamics.Model(start=square, risk=risk).ReducedPopulation.definition
     made = own.realization(own.Parameters())
     with pytest.raises(InvalidRequest, match="bessel_i0e"):
-        prove(made, made.closure(own.walk(0.02, 20)))
+        prove(made, made.closure(own.walk(0.02, 20)).classes)
 
 
 def test_the_command_prints_pages_and_documents(capsys, tmp_path):
@@ -199,7 +137,7 @@ def test_the_command_prints_pages_and_documents(capsys, tmp_path):
     assert main(["derive", file, "--json", "--prove"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["entries"], document["scalars"], document["free"]) == (9, 2, 1)
-    assert document["proof"]["residual"] < 1e-49
+    assert (document["proof"]["grade"], document["proof"]["classes"]) == ("proved", 2)
     other = tmp_path / "square.py"
     other.write_text(SQUARE)
     assert main(["derive", str(other), "--sizes", "n=2:5:4"]) == 0
