@@ -194,7 +194,7 @@ def _linear_section(closure: Closure) -> Section:
         terms = zip(columns[k], letters, strict=True)
         combination = sum(sympy.Float(c) * z for c, z in terms if abs(c) > small)
         rows.append((name, sympy.Float(start) + combination if start else combination))
-    sentences = ["z = 0 at the start; with --coordinates linear a step is z' = z - eta * dR/dz"]
+    sentences = ["`z = 0` at the start; with --coordinates linear a step is `z' = z - eta * dR/dz`"]
     if closure.scalars > MOST_SCALARS:
         sentences.append(f"and {closure.scalars - MOST_SCALARS} more scalars")
     heading = f"The linear space of {closure.free} in which the scalars stay"

@@ -60,7 +60,7 @@ def page(definition: Definition, parameters: Any, walk: Walk, eliminate: bool = 
 
 
 def _page(made: Realization, closure: Closure, sections: Sequence[Section]) -> Page:
-    model, letters = made.model, (*closure.names, *made.constants)
+    model, letters = made.model, (*made.shapes, *closure.names, *made.constants)
     spelled = {name: latex_of(name, made.shapes) for name in letters}
     return Page(model.title or model.name, model.source, tuple(sections), spelled)
 
