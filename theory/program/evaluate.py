@@ -40,7 +40,9 @@ def run_floats(program: Program, inputs: Any) -> NDArray[np.float64]:
 
 
 def gross(program: Program, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum of the sizes of the terms of every sum, and the size of every other number.
+    """Sizes of the terms of sums, handed on by sums and products; else sizes of the numbers.
+
+    A product with a difference that has cancelled to 0 has the rounding errors of its terms.
 
     Parameters
     ----------
@@ -52,9 +54,12 @@ def gross(program: Program, numbers: NDArray[np.float64]) -> NDArray[np.float64]
     for code, first, last, length in program.instructions:
         part = slice(place, place + (last - first) * length)
         place = part.stop
+        sizes = result[program.index[part]].reshape(last - first, length)
         if OPERATIONS[code] == "sum":
-            terms = np.abs(program.count[part] * numbers[program.index[part]])
-            result[first:last] = terms.reshape(last - first, length).sum(axis=1)
+            counts = np.abs(program.count[part]).reshape(last - first, length)
+            result[first:last] = (counts * sizes).sum(axis=1)
+        elif OPERATIONS[code] == "mul":
+            result[first:last] = sizes.prod(axis=1)
     return result
 
 
