@@ -38,10 +38,13 @@ def test_everything_exported_has_an_example(package):
 
 
 def test_functions_of_several_arguments_say_what_they_are():
-    """Every public function of two or more arguments has a Parameters section; not model files."""
+    """Every public function of two or more arguments has a Parameters section.
+
+    Model files are written as users write them; a kernel has one line.
+    """
     silent, models = [], [ROOT / f"dynamics/models/{name}.py" for name in library_names()]
     paths = {*ROOT.glob("theory/**/*.py"), *ROOT.glob("dynamics/**/*.py")} - set(models)
-    for path in sorted(paths):
+    for path in sorted(path for path in paths if "kernels" not in path.parts):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 arguments = [*node.args.args, *node.args.kwonlyargs]

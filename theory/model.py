@@ -77,7 +77,7 @@ RESERVED = frozenset({
     "block", "R",
 })  # fmt: skip
 """Names of flags, of arguments, of quantities and of letters of the page, which no constant has."""
-SHARED = frozenset({"omega", "seed"})
+SHARED = frozenset({"omega", "seed", "format", "width", "linear"})
 """Names of flags that a constant may have: the flag is then that of the constant."""
 QUANTITIES = frozenset({
     "risk", "outside", "time", "steps", "record", "event", "entry", "event_state", "outcome",

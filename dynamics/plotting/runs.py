@@ -114,7 +114,8 @@ def _finite_part(run: Trajectory) -> tuple[Trajectory, str]:
     risk = np.abs(np.nan_to_num(run.series("risk"), nan=np.inf))
     falls = np.flatnonzero(risk[1:] <= risk[:-1])
     before = risk[: falls[-1] + 2] if falls.size else risk[:1]
-    blown = risk > min(BLOWN * before[np.isfinite(before)].max(initial=0.0), LARGEST)
+    highest = float(before[np.isfinite(before)].max(initial=0.0))
+    blown = risk > min(BLOWN * highest, LARGEST)
     last = max(2, int(np.argmax(blown)) if blown.any() else len(risk))
     end = run.time[:last][-1]
     part = replace(

@@ -31,7 +31,14 @@ PENDING, INVALID = -1, -2
 
 
 class TrainingWarning(UserWarning):
-    """A run that was made, and holds less than it seems to; kept in ``Trajectory.remarks``."""
+    """A run that was made, and holds less than it seems to; kept in ``Trajectory.remarks``.
+
+    Examples
+    --------
+    >>> import warnings, dynamics
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", dynamics.TrainingWarning)  # a run that may warn
+    """
 
 
 SMALLER = "parameters or a start of smaller size"

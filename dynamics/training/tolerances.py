@@ -223,8 +223,10 @@ class Lsoda:
     def _follow(self, time: float, state: FloatArray) -> None:
         """Start again where entries have fallen; one that crosses 0 has the size of its turn."""
         width, slope = self._solver.step_size, self._last
-        bend = np.abs(slope - self._slope) / width
-        with np.errstate(divide="ignore", invalid="ignore"):
+        if not width:
+            return
+        with np.errstate(all="ignore"):
+            bend = np.abs(slope - self._slope) / width
             size = np.fmax(np.abs(state), slope**2 / bend)
         fallen = self._may_follow(state, size, width)
         self._clean = np.where(fallen, self._clean + 1, 0)

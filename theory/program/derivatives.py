@@ -140,7 +140,13 @@ PARTIALS: dict[str, Callable[..., list[Ids]]] = {
 
 
 def depends_on(values: Values, inputs: Ids) -> NDArray[np.bool_]:
-    """Which values depend on some inputs, with a derivative that is not 0, shape (count,)."""
+    """Which values depend on some inputs, with a derivative that is not 0, shape (count,).
+
+    Parameters
+    ----------
+    values : Values
+    inputs : int array
+    """
     active = np.zeros(len(values), dtype=bool)
     active[inputs] = True
     passes = np.array([o in PARTIALS or o in _ROWS or o == "select" for o in OPERATIONS])

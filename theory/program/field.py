@@ -43,7 +43,12 @@ def residues(number: int | Fraction) -> Triples:
 
 
 def add(a: Triples, b: Triples) -> Triples:
-    """Sum of triples."""
+    """Sum of triples.
+
+    Parameters
+    ----------
+    a, b : Triples, shape (..., 3)
+    """
     return (a + b) % PRIMES
 
 
@@ -53,12 +58,23 @@ def negative(a: Triples) -> Triples:
 
 
 def multiply(a: Triples, b: Triples) -> Triples:
-    """Product of triples."""
+    """Product of triples.
+
+    Parameters
+    ----------
+    a, b : Triples, shape (..., 3)
+    """
     return (a * b) % PRIMES
 
 
 def power(a: Triples, exponent: Any) -> Triples:
-    """Whole power of triples; the exponents are non-negative and broadcast against residues."""
+    """Whole power of triples; the exponents are non-negative and broadcast against residues.
+
+    Parameters
+    ----------
+    a : Triples, shape (..., 3)
+    exponent : int or int array
+    """
     exponent = np.broadcast_to(np.asarray(exponent, dtype=np.uint64), a.shape).copy()
     result, base = np.ones_like(a), a
     while exponent.any():
@@ -77,7 +93,12 @@ HALF = residues(Fraction(1, 2))
 
 
 def matrix_product(left: Triples, right: Triples) -> Triples:
-    """Product of stacks of matrices, shapes (B, M, K, 3) and (B, K, N, 3), exact by BLAS."""
+    """Product of stacks of matrices, shapes (B, M, K, 3) and (B, K, N, 3), exact by BLAS.
+
+    Parameters
+    ----------
+    left, right : Triples, shapes (B, M, K, 3) and (B, K, N, 3)
+    """
     result = np.empty((*left.shape[:2], right.shape[2], 3), dtype=np.uint64)
     limb = np.uint64(LIMB)
     for k, prime in enumerate(PRIMES):
@@ -110,7 +131,14 @@ def hashed(name: str, *arguments: Triples) -> Triples:
 
 
 def odd(name: str, a: Triples) -> Triples:
-    """Hash of an odd function: the hash of the smaller of a and -a, with its sign."""
+    """Hash of an odd function: the hash of the smaller of a and -a, with its sign.
+
+    Parameters
+    ----------
+    name : str
+        Of the function.
+    a : Triples, shape (..., 3)
+    """
     opposite = negative(a)
     smaller = a[..., 0] <= opposite[..., 0]
     base = hashed(name, np.where(smaller[..., None], a, opposite))
@@ -119,7 +147,14 @@ def odd(name: str, a: Triples) -> Triples:
 
 
 def even(name: str, a: Triples) -> Triples:
-    """Hash of an even function: the hash of the smaller of a and -a."""
+    """Hash of an even function: the hash of the smaller of a and -a.
+
+    Parameters
+    ----------
+    name : str
+        Of the function.
+    a : Triples, shape (..., 3)
+    """
     opposite = negative(a)
     smaller = a[..., 0] <= opposite[..., 0]
     return hashed(name, np.where(smaller[..., None], a, opposite))

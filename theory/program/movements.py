@@ -88,14 +88,28 @@ MOVEMENTS: dict[str, Callable[..., Ids | list[Ids]]] = {
 
 
 def dynamic_slice(params: Params, value: Ids, starts: list[int]) -> Ids:
-    """A slice from some positions, clamped as JAX does."""
+    """A slice from some positions, clamped as JAX does.
+
+    Parameters
+    ----------
+    params : mapping
+        Of the equation.
+    value : int array
+    starts : list of int
+    """
     sizes = _numbers(params["slice_sizes"])
     first = [min(max(s, 0), n - k) for s, n, k in zip(starts, value.shape, sizes, strict=True)]
     return value[tuple(slice(a, a + k) for a, k in zip(first, sizes, strict=True))]
 
 
 def dynamic_update_slice(value: Ids, update: Ids, starts: list[int]) -> Ids:
-    """A copy of a value with a slice replaced."""
+    """A copy of a value with a slice replaced.
+
+    Parameters
+    ----------
+    value, update : int arrays
+    starts : list of int
+    """
     pairs = zip(starts, value.shape, update.shape, strict=True)
     first = [min(max(s, 0), n - k) for s, n, k in pairs]
     result = value.copy()
@@ -104,7 +118,16 @@ def dynamic_update_slice(value: Ids, update: Ids, starts: list[int]) -> Ids:
 
 
 def gather(params: Params, value: Ids, indices: Ids, missing: int) -> Ids:
-    """The gather primitive; an index out of bounds gives `missing`, as the mode says."""
+    """The gather primitive; an index out of bounds gives `missing`, as the mode says.
+
+    Parameters
+    ----------
+    params : mapping
+        Of the equation.
+    value, indices : int arrays
+    missing : int
+        Id that an index out of bounds gives.
+    """
     from jax import lax
 
     where = lax.gather(
@@ -119,7 +142,14 @@ def gather(params: Params, value: Ids, indices: Ids, missing: int) -> Ids:
 
 
 def destinations(params: Params, value: Ids, indices: Ids, updates: Ids) -> Ids:
-    """Position in the flat array of each entry of the updates of a scatter; -1 for none."""
+    """Position in the flat array of each entry of the updates of a scatter; -1 for none.
+
+    Parameters
+    ----------
+    params : mapping
+        Of the equation.
+    value, indices, updates : int arrays
+    """
     from jax import lax
 
     numbers = params["dimension_numbers"]

@@ -42,7 +42,14 @@ ZERO, ONE = 0, 1
 
 
 def triple_of(operation: str, arguments: Sequence[Triples]) -> Triples:
-    """Triples of an elementwise operation."""
+    """Triples of an elementwise operation.
+
+    Parameters
+    ----------
+    operation : str
+        One of `ELEMENTWISE`.
+    arguments : sequence of Triples, each of shape (n, 3)
+    """
     a, *rest = arguments
     if operation == "mul":
         return field.multiply(a, rest[0])

@@ -79,7 +79,15 @@ def read(values: Values, closed_jaxpr: Any, inputs: Sequence[Ids]) -> list[Ids]:
 
 
 def named_function(function: Callable[..., Any], name: str, **options: Any) -> Callable[..., Any]:
-    """A jitted function under a name by which `read` knows it: one of `NAMED`."""
+    """A jitted function under a name by which `read` knows it: one of `NAMED`.
+
+    Parameters
+    ----------
+    function : callable
+    name : str
+    **options
+        Of ``jax.jit``.
+    """
     import jax
 
     def named(*arguments: Any, **keywords: Any) -> Any:

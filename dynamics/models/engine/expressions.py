@@ -208,12 +208,25 @@ class Expressions:
 
 
 def arrays_of(made: Realization, closure: Closure) -> list[str]:
-    """The array of the first entry of each scalar."""
+    """The array of the first entry of each scalar.
+
+    Parameters
+    ----------
+    made : Realization
+    closure : Closure
+    """
     return [made.entry_position(int(entry))[0] for entry in closure.classes.first]
 
 
 def rate_names(made: Realization, closure: Closure, walk: Walk) -> list[str]:
-    """Letter of the learning rate of each scalar: ``eta``, or one for each parameter group."""
+    """Letter of the learning rate of each scalar: ``eta``, or one for each parameter group.
+
+    Parameters
+    ----------
+    made : Realization
+    closure : Closure
+    walk : Walk
+    """
     if len(walk.eta) == 1:
         return ["eta"] * closure.scalars
     groups = made.group_of_arrays()

@@ -32,6 +32,8 @@ from theory.law import FloatArray, Law, ModelError, select_samples
 from theory.model import Model, check_name
 
 DEFAULT_GROUP = "entries"
+ROUNDED = 1e-14
+"""Part of the largest gradient that is rounding of it."""
 CLEARLY = 1e-9
 """Part of the largest gradient by which one that is not the closed one differs at least."""
 OF_SPACE = 1e-6
@@ -335,6 +337,7 @@ class Realization:
             largest = max(largest, float(np.abs(gradient).max()))
             off = np.abs(classes.residual(gradient))
             tolerance = class_tolerances(self.training, classes, gradient, floor)
+            tolerance = np.maximum(tolerance, ROUNDED * largest)  # a floor may be 0 by chance
             if (off > tolerance).any():
                 entry = self.entry_name(int(np.argmax(off - tolerance)))
                 return number, f"the gradient of {entry} is another than that of its class"

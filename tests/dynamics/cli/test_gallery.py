@@ -42,7 +42,7 @@ def test_a_page_on_a_library_model(tmp_path, capsys):
     assert page.count("![") == 3
     assert "![plane](figure-plane.png)" in page
     assert "## The recursion" in page
-    assert r"\kappa' &= \kappa - \eta" in page
+    assert r"\kappa' &= \kappa - \frac{2 \eta \nu" in page
     html = (out / "index.html").read_text(encoding="utf-8")
     assert "<math" in html
     assert ":math:" not in html

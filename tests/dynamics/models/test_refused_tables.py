@@ -165,7 +165,7 @@ def test_claims_that_measure_nothing(here, capsys, body, message):
 def test_no_claims_and_no_figure(refused):
     refused(BASE, "my has no claims", command="verify")
     refused(BASE, "figure 'x' is unknown", "x", command="figure")
-    refused(BASE, "has no generated source", "--as", "source", command="derive")
+    refused(BASE, "as 'source' is unknown", "--as", "source", command="derive")
 
 
 def test_what_lies_outside_the_limits_of_constants_is_refused():
