@@ -29,7 +29,7 @@ from dynamics.codegen.folder import cache_directory, replace_file
 from dynamics.codegen.kernels import LANES
 from dynamics.codegen.long_floats import LONG_ROUNDING, block_rows, block_source
 from dynamics.codegen.printed_sources import printed_source
-from dynamics.codegen.printing import evaluate, selected, summed, tabulate
+from dynamics.codegen.printing import evaluate, tabulate
 from dynamics.codegen.programs import check_platform, compiled_program, programs_kept
 from dynamics.process_settings import fewer_collections
 from dynamics.validation import InvalidRequest
@@ -51,8 +51,6 @@ __all__ = [
     "kernel_source",
     "printed_source",
     "programs_kept",
-    "selected",
-    "summed",
     "tabulate",
 ]
 

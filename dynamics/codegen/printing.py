@@ -86,52 +86,6 @@ def tabulate(
     return _function(f"{name}(state, constants, latents, out)", lines)
 
 
-def summed(
-    name: str,
-    outputs: Sequence[sympy.Expr],
-    arguments: tuple[Sequence[str], Sequence[str], Sequence[str]],
-) -> str:
-    """Source of a function that sums expressions over the rows of a table of samples.
-
-    ``name(state, data, out)`` with ``data = (constants, weights, samples, share)`` sets ``out[k]``
-    to ``share[k]`` times the weighted sum of expression k. What does not depend on the sample is
-    computed once, before the loop.
-
-    Parameters
-    ----------
-    name : str
-        Name of the function.
-    outputs : sequence of sympy.Expr
-    arguments : (state, constants, sample)
-        Names of the entries of the state, of the constants and of the columns of a sample.
-    """
-    state, constants, sample = arguments
-    temporaries, results = common_parts(outputs, "t")
-    outer, inner = _hoisted(temporaries, set(sample))
-    lines = ["constants, weights, samples, share = data"]
-    lines += [f"{entry} = state[{k}]" for k, entry in enumerate(state)]
-    lines += [f"{entry} = constants[{k}]" for k, entry in enumerate(constants)]
-    lines += _assignments(outer)
-    lines += [f"out[{k}] = 0.0" for k in range(len(outputs))]
-    lines.append("for row in range(weights.size):")
-    body = ["weight = weights[row]"]
-    body += [f"{entry} = samples[row, {k}]" for k, entry in enumerate(sample)]
-    body += _assignments(inner)
-    body += [f"out[{k}] += weight*({_print(result)})" for k, result in enumerate(results)]
-    lines += ["    " + line for line in body]
-    lines += [f"out[{k}] *= share[{k}]" for k in range(len(outputs))]
-    return _function(f"{name}(state, data, out)", lines)
-
-
-def selected(columns: Sequence[tuple[str, int]]) -> str:
-    """Source of ``order_parameters`` that are states (``"state"``) and rates (``"rate"``)."""
-    lines = [
-        f"out[{k}] = " + (f"state[{entry}]" if kind == "state" else f"-slope[{entry}]")
-        for k, (kind, entry) in enumerate(columns)
-    ]
-    return _function("order_parameters(state, slope, data, out)", lines)
-
-
 def _function(signature: str, lines: Sequence[str]) -> str:
     return f"@kernel\ndef {signature}:\n" + textwrap.indent("\n".join(lines), "    ") + "\n"
 
