@@ -143,5 +143,7 @@ def test_large_requests_end_soon_after_a_signal(words, moment, tmp_path):
         began = time.monotonic()
         said = process.communicate(timeout=60)[1].splitlines()
         seconds = time.monotonic() - began
-    assert (process.returncode, said[-1:]) == (130, ["attdyn: interrupted"])
+    assert process.returncode == 130
+    # A machine that trains by then keeps the run.
+    assert said[-1].startswith(("attdyn: interrupted", "attdyn: the same command with --resume"))
     assert seconds < 2
