@@ -292,7 +292,7 @@ def tangents(values: Values, roots: Ids, directions: Mapping[int, int]) -> Ids:
     active = depends_on(values, np.array(list(directions), dtype=np.int64))
     along = np.full(len(values), ZERO)
     along[list(directions)] = list(directions.values())
-    needed = _needed(values, roots)
+    needed = needed_values(values, roots)
     for level in list(levels(values)):
         level = level[active[level] & needed[level]]
         for operation, some in _by_operation(values, level):
@@ -310,8 +310,14 @@ def tangents(values: Values, roots: Ids, directions: Mapping[int, int]) -> Ids:
     return np.where(active[roots], along[roots], ZERO)
 
 
-def _needed(values: Values, roots: Ids) -> NDArray[np.bool_]:
-    """Which values some roots depend on, shape (count,)."""
+def needed_values(values: Values, roots: Ids) -> NDArray[np.bool_]:
+    """Which values some roots depend on, shape (count,).
+
+    Parameters
+    ----------
+    values : Values
+    roots : int array
+    """
     needed = np.zeros(len(values), dtype=bool)
     needed[roots] = True
     for level in reversed(list(levels(values))):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theory.program import field
-from theory.program.derivatives import _needed, levels
+from theory.program.derivatives import levels, needed_values
 from theory.program.field import Triples
 from theory.program.numbering import CODE, OPERATIONS, Ids, Values, softmax_triples, triple_of
 
@@ -32,7 +32,7 @@ class Identities:
 
     def __init__(self, values: Values, roots: Ids) -> None:
         self.values, self.roots = values, np.asarray(roots)
-        needed = _needed(values, self.roots)
+        needed = needed_values(values, self.roots)
         self._parts = list(self._ordered(needed))
         self._places = self._shares(needed)
 
