@@ -109,7 +109,8 @@ def _store_programs(jax: Any) -> Callable[[], None]:
     cache.reset_cache()
     jax.config.update(names[0], str(folder))
     jax.config.update(names[1], WORTH_STORING)
-    cache._cache = _Programs(folder)  # type: ignore[assignment]
+    programs: Any = _Programs(folder)  # not the class that JAX declares
+    cache._cache = programs
     return put_back
 
 
