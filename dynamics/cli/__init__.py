@@ -104,7 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         # What no command looks after, as a disk that is full where stdout goes to.
         where = "" if error.filename is None else f" ({str(error.filename)!r})"
-        print(f"attdyn: {(error.strerror or str(error)).lower()}{where}", file=sys.stderr)
+        line = one_line(f"{(error.strerror or str(error)).lower()}{where}")
+        print(f"attdyn: {line}", file=sys.stderr)
         _print_no_more()
         return 1
     except InvalidRequest as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
 import sys
 from collections import Counter
@@ -96,7 +97,7 @@ def _sweep(request: CommandRequest) -> int:
     out = str(request.flags.get("out", f"results/{request.system.name}.zarr"))
     names = ("paired", "strict", "trajectory", "workers", "scheduler")
     place = path_of("out", out)
-    made = [folder for folder in (place, *place.parents) if not folder.exists()]
+    made = [folder for folder in (place, *place.parents) if not os.path.exists(folder)]
     try:
         result = sweep(
             request.system, _entries(request), out, **{n: options[n] for n in names if n in options}
