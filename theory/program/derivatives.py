@@ -12,48 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from theory.program.numbering import CODE, ONE, OPERATIONS, ZERO, Ids, Values
-from theory.program.reading import softmax_of
+from theory.program.algebra import Algebra
+from theory.program.numbering import CODE, ONE, OPERATIONS, ROWS, ZERO, Ids, Values
+from theory.program.rows import softmax_of
 
 Terms = tuple[Ids, Ids, Ids]
 """Targets, values, and the constants that multiply them."""
-
-
-class Algebra:
-    """Sums and products of arrays of ids."""
-
-    def __init__(self, values: Values) -> None:
-        self.values = values
-
-    def number(self, number: float) -> int:
-        """Id of a constant."""
-        return int(self.values.constants(np.array([number]))[0])
-
-    def op(self, operation: str, *operands: Ids | int) -> Ids:
-        """An elementwise operation; a number stands for an array of it."""
-        size = max(np.size(o) for o in operands)
-        return self.values.apply(operation, [np.broadcast_to(o, (size,)) for o in operands])
-
-    def mul(self, a: Ids | int, b: Ids | int) -> Ids:
-        """Products."""
-        return self.op("mul", a, b)
-
-    def linear(self, *terms: tuple[float, Ids | int]) -> Ids:
-        """Sums of coefficients times values."""
-        size = max(np.size(x) for _, x in terms)
-        table = np.stack([np.broadcast_to(x, (size,)) for _, x in terms], axis=1)
-        numbers = self.values.constants(np.array([c for c, _ in terms], dtype=float))
-        return self.values.sums(
-            np.full(size, len(terms)), table.reshape(-1), np.tile(numbers, size)
-        )
-
-    def square(self, a: Ids) -> Ids:
-        """Squares."""
-        return self.values.power(a, 2)
-
-    def reciprocal(self, a: Ids) -> Ids:
-        """Reciprocals."""
-        return self.op("div", ONE, a)
 
 
 def _sigmoid(w: Algebra, v: Ids, x: Ids) -> list[Ids]:
@@ -83,22 +47,17 @@ def _pow(w: Algebra, v: Ids, x: Ids, y: Ids) -> list[Ids]:
 
 
 def _atan2(w: Algebra, v: Ids, y: Ids, x: Ids) -> list[Ids]:
-    share = w.reciprocal(w.linear((1, w.square(x)), (1, w.square(y))))
+    share = w.reciprocal(w.linear((1, w.power(x, 2)), (1, w.power(y, 2))))
     return [w.mul(x, share), w.linear((-1, w.mul(y, share)))]
 
 
-def _root_of(sign: float) -> Callable[..., list[Ids]]:
-    """1 / sqrt(1 + sign x^2), with a negative result for acos."""
-
-    def slope(w: Algebra, v: Ids, x: Ids) -> list[Ids]:
-        return [w.op("rsqrt", w.linear((1, ONE), (sign, w.square(x))))]
-
-    return slope
+def _squared(w: Algebra, x: Ids, sign: float, one: float = 1.0) -> Ids:
+    """One + sign x^2."""
+    return w.linear((one, ONE), (sign, w.power(x, 2)))
 
 
-def _shares(w: Algebra, v: Ids, x: Ids, scale: float) -> Ids:
-    """Gaussian exp(-x^2) times a number."""
-    return w.linear((scale, w.op("exp", w.linear((-1, w.square(x))))))
+def _gaussian(w: Algebra, x: Ids, scale: float) -> list[Ids]:
+    return [w.linear((scale, w.op("exp", w.linear((-1, w.power(x, 2))))))]
 
 
 PARTIALS: dict[str, Callable[..., list[Ids]]] = {
@@ -117,26 +76,27 @@ PARTIALS: dict[str, Callable[..., list[Ids]]] = {
     "sqrt": lambda w, v, x: [w.linear((0.5, w.reciprocal(v)))],
     "rsqrt": lambda w, v, x: [w.linear((-0.5, w.mul(v, w.reciprocal(x))))],
     "cbrt": lambda w, v, x: [w.linear((1 / 3, w.mul(v, w.reciprocal(x))))],
-    "tanh": lambda w, v, x: [w.linear((1, ONE), (-1, w.square(v)))],
+    "tanh": lambda w, v, x: [_squared(w, v, -1)],
     "sigmoid": _sigmoid,
     "softplus": lambda w, v, x: [w.op("sigmoid", x)],
     "sin": lambda w, v, x: [w.op("cos", x)],
     "cos": lambda w, v, x: [w.linear((-1, w.op("sin", x)))],
-    "tan": lambda w, v, x: [w.linear((1, ONE), (1, w.square(v)))],
+    "tan": lambda w, v, x: [_squared(w, v, 1)],
     "sinh": lambda w, v, x: [w.op("cosh", x)],
     "cosh": lambda w, v, x: [w.op("sinh", x)],
-    "asin": _root_of(-1.0),
-    "acos": lambda w, v, x: [w.linear((-1, _root_of(-1.0)(w, v, x)[0]))],
-    "asinh": _root_of(1.0),
-    "acosh": lambda w, v, x: [w.op("rsqrt", w.linear((1, w.square(x)), (-1, ONE)))],
-    "atan": lambda w, v, x: [w.reciprocal(w.linear((1, ONE), (1, w.square(x))))],
-    "atanh": lambda w, v, x: [w.reciprocal(w.linear((1, ONE), (-1, w.square(x))))],
-    "erf": lambda w, v, x: [_shares(w, v, x, 2 / np.sqrt(np.pi))],
-    "erfc": lambda w, v, x: [_shares(w, v, x, -2 / np.sqrt(np.pi))],
+    "asin": lambda w, v, x: [w.op("rsqrt", _squared(w, x, -1))],
+    "acos": lambda w, v, x: [w.linear((-1, w.op("rsqrt", _squared(w, x, -1))))],
+    "asinh": lambda w, v, x: [w.op("rsqrt", _squared(w, x, 1))],
+    "acosh": lambda w, v, x: [w.op("rsqrt", _squared(w, x, 1, -1.0))],
+    "atan": lambda w, v, x: [w.reciprocal(_squared(w, x, 1))],
+    "atanh": lambda w, v, x: [w.reciprocal(_squared(w, x, -1))],
+    "erf": lambda w, v, x: _gaussian(w, x, 2 / np.sqrt(np.pi)),
+    "erfc": lambda w, v, x: _gaussian(w, x, -2 / np.sqrt(np.pi)),
     "abs": _abs,
     "share": lambda w, v, x, log_sum: [v, w.linear((-1, v))],
 }  # fmt: skip
 """Operation -> derivatives by each operand; one that is missing has none."""
+DIFFERENTIABLE = {*PARTIALS, *ROWS, "select"}
 
 
 def depends_on(values: Values, inputs: Ids) -> NDArray[np.bool_]:
@@ -149,7 +109,7 @@ def depends_on(values: Values, inputs: Ids) -> NDArray[np.bool_]:
     """
     active = np.zeros(len(values), dtype=bool)
     active[inputs] = True
-    passes = np.array([o in PARTIALS or o in _ROWS or o == "select" for o in OPERATIONS])
+    passes = np.array([operation in DIFFERENTIABLE for operation in OPERATIONS])
     for level in levels(values):
         level = level[passes[values.code[level]]]
         sizes, index, _ = values.rows(level)
@@ -171,9 +131,6 @@ def levels(values: Values) -> Iterator[Ids]:
         part = part[np.diff(values.first)[part] > 0]
         if part.size:
             yield part
-
-
-_ROWS = ("sum", "integer_pow", "logsumexp", "largest")
 
 
 def _slopes(w: Algebra, operation: str, level: Ids) -> Terms:
@@ -206,8 +163,6 @@ def _slopes(w: Algebra, operation: str, level: Ids) -> Terms:
         total = values.sums(sizes, ties, coefficient)
         return owner, index, w.mul(w.op("div", ties, total[owner]), coefficient)
     table = index.reshape(level.size, -1)
-    if operation == "select":
-        return owner, index, np.zeros(index.size, dtype=np.int64)
     slopes = np.stack(PARTIALS[operation](w, level, *table.T), axis=1)
     return owner, index, slopes.reshape(-1)
 
@@ -215,7 +170,7 @@ def _slopes(w: Algebra, operation: str, level: Ids) -> Terms:
 def _by_operation(values: Values, level: Ids) -> Iterator[tuple[str, Ids]]:
     for code in np.unique(values.code[level]):
         operation = OPERATIONS[code]
-        if operation in PARTIALS or operation in _ROWS or operation == "select":
+        if operation in DIFFERENTIABLE:
             yield operation, level[values.code[level] == code]
 
 

@@ -130,6 +130,13 @@ def hashed(name: str, *arguments: Triples) -> Triples:
     return np.stack(parts, axis=-1) % PRIMES
 
 
+def _smaller(a: Triples) -> tuple[NDArray[np.bool_], Triples]:
+    """Whether triples are the smaller of a and -a, and these."""
+    opposite = negative(a)
+    own = (a[..., 0] <= opposite[..., 0])[..., None]
+    return own, np.where(own, a, opposite)
+
+
 def odd(name: str, a: Triples) -> Triples:
     """Hash of an odd function: the hash of the smaller of a and -a, with its sign.
 
@@ -139,11 +146,9 @@ def odd(name: str, a: Triples) -> Triples:
         Of the function.
     a : Triples, shape (..., 3)
     """
-    opposite = negative(a)
-    smaller = a[..., 0] <= opposite[..., 0]
-    base = hashed(name, np.where(smaller[..., None], a, opposite))
-    base = np.where((a == 0).all(axis=-1)[..., None], np.uint64(0), base)
-    return np.where(smaller[..., None], base, negative(base))
+    own, smaller = _smaller(a)
+    base = np.where((a == 0).all(axis=-1)[..., None], np.uint64(0), hashed(name, smaller))
+    return np.where(own, base, negative(base))
 
 
 def even(name: str, a: Triples) -> Triples:
@@ -155,22 +160,13 @@ def even(name: str, a: Triples) -> Triples:
         Of the function.
     a : Triples, shape (..., 3)
     """
-    opposite = negative(a)
-    smaller = a[..., 0] <= opposite[..., 0]
-    return hashed(name, np.where(smaller[..., None], a, opposite))
+    return hashed(name, _smaller(a)[1])
 
 
-def fraction_of(number: float, max_denominator: int = MAX_DENOMINATOR) -> Fraction:
-    """The simplest fraction that rounds to a float, else the exact binary fraction.
-
-    Parameters
-    ----------
-    number : float
-        Finite.
-    max_denominator : int
-    """
+def fraction_of(number: float) -> Fraction:
+    """The simplest fraction that rounds to a finite float, else the exact binary fraction."""
     exact = Fraction(number)
-    simple = exact.limit_denominator(max_denominator)
+    simple = exact.limit_denominator(MAX_DENOMINATOR)
     return simple if float(simple) == number else exact
 
 

@@ -41,6 +41,31 @@ SIMPLE_DENOMINATOR = 1000
 ZERO, ONE = 0, 1
 
 
+ROWS = ("sum", "logsumexp", "largest", "integer_pow")
+"""Operations whose rows have coefficients, and any length."""
+
+
+def cancelled(totals: Any, gross: Any) -> Any:
+    """Whether sums are 0 but for rounding, by the sums of the sizes of their terms."""
+    return (np.abs(totals) <= SAME_FLOAT * gross) & (gross < np.inf)
+
+
+def spans(first: Ids, sizes: Ids) -> Ids:
+    """Positions of several ranges, one range after the other."""
+    return np.arange(int(sizes.sum())) + np.repeat(first - np.cumsum(sizes) + sizes, sizes)
+
+
+def rows_of(*columns: Ids) -> Callable[[Ids], Rows]:
+    """Rows of operands, of which each column is one."""
+    table = np.stack(columns, axis=1)
+
+    def rows(chosen: Ids) -> Rows:
+        index = table[chosen].reshape(-1)
+        return np.full(chosen.size, len(columns)), index, np.full(index.size, ONE)
+
+    return rows
+
+
 def triple_of(operation: str, arguments: Sequence[Triples]) -> Triples:
     """Triples of an elementwise operation.
 
@@ -170,7 +195,7 @@ class Values:
         self._generator = np.random.default_rng(seed)
         self._factors = self._generator.integers(1, 2**63, 3, dtype=np.uint64) | np.uint64(1)
         self._known: dict[int, int] = {}
-        self._near: dict[tuple[int, int], int] = {}
+        self._near: dict[int, int] = {}
         self._triples, self._floats = _Column(np.uint64, 3), _Column(np.float64)
         self._constant, self._code = _Column(bool), _Column(np.int16)
         self._depth, self._first = _Column(np.int32), _Column(np.int64)
@@ -202,9 +227,8 @@ class Values:
 
     def rows(self, values: Ids) -> Rows:
         """Rows of several values."""
-        first, sizes = self.first[values], np.diff(self.first)[values]
-        total = int(sizes.sum())
-        where = np.arange(total) + np.repeat(first - np.cumsum(sizes) + sizes, sizes)
+        sizes = np.diff(self.first)[values]
+        where = spans(self.first[values], sizes)
         return sizes, self.index[where], self.coefficient[where]
 
     # Entering values
@@ -297,21 +321,12 @@ class Values:
             ids[k] = found
         return ids
 
-    def _cells(self, number: float) -> list[tuple[int, int]]:
-        """Cells of a relative grid that hold what is within `SAME_FLOAT` of a number."""
-        mantissa, exponent = np.frexp(number)
-        cell = int(np.floor(mantissa / SAME_FLOAT))
-        cells = [(cell + k, int(exponent)) for k in (0, -1, 1)]
-        half = round(0.5 / SAME_FLOAT)
-        if abs(cell) <= half + 1:  # the cells of the next smaller power of two are half as wide
-            cells += [(2 * cell + k, int(exponent) - 1) for k in (-1, 0, 1, 2)]
-        return cells
-
     def _near_constant(self, number: float) -> int | None:
         if not np.isfinite(number) or number == 0:
             return None
-        for cell in self._cells(number):
-            found = self._near.get(cell)
+        cell = int(_cell(number))
+        for step in (0, -1, 1, -2, 2):
+            found = self._near.get(cell + step)
             if found is not None and abs(self.floats[found] - number) <= SAME_FLOAT * abs(number):
                 return found
         return None
@@ -333,71 +348,69 @@ class Values:
         self.code[new], self.depth[new] = CODE["constant"], 0
         self.floats[new], self.constant[new] = number, True
         if np.isfinite(number) and number != 0:
-            self._near.setdefault(self._cells(number)[0], new)
+            self._near.setdefault(int(_cell(number)), new)
         return new
 
     # Operations
 
-    def apply(
-        self, operation: str, operands: Sequence[Ids], floats: Callable[..., Any] | None = None
+    def results(
+        self,
+        operation: str,
+        triples: Triples,
+        fixed: NDArray[np.bool_],
+        floats: NDArray[np.float64],
+        rows: Callable[[Ids], Rows],
     ) -> Ids:
-        """Ids of an elementwise operation on rows of operands, each of shape (n,).
+        """Ids of n results of an operation, those that are fixed as constants.
+
+        Parameters
+        ----------
+        operation : str
+        triples : Triples, shape (n, 3)
+        fixed : bool array, shape (n,)
+        floats : float array, shape (n,)
+            Numbers of those that are fixed.
+        rows : callable
+            Positions among the n -> their rows.
+        """
+        ids, moving = np.empty(fixed.size, dtype=np.int64), np.flatnonzero(~fixed)
+        if moving.size < fixed.size:
+            ids[fixed] = self.constants(floats[fixed], triples[fixed])
+        ids[moving] = self.enter(CODE[operation], triples[moving], lambda k: rows(moving[k]))
+        return ids
+
+    def apply(self, operation: str, operands: Sequence[Ids]) -> Ids:
+        """Ids of an elementwise operation on operands, each of shape (n,).
 
         Parameters
         ----------
         operation : str
             One of `ELEMENTWISE`.
         operands : sequence of int arrays
-        floats : callable, optional
-            The same operation on floats, for constants; numpy's where it has one.
         """
         operands = [np.asarray(o, dtype=np.int64) for o in operands]
+        if operation == "mul":
+            return self._products(*operands)
         triples = triple_of(operation, [self.triples[o] for o in operands])
         fixed = np.logical_and.reduce([self.constant[o] for o in operands])
-        if operation == "mul" and not fixed.all():
-            return self._products(operands[0], operands[1])
-        ids = np.empty(operands[0].size, dtype=np.int64)
-        if fixed.any():
-            of = floats or FLOATS[operation]
-            with np.errstate(all="ignore"):
-                values = np.asarray(of(*(self.floats[o[fixed]] for o in operands)), dtype=float)
-            ids[fixed] = self.constants(values, triples[fixed])
-        moving = np.flatnonzero(~fixed)
-        if moving.size:
-            table = np.stack([o[moving] for o in operands], axis=1)
-
-            def rows(chosen: Ids) -> Rows:
-                flat = table[chosen].reshape(-1)
-                sizes = np.full(chosen.size, table.shape[1])
-                return sizes, flat, np.full(flat.size, ONE)
-
-            ids[moving] = self.enter(CODE[operation], triples[moving], rows)
-        return ids
+        with np.errstate(all="ignore"):
+            floats = np.asarray(FLOATS[operation](*(self.floats[o] for o in operands)), dtype=float)
+        return self.results(operation, triples, fixed, floats, rows_of(*operands))
 
     def _products(self, a: Ids, b: Ids) -> Ids:
         """Products; a constant factor is the coefficient of a sum of one term."""
-        swap = self.constant[b]
+        swap = np.where(self.constant[a] == self.constant[b], a > b, self.constant[b])
         a, b = np.where(swap, b, a), np.where(swap, a, b)
         factor = self.constant[a]
-        swap = ~factor & (a > b)
-        a, b = np.where(swap, b, a), np.where(swap, a, b)
-        both = self.constant[b]
         triples = field.multiply(self.triples[a], self.triples[b])
-        ids = np.empty(a.size, dtype=np.int64)
-        ids[both] = self.constants(self.floats[a[both]] * self.floats[b[both]], triples[both])
-        one = np.flatnonzero(factor & ~both)
-        ids[one] = self.enter(
-            CODE["sum"],
-            triples[one],
-            lambda k: (np.ones(k.size, dtype=np.int64), b[one[k]], a[one[k]]),
-        )
-        two = np.flatnonzero(~factor)
-
-        def rows(k: Ids) -> Rows:
-            flat = np.stack([a[two[k]], b[two[k]]], axis=1).reshape(-1)
-            return np.full(k.size, 2), flat, np.full(flat.size, ONE)
-
-        ids[two] = self.enter(CODE["mul"], triples[two], rows)
+        with np.errstate(all="ignore"):
+            floats = self.floats[a] * self.floats[b]
+        ids, (x, y) = np.empty(a.size, dtype=np.int64), (a[factor], b[factor])
+        ids[factor] = self.results(
+            "sum", triples[factor], self.constant[y], floats[factor],
+            lambda k: (np.ones(k.size, dtype=np.int64), y[k], x[k]),
+        )  # fmt: skip
+        ids[~factor] = self.enter(CODE["mul"], triples[~factor], rows_of(a[~factor], b[~factor]))
         return ids
 
     def power(self, a: Ids, exponent: int) -> Ids:
@@ -405,19 +418,13 @@ class Values:
         if exponent == 0:
             return np.full(a.size, ONE)
         base = self.triples[a] if exponent > 0 else field.inverse(self.triples[a])
-        triples = field.power(base, abs(exponent))
         (number,) = self.constants(np.array([float(exponent)]))
-        fixed = self.constant[a]
-        ids = np.empty(a.size, dtype=np.int64)
         with np.errstate(all="ignore"):
-            ids[fixed] = self.constants(self.floats[a[fixed]] ** float(exponent), triples[fixed])
-        moving = np.flatnonzero(~fixed)
-        ids[moving] = self.enter(
-            CODE["integer_pow"],
-            triples[moving],
-            lambda k: (np.ones(k.size, dtype=np.int64), a[moving[k]], np.full(k.size, number)),
-        )
-        return ids
+            floats = self.floats[a] ** float(exponent)
+        return self.results(
+            "integer_pow", field.power(base, abs(exponent)), self.constant[a], floats,
+            lambda k: (np.ones(k.size, dtype=np.int64), a[k], np.full(k.size, number)),
+        )  # fmt: skip
 
     def sums(self, sizes: Ids, index: Ids, coefficient: Ids) -> Ids:
         """Sums of rows of terms, each a constant times a value."""
@@ -429,10 +436,8 @@ class Values:
         begin = np.cumsum(sizes) - sizes
 
         def rows(chosen: Ids) -> Rows:
-            width = sizes[chosen]
-            total = int(width.sum())
-            where = np.arange(total) + np.repeat(begin[chosen] - np.cumsum(width) + width, width)
-            return self.merged(width, index[where], coefficient[where])
+            where = spans(begin[chosen], sizes[chosen])
+            return self.merged(sizes[chosen], index[where], coefficient[where])
 
         floats = self.floats[index] * self.floats[coefficient]
         totals: Any = np.bincount(owner, floats, minlength=sizes.size)
@@ -459,15 +464,9 @@ class Values:
         floats, gross : float arrays, shape (n,)
             Values of the others, and sums of the sizes of their terms.
         """
-        ids = np.empty(moving.size, dtype=np.int64)
-        some = np.flatnonzero(moving)
-        ids[some] = self.enter(CODE["sum"], triples[some], lambda k: rows(some[k]))
-        rest = ~moving
-        gone = np.abs(floats[rest]) <= SAME_FLOAT * gross[rest]
-        values, exact = np.where(gone, 0.0, floats[rest]), triples[rest].copy()
-        exact[gone] = 0
-        ids[rest] = self.constants(values, exact)
-        return ids
+        gone = ~moving & cancelled(floats, gross)
+        exact = np.where(gone[:, None], np.uint64(0), triples)
+        return self.results("sum", exact, ~moving, np.where(gone, 0.0, floats), rows)
 
     def merged(self, sizes: Ids, index: Ids, coefficient: Ids) -> Rows:
         """Rows with one term for each value; the coefficients of equal values are added."""
@@ -482,7 +481,7 @@ class Values:
         else:
             floats = np.add.reduceat(self.floats[coefficient], begin)
             gross = np.add.reduceat(np.abs(self.floats[coefficient]), begin)
-            floats[np.abs(floats) <= SAME_FLOAT * gross] = 0.0
+            floats[cancelled(floats, gross)] = 0.0
             triples = np.add.reduceat(self.triples[coefficient], begin, axis=0) % field.PRIMES
             triples[floats == 0] = 0
             alone = np.diff(np.r_[begin, index.size]) == 1
@@ -492,6 +491,11 @@ class Values:
             kept = coefficient != ZERO
         sizes = np.bincount(owner[kept], minlength=sizes.size)
         return sizes, index[kept], coefficient[kept]
+
+
+def _cell(number: float) -> np.int64:
+    """Cell of a grid whose steps are between `SAME_FLOAT` of a number and half of that."""
+    return np.float64(number).view(np.int64) >> np.int64(8)
 
 
 def no_rows(chosen: Ids) -> Rows:

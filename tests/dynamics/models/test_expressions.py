@@ -8,6 +8,7 @@ from pathlib import Path
 
 import mpmath
 import numpy as np
+import precise
 import pytest
 import sympy
 
@@ -15,7 +16,7 @@ import dynamics
 from dynamics.cli import main
 from dynamics.models.engine.expressions import exact_weights, expressions_of
 from dynamics.validation import InvalidRequest
-from theory.program import field, precise, symbolic
+from theory.program import field, symbolic
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
 LIBRARY = (

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import mpmath
 import numpy as np
+import precise
 import pytest
 import sympy
 from lists import ROWS, SMOOTH, table_of
@@ -14,7 +15,6 @@ from theory.program import (
     adjoints,
     build,
     field,
-    precise,
     run_floats,
     source,
     symbolic,

@@ -20,6 +20,14 @@ def test_operations_on_rows_are_those_of_jax(name):
     compare(lambda w: ROWS[name](namespace(), w), 6, 20)
 
 
+def test_a_sum_of_constants_may_be_infinite():
+    def masked(w):
+        hidden = jnp.where(jnp.arange(6) < 4, 0.0, -jnp.inf) + 1
+        return namespace().softmax(w + hidden)[2]
+
+    compare(masked, 6, 3)
+
+
 def compare(function, count, number):
     at, generator = numbers_and_slopes(function, count), np.random.default_rng(1)
     scales = generator.choice([0.1, 1, 3], (number, 1))
