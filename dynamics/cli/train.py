@@ -47,7 +47,7 @@ def add_flags(parser: Parser) -> None:
     default_run = system.default_runs[command]
     parser.epilog = arguments.default_text(default_run, system.default_runs["empirical"])
     flow = "; with --time: gradient descent at these is laid over the flow" if system.flows else ""
-    rates = "learning rate, or one for each group of parameters, as 0.02,0.01 "
+    rates = "learning rate, or one for each group of parameters, as 0.02,0 "
     default = "population" if command == "compare" else "train the reduced problem"
     views = f"train every entry, on the law of the data or on samples: {' or '.join(FULL)}"
     words = {"full": f"{views} (default: {default})"}
@@ -268,7 +268,8 @@ def _compared(
 
     how = settings if "time" in settings else {**settings, "checkpoint": file}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TrainingWarning)  # explained below, beside the deviation
+        # Explained below, beside the deviation.
+        warnings.filterwarnings("ignore", "the reduction does not hold", TrainingWarning)
         result = compare(reduced, fulls, **how)
     if fulls[0].view == "full population" and hasattr(fulls[0], "hessian_product"):
         from dynamics.analysis.comparison import explanation

@@ -12,6 +12,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -153,6 +154,7 @@ def _prepare_worker(parent: int, reference: str, digests: Mapping[str, str]) -> 
     tqdm.set_lock(threading.RLock())  # its usual one leaves a semaphore behind when it is killed
     # What libraries print goes to stderr: stdout belongs to the results of the command.
     os.dup2(2, 1)
+    warnings.formatwarning = lambda message, *_, **__: f"attdyn: {message}\n"
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     with contextlib.suppress(InvalidRequest):  # told when points are to be run
         load_unchanged(reference, digests)

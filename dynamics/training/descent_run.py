@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dynamics.problem import SMALL, FloatArray, Problem
 from dynamics.training.event_detection import Detector
 from dynamics.training.oscillation import Oscillation
-from dynamics.training.stability_limit import limit_of_rates, rates_text
+from dynamics.training.stability_limit import AT_LIMIT, limit_of_rates, rates_text
 
 SECONDS_PER_CHUNK = 0.2
 FIRST_CHUNK = 4
@@ -32,6 +32,8 @@ BETWEEN_CHECKS = 1.25
 """Factor in the step from one check of the stability limit to the next: it moves with log time."""
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 """Change of a state, relative to its largest entry, that may be rounding alone."""
+LEAST = float(np.finfo(np.float64).tiny)
+"""Change of an entry that is rounding, however small the state."""
 RESTING = 1e-8
 """Greatest change of an entry in a unit of time, as a part of it, of a state at rest: a step that
 changes nothing may as well be too small."""
@@ -73,7 +75,7 @@ class Run:
     ----------
     problem : Problem
     rates : tuple of float
-        Learning rate of each parameter group; time is the first times steps.
+        Learning rate of each parameter group; time is the largest times steps.
     start : float array, shape (n,)
     schedule : int array
         Steps to record, ascending.
@@ -90,9 +92,9 @@ class Run:
     diverged : bool
         The next state is not finite.
     warning : str
-        What the user should know meanwhile, once; empty if nothing is new.
+        What the user should be told now; empty if nothing is new.
     remarks : list of str
-        Warnings so far.
+        Warnings so far, those before the run was resumed included.
     """
 
     def __init__(
@@ -104,7 +106,7 @@ class Run:
         frugal: bool = False,
     ) -> None:
         self.problem, self.frugal = problem, frugal
-        self.rates, self.step_time = rates, rates[0]
+        self.rates, self.step_time = rates, max(rates)
         self.eta = problem.layout.per_entry(rates)
         self.schedule = schedule
         names = problem.order_names
@@ -194,11 +196,14 @@ class Run:
         limit = limit_of_rates(self.problem, self.rates, self.now)
         if self.step_time > NEAR_LIMIT * limit:
             self._warned = True
-            near = "period two is near" if self.step_time < limit else "it is passed"
+            beyond = self.step_time / limit - 1
+            near = "period two is near" if beyond < 0 else "it is passed"
             self.warning = (
                 f"eta={rates_text(self.rates, self.step_time)} at step {self.step}, where the "
-                f"stability limit is {rates_text(self.rates, limit, 4)}: {near}"
+                f"stability limit is {rates_text(self.rates, limit, 4)}: "
+                f"{'it is reached' if abs(beyond) < AT_LIMIT else near}"
             )
+            self.remarks.append(self.warning)
 
     def recorded(self) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
         """Recorded steps so far, their states, shape (records, n), and what was noted there."""
@@ -257,19 +262,19 @@ class Run:
         """
         now, problem = self.now, self.problem
         change, size = np.abs(after - now).max(initial=0.0), np.abs(now).max(initial=0.0)
-        moves, by_rounding = bool((after != now).any()), bool(change <= ROUNDING * size)
+        moves, by_rounding = bool((after != now).any()), bool(change <= ROUNDING * size + LEAST)
         at_rest = not moves and self._is_small(problem.gradient(now) if slope is None else slope)
         return Pass(step, row, noted, moves, by_rounding, at_rest)
 
     def _is_small(self, slope: FloatArray) -> bool:
         """Whether a gradient changes no entry of the present state in a unit of time, nearly."""
-        least = np.finfo(np.float64).tiny
-        return bool((np.abs(slope) <= RESTING * np.abs(self.now) + least).all())
+        return bool((np.abs(slope) <= RESTING * np.abs(self.now) + LEAST).all())
 
     def _order_parameters(self, state: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Order parameters with the rates that learning rates make, next state and gradient."""
         slope = self.problem.gradient(state)
-        rates = slope if (self.eta == self.eta[0]).all() else slope * (self.eta / self.eta[0])
+        unit = self.eta.max(initial=0.0)
+        rates = slope if (self.eta == unit).all() else slope * (self.eta / unit)
         return self.problem.order_parameters(state, rates), state - self.eta * slope, slope
 
     def replay(self, state: FloatArray, first: int, last: int) -> tuple[FloatArray, FloatArray]:
@@ -304,7 +309,7 @@ class Run:
         """All that the run needs to go on, as plain values and arrays, for `restore`."""
         self.look_for_events()
         steps, states, noted = self.recorded()
-        own = ("step", "now", "diverged", "_warned", "_check")
+        own = ("step", "now", "diverged", "remarks", "_warned", "_check")
         return {
             "run": {name: getattr(self, name) for name in own},
             "records": [steps, states, noted],
@@ -318,6 +323,7 @@ class Run:
         self.detector.restore(state["detector"])
         self.oscillation.restore(state["oscillation"])
         vars(self).update(state["run"])
+        self.warning = "; ".join(self.remarks)  # another process may have told it
         steps, states, noted = state["records"]
         self._recorded = steps.size
         self._rows[: steps.size] = np.concatenate([states, noted], axis=1)

@@ -8,9 +8,9 @@ the `Run.state` of a run in another process.
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics.problem import FloatArray, Problem, certificate_failure, check_problem
 from dynamics.results import outcome as ends
 from dynamics.results.event import Event, Events
-from dynamics.results.outcome import SMALLER, Outcome, first_not_finite, undefined
+from dynamics.results.outcome import SMALLER, Outcome, TrainingWarning, first_not_finite, undefined
 from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Trajectory, explained, with_remarks
 from dynamics.training.checkpoint import Checkpoint, request_of
@@ -51,7 +51,6 @@ ZIGZAG = (
     "eta={} converges in a zigzag: every step reverses the rate and leaves {:.6g} of it; "
     "a smaller eta converges faster"
 )
-LOG = logging.getLogger(__name__)
 
 
 def descend(
@@ -68,7 +67,8 @@ def descend(
     ----------
     problem : Problem
     eta : float or sequence of float
-        Learning rate, or one for each parameter group (v and A); time is the first times steps.
+        Learning rate, or one for each parameter group (v and A), where 0 keeps a group at rest;
+        time is the largest times steps.
     steps : int
         Number of steps.
     record : int, "log", int array or None
@@ -99,7 +99,8 @@ def descend(
     Warns
     -----
     TrainingWarning
-        Where a reduction does not hold to the end of the run; also in its ``remarks``.
+        Where a reduction does not hold to the end of the run, and where a learning rate is near
+        the stability limit or beyond it; also in its ``remarks``.
 
     Examples
     --------
@@ -150,8 +151,7 @@ def _drive(
             progress.update(run.step - progress.n)
             if run.warning:
                 progress.clear()
-                LOG.warning(run.warning)
-                run.remarks.append(run.warning)
+                warnings.warn(run.warning, TrainingWarning, stacklevel=5)
                 run.warning = ""
             if due():
                 save()

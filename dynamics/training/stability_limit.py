@@ -28,7 +28,10 @@ SEARCH_SECONDS = 5.0
 """Seconds that it may take however few these are."""
 POWER_ITERATION = 200
 """Gradients of a power iteration, about."""
+AT_LIMIT = 1e-6
+"""Relative distance from the stability limit below which a learning rate is at it."""
 JUMPS = "where a gradient jumps, every eta may reverse it"
+FOR_EVER = "a zigzag that neither grows nor shrinks"
 
 
 def stability_limit(problem: Problem, state: ArrayLike) -> float:
@@ -70,7 +73,7 @@ def _limit(curvature: float) -> float:
 
 
 def limit_of_rates(problem: Problem, rates: tuple[float, ...], state: FloatArray) -> float:
-    """The first of the largest learning rates with the ratios of these that are stable at a state.
+    """The largest rate of those that have the ratios of these and are just stable at a state.
 
     Parameters
     ----------
@@ -81,23 +84,23 @@ def limit_of_rates(problem: Problem, rates: tuple[float, ...], state: FloatArray
     """
     if len(set(rates)) <= 1:
         return stability_limit(problem, state)
-    return _limit(problem.curvature(state, problem.layout.per_entry(rates) / rates[0]))
+    return _limit(problem.curvature(state, problem.layout.per_entry(rates) / max(rates)))
 
 
-def rates_text(rates: tuple[float, ...], first: float, digits: int = 6) -> str:
+def rates_text(rates: tuple[float, ...], largest: float, digits: int = 6) -> str:
     """Learning rates as a request has them, of these ratios: one number, or one for each group.
 
     Parameters
     ----------
     rates : tuple of float
         Learning rate of each parameter group.
-    first : float
-        What the first of them is to be.
+    largest : float
+        The largest of them.
     digits : int
     """
     if len(set(rates)) <= 1:
-        return f"{first:.{digits}g}"
-    return f"({', '.join(f'{first * (rate / rates[0]):.{digits}g}' for rate in rates)})"
+        return f"{largest:.{digits}g}"
+    return f"({', '.join(f'{largest * (rate / max(rates)):.{digits}g}' for rate in rates)})"
 
 
 def limits_along(problem: Problem, run: Trajectory) -> FloatArray:
@@ -147,7 +150,7 @@ def smaller_rate(
         Whether to go on, asked before every chunk of steps and before every limit: at an
         interruption the words have no numbers but the learning rate.
     """
-    eta, least = problem.layout.per_entry(rates), rates[0]
+    eta, least = problem.layout.per_entry(rates), max(rates)
     used, column = f"eta={rates_text(rates, least)}", problem.order_names.index(problem.rates[0])
     calm, done = min(CALM_STEPS, max(FEWEST_CALM, steps)), 0
     budget = _Budget(GRADIENTS_OVER_STEPS * steps, proceed)
@@ -168,7 +171,10 @@ def smaller_rate(
                 break
             limit = min((bound for bound in limits if bound > 0), default=np.inf)
             bound = rates_text(rates, limit, 4)
-            if limit < rates[0]:  # not of all states: what has gone well is the safer one
+            if reversing and abs(limit / max(rates) - 1) < AT_LIMIT:
+                tried = f"try eta={rates_text(rates, 0.9 * limit, 2)}"
+                return f"{used} is at the stability limit {bound} there: {FOR_EVER}; {tried}"
+            if limit < max(rates):  # not of all states: what has gone well is the safer one
                 best = min(0.9 * limit, least) if budget.exhausted else 0.9 * limit
                 tried = f"try eta={rates_text(rates, best, 2)}"
                 return f"{used} is above the stability limit {bound} there; {tried}"

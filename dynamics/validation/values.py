@@ -188,8 +188,7 @@ def learning_rate(value: object, groups: tuple[str, ...] | None) -> tuple[float,
     Parameters
     ----------
     value : float or sequence of float
-        One positive number for all groups, or one for each; all but the first, in which time is
-        counted, may be 0.
+        One positive number for all groups, or one for each; some may be 0, not all.
     groups : tuple of str or None
         Without groups, only the numbers are checked.
 
@@ -211,5 +210,6 @@ def learning_rate(value: object, groups: tuple[str, ...] | None) -> tuple[float,
     if groups is not None and len(many) != len(groups):
         allowed = f"one number, or one for each of {', '.join(groups)}"
         refuse("eta", value, f"has {len(many)} entries", allowed, many[0] if many else 1e-2)
-    first = [real("eta", number, above=0.0) for number in many[:1]]
-    return (*first, *(real("eta", number, at_least=0.0) for number in many[1:]))
+    rates = tuple(real("eta", number, at_least=0.0) for number in many)
+    real("eta", max(rates, default=0.0), above=0.0)
+    return rates

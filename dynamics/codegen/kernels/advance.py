@@ -41,9 +41,11 @@ def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
     """
     data, slope, proposal, alike, tracked, record_steps, records = buffers
     record, wide, width = 0, records.shape[1] > state.size, tracked.shape[1]
-    uneven = 0
+    uneven, unit = 0, 0.0
     for i in range(state.size):
-        uneven += eta[i] != eta[0]
+        unit = max(unit, eta[i])
+    for i in range(state.size):
+        uneven += eta[i] != unit
     for step in range(first, last):
         noted = record
         while record < record_steps.size and record_steps[record] == step:
@@ -56,9 +58,9 @@ def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
             proposal[i] = state[i] - eta[i] * slope[i]
             broken += not isfinite(proposal[i])
             moved += proposal[i] != state[i]
-        if uneven > 0:  # rates are per unit of time, which is the first eta times steps
+        if uneven > 0:  # rates are per unit of time, which is the largest eta times steps
             for i in range(state.size):
-                slope[i] *= eta[i] / eta[0]
+                slope[i] *= eta[i] / unit
         if wide and record > noted:
             order_parameters(state, slope, data, records[noted, state.size :])
             for k in range(width):

@@ -162,8 +162,9 @@ class Loop:
             now, rows, records = carry
             here = self._at(k, batches, data)
             slope = self._gradient(now, here)
-            # Rates are per unit of time, which is the first learning rate times steps.
-            row = tracked(now, slope * (eta / eta[0]), here)[None, :]
+            # Rates are per unit of time, which is the largest learning rate times steps.
+            unit = jax.numpy.maximum(eta.max(initial=0.0), np.finfo(np.float64).tiny)
+            row = tracked(now, slope * (eta / unit), here)[None, :]
             rows = jax.lax.dynamic_update_slice(rows, row, (k, zero))
             if not self._small:
                 records = jax.lax.dynamic_update_slice(records, now[None, :], (slots[k], zero))

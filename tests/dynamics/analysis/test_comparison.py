@@ -62,7 +62,8 @@ def test_is_saved_loaded_and_drawn(result, tmp_path):
 def test_runs_that_diverge_leave_the_panels_of_the_others(tmp_path):
     system = dynamics.load_system("positional_attention")
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
-    result = dynamics.overlay(problem, 200.0, [2.0, 0.05])
+    with pytest.warns(dynamics.TrainingWarning, match="stability limit"):
+        result = dynamics.overlay(problem, 200.0, [2.0, 0.05])
     assert result.deviations["alpha"][0] > 1e100
     axes = plotting.overlay(result)
     for panel, name in zip(axes, ("alpha", "gamma", "rho", "risk"), strict=True):

@@ -151,6 +151,18 @@ def test_interruption_while_observables_are_computed_can_be_resumed(
     same(again, dynamics.descend(problem, eta, 3000, 1))
 
 
+def test_a_remark_is_kept_and_told_again_when_a_run_goes_on(system, tmp_path):
+    problem, file = system.ReducedPopulation(system.Parameters()), tmp_path / "near"
+    told = pytest.warns(dynamics.TrainingWarning, match="stability limit")
+    with told as first, cut(100, interrupt):
+        cut_off = dynamics.descend(problem, 0.033, 60_000, checkpoint=file)
+    assert cut_off.outcome.kind == "interrupted"
+    with pytest.warns(dynamics.TrainingWarning, match="stability limit") as again:
+        whole = dynamics.descend(problem, 0.033, 60_000, checkpoint=file)
+    assert str(again[0].message) == str(first[0].message)
+    assert whole.remarks == cut_off.remarks == (str(first[0].message),)
+
+
 def test_both_runs_of_a_comparison_go_on(system, tmp_path):
     parameters = system.Parameters(D=8, C=2)
     problems = system.ReducedPopulation(parameters), system.FullPopulation(parameters)

@@ -41,6 +41,20 @@ def test_one_learning_rate_for_each_parameter_group(problem, system):
     np.testing.assert_array_equal(first.states, dynamics.descend(problem, 0.02, 9).states)
 
 
+@pytest.mark.parametrize("view", [None, "population"])
+def test_any_group_may_rest_and_time_is_the_largest_learning_rate_times_steps(system, view):
+    problem = system.problem(system.Parameters(D=6, C=2), view, {})
+    for eta, still in (((0.0, 0.05), "v"), ((0.05, 0.0), "A")):
+        run = dynamics.descend(problem, eta, steps=20, record=1)
+        moved = (run.states != run.states[0]).any(axis=0)
+        rates = problem.layout.per_entry(eta)
+        assert moved.any(), still
+        assert not moved[rates == 0].any()
+        assert run.time[-1] == pytest.approx(1.0)
+    mixed = dynamics.descend(problem, (0.01, 0.05), steps=20)
+    assert mixed.time[-1] == pytest.approx(1.0)
+
+
 def test_records_do_not_change_the_run_nor_its_events(problem):
     every = dynamics.descend(problem, eta=0.02, steps=2000, record=1)
     for record in (None, "log", 700, np.array([5, 1999]), np.array([], dtype=int)):

@@ -45,16 +45,34 @@ def test_the_factor_of_an_amplitude_that_vanishes(sizes, factor):
     assert found is None or 1 - found == pytest.approx(1 - factor, rel=0.01)
 
 
-def test_descent_near_the_limit_of_a_quadratic_converges_in_a_zigzag(tmp_path):
-    file = tmp_path / "quadratic.py"
-    file.write_text(
-        "def start():\n    return {'w': 1.0}\n\n\n"
-        "def risk(theta, xp):\n    return theta['w'] ** 2 / 2\n"
-    )
-    system = dynamics.load_system(str(file))
-    problem = system.ReducedPopulation(system.Parameters())
-    outcome = dynamics.descend(problem, eta=1.9999, steps=3000).outcome
+@pytest.fixture(scope="module")
+def quadratic():
+    system = dynamics.Model(start=lambda: {"w": 1.0}, risk=lambda theta, xp: theta["w"] ** 2 / 2)
+    return system.ReducedPopulation(system.Parameters())
+
+
+def test_descent_near_the_limit_of_a_quadratic_converges_in_a_zigzag(quadratic):
+    with pytest.warns(dynamics.TrainingWarning, match="stability limit is 2: period two is near"):
+        outcome = dynamics.descend(quadratic, eta=1.9999, steps=3000).outcome
     assert outcome.kind == "reached horizon"
     assert "zigzag" in outcome.remedy
     assert "leaves 0.9999 of it" in outcome.remedy
-    assert dynamics.descend(problem, eta=2.0001, steps=3000).outcome.kind == "oscillating"
+    with pytest.warns(dynamics.TrainingWarning, match="stability limit is 2: it is passed"):
+        assert dynamics.descend(quadratic, eta=2.0001, steps=3000).outcome.kind == "oscillating"
+
+
+def test_descent_that_has_reached_the_smallest_number_does_not_oscillate(quadratic):
+    with pytest.warns(dynamics.TrainingWarning):
+        run = dynamics.descend(quadratic, eta=1.7, steps=3000)
+    assert abs(run.final_state[0]) == 5e-324
+    assert run.outcome.kind == "reached horizon"
+
+
+def test_descent_at_the_limit_of_a_quadratic_zigzags_for_ever(quadratic):
+    with pytest.warns(dynamics.TrainingWarning, match="stability limit is 2: it is reached"):
+        outcome = dynamics.descend(quadratic, eta=2.0, steps=3000).outcome
+    assert outcome.kind == "oscillating"
+    assert outcome.remedy == (
+        "eta=2 is at the stability limit 2 there: a zigzag that neither grows nor shrinks; "
+        "try eta=1.8"
+    )

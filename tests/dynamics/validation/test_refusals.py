@@ -40,8 +40,9 @@ def test_an_unknown_flag_has_the_nearest_only_if_it_is_near():
     assert str(unknown("flag", "--momentum", flags)).endswith("known are --omega, --eta, --seed")
 
 
-def test_groups_may_rest_but_for_the_first():
+def test_groups_may_rest_but_not_all():
     assert learning_rate([1, 0], ("a", "b")) == (1.0, 0.0)
-    for refused in ([0, 1], [1, -0.1], 0.0, [0, 0]):
+    assert learning_rate([0, 1], ("a", "b")) == (0.0, 1.0)
+    for refused in ([1, -0.1], 0.0, [0, 0], []):
         with pytest.raises(InvalidRequest, match="is too small"):
             learning_rate(refused, None)

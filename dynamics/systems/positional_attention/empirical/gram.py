@@ -164,7 +164,7 @@ class GramEmpirical(PositionalProblem):
     ) -> int:
         """Steps first, ..., last - 1 in place; the loop of `dynamics.codegen.kernels.advance`."""
         tracked, due, records = buffers
-        shares = eta / eta[0]  # rates are per unit of time, which is the first eta times steps
+        shares = eta / eta.max()  # rates are per unit of time: the largest eta times steps
         for step in range(first, last):
             records[due == step] = state
             slope = self._slope(state)
