@@ -192,11 +192,8 @@ def _depends(program: Program, first: int) -> NDArray[np.bool_]:
     """Which outputs depend on the inputs from one on."""
     moved = np.zeros(program.size, dtype=bool)
     moved[first : len(program.inputs)] = True
-    place = 0
-    for _, begin, end, length in program.instructions:
-        rows = program.index[place : place + (end - begin) * length].reshape(end - begin, length)
-        moved[begin:end] = moved[rows].any(axis=1)
-        place += rows.size
+    for _, results, index, _ in program.rows():
+        moved[results] = moved[index].any(axis=1)
     return moved[program.outputs[""]]
 
 

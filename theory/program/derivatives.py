@@ -134,10 +134,7 @@ def levels(values: Values) -> Iterator[Ids]:
 
 
 def _slopes(w: Algebra, operation: str, level: Ids) -> Terms:
-    """Owner, operand and derivative of each term of values of one operation: Terms of positions.
-
-    Returns positions within the level, the operand, and the id of the derivative.
-    """
+    """Position within the level, operand and derivative of each term of one operation."""
     values = w.values
     sizes, index, coefficient = values.rows(level)
     owner = np.repeat(np.arange(level.size), sizes)
@@ -276,6 +273,6 @@ def needed_values(values: Values, roots: Ids) -> NDArray[np.bool_]:
     needed = np.zeros(len(values), dtype=bool)
     needed[roots] = True
     for level in reversed(list(levels(values))):
-        _, index, _ = values.rows(level[needed[level]])
+        _, index, _ = values.rows(level[needed[level] & ~values.constant[level]])
         needed[index] = True
     return needed

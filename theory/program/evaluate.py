@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theory.program import field
-from theory.program.numbering import FLOATS, OPERATIONS, SAME_FLOAT, Values
+from theory.program.derivatives import needed_values
+from theory.program.numbering import FLOATS, ROWS, SAME_FLOAT, Values
 from theory.program.program import Program
 
 
@@ -28,14 +29,9 @@ def run_floats(program: Program, inputs: Any) -> NDArray[np.float64]:
     given = len(program.inputs)
     numbers[:given] = inputs
     numbers[given : given + program.constants.size] = program.constants
-    place = 0
     with np.errstate(all="ignore"):
-        for code, first, last, length in program.instructions:
-            part = slice(place, place + (last - first) * length)
-            place = part.stop
-            rows = numbers[program.index[part]].reshape(last - first, length)
-            count = program.count[part].reshape(last - first, length)
-            numbers[first:last] = _row_floats(OPERATIONS[code], rows, count)
+        for operation, results, index, count in program.rows():
+            numbers[results] = _row_floats(operation, numbers[index], count)
     return numbers
 
 
@@ -50,16 +46,12 @@ def gross(program: Program, numbers: NDArray[np.float64]) -> NDArray[np.float64]
     numbers : float array, shape (size,)
         Of `run_floats`.
     """
-    result, place = np.abs(numbers), 0
-    for code, first, last, length in program.instructions:
-        part = slice(place, place + (last - first) * length)
-        place = part.stop
-        sizes = result[program.index[part]].reshape(last - first, length)
-        if OPERATIONS[code] == "sum":
-            counts = np.abs(program.count[part]).reshape(last - first, length)
-            result[first:last] = (counts * sizes).sum(axis=1)
-        elif OPERATIONS[code] == "mul":
-            result[first:last] = sizes.prod(axis=1)
+    result = np.abs(numbers)
+    for operation, results, index, count in program.rows():
+        if operation == "sum":
+            result[results] = (np.abs(count) * result[index]).sum(axis=1)
+        elif operation == "mul":
+            result[results] = result[index].prod(axis=1)
     return result
 
 
@@ -80,7 +72,6 @@ def _row_floats(
 
 Arithmetic = Mapping[str, Callable[..., Any]]
 """Operation -> a function of its operands; of (numbers, coefficients) for `ROWS`."""
-ROWS = ("sum", "logsumexp", "largest", "integer_pow")
 
 
 def order(values: Values, roots: Iterable[int], given: Iterable[int]) -> list[int]:
@@ -91,16 +82,9 @@ def order(values: Values, roots: Iterable[int], given: Iterable[int]) -> list[in
     values : Values
     roots, given : ints
     """
-    known, needed = set(given), set()
-    rest = [int(root) for root in roots]
-    while rest:
-        value = rest.pop()
-        if value in known or value in needed:
-            continue
-        needed.add(value)
-        if not values.constant[value]:
-            rest += values.row(value)[0].tolist()
-    return sorted(needed)
+    needed = needed_values(values, np.array(list(roots), dtype=np.int64))
+    needed[list(given)] = False
+    return [int(value) for value in np.flatnonzero(needed)]
 
 
 def run(

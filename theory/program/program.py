@@ -7,14 +7,14 @@ count). A sum is the sum of counts times numbers; the count of ``integer_pow`` i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from theory.program.numbering import CODE, OPERATIONS, Ids, Values
+from theory.program.numbering import CODE, OPERATIONS, Ids, Values, cancelled, spans
 
 SUM, STOP, SELECT = CODE["sum"], CODE["stop"], CODE["select"]
 
@@ -56,6 +56,15 @@ class Program:
         code, first, last, length = self.instructions.T
         of_rows = np.isin(code, [SUM, CODE["logsumexp"], CODE["largest"]])
         return int(((last - first) * np.where(of_rows, length, 1)).sum())
+
+    def rows(self) -> Iterator[tuple[str, slice, Ids, NDArray[np.float64]]]:
+        """Operation, results, and their operands and counts, shape (results, length)."""
+        place = 0
+        for code, first, last, length in self.instructions.tolist():
+            part = slice(place, place := place + (last - first) * length)
+            shape = last - first, length
+            index, count = self.index[part].reshape(shape), self.count[part].reshape(shape)
+            yield OPERATIONS[code], slice(first, last), index, count
 
     def document(self) -> dict[str, Any]:
         """The list as plain values of JSON; what is not finite is a word."""
@@ -150,11 +159,9 @@ def _inline_sums(values: Values, rows: _Rows, is_output: NDArray[np.bool_]) -> N
         width = np.where(inner, rows.sizes[rows.index], 1)
         begin = np.where(inner, first[rows.index], np.arange(rows.index.size))
         scale = np.where(inner, rows.count, 1.0)
-        where = np.arange(int(width.sum())) + np.repeat(begin - np.cumsum(width) + width, width)
-        count = rows.count[where] * np.repeat(scale, width)
-        owners = np.repeat(owner, width)
-        rows.index, rows.count = rows.index[where], count
-        rows.sizes = np.bincount(owners, minlength=is_sum.size)
+        where = spans(begin, width)
+        rows.index, rows.count = rows.index[where], rows.count[where] * np.repeat(scale, width)
+        rows.sizes = np.bincount(np.repeat(owner, width), minlength=is_sum.size)
 
 
 def _join_terms(values: Values, rows: _Rows) -> None:
@@ -171,7 +178,7 @@ def _join_terms(values: Values, rows: _Rows) -> None:
         gross = np.add.reduceat(np.abs(count), begin)
         count = np.add.reduceat(count, begin)
         owner, index, of_sum = owner[begin], index[begin], of_sum[begin]
-        gone = of_sum & (np.abs(count) <= 2.0**-44 * gross)
+        gone = of_sum & cancelled(count, gross)
         owner, index, count = owner[~gone], index[~gone], count[~gone]
     rows.index, rows.count = index, count
     rows.sizes = np.bincount(owner, minlength=is_sum.size)
@@ -192,26 +199,19 @@ def _ordered(
     stray = computed & (values.code == CODE["input"])
     if stray.any():
         raise ValueError(f"an input is missing: {values.names[int(np.flatnonzero(stray)[0])]}")
-    depth, first = _depths(rows, computed), np.cumsum(rows.sizes) - rows.sizes
+    sizes, first = rows.sizes, np.cumsum(rows.sizes) - rows.sizes
     results = np.flatnonzero(computed)
-    keys = np.stack([rows.sizes[results], values.code[results], depth[results]])
-    results = results[np.lexsort(keys)]
-    position = np.full(len(values), -1)
+    kinds = np.stack([sizes, values.code, _depths(rows, computed)])[:, results]
+    order = np.lexsort(kinds)
+    results, kinds = results[order], kinds[:, order]
+    position, offset = np.full(len(values), -1), len(inputs) + constants.size
     position[constants] = len(inputs) + np.arange(constants.size)
-    position[results] = len(inputs) + constants.size + np.arange(results.size)
+    position[results] = offset + np.arange(results.size)
     position[inputs] = np.arange(len(inputs))
-    keys = np.stack([depth[results], values.code[results], rows.sizes[results]], axis=1)
-    edges = np.flatnonzero(np.r_[True, (np.diff(keys, axis=0) != 0).any(axis=1), True])
-    offset = len(inputs) + constants.size
-    if not results.size:
-        edges = np.zeros(1, dtype=np.int64)
-    instructions = np.stack(
-        [keys[edges[:-1], 1], offset + edges[:-1], offset + edges[1:], keys[edges[:-1], 2]], axis=1
-    )
-    width = rows.sizes[results]
-    where = np.arange(int(width.sum())) + np.repeat(
-        first[results] - np.cumsum(width) + width, width
-    )
+    edges = np.flatnonzero(np.r_[True, (np.diff(kinds) != 0).any(axis=0)])[: results.size]
+    ends = np.r_[edges[1:], results.size][: edges.size]
+    instructions = np.stack([kinds[1, edges], offset + edges, offset + ends, kinds[0, edges]], 1)
+    where = spans(first[results], sizes[results])
     return Program(
         tuple(values.names.get(k, f"x{k}") for k in inputs),
         values.floats[constants].copy(),

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from theory.program.evaluate import ROWS, order
-from theory.program.numbering import FLOATS, OPERATIONS, Ids, Values
+from theory.program.evaluate import order
+from theory.program.numbering import FLOATS, ROWS, Ids, Values
 from theory.program.program import Program, build
 
 LONGEST = 88
@@ -166,13 +166,10 @@ def statements(program: Program, inputs: Sequence[str]) -> tuple[list[str], list
     names = (name for k in count() if (name := f"t{k}") not in taken)
     numbers = [Text(x) if x.isidentifier() else _number(float(x)) for x in inputs]
     numbers += map(_number, program.constants.tolist())
-    place = 0
-    for code, first, last, length in program.instructions.tolist():
-        operation = OPERATIONS[code]
-        for value in range(first, last):
-            part = slice(place, place := place + length)
-            row = [numbers[k] for k in program.index[part]]
-            counts = [_number(c) for c in program.count[part].tolist()]
+    for operation, results, index, factors in program.rows():
+        for value, operands, own in zip(range(program.size)[results], index, factors, strict=True):
+            row = [numbers[k] for k in operands]
+            counts = [_number(c) for c in own.tolist()]
             result = _folded(operation, row, counts)
             if result is None:
                 result = ARITHMETIC[operation](*((row, counts) if operation in ROWS else row))
