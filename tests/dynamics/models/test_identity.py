@@ -101,6 +101,46 @@ def test_a_helper_that_was_imported_before_is_run_again_and_kept(write):
     sys.modules.pop("deeper")
 
 
+INSIDE = """
+import numpy as np
+
+
+def start(K=2):
+    return {"a": np.full(K, 0.1)}
+
+
+def risk(theta, xp, K):
+    if K > 2:
+        from parts.rare import pull
+    else:
+        from beside import pull
+    return pull(xp.sum((theta["a"] - 1) ** 2))
+"""
+
+
+@pytest.mark.parametrize("changed", ["beside", "deeper", "rare"])
+def test_a_helper_imported_inside_a_function_makes_another_model(tmp_path, changed):
+    """Beside the file; by a function of a helper; where only other constants go."""
+    model, parts = tmp_path / "model.py", tmp_path / "parts"
+    parts.mkdir()
+    files = {name: tmp_path / f"{name}.py" for name in ("beside", "deeper")}
+    files["rare"] = parts / "rare.py"
+    model.write_text(INSIDE)
+    files["beside"].write_text("def pull(x):\n    from deeper import SCALE\n    return SCALE * x\n")
+    files["deeper"].write_text("SCALE = 1.0\n")
+    files["rare"].write_text("def pull(x):\n    return 5.0 * x\n")
+    before = dynamics.load_system(model)
+    digests, at_first = dict(before.digests), slope(before)
+    assert dynamics.load_system(model) is before
+    text = files[changed].read_text()
+    files[changed].write_text(text.replace("1.0", "3.0").replace("x\n", "x * 3.0\n"))
+    after = dynamics.load_system(model)
+    assert slope(after) == pytest.approx(at_first * (1.0 if changed == "rare" else 3.0))
+    with pytest.raises(InvalidRequest, match="began: imports"):
+        registry.load_unchanged(str(model), digests)
+    assert not {"beside", "deeper", "parts"} & sys.modules.keys()
+
+
 def test_the_version_of_jax_identifies_a_model(write, monkeypatch):
     _, model = write
     digests = dict(dynamics.load_system(model).digests)
