@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import reduce
-from typing import Any
 
 from dynamics.explorer.kinds import NOTHING, NUMBER, Array, Kind, Rows, Tuple
 
@@ -21,10 +20,9 @@ RESERVED = frozenset((
 """Names that a variable cannot have."""
 FUNCTIONS = {
     "abs": "Math.abs", "ceil": "Math.ceil", "copysign": "copysign", "cos": "Math.cos",
-    "cosh": "Math.cosh", "exp": "Math.exp", "expm1": "Math.expm1", "float": "",
-    "floor": "Math.floor", "int": "Math.trunc", "isfinite": "Number.isFinite",
-    "log": "Math.log", "log1p": "Math.log1p", "sin": "Math.sin", "sinh": "Math.sinh",
-    "sqrt": "Math.sqrt", "tan": "Math.tan", "tanh": "Math.tanh",
+    "exp": "Math.exp", "expm1": "Math.expm1", "float": "", "floor": "Math.floor",
+    "int": "Math.trunc", "isfinite": "Number.isFinite", "log": "Math.log",
+    "log1p": "Math.log1p", "sin": "Math.sin", "sqrt": "Math.sqrt",
 }  # fmt: skip
 """Function of Python -> of JavaScript."""
 CONSTANTS = {"nan": "NaN", "inf": "Infinity", "pi": "Math.PI"}
@@ -46,7 +44,7 @@ class NotPrinted(ValueError):
 
 
 class Source(ABC):
-    """Functions, named tuples and constants that an expression may name.
+    """Functions and constants that an expression may name.
 
     Parameters
     ----------
@@ -54,13 +52,10 @@ class Source(ABC):
         Text of a generated file, or of kernels.
     supplied : mapping
         Name -> text of a function in JavaScript.
-    records : sequence of type
-        Named tuples that are made.
     """
 
-    def __init__(self, source: str, supplied: Mapping[str, str], records: Sequence[Any]) -> None:
+    def __init__(self, source: str, supplied: Mapping[str, str]) -> None:
         self.supplied = supplied
-        self.records = {kind.__name__: kind._fields for kind in records}
         self.definitions: dict[str, ast.FunctionDef] = {}
         self.numbers: dict[str, float] = {}
         for node in ast.parse(source).body:
@@ -190,8 +185,6 @@ class Expressions:
             return spelled(node.id), self.kinds[node.id]
         if node.id in self.kernels.numbers:
             return repr(self.kernels.numbers[node.id]), NUMBER
-        if node.id in CONSTANTS:
-            return CONSTANTS[node.id], NUMBER
         raise self.refused(node, "is unknown")
 
     def _tuple(self, node: ast.Tuple) -> Printed:
@@ -267,7 +260,7 @@ class Expressions:
         indices = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
         if any(isinstance(index, ast.Slice) for index in indices):
             return self._slice(node, text, kind, indices)
-        numbers = [self._position(text, kind, axis, i) for axis, i in enumerate(indices)]
+        numbers = list(map(self.number, indices))
         left = kind.axes - len(numbers)
         if kind.axes == 1:
             return f"{text}[{numbers[0]}]", NUMBER
@@ -286,14 +279,6 @@ class Expressions:
             kind = Array(kind.axes - 1, kind.whole)
             text = f"{'row' if kind.axes == 1 else 'part'}({text}, {number})"
         return text, kind
-
-    def _position(self, text: str, kind: Array, axis: int, index: ast.expr) -> str:
-        """An index, a negative constant counted from the end."""
-        number = self.number(index)
-        if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub):
-            length = f"{text}.length" if kind.axes == 1 else f"{text}.shape[{axis}]"
-            return f"{length} - {self.number(index.operand)}"
-        return number
 
     def _of_tuple(self, node: ast.Subscript, text: str, kind: Tuple) -> Printed:
         index = node.slice
@@ -331,10 +316,6 @@ class Expressions:
         name = node.func.id
         printed = [self.value(argument) for argument in node.args]
         texts = [text for text, _ in printed]
-        if name in self.kernels.records:
-            names = self.kernels.records[name]
-            fields = [f"{n}: {text}" for n, text in zip(names, texts, strict=True)]
-            return f"{{ {', '.join(fields)} }}", Tuple(tuple(k for _, k in printed), names)
         if name in ("min", "max"):
             function = "smaller" if name == "min" else "larger"
             return reduce(lambda text, other: f"{function}({text}, {other})", texts), NUMBER
@@ -348,8 +329,6 @@ class Expressions:
     def _method(self, node: ast.Call, function: ast.Attribute) -> Printed:
         if isinstance(function.value, ast.Name) and function.value.id == "np":
             return self._of_numpy(node, function.attr)
-        if ast.unparse(function).endswith(".dtype.type"):
-            return self.number(node.args[0]), NUMBER
         text, kind = self.value(function.value)
         if not isinstance(kind, Array):
             raise self.refused(node, "is not covered")

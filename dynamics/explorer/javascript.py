@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from dynamics.explorer.expressions import (
     BINARY,
@@ -41,8 +40,6 @@ class Kernels(Source):
     supplied : mapping, optional
         Name -> text of a function in JavaScript, which replaces the one of the source. It
         returns a number or nothing.
-    records : collection of type
-        Named tuples that the source makes.
 
     Examples
     --------
@@ -66,9 +63,8 @@ class Kernels(Source):
         self,
         source: str,
         supplied: Mapping[str, str] | None = None,
-        records: Sequence[Any] = (),
     ) -> None:
-        super().__init__(source, supplied or {}, records)
+        super().__init__(source, supplied or {})
         self._printed: dict[tuple[str, tuple[Kind, ...]], Printed] = {}
         self._texts: list[str] = []
 

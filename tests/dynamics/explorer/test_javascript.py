@@ -38,12 +38,12 @@ def scan(values, new, out):
     for row in range(new.shape[0]):
         line = new[row]
         line[:] = line[0] + row
-        new[row, -1] += 0.25
+        new[row, new.shape[1] - 1] += 0.25
     part = out[1:3]
     part[0] = total
     part[1] = largest
     out[0] = float(count) if 0 < count <= ROOM and not count == 3 else copysign(2.0, -0.0)
-    out[-1] = low + 10 * high + int(-2.7) + 3 // 2 + (2.0 / 4) ** 0.5
+    out[out.size - 1] = low + 10 * high + int(-2.7) + 3 // 2 + (2.0 / 4) ** 0.5
     return count, largest
 
 
