@@ -24,8 +24,8 @@ from dynamics.explorer.own_points import Center, Point, center_of, points_around
 from dynamics.explorer.own_sliders import choice, printed_limits, real_slider
 from dynamics.explorer.page_model import PageModel, Slider
 from dynamics.explorer.printing import asset, expression, function_of, script
-from dynamics.explorer.real_constants import Reading
 from dynamics.explorer.tables import Tables
+from dynamics.models.engine.real_constants import Reading
 from dynamics.registry import System
 from theory.program import OPERATIONS
 

@@ -17,10 +17,10 @@ from dynamics.explorer.driver import rules
 from dynamics.explorer.own_programs import Lists, Matrix, lists_of, matrices_of
 from dynamics.explorer.own_sliders import idle_constants, words_of
 from dynamics.explorer.page_model import scalars
-from dynamics.explorer.real_constants import ROLES, Readings, holds, readings
 from dynamics.explorer.tables import Tables
 from dynamics.models.engine.definition import Limit, parse_limits
 from dynamics.models.engine.problem import MOST_NAMED, ModelProblem
+from dynamics.models.engine.real_constants import ROLES, Readings, holds, readings
 from dynamics.registry import System
 from dynamics.validation import InvalidRequest
 from theory.model import Model

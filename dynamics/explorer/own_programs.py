@@ -9,11 +9,11 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from dynamics.explorer.real_constants import Reading, Readings, symbol
 from dynamics.explorer.tables import Tables
 from dynamics.models.engine.problem import ModelProblem
+from dynamics.models.engine.real_constants import Reading, Readings
 from dynamics.models.engine.reduced_risk import ReducedRisk, order_parameters
-from theory.program import ONE, Program, UnreadPrimitive
+from theory.program import Program, UnreadPrimitive
 
 LONG = 16_000
 """Terms of the lists of all samples, above which they are lists of one sample."""
@@ -135,26 +135,11 @@ def _lists(problem: ModelProblem, read: Readings, one_by_one: bool) -> Lists:
     made, (data, embedding) = problem.realization, problem.payload
     weights, *leaves = read.inputs[: -1 - len(made.reals)]
     samples = leaves[: len(jax.tree.leaves(data.samples))] if one_by_one else []
-    given: dict[sympy.Expr, int] = {}
-    own: dict[str, int] = {}
     if one_by_one:
         first = jax.tree.map(lambda part: part[:1], data.samples)
         data = data._replace(weights=data.weights[:1], samples=first)
-
-    def entered(risk: ReducedRisk) -> list[NDArray[np.int64]]:
-        given.update((symbol(name), value) for name, value in risk.reals.items())
-        ids = []
-        for each in samples:
-            shape = (1, *each.shape[1:])
-            names = [f"sample[{len(own) + k}]" for k in range(int(np.prod(shape)))]
-            entries = risk.values.inputs(names)
-            own.update(zip(names, entries.tolist(), strict=True))
-            ids.append(entries.reshape(shape))
-        ids += [_entered(risk, each, given) for each in [*leaves[len(samples) :], read.inputs[-1]]]
-        risk.reals = {str(formula): value for formula, value in given.items()} | own
-        return ids
-
-    risk = ReducedRisk(made.program, data, embedding, problem.scalars, entered)
+    arrays = [*[None] * len(samples), *leaves[len(samples) :], read.inputs[-1]]
+    risk = ReducedRisk(made.program, data, embedding, problem.scalars, arrays)
     slope = risk.gradient
     observed = [risk.risk, *(risk.observed[name] for name in made.observable_names)]
     programs = (
@@ -168,24 +153,9 @@ def _lists(problem: ModelProblem, read: Readings, one_by_one: bool) -> Lists:
         rows = (*samples, Reading((count,), ((sympy.Integer(1), np.ones(count)),)))
     else:
         rows = (weights.added(risk.classes, risk.weights.size),)
-    row = len(own) + 1 if one_by_one else 0
+    row = len(risk.free) + 1 if one_by_one else 0
     by_row = tuple(_depends(each, len(each.inputs) - row) for each in programs)
-    return Lists(programs, by_row, tuple(given), rows, one_by_one)
-
-
-def _entered(risk: ReducedRisk, read: Reading, given: dict[sympy.Expr, int]) -> NDArray[np.int64]:
-    """Ids of an array: constants, and sums of constants times functions of the real constants."""
-    values, size = risk.values, int(np.prod(read.shape))
-    moving = {f: table for f, table in read.parts if f.free_symbols}
-    fixed = sum((float(f) * table for f, table in read.parts if not f.free_symbols), np.zeros(size))
-    if not moving:
-        return risk.constants(fixed.reshape(read.shape))
-    for f in moving:
-        if f not in given:
-            (given[f],) = values.inputs([str(f)]).tolist()
-    index = np.array([ONE, *(given[f] for f in moving)])
-    table = values.constants(np.stack([fixed, *moving.values()], axis=1).reshape(-1))
-    return values.sums(np.full(size, index.size), np.tile(index, size), table).reshape(read.shape)
+    return Lists(programs, by_row, tuple(risk.reals), rows, one_by_one)
 
 
 def _depends(program: Program, first: int) -> NDArray[np.bool_]:

@@ -12,8 +12,8 @@ import sympy
 
 from dynamics.explorer.page_model import Slider
 from dynamics.explorer.printing import expression, function_of, script
-from dynamics.explorer.real_constants import Reading
 from dynamics.models.engine.definition import SIGN, WORDS, Definition, Limit
+from dynamics.models.engine.real_constants import Reading
 from dynamics.models.engine.realization import Realization
 from dynamics.validation import InvalidRequest
 

@@ -9,7 +9,7 @@ loss and all that is observed are the same values.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
@@ -20,6 +20,7 @@ from dynamics.codegen.kernels import program as kernel
 from dynamics.codegen.kernels.program import List
 from dynamics.models.engine.functions import Columns, Embedding
 from dynamics.models.engine.program import Data, Program
+from dynamics.models.engine.real_constants import Reading, symbol
 from dynamics.models.engine.tracing import jax
 from theory.law import FloatArray
 from theory.program import ONE, Values, adjoints, build, read, run_floats, tangents
@@ -68,9 +69,10 @@ class ReducedRisk:
         From coordinates to every entry.
     names : sequence of str
         Of the coordinates.
-    entered : callable, optional
-        The risk -> ids of samples and untrained arrays in the order of `jax.tree.leaves`, then of
-        the offset of the embedding; it may add inputs to `reals`. Constants by default.
+    arrays : sequence of Reading or None, optional
+        What stands for samples and untrained arrays in the order of `jax.tree.leaves`, then for
+        the offset of the embedding: functions of the real constants; None where every entry is an
+        input. Their numbers by default, as constants.
 
     Attributes
     ----------
@@ -78,7 +80,9 @@ class ReducedRisk:
     scalars, weights : int arrays
         Inputs: coordinates, and the weight of each class of samples.
     reals : dict
-        Real constant -> its input.
+        Real constant, or function of these -> its input.
+    free : dict
+        Entry of an array whose entries are inputs -> its input.
     classes : int array, shape (samples,)
         Class of each sample.
     losses : int array, shape (classes,)
@@ -102,15 +106,16 @@ class ReducedRisk:
         data: Data,
         embedding: Embedding,
         names: Sequence[str],
-        entered: Callable[[ReducedRisk], Sequence[Ids]] | None = None,
+        arrays: Sequence[Reading | None] | None = None,
     ) -> None:
         self.values = values = Values()
         self.scalars = values.inputs(names)
         reals = values.inputs(sorted(data.reals))
         self.reals = dict(zip(sorted(data.reals), reals.tolist(), strict=True))
         self.share = np.asarray(embedding.share, dtype=float)
-        arrays = [*jax.tree.leaves((data.samples, data.fixed)), embedding.offset]
-        *leaves, offset = map(self.constants, arrays) if entered is None else entered(self)
+        self.free: dict[str, int] = {}
+        own = [*jax.tree.leaves((data.samples, data.fixed)), embedding.offset]
+        *leaves, offset = map(self.constants, own) if arrays is None else self._read(own, arrays)
         self.entries = flat = _entries(values, self.scalars, embedding, offset)
         rows = read(values, traced(program, data), [flat, *leaves, *reals])
         names_of = program.observed_names
@@ -136,6 +141,19 @@ class ReducedRisk:
             for k, name in enumerate(names_of[1]):
                 mean = self._mean(distinct[:, 1 + k])
                 self.observed[name] = int(values.apply("div", (np.array([mean]), total))[0])
+
+    def _read(self, own: Sequence[Any], arrays: Sequence[Reading | None]) -> Iterator[Ids]:
+        """Ids of arrays that are functions of the real constants, or inputs."""
+        given = {symbol(name): value for name, value in self.reals.items()}
+        for array, reading in zip(own, arrays, strict=True):
+            if reading is None:
+                names = [f"sample[{len(self.free) + k}]" for k in range(array.size)]
+                ids = self.values.inputs(names)
+                self.free |= zip(names, ids.tolist(), strict=True)
+                yield ids.reshape(array.shape)
+            else:
+                yield reading.entered(self.values, given)
+        self.reals = given
 
     def constants(self, array: Any) -> Ids:
         """Ids of the entries of an array, in its shape."""
@@ -178,7 +196,7 @@ class ReducedRisk:
             Whether `directions` are inputs after the coordinates.
         """
         first = [*self.scalars, *(self.directions if directed else ())]
-        others = [*self.reals.values(), *self.weights]
+        others = [*self.reals.values(), *self.free.values(), *self.weights]
         return build(self.values, [*first, *others], outputs)
 
     def listed(self, ids: Ids, directed: bool = False) -> List:

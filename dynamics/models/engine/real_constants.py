@@ -17,15 +17,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from dynamics.models.engine.problem import ModelProblem
-from dynamics.models.engine.realization import Realization
 from theory.law import ModelError
+from theory.program import ONE, Values
+from theory.program.numbering import Ids
+
+if TYPE_CHECKING:
+    from dynamics.models.engine.problem import ModelProblem
+    from dynamics.models.engine.realization import Realization
 
 MOST_FUNCTIONS = 200
 """Functions of the constants in one array, at most."""
@@ -95,6 +99,29 @@ class Reading:
         return Reading(
             (count,), tuple((f, row) for (f, _), row in zip(self.parts, sums, strict=True))
         )
+
+    def entered(self, values: Values, given: dict[sympy.Expr, int]) -> Ids:
+        """Ids of the entries: constants, and sums of constants times inputs.
+
+        Parameters
+        ----------
+        values : Values
+        given : dict
+            Function of the constants -> its input; gains those of the array.
+        """
+        size = int(np.prod(self.shape))
+        fixed, index, columns = np.zeros(size), [ONE], []
+        for function, table in self.parts:
+            if not function.free_symbols:
+                fixed = fixed + float(function) * table
+                continue
+            if function not in given:
+                (given[function],) = values.inputs([str(function)]).tolist()
+            index.append(given[function])
+            columns.append(table)
+        coefficients = values.constants(np.stack([fixed, *columns], axis=1).reshape(-1))
+        sizes = np.full(size, len(index))
+        return values.sums(sizes, np.tile(index, size), coefficients).reshape(self.shape)
 
     @property
     def constant(self) -> bool:
@@ -170,18 +197,15 @@ def readings(
     made, unread = problem.realization, []
     data = problem.payload[0]
     parts: dict[str, Any] = {
-        "weights": data.weights,
-        "samples": data.samples,
-        "fixed": data.fixed,
+        "weights": data.weights, "samples": data.samples, "fixed": data.fixed,
         "start": made.flat_start,
-    }
-    shapes = {name: _shapes(part) for name, part in parts.items()}
+    }  # fmt: skip
     for role in roles:
         if not any(name in made.reals for name in made.model.arguments.get(role, ())):
             continue
         try:
             symbolic = READERS[role](problem, draws)
-            if any(_shapes(part) != shapes[name] for name, part in symbolic.items()):
+            if any(_shapes(part) != _shapes(parts[name]) for name, part in symbolic.items()):
                 raise ValueError("arrays of other shapes")
             parts |= symbolic
         except UNREADABLE:
