@@ -7,7 +7,8 @@
 
 from theory.program.derivatives import adjoints, tangents
 from theory.program.evaluate import run, run_floats
-from theory.program.numbering import CODE, ONE, OPERATIONS, ZERO, Values
+from theory.program.numbering import ONE, ZERO, Values
+from theory.program.operations import CODE, OPERATIONS
 from theory.program.program import Program, build
 from theory.program.reading import UnreadPrimitive, named_function, read
 

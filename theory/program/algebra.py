@@ -48,7 +48,7 @@ class Algebra:
         return self.values.constants(array.reshape(-1)).reshape(array.shape)
 
     def op(self, operation: str, *inputs: Operand) -> Ids:
-        """An operation of `theory.program.numbering.ELEMENTWISE`."""
+        """An operation of `theory.program.operations.ELEMENTWISE`."""
         return self.each(lambda *x: self.values.apply(operation, x), *inputs)
 
     def mul(self, a: Operand, b: Operand) -> Ids:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theory.program.algebra import Algebra
-from theory.program.numbering import CODE, ONE, OPERATIONS, ROWS, ZERO, Ids, Values
+from theory.program.numbering import ONE, ZERO, Ids, Values
+from theory.program.operations import CODE, OPERATIONS, ROWS
 from theory.program.rows import softmax_of
 
 Terms = tuple[Ids, Ids, Ids]

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from theory.program import field
 from theory.program.derivatives import needed_values
-from theory.program.numbering import FLOATS, ROWS, SAME_FLOAT, Values
+from theory.program.numbering import SAME_FLOAT, Values
+from theory.program.operations import FLOATS, ROWS
 from theory.program.program import Program
 
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from theory.program import field
 from theory.program.derivatives import levels, needed_values
 from theory.program.field import Triples
-from theory.program.numbering import CODE, OPERATIONS, Ids, Values, softmax_triples, triple_of
+from theory.program.numbering import Ids, Values
+from theory.program.operations import CODE, OPERATIONS, softmax_triples, triple_of
 
 Part = tuple[str, Ids, Ids, Ids, Ids]
 """An operation, its values, the length of each row, operands and coefficients."""

@@ -15,34 +15,17 @@ from numpy.typing import NDArray
 
 from theory.program import field
 from theory.program.field import Triples
+from theory.program.operations import CODE, FLOATS, OPERATIONS, triple_of
 
 Ids = NDArray[np.int64]
 Rows = tuple[Ids, Ids, Ids]
 """Terms of each row, their values, and the constants that multiply them."""
-
-ELEMENTWISE = (
-    "mul", "div", "integer_pow", "pow", "max", "select", "lt", "le", "eq", "stop", "exp", "log",
-    "log1p", "expm1", "sqrt", "rsqrt", "cbrt", "tanh", "sigmoid", "softplus", "sin", "cos", "tan",
-    "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "erf", "erfc", "abs", "sign",
-    "floor", "round", "trunc", "is_finite", "atan2", "rem",
-    "share",
-)  # fmt: skip
-OPERATIONS = ("input", "constant", "sum", "logsumexp", "largest", *ELEMENTWISE)
-CODE = {name: code for code, name in enumerate(OPERATIONS)}
-
-ODD = {"tanh", "sin", "tan", "sinh", "asin", "atan", "asinh", "atanh", "erf", "sign", "round",
-       "trunc", "cbrt"}  # fmt: skip
-EVEN = {"cos", "cosh", "abs"}
 
 SAME_FLOAT = 2.0**-44
 """Relative difference up to which two constants are one, and a sum of constants is 0."""
 SIMPLE_DENOMINATOR = 1000
 """Denominator up to which a computed constant is taken as the fraction that it is next to."""
 ZERO, ONE = 0, 1
-
-
-ROWS = ("sum", "logsumexp", "largest", "integer_pow")
-"""Operations whose rows have coefficients, and any length."""
 
 
 def cancelled(totals: Any, gross: Any) -> Any:
@@ -64,86 +47,6 @@ def rows_of(*columns: Ids) -> Callable[[Ids], Rows]:
         return np.full(chosen.size, len(columns)), index, np.full(index.size, ONE)
 
     return rows
-
-
-def triple_of(operation: str, arguments: Sequence[Triples]) -> Triples:
-    """Triples of an elementwise operation.
-
-    Parameters
-    ----------
-    operation : str
-        One of `ELEMENTWISE`.
-    arguments : sequence of Triples, each of shape (n, 3)
-    """
-    a, *rest = arguments
-    if operation == "mul":
-        return field.multiply(a, rest[0])
-    if operation == "div":
-        return field.multiply(a, field.inverse(rest[0]))
-    if operation == "max":
-        size = field.even("abs", _difference(a, rest[0]))
-        return field.multiply(field.HALF, field.add(field.add(a, rest[0]), size))
-    if operation == "select":  # condition, value if it holds, value if not
-        yes = field.multiply(a, rest[0])
-        return field.add(yes, field.multiply(_difference(_ones(a), a), rest[1]))
-    if operation in ("lt", "le", "eq"):
-        return _comparison(operation, _difference(a, rest[0]))
-    if operation == "sigmoid":
-        return field.add(field.HALF, field.odd("sigmoid", a))
-    if operation == "softplus":
-        return field.add(field.multiply(field.HALF, a), field.even("softplus", a))
-    if operation == "rsqrt":
-        return field.inverse(field.hashed("sqrt", a))
-    if operation in ODD:
-        return field.odd(operation, a)
-    if operation in EVEN:
-        return field.even(operation, a)
-    return field.hashed(operation, *arguments)
-
-
-def _ones(a: Triples) -> Triples:
-    return np.ones_like(a)
-
-
-def _difference(a: Triples, b: Triples) -> Triples:
-    return field.add(a, field.negative(b))
-
-
-def _comparison(operation: str, difference: Triples) -> Triples:
-    """Lt + gt + eq = 1 and le = lt + eq, by an odd sign and an even indicator."""
-    equal = field.even("eq", difference)
-    if operation == "eq":
-        return equal
-    sign = field.odd("sign", difference)
-    edge = field.negative(equal) if operation == "lt" else equal
-    return field.multiply(field.HALF, _difference(field.add(_ones(equal), edge), sign))
-
-
-def softmax_triples(rows: Triples, counts: Triples) -> tuple[Triples, Triples]:
-    """Triples of logsumexp, shape (m, 3), and of each softmax, shape (m, k, 3).
-
-    Both depend on differences to the mean of a row only, so that a shift of a row adds to the
-    first and leaves the second, whose sum with the counts is 1.
-
-    Parameters
-    ----------
-    rows, counts : Triples, shape (m, k, 3)
-    """
-    number = _total(counts)
-    mean = field.multiply(_total(field.multiply(counts, rows)), field.inverse(number))
-    off = _difference(rows, mean[:, None])
-    powers = field.hashed("exp of difference", off)
-    # The same differences in rows of another kind are other numbers.
-    kind = _total(field.multiply(counts, field.hashed("kind of row", off)))
-    powers = field.hashed("power", powers, np.broadcast_to(kind[:, None], powers.shape))
-    total = _total(field.multiply(counts, powers))
-    shares = field.multiply(powers, field.inverse(total)[:, None])
-    return field.add(mean, field.hashed("logsumexp", kind)), shares
-
-
-def _total(triples: Triples) -> Triples:
-    """Sum along the second axis but one; up to 2^32 terms fit in 64 bits."""
-    return triples.sum(axis=-2) % field.PRIMES
 
 
 class _Column:
@@ -502,39 +405,3 @@ def no_rows(chosen: Ids) -> Rows:
     """Empty rows, of inputs and constants."""
     nothing = np.zeros(0, dtype=np.int64)
     return np.zeros(chosen.size, dtype=np.int64), nothing, nothing
-
-
-def _special(name: str) -> Callable[..., Any]:
-    def of(*arguments: Any) -> Any:
-        from scipy import special
-
-        return getattr(special, name)(*arguments)
-
-    return of
-
-
-FLOATS: dict[str, Callable[..., Any]] = {
-    "mul": np.multiply,
-    "div": np.divide,
-    "pow": np.power,
-    "max": np.maximum,
-    "select": lambda c, a, b: np.where(c != 0, a, b),
-    "lt": np.less,
-    "le": np.less_equal,
-    "eq": np.equal,
-    "stop": lambda x: x,
-    "rsqrt": lambda x: 1 / np.sqrt(x),
-    "sigmoid": _special("expit"),
-    "softplus": lambda x: np.logaddexp(x, 0.0),
-    "erf": _special("erf"),
-    "erfc": _special("erfc"),
-    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2,
-    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
-    "is_finite": np.isfinite,
-    "rem": np.fmod,
-    "share": lambda x, log_sum: np.exp(x - log_sum),
-    **{name: getattr(np, name) for name in (
-        "exp", "log", "log1p", "expm1", "sqrt", "cbrt", "tanh", "sin", "cos", "tan", "sinh",
-        "cosh", "abs", "sign", "floor", "round", "trunc",
-    )},
-}  # fmt: skip

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from theory.program.numbering import CODE, OPERATIONS, Ids, Values, cancelled, spans
+from theory.program.numbering import Ids, Values, cancelled, spans
+from theory.program.operations import CODE, OPERATIONS
 
 SUM, STOP, SELECT = CODE["sum"], CODE["stop"], CODE["select"]
 

@@ -13,26 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from theory.program import rows
 from theory.program.algebra import Algebra
-from theory.program.movements import (
-    MOVEMENTS,
-    destinations,
-    dynamic_slice,
-    dynamic_update_slice,
-    gather,
-)
-from theory.program.numbering import ELEMENTWISE, ONE, ZERO, Ids, Values
-
-CALLS = {
-    **dict.fromkeys(("jit", "pjit", "remat", "remat2", "checkpoint", "composite"), "jaxpr"),
-    **dict.fromkeys(
-        ("closed_call", "core_call", "custom_jvp_call", "custom_vjp_call"), "call_jaxpr"
-    ),
-}
-"""Primitive that is a call -> the parameter that holds what is called."""
-MAX_TERMS = 1 << 22
-"""Terms of matrix products and sums that are held at a time."""
+from theory.program.movements import MOVEMENTS
+from theory.program.numbering import ONE, Ids, Values
+from theory.program.primitives import CALLS, NAMED, NOT_WHOLE, RULES
 
 
 class UnreadPrimitive(ValueError):
@@ -67,7 +51,7 @@ def read(values: Values, closed_jaxpr: Any, inputs: Sequence[Ids]) -> list[Ids]:
     import jax
 
     with jax.enable_x64(True):
-        return _Reading(values).run(closed_jaxpr, list(inputs))
+        return Reading(values).run(closed_jaxpr, list(inputs))
 
 
 def named_function(function: Callable[..., Any], name: str, **options: Any) -> Callable[..., Any]:
@@ -89,8 +73,11 @@ def named_function(function: Callable[..., Any], name: str, **options: Any) -> C
     return jax.jit(named, **options)
 
 
-class _Reading(Algebra):
+class Reading(Algebra):
+    """The walk of a traced function; see `read`."""
+
     def run(self, program: Any, inputs: list[Ids]) -> list[Ids]:
+        """Ids of the outputs of a jaxpr, with its constants or without."""
         from jax.extend.core import Literal
 
         jaxpr, constants = getattr(program, "jaxpr", program), getattr(program, "consts", ())
@@ -109,6 +96,7 @@ class _Reading(Algebra):
         return [value(v) for v in jaxpr.outvars]
 
     def known(self, ids: Ids) -> bool:
+        """Whether all are constants."""
         return bool(self.values.constant[ids].all())
 
     def floats(self, ids: Ids, aval: Any) -> NDArray[Any]:
@@ -116,13 +104,14 @@ class _Reading(Algebra):
         return self.values.floats[ids].astype(aval.dtype)
 
     def whole(self, ids: Ids) -> list[int]:
+        """Constants as whole numbers."""
         return [int(n) for n in self.values.floats[ids].reshape(-1)]
 
     def equation(self, equation: Any, inputs: list[Ids]) -> list[Ids]:
         """The results of one equation."""
         name, params = equation.primitive.name, equation.params
         if name in CALLS:
-            called = params[CALLS[name]]
+            called = params["jaxpr" if "jaxpr" in params else "call_jaxpr"]
             jaxpr = getattr(called, "jaxpr", called)
             rule = NAMED.get(jaxpr.debug_info.func_name)
             if rule is not None:
@@ -149,9 +138,11 @@ class _Reading(Algebra):
         raise UnreadPrimitive(name, _source(equation))
 
     def all_known(self, inputs: list[Ids]) -> bool:
+        """Whether all of several arrays are constants."""
         return all(self.known(x) for x in inputs)
 
     def negated(self, condition: Ids) -> Ids:
+        """1 - condition."""
         return self.linear((1, ONE), (-1, condition))
 
     def reduced(self, of: Callable[[Values, Ids], Ids], value: Ids, axes: Sequence[int]) -> Ids:
@@ -162,6 +153,7 @@ class _Reading(Algebra):
         return of(self.values, moved.reshape(int(np.prod(shape, dtype=int)), -1)).reshape(shape)
 
     def running(self, of: Callable[[Ids, Ids], Ids], value: Ids, params: Any) -> Ids:
+        """Cumulative values along an axis."""
         axis, step = int(params["axis"]), -1 if params["reverse"] else 1
         out: list[Ids] = []
         for row in np.moveaxis(value, axis, 0)[::step]:
@@ -193,257 +185,3 @@ def _source(equation: Any) -> str:
     if frame is None:
         return ""
     return f" ({frame.file_name.rsplit('/', 1)[-1]}, line {frame.start_line})"
-
-
-def _over_axis(reading: _Reading, jaxpr: Any, x: Ids) -> tuple[Ids, Ids]:
-    """Logsumexp along the axis of a softmax, with this axis kept, and the softmax."""
-    while jaxpr.eqns[0].primitive.name in CALLS:
-        jaxpr = jaxpr.eqns[0].params["jaxpr"].jaxpr
-    (axis,) = jaxpr.eqns[0].params["axes"]  # of the maximum that is subtracted
-    moved = np.moveaxis(x, axis, -1)
-    sums, shares = rows.logsumexp(reading.values, moved.reshape(-1, moved.shape[-1]))
-    sums = sums.reshape(*moved.shape[:-1], 1)
-    return np.moveaxis(sums, -1, axis), np.moveaxis(shares.reshape(moved.shape), -1, axis)
-
-
-def _logsumexp(reading: _Reading, jaxpr: Any, x: Ids) -> Ids:
-    return _over_axis(reading, jaxpr, x)[0].reshape(jaxpr.outvars[0].aval.shape)
-
-
-def _logaddexp(reading: _Reading, jaxpr: Any, x: Ids, y: Ids) -> Ids:
-    return reading.linear((1, y), (1, reading.op("softplus", reading.linear((1, x), (-1, y)))))
-
-
-def _relu(reading: _Reading, jaxpr: Any, x: Ids) -> Ids:
-    return reading.op("select", reading.op("lt", ZERO, x), x, ZERO)
-
-
-NAMED: dict[str, Callable[..., Ids]] = {
-    "attdyn_softmax": lambda r, jaxpr, x: _over_axis(r, jaxpr, x)[1],
-    "attdyn_logsumexp": _logsumexp,
-    "attdyn_log_softmax": lambda r, jaxpr, x: r.linear((1, x), (-1, _over_axis(r, jaxpr, x)[0])),
-    "softplus": lambda r, jaxpr, x: r.op("softplus", x),
-    "logaddexp": _logaddexp,
-    "relu": _relu,
-}
-"""Functions that are operations of their own: by `named_function`, or by JAX's own names."""
-
-
-def _power(r: _Reading, e: Any, x: Ids, y: Ids) -> Ids:
-    if r.known(y) and y.size and (y == y.reshape(-1)[0]).all():
-        exponent = float(r.values.floats[y.reshape(-1)[0]])
-        if exponent == round(exponent) and abs(exponent) < 2**31:
-            return r.power(x, int(exponent))
-    return r.op("pow", x, y)
-
-
-def _opposite(r: _Reading, x: Ids) -> Ids:
-    return r.linear((-1, x))
-
-
-def _max(r: _Reading, e: Any, x: Ids, y: Ids) -> Ids:
-    low = r.number(-np.inf)
-    if (x == low).all() or (y == low).all():
-        return np.broadcast_to(y if (x == low).all() else x, e.outvars[0].aval.shape)
-    return r.op("max", x, y)
-
-
-def _min(r: _Reading, e: Any, x: Ids, y: Ids) -> Ids:
-    return _opposite(r, r.op("max", _opposite(r, x), _opposite(r, y)))
-
-
-def _clamp(r: _Reading, e: Any, low: Ids, x: Ids, high: Ids) -> Ids:
-    return _min(r, e, _max(r, e, x, low), high)
-
-
-def _compare(r: _Reading, e: Any, x: Ids, y: Ids) -> Ids:
-    name = e.primitive.name
-    if name == "ne":
-        return r.negated(r.op("eq", x, y))
-    if name in ("gt", "ge"):
-        return r.op("lt" if name == "gt" else "le", y, x)
-    return r.op(name, x, y)
-
-
-def _select(r: _Reading, e: Any, which: Ids, *cases: Ids) -> Ids | None:
-    if r.known(which):
-        number = np.broadcast_to(r.values.floats[which].astype(int), cases[0].shape)
-        return np.choose(number, cases) if len(cases) < 30 else None
-    if len(cases) != 2:
-        return None
-    return r.op("select", which, cases[1], cases[0])
-
-
-def _convert(r: _Reading, e: Any, x: Ids) -> Ids | None:
-    source, target = e.invars[0].aval.dtype, e.outvars[0].aval.dtype
-    if target.kind == "b" and source.kind != "b":
-        return r.negated(r.op("eq", x, ZERO))
-    if source.kind in "biu" or target == source:
-        return x
-    if target.kind in "iu":
-        return r.op("trunc", x)
-    return x if target.itemsize >= source.itemsize else None
-
-
-def _dot(r: _Reading, e: Any, left: Ids, right: Ids) -> Ids:
-    (contract_left, contract_right), (batch_left, batch_right) = e.params["dimension_numbers"]
-
-    def stacked(x: Ids, contract: Any, batch: Any, last: bool) -> Ids:
-        free = [k for k in range(x.ndim) if k not in (*contract, *batch)]
-        sizes = [int(np.prod([x.shape[k] for k in a], dtype=int)) for a in (batch, free, contract)]
-        whole = x.transpose([*batch, *free, *contract]).reshape(sizes)
-        return whole if last else whole.transpose(0, 2, 1)
-
-    a = stacked(left, contract_left, batch_left, True)
-    b = stacked(right, contract_right, batch_right, False)
-    out = np.empty((a.shape[0], a.shape[1], b.shape[2]), dtype=np.int64)
-    block = max(1, MAX_TERMS // max(1, a[0].size + b[0].size + out[0].size))
-    for first in range(0, len(a), block):
-        part = slice(first, first + block)
-        out[part] = rows.matrix_products(r.values, a[part], b[part])
-    return out.reshape(e.outvars[0].aval.shape)
-
-
-def _scatter(r: _Reading, e: Any, value: Ids, indices: Ids, updates: Ids) -> Ids | None:
-    if not r.known(indices):
-        return None
-    numbers = r.floats(indices, e.invars[1].aval)
-    where = destinations(e.params, value, numbers, updates).reshape(-1)
-    flat, new = value.reshape(-1).copy(), updates.reshape(-1)
-    inside = where >= 0
-    where, new = where[inside], new[inside]
-    name = e.primitive.name
-    if name == "scatter":
-        flat[where] = new
-    elif name in ("scatter-add", "scatter_add"):
-        touched = np.unique(where)
-        owner = np.r_[np.arange(touched.size), np.searchsorted(touched, where)]
-        order = np.argsort(owner, kind="stable")
-        terms = np.r_[flat[touched], new][order]
-        sizes = np.bincount(owner, minlength=touched.size)
-        flat[touched] = r.values.sums(sizes, terms, np.full(terms.size, ONE))
-    else:
-        return None
-    return flat.reshape(value.shape)
-
-
-def _gather(r: _Reading, e: Any, value: Ids, indices: Ids) -> Ids | None:
-    if not r.known(indices):
-        return None
-    filling = e.params["fill_value"]
-    missing = r.number(np.nan if filling is None else float(filling))
-    return gather(e.params, value, r.floats(indices, e.invars[1].aval), int(missing))
-
-
-def _dynamic(r: _Reading, e: Any, value: Ids, *others: Ids) -> Ids | None:
-    updates = e.primitive.name == "dynamic_update_slice"
-    starts = others[1:] if updates else others
-    if not all(r.known(s) for s in starts):
-        return None
-    first = [r.whole(s)[0] for s in starts]
-    return (
-        dynamic_update_slice(value, others[0], first)
-        if updates
-        else dynamic_slice(e.params, value, first)
-    )
-
-
-def _cond(r: _Reading, e: Any, which: Ids, *operands: Ids) -> list[Ids] | None:
-    if not r.known(which):
-        return None
-    return r.run(e.params["branches"][r.whole(which)[0]], list(operands))
-
-
-def _scan(r: _Reading, e: Any, *inputs: Ids) -> list[Ids]:
-    params = e.params
-    program, length, carried, fixed = (
-        params[k] for k in ("jaxpr", "length", "num_carry", "num_consts")
-    )
-    constants, state = list(inputs[:fixed]), list(inputs[fixed : fixed + carried])
-    turns = []
-    for k in range(length)[:: -1 if params["reverse"] else 1]:
-        row = [x[k] for x in inputs[fixed + carried :]]
-        results = r.run(program, [*constants, *state, *row])
-        state = results[:carried]
-        turns.append(results[carried:])
-    if params["reverse"]:
-        turns.reverse()
-    if not turns:
-        shapes = [v.aval.shape for v in program.jaxpr.outvars[carried:]]
-        return state + [np.zeros((0, *shape), dtype=np.int64) for shape in shapes]
-    return state + [np.stack(column) for column in zip(*turns, strict=True)]
-
-
-def _while(r: _Reading, e: Any, *inputs: Ids) -> list[Ids] | None:
-    """A loop for as long as its condition, of constants, holds."""
-    of_test, of_body = e.params["cond_nconsts"], e.params["body_nconsts"]
-    test, body = list(inputs[:of_test]), list(inputs[of_test : of_test + of_body])
-    state = list(inputs[of_test + of_body :])
-    while True:
-        (goes_on,) = r.run(e.params["cond_jaxpr"], [*test, *state])
-        if not r.known(goes_on):
-            return None
-        if not r.values.floats[goes_on]:
-            return state
-        state = r.run(e.params["body_jaxpr"], [*body, *state])
-
-
-def _plain(operation: str) -> Callable[..., Ids]:
-    return lambda r, e, *x: r.op(operation, *x)
-
-
-NO_RULE = ("select", "lt", "le", "eq", "share")
-"""Operations that are not primitives of one name."""
-
-RULES: dict[str, Callable[..., Any]] = {
-    **{name: _plain(name) for name in ELEMENTWISE if name not in NO_RULE},
-    "stop_gradient": _plain("stop"),
-    "logistic": _plain("sigmoid"),
-    **dict.fromkeys(("add", "add_any"), lambda r, e, x, y: r.linear((1, x), (1, y))),
-    "sub": lambda r, e, x, y: r.linear((1, x), (-1, y)),
-    "neg": lambda r, e, x: _opposite(r, x),
-    "square": lambda r, e, x: r.power(x, 2),
-    "integer_pow": lambda r, e, x: r.power(x, e.params["y"]),
-    "exp2": lambda r, e, x: r.op("exp", r.linear((np.log(2.0), x))),
-    "pow": _power,
-    "max": _max,
-    "min": _min,
-    "clamp": _clamp,
-    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), _compare),
-    "and": lambda r, e, x, y: r.mul(x, y),
-    "or": lambda r, e, x, y: r.negated(r.mul(r.negated(x), r.negated(y))),
-    "xor": lambda r, e, x, y: r.negated(r.op("eq", x, y)),
-    "not": lambda r, e, x: r.negated(x),
-    "ceil": lambda r, e, x: _opposite(r, r.op("floor", _opposite(r, x))),
-    "round": lambda r, e, x: r.op("round", x) if int(e.params["rounding_method"]) else None,
-    "select_n": _select,
-    "convert_element_type": _convert,
-    "iota": lambda r, e: r.number(
-        np.indices(e.params["shape"])[e.params["dimension"]] if e.params["shape"] else 0
-    ),
-    "reduce_sum": lambda r, e, x: r.reduced(rows.total, x, e.params["axes"]),
-    "reduce_max": lambda r, e, x: r.reduced(rows.largest, x, e.params["axes"]),
-    "reduce_min": lambda r, e, x: _opposite(
-        r, r.reduced(rows.largest, _opposite(r, x), e.params["axes"])
-    ),
-    **dict.fromkeys(
-        ("reduce_prod", "reduce_and"),
-        lambda r, e, x: r.reduced(rows.product, x, e.params["axes"]),
-    ),
-    "reduce_or": lambda r, e, x: r.negated(r.reduced(rows.product, r.negated(x), e.params["axes"])),
-    "cumsum": lambda r, e, x: r.running(lambda a, b: r.linear((1, a), (1, b)), x, e.params),
-    "cumprod": lambda r, e, x: r.running(r.mul, x, e.params),
-    "cummax": lambda r, e, x: r.running(lambda a, b: r.op("max", a, b), x, e.params),
-    "cummin": lambda r, e, x: r.running(lambda a, b: _min(r, e, a, b), x, e.params),
-    "dot_general": _dot,
-    "gather": _gather,
-    "scatter": _scatter,
-    "scatter-add": _scatter,
-    "dynamic_slice": _dynamic,
-    "dynamic_update_slice": _dynamic,
-    "cond": _cond,
-    "scan": _scan,
-    "while": _while,
-}
-NOT_WHOLE = {"div", "rem", "pow", "and", "or", "xor", "not"}
-"""Operations that mean another thing on whole numbers."""

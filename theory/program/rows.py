@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from theory.program import field
-from theory.program.numbering import CODE, ONE, ZERO, Ids, Rows, Values, rows_of, softmax_triples
+from theory.program.numbering import ONE, ZERO, Ids, Rows, Values, rows_of
+from theory.program.operations import CODE, softmax_triples
 
 
 def _distinct(rows: Ids) -> tuple[Ids, Ids]:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from theory.program.evaluate import order
-from theory.program.numbering import FLOATS, ROWS, Ids, Values
+from theory.program.numbering import Ids, Values
+from theory.program.operations import FLOATS, ROWS
 from theory.program.program import Program, build
 
 LONGEST = 88

@@ -4,7 +4,7 @@ from dynamics.analysis.phase_portrait.elimination import Elimination
 from dynamics.analysis.phase_portrait.nullclines import Nullcline, nullcline
 from dynamics.analysis.phase_portrait.plane import Portrait, portrait, sentence, summary
 from dynamics.analysis.phase_portrait.roots import FixedPoint, fixed_points
-from dynamics.analysis.phase_portrait.slow_manifold import SlowManifold, slow_manifold
+from dynamics.analysis.phase_portrait.slow_manifold import SlowManifold
 
 __all__ = [
     "Elimination",
@@ -16,6 +16,5 @@ __all__ = [
     "nullcline",
     "portrait",
     "sentence",
-    "slow_manifold",
     "summary",
 ]

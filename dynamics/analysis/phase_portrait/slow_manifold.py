@@ -15,7 +15,6 @@ from functools import cache
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dynamics.analysis.phase_portrait.roots import (
     STEP,
@@ -27,11 +26,9 @@ from dynamics.analysis.phase_portrait.roots import (
     branch_bounds,
     partial_gradient,
     refine_root,
-    scalar_names,
     slope,
 )
 from dynamics.problem import FloatArray
-from dynamics.validation import integer, refuse
 from theory.summary import summarized
 
 SMALL = 1e-3
@@ -66,66 +63,6 @@ class SlowManifold:
     def attracting(self) -> tuple[bool, ...]:
         """Whether each branch attracts: a branch has one sign, folds are where branches end."""
         return tuple(bool((row[np.isfinite(row)] > 0).all()) for row in self.slopes)
-
-
-def slow_manifold(
-    problem: GradientField,
-    name: str,
-    at: Mapping[str, ArrayLike],
-    bracket: tuple[float, float],
-    nodes: int = 60,
-) -> SlowManifold:
-    """All values of one scalar at which its gradient component is zero, with the others given.
-
-    Parameters
-    ----------
-    problem : Problem
-        Anything with its gradient and layout, whose states are scalars.
-    name : str
-        The scalar.
-    at : mapping
-        Name -> value of every other scalar, numbers or arrays that broadcast to one grid.
-    bracket : (float, float)
-        Values that are searched; leave out where the gradient is rounding noise.
-    nodes : int
-        Of the scan of the bracket. Two zeros between nodes are found where the component has an
-        extremum between them.
-
-    Returns
-    -------
-    SlowManifold
-
-    Raises
-    ------
-    InvalidRequest
-        If a name is unknown or missing, the bracket is empty, or there are too few nodes.
-
-    Examples
-    --------
-    >>> import dynamics
-    >>> system = dynamics.load_system("positional_attention")
-    >>> problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
-    >>> at = {"gamma": np.linspace(0.5, 1.5, 3), "rho": -0.2}
-    >>> slow = slow_manifold(problem, "alpha", at, (0.05, 2.0))
-    >>> slow.values.shape, slow.attracting
-    ((1, 3), (True,))
-    """
-    names = scalar_names(problem)
-    if name not in names:
-        refuse("name", name, "is no scalar of the state", ", ".join(names), names[0])
-    others = [other for other in names if other != name]
-    if set(at) != set(others) or not others:
-        refuse("at", sorted(at), "are not the other scalars", ", ".join(others), others)
-    low, high = bracket
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        refuse("bracket", bracket, "is empty", "two ascending numbers", (-1.0, 1.0))
-    count = integer("nodes", nodes, at_least=4)
-    grids = np.broadcast_arrays(*(np.asarray(at[other], dtype=np.float64) for other in others))
-    grid = dict(zip(others, map(np.array, grids), strict=True))
-    return rests_on_grid(
-        name, grid, bracket, lambda index: partial_gradient(problem, name, _point(grid, index)),
-        count,
-    )  # fmt: skip
 
 
 def rests_on_grid(

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from dynamics.experiments.figure import Figure
 from dynamics.experiments.masked_image_modeling import (
+    averaged_claims,
     convergence,
     correlations,
     figures,
-    identities,
     maps,
     masks,
     phases,
@@ -21,11 +21,11 @@ from dynamics.experiments.masked_image_modeling import (
 from dynamics.experiments.verify import Check
 
 CHECKS: Mapping[str, Check] = {
-    "Appendix A.1": identities.appendix_a_1,
-    "Lemma A.8": identities.lemma_a_8,
-    "Lemma 5.1": identities.lemma_5_1,
-    "Lemma 5.2": identities.lemma_5_2,
-    "Equation (5.1)": identities.equation_5_1,
+    "Appendix A.1": averaged_claims.appendix_a_1,
+    "Lemma A.8": averaged_claims.lemma_a_8,
+    "Lemma 5.1": averaged_claims.lemma_5_1,
+    "Lemma 5.2": averaged_claims.lemma_5_2,
+    "Equation (5.1)": averaged_claims.equation_5_1,
     "Equation (4.1)": correlations.equation_4_1,
     "Section 5.1, monotone": correlations.monotone,
     "Section 5.1, key observation": positions.key_observation,

@@ -12,7 +12,7 @@ import numpy as np
 
 from dynamics.experiments import rules
 from dynamics.experiments.masked_image_modeling import runs
-from dynamics.experiments.masked_image_modeling.identities import (
+from dynamics.experiments.masked_image_modeling.averaged_claims import (
     CROSSED,
     attention,
     feature_rate,

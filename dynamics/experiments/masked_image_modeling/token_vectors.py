@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.experiments.masked_image_modeling.identities import (
+from dynamics.experiments.masked_image_modeling.averaged_claims import (
     CROSSED,
     EXACT,
     LATENTS,

@@ -19,7 +19,8 @@ from theory.closure import Closure
 from theory.law import FloatArray
 from theory.program import UnreadPrimitive, field, source, symbolic
 from theory.program.evaluate import order
-from theory.program.numbering import CODE, SAME_FLOAT
+from theory.program.numbering import SAME_FLOAT
+from theory.program.operations import CODE
 from theory.program.symbolic import Parts, decimal
 
 STOP = CODE["stop"]

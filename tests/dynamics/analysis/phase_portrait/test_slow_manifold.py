@@ -4,11 +4,20 @@ from scalars import fold
 from scipy.optimize import brentq
 
 import dynamics
-from dynamics.analysis.phase_portrait import slow_manifold
-from dynamics.analysis.phase_portrait.slow_manifold import follow_branch
-from dynamics.validation import InvalidRequest
+from dynamics.analysis.phase_portrait.roots import partial_gradient
+from dynamics.analysis.phase_portrait.slow_manifold import follow_branch, rests_on_grid
 
 FOLD = 2 / (3 * np.sqrt(3))
+
+
+def slow_manifold(problem, name, at, bracket):
+    """All values at which a gradient component is zero, over a grid of the other scalars."""
+    grids = dict(zip(at, np.broadcast_arrays(*at.values()), strict=True))
+
+    def component(index):
+        return partial_gradient(problem, name, {k: float(grids[k][index]) for k in grids})
+
+    return rests_on_grid(name, grids, bracket, component)
 
 
 @pytest.fixture(scope="module")
@@ -78,23 +87,3 @@ def test_one_branch_is_followed_to_its_fold():
     assert found.attracting == (True,)
     np.testing.assert_allclose(found.values[0], upper, atol=1e-12)
     assert not len(follow_branch(fold(), "u", {"x": x}, ((40,), 0.01), (-0.5, 0.5)).values)
-
-
-@pytest.mark.parametrize(
-    ("name", "at", "bracket", "word"),
-    [
-        ("w", {"x": 0.0}, (-1.0, 1.0), "name="),
-        ("u", {"z": 0.0}, (-1.0, 1.0), "at="),
-        ("u", {"x": 0.0}, (1.0, -1.0), "bracket="),
-    ],
-)
-def test_wrong_requests_are_refused(name, at, bracket, word):
-    with pytest.raises(InvalidRequest, match=word):
-        slow_manifold(fold(), name, at, bracket)
-
-
-def test_a_matrix_is_no_scalar():
-    system = dynamics.load_system("positional_attention")
-    problem = system.FullPopulation(system.Parameters(D=8, C=2))
-    with pytest.raises(InvalidRequest, match="shape"):
-        slow_manifold(problem, "alpha", {}, (-1.0, 1.0))

@@ -9,7 +9,7 @@ import pytest
 
 import dynamics
 from dynamics.experiments.masked_image_modeling import (
-    identities,
+    averaged_claims,
     masks,
     significance,
     token_vectors,
@@ -170,7 +170,7 @@ def test_masked_contents_that_are_seen_change_the_attention(monkeypatch):
 def test_the_loss_of_positions_is_the_loss_without_features(z):
     parameters = law(z=z, **CROSSED)
     ups = np.random.default_rng(1).normal(size=(5, 5))
-    stated = identities.paper_values(parameters, np.zeros((5, parameters.features)), ups).loss
+    stated = averaged_claims.paper_values(parameters, np.zeros((5, parameters.features)), ups).loss
     for p in range(5):
         u = np.exp(ups[p]) / np.exp(ups[p]).sum()
         loss = significance.position_loss(parameters, p)

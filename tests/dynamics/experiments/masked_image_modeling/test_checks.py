@@ -13,8 +13,16 @@ from verdicts import verdicts
 import dynamics
 from dynamics.cli.verify import separated
 from dynamics.experiments.figure import draw
-from dynamics.experiments.masked_image_modeling import correlations, identities, maps, positions
-from dynamics.experiments.masked_image_modeling.identities import paper_values, predicted_seconds
+from dynamics.experiments.masked_image_modeling import (
+    averaged_claims,
+    correlations,
+    maps,
+    positions,
+)
+from dynamics.experiments.masked_image_modeling.averaged_claims import (
+    paper_values,
+    predicted_seconds,
+)
 from dynamics.experiments.masked_image_modeling.runs import (
     NEGATIVE,
     POSITIVE,
@@ -239,11 +247,11 @@ def test_what_would_take_too_long_is_not_begun():
 def test_descent_has_as_many_steps_as_fit(monkeypatch):
     steps = []
     for most in (0.005, 20.0):
-        monkeypatch.setattr(identities, "MOST_SECONDS", most)
+        monkeypatch.setattr(averaged_claims, "MOST_SECONDS", most)
         found = verdict("Appendix A.1", **SMALL)
         assert found.holds
         steps.append(found.evidence["table"][0]["steps"])
-    assert identities.LEAST_STEPS < steps[0] < 100 < steps[1] == identities.STEPS
+    assert averaged_claims.LEAST_STEPS < steps[0] < 100 < steps[1] == averaged_claims.STEPS
 
 
 def test_the_time_of_a_statement_is_predicted_within_a_factor():

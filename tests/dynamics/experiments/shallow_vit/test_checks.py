@@ -11,9 +11,9 @@ from dynamics.experiments.measurement import Study
 from dynamics.experiments.shallow_vit import (
     attention,
     complexity,
-    identities,
     inequalities,
     iterations,
+    noiseless,
     runs,
     samples,
 )
@@ -86,7 +86,7 @@ def test_the_odds_are_those_of_the_softmax_over_tokens():
     """Each query against each token, in loops."""
     problem = SYSTEM.FullPopulation(SYSTEM.Parameters(**SMALL))
     keys, queries = np.random.default_rng(1).standard_normal((2, 10, 10))
-    found = identities._log_odds(problem, keys, queries)
+    found = noiseless._log_odds(problem, keys, queries)
     for sample, counts in enumerate(problem.instance.vectors.counts):
         for query in range(problem.parameters.M):
             powers = [

@@ -12,8 +12,8 @@ from dynamics.experiments.figure import draw
 from dynamics.experiments.shallow_vit import (
     complexity,
     diagrams,
-    identities,
     iterations,
+    noiseless,
     sparsification,
 )
 from dynamics.experiments.verify import Protocol, checks
@@ -186,5 +186,5 @@ def test_a_linear_loss_is_never_called_zero():
 
 def test_an_identity_at_one_size_says_so():
     short = SYSTEM.Parameters(m=20, L=20, alpha_confusion=0.1)
-    reason = identities.odds_identity(SYSTEM, Protocol(short)).reason
+    reason = noiseless.odds_identity(SYSTEM, Protocol(short)).reason
     assert reason.endswith("at this one size, M=5, L=20, m=20, d=10")
