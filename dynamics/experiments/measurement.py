@@ -107,7 +107,7 @@ class Study:
     repeat : Repeat
         How this run of the check differs from the first, where it is made again.
     single : tuple of str
-        Of what only one is tried (`dynamics.experiments.rules.SINGLE`).
+        Of what only one is tried (`dynamics.experiments.rules.REPEATED`).
     literal : Finding or None
         What was measured of the literal words, where the claim is read in another way.
     rows : list of dict
@@ -344,7 +344,7 @@ def measures(
         Raises `Undecided` for parameters that do not meet the claim's hypothesis, the user's or
         those of the protocol.
     single : tuple of str
-        Of what only one is tried (`dynamics.experiments.rules.SINGLE`); a check that tries several
+        Of what only one is tried (`dynamics.experiments.rules.REPEATED`); a check that tries several
         sets ``study.single``.
     again : bool or "thorough"
         A finding that contradicts the claim and has something ``single`` is measured again, with

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from dynamics.experiments.verify import Finding
     from theory.claims import Claim
 
-SINGLE = ("step size", "seed", "time")
-"""Of what a measurement may have tried only one."""
 REPEATED = {
     "step size": "half and a quarter of the step size",
     "seed": "three seeds",
@@ -134,7 +132,7 @@ def repeats(*single: str) -> Iterator[Repeat]:
     Parameters
     ----------
     *single : str
-        Names from `SINGLE`: what was tried only once.
+        Names from `REPEATED`: what was tried only once.
 
     Examples
     --------

@@ -15,8 +15,8 @@ Ids = NDArray[np.int64]
 Params = Mapping[str, Any]
 
 
-def _positions(value: Ids, start: int = 0) -> Ids:
-    return np.arange(start, start + value.size).reshape(value.shape)
+def _positions(value: Ids) -> Ids:
+    return np.arange(value.size).reshape(value.shape)
 
 
 def _numbers(sequence: Iterable[Any]) -> tuple[int, ...]:

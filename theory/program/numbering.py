@@ -185,14 +185,12 @@ class Values:
         self._index.append(index)
         self._coefficient.append(coefficient)
 
-    def inputs(self, names: Sequence[str], triples: Triples | None = None) -> Ids:
-        """New inputs, at random triples or at given ones (then equal ones are one value)."""
-        if triples is None:
-            draws = [self._generator.integers(1, int(p), len(names)) for p in field.PRIMES]
-            triples = np.stack(draws, axis=-1).astype(np.uint64).reshape(-1, 3)
+    def inputs(self, names: Sequence[str]) -> Ids:
+        """New inputs, at random triples."""
+        draws = [self._generator.integers(1, int(p), len(names)) for p in field.PRIMES]
+        triples = np.stack(draws, axis=-1).astype(np.uint64).reshape(-1, 3)
         ids = self.enter(CODE["input"], triples, no_rows)
-        for value, name in zip(ids.tolist(), names, strict=True):
-            self.names.setdefault(value, name)
+        self.names |= zip(ids.tolist(), names, strict=True)
         return ids
 
     def constants(self, floats: Any, triples: Triples | None = None) -> Ids:

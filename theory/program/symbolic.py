@@ -57,67 +57,50 @@ def _truncated(x: sympy.Expr) -> sympy.Expr:
     return sympy.sign(x) * sympy.floor(sympy.Abs(x))
 
 
-def _arithmetic(evaluate: bool) -> Arithmetic:
-    """Operations on expressions; without evaluation they are left as they stand."""
-    as_is = {} if evaluate else {"evaluate": False}
+def _total(terms: Sequence[Any], factors: Sequence[Any]) -> sympy.Expr:
+    pairs = zip(terms, factors, strict=True)
+    return sympy.Add(*(term if factor == 1 else sympy.Mul(factor, term) for term, factor in pairs))
 
-    def add(*terms: Any) -> sympy.Expr:
-        return sympy.Add(*terms, **as_is)
 
-    def mul(*factors: Any) -> sympy.Expr:
-        return sympy.Mul(*(f for f in factors if f != 1), **as_is)
+def _share(x: Any, log_sum: Any) -> sympy.Expr:
+    if isinstance(log_sum, sympy.log):
+        return sympy.Mul(sympy.exp(x), sympy.Pow(log_sum.args[0], -1))
+    return sympy.exp(sympy.Add(x, -log_sum))
 
-    def power(base: Any, exponent: Any) -> sympy.Expr:
-        return sympy.Pow(base, sympy.sympify(exponent), **as_is)
 
-    def exp(x: Any) -> sympy.Expr:
-        return sympy.exp(x, **as_is)
-
-    def log(x: Any) -> sympy.Expr:
-        return sympy.log(x, **as_is)
-
-    def total(terms: Sequence[Any], factors: Sequence[Any]) -> sympy.Expr:
-        return add(*map(mul, factors, terms))
-
-    def share(x: Any, log_sum: Any) -> sympy.Expr:
-        if isinstance(log_sum, sympy.log):
-            return mul(exp(x), power(log_sum.args[0], -1))
-        return exp(add(x, mul(-1, log_sum)))
-
-    return {
-        "sum": total,
-        "share": share,
-        "logsumexp": lambda x, c: log(total([exp(v) for v in x], c)),
-        "largest": lambda x, c: sympy.Max(*x, evaluate=False),
-        "max": lambda a, b: sympy.Max(a, b, evaluate=False),
-        "integer_pow": lambda x, c: power(x[0], c[0]),
-        "mul": mul,
-        "div": lambda a, b: mul(a, power(b, -1)),
-        "pow": power,
-        "select": _select,
-        "lt": lambda a, b: _indicator(sympy.Lt(a, b)),
-        "le": lambda a, b: _indicator(sympy.Le(a, b)),
-        "eq": lambda a, b: _indicator(sympy.Eq(a, b)),
-        "stop": lambda x: x,
-        "exp": exp,
-        "log": log,
-        "log1p": lambda x: log(add(1, x)),
-        "expm1": lambda x: add(exp(x), -1),
-        "sqrt": lambda x: power(x, sympy.Rational(1, 2)),
-        "rsqrt": lambda x: power(x, -sympy.Rational(1, 2)),
-        "cbrt": lambda x: sympy.sign(x) * power(sympy.Abs(x), sympy.Rational(1, 3)),
-        "sigmoid": lambda x: power(add(1, exp(-x)), -1),
-        "softplus": lambda x: log(add(1, exp(x))),
-        "abs": sympy.Abs,
-        "round": lambda x: sympy.floor(x + sympy.Rational(1, 2)),
-        "trunc": _truncated,
-        "is_finite": lambda x: sympy.Integer(1),
-        "rem": lambda a, b: a - b * _truncated(a / b),
-        **{name: getattr(sympy, name) for name in (
-            "tanh", "sin", "cos", "tan", "sinh", "cosh", "asin", "acos", "atan", "asinh", "acosh",
-            "atanh", "erf", "erfc", "sign", "floor", "atan2",
-        )},
-    }  # fmt: skip
+ARITHMETIC: Arithmetic = {
+    "sum": _total,
+    "share": _share,
+    "logsumexp": lambda x, c: sympy.log(_total([sympy.exp(v) for v in x], c)),
+    "largest": lambda x, c: sympy.Max(*x, evaluate=False),
+    "max": lambda a, b: sympy.Max(a, b, evaluate=False),
+    "integer_pow": lambda x, c: sympy.Pow(x[0], c[0]),
+    "mul": sympy.Mul,
+    "div": lambda a, b: sympy.Mul(a, sympy.Pow(b, -1)),
+    "pow": sympy.Pow,
+    "select": _select,
+    "lt": lambda a, b: _indicator(sympy.Lt(a, b)),
+    "le": lambda a, b: _indicator(sympy.Le(a, b)),
+    "eq": lambda a, b: _indicator(sympy.Eq(a, b)),
+    "stop": lambda x: x,
+    "log1p": lambda x: sympy.log(1 + x),
+    "expm1": lambda x: sympy.exp(x) - 1,
+    "sqrt": lambda x: sympy.Pow(x, sympy.Rational(1, 2)),
+    "rsqrt": lambda x: sympy.Pow(x, -sympy.Rational(1, 2)),
+    "cbrt": lambda x: sympy.sign(x) * sympy.Pow(sympy.Abs(x), sympy.Rational(1, 3)),
+    "sigmoid": lambda x: sympy.Pow(1 + sympy.exp(-x), -1),
+    "softplus": lambda x: sympy.log(1 + sympy.exp(x)),
+    "abs": sympy.Abs,
+    "round": lambda x: sympy.floor(x + sympy.Rational(1, 2)),
+    "trunc": _truncated,
+    "is_finite": lambda x: sympy.Integer(1),
+    "rem": lambda a, b: a - b * _truncated(a / b),
+    **{name: getattr(sympy, name) for name in (
+        "exp", "log", "tanh", "sin", "cos", "tan", "sinh", "cosh", "asin", "acos", "atan", "asinh",
+        "acosh", "atanh", "erf", "erfc", "sign", "floor", "atan2",
+    )},
+}  # fmt: skip
+"""Operations on expressions, which sympy evaluates unless it is told not to."""
 
 
 def size(expression: sympy.Expr, most: int) -> int:
@@ -177,8 +160,8 @@ def expressions(
     >>> expressions(values, values.power(root, 2), {int(root[0]): x})
     [x**2]
     """
-    arithmetic = _arithmetic(operations(values, roots, given) <= LONG)
-    known = run(values, roots, given, arithmetic, read)
+    with sympy.evaluate(operations(values, roots, given) <= LONG):
+        known = run(values, roots, given, ARITHMETIC, read)
     return [sympy.sympify(known[int(root)]) for root in roots]
 
 
@@ -216,7 +199,7 @@ def named_parts(
         parts.append((next(names), result.args[0] if within else result))
         return sympy.log(parts[-1][0]) if within else parts[-1][0]
 
-    known = run(values, roots, given, _arithmetic(True), read, named)
+    known = run(values, roots, given, ARITHMETIC, read, named)
     return parts, [sympy.sympify(known[int(root)]) for root in roots]
 
 
