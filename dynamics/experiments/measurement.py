@@ -344,8 +344,8 @@ def measures(
         Raises `Undecided` for parameters that do not meet the claim's hypothesis, the user's or
         those of the protocol.
     single : tuple of str
-        Of what only one is tried (`dynamics.experiments.rules.REPEATED`); a check that tries several
-        sets ``study.single``.
+        Of what only one is tried (`dynamics.experiments.rules.REPEATED`); a check that tries
+        several sets ``study.single``.
     again : bool or "thorough"
         A finding that contradicts the claim and has something ``single`` is measured again, with
         another `Study.repeat` each time, until one does not contradict it; always, or where the

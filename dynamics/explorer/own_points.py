@@ -18,7 +18,7 @@ from dynamics.explorer.own_programs import Lists, Matrix, lists_of, matrices_of
 from dynamics.explorer.own_sliders import idle_constants, words_of
 from dynamics.explorer.page_model import scalars
 from dynamics.explorer.tables import Tables
-from dynamics.models.engine.definition import Limit, parse_limits
+from dynamics.models.engine.limits import Limit, parse_limits
 from dynamics.models.engine.problem import MOST_NAMED, ModelProblem
 from dynamics.models.engine.real_constants import ROLES, Readings, holds, readings
 from dynamics.registry import System

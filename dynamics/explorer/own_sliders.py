@@ -12,7 +12,8 @@ import sympy
 
 from dynamics.explorer.page_model import Slider
 from dynamics.explorer.printing import expression, function_of, script
-from dynamics.models.engine.definition import SIGN, WORDS, Definition, Limit
+from dynamics.models.engine.definition import Definition
+from dynamics.models.engine.limits import SIGN, WORDS, Limit
 from dynamics.models.engine.real_constants import Reading
 from dynamics.models.engine.realization import Realization
 from dynamics.validation import InvalidRequest
@@ -103,7 +104,7 @@ def printed_limits(limits: Sequence[Limit]) -> str:
 
     Examples
     --------
-    >>> from dynamics.models.engine.definition import parse_limits
+    >>> from dynamics.models.engine.limits import parse_limits
     >>> print(printed_limits(parse_limits(["0 < q < p"], ["q", "p"])))
     [{ text: "0 < q < p", names: ["q", "p"], holds: ({ q, p }) => 0 < q && q < p }]
     """

@@ -1,0 +1,114 @@
+"""Limits of the constants of a model, read from text.
+
+A limit compares formulas in the constants (`dynamics.results.expression`): ``"K >= 2"``,
+``"0 < p1 < 1"``, ``"s + t*(D - 1) > 0"``; or it lists the words that a constant may be:
+``"target in staircase, leap"``.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from dynamics.results.expression import Expression
+from dynamics.validation import InvalidRequest, shown
+from theory.law import ModelError
+
+SIGNS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
+SIGN = re.compile("(<=|>=|<|>)")
+WORDS = re.compile(r"\s*(\w+) in (.+)")
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A condition on the constants of a model.
+
+    Attributes
+    ----------
+    text : str
+        As the model states it.
+    names : tuple of str
+        The constants that it speaks of.
+    holds : callable
+        Constants, by name -> bool.
+    """
+
+    text: str
+    names: tuple[str, ...]
+    holds: Callable[[Mapping[str, Any]], bool]
+
+    def check(self, model: str, constants: Mapping[str, Any]) -> None:
+        """Refuse constants that the model does not allow.
+
+        Parameters
+        ----------
+        model : str
+            Its name.
+        constants : mapping
+            Constant -> value.
+
+        Raises
+        ------
+        InvalidRequest
+            With those that the limit speaks of.
+        """
+        if not self.holds(constants):
+            there = " ".join(f"{name}={shown(constants[name])}" for name in self.names)
+            raise InvalidRequest(f"{there} is outside the limits of {model}: {self.text}")
+
+
+def parse_limits(texts: Iterable[Any], constants: Iterable[str]) -> tuple[Limit, ...]:
+    """The limits of a model, read once.
+
+    Parameters
+    ----------
+    texts : iterable of str
+    constants : iterable of str
+        Names of the model's constants.
+
+    Raises
+    ------
+    ModelError
+        If one is no comparison of formulas in constants.
+    InvalidRequest
+        If a formula cannot be read.
+
+    Examples
+    --------
+    >>> (limit,) = parse_limits(["0 < q < p"], ["q", "p"])
+    >>> limit.names, limit.holds({"q": 1, "p": 2}), limit.holds({"q": 3, "p": 2})
+    (('q', 'p'), True, False)
+    """
+    limits, allowed = [], set(constants)
+    for text in texts:
+        if not isinstance(text, str):
+            raise ModelError(f"limits: {text!r} is no text, as 'K >= 2'")
+        words = WORDS.fullmatch(text)
+        limit = _one_of(text, *words.groups()) if words else _comparison(text)
+        if unknown := [name for name in limit.names if name not in allowed]:
+            raise ModelError(f"limits: {text!r} speaks of {unknown[0]}, which is no constant")
+        limits.append(limit)
+    return tuple(limits)
+
+
+def _one_of(text: str, name: str, words: str) -> Limit:
+    allowed = re.split(r"\s*,\s*", words.strip())
+    return Limit(text, (name,), lambda constants: constants[name] in allowed)
+
+
+def _comparison(text: str) -> Limit:
+    parts = SIGN.split(text)
+    if len(parts) < 3 or not all(side.strip() for side in parts[::2]):
+        raise ModelError(f"limits: {text!r} is no comparison, as 'K >= 2'")
+    sides = [Expression(part, "limits") for part in parts[::2]]
+    signs = [SIGNS[sign] for sign in parts[1::2]]
+
+    def holds(constants: Mapping[str, Any]) -> bool:
+        values = pairwise(side.value(constants) for side in sides)
+        return all(compare(*pair) for compare, pair in zip(signs, values, strict=True))
+
+    return Limit(text, tuple(dict.fromkeys(name for side in sides for name in side.names)), holds)
