@@ -2,9 +2,7 @@
 
 - `tabulate`: ``name(state, constants, latents, out)`` fills ``out[k, i, j, ...]`` with block k at
   every combination of the values of the latents that the blocks have;
-- `evaluate`: ``name(state, rates, constants, out)`` fills ``out[k]`` with expression k;
-- `summed`: ``name(state, data, out)`` sums expressions over the rows of a table of samples;
-- `selected`: the order parameters that are states or rates.
+- `evaluate`: ``name(state, rates, constants, out)`` fills ``out[k]`` with expression k.
 """
 
 from __future__ import annotations

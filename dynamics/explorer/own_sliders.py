@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
 import sympy
 
 from dynamics.explorer.page_model import Slider
 from dynamics.explorer.printing import expression, function_of, script
 from dynamics.models.engine.definition import Definition
 from dynamics.models.engine.limits import SIGN, WORDS, Limit
+from dynamics.models.engine.program import array_hash, traced_text
 from dynamics.models.engine.real_constants import Reading
 from dynamics.models.engine.realization import Realization
 from dynamics.validation import InvalidRequest
@@ -165,14 +165,14 @@ def idle_constants(
     return frozenset(idle)
 
 
-def _traced(made: Realization) -> tuple[Any, ...]:
-    """The traced risk and observables of a realization, and its arrays, as text and bytes."""
+def _traced(made: Realization) -> tuple[str, ...]:
+    """The traced risk and observables of a realization, as text, and hashes of its arrays."""
     import jax
 
     program = made.program
     with jax.enable_x64(True):
-        text = jax.make_jaxpr(
+        traced = jax.make_jaxpr(
             lambda flat, data: (program.risk(flat, data), program.observables(flat, data))
         )(made.flat_start, made.data)
-        arrays = [made.flat_start, *map(np.asarray, jax.tree.leaves(made.data))]
-    return str(text), *((array.shape, array.tobytes()) for array in arrays)
+    arrays = [made.flat_start, *jax.tree.leaves(made.data)]
+    return traced_text(traced), *map(array_hash, arrays)

@@ -11,19 +11,16 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import re
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dynamics.models.engine.program import array_hash, traced_text
 from dynamics.models.engine.realization import Realization
 from dynamics.models.engine.tracing import jax
 from theory.model import LEADING
-
-ADDRESSES = re.compile(r"0x[0-9a-f]+")
-"""Addresses in the text of a traced program."""
 
 
 def digests(made: Realization) -> dict[str, str]:
@@ -37,8 +34,8 @@ def digests(made: Realization) -> dict[str, str]:
     model, program = made.model, made.program
     parts: dict[str, list[Any]] = {
         "constants": sorted((n, repr(v)) for n, v in model.constants.items()),
-        "start": [(n, a.shape, _bytes(a)) for n, a in made.arrays.items()],
-        "fixed": [(n, _bytes(a)) for n, a in made.data.fixed.items()],
+        "start": [(n, a.shape, array_hash(a)) for n, a in made.arrays.items()],
+        "fixed": [(n, array_hash(a)) for n, a in made.data.fixed.items()],
     }
     parts["version of JAX"] = [jax.__version__]
     if model.imported:
@@ -48,15 +45,17 @@ def digests(made: Realization) -> dict[str, str]:
         parts[role] = sorted((name, repr(entry)) for name, entry in table.items())
     if made.law is not None:
         leaves = jax.tree.leaves(made.law.samples)
-        parts["law"] = [_bytes(made.law.weights), *map(_bytes, leaves)]
+        parts["law"] = [array_hash(made.law.weights), *map(array_hash, leaves)]
     abstract = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), made.data)
     flat = jax.ShapeDtypeStruct((program.size,), np.float64)
     with jax.enable_x64(True):
         role = program.expectation
         traced = jax.make_jaxpr(partial(program.first_values, role))(flat, abstract)
-        parts[role] = [_text(traced)]
+        parts[role] = [traced_text(traced)]
         if made.observable_names:
-            parts["observables"] = [_text(jax.make_jaxpr(program.observables)(flat, abstract))]
+            parts["observables"] = [
+                traced_text(jax.make_jaxpr(program.observables)(flat, abstract))
+            ]
     for role, text in syntax(model.path).items():
         parts.setdefault("observables" if role == "observe" else role, []).append(text)
     return {name: _short(repr(part)) for name, part in parts.items()}
@@ -108,17 +107,6 @@ def _without_docstrings(statement: ast.stmt) -> ast.stmt:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node):
             node.body = node.body[1:] or [ast.Pass()]
     return statement
-
-
-def _text(program: Any) -> str:
-    """A traced program and its constant arrays as text."""
-    text = ADDRESSES.sub("", str(program.jaxpr))
-    return text + "".join(_bytes(np.asarray(constant)) for constant in program.consts)
-
-
-def _bytes(array: Any) -> str:
-    plain = np.ascontiguousarray(array)
-    return hashlib.sha256(plain.tobytes() + str((plain.shape, plain.dtype)).encode()).hexdigest()
 
 
 def _short(text: str) -> str:
