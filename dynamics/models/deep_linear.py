@@ -27,7 +27,14 @@ import numpy as np
 
 SOURCE = "arXiv 1312.6120"
 eta, steps = 0.01, 1500
-limits = ("D >= 1", "layers >= 1", "a0 > 0", "s1 > 0", "ratio > 0")
+limits = (
+    "D >= 1",
+    "1 <= layers <= 200",
+    "layers*D**2 <= 200000",
+    "a0 > 0",
+    "s1 > 0",
+    "ratio > 0",
+)
 claims = {
     "Sigmoid": r"a mode of two layers grows as $s e^{2st} / (e^{2st} - 1 + s/a_0)$",
     "Learning time": r"the time to learn a mode is of order $1/s$, up to $\ln(s/a_0)$",

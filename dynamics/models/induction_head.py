@@ -44,7 +44,7 @@ from itertools import product
 import numpy as np
 
 SOURCE = "arXiv 2511.01033"
-eta, steps, limits = 1.0, 600, ("N >= 1",)
+eta, steps, limits = 1.0, 600, ("1 <= N <= 7",)
 ONES = np.array([[[1.0, 0], [0, 1]], [[0, 1], [1, 0]], [[1, 0], [0, -1]], [[0, 1], [-1, 0]]])
 events = {"T_gamma": "gamma3 >= 1/2", "T_copy": "risk <= 1/10"}
 claims = {

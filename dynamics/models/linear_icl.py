@@ -40,10 +40,11 @@ import numpy as np
 SOURCE = "arXiv 2306.09927, 2501.16265"
 eta, steps = 0.02, 2000
 limits = (
-    "D >= 1",
+    "1 <= D <= 316",
     "N >= 1",
     "0 <= rank <= D",
     "heads >= 1",
+    "heads*rank*D <= 5000",
     "least > 0",
     "least + slope*(D - 1) > 0",
 )

@@ -29,7 +29,7 @@ import numpy as np
 
 SOURCE = "arXiv 2202.08658"
 eta, steps = 1.0, 3000
-limits = ("D >= 3", "neurons >= 2", "target in staircase, leap, parity")
+limits = ("3 <= D <= 20", "neurons >= 2", "neurons*D <= 5000", "target in staircase, leap, parity")
 PRODUCTS = {"staircase": ([0], [0, 1], [0, 1, 2]), "leap": ([0], [0, 1, 2]), "parity": ([0, 1, 2],)}
 panels = [("risk",), ("F_1", "F_12", "F_123"), ("w_1", "w_2", "w_3")]
 events = {f"T_{name}": f"F_{name} >= 1/2" for name in ("1", "12", "123")}

@@ -27,7 +27,7 @@ import numpy as np
 
 SOURCE = "arXiv 2410.01537"
 eta, steps = 0.1, 3000
-limits = ("L >= 2",)
+limits = ("2 <= L <= 6",)
 names = {"kappa": ("k", 0), "nu": ("v", 1)}
 events = {"T_v": "nu >= 1/2", "T_k": "found >= 1/2"}
 claims = {

@@ -25,7 +25,7 @@ import numpy as np
 
 SOURCE = "arXiv 2410.01537"
 eta, steps = 0.1, 1000
-limits = ("d >= 3", "L >= 2", "gamma > 0")
+limits = ("3 <= d <= 100", "L >= 2", "L*d <= 1000", "gamma > 0")
 axes = {"k": ("key",), "v": ("value",)}
 names = {"kappa": ("k", 0), "nu": ("v", 1)}
 events = {"T_v": "nu >= 1/2", "T_k": "found >= 1/2"}

@@ -33,7 +33,7 @@ import numpy as np
 
 SOURCE = "arXiv 2310.05249"
 eta, steps = 1.0, 3000
-limits = ("K >= 2", "N >= 1", "0 < p1 < 1")
+limits = ("2 <= K <= 10", "1 <= N <= 500", "0 < p1 < 1")
 events = {
     "T_1": "attention_1 >= 19/20*(1 - (1 - p1)**N)",
     "T_2": "attention_2 >= 19/20*(1 - (1 - (1 - p1)/(K - 1))**N)",

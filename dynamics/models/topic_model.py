@@ -35,6 +35,7 @@ here all is trained at once from zero, where A has no gradient before V has grow
 """
 
 from itertools import combinations, product
+from math import comb
 
 import numpy as np
 
@@ -42,6 +43,7 @@ SOURCE = "arXiv 2303.04245"
 eta, steps = 1.0, 3000
 limits = (
     "v >= 1",
+    "T*v <= 60",
     "1 <= chosen < T",
     "0 < masked < 1",
     "left >= 0",
@@ -86,14 +88,14 @@ def law(T, v, chosen=2, masked=0.15, left=0.1, random=0.1):
     T, v, chosen : int
     masked, left, random : float
     """
-    words, topics = np.eye(T * v + 1), [*combinations(range(T), chosen)]
-    for topic in topics:
+    words, topics = np.eye(T * v + 1), comb(T, chosen)
+    for topic in combinations(range(T), chosen):
         own = [t * v + k for t in topic for k in range(v)]
         shown = random * np.append(np.full(T * v, 1 / (T * v)), 0) + (1 - left - random) * words[-1]
         share = (1 - masked) * words[own].mean(axis=0)
         share = share + masked * (left * words[own].mean(axis=0) + shown)
         for word, query in product(own, range(T * v + 1)):
-            chance = (left * (query == word) + shown[query]) / len(topics) / len(own)
+            chance = (left * (query == word) + shown[query]) / topics / len(own)
             yield chance, {"share": share, "word": words[word][:-1], "query": words[query]}
 
 

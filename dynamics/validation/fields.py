@@ -91,7 +91,12 @@ def _field(
     return Annotated[Any, BeforeValidator(validate), Allowed(words)]
 
 
-def whole(at_least: int, odd: bool = False, optional: bool | Callable[[Any], Any] = False) -> Any:
+def whole(
+    at_least: int,
+    odd: bool = False,
+    optional: bool | Callable[[Any], Any] = False,
+    at_most: int = 10**6,
+) -> Any:
     """Field type: a whole number.
 
     Parameters
@@ -101,9 +106,10 @@ def whole(at_least: int, odd: bool = False, optional: bool | Callable[[Any], Any
     optional : bool or callable
         None is allowed: it is left to a default set later, or is the value of a function of the
         fields before it, name -> value.
+    at_most : int
     """
     words = whole_words(at_least, odd)
-    return _field(integer, optional, words, at_least=at_least, odd=odd)
+    return _field(integer, optional, words, at_least=at_least, at_most=at_most, odd=odd)
 
 
 def divisor(of: str) -> Any:

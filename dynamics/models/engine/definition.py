@@ -294,7 +294,7 @@ class Definition:
 
 def parameters_of(model: Model) -> type[Any]:
     """The frozen, validated type of a model's constants, within its limits."""
-    kinds = {bool: bool, int: whole(NEGATIVE), float: number(), str: str}
+    kinds = {bool: bool, int: whole(NEGATIVE, at_most=2**63 - 1), float: number(), str: str}
     fields: list[Any] = []
     for name, default in model.constants.items():
         kind = kinds.get(type(default), number(optional=True))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -35,11 +35,14 @@ class Limit:
         The constants that it speaks of.
     holds : callable
         Constants, by name -> bool.
+    defaults : mapping
+        Those constants that have a whole number by default -> it.
     """
 
     text: str
     names: tuple[str, ...]
     holds: Callable[[Mapping[str, Any]], bool]
+    defaults: Mapping[str, int] = field(default_factory=dict)
 
     def check(self, model: str, constants: Mapping[str, Any]) -> None:
         """Refuse constants that the model does not allow.
@@ -58,7 +61,22 @@ class Limit:
         """
         if not self.holds(constants):
             there = " ".join(f"{name}={shown(constants[name])}" for name in self.names)
-            raise InvalidRequest(f"{there} is outside the limits of {model}: {self.text}")
+            raise InvalidRequest(
+                f"{there} is outside the limits of {model}: {self.text}{self._near(constants)}"
+            )
+
+    def _near(self, constants: Mapping[str, Any]) -> str:
+        """The whole number nearest to that of the request with which the limit holds."""
+        for name, inside in self.defaults.items():
+            outside = constants[name]
+            if type(outside) is not int or not self.holds({**constants, name: inside}):
+                continue
+            while abs(outside - inside) > 1:
+                middle = (inside + outside) // 2
+                held = self.holds({**constants, name: middle})
+                inside, outside = (middle, outside) if held else (inside, middle)
+            return f"; nearest: {name}={inside}"
+        return ""
 
 
 def parse_limits(texts: Iterable[Any], constants: Iterable[str]) -> tuple[Limit, ...]:
@@ -67,8 +85,8 @@ def parse_limits(texts: Iterable[Any], constants: Iterable[str]) -> tuple[Limit,
     Parameters
     ----------
     texts : iterable of str
-    constants : iterable of str
-        Names of the model's constants.
+    constants : iterable of str, or mapping
+        Names of the model's constants, with their defaults where a refusal names a value that fits.
 
     Raises
     ------
@@ -91,6 +109,9 @@ def parse_limits(texts: Iterable[Any], constants: Iterable[str]) -> tuple[Limit,
         limit = _one_of(text, *words.groups()) if words else _comparison(text)
         if unknown := [name for name in limit.names if name not in allowed]:
             raise ModelError(f"limits: {text!r} speaks of {unknown[0]}, which is no constant")
+        if isinstance(constants, Mapping):
+            whole_ones = {n: constants[n] for n in limit.names if type(constants[n]) is int}
+            limit = replace(limit, defaults=whole_ones)
         limits.append(limit)
     return tuple(limits)
 

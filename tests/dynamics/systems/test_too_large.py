@@ -40,3 +40,40 @@ def test_a_size_that_does_not_fit_is_refused_at_once(name, full, sizes, options,
         system.problem(parameters, full, options)
     assert said in str(caught.value), str(caught.value)
     assert time.process_time() - began < 2
+
+
+LIBRARY = [
+    ("deep_linear", {"D": 10**6}, "nearest: D=316"),
+    ("deep_linear", {"layers": 10**6}, "nearest: layers=200"),
+    ("induction_head", {"N": 10**6}, "nearest: N=7"),
+    ("linear_icl", {"D": 10**6}, "nearest: D=316"),
+    ("linear_icl", {"heads": 10**6, "rank": 1}, "nearest: heads=1250"),
+    ("merged_staircase", {"D": 10**6}, "nearest: D=20"),
+    ("merged_staircase", {"neurons": 10**6}, "nearest: neurons=1000"),
+    ("single_location", {"L": 10**6}, "nearest: L=6"),
+    ("single_location_gaussian", {"d": 10**6}, "nearest: d=100"),
+    ("single_location_gaussian", {"L": 10**6}, "nearest: L=125"),
+    ("softmax_icl", {"K": 10**6}, "nearest: K=10"),
+    ("softmax_icl", {"N": 10**6}, "nearest: N=500"),
+    ("topic_model", {"T": 10**6}, "nearest: T=30"),
+    ("topic_model", {"v": 10**6}, "nearest: v=15"),
+    ("topic_model", {"chosen": 10**6}, "nearest: chosen=3"),
+]
+
+
+@pytest.mark.parametrize(("name", "sizes", "said"), LIBRARY)
+def test_a_library_model_that_does_not_fit_is_refused_with_the_nearest_size(name, sizes, said):
+    system = dynamics.load_system(name)
+    with pytest.raises(InvalidRequest) as caught:
+        system.Parameters(**sizes)
+    assert str(caught.value).endswith(said), str(caught.value)
+    constant, number = said.removeprefix("nearest: ").split("=")
+    assert system.Parameters(**sizes | {constant: int(number)})
+
+
+def test_a_whole_number_that_is_no_size_may_be_large():
+    """A seed, or the number of examples in a prompt, which makes nothing larger."""
+    system = dynamics.load_system("linear_icl")
+    assert system.Parameters(seed_0=2**40, N=10**12).N == 10**12
+    with pytest.raises(InvalidRequest, match="N can be at most 9,223,372,036,854,775,807"):
+        system.Parameters(N=2**63)
