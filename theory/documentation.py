@@ -20,6 +20,8 @@ from inspect import cleandoc
 
 MATH = re.compile(r":math:`([^`]+)`")
 DISPLAYED = re.compile(r"^\.\. math::(.*\n(?:[ \t]+\S.*\n)*)", re.MULTILINE)
+FENCE = re.compile(r"^(\s*)(?=~~~|```)", re.MULTILINE)
+"""What begins code in Markdown; in a docstring it underlines a heading, or is text."""
 FIELD = re.compile(r"^:([A-Za-z_][\w, *]*):[ \t]+(\S.*(?:\n[ \t]+\S.*)*)(?:\n|\Z)", re.MULTILINE)
 
 
@@ -83,9 +85,11 @@ def from_docstring(text: str) -> str:
     >>> from_docstring("The risk :math:`R`.")
     'The risk $R$.'
     """
+    if text.count("$$") % 2:
+        text = r"\$$".join(text.rsplit("$$", 1))
     text = DISPLAYED.sub(lambda match: f"$$\n{_joined(match[1])}\n$$\n", text + "\n")
     text = MATH.sub(lambda match: f"${_joined(match[1])}$", text)
-    return text.replace("``", "`").strip()
+    return FENCE.sub(r"\1\\", text.replace("``", "`")).strip()
 
 
 def _joined(text: str) -> str:
