@@ -21,6 +21,7 @@ from dynamics.training.progress import interruption
 from dynamics.validation import InvalidRequest, integer, unknown
 
 if TYPE_CHECKING:
+    from dynamics.experiments.figure import Drawing
     from dynamics.registry import System
 
 
@@ -79,6 +80,7 @@ def execute(request: CommandRequest) -> int:
     if look.linear and not look.timed:
         remark = f"figure {name} has no logarithmic time axis, which --linear would change"
         print(f"attdyn: {remark}", file=sys.stderr)
+    _add_caption(drawing)
     files, code = write_files(out, lambda: drawing.axes, {})
     if checkpoints is not None and code == 0:
         shutil.rmtree(checkpoints, ignore_errors=True)
@@ -88,6 +90,17 @@ def execute(request: CommandRequest) -> int:
     lines = [drawing.caption, *_columns(drawing.table), *written]
     print_result(options, document | {"data": dict(drawing.data)}, "\n".join(lines))
     return code
+
+
+def _add_caption(drawing: Drawing) -> None:
+    """Write the caption into the file beside the picture, before constants that had no room."""
+    from numpy import ravel
+
+    from dynamics.plotting.style import CAPTION
+
+    figure = ravel(drawing.axes)[0].figure
+    parts = (drawing.caption, getattr(figure, CAPTION, ""))
+    setattr(figure, CAPTION, "\n".join(filter(None, parts)))
 
 
 def _resumes(system: System, name: str) -> bool:

@@ -71,11 +71,15 @@ def test_figure_takes_parameters_options_and_a_seed(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["data"]["gamma"] != first["data"]["gamma"]
 
 
-def test_figure_writes_one_file_and_prints_its_caption(tmp_path, capsys):
+def test_figure_writes_a_picture_and_its_caption_beside_it(tmp_path, capsys):
     out = tmp_path / "sub" / "one.svg"
     assert main(["figure", "positional_attention", "1b", "--out", str(out)]) == 0
-    assert "Figure 1b" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "Figure 1b" in printed
+    assert f"caption  {out.with_suffix('.caption.txt')}" in printed
     assert out.stat().st_size > 1000
+    assert out.with_suffix(".caption.txt").read_text().split("\n")[0] in printed
+    assert len(list(out.parent.iterdir())) == 2
     assert main(["figure", "positional_attention", "3", "--json", "--out", str(out)]) == 0
     assert json.loads(capsys.readouterr().out)["figure"] == "3"
 
