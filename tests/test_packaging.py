@@ -71,6 +71,17 @@ def test_attdyn_is_dynamics_and_shows_public_names_only():
     assert config["options"]["py_modules"] == "attdyn"
 
 
+def test_modules_below_attdyn_are_those_below_dynamics():
+    import attdyn.analysis.period_doubling  # type: ignore[import-not-found]
+    from attdyn.results.outcome import TrainingWarning
+
+    assert attdyn.analysis.period_doubling is sys.modules["dynamics.analysis.period_doubling"]
+    assert TrainingWarning is dynamics.TrainingWarning
+    assert sys.modules["attdyn.results"] is sys.modules["dynamics.results"]
+    with pytest.raises(ModuleNotFoundError, match=r"dynamics\.nothing"):
+        import attdyn.nothing
+
+
 @pytest.mark.long
 def test_an_installed_wheel_needs_no_repository(tmp_path):
     """sdist, a wheel made from it, a clean environment, and a comparison in another folder."""
