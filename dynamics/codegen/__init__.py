@@ -54,7 +54,7 @@ __all__ = [
     "tabulate",
 ]
 
-CACHE_FORMAT = 7
+CACHE_FORMAT = 8
 """Of the files with machine code, of `dynamics.codegen.calls` and of the instructions of short
 vectors; in the names of the files."""
 THREADED_FROM = 20_000

@@ -101,7 +101,7 @@ def compiled_loop(name: str) -> Callable[..., Any]:
     one, two, three = np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1, 1))
     addresses, steps = np.zeros((2, 1), dtype=np.int64)
     control, path = Control(one, 0.0, one, one), Path(one, one, three)
-    buffers = (addresses, one, one, True, two, steps, two)
+    buffers = (addresses, one, one, one, True, two, steps, two)
     arguments: dict[str, tuple[Any, ...]] = {
         "gradient": (one, addresses, one),
         "hessian": (one, addresses, two),
@@ -237,7 +237,7 @@ def advance(
     Parameters
     ----------
     model : AddressedModel
-    state, eta : contiguous float arrays, shape (n,)
+    state, eta : contiguous float arrays, shape (n,); (n, WIDTH) of so many states at a time
     span : (first, last)
         Steps.
     alike : bool
@@ -257,8 +257,11 @@ def advance(
     if not all(each.flags.c_contiguous and each.dtype == np.float64 for each in (state, eta)):
         raise TypeError("state and eta are contiguous arrays of 64-bit floats")
     table = model.table("gradient", "order_parameters")
-    work = (np.empty(state.size), np.empty(state.size), alike)
-    return int(compiled_loop("advance")(state, eta, *span, (table, *work, *buffers)))
+    unit = np.empty_like(eta)
+    unit[:] = eta.max(axis=0)
+    work = (np.empty(state.size), np.empty(state.size), unit.reshape(-1), alike)
+    flat = state.reshape(-1), eta.reshape(-1)
+    return int(compiled_loop("advance")(*flat, *span, (table, *work, *buffers)))
 
 
 def along(path: Path, times: FloatArray) -> tuple[FloatArray, FloatArray]:

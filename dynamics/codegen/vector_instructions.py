@@ -50,17 +50,15 @@ def _address(context: Any, builder: Any, kinds: tuple[Any, ...], arguments: Any)
     """Address of a row of an array."""
     array = context.make_array(kinds[0])(context, builder, arguments[0])
     row = context.cast(builder, arguments[1], kinds[1], types.intp)
-    return builder.gep(builder.bitcast(array.data, VECTOR.as_pointer()), [row])
+    kind = NUMBER if kinds[0].ndim == 1 else VECTOR
+    return builder.gep(builder.bitcast(array.data, kind.as_pointer()), [row])
 
 
-def _is_rows(kind: Any) -> bool:
-    """Whether a type is that of arrays whose rows may be short vectors."""
-    return (
-        isinstance(kind, types.Array)
-        and kind.dtype == types.float64
-        and kind.ndim == 2
-        and kind.layout == "C"
-    )
+def _row_of(kind: Any) -> Any:
+    """The type of a row of an array: a short vector, or a number; None of other arrays."""
+    if isinstance(kind, types.Array) and kind.dtype == types.float64 and kind.layout == "C":
+        return {1: types.float64, 2: vector}.get(kind.ndim)
+    return None
 
 
 @intrinsic
@@ -74,13 +72,13 @@ def load(typing: Any, array: Any, row: Any) -> Any:
     array, row
         As of `dynamics.codegen.kernels.vectors.load`.
     """
-    if not _is_rows(array):
+    if _row_of(array) is None:
         return None
 
     def generate(context: Any, builder: Any, kinds: Any, arguments: Any) -> Any:
         return builder.load(_address(context, builder, kinds.args, arguments), align=ALIGNMENT)
 
-    return vector(array, row), generate
+    return _row_of(array)(array, row), generate
 
 
 @intrinsic
@@ -94,7 +92,7 @@ def store(typing: Any, array: Any, row: Any, values: Any) -> Any:
     array, row, values
         As of `dynamics.codegen.kernels.vectors.store`.
     """
-    if not _is_rows(array) or values != vector:
+    if _row_of(array) is None or values != _row_of(array):
         return None
 
     def generate(context: Any, builder: Any, kinds: Any, arguments: Any) -> Any:

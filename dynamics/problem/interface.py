@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,6 +63,9 @@ class Problem(ABC):
         there are none.
     addressed : AddressedModel or None
         Its compiled functions, for the compiled loops; None where it has none.
+    program : object or None
+        The same object for all problems that differ in numbers alone and can be taken
+        `side_by_side`; None where they cannot.
     """
 
     system: str
@@ -79,6 +82,7 @@ class Problem(ABC):
     reads_pass = False
     pass_names: tuple[str, ...] = ()
     costly_passes = 0.0
+    program: Any = None
 
     def __repr__(self) -> str:
         state = one_line(", ".join(self.state_names), 64)
@@ -141,6 +145,16 @@ class Problem(ABC):
     def addressed(self) -> AddressedModel | None:
         """Its compiled functions, for the compiled loops; None where it has none."""
         return None
+
+    def side_by_side(self, problems: Sequence[Any]) -> AddressedModel:
+        """Compiled functions on a state of each of several problems, side by side.
+
+        Parameters
+        ----------
+        problems : sequence of Problem
+            As many as a short vector has numbers, of the same ``program``.
+        """
+        raise TypeError(f"{type(self).__name__} has no program")
 
     @property
     def state_names(self) -> tuple[str, ...]:

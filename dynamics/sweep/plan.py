@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics.codegen.kernels.vectors import WIDTH
 from dynamics.problem import Problem
 from dynamics.registry import FLOW_GRADIENTS, FULL, SAMPLING_OPTIONS, System
 from dynamics.results.expression import Expression
@@ -27,6 +28,7 @@ from dynamics.results.storage import differences, versions
 from dynamics.sweep.axes import PAIRED, Axis, Grid, grid, switched
 from dynamics.sweep.point_runner import PointRunner
 from dynamics.training import progress
+from dynamics.training.descents_together import SHORT
 from dynamics.validation import InvalidRequest, brief, integer, known_word, refuse
 
 BLOCKS, MOST_IN_BLOCK = 32, 256
@@ -73,7 +75,15 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not self.block:
-            object.__setattr__(self, "block", block_shape(self.grid.shape, self._seconds))
+            block = block_shape(self.grid.shape, self._seconds, self.side_by_side)
+            object.__setattr__(self, "block", block)
+
+    @property
+    def side_by_side(self) -> int:
+        """Points that are run at once: descents of a reduced model of one's own; else 1."""
+        if "full" in self.runner.words or self.grid.fixed.get("steps", 0) < SHORT:
+            return 1
+        return 1 if self.runner.system.model is None else WIDTH
 
     @property
     def description(self) -> dict[str, Any]:
@@ -428,7 +438,9 @@ def restored(request: Mapping[str, Any], presentation: Presentation | None = Non
     return Plan(points, runner, tuple(request["block"]), presentation)
 
 
-def block_shape(shape: Sequence[int], seconds: Callable[[], float]) -> tuple[int, ...]:
+def block_shape(
+    shape: Sequence[int], seconds: Callable[[], float], least: int = 1
+) -> tuple[int, ...]:
     """The shape of a block: whole last dimensions and a part of the one before.
 
     A block has about a `BLOCKS`-th of the points; of `MANY` points it has more where that took
@@ -440,11 +452,13 @@ def block_shape(shape: Sequence[int], seconds: Callable[[], float]) -> tuple[int
         Of the grid.
     seconds : callable
         Predicts those of all points, where there are many.
+    least : int
+        Points of a block, at least.
     """
     points, blocks = prod(shape), float(BLOCKS)
     if points >= MANY:
         blocks = min(blocks, seconds() / LEAST_SECONDS)
-    left = max(1, min(MOST_IN_BLOCK, ceil(points / max(1.0, blocks))))
+    left = max(least, min(MOST_IN_BLOCK, ceil(points / max(1.0, blocks))))
     parts: list[int] = []
     for length in reversed(shape):
         parts.append(min(length, left))

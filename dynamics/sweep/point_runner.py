@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -21,15 +22,18 @@ from numpy.typing import NDArray
 from dynamics.problem import Problem
 from dynamics.registry import System, load_unchanged
 from dynamics.results.outcome import INVALID, KILLED, POINT_KINDS
-from dynamics.results.trajectory import Trajectory
+from dynamics.results.trajectory import Trajectory, with_remarks
+from dynamics.training.descent_run import Run
+from dynamics.training.descents_together import advance_together
 from dynamics.training.flow import trajectory_of
-from dynamics.training.gradient_descent import descend
+from dynamics.training.gradient_descent import begun, finished
 from dynamics.training.integration import (
     IntegratedFlow,
     integrate_flow,
     integrate_flows,
     model_in_a_thread,
 )
+from dynamics.training.progress import interruption
 from dynamics.training.settings import check_flow, check_settings
 from dynamics.validation import InvalidRequest, integer
 from theory.law import error_text
@@ -116,21 +120,29 @@ class PointRunner:
         return ""
 
     def measure(self, points: Sequence[Mapping[str, Any]]) -> list[Measured]:
-        """Run points, small flows together: row and path of each, or why it cannot be run."""
+        """Run points, small flows and descents of one program together.
+
+        Returns
+        -------
+        list of (row, path, reason)
+            The reason says why a point cannot be run.
+        """
         made = [self.problem_or_reason(point) for point in points]
         options = [self.parts(point)[1] for point in points]
         problems = [each if isinstance(each, Problem) else None for each in made]
-        try:
-            runs = _flows(problems, options)
-        except Exception:  # one after the other, then
-            runs = [None] * len(problems)
+        flows: list[IntegratedFlow | None] = [None] * len(problems)
+        descents: list[Run | None] = [None] * len(problems)
+        with suppress(Exception):  # one after the other, then
+            flows = _flows(problems, options)
+            descents = _descents(problems, options, self.records)
         measured: list[Measured] = []
-        for problem, entries, path in zip(made, options, runs, strict=True):
+        for problem, entries, path, descent in zip(made, options, flows, descents, strict=True):
             if not isinstance(problem, Problem):
                 measured.append(problem)
                 continue
             try:
-                run = _trained(problem, entries, self.records, path or _flow(problem, entries))
+                path = path or _flow(problem, entries)
+                run = _trained(problem, entries, self.records, path, descent)
                 measured.append((_row(run), _path(run, self.records), ""))
             except BaseException as error:
                 measured.append(_failed(error))
@@ -240,22 +252,46 @@ def _flow(problem: Problem, options: Mapping[str, Any]) -> IntegratedFlow | None
     return integrate_flow(problem, problem.initial_state, *_checked(problem, options))
 
 
+def _descents(
+    problems: Sequence[Problem | None], options: Sequence[Mapping[str, Any]], records: int
+) -> list[Run | None]:
+    """Descents of problems with a program, as far as they went together; None for the others."""
+    runs = [
+        None
+        if problem is None or problem.program is None or "time" in entries
+        else _descent(problem, entries, records)
+        for problem, entries in zip(problems, options, strict=True)
+    ]
+    with interruption() as interrupted:
+        advance_together(list(filter(None, runs)), lambda: not interrupted.is_set())
+    return runs
+
+
+def _descent(problem: Problem, options: Mapping[str, Any], records: int) -> Run:
+    """The descent of a point, at its start."""
+    steps = int(options["steps"])
+    at = np.rint(_spaced(1.0, steps, records)) if records else np.array([steps])
+    return begun(problem, options["eta"], steps, np.unique(at).astype(np.int64))
+
+
 def _checked(problem: Problem, options: Mapping[str, Any]) -> tuple[float, float]:
     """Horizon and relative tolerance of the flow of a point."""
     return check_flow(options["time"], options.get("rtol", 1e-8), problem.flows)
 
 
 def _trained(
-    problem: Problem, options: Mapping[str, Any], records: int, path: IntegratedFlow | None
+    problem: Problem,
+    options: Mapping[str, Any],
+    records: int,
+    path: IntegratedFlow | None,
+    run: Run | None,
 ) -> Trajectory:
-    """The run of a point; of a flow that has been integrated its records and events."""
+    """The run of a point to its end; of a flow that has been integrated its records and events."""
     if path is not None:
         horizon = float(options["time"])
         times = _spaced(min(1e-2, 1e-3 * horizon), horizon, records)
         return trajectory_of(path, horizon, np.append(0.0, times) if records else 2)
-    steps = int(options["steps"])
-    at = np.rint(_spaced(1.0, steps, records)) if records else np.array([steps])
-    return descend(problem, options["eta"], steps, np.unique(at).astype(np.int64))
+    return with_remarks(finished(run or _descent(problem, options, records)), problem)
 
 
 def _spaced(first: float, last: float, count: int) -> NDArray[np.float64]:

@@ -203,7 +203,8 @@ class _BlockQueue:
         """The task that is first, or a part of it where few points are left."""
         task, share = self.waiting.popleft(), TOGETHER
         if 1 < self.workers.size < inf:
-            share = ceil(self.points_left / (SHARES * self.workers.size))
+            of_each = self.points_left / self.workers.size
+            share = ceil(max(of_each / SHARES, min(of_each, self.plan.side_by_side)))
         if share < len(task.indices):
             self.waiting.appendleft(replace(task, indices=task.indices[share:]))
             task = replace(task, indices=task.indices[:share])

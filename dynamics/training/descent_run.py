@@ -68,6 +68,27 @@ class Pass(NamedTuple):
     at_rest: bool
 
 
+class Chunk(NamedTuple):
+    """Steps that the loop makes at once.
+
+    Attributes
+    ----------
+    span : (first, end)
+        Steps of the loop.
+    last : int
+        Step of the run after them: ``end``, or the one before, whose pass is made with them.
+    before : float array, shape (n,)
+        The state at the first.
+    buffers : (tracked, record_steps, records)
+        What the loop fills.
+    """
+
+    span: tuple[int, int]
+    last: int
+    before: FloatArray
+    buffers: tuple[FloatArray, NDArray[np.int64], FloatArray]
+
+
 class Run:
     """One run in progress.
 
@@ -133,32 +154,42 @@ class Run:
     def go(self, steps: int, proceed: Callable[[], bool]) -> None:
         """Advance to the last step, or to where the run diverges, or is to stop between chunks."""
         while self.step < steps and not self.diverged and proceed():
-            if self._seconds > SECONDS_PER_CHUNK or sum(map(len, self._tracked)) > BETWEEN_LOOKS:
-                self.look_for_events()
-            if self.step == self._check:
-                self._warn()
-                self._check = max(self._check + 1, int(BETWEEN_CHECKS * self._check))
-            self._advance(min(steps, self.step + self._chunk, self._check))
+            self._advance(self.next_look(steps))
+
+    def next_look(self, steps: int) -> int:
+        """Look for what is due between two chunks; the step at which the next one ends."""
+        if self._seconds > SECONDS_PER_CHUNK or sum(map(len, self._tracked)) > BETWEEN_LOOKS:
+            self.look_for_events()
+        if self.step == self._check:
+            self._warn()
+            self._check = max(self._check + 1, int(BETWEEN_CHECKS * self._check))
+        return min(steps, self.step + self._chunk, self._check)
 
     def _advance(self, last: int) -> None:
-        """One chunk, up to ``last`` or to where the next state is not finite.
+        """One chunk, up to ``last`` or to where the next state is not finite."""
+        chunk, clock = self.chunk(last), time.perf_counter()
+        reached = self.problem.advance(self.now, self.eta, *chunk.span, chunk.buffers)
+        self.take(chunk, reached, time.perf_counter() - clock)
+
+    def chunk(self, last: int) -> Chunk:
+        """What the loop is given for the steps up to ``last``.
 
         Where all steps are alike, the pass at the last record is made with the chunk before it:
         apart it costs three passes at D = 16, by threads that have gone to sleep.
         """
-        step, problem, before, size = self.step, self.problem, self.now.copy(), self.now.size
-        beyond = self._autonomous and bool(last == self.schedule[-1])
-        end = last + beyond
-        low, high = bisect_left(self.schedule, step), bisect_left(self.schedule, end)
-        due = self.schedule[low:high]
-        tracked = np.empty((end - step, len(problem.order_names)))
-        records = self._rows[low:high]
-        clock = time.perf_counter()
-        reached = problem.advance(self.now, self.eta, step, end, (tracked, due, records))
-        seconds = time.perf_counter() - clock
+        end = last + (self._autonomous and bool(last == self.schedule[-1]))
+        low, high = bisect_left(self.schedule, self.step), bisect_left(self.schedule, end)
+        tracked = np.empty((end - self.step, len(self.problem.order_names)))
+        buffers = (tracked, self.schedule[low:high], self._rows[low:high])
+        return Chunk((self.step, end), last, self.now.copy(), buffers)
+
+    def take(self, chunk: Chunk, reached: int, seconds: float) -> None:
+        """Go on to where the loop came with a chunk, and with the state, in so many seconds."""
+        (step, end), last, before, (tracked, _, records) = chunk
+        size = self.now.size
         self.diverged = reached < last
         after: FloatArray | None = None
-        if beyond and not self.diverged:
+        if end > last and not self.diverged:
             after = self.now if reached == end else np.full(size, np.nan)
             self.now, reached = records[-1, :size].copy(), last
         rows = tracked[: reached - step + self.diverged]

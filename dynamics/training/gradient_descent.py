@@ -111,16 +111,52 @@ def descend(
     >>> run.outcome.kind, run.states.shape[1], int(run.steps[-1])
     ('reached horizon', 3, 1000)
     """
+    run = finished(begun(problem, eta, steps, record, initial), checkpoint)
+    return with_remarks(run, problem)
+
+
+def begun(
+    problem: Problem,
+    eta: float | ArrayLike,
+    steps: int,
+    record: int | str | ArrayLike | None = None,
+    initial: ArrayLike | None = None,
+) -> Run:
+    """A run at its start, after the checks of a request.
+
+    Parameters
+    ----------
+    problem, eta, steps, record, initial
+        As of `descend`.
+
+    Raises
+    ------
+    InvalidRequest
+        As `descend`.
+    """
     check_problem(problem)
     rates = learning_rate(eta, problem.layout.group_names)
-    steps = check_steps(steps)
     asked = DefaultRecords.of(problem.layout.size) if record is None else record
-    schedule = record_schedule(steps, asked)
+    schedule = record_schedule(check_steps(steps), asked)
     check_memory(schedule, problem.layout.size, asked)
     start = starting_state(problem, initial)
-    run = Run(problem, rates, start, schedule, frugal=isinstance(asked, DefaultRecords))
+    return Run(problem, rates, start, schedule, frugal=isinstance(asked, DefaultRecords))
+
+
+def finished(run: Run, checkpoint: str | os.PathLike[str] | Checkpoint | None = None) -> Trajectory:
+    """Run to the end from where a run is; what is known of it.
+
+    Parameters
+    ----------
+    run : Run
+    checkpoint : path-like, optional
+        As of `descend`.
+    """
+    problem, steps, rates = run.problem, int(run.schedule[-1]), list(run.rates)
     store = None if checkpoint is None else Checkpoint.at(checkpoint)
-    request = request_of(problem, start, schedule, eta=list(rates), steps=steps) if store else {}
+    request = {}
+    if store:
+        request = request_of(problem, run.start, run.schedule, eta=rates, steps=steps)
     if store and (earlier := store.read(request)) is not None:
         run.restore(earlier)
 
@@ -131,11 +167,11 @@ def descend(
     with interruption() as interrupted:
         records, stopped = _drive(run, steps, save, due=store.due if store else lambda: False)
         remedy = (RESUME if store else CONTINUE) if stopped else ""
-        ended = _finish(run, int(records.steps[-1]), start, remedy, steps, interrupted)
+        ended = _finish(run, int(records.steps[-1]), remedy, steps, interrupted)
         outcome = _checked(ended, run, records)
     if store and not (stopped or store.keep):
         store.discard()
-    return with_remarks(_trajectory(run, steps, records, outcome), problem)
+    return _trajectory(run, steps, records, outcome)
 
 
 def _drive(
@@ -151,7 +187,7 @@ def _drive(
             progress.update(run.step - progress.n)
             if run.warning:
                 progress.clear()
-                warnings.warn(run.warning, TrainingWarning, stacklevel=5)
+                warnings.warn(run.warning, TrainingWarning, stacklevel=6)
                 run.warning = ""
             if due():
                 save()
@@ -246,7 +282,6 @@ def _trajectory(run: Run, steps: int, records: _Records, outcome: Outcome) -> Tr
 def _finish(
     run: Run,
     recorded: int,
-    start: FloatArray,
     stopped: str,
     steps: int,
     interrupted: threading.Event,
@@ -258,7 +293,6 @@ def _finish(
     run : Run
     recorded : int
         Last recorded step.
-    start : float array, shape (n,)
     stopped : str
         What to do about an interruption; empty if there was none.
     steps : int
@@ -269,7 +303,7 @@ def _finish(
     if not run.diverged:
         run.track(run.step, run.last_pass().order_parameters[None, :], run.now)
     run.look_for_events()
-    outcome = _outcome(run, steps, start, stopped, lambda: not interrupted.is_set())
+    outcome = _outcome(run, steps, stopped, lambda: not interrupted.is_set())
     fate = ends.OSCILLATING if outcome.kind == ends.OSCILLATING else ""
     if outcome.kind == ends.DIVERGED:
         fate = f"diverged at step {run.step}"
@@ -315,9 +349,7 @@ def _event(run: Run, rule: EventRule, records: _Records) -> Event:
     return Event(rule.name, step * run.step_time, step, run.replay(state, begin, step)[1], horizon)
 
 
-def _outcome(
-    run: Run, steps: int, start: FloatArray, stopped: str, proceed: Callable[[], bool]
-) -> Outcome:
+def _outcome(run: Run, steps: int, stopped: str, proceed: Callable[[], bool]) -> Outcome:
     problem, reached, now = run.problem, run.step, run.step * run.step_time
     if run.diverged:
         if failure := certificate_failure(problem, run.now):
@@ -326,7 +358,7 @@ def _outcome(
             ends.DIVERGED,
             reached,
             now,
-            smaller_rate(problem, run.rates, start, steps, proceed=proceed),
+            smaller_rate(problem, run.rates, run.start, steps, proceed=proceed),
         )
     if stopped and reached < steps:
         return Outcome(ends.INTERRUPTED, reached, now, stopped)

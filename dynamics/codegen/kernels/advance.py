@@ -29,8 +29,9 @@ def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
     first, last : int
         Steps; the state at ``last`` is not yet tracked nor recorded.
     buffers : tuple
-        ``data`` (what the gradient needs), ``slope`` and ``proposal`` (n,), ``alike`` (whether
-        every step has the same data), ``tracked`` (at least last - first, order parameters),
+        ``data`` (what the gradient needs), ``slope`` and ``proposal`` (n,), ``unit`` (n, the
+        learning rate in which the time of each entry is counted), ``alike`` (whether every step
+        has the same data), ``tracked`` (at least last - first, order parameters),
         ``record_steps`` (ascending), ``records`` (as many rows, n; or wider, with room for the
         order parameters of the step and for what the model has beside them, after the state).
 
@@ -39,13 +40,11 @@ def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
     int
         ``last``, or the step whose successor is not finite; the state is then the last finite one.
     """
-    data, slope, proposal, alike, tracked, record_steps, records = buffers
+    data, slope, proposal, unit, alike, tracked, record_steps, records = buffers
     record, wide, width = 0, records.shape[1] > state.size, tracked.shape[1]
-    uneven, unit = 0, 0.0
+    uneven = 0
     for i in range(state.size):
-        unit = max(unit, eta[i])
-    for i in range(state.size):
-        uneven += eta[i] != unit
+        uneven += eta[i] != unit[i]
     for step in range(first, last):
         noted = record
         while record < record_steps.size and record_steps[record] == step:
@@ -60,7 +59,7 @@ def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
             moved += proposal[i] != state[i]
         if uneven > 0:  # rates are per unit of time, which is the largest eta times steps
             for i in range(state.size):
-                slope[i] *= eta[i] / unit
+                slope[i] *= eta[i] / unit[i]
         if wide and record > noted:
             order_parameters(state, slope, data, records[noted, state.size :])
             for k in range(width):

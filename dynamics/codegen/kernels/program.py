@@ -1,7 +1,10 @@
 """A reduced program run forwards on floats (see `theory.program`): one loop for all models.
 
 A list of instructions is data. `values` belongs to a call: inputs first, then reals, weights and
-constants, then results in the order of the instructions.
+constants, then results in the order of the instructions. Its rows are numbers, or short vectors of
+`WIDTH` states at a time: then `given` has such rows too, and states, slopes and outputs have the
+numbers of all states one after the other, entry by entry. A state alone and one of several have the
+same operations in the same order.
 """
 
 from math import (
@@ -27,6 +30,7 @@ import numpy as np
 
 from dynamics.codegen.kernels import exact
 from dynamics.codegen.kernels.elementary import logistic, logistic_loss
+from dynamics.codegen.kernels.vectors import WIDTH, load, store
 
 # Codes of `theory.program.numbering.OPERATIONS`; the first two are inputs and constants.
 SUM, LOGSUMEXP, LARGEST, MUL, DIV, INTEGER_POW, POW, MAX, SELECT = 2, 3, 4, 5, 6, 7, 8, 9, 10
@@ -53,7 +57,7 @@ class List(NamedTuple):
 
     Attributes
     ----------
-    given : float array
+    given : float array, shape (k,) or (k, WIDTH)
         Reals, weights and constants, which stand after the inputs.
     instructions : int array, shape (m, 4)
     index : int array
@@ -92,37 +96,38 @@ class ProgramData(NamedTuple):
 @exact
 def total_of(values, index, count, first, length):  # type: ignore[no-untyped-def]
     """Sum of counts times numbers of a row, in four parts where it is long."""
+    a = count[first] * load(values, index[first])
     if length == 1:
-        return count[first] * values[index[first]]
+        return a
+    b = count[first + 1] * load(values, index[first + 1])
     if length == 2:
-        a = count[first] * values[index[first]]
-        return a + count[first + 1] * values[index[first + 1]]
+        return a + b
+    c = count[first + 2] * load(values, index[first + 2])
     if length == 3:
-        a = count[first] * values[index[first]] + count[first + 1] * values[index[first + 1]]
-        return a + count[first + 2] * values[index[first + 2]]
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        return (a + b) + c
+    d = count[first + 3] * load(values, index[first + 3])
     whole = first + length - length % 4
-    for k in range(first, whole, 4):
-        a += count[k] * values[index[k]]
-        b += count[k + 1] * values[index[k + 1]]
-        c += count[k + 2] * values[index[k + 2]]
-        d += count[k + 3] * values[index[k + 3]]
+    for k in range(first + 4, whole, 4):
+        a += count[k] * load(values, index[k])
+        b += count[k + 1] * load(values, index[k + 1])
+        c += count[k + 2] * load(values, index[k + 2])
+        d += count[k + 3] * load(values, index[k + 3])
     for k in range(whole, first + length):
-        a += count[k] * values[index[k]]
+        a += count[k] * load(values, index[k])
     return (a + b) + (c + d)
 
 
 @exact
-def of_row(code, values, index, count, first, length):  # type: ignore[no-untyped-def]
-    """Logsumexp or maximum of a row of numbers."""
+def of_row(code, numbers, lanes, index, count, first, length):  # type: ignore[no-untyped-def]
+    """Logsumexp or maximum of a row of numbers, every ``lanes``-th of an array."""
     top = -np.inf
     for k in range(first, first + length):
-        top = max(top, values[index[k]])
+        top = max(top, numbers[index[k] * lanes])
     if code == LARGEST or not isfinite(top):
         return top
     total = 0.0
     for k in range(first, first + length):
-        total += count[k] * exp(values[index[k]] - top)
+        total += count[k] * exp(numbers[index[k] * lanes] - top)
     return top + log(total)
 
 
@@ -231,12 +236,13 @@ def forward(program, values):  # type: ignore[no-untyped-def]
     Parameters
     ----------
     program : List
-    values : float array, shape (size,)
+    values : float array, shape (size,) or (size, WIDTH)
     """
     given, index, count = program.given, program.index, program.count
-    begin = program.instructions[0, 1] if program.instructions.shape[0] else values.size
-    for k in range(given.size):
-        values[begin - given.size + k] = given[k]
+    lanes, numbers = WIDTH if values.ndim == 2 else 1, values.reshape(-1)
+    begin = program.instructions[0, 1] if program.instructions.shape[0] else len(values)
+    for k in range(len(given)):
+        store(values, begin - len(given) + k, load(given, k))
     at = 0
     for m in range(program.instructions.shape[0]):
         code = program.instructions[m, 0]
@@ -245,160 +251,96 @@ def forward(program, values):  # type: ignore[no-untyped-def]
         )  # fmt: skip
         if code == SUM:
             for v in range(first, last):
-                values[v] = total_of(values, index, count, at, length)
+                store(values, v, total_of(values, index, count, at, length))
                 at += length
         elif code == MUL:
             for v in range(first, last):
-                values[v] = values[index[at]] * values[index[at + 1]]
+                store(values, v, load(values, index[at]) * load(values, index[at + 1]))
                 at += 2
         elif code == INTEGER_POW:
             for v in range(first, last):
-                values[v] = whole_power(values[index[at]], count[at])
+                for lane in range(lanes):
+                    x = numbers[index[at] * lanes + lane]
+                    numbers[v * lanes + lane] = whole_power(x, count[at])
                 at += 1
         elif code == SELECT:
             for v in range(first, last):
-                chosen = at + 1 if values[index[at]] != 0.0 else at + 2
-                values[v] = values[index[chosen]]
+                for lane in range(lanes):
+                    chosen = at + 1 if numbers[index[at] * lanes + lane] != 0.0 else at + 2
+                    numbers[v * lanes + lane] = numbers[index[chosen] * lanes + lane]
                 at += 3
         elif code in (LOGSUMEXP, LARGEST):
             for v in range(first, last):
-                values[v] = of_row(code, values, index, count, at, length)
+                for lane in range(lanes):
+                    found = of_row(code, numbers[lane:], lanes, index, count, at, length)
+                    numbers[v * lanes + lane] = found
                 at += length
         elif length == 1:
             for v in range(first, last):
-                values[v] = of_one(code, values[index[at]])
+                for lane in range(lanes):
+                    x = numbers[index[at] * lanes + lane]
+                    numbers[v * lanes + lane] = of_one(code, x)
                 at += 1
         else:
             for v in range(first, last):
-                values[v] = of_two(code, values[index[at]], values[index[at + 1]])
+                for lane in range(lanes):
+                    x = numbers[index[at] * lanes + lane]
+                    y = numbers[index[at + 1] * lanes + lane]
+                    numbers[v * lanes + lane] = of_two(code, x, y)
                 at += 2
 
 
 @exact
-def forward_lanes(program, values):  # type: ignore[no-untyped-def]
-    """Compute every result of a list at eight inputs at a time; `forward` of each lane.
-
-    Parameters
-    ----------
-    program : List
-    values : float array, shape (size, 8)
-    """
-    given, index, count = program.given, program.index, program.count
-    begin = program.instructions[0, 1] if program.instructions.shape[0] else values.shape[0]
-    for k in range(given.size):
-        values[begin - given.size + k, :] = given[k]
-    at = 0
-    for m in range(program.instructions.shape[0]):
-        code = program.instructions[m, 0]
-        first, last, length = (
-            program.instructions[m, 1], program.instructions[m, 2], program.instructions[m, 3]
-        )  # fmt: skip
-        if code == SUM:
-            for v in range(first, last):
-                # Eight numbers at a time: the compiler makes vectors of them.
-                a, b, c, d = 0.0, 0.0, 0.0, 0.0
-                e, f, g, h = 0.0, 0.0, 0.0, 0.0
-                for k in range(at, at + length):
-                    n, i = count[k], index[k]
-                    a += n * values[i, 0]
-                    b += n * values[i, 1]
-                    c += n * values[i, 2]
-                    d += n * values[i, 3]
-                    e += n * values[i, 4]
-                    f += n * values[i, 5]
-                    g += n * values[i, 6]
-                    h += n * values[i, 7]
-                values[v, 0], values[v, 1], values[v, 2], values[v, 3] = a, b, c, d
-                values[v, 4], values[v, 5], values[v, 6], values[v, 7] = e, f, g, h
-                at += length
-        elif code == MUL:
-            for v in range(first, last):
-                i, j = index[at], index[at + 1]
-                for lane in range(8):
-                    values[v, lane] = values[i, lane] * values[j, lane]
-                at += 2
-        elif code == INTEGER_POW:
-            for v in range(first, last):
-                i, n = index[at], count[at]
-                for lane in range(8):
-                    values[v, lane] = whole_power(values[i, lane], n)
-                at += 1
-        elif code == SELECT:
-            for v in range(first, last):
-                for lane in range(8):
-                    chosen = at + 1 if values[index[at], lane] != 0.0 else at + 2
-                    values[v, lane] = values[index[chosen], lane]
-                at += 3
-        elif code in (LOGSUMEXP, LARGEST):
-            for v in range(first, last):
-                for lane in range(8):
-                    values[v, lane] = of_row(code, values[:, lane], index, count, at, length)
-                at += length
-        elif length == 1:
-            for v in range(first, last):
-                i = index[at]
-                for lane in range(8):
-                    values[v, lane] = of_one(code, values[i, lane])
-                at += 1
-        else:
-            for v in range(first, last):
-                i, j = index[at], index[at + 1]
-                for lane in range(8):
-                    values[v, lane] = of_two(code, values[i, lane], values[j, lane])
-                at += 2
+def results(program, values, out):  # type: ignore[no-untyped-def]
+    """Run a list forwards and copy its outputs."""
+    forward(program, values)
+    lanes, numbers = values.size // len(values), values.reshape(-1)
+    for k in range(program.outputs.size):
+        for lane in range(lanes):
+            out[k * lanes + lane] = numbers[program.outputs[k] * lanes + lane]
 
 
 @exact
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
     """What a step of gradient descent subtracts, divided by eta."""
-    values = np.empty(data.slope.size)
-    values[: state.size] = state
-    forward(data.slope, values)
-    for k in range(out.size):
-        out[k] = values[data.slope.outputs[k]]
+    values = np.empty((data.slope.size, *data.slope.given.shape[1:]))
+    values.reshape(-1)[: state.size] = state
+    results(data.slope, values, out)
 
 
 @exact
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     """Order parameters at a state with its slope."""
-    values = np.empty(data.order.size)
-    values[: state.size] = state
-    values[state.size : 2 * state.size] = slope
-    forward(data.order, values)
-    for k in range(out.size):
-        out[k] = values[data.order.outputs[k]]
+    values = np.empty((data.order.size, *data.order.given.shape[1:]))
+    numbers = values.reshape(-1)
+    numbers[: state.size] = state
+    numbers[state.size : 2 * state.size] = slope
+    results(data.order, values, out)
 
 
 @exact
 def hessian(state, data, out):  # type: ignore[no-untyped-def]
-    """Jacobian of the slope, a column for each direction."""
-    values = np.empty(data.curvature.size)
+    """Jacobian of the slope of one state, a column for each direction."""
+    values, column = np.empty(data.curvature.size), np.empty(state.size)
     values[: state.size] = state
     for j in range(state.size):
         values[state.size : 2 * state.size] = 0.0
         values[state.size + j] = 1.0
-        forward(data.curvature, values)
-        for i in range(state.size):
-            out[i, j] = values[data.curvature.outputs[i]]
+        results(data.curvature, values, column)
+        out[:, j] = column
 
 
 @exact
 def rows_of(states, program, out):  # type: ignore[no-untyped-def]
-    """Outputs of a list at many inputs, shape (rows, outputs), eight of them at a time."""
-    rows, inputs = states.shape
-    lanes = np.empty((program.size, 8))
-    whole = rows - rows % 8
-    for row in range(0, whole, 8):
-        for k in range(inputs):
-            for lane in range(8):
-                lanes[k, lane] = states[row + lane, k]
-        forward_lanes(program, lanes)
+    """Outputs of a list at many inputs, shape (rows, outputs), as many at a time as it takes."""
+    values = np.empty((program.size, *program.given.shape[1:]))
+    lanes, numbers = values.size // len(values), values.reshape(-1)
+    found = np.empty(out.shape[1] * lanes)
+    for row in range(0, len(states), lanes):
+        for k in range(states.shape[1]):
+            for lane in range(lanes):
+                numbers[k * lanes + lane] = states[min(row + lane, len(states) - 1), k]
+        results(program, values, found)
         for k in range(out.shape[1]):
-            for lane in range(8):
-                out[row + lane, k] = lanes[program.outputs[k], lane]
-    values = np.empty(program.size)
-    for row in range(whole, rows):
-        values[:inputs] = states[row]
-        forward(program, values)
-        for k in range(out.shape[1]):
-            out[row, k] = values[program.outputs[k]]
+            for lane in range(min(lanes, len(states) - row)):
+                out[row + lane, k] = found[k * lanes + lane]

@@ -18,6 +18,7 @@ import numpy as np
 from dynamics import codegen
 from dynamics.codegen.kernels import program as kernel
 from dynamics.codegen.kernels.program import List
+from dynamics.codegen.kernels.vectors import WIDTH
 from dynamics.models.engine.functions import Columns, Embedding
 from dynamics.models.engine.program import Data, Program
 from dynamics.models.engine.real_constants import Reading, symbol
@@ -347,6 +348,8 @@ class CompiledRisk:
     names : tuple of str
         Columns of `rows`: the risk, and what is observed.
     data : ProgramData
+    lists : tuple of List
+        Without numbers of `data`: the same object for the same model at other real constants.
     """
 
     def __init__(self, risk: ReducedRisk, columns: Columns, data: Data) -> None:
@@ -359,12 +362,10 @@ class CompiledRisk:
                 risk.listed(risk.along(slope), True),
                 risk.listed(np.array([risk.risk, *risk.observed.values()])),
             )
-        numbers = risk.numbers(data)
-        lists = [
-            part._replace(given=np.concatenate([numbers, part.given])) for part in risk.lists[key]
-        ]
+        self.lists, numbers = risk.lists[key], risk.numbers(data)
+        lists = [part._replace(given=np.concatenate([numbers, part.given])) for part in self.lists]
         self.data = kernel.ProgramData(*lists[:3])
-        self._records, self.names = lists[3], ("risk", *risk.observed)
+        self._records, self.names = _side_by_side([lists[3]] * WIDTH), ("risk", *risk.observed)
 
     @cached_property
     def addressed(self) -> codegen.AddressedModel:
@@ -376,3 +377,19 @@ class CompiledRisk:
         out = np.empty((len(states), len(self.names)))
         compiled().rows_of(np.ascontiguousarray(states, dtype=float), self._records, out)
         return out
+
+    @staticmethod
+    def side_by_side(risks: Sequence[CompiledRisk]) -> codegen.AddressedModel:
+        """The functions that loops call, on one state of each of `WIDTH` problems of equal `lists`.
+
+        Parameters
+        ----------
+        risks : sequence of CompiledRisk
+        """
+        lists = map(_side_by_side, zip(*(risk.data for risk in risks), strict=True))
+        return compiled().addressed(kernel.ProgramData(*lists))
+
+
+def _side_by_side(lists: Sequence[List]) -> List:
+    """A list on `WIDTH` states at a time, each with the given numbers of its own."""
+    return lists[0]._replace(given=np.stack([each.given for each in lists], axis=1))

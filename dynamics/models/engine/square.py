@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,6 +113,15 @@ class ReducedPopulation(ModelProblem):
     def addressed(self) -> AddressedModel | None:
         """Its programs for compiled loops, where it has them."""
         return None if self._compiled is None else self._compiled.addressed
+
+    @property
+    def program(self) -> Any:
+        """Its programs without the numbers of real constants and weights; see `Problem`."""
+        return None if self._compiled is None else self._compiled.lists
+
+    def side_by_side(self, problems: Sequence[Any]) -> AddressedModel:
+        """Compiled functions on a state of each of several problems; see `Problem`."""
+        return CompiledRisk.side_by_side([problem._compiled for problem in problems])
 
     def gradient(self, state: ArrayLike) -> FloatArray:
         """The gradient, which one step subtracts times eta; see `ModelProblem.gradient`."""

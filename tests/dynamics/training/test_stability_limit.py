@@ -40,6 +40,7 @@ def test_the_limit_is_lowest_where_alpha_falls_and_descend_warns_before_it(syste
     with pytest.warns(dynamics.TrainingWarning, match="stability limit") as told:
         near = dynamics.descend(problem, eta=0.033, steps=100_000)
     assert near.remarks == (str(told[0].message),)
+    assert told[0].filename == __file__
     step = int(near.remarks[0].split("at step ")[1].split(",")[0])
     assert dynamics.stability_limit(problem, run.states[np.searchsorted(run.time, step * 0.033)])
     assert step * 0.033 < run.time[np.flatnonzero(limits[10:] < 0.033)[0] + 10]

@@ -1,0 +1,56 @@
+"""Lists of distinct numbers: one state and several side by side, compiled and in Python."""
+
+import numpy as np
+import pytest
+
+from dynamics.codegen.kernels import program as kernel
+from dynamics.codegen.kernels.vectors import WIDTH
+from dynamics.models.engine.reduced_risk import compiled
+from theory.program.numbering import CODE, OPERATIONS
+
+INPUTS, GIVEN = 4, 2
+BINARY = {"mul", "div", "pow", "max", "lt", "le", "eq", "atan2", "rem", "share"}
+LENGTHS = {"sum": range(1, 12), "logsumexp": (1, 3, 6), "largest": (1, 4), "select": (3,)}
+
+
+@pytest.fixture(scope="module")
+def every_operation():
+    """A list with all operations, and sums of all lengths, on inputs and earlier results."""
+    draw = np.random.default_rng(0)
+    instructions, index, count, at = [], [], [], INPUTS + GIVEN
+    for name in OPERATIONS[2:]:
+        for length in LENGTHS.get(name, (2 if name in BINARY else 1,)):
+            instructions.append((CODE[name], at, at + 2, length))
+            index.extend(draw.integers(0, INPUTS + GIVEN, 2 * length))
+            counts = draw.integers(2, 5, 2 * length) if name == "integer_pow" else None
+            count.extend(draw.uniform(0.5, 3.0, 2 * length) if counts is None else counts)
+            at += 2
+    arrays = np.array(instructions), np.array(index, np.uint32), np.array(count, float)
+    outputs = np.arange(INPUTS + GIVEN, at)
+    return kernel.List(np.array([0.3, -0.7]), *arrays, outputs, at)
+
+
+def side_by_side(program):
+    return program._replace(given=np.repeat(program.given[:, None], WIDTH, axis=1))
+
+
+def test_a_state_alone_and_beside_others_has_the_same_bits(every_operation):
+    """Eleven states, so that some lanes of the last turn have none."""
+    states = np.random.default_rng(1).uniform(-1.5, 1.5, (11, INPUTS))
+    one, several = np.empty((2, len(states), every_operation.outputs.size))
+    compiled().rows_of(states, every_operation, one)
+    compiled().rows_of(states, side_by_side(every_operation), several)
+    np.testing.assert_array_equal(one.view(np.int64), several.view(np.int64))
+    assert np.isfinite(one).mean() > 0.9
+    assert len(np.unique(one[0])) > 0.6 * one.shape[1]
+
+
+def test_compiled_lists_are_those_of_python(every_operation):
+    states = np.random.default_rng(2).uniform(0.1, 0.9, (WIDTH, INPUTS))
+    fast, one, several = np.empty((3, WIDTH, every_operation.outputs.size))
+    compiled().rows_of(states, every_operation, fast)
+    with np.errstate(all="ignore"):
+        kernel.rows_of(states, every_operation, one)
+        kernel.rows_of(states, side_by_side(every_operation), several)
+    np.testing.assert_array_equal(one, several)
+    np.testing.assert_allclose(fast, one, rtol=1e-13)
