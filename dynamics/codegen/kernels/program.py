@@ -32,7 +32,7 @@ from dynamics.codegen.kernels import exact
 from dynamics.codegen.kernels.elementary import logistic, logistic_loss
 from dynamics.codegen.kernels.vectors import WIDTH, load, store
 
-# Codes of `theory.program.numbering.OPERATIONS`; the first two are inputs and constants.
+# Codes of `theory.program.operations.OPERATIONS`; the first two are inputs and constants.
 SUM, LOGSUMEXP, LARGEST, MUL, DIV, INTEGER_POW, POW, MAX, SELECT = 2, 3, 4, 5, 6, 7, 8, 9, 10
 LT, LE, EQ, STOP, EXP, LOG, LOG1P, EXPM1, SQRT, RSQRT, CBRT = (
     11,
