@@ -48,7 +48,7 @@ def loops() -> str:
     entries = (descent.advance, collocation.integrate, path_values.along)
     kernels = Kernels(codegen.kernel_source(*entries), BY_MODEL)
     steps = Array(1, whole=True)
-    buffers = Tuple((OPAQUE, VECTOR, VECTOR, NUMBER, MATRIX, steps, MATRIX))
+    buffers = Tuple((OPAQUE, VECTOR, VECTOR, VECTOR, NUMBER, MATRIX, steps, MATRIX))
     control = Tuple((VECTOR, NUMBER, VECTOR, VECTOR), Control._fields)
     path = Tuple((VECTOR, VECTOR, Array(3)), Path._fields)
     constants = Tuple((VECTOR, MATRIX, MATRIX, MATRIX), Table._fields)

@@ -209,7 +209,7 @@ async function descent({ constants, eta, steps, records }, pause) {
     const inside = due.filter((step) => step >= reached && step < last);
     const rows = { data: recorded.data.subarray(done * n), shape: [due.length - done, n] };
     const part = { data: tracked.subarray(reached * width), shape: [last - reached, width] };
-    const buffers = [problem, slope, proposal, true, part, Int32Array.from(inside), rows];
+    const buffers = [problem, slope, proposal, rate, true, part, Int32Array.from(inside), rows];
     const stop = LOOPS.advance(state, rate, reached, last, buffers);
     finite = stop === last;
     done += inside.filter((step) => step <= stop).length;
