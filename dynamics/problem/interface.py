@@ -63,9 +63,6 @@ class Problem(ABC):
         there are none.
     addressed : AddressedModel or None
         Its compiled functions, for the compiled loops; None where it has none.
-    program : object or None
-        The same object for all problems that differ in numbers alone and can be taken
-        `side_by_side`; None where they cannot.
     """
 
     system: str
@@ -82,7 +79,6 @@ class Problem(ABC):
     reads_pass = False
     pass_names: tuple[str, ...] = ()
     costly_passes = 0.0
-    program: Any = None
 
     def __repr__(self) -> str:
         state = one_line(", ".join(self.state_names), 64)
@@ -144,6 +140,11 @@ class Problem(ABC):
     @property
     def addressed(self) -> AddressedModel | None:
         """Its compiled functions, for the compiled loops; None where it has none."""
+        return None
+
+    @property
+    def program(self) -> str | None:
+        """Equal for problems that may be taken `side_by_side`; None of one that cannot."""
         return None
 
     def side_by_side(self, problems: Sequence[Any]) -> AddressedModel:

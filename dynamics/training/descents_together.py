@@ -34,8 +34,8 @@ def advance_together(runs: Sequence[Run], proceed: Callable[[], bool]) -> None:
         Whether to go on, asked between chunks.
     """
 
-    def common(run: Run) -> tuple[int, bytes]:
-        return id(run.problem.program), run.schedule.tobytes()
+    def common(run: Run) -> tuple[str | None, bytes]:
+        return run.problem.program, run.schedule.tobytes()
 
     able = [run for run in runs if run.schedule[-1] >= SHORT]
     for _, same in groupby(sorted(able, key=common), common):

@@ -348,8 +348,6 @@ class CompiledRisk:
     names : tuple of str
         Columns of `rows`: the risk, and what is observed.
     data : ProgramData
-    lists : tuple of List
-        Without numbers of `data`: the same object for the same model at other real constants.
     """
 
     def __init__(self, risk: ReducedRisk, columns: Columns, data: Data) -> None:
@@ -362,8 +360,10 @@ class CompiledRisk:
                 risk.listed(risk.along(slope), True),
                 risk.listed(np.array([risk.risk, *risk.observed.values()])),
             )
-        self.lists, numbers = risk.lists[key], risk.numbers(data)
-        lists = [part._replace(given=np.concatenate([numbers, part.given])) for part in self.lists]
+        numbers = risk.numbers(data)
+        lists = [
+            part._replace(given=np.concatenate([numbers, part.given])) for part in risk.lists[key]
+        ]
         self.data = kernel.ProgramData(*lists[:3])
         self._records, self.names = _side_by_side([lists[3]] * WIDTH), ("risk", *risk.observed)
 
@@ -378,13 +378,24 @@ class CompiledRisk:
         compiled().rows_of(np.ascontiguousarray(states, dtype=float), self._records, out)
         return out
 
+    @cached_property
+    def structure(self) -> str:
+        """A hash of the programs but for the numbers that they are given."""
+        digest = hashlib.sha256()
+        for part in self.data:
+            digest.update(f"{part.size} {part.given.shape} {part.index.shape}".encode())
+            for array in (part.instructions, part.index, part.count, part.outputs):
+                digest.update(array.tobytes())
+        return digest.hexdigest()
+
     @staticmethod
     def side_by_side(risks: Sequence[CompiledRisk]) -> codegen.AddressedModel:
-        """The functions that loops call, on one state of each of `WIDTH` problems of equal `lists`.
+        """The functions that loops call, on one state of each of `WIDTH` problems.
 
         Parameters
         ----------
         risks : sequence of CompiledRisk
+            Of one `structure`.
         """
         lists = map(_side_by_side, zip(*(risk.data for risk in risks), strict=True))
         return compiled().addressed(kernel.ProgramData(*lists))

@@ -115,9 +115,9 @@ class ReducedPopulation(ModelProblem):
         return None if self._compiled is None else self._compiled.addressed
 
     @property
-    def program(self) -> Any:
-        """Its programs without the numbers of real constants and weights; see `Problem`."""
-        return None if self._compiled is None else self._compiled.lists
+    def program(self) -> str | None:
+        """A hash of its programs but for the numbers in them; see `Problem`."""
+        return None if self._compiled is None else self._compiled.structure
 
     def side_by_side(self, problems: Sequence[Any]) -> AddressedModel:
         """Compiled functions on a state of each of several problems; see `Problem`."""
