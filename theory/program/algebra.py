@@ -73,3 +73,16 @@ class Algebra:
             return self.values.sums(sizes, table.reshape(-1), np.tile(numbers, len(table)))
 
         return self.each(of, *(x for _, x in terms))
+
+    def dot(self, coefficients: Any, ids: Ids) -> Ids:
+        """Sum of each row of coefficients times values, shape (m,).
+
+        Parameters
+        ----------
+        coefficients : float array, shape (m, k)
+        ids : int array, shape (m, k) or (k,)
+        """
+        numbers = self.number(coefficients)
+        count, index = numbers.shape[1], np.broadcast_to(ids, numbers.shape)
+        sizes = np.full(len(numbers), count)
+        return self.values.sums(sizes, index.reshape(-1), numbers.reshape(-1))

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from theory.law import ModelError
 from theory.program import ONE, Values
+from theory.program.algebra import Algebra
 from theory.program.numbering import Ids
 
 if TYPE_CHECKING:
@@ -119,9 +120,8 @@ class Reading:
                 (given[function],) = values.inputs([str(function)]).tolist()
             index.append(given[function])
             columns.append(table)
-        coefficients = values.constants(np.stack([fixed, *columns], axis=1).reshape(-1))
-        sizes = np.full(size, len(index))
-        return values.sums(sizes, np.tile(index, size), coefficients).reshape(self.shape)
+        table = np.stack([fixed, *columns], axis=1)
+        return Algebra(values).dot(table, np.array(index)).reshape(self.shape)
 
     @property
     def constant(self) -> bool:

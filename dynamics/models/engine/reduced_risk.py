@@ -26,6 +26,7 @@ from dynamics.models.engine.tracing import jax
 from theory.law import FloatArray
 from theory.program import ONE, Values, adjoints, build, read, run_floats, tangents
 from theory.program import Program as ReducedProgram
+from theory.program.algebra import Algebra
 from theory.program.evaluate import gross
 from theory.program.numbering import Ids
 
@@ -110,14 +111,17 @@ class ReducedRisk:
         arrays: Sequence[Reading | None] | None = None,
     ) -> None:
         self.values = values = Values()
+        self._algebra = Algebra(values)
         self.scalars = values.inputs(names)
         reals = values.inputs(sorted(data.reals))
         self.reals = dict(zip(sorted(data.reals), reals.tolist(), strict=True))
         self.share = np.asarray(embedding.share, dtype=float)
         self.free: dict[str, int] = {}
         own = [*jax.tree.leaves((data.samples, data.fixed)), embedding.offset]
-        *leaves, offset = map(self.constants, own) if arrays is None else self._read(own, arrays)
-        self.entries = flat = _entries(values, self.scalars, embedding, offset)
+        *leaves, offset = (
+            map(self._algebra.number, own) if arrays is None else self._read(own, arrays)
+        )
+        self.entries = flat = _entries(self._algebra, self.scalars, embedding, offset)
         rows = read(values, traced(program, data), [flat, *leaves, *reals])
         names_of = program.observed_names
         first = 1 + len(names_of[1])
@@ -141,7 +145,7 @@ class ReducedRisk:
             total = self._sum(self.weights)
             for k, name in enumerate(names_of[1]):
                 mean = self._mean(distinct[:, 1 + k])
-                self.observed[name] = int(values.apply("div", (np.array([mean]), total))[0])
+                self.observed[name] = int(self._algebra.op("div", mean, total))
 
     def _read(self, own: Sequence[Any], arrays: Sequence[Reading | None]) -> Iterator[Ids]:
         """Ids of arrays that are functions of the real constants, or inputs."""
@@ -156,24 +160,18 @@ class ReducedRisk:
                 yield reading.entered(self.values, given)
         self.reals = given
 
-    def constants(self, array: Any) -> Ids:
-        """Ids of the entries of an array, in its shape."""
-        array = np.asarray(array)
-        return self.values.constants(array.reshape(-1).astype(float)).reshape(array.shape)
-
     def _sum(self, ids: Ids) -> Ids:
-        return self.values.sums(np.array([ids.size]), ids, np.full(ids.size, ONE))
+        return self._algebra.dot(np.ones((1, ids.size)), ids)[0]
 
     def _mean(self, ids: Ids) -> int:
         """Sum over the classes of samples of weights times values."""
-        return int(self._sum(self.values.apply("mul", (ids, self.weights)))[0])
+        return int(self._sum(self._algebra.mul(ids, self.weights)))
 
     @cached_property
     def gradient(self) -> Ids:
         """What a step subtracts from each coordinate, divided by eta."""
         slopes = adjoints(self.values, {self.risk: ONE}, self.scalars)
-        shares = self.values.constants(self.share)
-        return self.values.apply("mul", (slopes, shares))
+        return self._algebra.mul(slopes, self._algebra.number(self.share))
 
     @cached_property
     def directions(self) -> Ids:
@@ -245,20 +243,14 @@ class ReducedRisk:
         return np.concatenate([reals, np.bincount(self.classes, weights, self.weights.size)])
 
 
-def _entries(values: Values, scalars: Ids, embedding: Embedding, offset: Ids) -> Ids:
+def _entries(algebra: Algebra, scalars: Ids, embedding: Embedding, offset: Ids) -> Ids:
     """The value of every entry."""
     labels, signs = np.asarray(embedding.labels), np.asarray(embedding.signs)
     if labels.size:
-        factors = values.constants(signs)
-        moved = values.apply("mul", (scalars[labels], factors))
-        return np.where(signs == 0, offset, moved)
+        return np.where(signs == 0, offset, algebra.mul(scalars[labels], algebra.number(signs)))
     matrix = np.asarray(embedding.matrix)
-    count = matrix.shape[1]
     index = np.concatenate([np.tile(scalars, (len(matrix), 1)), offset[:, None]], axis=1)
-    factors = values.constants(matrix.reshape(-1)).reshape(matrix.shape)
-    ones = np.full((len(matrix), 1), ONE)
-    factors = np.concatenate([factors, ones], axis=1)
-    return values.sums(np.full(len(matrix), count + 1), index.reshape(-1), factors.reshape(-1))
+    return algebra.dot(np.concatenate([matrix, np.ones((len(matrix), 1))], axis=1), index)
 
 
 def traced(program: Program, data: Data) -> Any:
@@ -303,12 +295,10 @@ def order_parameters(risk: ReducedRisk, columns: Columns) -> Ids:
     risk : ReducedRisk
     columns : Columns
     """
-    values = risk.values
-    (minus,) = values.constants(np.array([-1.0]))
+    algebra = Algebra(risk.values)
 
     def rate(value: int) -> int:
-        moved = risk.along(np.array([value]))
-        return int(values.apply("mul", (moved, np.array([minus])))[0])
+        return int(algebra.linear((-1, risk.along(np.array([value]))))[0])
 
     found = []
     for kind, key in columns:
