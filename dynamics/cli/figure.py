@@ -80,6 +80,9 @@ def execute(request: CommandRequest) -> int:
     if look.linear and not look.timed:
         remark = f"figure {name} has no logarithmic time axis, which --linear would change"
         print(f"attdyn: {remark}", file=sys.stderr)
+    if look.needed:
+        remark = f"is {2.54 * look.needed:.3g} cm wide, which its panels side by side need"
+        print(f"attdyn: figure {name} {remark}", file=sys.stderr)
     _add_caption(drawing)
     files, code = write_files(out, lambda: drawing.axes, {})
     if checkpoints is not None and code == 0:

@@ -18,17 +18,32 @@ NARROWEST, WIDEST = 7.0, 60.0
 """Limits of a width, in cm."""
 LOWEST, HIGHEST = 0.75, 1.3
 """Limits of the factor by which the height of a single panel follows the width."""
+LEAST_COLUMN = 8.6 / INCH / 2
+"""Least width of one of several panels side by side, in inches."""
 AROUND = 0.7
 """Part of the height of a picture of images that does not follow the width, in inches."""
 
 
 @dataclass
 class Look:
-    """Choices of one picture; ``timed`` says whether a time axis was drawn."""
+    """Choices of one picture.
+
+    Attributes
+    ----------
+    width : float or None
+        In cm.
+    linear : bool
+        Whether time axes are linear.
+    timed : bool
+        Whether a time axis was drawn.
+    needed : float
+        Width that panels side by side needed, in inches; 0 where they had room.
+    """
 
     width: float | None = None
     linear: bool = False
     timed: bool = False
+    needed: float = 0.0
 
 
 _LOOK: ContextVar[Look] = ContextVar("look", default=Look())  # noqa: B039
@@ -71,7 +86,7 @@ def look(width: float | None = None, linear: bool = False) -> Iterator[Look]:
         _LOOK.reset(token)
 
 
-def size(width: float, height: float, rows: int, images: bool) -> tuple[float, float]:
+def size(width: float, height: float, rows: int, columns: int, images: bool) -> tuple[float, float]:
     """Width and height of a figure in inches, from those that it has where none is asked for.
 
     Parameters
@@ -80,6 +95,8 @@ def size(width: float, height: float, rows: int, images: bool) -> tuple[float, f
         In inches.
     rows : int
         Of panels; the height of several does not follow the width.
+    columns : int
+        Of panels; their axes need a least width, those of images do not.
     images : bool
         Whether panels keep the ratio of their sides.
     """
@@ -89,7 +106,11 @@ def size(width: float, height: float, rows: int, images: bool) -> tuple[float, f
     factor = asked / INCH / width
     if images:
         return asked / INCH, (height - AROUND) * factor + AROUND
-    return asked / INCH, height * float(np.clip(factor, LOWEST, HIGHEST)) if rows == 1 else height
+    least = min(width, columns * LEAST_COLUMN)
+    if asked / INCH < least:
+        _LOOK.get().needed, factor = least, least / width
+    scale = float(np.clip(factor, LOWEST, HIGHEST)) if rows == 1 else 1.0
+    return max(asked / INCH, least), height * scale
 
 
 def inches(usual: float) -> float:

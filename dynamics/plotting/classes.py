@@ -202,8 +202,13 @@ def _grid(
         grid["height_ratios"] = heights
     fitting = int((height - HEADING) / KEY)
     legend = max(1, ceil(keys / fitting))
-    beside = LEGEND + FURTHER * (legend - 1)
-    return *new_figure(unit * sum(widths) + beside, height, **grid), legend
+    usual = unit * sum(widths) + LEGEND + FURTHER * (legend - 1)
+    figure, axes = new_figure(usual, height, **grid)
+    if figure.get_figwidth() < usual:  # half of it is the legend's, which may need more height
+        legend = min(legend, 1 + max(0, int((figure.get_figwidth() / 2 - LEGEND) / FURTHER)))
+        least = ABOVE + HEADING + KEY * ceil(keys / legend)
+        figure.set_figheight(max(figure.get_figheight(), least))
+    return figure, axes, legend
 
 
 def _draw_array(panel: Axes, labels: NDArray[np.int64], colours: Sequence[str]) -> None:

@@ -110,7 +110,7 @@ def new_figure(
     **grid
         Of ``Figure.subplots``.
     """
-    width, height = choices.size(width, height, grid.get("nrows", 1), images)
+    width, height = choices.size(width, height, grid.get("nrows", 1), grid.get("ncols", 1), images)
     with mpl.rc_context(RC):
         figure = Figure((width, height), dpi=PIXELS / width, layout="constrained")
         return figure, figure.subplots(**grid)
@@ -128,7 +128,7 @@ def new_mosaic(width: float, height: float, panels: Any, **ratios: Any) -> tuple
     **ratios
         Of ``Figure.subplot_mosaic``.
     """
-    width, height = choices.size(width, height, len(panels), images=False)
+    width, height = choices.size(width, height, len(panels), len(panels[0]), images=False)
     with mpl.rc_context(RC):
         figure = Figure((width, height), dpi=PIXELS / width, layout="constrained")
         return figure, figure.subplot_mosaic(panels, **ratios)

@@ -8,7 +8,7 @@ import pytest
 import dynamics
 from dynamics import plotting
 from dynamics.models.engine.definition import plot_description
-from dynamics.plotting import captions
+from dynamics.plotting import captions, style
 from dynamics.plotting.runs import training
 from dynamics.results.comparison import Comparison
 from dynamics.validation import InvalidRequest
@@ -44,6 +44,32 @@ def test_pictures_have_the_width_that_is_asked_for(run, compared, width):
         assert figure.get_figwidth() == pytest.approx(width / 2.54)
         figure.draw_without_rendering()
     assert np.ravel(training(run))[0].figure.get_figwidth() == 6.4
+
+
+def test_panels_side_by_side_are_no_narrower_than_can_be_read():
+    """In 8.6 cm the labels of four panels lay upon each other; two have room."""
+    with plotting.look(width=8.6) as chosen:
+        assert style.new_figure(11.0, 2.7, ncols=2)[0].get_figwidth() == pytest.approx(8.6 / 2.54)
+        assert chosen.needed == 0
+        wide = style.new_figure(11.0, 2.7, ncols=4)[0].get_figwidth()
+        assert chosen.needed == wide == pytest.approx(6.8, abs=0.1)
+        assert style.new_mosaic(6.0, 5.0, [["a", "b", "c", "d"]])[0].get_figwidth() == 6.0
+
+
+def test_the_legend_of_classes_is_whole_in_a_narrow_picture():
+    many = {
+        "labels": {"w": list(range(1, 33))}, "names": [f"w_{k}" for k in range(32)],
+        "sizes": [1] * 32, "scalars": 32, "entries": 32, "frozen": 0,
+    }  # fmt: skip
+    for width in (8.6, 17.8):
+        with plotting.look(width=width):
+            figure = plotting.entry_classes(many)[0, 0].figure
+        figure.draw_without_rendering()
+        legend, page = figure.legends[0].get_window_extent(), figure.bbox
+        assert legend.y0 >= 0, width
+        assert legend.x0 >= 0, width
+        assert legend.y1 <= page.y1
+        assert figure.get_figwidth() == pytest.approx(width / 2.54)
 
 
 @pytest.mark.parametrize("width", [2, 1e3, "wide", float("nan")])
