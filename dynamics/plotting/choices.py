@@ -18,7 +18,7 @@ NARROWEST, WIDEST = 7.0, 60.0
 """Limits of a width, in cm."""
 LOWEST, HIGHEST = 0.75, 1.3
 """Limits of the factor by which the height of a single panel follows the width."""
-LEAST_COLUMN = 8.6 / INCH / 2
+LEAST_COLUMN = 2.0
 """Least width of one of several panels side by side, in inches."""
 AROUND = 0.7
 """Part of the height of a picture of images that does not follow the width, in inches."""

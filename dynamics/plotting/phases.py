@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -26,7 +26,7 @@ ROW = 10.0
 """Height of a row of labels, in points."""
 
 
-def shade(axes: Any, run: Trajectory) -> None:
+def shade(axes: Any, run: Trajectory, settled: Iterable[Axes] = ()) -> None:
     """Shade the phases and name the events that divide them above the first panel.
 
     An event at the start divides nothing, and has no place on a logarithmic axis.
@@ -35,12 +35,15 @@ def shade(axes: Any, run: Trajectory) -> None:
     ----------
     axes : array of Axes
     run : Trajectory
+    settled : iterable of Axes
+        Those with a legend at the best place, which shades do not move.
     """
     plot = run.presentation.plot
     first, last = _ends(run)
     narrow = USUAL / axes[0].figure.get_figwidth()
     at = {name: max(event.time, first) for name, event in run.events.items() if event}
     lowest = SPANS + ROW * max(0, _name_events(axes, run, at, narrow) - 1)
+    style.settle_legends(settled)
     before, middle, height = True, -1.0, lowest
     for (name, begins, ends), shade in zip(plot.spans, style.SHADES.values(), strict=False):
         begin = first if begins is None else at.get(begins)
@@ -128,7 +131,7 @@ def _free_place(panel: Axes, time: float, ends: tuple[float, float]) -> tuple[fl
             middle = height + 0.05
             room = (max(low - middle, middle - high, 0.0) for low, high in covered)
             outside = not 0 <= choices.share(reach[-1], *ends) <= 1
-            rooms[height, right] = 0.0 if outside else min([0.2, *room])
+            rooms[height, right] = -1.0 if outside else min([0.2, *room])
     return max(rooms, key=lambda place: rooms[place])
 
 

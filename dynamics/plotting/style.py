@@ -7,7 +7,8 @@ import inspect
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -226,6 +227,24 @@ def legend(axes: Axes, **options: Any) -> None:
     named = labelled(axes)
     if named:
         axes.legend(list(named.values()), list(named), **options)
+
+
+def settle_legends(panels: Iterable[Axes]) -> None:
+    """Keep legends where they cover no line, before shades are drawn, which would count too.
+
+    Parameters
+    ----------
+    panels : iterable of Axes
+        Of one figure, with legends at the best place.
+    """
+    placed = {panel: legend for panel in panels if (legend := panel.get_legend()) is not None}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "constrained_layout")  # told when it is written
+        for panel in [*placed][:1]:
+            panel.figure.draw_without_rendering()  # type: ignore[union-attr]
+    for panel, legend in placed.items():
+        box = legend.get_window_extent().transformed(panel.transAxes.inverted())
+        legend.set_loc((box.x0, box.y0))
 
 
 def legend_on_the_right(axes: Axes, **options: Any) -> None:

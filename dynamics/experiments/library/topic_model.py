@@ -79,10 +79,7 @@ def blocks(system: System, request: FigureRequest) -> Drawing:
     )
     names = title(system, law, "T", "v", "chosen", "masked", width=7.2)
     with page(7.2, 3.5, names, ncols=2) as (figure, panels):
-        words = (
-            ("values $V$, predicted by shown word", values),
-            ("logits $A$, query by key", logits),
-        )
+        words = (("values $V$", values), ("logits $A$", logits))
         for axes, (word, matrix) in zip(panels, words, strict=True):
             size = float(np.abs(matrix).max())
             image = axes.imshow(matrix, cmap="PuOr_r", vmin=-size, vmax=size)
@@ -95,8 +92,9 @@ def blocks(system: System, request: FigureRequest) -> Drawing:
             axes.set_yticks(range(len(matrix)), [*range(1, n + 1), "M"][: len(matrix)], fontsize=7)
             figure.colorbar(image, ax=axes, shrink=0.8)
     caption = (
-        f"Values and attention logits at time {run.time[-1]:g} of the gradient flow; words of a "
-        "topic stand together, M is MASK."
+        f"Values (rows: predicted words, columns: shown words) and attention logits (rows: "
+        f"queries, columns: keys) at time {run.time[-1]:g} of the gradient flow; words of a topic "
+        "stand together, M is MASK."
     )
     return Drawing(panels, {"V": values, "A": logits}, caption)
 
