@@ -78,15 +78,12 @@ class FullTraining:
     def _in_single_precision(
         self, function: Any, state: FloatArray, *others: Any, moved: bool = True
     ) -> Any:
-        """Result of a compiled function at data and a state moved by a rounding error.
-
-        Arrays of double precision that the model's functions close over cannot be traced again in
-        single precision (JAX refuses to mix them), and neither can whole numbers from 2^31: then
-        only the numbers are rounded to it.
-        """
+        """Result of a compiled function at data and a state moved by a rounding error."""
         data = perturbed(self._data, self._generator, SINGLE if moved else 0.0)
         noise = 1 + SINGLE * self._generator.standard_normal(state.size)
         arguments = (*(part.astype(np.float32) for part in (state * noise, *others)), data)
+        # Arrays that the model's functions close over cannot be traced again in single precision,
+        # nor whole numbers from 2^31: then only the numbers are rounded to it.
         if any(leaf.dtype == np.int64 for leaf in jax.tree.leaves(data)):
             self._twin = np.float64
         if self._twin is np.float32:

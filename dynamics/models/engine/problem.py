@@ -131,10 +131,7 @@ class ModelProblem(Problem):
         return {**own, "classes": classes, "model": dict(self.definition.digests)}
 
     def _names_beside(self, linear: bool) -> tuple[dict[str, int], dict[str, int]]:
-        """Names of entries that are no coordinates -> entry: frozen ones, and firsts of classes.
-
-        The latter only in a linear space, and those of the model alone where there are many.
-        """
+        """Frozen entries by their names; in a linear space the firsts of (few) classes too."""
         classes, named = self.closure.classes, self.realization.named_entries()
         frozen = {name: entry for name, entry in named.items() if classes.labels[entry] < 0}
         few = self.closure.scalars <= MOST_NAMED

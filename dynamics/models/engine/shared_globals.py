@@ -26,10 +26,7 @@ Name = tuple[int, str]
 
 
 class _Use(NamedTuple):
-    """Globals that a function, or what it calls of its file, sets and reads.
-
-    With each that is set, the functions that set it.
-    """
+    """Globals that a function, or what it calls of its file, sets (by whom) and reads."""
 
     sets: dict[Name, set[FunctionType]]
     reads: set[Name]

@@ -91,13 +91,7 @@ class ReducedPopulation(ModelProblem):
         return CompiledRisk(risk, self.columns, self.payload[0])
 
     def _hold(self, risk: ReducedRisk) -> None:
-        """Hold the gradient of a program against that of JAX near the start.
-
-        Raises
-        ------
-        InvalidRequest
-            If it is another one.
-        """
+        """Hold the gradient of a program against that of JAX near the start."""
         generator, start = np.random.default_rng(0), self.initial_state
         draws = generator.standard_normal((len(HELD_SCALES), start.size))
         states = start + np.reshape(HELD_SCALES, (-1, 1)) * (1.0 + np.abs(start)) * draws

@@ -140,10 +140,7 @@ def _rules_by_name(model: Model) -> tuple[EventRule, ...]:
 
 
 def _claims(model: Model) -> tuple[tuple[Claim, ...], dict[str, Callable[..., Any]] | None]:
-    """The claims of a model file, and the functions that check them.
-
-    A library model states its claims in words; their checks are in `dynamics.experiments.library`.
-    """
+    """The claims of a model file, and the functions that check them; None for the library's own."""
     claims_of_model = model.claims
     if claims_of_model is None:
         return (), {}
