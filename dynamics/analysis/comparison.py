@@ -44,6 +44,9 @@ ROUNDING = 1e-11
 """Deviations below this need no explanation."""
 GROWN = 1e5
 """Roundings of one step, or tolerances of a flow, that may add up along a run, before they grow."""
+WRONG = "the reduction is wrong"
+OFF, LEFT = 1e-10, 1e-3
+"""Departure from the classes of a second full run, and the one at which it has left them."""
 
 
 def compare(
@@ -190,7 +193,7 @@ def _common(one: Trajectory, two: Trajectory) -> int:
 
 
 def explanation(result: Comparison, reduced: Any, full: Any) -> str:
-    """Why a reduced run parts from the full one; empty where it does not.
+    """Why a reduced run parts from the full one, and whether a start that is off would leave it.
 
     Parameters
     ----------
@@ -201,49 +204,72 @@ def explanation(result: Comparison, reduced: Any, full: Any) -> str:
     Returns
     -------
     str
-        Either that the reduction is wrong, with the entry that leaves it, or that rounding grows on
-        a manifold that repels, with the rate measured and the rate of the linearised flow. Of a law
-        that is known by draws alone, that these lack its symmetry.
+        Where the runs part: that the reduction is wrong, with the entry that leaves it; or that
+        rounding grows on a manifold that repels, if the growth measured up to the first record with
+        a deviation accounts for it. Where they do not: that the closed space is unstable, if a
+        second full run from a start beside it leaves. Else empty.
     """
-    scale = max(1.0, float(np.abs(result.reduced.states).max()))
-    largest = result.largest_deviation
-    if not largest > ROUNDING * scale:
-        return ""
-    if reduced.realization.only_sampled:
+    made, run = reduced.realization, result.reduced
+    if made.only_sampled and result.largest_deviation > ROUNDING:
         return (
-            f"the runs part by {largest:.1e}: the law is known by {reduced.realization.law.size:,} "
-            "draws, which have its symmetry up to their sampling error"
+            f"the runs part by {result.largest_deviation:.1e}: the law is known by "
+            f"{made.law.size:,} draws, which have its symmetry up to their sampling error"
         )
-    run = result.reduced
-    indices = np.unique(np.linspace(0, len(result.time) - 1, RECORDS).astype(int))
-    leaving = reduced.realization.first_leaving(
-        reduced.closure, reduced.lift(run.states[indices]), reduced.coordinates == "linear"
-    )
-    if leaving is not None:
-        number, why = leaving
-        return f"the reduction is wrong: at time {run.time[indices[number]]:.4g} {why}"
+    scale = max(1.0, float(np.abs(run.states).max()))
+    deviation = np.max(list(result.deviations.values()), axis=0)
+    parted = np.flatnonzero(~(deviation <= ROUNDING * scale))
+    if parted.size:
+        indices = np.unique(np.linspace(0, len(result.time) - 1, RECORDS).astype(int))
+        leaving = made.first_leaving(
+            reduced.closure, reduced.lift(run.states[indices]), reduced.coordinates == "linear"
+        )
+        if leaving is not None:
+            number, why = leaving
+            return f"{WRONG}: at time {run.time[indices[number]]:.4g} {why}"
+    if not parted.size:
+        return _instability(result, reduced, full)
     growth = transverse_growth(reduced, full, run)
-    measured = _measured_rate(result)
-    rate = float(max(0.0, -growth.least.min()))
+    first = result.time[parted[0]]
     error = float(run.settings.get("rtol", np.finfo(np.float64).eps))
-    most = GROWN * error * scale * float(growth.amplification.max())
-    if largest > most:
+    grown = np.exp(np.interp(first, growth.time, np.log(growth.amplification)))
+    explained, there = GROWN * error * scale * float(grown), float(deviation[parted[0]])
+    text = f"the runs part by {result.largest_deviation:.1e}, from time {first:.4g} on"
+    if not there <= explained:
         return (
-            f"the runs part by {largest:.1e}, of which errors that grow as the flow across the "
-            f"classes lets them explain {most:.1e}: at {len(indices)} states along the run the "
-            "gradient of every entry lies in its class; between them entries or samples may part, "
-            "or errors grow within the classes, or by too large steps"
+            f"{text}, where they are {there:.1e} apart: errors that grow as the flow across the "
+            f"classes lets them explain {explained:.1e}; else entries or samples part, or errors "
+            "grow within the classes, or by too large steps"
         )
-    first = (
-        f"the runs part by {largest:.1e}, and the reduction holds (the gradient of every entry "
-        "lies in its class along the run): "
-    )
+    rate = float(max(0.0, -growth.least.min()))
     if rate * float(run.time[-1]) < 1.0:
-        return first + "no direction across the classes repels; the deviation is rounding"
-    return first + (
-        f"rounding grows on a manifold that repels, at a rate of {measured:.3g} per unit of time "
-        f"(largest rate of the linearised flow {rate:.3g})"
+        return f"{text}: no direction across the classes repels; the deviation is rounding"
+    return (
+        f"{text}: rounding grows on a manifold that repels, at a rate of "
+        f"{_measured_rate(result):.3g} per unit of time (largest rate of the linearised flow "
+        f"{rate:.3g})"
     )
+
+
+def _instability(result: Comparison, reduced: Any, full: Any) -> str:
+    """A sentence where a departure of `OFF` across the classes grows to `LEFT`; else empty."""
+    run, generator = result.full, np.random.default_rng(0)
+    start = full.initial_state
+    across = reduced.outside(generator.standard_normal(start.size))
+    size = float(np.abs(across).max(initial=0.0))
+    if size < OFF:
+        return ""
+    beside = start + OFF / size * across
+    if run.steps.size:
+        again = descend(full, run.settings["eta"], int(run.steps[-1]), initial=beside)
+    else:
+        again = flow(full, float(run.time[-1]), float(run.settings["rtol"]), initial=beside)
+    far = np.array([np.abs(reduced.outside(state)).max() for state in again.states])
+    left = np.flatnonzero(far > LEFT)
+    if not left.size:
+        return ""
+    when = f"step {again.steps[left[0]]}" if run.steps.size else f"time {again.time[left[0]]:.4g}"
+    off = f"a start that is off by {OFF:g} leaves the classes at about {when}"
+    return f"closed, but unstable: {off}"
 
 
 def _measured_rate(result: Comparison) -> float:

@@ -8,9 +8,10 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dynamics.cli.arguments import CommandRequest, Parser, value, values
+from dynamics.cli.arguments import CommandRequest, Parser, values
 from dynamics.cli.files import print_result
 from dynamics.validation import InvalidRequest, unknown
+from theory.closure import PROVED
 
 if TYPE_CHECKING:
     from dynamics.registry import System
@@ -35,12 +36,11 @@ def add_flags(parser: Parser) -> None:
         parser.add_switches({"pieces": pieces, "prove": prove})
         return
     parser.add_switches({
-        "prove": "also check the closure at 50 digits",
+        "prove": "print what is proved of the closure; refused where nothing is",
         "eliminate": "put conserved linear combinations into risk and steps",
     })  # fmt: skip
-    eta = "learning rate of the run along which the closure is looked at, or one for each group"
+    eta = "learning rate of a step, or one for each group"
     parser.add_flags({"eta": eta}, values)
-    parser.add_flags({"steps": "number of steps of that run"}, value)
     sizes = {"sizes": 'multiplicities as polynomials over sizes: "D=4:10:4,C=2"'}
     parser.add_flags(sizes, metavar="LIST")
 
@@ -87,37 +87,33 @@ def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
     """Print the page of a user's model."""
     from dynamics.models.engine import derivation
     from dynamics.models.engine.expressions import Expressions
-    from dynamics.models.engine.proof import prove
 
     options, definition = request.flags, request.system.ReducedPopulation.definition
-    walk = definition.walk(options.get("eta"), options.get("steps"))
+    model = definition.realization(parameters)
+    eta = model.rates(options.get("eta"))
     eliminate = bool(options.get("eliminate"))
     if form in ("python", "json"):
         if others := [n for n in ("prove", "eliminate", "sizes", "json") if options.get(n)]:
             raise InvalidRequest(f"{others[0]} is of the page, not of as={form}")
-        model = definition.realization(parameters)
-        found = Expressions(model, model.closure(walk), walk)
+        found = Expressions(model, model.closure, eta)
         document = {} if form == "python" else found.document()
         print_result({"json": form == "json"}, document, found.as_python())
         return 0
-    page = derivation.page(definition, parameters, walk, eliminate)
+    page = derivation.page(definition, parameters, eta, eliminate)
     if "sizes" in options:
         grids = _size_grids(str(options["sizes"]), request.system)
         fixed = {n: v for n, v in dataclasses.asdict(parameters).items() if n not in grids}
-        sizes = derivation.size_table(definition, grids, fixed, walk)
+        sizes = derivation.size_table(definition, grids, fixed)
         page = dataclasses.replace(page, sections=(*page.sections, sizes))
-    model = definition.realization(parameters)
-    closure = model.closure(walk)
-    if options.get("prove"):
-        proof = prove(model, closure.classes)
-        names = [model.entry_name(k) for k in proof.leaving[:1]]
-        closure = dataclasses.replace(closure, proof=proof.document(names))
+    closure = model.closure
+    if options.get("prove") and closure.grade != PROVED:
+        raise InvalidRequest(f"prove: {'; '.join((closure.proof, *closure.remarks))}")
     if options.get("json"):
         print_result(options, closure.document(), "")
         return 0
     print(_written(page, form, bool(options.get("standalone"))))
-    if closure.proof is not None:
-        print(_remark(closure.proof["text"], form))
+    if options.get("prove"):
+        print(_remark(closure.proof, form))
     return 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 SAMPLED = {"test_error", "patch_association", "cosine"}
 """Observables that only runs on samples have."""
+MOST_ROWS, MOST_SHOWN = 12, 10
+"""Scalars up to which each is printed, and how many where there are more."""
 NOTE = 96
 """Columns of a footnote."""
 MEMORISED = 0.5
@@ -159,7 +161,10 @@ def table(system: System, result: Result) -> str:
     lines += _notes(system, {name for run in runs for name in run.events if run.events[name]})
     if isinstance(result, Comparison):
         lines += ["", f"{'state':<20}largest |reduced - full| over {len(result.time)} records"]
-        lines += [f"{name:<20}{value:.1e}" for name, value in result.deviation.items()]
+        largest = _largest(result.deviation)
+        lines += [f"{name:<20}{value:.1e}" for name, value in largest.items()]
+        if len(largest) < len(result.deviation):
+            lines.append(f"the {len(largest)} largest of {len(result.deviation)}")
         if "outside" in result.full.observables:
             lines.append(f"{'outside the space':<20}{result.full['outside'].max():.1e}")
         if departure.applies(result):
@@ -169,14 +174,25 @@ def table(system: System, result: Result) -> str:
     end, final = "at the end", _final(first)
     if isinstance(result, (Comparison, Overlay)):
         end = "reduced, end" if isinstance(result, Comparison) else "flow, end"
-    names = [name for name in first.layout.names if name in final]
-    names = [*(names or system.plot_description.overlaid), "G", "risk", "error", *first.events]
+    states = {name: final[name] for name in first.layout.names if name in final}
+    names = [*(_largest(states) or system.plot_description.overlaid), "G", "risk", "error"]
+    names += first.events
+    if len(states) > MOST_ROWS:
+        end = f"{end}, {MOST_SHOWN} of {len(states)}"
     numbers = [f"{name}={final[name]:.6g}" for name in dict.fromkeys(names) if name in final]
     lines += ["", f"{end:<20}" + ", ".join(numbers)]
     fulls = result.fulls if isinstance(result, Comparison) else (first,)
     if set(fulls[0].observables) >= SAMPLED:
         lines += [_sampled(run) for run in fulls]
     return "\n".join([*lines, f"{'outcome':<20}{result.outcome}"])
+
+
+def _largest(numbers: Mapping[str, float]) -> dict[str, float]:
+    """Numbers by name; of many the largest, in their order."""
+    if len(numbers) <= MOST_ROWS:
+        return dict(numbers)
+    largest = sorted(numbers, key=lambda name: -abs(numbers[name]))[:MOST_SHOWN]
+    return {name: value for name, value in numbers.items() if name in largest}
 
 
 def _event_lines(system: System, runs: Sequence[Trajectory]) -> list[str]:

@@ -139,12 +139,13 @@ def execute(request: CommandRequest) -> int:
         if alone:
             result = _trained(fulls[0], settings, checkpoint.file)
             return _deliver(request, out, plain, result, checkpoint, showcase)
-        result = _compared(reduced, fulls, settings, checkpoint.file)
+        result, wrong = _compared(reduced, fulls, settings, checkpoint.file)
         beside, usual = None, system.Parameters(**default.parameters)
         if default.contrast and parameters == usual and not result.interrupted:
             train = partial(_trained, settings=settings)
             beside = lay_beside(system, default.contrast, result.reduced, options, train)
-        return _deliver(request, out, plain, result, checkpoint, showcase, beside)
+        code = _deliver(request, out, plain, result, checkpoint, showcase, beside)
+        return code or int(wrong)
 
 
 def parameters_of(request: CommandRequest, default: DefaultRun) -> Any:
@@ -262,8 +263,11 @@ def _trained(
 
 def _compared(
     reduced: list[Any], fulls: list[Any], settings: Mapping[str, Any], file: Checkpoint | None
-) -> Comparison:
-    """Reduced and full problems, trained; stderr explains a deviation beyond rounding."""
+) -> tuple[Comparison, bool]:
+    """Reduced and full problems, trained, and whether the reduction is wrong.
+
+    Stderr explains a deviation beyond rounding.
+    """
     from dynamics.analysis.comparison import compare
 
     how = settings if "time" in settings else {**settings, "checkpoint": file}
@@ -271,12 +275,15 @@ def _compared(
         # Explained below, beside the deviation.
         warnings.filterwarnings("ignore", "the reduction does not hold", TrainingWarning)
         result = compare(reduced, fulls, **how)
-    if fulls[0].view == "full population" and hasattr(fulls[0], "hessian_product"):
-        from dynamics.analysis.comparison import explanation
+    known = fulls[0].view == "full population" and hasattr(fulls[0], "hessian_product")
+    if result.interrupted or not known:
+        return result, False
+    from dynamics.analysis.comparison import WRONG, explanation
 
-        if remark := explanation(result, reduced[0], fulls[0]):
-            print(f"attdyn: {remark}", file=sys.stderr)
-    return result
+    remark = explanation(result, reduced[0], fulls[0])
+    if remark:
+        print(f"attdyn: {remark}", file=sys.stderr)
+    return result, remark.startswith(WRONG)
 
 
 def _entries(

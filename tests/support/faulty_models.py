@@ -50,7 +50,7 @@ DRAWN = bent(
 def in_python(message, path="my.py", **options):
     def made():
         system = dynamics.load_system(path)
-        return system.ReducedPopulation(system.Parameters(), steps=5, **options)
+        return system.ReducedPopulation(system.Parameters(), **options)
 
     with pytest.raises(InvalidRequest) as caught:
         made()

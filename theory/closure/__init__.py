@@ -1,10 +1,10 @@
 r"""The closure of a model: entries that stay equal, the space of training, conserved quantities.
 
-Two stages and a walk. `partition` refines classes of equal entries on the gradient at random
-points; `linear` finds the smallest linear space inside; the walk along a run looks for states at
-which the gradient leaves the classes, and for samples that part; `conservation` finds constants of
-motion. Nothing is assumed of the model but its gradient, and no group is declared (where one is,
-`orbits` uses it). A closure that does not reduce is a result.
+The risk is a list of distinct numbers (`theory.program`), and a closure is a few exact evaluations
+of its gradient in a finite field: `refinement` finds classes of equal entries, `linear` the
+smallest linear space, `conservation` constants of motion. What has no such list is looked at in
+floats, at some states (`checked`), and says so. No group is declared (where one is, `orbits` uses
+it). A closure that does not reduce is a result.
 """
 
 from __future__ import annotations
@@ -39,18 +39,16 @@ class Closure:
     names : tuple of str
         Name of each scalar.
     residual : float
-        Largest part of the gradient outside the classes, relative to the gradient, at fresh random
-        states and along the run that was walked.
-    floor : float
-        The rounding error of the gradient there, in the same unit.
-    walked : int
-        Steps of gradient descent along which the gradient was checked.
+        Largest part of the gradient outside the classes in floats, relative to the gradient, at a
+        few random states.
+    grade : str
+        ``proved``, ``checked at N states``, or ``stated`` by the model.
+    scope : str
+        For which laws and constants it is proved, in words.
     remarks : tuple of str
         What the user should know.
     shapes : mapping
         Trained array -> its shape, in the order of the entries.
-    proof : mapping or None
-        The residual at many digits, where it was computed.
     """
 
     classes: EntryClasses
@@ -59,11 +57,10 @@ class Closure:
     laws: tuple[ConservationLaw, ...]
     names: tuple[str, ...]
     residual: float
-    floor: float
-    walked: int
+    grade: str
+    scope: str = ""
     remarks: tuple[str, ...] = ()
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    proof: dict[str, Any] | None = None
 
     @property
     def entries(self) -> int:
@@ -137,20 +134,38 @@ class Closure:
             "samples": self.samples,
             "sample_classes": self.sample_classes,
             "residual": self.residual,
-            "floor": self.floor,
-            "walked": self.walked,
-            "remarks": list(self.remarks),
+            "grade": self.grade,
+            "scope": self.scope,
             "proof": self.proof,
+            "remarks": list(self.remarks),
             "labels": self.labels(),
         }
+
+    @property
+    def proof(self) -> str:
+        """What is proved, in a sentence; what was checked, where nothing is."""
+        if self.grade == STATED:
+            return "the symmetry is stated by the model, and not proved"
+        if self.grade != PROVED:
+            return f"{self.grade}, not proved"
+        plural = "" if self.scalars == 1 else "es"
+        text = f"proved in every state: one gradient in each of {self.scalars} class{plural}"
+        if self.frozen:
+            text += f", and 0 for {self.frozen} entries"
+        scope = f", {self.scope}" if self.scope else ""
+        return f"{text}{scope} (modulo three primes; error probability below 1e-9)"
 
     def summary(self) -> str:
         """One line: ``closes on 3 scalars of 82 entries (1, 18, 54; 9 frozen)``."""
         return closure_lines(self.document())[0]
 
 
+PROVED, STATED, CHECKED = "proved", "stated", "checked at {} states"
+
 MOST_LABELLED = 20_000
 """Entries up to which the class of each is listed."""
+ROUNDING = 1e-12
+"""Part of a gradient outside the classes up to which it is rounding."""
 MOST_SHOWN = 12
 """Sizes and laws that a summary lists."""
 
@@ -168,8 +183,7 @@ def closure_lines(document: Mapping[str, Any], laws: bool = True) -> list[str]:
     Returns
     -------
     list of str
-        What training closes on; samples; what it conserves; how far the gradient was checked;
-        remarks.
+        What training closes on; samples; what it conserves; what is proved; remarks.
     """
     scalars, entries, sizes = document["scalars"], document["entries"], document["sizes"]
     listed = ", ".join(map(str, sizes[:MOST_SHOWN])) + (", ..." if scalars > MOST_SHOWN else "")
@@ -198,10 +212,6 @@ def closure_lines(document: Mapping[str, Any], laws: bool = True) -> list[str]:
     decimal = sum(not law["exact"] for law in conserved)
     if decimal:
         lines.append(f"kept: {decimal} more, with decimal coefficients")
-    lines.append(
-        f"gradient outside the classes: {document['residual']:.1e} of the largest gradient "
-        f"(rounding {document['floor']:.1e}), looked at to step {document['walked']}"
-    )
-    if document.get("proof"):
-        lines.append(str(document["proof"]["text"]))
+    rounding = "rounding level" if document["residual"] < ROUNDING else "more than rounding"
+    lines.append(f"{document['proof']}; residual {document['residual']:.1e} ({rounding})")
     return [*lines, *document["remarks"]]

@@ -1,13 +1,14 @@
 r"""Conserved quantities of training on a closed set of scalars.
 
 *Linear.* A combination :math:`c \cdot z` of scalars is constant under gradient descent and under
-the flow if :math:`c` is orthogonal to the gradient (per entry) at every state. The null space of
-gradients at random states is brought to reduced echelon form with complete pivoting, and its
-coefficients are written as fractions where these reproduce it.
+the flow where :math:`c` is orthogonal to the space of training: the left null space of its span.
 
-*Quadratic.* :math:`z^T S z` is constant along the flow if :math:`g(z)^T S z = 0` at every state.
-Products of scalars of the same array are tried, less those that follow from linear laws. Gradient
-descent breaks such a law at order :math:`\eta`.
+*Quadratic.* :math:`z^T S z` is constant along the flow where :math:`g(z)^T S z = 0` in the whole
+space: the null space of the products :math:`z_i g_j + z_j g_i` at random points of the field, less
+forms that are constant in the space. Gradient descent breaks such a law at order :math:`\eta`.
+
+Both are exact modulo three primes. A coefficient is read back as a fraction; where one is no small
+fraction, the coefficients are computed in floats.
 """
 
 from __future__ import annotations
@@ -16,30 +17,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
+from math import gcd, lcm
 
 import numpy as np
 
-from theory.closure.linear import LinearSpace
-from theory.closure.partition import FLOORS, MOST_HALVINGS, SCALES, EntryClasses, Training
+from theory.closure import modular
+from theory.closure.linear import Span
+from theory.closure.refinement import Gradient
+from theory.color_refinement import IntArray
 from theory.law import FloatArray
+from theory.program import field
+from theory.program.field import Triples
 
-MOST_LINEAR = 600
-"""Scalars up to which linear laws are sought."""
-MOST_PRODUCTS = 1000
+MOST_PRODUCTS = 640
 """Products of scalars up to which quadratic laws are sought."""
-NULL = 1e-9
-"""Singular values below this, relative to the largest, belong to the null space."""
-NOISE = 1e-11
-"""Part of a row that counts as rounding, beside its floors."""
-GAP = 1e3
-"""Ratio between the least singular value of the row space and the largest of the null space."""
-Visited = tuple[FloatArray, FloatArray, FloatArray]
-"""Scalars, gradient per entry and its rounding error at a state of a run."""
-LEAST_PART = 1e-6
-"""Terms below this part of the largest are left out where a law holds without them."""
-DENOMINATOR = 64
-FRACTION = 1e-9
-"""Relative distance up to which a coefficient is a fraction."""
+SPARE = 8
+"""Random points beyond the number of unknowns."""
+DENOMINATOR, FRACTION = 64, 1e-9
+"""Denominator, and relative distance, up to which a coefficient in floats is a fraction."""
 
 
 @dataclass(frozen=True)
@@ -97,212 +92,173 @@ class ConservationLaw:
         return text[2:] if text.startswith("+ ") else "-" + text[2:]
 
 
-def conservation_laws(
-    training: Training,
-    classes: EntryClasses,
-    space: LinearSpace,
-    generator: np.random.Generator,
-    visited: Sequence[FloatArray] = (),
-) -> tuple[ConservationLaw, ...]:
-    """Linear laws, then quadratic ones, of training on the closed scalars.
+def linear_laws(span: Span, basis: FloatArray, at_start: FloatArray) -> list[ConservationLaw]:
+    """Combinations of scalars that are constant in a space.
 
     Parameters
     ----------
-    training : Training
-    classes : EntryClasses
-    space : LinearSpace
-        Where the scalars stay.
+    span : Span
+    basis : float array, shape (count, free)
+        The same space in floats.
+    at_start : float array, shape (count,)
+    """
+    terms = [(k,) for k in range(basis.shape[0])]
+    null = modular.null_space(span.rows)
+    return [_law(terms, vector, basis.T, at_start) for vector in null]
+
+
+def linear_laws_in_floats(basis: FloatArray, at_start: FloatArray) -> list[ConservationLaw]:
+    """Combinations of scalars that are constant in a space that is known in floats alone.
+
+    Parameters
+    ----------
+    basis : float array, shape (count, free)
+    at_start : float array, shape (count,)
+    """
+    sizes = np.linalg.norm(basis, axis=1)
+    scale = np.where(sizes > 0, sizes, 1.0)
+    null = np.linalg.svd((basis / scale[:, None]).T, full_matrices=True)[2][basis.shape[1] :]
+    rows = null / scale
+    for k in range(len(rows)):  # reduced echelon form by complete pivoting
+        column = int(np.abs(rows[k:] * scale).max(axis=0).argmax())
+        pivot = k + int(np.abs(rows[k:, column]).argmax())
+        rows[[k, pivot]] = rows[[pivot, k]]
+        rows[k] /= rows[k, column]
+        others = np.arange(len(rows)) != k
+        rows[others] -= rows[others, column][:, None] * rows[k]
+    found = []
+    sizes = np.abs(rows * scale)
+    for row in np.where(sizes < FRACTION * sizes.max(axis=1, keepdims=True), 0.0, rows):
+        used = np.flatnonzero(row)
+        scaled = row[used] / row[used[np.abs(row[used]).argmin()]]
+        near = [Fraction(float(c)).limit_denominator(DENOMINATOR) for c in scaled]
+        exact = all(abs(f - c) <= FRACTION * abs(c) for f, c in zip(near, scaled, strict=True))
+        found.append(_stated([(int(k),) for k in used], near if exact else scaled, at_start))
+    return found
+
+
+@dataclass(frozen=True)
+class Products:
+    """Quadratic forms as rows of coefficients of products of scalars.
+
+    Attributes
+    ----------
+    first, second : int arrays, shape (products,)
+    """
+
+    first: IntArray
+    second: IntArray
+
+    @classmethod
+    def of(cls, arrays: IntArray) -> Products:
+        """All products where they are few, else those within an array, else none."""
+        pairs = np.array(list(combinations_with_replacement(range(arrays.size), 2))).reshape(-1, 2)
+        if len(pairs) > MOST_PRODUCTS:
+            pairs = pairs[arrays[pairs[:, 0]] == arrays[pairs[:, 1]]]
+        if len(pairs) > MOST_PRODUCTS:
+            pairs = pairs[:0]
+        return cls(*pairs.T)
+
+    @property
+    def terms(self) -> list[tuple[int, ...]]:
+        """The scalars of each product."""
+        return list(zip(self.first.tolist(), self.second.tolist(), strict=True))
+
+    def values(self, points: Triples) -> Triples:
+        """Products at points, shape (count, points, 3), as rows of shape (points, products, 3)."""
+        return field.multiply(points[self.first], points[self.second]).transpose(1, 0, 2)
+
+    def rates(self, points: Triples, slope: Triples) -> Triples:
+        """Their changes along a gradient, as rows of shape (points, products, 3)."""
+        one = field.multiply(points[self.first], slope[self.second])
+        two = field.multiply(points[self.second], slope[self.first])
+        return field.add(one, two).transpose(1, 0, 2)
+
+    def rates_in_floats(self, points: FloatArray, slope: FloatArray) -> FloatArray:
+        """The same in floats, from rows of shape (points, count)."""
+        one = points[:, self.first] * slope[:, self.second]
+        return np.asarray(one + points[:, self.second] * slope[:, self.first])
+
+
+def quadratic_forms(
+    products: Products,
+    gradient: Gradient,
+    span: Span,
+    start: Triples,
+    generator: np.random.Generator,
+) -> Triples:
+    """Quadratic forms that the flow keeps and that are not constant in the space.
+
+    Parameters
+    ----------
+    products : Products
+    gradient : Gradient
+        Of the scalars.
+    span : Span
+    start : Triples, shape (count, 3)
     generator : numpy Generator
-        Draws the states.
-    visited : sequence of float arrays, shape (n,)
-        States of a run, at which a law must hold too.
 
     Returns
     -------
-    tuple of ConservationLaw
+    Triples, shape (forms, products, 3)
+        In reduced echelon form.
     """
-    count = classes.count
-    if not 0 < count <= MOST_LINEAR:
-        return ()
-    groups = training.groups[classes.first]
-    arrays = training.arrays[classes.first]
-    products = [
-        pair
-        for pair in combinations_with_replacement(range(count), 2)
-        if arrays[pair[0]] == arrays[pair[1]]
-    ]
-    if len(products) > MOST_PRODUCTS:
-        products = []
-    needed = max(count, len(products)) + 20
-    if space.free == 0:
-        return ()
-    states, rates = _rates(training, classes, space, generator, needed)
-    along_run = [_visited(training, classes, s) for s in space.inside(classes, visited)]
-    at_start = classes.start[classes.first]
-    laws: list[ConservationLaw] = []
-    if space.free < count:
-        for group in np.unique(groups):
-            inside = np.flatnonzero(groups == group)
-            own = [(rate[inside], floor[inside]) for _, rate, floor in along_run]
-            for vector in _null_space(rates[:, inside], own):
-                terms = [(int(k),) for k in inside]
-                laws.append(_law(terms, vector, at_start, rates[:, inside]))
-    if products and len(np.unique(groups)) == 1:
-        laws += _quadratic(products, (states, rates), at_start, along_run)
-    return tuple(laws)
+    width = products.first.size
+    points = span.points(start, width + SPARE, generator)
+    rows = products.rates(points, gradient(points))
+    if not width or modular.rank(rows) == width:
+        return np.zeros((0, width, 3), dtype=np.uint64)
+    kept = modular.null_space(rows)
+    if len(span.rows) == len(start):
+        return kept
+    moved = field.add(products.values(points), field.negative(products.values(start[:, None])))
+    constant, pivots = modular.echelon(modular.null_space(moved))
+    return modular.echelon(modular.outside(kept, constant, pivots))[0]
 
 
-def _quadratic(
-    products: list[tuple[int, int]],
-    sampled: tuple[FloatArray, FloatArray],
-    at_start: FloatArray,
-    along_run: Sequence[Visited],
+def quadratic_laws(
+    products: Products, forms: Triples, rows: FloatArray, at_start: FloatArray
 ) -> list[ConservationLaw]:
-    """Quadratic laws that do not follow from linear ones."""
-    first, second = np.array(products).T
+    """Laws of quadratic forms.
 
-    def change(state: FloatArray, rate: FloatArray) -> FloatArray:
-        return rate[..., first] * state[..., second] + rate[..., second] * state[..., first]
-
-    own = [(change(s, r), change(np.abs(s), f)) for s, r, f in along_run]
-    null = _null_space(change(*sampled), own)
-    if not null.size:
-        return []
-    # Forms that are constant on the linear space say nothing about training.
-    states = sampled[0]
-    constant = _annihilated(
-        states[:, first] * states[:, second] - at_start[first] * at_start[second]
-    )
-    if constant.size:
-        single = np.count_nonzero(constant, axis=0) == 1
-        leading = np.argmax((constant == 1) & single, axis=1)
-        rest = null - null[:, leading] @ constant
-        vectors, sizes = np.linalg.svd(rest, full_matrices=False)[1:][::-1]
-        null = _echelon(vectors[sizes > 1e-6 * max(1.0, sizes.max(initial=0.0))])
-    return [_law(products, vector, at_start, change(*sampled)) for vector in null]
-
-
-def _rates(
-    training: Training,
-    classes: EntryClasses,
-    space: LinearSpace,
-    generator: np.random.Generator,
-    needed: int,
-) -> tuple[FloatArray, FloatArray]:
-    """Random states of the closed scalars and the gradient per entry there, (needed, count)."""
-    at_start = classes.start[classes.first]
-    states, rates = [], []
-    for k in range(needed):
-        scale = SCALES[k % len(SCALES)]
-        for _ in range(MOST_HALVINGS):
-            moved = space.basis @ generator.standard_normal(space.free)
-            moved *= scale / max(np.sqrt(np.mean(moved**2)), 1e-300)
-            gradient, _floor = training.probe(classes.lift(at_start + moved))
-            if np.isfinite(gradient).all():
-                states.append(at_start + moved)
-                rates.append(classes.project(gradient))
-                break
-            scale /= 2
-    return np.array(states), np.array(rates)
-
-
-def _visited(training: Training, classes: EntryClasses, state: FloatArray) -> Visited:
-    """Scalars, gradient per entry and its rounding error at a state of a run."""
-    gradient, floor = training.probe(state)
-    return state[classes.first], classes.project(gradient), classes.project(floor * classes.signs)
-
-
-def _null_space(rows: FloatArray, along_run: Sequence[tuple[FloatArray, FloatArray]]) -> FloatArray:
-    """Vectors that every row annihilates, in reduced echelon form, shape (laws, columns).
-
-    Rows of a run, each with its rounding error, come to rest: one is added where it shows more than
-    rounding. Empty where singular values leave no gap between rounding and signal.
+    Parameters
+    ----------
+    products : Products
+    forms : Triples, shape (forms, products, 3)
+    rows : float array, shape (points, products)
+        Changes of the products in floats.
+    at_start : float array, shape (count,)
     """
-    null = _annihilated(rows)
-    for row, error in along_run:
-        if not null.size or not np.isfinite(row).all():
-            continue
-        noise = FLOORS * (np.abs(null) @ error) + NOISE * (np.abs(null) @ np.abs(row))
-        if (np.abs(null @ row) > noise).any():
-            rows = np.concatenate([rows, row[None, :]])
-            null = _annihilated(rows)
-    return null
-
-
-def _annihilated(rows: FloatArray) -> FloatArray:
-    """Vectors that every row annihilates, whatever a run shows."""
-    if not rows.size:
-        return np.zeros((0, rows.shape[1]))
-    lengths = np.linalg.norm(rows, axis=1)
-    scaled = rows[lengths > 0] / lengths[lengths > 0][:, None]
-    columns = np.linalg.norm(scaled, axis=0)
-    columns[columns == 0] = 1.0
-    scaled /= columns
-    if len(scaled) >= rows.shape[1]:
-        # Most models have no law: the values alone take a third of the time.
-        values = np.linalg.svd(scaled, compute_uv=False)
-        if values.min() > 2 * NULL * values.max():
-            return np.zeros((0, rows.shape[1]))
-    values, vectors = np.linalg.svd(scaled, full_matrices=True)[1:]
-    values = np.concatenate([values, np.zeros(rows.shape[1] - values.size)])
-    small = values < NULL * values.max(initial=0.0)
-    if not small.any():
-        return np.zeros((0, rows.shape[1]))
-    if not small.all() and values[~small].min() < GAP * max(
-        values[small].max(), np.finfo(float).eps * values.max()
-    ):
-        return np.zeros((0, rows.shape[1]))
-    return _echelon(vectors[small] / columns)
-
-
-def _echelon(vectors: FloatArray) -> FloatArray:
-    """Reduced echelon form by complete pivoting: sparse combinations of the same vectors."""
-    rows = np.array(vectors, dtype=np.float64)
-    free = np.ones(rows.shape[1], dtype=bool)
-    for k in range(len(rows)):
-        block = np.abs(rows[k:]) * free
-        pivot, column = divmod(int(block.argmax()), rows.shape[1])
-        rows[[k, k + pivot]] = rows[[k + pivot, k]]
-        rows[k] /= rows[k, column]
-        free[column] = False
-        for other in range(len(rows)):
-            if other != k:
-                rows[other] -= rows[other, column] * rows[k]
-    rows[np.abs(rows) < 1e-9] = 0.0
-    return rows
+    return [_law(products.terms, form, rows, at_start) for form in forms]
 
 
 def _law(
-    terms: Sequence[tuple[int, ...]], vector: FloatArray, at_start: FloatArray, rows: FloatArray
+    terms: Sequence[tuple[int, ...]], vector: Triples, rows: FloatArray, at_start: FloatArray
 ) -> ConservationLaw:
-    """A law from its coefficients, the first positive, as fractions where the law holds with them.
+    """A law from its coefficients in the field; in floats that which rows annihilate."""
+    used = np.flatnonzero(vector.any(axis=1))
+    numbers: Sequence[Fraction] | FloatArray = modular.fractions(vector[used])
+    if not numbers:
+        part = rows[:, used]
+        sizes = np.linalg.norm(part, axis=0)
+        scale = np.where(sizes > 0, sizes, 1.0)
+        numbers = np.linalg.svd(part / scale)[2][-1] / scale
+    return _stated([terms[int(k)] for k in used], numbers, at_start)
 
-    It holds where every row annihilates it. What rounding has left of terms is dropped.
-    """
-    columns = np.abs(rows).max(axis=0)
-    weight = np.abs(vector) * np.where(columns > 0, columns, 1.0)
-    clean = np.where(weight > LEAST_PART * weight.max(), vector, 0.0)
-    if not _holds(clean, rows, FRACTION):
-        clean = vector
-    used = np.flatnonzero(clean)
-    scaled = clean[used] / np.abs(clean[used]).min() * np.sign(clean[used[0]])
-    fractions = tuple(Fraction(float(c)).limit_denominator(DENOMINATOR) for c in scaled)
-    near, whole = np.array([float(f) for f in fractions]), np.zeros_like(vector)
-    whole[used] = near
-    exact = bool((np.abs(near - scaled) <= FRACTION * np.abs(scaled)).all())
-    exact = exact and _holds(whole, rows, NOISE)
-    coefficients = tuple((near if exact else scaled).tolist())
-    named = tuple(tuple(terms[int(k)]) for k in used)
-    law = ConservationLaw(named, coefficients, fractions if exact else (), 0.0)
+
+def _stated(
+    terms: Sequence[tuple[int, ...]], numbers: Sequence[Fraction] | FloatArray, at_start: FloatArray
+) -> ConservationLaw:
+    """A law, its first coefficient positive: of whole numbers, or with its smallest one 1."""
+    if isinstance(numbers[0], Fraction):
+        whole = lcm(*(number.denominator for number in numbers))
+        unit = Fraction(gcd(*(int(number * whole) for number in numbers)), whole)
+    else:
+        unit = min(map(abs, numbers))
+    scaled = [number / unit * (1 if numbers[0] > 0 else -1) for number in numbers]
+    exact = tuple(scaled) if isinstance(scaled[0], Fraction) else ()
+    law = ConservationLaw(tuple(terms), tuple(map(float, scaled)), exact, 0.0)
     return replace(law, value=float(law.at(at_start)))
-
-
-def _holds(vector: FloatArray, rows: FloatArray, part: float) -> bool:
-    """Whether every row annihilates a vector, up to a part of its terms and rounding of the row."""
-    sizes = np.abs(rows)
-    noise = part * (sizes @ np.abs(vector))
-    noise += 64 * np.finfo(np.float64).eps * sizes.max(axis=1) * np.abs(vector).sum()
-    return bool((np.abs(rows @ vector) <= noise).all())
 
 
 def break_by_descent(

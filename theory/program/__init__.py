@@ -7,7 +7,7 @@
 
 from theory.program.derivatives import adjoints, tangents
 from theory.program.evaluate import run, run_floats
-from theory.program.numbering import ONE, ZERO, Values
+from theory.program.numbering import ONE, ZERO, Ids, Values
 from theory.program.operations import CODE, OPERATIONS
 from theory.program.program import Program, build
 from theory.program.reading import UnreadPrimitive, named_function, read
@@ -17,6 +17,7 @@ __all__ = [
     "ONE",
     "OPERATIONS",
     "ZERO",
+    "Ids",
     "Program",
     "UnreadPrimitive",
     "Values",

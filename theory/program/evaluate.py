@@ -17,14 +17,32 @@ from theory.program.numbering import SAME_FLOAT, Values
 from theory.program.operations import FLOATS, ROWS
 from theory.program.program import Program
 
+KINKED = ("lt", "le", "eq", "sign", "floor", "round", "trunc", "abs", "max")
+"""Operations that are not smooth."""
+Functions = Mapping[str, Callable[..., Any]]
+"""Elementwise operation -> a function of arrays."""
 
-def run_floats(program: Program, inputs: Any) -> NDArray[np.float64]:
+
+def generic(generator: np.random.Generator) -> Functions:
+    """Functions of floats in which those with kinks are any number, as in the field.
+
+    Parameters
+    ----------
+    generator : numpy Generator
+    """
+    anything = {name: lambda x, *_: generator.standard_normal(x.shape) for name in KINKED}
+    return {**FLOATS, **anything, "select": lambda c, a, b: c * a + (1 - c) * b}
+
+
+def run_floats(program: Program, inputs: Any, functions: Functions = FLOATS) -> NDArray[np.float64]:
     """Every number of a program in double precision, shape (size,), by numpy.
 
     Parameters
     ----------
     program : Program
     inputs : float array, shape (inputs,)
+    functions : mapping
+        Those of numpy by default.
     """
     numbers = np.empty(program.size)
     given = len(program.inputs)
@@ -32,7 +50,7 @@ def run_floats(program: Program, inputs: Any) -> NDArray[np.float64]:
     numbers[given : given + program.constants.size] = program.constants
     with np.errstate(all="ignore"):
         for operation, results, index, count in program.rows():
-            numbers[results] = _row_floats(operation, numbers[index], count)
+            numbers[results] = _row_floats(operation, numbers[index], count, functions)
     return numbers
 
 
@@ -57,7 +75,10 @@ def gross(program: Program, numbers: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def _row_floats(
-    operation: str, rows: NDArray[np.float64], count: NDArray[np.float64]
+    operation: str,
+    rows: NDArray[np.float64],
+    count: NDArray[np.float64],
+    functions: Functions,
 ) -> NDArray[np.float64]:
     if operation == "sum":
         return (rows * count).sum(axis=1)
@@ -68,7 +89,7 @@ def _row_floats(
         return np.asarray(rows.max(axis=1))
     if operation == "integer_pow":
         return np.asarray(rows[:, 0] ** count[:, 0])
-    return np.asarray(FLOATS[operation](*rows.T), dtype=float)
+    return np.asarray(functions[operation](*rows.T), dtype=float)
 
 
 Arithmetic = Mapping[str, Callable[..., Any]]

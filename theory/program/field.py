@@ -24,6 +24,8 @@ MAX_DENOMINATOR = 10**6
 """Denominator up to which a float is read as the simplest fraction that rounds to it."""
 NEAR_DENOMINATOR, NEAR = 10**4, Fraction(1, 2**50)
 """The same where a float is some roundings away: of shares, or of probabilities."""
+GRID = 1 << 40
+"""Inverse spacing of the grid on which `on_grid` reads."""
 LIMB = 1 << 16
 """Residues are cut into two limbs of 16 bits, whose products BLAS sums exactly."""
 
@@ -204,12 +206,47 @@ def read_back(triple: Triples) -> Fraction | None:
     return Fraction(small, factor)
 
 
-def data_triples(numbers: NDArray[np.float64]) -> Triples:
-    """Triples of floats read as fractions, shape (n, 3); what is not finite is a hash."""
+def drawn(generator: np.random.Generator, *shape: int) -> Triples:
+    """Random triples without a residue 0, shape (*shape, 3).
+
+    Parameters
+    ----------
+    generator : numpy Generator
+    *shape : int
+    """
+    draws = [generator.integers(1, int(prime), shape) for prime in PRIMES]
+    return np.stack(draws, axis=-1).astype(np.uint64)
+
+
+def on_grid(number: float) -> Fraction:
+    """The simple fraction that rounds to a float, else the nearest multiple of 2^-40.
+
+    So y and 1 - y stay related. What is below 2^-20 is read exactly.
+
+    Parameters
+    ----------
+    number : float
+        Finite.
+    """
+    found = fraction_of(number)
+    if found.denominator <= MAX_DENOMINATOR or abs(number) < 2.0**-20:
+        return found
+    return Fraction(round(found * GRID), GRID)
+
+
+def data_triples(numbers: NDArray[np.float64], read: Any = fraction_of) -> Triples:
+    """Triples of floats, shape (n, 3); what is not finite is a hash.
+
+    Parameters
+    ----------
+    numbers : float array, shape (n,)
+    read : callable
+        From a finite float to the fraction that it stands for.
+    """
     result = np.empty((numbers.size, 3), dtype=np.uint64)
     for k, number in enumerate(numbers.tolist()):
         if np.isfinite(number):
-            result[k] = residues(fraction_of(number))
+            result[k] = residues(read(number))
         else:
             result[k] = hashed(f"float {number}")
     return result

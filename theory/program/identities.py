@@ -55,18 +55,19 @@ class Identities:
         return places
 
     def at(self, inputs: Ids, triples: Triples) -> Triples:
-        """Triples of the roots, shape (m, 3).
+        """Triples of the roots at some points, shape (m, points, 3).
 
         Parameters
         ----------
         inputs : int array, shape (n,)
             Inputs that are given; the others stay at their random triples.
-        triples : Triples, shape (n, 3)
+        triples : Triples, shape (n, points, 3)
         """
-        values = self.values
-        found = values.triples.copy()
+        values, points = self.values, triples.shape[1]
+        found = np.repeat(values.triples[:, None], points, axis=1)
         found[inputs] = triples
-        self._of_rows: Triples = np.zeros((values.index.size, 3), dtype=np.uint64)
+        terms = values.index.size if (self._places >= 0).any() else 0
+        self._of_rows: Triples = np.zeros((terms, points, 3), dtype=np.uint64)
         for operation, some, sizes, index, coefficient in self._parts:
             found[some] = self._evaluated(operation, some, sizes, index, coefficient, found)
         return found[self.roots]
@@ -82,16 +83,18 @@ class Identities:
             return found[index]
         if operation == "integer_pow":
             exponents = values.floats[coefficient]
-            base = np.where((exponents < 0)[:, None], field.inverse(found[index]), found[index])
-            return field.power(base, np.abs(exponents)[:, None])
+            base, below = found[index], exponents < 0
+            base[below] = field.inverse(base[below])
+            return field.power(base, np.abs(exponents)[:, None, None])
         if operation == "logsumexp":
-            result = np.empty((some.size, 3), dtype=np.uint64)
+            result = np.empty((some.size, *found.shape[1:]), dtype=np.uint64)
             for size in np.unique(sizes):
                 rows = np.flatnonzero(sizes == size)
                 where = starts[rows][:, None] + np.arange(size)
                 triples = found[index[where]], found[coefficient[where]]
                 result[rows], shares = softmax_triples(*triples)
-                self._of_rows[values.first[some[rows]][:, None] + np.arange(size)] = shares
+                if len(self._of_rows):
+                    self._of_rows[values.first[some[rows]][:, None] + np.arange(size)] = shares
             return result
         if operation == "share":
             return self._of_rows[self._places[some]]

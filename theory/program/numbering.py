@@ -26,6 +26,12 @@ SAME_FLOAT = 2.0**-44
 SIMPLE_DENOMINATOR = 1000
 """Denominator up to which a computed constant is taken as the fraction that it is next to."""
 ZERO, ONE = 0, 1
+MOST_VALUES = 10**7
+"""Distinct numbers that a table may hold."""
+
+
+class TooManyValues(ValueError):
+    """A table that has outgrown what it may hold."""
 
 
 def cancelled(totals: Any, gross: Any) -> Any:
@@ -77,6 +83,10 @@ class Values:
     ----------
     seed : int
         Of the random triples of the inputs.
+    read : callable
+        From a float of the data to the fraction that it stands for.
+    most : int
+        Values that the table may hold.
 
     Attributes
     ----------
@@ -94,7 +104,13 @@ class Values:
         Input -> its name.
     """
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(
+        self,
+        seed: int = 0,
+        read: Callable[[float], Fraction] = field.fraction_of,
+        most: int = MOST_VALUES,
+    ) -> None:
+        self._read, self._most = read, most
         self._generator = np.random.default_rng(seed)
         self._factors = self._generator.integers(1, 2**63, 3, dtype=np.uint64) | np.uint64(1)
         self._known: dict[int, int] = {}
@@ -173,6 +189,8 @@ class Values:
     def _append(self, code: int, triples: Triples, rows: Rows) -> None:
         sizes, index, coefficient = rows
         count = len(triples)
+        if len(self) + count > self._most:
+            raise TooManyValues(f"more than {self._most:,} distinct numbers")
         depth = np.zeros(count, dtype=np.int32)
         if index.size:
             np.maximum.at(depth, np.repeat(np.arange(count), sizes), self.depth[index] + 1)
@@ -187,8 +205,7 @@ class Values:
 
     def inputs(self, names: Sequence[str]) -> Ids:
         """New inputs, at random triples."""
-        draws = [self._generator.integers(1, int(p), len(names)) for p in field.PRIMES]
-        triples = np.stack(draws, axis=-1).astype(np.uint64).reshape(-1, 3)
+        triples = field.drawn(self._generator, len(names))
         ids = self.enter(CODE["input"], triples, no_rows)
         self.names |= zip(ids.tolist(), names, strict=True)
         return ids
@@ -238,7 +255,7 @@ class Values:
             if abs(float(simple) - number) <= SAME_FLOAT * abs(number):
                 triple = field.residues(simple)
         if triple is None:
-            triple = field.data_triples(np.array([number]))[0]
+            triple = field.data_triples(np.array([number]), self._read)[0]
         key = int(self._keys(triple))
         new = self._known.setdefault(key, len(self))
         if new == len(self):

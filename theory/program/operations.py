@@ -20,9 +20,17 @@ ELEMENTWISE = (
 OPERATIONS = ("input", "constant", "sum", "logsumexp", "largest", *ELEMENTWISE)
 CODE = {name: code for code, name in enumerate(OPERATIONS)}
 
-ODD = {"tanh", "sin", "tan", "sinh", "asin", "atan", "asinh", "atanh", "erf", "sign", "round",
-       "trunc", "cbrt"}  # fmt: skip
-EVEN = {"cos", "cosh", "abs"}
+ODD = ("tanh", "sin", "tan", "sinh", "asin", "atan", "asinh", "atanh", "erf", "sign", "round",
+       "trunc", "cbrt", "sigmoid")  # fmt: skip
+EVEN = ("cos", "cosh", "abs", "eq", "softplus")
+HASHES = dict.fromkeys(ODD, field.odd) | dict.fromkeys(EVEN, field.even)
+"""Hashes with a symmetry: of sigmoid less 1/2, and of softplus less half of its argument."""
+KNOWN = {
+    "exp": {0: 1}, "cos": {0: 1}, "cosh": {0: 1}, "erfc": {0: 1}, "abs": {0: 0, 1: 1},
+    "eq": {0: 1}, "sqrt": {0: 0, 1: 1}, "log": {1: 0}, "log1p": {0: 0}, "expm1": {0: 0},
+    "acos": {1: 0}, "is_finite": {0: 1, 1: 1}, "floor": {0: 0, 1: 1},
+}  # fmt: skip
+"""Function -> its values at 0 and at 1, where these are 0 or 1."""
 ROWS = ("sum", "logsumexp", "largest", "integer_pow")
 """Operations whose rows have coefficients, and any length."""
 
@@ -42,7 +50,7 @@ def triple_of(operation: str, arguments: Sequence[Triples]) -> Triples:
     if operation == "div":
         return field.multiply(a, field.inverse(rest[0]))
     if operation == "max":
-        size = field.even("abs", _difference(a, rest[0]))
+        size = _hash("abs", _difference(a, rest[0]))
         return field.multiply(field.HALF, field.add(field.add(a, rest[0]), size))
     if operation == "select":  # condition, value if it holds, value if not
         yes = field.multiply(a, rest[0])
@@ -50,16 +58,22 @@ def triple_of(operation: str, arguments: Sequence[Triples]) -> Triples:
     if operation in ("lt", "le", "eq"):
         return _comparison(operation, _difference(a, rest[0]))
     if operation == "sigmoid":
-        return field.add(field.HALF, field.odd("sigmoid", a))
+        return field.add(field.HALF, _hash("sigmoid", a))
     if operation == "softplus":
-        return field.add(field.multiply(field.HALF, a), field.even("softplus", a))
+        return field.add(field.multiply(field.HALF, a), _hash("softplus", a))
     if operation == "rsqrt":
-        return field.inverse(field.hashed("sqrt", a))
-    if operation in ODD:
-        return field.odd(operation, a)
-    if operation in EVEN:
-        return field.even(operation, a)
-    return field.hashed(operation, *arguments)
+        return field.inverse(_hash("sqrt", a))
+    return _hash(operation, *arguments)
+
+
+def _hash(operation: str, *arguments: Triples) -> Triples:
+    """Hash of a function with its symmetry, and with its values at 0 and 1 that are known."""
+    hashed: Callable[..., Triples] = HASHES.get(operation, field.hashed)
+    result = hashed(operation, *arguments)
+    for argument, value in KNOWN.get(operation, {}).items():
+        there = (arguments[0] == np.uint64(argument)).all(axis=-1)[..., None]
+        result = np.where(there, np.uint64(value), result)
+    return result
 
 
 def _ones(a: Triples) -> Triples:
@@ -72,10 +86,10 @@ def _difference(a: Triples, b: Triples) -> Triples:
 
 def _comparison(operation: str, difference: Triples) -> Triples:
     """Lt + gt + eq = 1 and le = lt + eq, by an odd sign and an even indicator."""
-    equal = field.even("eq", difference)
+    equal = _hash("eq", difference)
     if operation == "eq":
         return equal
-    sign = field.odd("sign", difference)
+    sign = _hash("sign", difference)
     edge = field.negative(equal) if operation == "lt" else equal
     return field.multiply(field.HALF, _difference(field.add(_ones(equal), edge), sign))
 
@@ -88,7 +102,7 @@ def softmax_triples(rows: Triples, counts: Triples) -> tuple[Triples, Triples]:
 
     Parameters
     ----------
-    rows, counts : Triples, shape (m, k, 3)
+    rows, counts : Triples, shape (m, k, ..., 3)
     """
     number = _total(counts)
     mean = field.multiply(_total(field.multiply(counts, rows)), field.inverse(number))
@@ -103,8 +117,8 @@ def softmax_triples(rows: Triples, counts: Triples) -> tuple[Triples, Triples]:
 
 
 def _total(triples: Triples) -> Triples:
-    """Sum along the second axis but one; up to 2^32 terms fit in 64 bits."""
-    return triples.sum(axis=-2) % field.PRIMES
+    """Sum along the second axis; up to 2^32 terms fit in 64 bits."""
+    return triples.sum(axis=1) % field.PRIMES
 
 
 def _special(name: str) -> Callable[..., Any]:

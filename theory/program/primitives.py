@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,19 +26,37 @@ MAX_TERMS = 1 << 22
 """Terms of matrix products and sums that are held at a time."""
 
 
-def _over_axis(reading: Reading, jaxpr: Any, x: Ids) -> tuple[Ids, Ids]:
-    """Logsumexp along the axis of a softmax, with this axis kept, and the softmax."""
-    while jaxpr.eqns[0].primitive.name in CALLS:
-        jaxpr = jaxpr.eqns[0].params["jaxpr"].jaxpr
-    (axis,) = jaxpr.eqns[0].params["axes"]  # of the maximum that is subtracted
+def _over_axis(reading: Reading, jaxpr: Any, x: Ids, kind: str) -> Ids:
+    """Softmax, its logarithm or logsumexp, as a traced function of that name has it."""
+    inner = jaxpr
+    while inner.eqns[0].primitive.name in CALLS:
+        inner = inner.eqns[0].params["jaxpr"].jaxpr
+    (axis,) = inner.eqns[0].params["axes"]  # of the maximum that is subtracted
     moved = np.moveaxis(x, axis, -1)
     sums, shares = rows.logsumexp(reading.values, moved.reshape(-1, moved.shape[-1]))
     sums = sums.reshape(*moved.shape[:-1], 1)
-    return np.moveaxis(sums, -1, axis), np.moveaxis(shares.reshape(moved.shape), -1, axis)
+    found = {
+        "softmax": lambda: shares.reshape(moved.shape),
+        "log_softmax": lambda: reading.linear((1, moved), (-1, sums)),
+        "logsumexp": lambda: sums if len(jaxpr.outvars[0].aval.shape) == x.ndim else sums[..., 0],
+    }[kind]()
+    return found.transpose(_order(jaxpr, x.shape, axis, kind, found.ndim))
 
 
-def _logsumexp(reading: Reading, jaxpr: Any, x: Ids) -> Ids:
-    return _over_axis(reading, jaxpr, x)[0].reshape(jaxpr.outvars[0].aval.shape)
+def _order(jaxpr: Any, shape: tuple[int, ...], axis: int, kind: str, axes: int) -> tuple[int, ...]:
+    """The order of axes of the result: batches have moved them, so they are tried on numbers."""
+    import jax
+    from scipy import special
+
+    trial = np.random.default_rng(0).standard_normal(shape)
+    expected = np.asarray(jax.core.eval_jaxpr(jaxpr, (), trial)[0])
+    kept = {"keepdims": axes == len(shape)} if kind == "logsumexp" else {}
+    result = getattr(special, kind)(np.moveaxis(trial, axis, -1), axis=-1, **kept)
+    for order in permutations(range(axes)):
+        moved = result.transpose(order)
+        if moved.shape == expected.shape and np.allclose(moved, expected, 1e-4, 1e-4):
+            return order
+    raise ArithmeticError(f"{kind} is another function in this version of JAX")
 
 
 def _logaddexp(reading: Reading, jaxpr: Any, x: Ids, y: Ids) -> Ids:
@@ -48,9 +68,9 @@ def _relu(reading: Reading, jaxpr: Any, x: Ids) -> Ids:
 
 
 NAMED: dict[str, Callable[..., Ids]] = {
-    "attdyn_softmax": lambda r, jaxpr, x: _over_axis(r, jaxpr, x)[1],
-    "attdyn_logsumexp": _logsumexp,
-    "attdyn_log_softmax": lambda r, jaxpr, x: r.linear((1, x), (-1, _over_axis(r, jaxpr, x)[0])),
+    "attdyn_softmax": partial(_over_axis, kind="softmax"),
+    "attdyn_logsumexp": partial(_over_axis, kind="logsumexp"),
+    "attdyn_log_softmax": partial(_over_axis, kind="log_softmax"),
     "softplus": lambda r, jaxpr, x: r.op("softplus", x),
     "logaddexp": _logaddexp,
     "relu": _relu,
@@ -276,3 +296,6 @@ RULES: dict[str, Callable[..., Any]] = {
 }
 NOT_WHOLE = {"div", "rem", "pow", "and", "or", "xor", "not"}
 """Operations that mean another thing on whole numbers."""
+OF_PAIRS = {"add", "add_any", "sub", "mul", "div", "rem", "pow", "max", "min", "atan2", "eq", "ne",
+            "lt", "le", "gt", "ge", "and", "or", "xor"}  # fmt: skip
+"""Operations on pairs of elements."""

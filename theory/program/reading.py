@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from theory.program.algebra import Algebra
 from theory.program.movements import MOVEMENTS
 from theory.program.numbering import ONE, Ids, Values
-from theory.program.primitives import CALLS, NAMED, NOT_WHOLE, RULES
+from theory.program.primitives import CALLS, NAMED, NOT_WHOLE, OF_PAIRS, RULES
 
 
 class UnreadPrimitive(ValueError):
@@ -123,6 +123,8 @@ class Reading(Algebra):
         if name in MOVEMENTS:
             moved = MOVEMENTS[name](params, *inputs)
             return moved if isinstance(moved, list) else [moved]
+        if name in OF_PAIRS:  # JAX lets an axis of length 1 stand for any
+            inputs = list(np.broadcast_arrays(*inputs))
         rule = RULES.get(name)
         whole = any(v.aval.dtype.kind in "iu" for v in equation.invars)
         other = name in NOT_WHOLE and whole and not self.all_known(inputs)

@@ -1,132 +1,137 @@
-"""The closure of a realized model: classes of entries and samples, and the walk along the run.
+"""The closure of a realized model: classes of entries and samples, the linear space, the laws.
 
-The walk goes back to the first stage with every state at which the full gradient leaves the
-classes, until none does; see `theory.closure`.
+The risk is read into a table twice: with every trained entry an input of its own, where classes are
+found, and with one input for each class, where the space and the laws are. All of it is then a few
+exact evaluations in the field (`theory.closure`). What has no program is looked at in floats.
 """
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynamics.models.engine.functions import WATCHED, functions_of, slope_of
+from dynamics.models.engine.field_gradient import ANY, ANY_LAW, GIVEN, FieldGradient
+from dynamics.models.engine.functions import class_embedding
 from dynamics.models.engine.program import evaluated
-from dynamics.models.engine.space_and_laws import SEED, space_and_laws
-from dynamics.validation import learning_rate
-from theory.closure import Closure
-from theory.closure.orbits import orbit_classes
-from theory.closure.partition import (
-    FLOORS,
-    ROUNDING,
-    SCALES,
-    EntryClasses,
-    SampleClasses,
-    class_tolerances,
-    random_state,
-    refine_entries,
-    split_samples,
+from dynamics.models.engine.reduced_risk import ReducedRisk
+from dynamics.models.engine.tracing import jax
+from theory.closure import CHECKED, PROVED, STATED, Closure, checked
+from theory.closure.conservation import (
+    ConservationLaw,
+    Products,
+    linear_laws,
+    linear_laws_in_floats,
+    quadratic_forms,
+    quadratic_laws,
 )
+from theory.closure.linear import (
+    MOST_SCALARS,
+    LinearSpace,
+    Span,
+    closed_span,
+    exact_basis,
+    leaves,
+    numeric_basis,
+    reduced_basis,
+)
+from theory.closure.orbits import orbit_classes
+from theory.closure.partition import EntryClasses, SampleClasses
+from theory.closure.refinement import leaving, refine, tied
+from theory.color_refinement import IntArray, by_appearance
 from theory.law import FloatArray, ModelError, select_samples
+from theory.program import UnreadPrimitive, Values, field
+from theory.program.evaluate import generic, run_floats
+from theory.program.field import Triples
+from theory.program.numbering import TooManyValues
 
 if TYPE_CHECKING:
-    from dynamics.models.engine.realization import Realization, Walk
+    from dynamics.models.engine.realization import Realization
 
-
-RECORDS = 60
-"""States of the walk at which the whole gradient is evaluated, at most."""
-LEAST_RECORDS = 10
-WALK_NUMBERS = 1 << 34
-"""Numbers that the steps of the walk may compute."""
-LOOK_NUMBERS = 1 << 34
-"""Numbers that its checks on the whole law may compute."""
-LEFT = 1e-13
-"""Part of a class's gradient that counts as leaving, beside the floors."""
-SAMPLE_STATES = 6
-"""States near the start, and as many of the walk, at which samples are compared."""
-VISITED = 12
-"""States of the walk at which the linear space and the laws must hold too."""
-NEAR = 1e-4
-"""Part of a gradient below which a difference that splits a class is named."""
-FAR = 1e8
-"""Times the start, or 1: a run beyond it diverges, and no gradient there is evaluated."""
-PROBES = 4
-"""Runs in single precision that tell whether a gradient leaves the classes."""
-MOST_ROUNDS = 60
+SEED = 20240
+"""Seed of the random numbers of closures."""
+MOST_TRACED = 1 << 28
+"""Numbers of all samples of a law that a table may be read from."""
+MOST_VALUES = 4_000_000
+"""Distinct numbers of the risk of every entry."""
+SCALES = (0.0, 0.1, 0.3, 1.0, 1.0)
+"""Sizes of random displacements from the start at which the gradient is looked at in floats."""
+SAME = 1e-9
+"""Part of the largest gradient by which a symmetric one may differ from its image."""
+ROUNDING, NEAR = 1e-12, 1e-4
+"""Parts of a gradient between which a difference that splits a class is named."""
+ERRORS = 8.0
+"""Standard errors of the mean over draws that count as sampling error."""
+DRAWS = 2000
+"""Draws from which that standard error is taken."""
 
 
 class Closing:
-    """One closure under way."""
+    """One closure under way.
 
-    def __init__(self, made: Realization, walk: Walk) -> None:
-        self.made, self.walk = made, walk
-        self.training = made.training
-        if len(walk.eta) > 1:
-            learning_rate(list(walk.eta), tuple(dict.fromkeys(made.group_of_arrays().values())))
+    Parameters
+    ----------
+    made : Realization
+    """
+
+    def __init__(self, made: Realization) -> None:
+        self.made = made
         self.generator = np.random.default_rng(SEED)
         self.remarks: list[str] = []
-        self.visited: list[FloatArray] = []
-        self.along: dict[int, FloatArray] = {}  # step of the walk -> state
-        self.residual, self.floor, self.size, self.walked = 0.0, 0.0, 0.0, 0
+        sizes = [array.size for array in made.arrays.values()]
+        self.arrays = np.repeat(np.arange(len(sizes)), sizes)
+        names = [made.model.groups.get(name, "") for name in made.arrays]
+        self.groups = np.repeat(by_appearance(np.array(names))[0], sizes)
+        self.why = ""
 
     def closure(self) -> Closure:
         """The closure of training."""
-        made, training = self.made, self.training
+        made = self.made
         self._check_start()
-        groups: SampleClasses | None = None
         if made.generators or made.only_sampled:
-            classes = self._stated()
+            classes, samples, entries = *self._stated(), None
         else:
-            classes = refine_entries(training, self.generator)
-        if made.model.representatives:
-            groups = self._walked_samples(classes)
-        elif not made.only_sampled:
-            classes, groups = self._walked(classes)
-        self._name_splits(classes)
-        between = partial(self._between, classes, groups)
-        space, laws = space_and_laws(made, classes, self.visited, self.along, between)
-        if space.remark and classes.count:
-            self.remarks.append(f"the linear space was not sought: {space.remark}")
-        if len(np.unique(training.groups)) > 1:
+            classes, samples, entries = self._found()
+        exact = bool(classes.count) and not (self.why or made.only_sampled)
+        scalars = self._table(classes, samples) if exact else None
+        space, laws, scope = self._space_and_laws(classes, entries, scalars)
+        if len(np.unique(self.groups)) > 1:
             self.remarks.append(
                 "laws that join parameter groups need equal rates, and are left out"
             )
         names = made.scalar_names(classes)
         self.remarks += made.unused_names(classes)
-        if made.only_sampled and made.law is not None:
+        if self.why:
+            self.remarks.append(f"the closure is not proved: {self.why}")
+        return Closure(
+            classes, space, samples, laws, names, self._residual(classes), self._grade(classes),
+            scope, tuple(self.remarks), made.shapes,
+        )  # fmt: skip
+
+    def _grade(self, classes: EntryClasses) -> str:
+        made = self.made
+        if made.only_sampled:
+            assert made.law is not None
             self.remarks.append(
                 f"the law is known by {made.law.size} draws: what the gradient has outside the "
                 "classes is their sampling error; the symmetry is stated by the model"
             )
-        size = self.size or 1.0
-        return Closure(
-            classes, space, groups, laws, names, self.residual / size,
-            self.floor / size, self.walked, tuple(self.remarks), made.shapes,
-        )  # fmt: skip
+        if made.only_sampled or made.model.representatives:
+            return STATED
+        return CHECKED.format(len(classes.rounds)) if self.why else PROVED
 
-    def _between(
-        self, classes: EntryClasses, groups: SampleClasses | None, first: int, last: int
-    ) -> list[FloatArray]:
-        """States of the reduced run at steps from one to another."""
-        schedule = np.unique(np.linspace(first, last, RECORDS).astype(np.int64))
-        return self._run(classes, groups, schedule)[0]
+    def gradient(self, state: FloatArray) -> FloatArray:
+        """Gradient by every entry in floats, shape (n,)."""
+        return self._risk_and_gradient(state)[1]
 
-    def _name_splits(self, classes: EntryClasses) -> None:
-        """Remark on entries whose gradients differ by little."""
-        for split in [s for s in classes.splits if 0 < s.share < NEAR][:1]:
-            one, two = self.made.entry_name(split.first), self.made.entry_name(split.second)
-            how = "near rounding" if split.unclear else f"{split.share:.1e} of it"
-            self.remarks.append(
-                f"{one} and {two} part: gradients {split.values[0]:.9g} and {split.values[1]:.9g}, "
-                f"a difference of {how}"
-            )
+    def _risk_and_gradient(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return evaluated(self.made.program.compiled_descent, state, self.made.data)
 
     def _check_start(self) -> None:
         """Refuse a risk or a gradient that is not finite where training begins."""
         made = self.made
-        risk, gradient = self.training.risk_and_gradient(made.flat_start)
+        risk, gradient = self._risk_and_gradient(made.flat_start)
         bad = np.flatnonzero(~np.isfinite(gradient))
         if bad.size:
             raise ModelError(
@@ -136,24 +141,64 @@ class Closing:
         if not np.isfinite(risk):
             raise ModelError(f"the risk at the start is {risk:g}, not finite")
 
-    def _stated(self) -> EntryClasses:
+    # Classes
+
+    def _found(self) -> tuple[EntryClasses, SampleClasses | None, FieldGradient | None]:
+        """Classes of entries and of samples, and the table in which they were found."""
+        made, start = self.made, self.made.flat_start
+        each = EntryClasses(np.arange(start.size), np.ones(start.size), np.zeros(start.size))
+        risk = self._table(each, None)
+        if risk is None:
+            classes = checked.refine(self.gradient, start, self.arrays, self.generator)
+            return classes, None if made.law is None else same_samples(made.law.samples), None
+        found = [self._refined(risk, GIVEN, start, self.arrays)]
+        triples = risk.numbers(start)
+        if leaving(risk.of(ANY_LAW), found[0], triples, self.generator).size:
+            found.append(self._refined(risk, ANY_LAW, start, self.arrays))
+        classes = min(found, key=lambda c: (c.count, -(c.labels < 0).sum()))
+        self._name_near(classes)
+        if made.law is None:
+            return classes, None, risk
+        point = tied(classes.labels, classes.signs, triples, self.generator)
+        rows = risk.values(risk.table.rows.reshape(-1), point)
+        rows = rows.reshape(len(risk.table.rows), -1).astype(np.int64)
+        merged = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+        return classes, SampleClasses(by_appearance(merged[risk.table.classes])[0]), risk
+
+    def _refined(
+        self, risk: FieldGradient, how: str, start: FloatArray, arrays: IntArray
+    ) -> EntryClasses:
+        return refine(risk.of(how), start, risk.numbers(start), arrays, self.generator)
+
+    def _stated(self) -> tuple[EntryClasses, SampleClasses | None]:
         """Classes from the symmetry that the model states, held against the risk."""
         made = self.made
         classes = orbit_classes(made.flat_start, made.generators)
-        moving = np.zeros(classes.count, dtype=bool)
-        for scale in SCALES:
-            state = random_state(classes, self.generator, scale)
-            gradient, floor = self.training.probe(state)
+        if not made.model.representatives:
+            self._check_symmetry(classes)
+        table = None if made.only_sampled else self._table(classes, None)
+        at_start, alone = classes.start[classes.first], np.arange(classes.count)
+        if table is None:
+            slope = lambda z: classes.project(self.gradient(classes.lift(z)))  # noqa: E731
+            moving = checked.refine(slope, at_start, alone, self.generator)
+        else:
+            moving = self._refined(table, GIVEN, at_start, alone)
+        classes = classes.without(moving.labels < 0)
+        if made.law is None:
+            return classes, None
+        if table is None:
+            return classes, same_samples(made.law.samples)
+        return classes, SampleClasses(by_appearance(table.table.classes)[0])
+
+    def _check_symmetry(self, classes: EntryClasses) -> None:
+        """Refuse a symmetry that the risk does not have."""
+        made = self.made
+        for state in self._states(classes):
+            gradient = self.gradient(state)
             if not np.isfinite(gradient).all():
                 continue
             size = float(np.abs(gradient).max())
-            noise = FLOORS * float(floor.max()) + ROUNDING * size
-            own = class_tolerances(self.training, classes, gradient, floor)[classes.first]
-            moving |= np.abs(classes.project(gradient)) > own
-            if made.model.representatives:
-                continue
-            if made.only_sampled:
-                noise += 8 * self._standard_error(state)
+            noise = SAME * size + (self._sampling_error(state) if made.only_sampled else 0.0)
             for generator in made.generators:
                 off = float(np.abs(generator.moved(gradient) - gradient).max())
                 if off > noise:
@@ -161,209 +206,198 @@ class Closing:
                         f"the risk does not have the symmetry that is stated: {generator.text} "
                         f"changes its gradient by {off:.3g} of {size:.3g}"
                     )
-            self._note(classes, gradient, floor)
-        if made.only_sampled:
-            moving = self._moving_along(classes, moving)
-        return classes.without(~moving)
 
-    def _moving_along(self, classes: EntryClasses, moving: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which classes move: near the start, or where training of those that do leads."""
-        for _ in range(MOST_ROUNDS):
-            before = moving.copy()
-            for state in self._run(classes.without(~moving), None)[0]:
-                gradient, floor = self.training.probe(state)
-                if np.isfinite(gradient).all():
-                    own = class_tolerances(self.training, classes, gradient, floor)[classes.first]
-                    moving = moving | (np.abs(classes.project(gradient)) > own)
-            if (moving == before).all():
-                break
-        return moving
-
-    def _standard_error(self, state: FloatArray) -> float:
-        """Standard error of the sampled gradient at a state: the largest over its entries."""
-        made = self.made
-        law = made.law
+    def _sampling_error(self, state: FloatArray) -> float:
+        """What an entry of the gradient over draws may be off at a state."""
+        made, law = self.made, self.made.law
         assert law is not None
-        some = select_samples(law.samples, np.arange(min(law.size, 2000)))
+        some = select_samples(law.samples, np.arange(min(law.size, DRAWS)))
         slopes = evaluated(made.program.compiled_slopes, state, some, made.data)
-        spread = slopes.std(axis=0).max()
-        return float(spread / np.sqrt(law.size))
+        return ERRORS * float(slopes.std(axis=0).max() / np.sqrt(law.size))
 
-    def _walked(self, classes: EntryClasses) -> tuple[EntryClasses, SampleClasses | None]:
-        """Classes of entries and of samples after the walk that looks for what was missed."""
-        groups = self._sample_classes(classes, [])
-        for _ in range(MOST_ROUNDS):
-            states, steps = self._run(classes, groups)
-            finer, parting = self._looked_at(classes, groups, states)
-            if finer is None:
-                selected = states[:: max(1, len(states) // SAMPLE_STATES)]
-                again = self._sample_classes(classes, [*selected, *parting], groups)
-                if groups is not None and again is not None and again.count > groups.count:
-                    groups = again
-                    continue
-                finer = self._certified(classes)
-                if finer is None:
-                    break
-                self.residual = self.floor = self.size = 0.0  # of the classes that are left
-            classes, groups = finer, self._sample_classes(finer, [])
-        else:
-            self._certified(classes)
-            self.remarks.append(f"after {MOST_ROUNDS} rounds classes were still being split")
-        self.visited = states[:: max(1, len(states) // VISITED)][-VISITED:] + states[-1:]
-        self.along = dict(zip(steps, states, strict=False))
-        self.walked = max(steps, default=0)
-        return classes, groups
+    def _states(self, classes: EntryClasses) -> Iterable[FloatArray]:
+        """The start, and random states of the classes."""
+        at_start = classes.start[classes.first] if classes.count else np.zeros(0)
+        for scale in SCALES:
+            yield classes.lift(at_start + scale * self.generator.standard_normal(classes.count))
 
-    def _walked_samples(self, classes: EntryClasses) -> SampleClasses | None:
-        """Classes of representatives, compared near the start and along the run too."""
-        groups = self._sample_classes(classes, [])
-        for _ in range(MOST_ROUNDS if groups is not None else 0):
-            states, _ = self._run(classes, groups)
-            again = self._sample_classes(classes, states[:: max(1, len(states) // VISITED)], groups)
-            if again is None or groups is None or again.count == groups.count:
-                break
-            groups = again
-        return groups
+    def _residual(self, classes: EntryClasses) -> float:
+        """Largest part of the gradient outside the classes in floats, relative to it."""
+        parts = [0.0]
+        for state in () if self.made.model.representatives else self._states(classes):
+            slope = self.gradient(state)
+            size = float(np.abs(slope).max(initial=0.0))
+            if np.isfinite(size) and size > 0:
+                parts.append(float(np.abs(classes.residual(slope)).max()) / size)
+        return max(parts)
 
-    def _certified(self, classes: EntryClasses) -> EntryClasses | None:
-        """Finer classes if the gradient leaves them at a fresh point; else None, the residual kept.
-
-        Points at random may be few where the gradient has kinks, and have missed a part of them.
-        """
-        for scale in (*SCALES, *SCALES):
-            state = random_state(classes, self.generator, scale)
-            gradient, floor = self.training.probe(state)
-            finite = np.isfinite(gradient).all()
-            self._note(classes, gradient, floor)
-            leaves = finite and self._leaves(classes, state, gradient)
-            if leaves and (finer := self._finer(classes, state)) is not None:
-                return finer
-        return None
-
-    def _leaves(self, classes: EntryClasses, state: FloatArray, gradient: FloatArray) -> bool:
-        """Whether the gradient at a state leaves the classes by more than rounding.
-
-        The floor of one probe may be 0 by chance: that it does is found by several.
-        """
-        off = np.abs(classes.residual(gradient))
-        if not (off > LEFT * self._largest(classes, gradient)[classes.labels]).any():
-            return False
-        floor = np.zeros_like(gradient)
-        for _ in range(PROBES):
-            floor = np.maximum(floor, self.training.probe(state)[1])
-            if not (off > class_tolerances(self.training, classes, gradient, floor)).any():
-                return False
-        return True
-
-    def _largest(self, classes: EntryClasses, gradient: FloatArray) -> FloatArray:
-        """Largest entry of the gradient in each class, and 0 for frozen entries, the last."""
-        largest = np.zeros(classes.count + 1)
-        np.maximum.at(largest, classes.labels, np.abs(gradient))
-        largest[-1] = 0.0
-        return largest
-
-    def _finer(self, classes: EntryClasses, state: FloatArray) -> EntryClasses | None:
-        """The classes split where the gradient leaves them; None where no two entries part."""
-        finer = refine_entries(self.training, self.generator, [state], classes)
-        if finer.count > classes.count:
-            return finer
-        remark = "the gradient leaves the classes by little more than rounding"
-        if remark not in self.remarks:
-            self.remarks.append(remark)
-        return None
-
-    def _note(self, classes: EntryClasses, gradient: FloatArray, floor: FloatArray | None) -> None:
-        """Keep the largest residual and floor, and the largest gradient that they are parts of."""
-        size = float(np.abs(gradient).max(initial=0.0))
-        if not np.isfinite(size):
+    def _name_near(self, classes: EntryClasses) -> None:
+        """Remark on two entries that start alike and whose gradients differ by little."""
+        start, starts = self.made.flat_start, np.abs(self.made.flat_start)
+        where = np.stack([self.arrays, np.unique(starts, return_inverse=True)[1].reshape(-1)])
+        cells = np.unique(where, axis=1, return_inverse=True)[1].reshape(-1)
+        signs = np.where(start != 0, np.sign(start), classes.signs)
+        moved = signs * self.generator.standard_normal(int(cells.max(initial=0)) + 1)[cells]
+        slope = signs * self.gradient(start + np.where(classes.labels >= 0, moved, 0.0))
+        if not np.isfinite(slope).all():
             return
-        self.size = max(self.size, size)
-        self.residual = max(self.residual, float(np.abs(classes.residual(gradient)).max()))
-        if floor is not None:
-            self.floor = max(self.floor, float(floor.max()))
+        order = np.lexsort((slope, cells))
+        one, two = order[:-1], order[1:]
+        sizes = np.maximum(np.abs(slope[one]), np.abs(slope[two]))
+        share = np.abs(slope[one] - slope[two]) / np.where(sizes > 0, sizes, 1.0)
+        apart = (cells[one] == cells[two]) & (classes.labels[one] != classes.labels[two])
+        apart &= sizes > SAME * np.abs(slope).max(initial=0.0)
+        near = np.flatnonzero(apart & (share < NEAR) & (share > ROUNDING))
+        if near.size:
+            first, second = sorted((int(one[near[0]]), int(two[near[0]])))
+            self.remarks.append(
+                f"{self.made.entry_name(first)} and {self.made.entry_name(second)} part: gradients "
+                f"{slope[first]:.9g} and {slope[second]:.9g} at a state where they are equal"
+            )
 
-    def _sample_classes(
-        self,
-        classes: EntryClasses,
-        states: list[FloatArray],
-        before: SampleClasses | None = None,
-    ) -> SampleClasses | None:
-        law = self.made.law
-        if law is None:
-            return None
-        groups = before or SampleClasses(np.zeros(law.size, dtype=np.int64))
-        if before is None:
-            states = [
-                random_state(classes, self.generator, SCALES[k % len(SCALES)])
-                for k in range(SAMPLE_STATES)
-            ] + states
-        for state in states:
-            direction = classes.tangent(self.generator.standard_normal(classes.count))
-            groups = split_samples(groups.labels, self.training.signatures(state, direction))
-        return groups
+    # Tables
 
-    def _run(
-        self,
-        classes: EntryClasses,
-        groups: SampleClasses | None,
-        schedule: NDArray[np.int64] | None = None,
-    ) -> tuple[list[FloatArray], list[int]]:
-        """States of every entry along the reduced run, and their steps: about log-spaced ones."""
+    def _table(self, classes: EntryClasses, samples: SampleClasses | None) -> FieldGradient | None:
+        """The risk on classes in the field; None, with the reason kept, where it has no program."""
         made = self.made
-        law, numbers = made.law, made.numbers_of_a_sample()
-        whole = 1 if law is None else law.size
-        samples = whole if groups is None else groups.count
-        steps = int(min(self.walk.steps, max(20, WALK_NUMBERS // (samples * numbers))))
-        looks = int(min(RECORDS, max(LEAST_RECORDS, LOOK_NUMBERS // (whole * numbers))))
-        if schedule is None:
-            schedule = np.unique(np.rint(np.geomspace(1, steps, looks)).astype(np.int64))
-        if not classes.count:
-            return [made.flat_start], []
-        # The order parameters of a problem without events: the same compiled loop.
-        loop = functions_of(made.program, True, WATCHED, classes.count).loop
-        at_start = classes.start[classes.first]
-        state = at_start.copy()
-        groups_of = self.training.groups[classes.first]
-        eta = np.array(self.walk.eta)[groups_of if len(self.walk.eta) > 1 else 0 * groups_of]
-        records = np.empty((schedule.size, state.size))
-        tracked = np.empty((int(schedule[-1]) + 1, len(WATCHED)))
-        span = (0, int(schedule[-1]) + 1)
-        payload = made.reduced_payload(classes, groups)
-        reached = loop.advance(state, eta, span, (tracked, schedule, records), payload)
-        near = (schedule <= reached) & (np.abs(records).max(axis=1) <= far(made))
-        near &= np.logical_and.accumulate(near)
-        return [*classes.lift(records[near])] or [made.flat_start], schedule[near].tolist()
+        names = [f"z_{k}" for k in range(classes.count)]
+        count = 1 if made.law is None else made.law.size if samples is None else samples.count
+        try:
+            if count * made.numbers_of_a_sample() > MOST_TRACED:
+                raise TooManyValues(f"more than {MOST_TRACED:,} numbers to compute a risk")
+            table = ReducedRisk(
+                made.program, made.representatives(samples), class_embedding(classes), names,
+                values=Values(read=field.on_grid, most=MOST_VALUES),
+            )  # fmt: skip
+            labels = table.classes
+            if samples is not None and made.law is not None:
+                labels = labels[samples.labels]
+            return FieldGradient(table, made, labels, self.generator)
+        except (UnreadPrimitive, TooManyValues) as error:
+            self.why = str(error)
+            return None
 
-    def _looked_at(
-        self, classes: EntryClasses, groups: SampleClasses | None, states: list[FloatArray]
-    ) -> tuple[EntryClasses | None, list[FloatArray]]:
-        """Classes split at the first state at which the gradient leaves them, None if at no one.
+    # Space and laws
 
-        And the states at which samples part.
+    def _space_and_laws(
+        self, classes: EntryClasses, entries: FieldGradient | None, scalars: FieldGradient | None
+    ) -> tuple[LinearSpace, tuple[ConservationLaw, ...], str]:
+        """The linear space, the laws, and for which laws and constants all of it is proved."""
+        count = classes.count
+        everything = LinearSpace(np.eye(count))
+        if not count:
+            return everything, (), ""
+        if scalars is None:
+            return everything, (), ""
+        if count > MOST_SCALARS:
+            remark = f"the linear space was not sought: more than {MOST_SCALARS} scalars"
+            self.remarks.append(remark)
+            return everything, (), ""
+        at_start, groups = classes.start[classes.first], self.groups[classes.first]
+        start = scalars.numbers(at_start)
+        span = closed_span(scalars.of(GIVEN), start, groups, self.generator)
+        space = self._in_floats(classes, span, groups, scalars)
+        laws: list[ConservationLaw] = []
+        if space.free < len(span.rows):
+            laws += linear_laws_in_floats(space.basis, at_start)
+        elif space.free < count:
+            laws += linear_laws(span, space.basis, at_start)
+        products = Products.of(self.arrays[classes.first])
+        forms = np.zeros((0, 0, 3), dtype=np.uint64)
+        if len(np.unique(groups)) == 1 and products.first.size:
+            forms = quadratic_forms(products, scalars.of(GIVEN), span, start, self.generator)
+            rows = self._product_rates(classes, space, products) if len(forms) else np.zeros((0, 0))
+            laws += quadratic_laws(products, forms, rows, at_start)
+        scope = self._scope(classes, (entries, scalars), (span, products, forms), groups)
+        return space, tuple(laws), scope
+
+    def _rates(self, classes: EntryClasses, scalars: FloatArray) -> FloatArray:
+        """Gradient per entry of each scalar in floats."""
+        return classes.project(self.gradient(classes.lift(scalars)))
+
+    def _in_floats(
+        self, classes: EntryClasses, span: Span, groups: IntArray, scalars: FieldGradient
+    ) -> LinearSpace:
+        """The space in floats: by fractions, else by gradients.
+
+        Data that are no simple fractions hide relations from the field: a smaller space is taken
+        where gradients show it with a clear gap.
         """
-        parting: list[FloatArray] = []
-        slope = slope_of(self.made.program, True)
-        payload = None if groups is None else self.made.reduced_payload(classes, groups)
-        for state in states:
-            gradient = self.training.gradient(state)
-            if not np.isfinite(gradient).all():
-                break
-            if self._leaves(classes, state, gradient):
-                if (finer := self._finer(classes, state)) is not None:
-                    return finer, parting
-            elif payload is not None:
-                inside, largest = classes.project(gradient), self._largest(classes, gradient)[:-1]
-                apart = np.abs(evaluated(slope, state[classes.first], payload) - inside)
-                # Where nothing is above rounding at first sight, no floor is computed.
-                if (apart > LEFT * largest).any():
-                    _, floor = self.training.probe(state)
-                    tolerance = class_tolerances(self.training, classes, gradient, floor)
-                    if (apart > tolerance[classes.first] + LEFT * largest).any():
-                        parting.append(state)
-            self._note(classes, gradient, None)
-        return None, parting
+        basis, free = exact_basis(span), len(span.rows)
+        simple = _simple(scalars.table.values)
+        if simple and (basis is not None or free == classes.count):
+            return LinearSpace(np.eye(classes.count) if basis is None else basis)
+        table = scalars.table
+        program, numbers = table.program({"": table.gradient}), table.numbers(self.made.data)
+        functions = generic(self.generator)
+
+        def rates(state: FloatArray) -> FloatArray:
+            found = run_floats(program, np.concatenate([state, numbers]), functions)
+            return found[program.outputs[""]]
+
+        at_start = classes.start[classes.first]
+        found, clear = numeric_basis(rates, at_start, groups, self.generator)
+        if clear and found.shape[1] < free and not simple:
+            self.remarks.append(
+                f"the linear space of {found.shape[1]} is checked by gradients, not proved: the "
+                f"data are no simple fractions (proved: {free})"
+            )
+            return LinearSpace(found, proved=False)
+        if basis is None and found.shape[1] == free:
+            basis = reduced_basis(found, span)
+        return LinearSpace(np.eye(classes.count) if basis is None else basis)
+
+    def _product_rates(
+        self, classes: EntryClasses, space: LinearSpace, products: Products
+    ) -> FloatArray:
+        """Changes of products of scalars at random states of the space, in floats."""
+        at_start, size = classes.start[classes.first], products.first.size + 8
+        moved = self.generator.standard_normal((size, space.free)) @ np.linalg.qr(space.basis)[0].T
+        slopes = [self._rates(classes, at_start + move) for move in moved]
+        return products.rates_in_floats(at_start + moved, np.array(slopes))
+
+    def _scope(
+        self,
+        classes: EntryClasses,
+        gradients: tuple[FieldGradient | None, FieldGradient],
+        found: tuple[Span, Products, Triples],
+        groups: IntArray,
+    ) -> str:
+        """For which laws and real constants the same holds, in words."""
+        entries, scalars = gradients
+        span, products, forms = found
+        start = scalars.numbers(classes.start[classes.first])
+        for how in (ANY, ANY_LAW):
+            if entries is not None:
+                every = entries.numbers(classes.start)
+                if leaving(entries.of(how), classes, every, self.generator).size:
+                    continue
+            if leaves(span, scalars.of(how), start, groups, self.generator):
+                continue
+            if len(forms):
+                points = span.points(start, 2, self.generator)
+                rates = products.rates(points, scalars.of(how)(points))
+                along = field.multiply(forms[:, None], rates[None]).sum(axis=2) % field.PRIMES
+                if along.any():
+                    continue
+            every_law = "any law with the same equal weights" if self.made.law else ""
+            every_value = f"any {', '.join(scalars.loose)}" if how == ANY and scalars.loose else ""
+            words = " and ".join(filter(None, (every_law, every_value)))
+            return f"for {words}" if words else ""
+        return "at these constants alone"
 
 
-def far(made: Realization) -> float:
-    """Entries of this size are those of a run that diverges."""
-    return FAR * max(1.0, float(np.abs(made.flat_start).max()))
+def _simple(values: Values) -> bool:
+    """Whether all constants of a table are simple fractions."""
+    floats = values.floats[values.constant]
+    return all(
+        field.simplest(x).denominator <= field.MAX_DENOMINATOR for x in floats[np.isfinite(floats)]
+    )
+
+
+def same_samples(samples: object) -> SampleClasses:
+    """Classes of samples that are the same numbers."""
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(samples)]
+    rows = [leaf.reshape(len(leaf), -1).astype(float) for leaf in leaves]
+    merged = np.unique(np.column_stack(rows), axis=0, return_inverse=True)[1]
+    return SampleClasses(by_appearance(merged.reshape(-1))[0])

@@ -18,7 +18,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from dynamics.models.engine.fingerprint import digests
 from dynamics.models.engine.limits import parse_limits
-from dynamics.models.engine.realization import Realization, Walk
+from dynamics.models.engine.realization import Realization
 from dynamics.models.engine.shared_globals import check_globals
 from dynamics.models.engine.tracing import refusals
 from dynamics.registry import load_system
@@ -36,7 +36,6 @@ from dynamics.validation import (
     STRICT,
     check_parameters,
     integer,
-    learning_rate,
     number,
     refusing,
     whole,
@@ -246,23 +245,10 @@ class Definition:
         self._made.move_to_end(key)
         return self._made[key]
 
-    def walk(self, eta: Any = None, steps: Any = None) -> Walk:
-        """The run along which a closure is checked; the model's own settings by default."""
-        rates = learning_rate(self.model.eta if eta is None else eta, None)
-        steps = self.model.steps if steps is None else steps
-        return Walk(rates, integer("steps", steps, at_least=1, at_most=MOST_STEPS))
-
-    def closure(
-        self,
-        parameters: Any = None,
-        eta: Any = None,
-        steps: Any = None,
-        samples: Any = None,
-        seed: Any = 0,
-    ) -> Closure:
+    def closure(self, parameters: Any = None, samples: Any = None, seed: Any = 0) -> Closure:
         """The closure of training at some parameters; see `theory.closure.Closure`."""
         selected = self.Parameters() if parameters is None else parameters
-        return self.realization(selected, samples, seed).closure(self.walk(eta, steps))
+        return self.realization(selected, samples, seed).closure
 
     def presentation(
         self,

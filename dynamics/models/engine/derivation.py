@@ -14,7 +14,7 @@ import numpy as np
 
 from dynamics.models.engine.definition import Definition
 from dynamics.models.engine.expressions import Expressions, exact_weights, rate_names, symbol
-from dynamics.models.engine.realization import Realization, Walk
+from dynamics.models.engine.realization import Realization
 from dynamics.validation import InvalidRequest
 from theory.closure import Closure
 from theory.law import select_samples
@@ -31,15 +31,17 @@ MOST_EQUATIONS, MOST_STEPS, MOST_CONSERVED = 9, 4, 3
 """Equations of a risk, steps, and conserved sums on the page of `defining`."""
 
 
-def page(definition: Definition, parameters: Any, walk: Walk, eliminate: bool = False) -> Page:
+def page(
+    definition: Definition, parameters: Any, eta: tuple[float, ...], eliminate: bool = False
+) -> Page:
     """The derivation of a model at some parameters.
 
     Parameters
     ----------
     definition : Definition
     parameters : Parameters
-    walk : Walk
-        The run along which the closure is checked.
+    eta : tuple of float
+        Learning rates.
     eliminate : bool
         Whether conserved linear combinations are put into risk and steps.
 
@@ -49,13 +51,13 @@ def page(definition: Definition, parameters: Any, walk: Walk, eliminate: bool = 
         If there is none to put in.
     """
     made = definition.realization(parameters)
-    closure = made.closure(walk)
+    closure = made.closure
     names = [made.entry_name(k) for k in range(closure.entries)]
     constants = ", ".join(f"{name} = {value}" for name, value in made.constants.items())
     sections = [Section("Constants", (constants,))] if constants else []
     sections += closure_sections(closure, names)
     if closure.scalars:
-        sections += [*_samples(made, closure), *_recursion(made, closure, walk, eliminate)]
+        sections += [*_samples(made, closure), *_recursion(made, closure, eta, eliminate)]
     return _page(made, closure, sections)
 
 
@@ -65,27 +67,29 @@ def _page(made: Realization, closure: Closure, sections: Sequence[Section]) -> P
     return Page(model.title or model.name, model.source, tuple(sections), spelled)
 
 
-def defining(definition: Definition, parameters: Any, walk: Walk) -> Page:
+def defining(definition: Definition, parameters: Any, eta: tuple[float, ...]) -> Page:
     """The defining equations of a model at some parameters: law, risk, one step.
 
     Parameters
     ----------
     definition : Definition
     parameters : Parameters
-    walk : Walk
-        The run along which the closure is checked.
+    eta : tuple of float
+        Learning rates.
     """
     made = definition.realization(parameters)
-    closure = made.closure(walk)
+    closure = made.closure
     sections = [_law_of(made, closure)]
     if closure.scalars:
-        sections += _risk_and_step(made, closure, walk)
+        sections += _risk_and_step(made, closure, eta)
     return _page(made, closure, sections)
 
 
-def _risk_and_step(made: Realization, closure: Closure, walk: Walk) -> Iterator[Section]:
+def _risk_and_step(
+    made: Realization, closure: Closure, eta: tuple[float, ...]
+) -> Iterator[Section]:
     """The risk where it is short, and one step: its field where training follows no gradient."""
-    step, found = _descent(made, closure, walk, MOST_STEPS), _expressions(made, closure, walk)
+    step, found = _descent(made, closure, eta, MOST_STEPS), _expressions(made, closure, eta)
     if isinstance(found, str):
         yield from (Section("Risk", (found,)), step)
         return
@@ -140,14 +144,14 @@ def _samples(made: Realization, closure: Closure) -> Iterator[Section]:
     yield Section("Classes of samples", tuple(lines))
 
 
-def _descent(made: Realization, closure: Closure, walk: Walk, most: int) -> Section:
+def _descent(made: Realization, closure: Closure, eta: tuple[float, ...], most: int) -> Section:
     """One step of gradient descent, on each of so many scalars; on any of them where more."""
     sentences = []
     if made.only_sampled:
         sentences.append("`R` is the mean loss over the samples that are drawn")
     elif made.program.has_law:
         sentences.append("`R` is the mean loss over the law")
-    several, rates = len(walk.eta) > 1, rate_names(made, closure, walk)
+    several, rates = len(eta) > 1, rate_names(made, closure, eta)
     columns = zip(closure.names, closure.sizes, rates, strict=True)
     steps = [_step(made, name, count, rate) for name, count, rate in columns]
     if most < min(len(steps), MOST_SCALARS):
@@ -163,16 +167,16 @@ def _descent(made: Realization, closure: Closure, walk: Walk, most: int) -> Sect
             f"the steps of the first {MOST_SCALARS} of {len(steps)} scalars; from each of the "
             "others, too, its derivative is taken, times the rate over the number of its entries"
         )
-    letters = (*_rates(made, walk, rates), ("R", "risk"), ("'", "the next step"))
+    letters = (*_rates(made, eta, rates), ("R", "risk"), ("'", "the next step"))
     return Section("Gradient descent", tuple(sentences), tuple(steps[:MOST_SCALARS]), (), letters)
 
 
 def _expressions(
-    made: Realization, closure: Closure, walk: Walk, eliminate: bool = False
+    made: Realization, closure: Closure, eta: tuple[float, ...], eliminate: bool = False
 ) -> Expressions | str:
     """Risk and steps as expressions; why there are none."""
     try:
-        return Expressions(made, closure, walk, eliminate)
+        return Expressions(made, closure, eta, eliminate)
     except InvalidRequest as error:
         if eliminate:
             raise
@@ -180,10 +184,10 @@ def _expressions(
 
 
 def _recursion(
-    made: Realization, closure: Closure, walk: Walk, eliminate: bool
+    made: Realization, closure: Closure, eta: tuple[float, ...], eliminate: bool
 ) -> Iterator[Section]:
     """The risk carried out over the law, and one step."""
-    found = _expressions(made, closure, walk, eliminate)
+    found = _expressions(made, closure, eta, eliminate)
     if isinstance(found, Expressions) and found.operations <= MOST_WRITTEN:
         if found.eliminated:
             words = "what training keeps, put in below"
@@ -193,7 +197,7 @@ def _recursion(
     if isinstance(found, Expressions):
         found = f"{found.operations} operations, which --as python writes and this page does not"
     yield Section("Risk", (found,))
-    yield _descent(made, closure, walk, MOST_SCALARS)
+    yield _descent(made, closure, eta, MOST_SCALARS)
 
 
 def _written(found: Expressions, most: int) -> Iterator[Section]:
@@ -214,15 +218,17 @@ def _written(found: Expressions, most: int) -> Iterator[Section]:
     for name, rate, slope in zip(found.names, found.rates, slopes, strict=False):
         left = HandWritten(f"{name}'", f"{latex_of(name, found.made.shapes)}'")
         steps.append((left, symbol(name) - symbol(rate) * slope))
-    letters = (*_rates(found.made, found.walk, found.rates), ("'", "the next step"))
+    letters = (*_rates(found.made, found.eta, found.rates), ("'", "the next step"))
     yield Section("Gradient descent", tuple(words), (*later, *steps), (), letters)
 
 
-def _rates(made: Realization, walk: Walk, rates: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _rates(
+    made: Realization, eta: tuple[float, ...], rates: Sequence[str]
+) -> Iterator[tuple[str, str]]:
     """Letters of learning rates with their meanings."""
     groups = list(dict.fromkeys(made.group_of_arrays().values()))
     meanings = {"eta": "learning rate"}
-    for group, rate in zip(groups, walk.eta if len(walk.eta) > 1 else (), strict=False):
+    for group, rate in zip(groups, eta if len(eta) > 1 else (), strict=False):
         meanings[f"eta_{group}"] = f"learning rate of {group}, {rate:g}"
     return ((letter, meanings[letter]) for letter in dict.fromkeys(rates))
 
@@ -253,7 +259,6 @@ def size_table(
     definition: Definition,
     grids: Mapping[str, Sequence[int]],
     others: Mapping[str, Any],
-    walk: Walk,
 ) -> Section:
     """Multiplicities at several sizes, as polynomials of the constants.
 
@@ -264,7 +269,6 @@ def size_table(
         Constant -> values.
     others : mapping
         The other constants.
-    walk : Walk
 
     Raises
     ------
@@ -281,7 +285,7 @@ def size_table(
     for values, point in where.items():
         try:
             sized = definition.Parameters(**{**others, **dict(zip(names, values, strict=True))})
-            closures[values] = definition.realization(sized).closure(walk)
+            closures[values] = definition.realization(sized).closure
         except ValueError as error:
             left_out.append(f"{point} is left out: {str(error).splitlines()[0][:120]}")
     if len(closures) < 2:

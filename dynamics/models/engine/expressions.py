@@ -12,7 +12,7 @@ import sympy
 
 from dynamics.models.engine.definition import Definition
 from dynamics.models.engine.functions import class_embedding
-from dynamics.models.engine.realization import Realization, Walk
+from dynamics.models.engine.realization import Realization
 from dynamics.models.engine.reduced_risk import ReducedRisk, reduced_risk
 from dynamics.validation import InvalidRequest
 from theory.closure import Closure
@@ -54,8 +54,8 @@ class Expressions:
     ----------
     made : Realization
     closure : Closure
-    walk : Walk
-        Its learning rates.
+    eta : tuple of float
+        Learning rates: one, or one for each parameter group.
     eliminate : bool
         Whether conserved linear combinations are put in.
 
@@ -76,7 +76,7 @@ class Expressions:
     """
 
     def __init__(
-        self, made: Realization, closure: Closure, walk: Walk, eliminate: bool = False
+        self, made: Realization, closure: Closure, eta: tuple[float, ...], eliminate: bool = False
     ) -> None:
         name = made.model.name
         if made.only_sampled:
@@ -85,7 +85,7 @@ class Expressions:
             )
         if not closure.scalars:
             raise InvalidRequest(f"nothing moves: the gradient of {name} vanishes at its start")
-        self.made, self.closure, self.walk = made, closure, walk
+        self.made, self.closure, self.eta = made, closure, eta
         data = made.representatives(closure.sample_groups)
         embedding = class_embedding(closure.classes)
         try:
@@ -106,7 +106,7 @@ class Expressions:
         left = [k for k, s in enumerate(scalars.values()) if s not in self.eliminated]
         self._left = np.array(left, dtype=np.int64)
         self.names = tuple(closure.names[k] for k in left)
-        rates = rate_names(made, closure, walk)
+        rates = rate_names(made, closure, eta)
         self.rates = tuple(rates[k] for k in left)
 
     @property
@@ -203,7 +203,7 @@ class Expressions:
 
     def _rates_of_scalars(self) -> list[float]:
         groups = list(dict.fromkeys(self.made.group_of_arrays().values()))
-        rates = self.walk.eta if len(self.walk.eta) > 1 else self.walk.eta * len(groups)
+        rates = self.eta if len(self.eta) > 1 else self.eta * len(groups)
         by_array = {a: rates[groups.index(g)] for a, g in self.made.group_of_arrays().items()}
         return [by_array[array] for array in arrays_of(self.made, self.closure)]
 
@@ -219,16 +219,16 @@ def arrays_of(made: Realization, closure: Closure) -> list[str]:
     return [made.entry_position(int(entry))[0] for entry in closure.classes.first]
 
 
-def rate_names(made: Realization, closure: Closure, walk: Walk) -> list[str]:
+def rate_names(made: Realization, closure: Closure, eta: tuple[float, ...]) -> list[str]:
     """Letter of the learning rate of each scalar: ``eta``, or one for each parameter group.
 
     Parameters
     ----------
     made : Realization
     closure : Closure
-    walk : Walk
+    eta : tuple of float
     """
-    if len(walk.eta) == 1:
+    if len(eta) == 1:
         return ["eta"] * closure.scalars
     groups = made.group_of_arrays()
     return [f"eta_{groups[array]}" for array in arrays_of(made, closure)]
@@ -263,5 +263,4 @@ def expressions_of(definition: Definition, parameters: Any = None) -> Expression
         Its defaults by default.
     """
     made = definition.realization(definition.Parameters() if parameters is None else parameters)
-    walk = definition.walk()
-    return Expressions(made, made.closure(walk), walk)
+    return Expressions(made, made.closure, made.rates())

@@ -108,19 +108,17 @@ class ModelProblem(Problem):
         self.settings: Mapping[str, Any] = {"closure": closure.document()}
 
     @classmethod
-    def realized(cls, parameters: Any, run: tuple[Any, Any], draws: tuple[Any, Any]) -> Realized:
+    def realized(cls, parameters: Any, draws: tuple[Any, Any]) -> Realized:
         """The model at some parameters, and what training closes on.
 
         Parameters
         ----------
         parameters : Parameters
-        run : (eta, steps)
-            The run along which the closure is checked; None for the model's own.
         draws : (samples, seed)
             Of a law that can only be sampled.
         """
         realization = cls.definition.realization(parameters, *draws)
-        return realization, realization.closure(cls.definition.walk(*run))
+        return realization, realization.closure
 
     @property
     def identity(self) -> Mapping[str, Any]:

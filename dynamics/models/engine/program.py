@@ -394,5 +394,7 @@ def evaluated(function: Callable[..., Any], *arguments: Any) -> Any:
     *arguments
         Its arguments.
     """
-    with jax.enable_x64(True):
+    # What has been compiled is called often: the folder of programs is then not looked for.
+    compiled = getattr(function, "_cache_size", int)() > 0
+    with jax.enable_x64(True, kept=not compiled):
         return jax.tree.map(np.asarray, function(*arguments))

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.models.engine.closing import Closing, far
-from dynamics.models.engine.full_training import FullTraining
-from dynamics.models.engine.functions import Embedding, class_embedding, slope_of
+from dynamics.models.engine.closing import Closing
 from dynamics.models.engine.program import (
     Data,
     Program,
@@ -22,39 +19,25 @@ from dynamics.models.engine.program import (
     program_of,
 )
 from dynamics.models.engine.tracing import jax, refusals, require_jax
+from dynamics.process_settings import one_blas_thread
 from dynamics.training.progress import bar
-from dynamics.validation import InvalidRequest
-from theory.closure import Closure
+from dynamics.validation import InvalidRequest, learning_rate
+from theory.closure import PROVED, Closure
 from theory.closure.linear import LinearSpace
 from theory.closure.orbits import Generator, generators_of
-from theory.closure.partition import EntryClasses, SampleClasses, class_tolerances
+from theory.closure.partition import EntryClasses, SampleClasses
 from theory.law import FloatArray, Law, ModelError, select_samples
 from theory.model import Model, check_name
 
 DEFAULT_GROUP = "entries"
-ROUNDED = 1e-14
-"""Part of the largest gradient that is rounding of it."""
-CLEARLY = 1e-9
-"""Part of the largest gradient by which one that is not the closed one differs at least."""
+FAR = 1e8
+"""Times the start, or 1: a run beyond it diverges, and no gradient there is evaluated."""
+LEAVES = 1e-9
+"""Part of the largest gradient outside the classes by which it leaves them."""
 OF_SPACE = 1e-6
-"""The same of one outside a linear space, which is known by its rates at some states."""
+"""The same of a linear space, which is known by its gradients."""
 SHOWN_EVERY = 1000
 """Samples of a law from which its progress is shown on."""
-
-
-@dataclass(frozen=True)
-class Walk:
-    """Settings of the reduced run along which a closure is checked.
-
-    Attributes
-    ----------
-    eta : tuple of float
-        Learning rate of each parameter group; of all where there is one.
-    steps : int
-    """
-
-    eta: tuple[float, ...]
-    steps: int
 
 
 def _watched(samples: Iterable[Any]) -> Iterator[Any]:
@@ -107,7 +90,6 @@ class Realization:
         self.program: Program = program_of(model, statics, tuple(self.shapes.items()))
         self.data = device_data(self.law, fixed, self.reals)
         self.observable_names = self.program.check(self.data)
-        self._closures: dict[Walk, Closure] = {}
 
     def _law(self, samples: int, seed: int) -> Law | None:
         if self.model.risk is not None:
@@ -122,11 +104,6 @@ class Realization:
         return self.law is not None and self.model.law is None
 
     @cached_property
-    def training(self) -> FullTraining:
-        """The full problem as the closure sees it."""
-        return FullTraining(self, self.data)
-
-    @cached_property
     def generators(self) -> list[Generator]:
         """The symmetry that the model states; none where it states none."""
         if self.model.symmetry is None:
@@ -139,6 +116,12 @@ class Realization:
     def group_of_arrays(self) -> dict[str, str]:
         """Trained array -> its parameter group."""
         return {name: self.model.groups.get(name, DEFAULT_GROUP) for name in self.shapes}
+
+    def rates(self, eta: Any = None) -> tuple[float, ...]:
+        """Learning rates: one, or one for each parameter group; the model's own by default."""
+        given = learning_rate(self.model.eta if eta is None else eta, None)
+        groups = tuple(dict.fromkeys(self.group_of_arrays().values()))
+        return given if len(given) == 1 else learning_rate(given, groups)
 
     def entry_name(self, entry: int) -> str:
         """An entry of the flat state by its array and position: ``A[0, 3]``."""
@@ -268,18 +251,17 @@ class Realization:
                 f"names: {array} has the shape {shape}, and no entry {position}"
             ) from None
 
-    def closure(self, walk: Walk) -> Closure:
-        """The closure of training; computed once for each walk.
+    @cached_property
+    def closure(self) -> Closure:
+        """The closure of training.
 
         Raises
         ------
         InvalidRequest
             If the gradient is not finite at the start, or a stated symmetry is none.
         """
-        if walk not in self._closures:
-            with refusals():
-                self._closures[walk] = Closing(self, walk).closure()
-        return self._closures[walk]
+        with refusals(), one_blas_thread():
+            return Closing(self).closure()
 
     def representatives(self, groups: SampleClasses | None) -> Data:
         """One sample of each class, with the probability of all; the whole data without classes."""
@@ -289,32 +271,22 @@ class Realization:
         weights = groups.summed(self.law.weights)
         return on_device(self.data._replace(weights=weights, samples=samples))
 
-    def reduced_payload(
-        self, classes: EntryClasses, groups: SampleClasses | None
-    ) -> tuple[Data, Embedding]:
-        """Data and embedding of the problem on the scalars.
-
-        Parameters
-        ----------
-        classes : EntryClasses
-        groups : SampleClasses or None
-        """
-        return self.representatives(groups), on_device(class_embedding(classes))
-
     def open_closure(self) -> Closure:
         """Every entry a scalar of its own: what a start without symmetry closes on."""
         size = self.program.size
         classes = EntryClasses(np.arange(size), np.ones(size), self.flat_start)
         groups = None if self.law is None else SampleClasses(np.arange(self.law.size))
         return Closure(
-            classes, LinearSpace(np.eye(size)), groups, (), self.scalar_names(classes), 0.0, 0.0,
-            0, ("nothing moves at the start without noise",), self.shapes,
+            classes, LinearSpace(np.eye(size)), groups, (), self.scalar_names(classes), 0.0,
+            PROVED, "", ("nothing moves at the start without noise",), self.shapes,
         )  # fmt: skip
 
     def first_leaving(
         self, closure: Closure, states: FloatArray, linear: bool = False
     ) -> tuple[int, str] | None:
         """The first of some states at which the full gradient is not the closed one, and why.
+
+        None for a closure that is proved.
 
         Parameters
         ----------
@@ -324,39 +296,26 @@ class Realization:
         linear : bool
             Whether the gradient must lie in the linear space too.
         """
-        classes, groups = closure.classes, closure.sample_groups
-        merged = groups is not None and self.law is not None and groups.count < self.law.size
-        payload = self.reduced_payload(classes, groups) if merged else None
+        if closure.grade == PROVED and (closure.space.proved or not linear):
+            return None
+        classes = closure.classes
         largest = 0.0
         for number, state in enumerate(states):
-            if np.abs(state).max() > far(self):
+            if np.abs(state).max() > FAR * max(1.0, float(np.abs(self.flat_start).max())):
                 return None
-            gradient, floor = self.training.probe(state)
-            if not np.isfinite(gradient).all():
+            slope = evaluated(self.program.compiled_descent, state, self.data)[1]
+            size = float(np.abs(slope).max(initial=0.0))
+            if not np.isfinite(size):
                 return None
-            largest = max(largest, float(np.abs(gradient).max()))
-            off = np.abs(classes.residual(gradient))
-            tolerance = class_tolerances(self.training, classes, gradient, floor)
-            tolerance = np.maximum(tolerance, ROUNDED * largest)  # a floor may be 0 by chance
-            if (off > tolerance).any():
-                entry = self.entry_name(int(np.argmax(off - tolerance)))
+            off, largest = np.abs(classes.residual(slope)), max(largest, size)
+            if off.max() > LEAVES * largest:
+                entry = self.entry_name(int(np.argmax(off)))
                 return number, f"the gradient of {entry} is another than that of its class"
-            inside = classes.project(gradient)
-            least = tolerance[classes.first] + CLEARLY * largest
-            if payload is not None:
-                slope = evaluated(slope_of(self.program, True), state[classes.first], payload)
-                if (np.abs(slope - inside) > least).any():
-                    entry = self.entry_name(int(classes.first[np.argmax(np.abs(slope - inside))]))
-                    return number, (
-                        f"the gradient of {entry} is another than that from one sample of each "
-                        "class of samples"
-                    )
             if linear:
                 roots = np.sqrt(classes.sizes)
                 basis = np.linalg.qr(closure.space.basis * roots[:, None])[0]
-                moved = inside * roots
-                off = np.abs(moved - basis @ (basis.T @ moved))
-                if (off > (least + OF_SPACE * largest) * roots).any():
+                moved = classes.project(slope) * roots
+                if np.abs(moved - basis @ (basis.T @ moved)).max() > OF_SPACE * largest:
                     return number, "the gradient leaves the linear space"
         return None
 

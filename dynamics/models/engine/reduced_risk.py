@@ -87,6 +87,8 @@ class ReducedRisk:
         Entry of an array whose entries are inputs -> its input.
     classes : int array, shape (samples,)
         Class of each sample.
+    rows : int array, shape (classes, values)
+        The loss of each class of samples, and what is observed of it.
     losses : int array, shape (classes,)
     risk : int
     entries : int array, shape (n,)
@@ -109,8 +111,9 @@ class ReducedRisk:
         embedding: Embedding,
         names: Sequence[str],
         arrays: Sequence[Reading | None] | None = None,
+        values: Values | None = None,
     ) -> None:
-        self.values = values = Values()
+        self.values = values = Values() if values is None else values
         self._algebra = Algebra(values)
         self.scalars = values.inputs(names)
         reals = values.inputs(sorted(data.reals))
@@ -127,14 +130,14 @@ class ReducedRisk:
         first = 1 + len(names_of[1])
         if not program.has_law:
             self.classes, self.weights = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-            self.losses = rows[0].reshape(1)
+            self.rows = self.losses = rows[0].reshape(1)
             self.risk = int(self.losses[0])
         else:
             table = np.stack(rows[:first], axis=1)
             distinct, self.classes = np.unique(table, axis=0, return_inverse=True)
             self.classes = self.classes.reshape(-1)
             self.weights = values.inputs([f"P_{k + 1}" for k in range(len(distinct))])
-            self.losses = distinct[:, 0]
+            self.rows, self.losses = distinct, distinct[:, 0]
             self.risk = self._mean(self.losses)
         self.held = False
         self.lists: dict[Any, tuple[List, ...]] = {}

@@ -38,8 +38,6 @@ class ReducedPopulation(ModelProblem):
     Parameters
     ----------
     parameters : Parameters
-    eta, steps : float, int
-        The run along which the closure is checked; the model's own by default.
     coordinates : str
         ``"classes"``: one value for each class of equal entries; ``"linear"``: directions of the
         smallest linear space; ``"auto"``: the second where it has at most half as many.
@@ -57,15 +55,12 @@ class ReducedPopulation(ModelProblem):
     def __init__(
         self,
         parameters: Any,
-        eta: Any = None,
-        steps: Any = None,
         coordinates: str = "auto",
         samples: Any = None,
         seed: Any = 0,
     ) -> None:
-        realization, closure = self.realized(parameters, (eta, steps), (samples, seed))
+        realization, closure = self.realized(parameters, (samples, seed))
         data = realization.representatives(closure.sample_groups)
-        self._walked_with = eta, steps
         super().__init__(parameters, realization, closure, data, True, coordinates)
         self.settings = {**self.settings, **self._draws(seed)}
         self.without_program = ""
@@ -77,6 +72,9 @@ class ReducedPopulation(ModelProblem):
             self.without_program = f"more than {MOST_WHOLE} scalars"
             return None
         made = self.realization
+        if made.only_sampled:
+            self.without_program = "every draw of a law has numbers of its own"
+            return None
         try:
             risk = reduced_risk(made.program, self.payload[0], self.embedding, self.scalars)
         except UnreadPrimitive as error:
@@ -170,22 +168,13 @@ class ReducedPopulation(ModelProblem):
     def leaving(self, run: Trajectory) -> str:
         """A sentence on where the gradient of every entry leaves the space along a run; else "".
 
-        The run along which the closure was checked, or a first part of it, needs no check.
-
         Parameters
         ----------
         run : Trajectory
             Of this problem.
         """
-        walk = self.definition.walk(*self._walked_with)
-        walked = (
-            bool(run.steps.size)
-            and bool(run.steps[-1] <= self.closure.walked)
-            and bool((np.asarray(run.settings.get("eta", np.nan)) == np.array(walk.eta)).all())
-            and np.array_equal(run.states[0], self.initial_state)
-        )
         made = self.realization
-        if walked or made.only_sampled or made.model.representatives:
+        if made.only_sampled or made.model.representatives:
             return ""
         records = np.unique(np.linspace(0, len(run.time) - 1, LOOKS_ALONG).astype(int))
         states = self.lift(run.states[records])
@@ -194,9 +183,7 @@ class ReducedPopulation(ModelProblem):
             return ""
         number, why = departure
         return (
-            f"the reduction does not hold to the end: at time {run.time[records[number]]:.4g} "
-            f"{why}; looked at along gradient descent with these --eta and --steps, the classes "
-            "are finer"
+            f"the reduction does not hold to the end: at time {run.time[records[number]]:.4g} {why}"
         )
 
     def lift(self, states: FloatArray) -> FloatArray:
@@ -210,7 +197,7 @@ class FullModelProblem(ModelProblem):
     """A problem with every trained entry, which can be laid beside the reduced one."""
 
     @classmethod
-    def realized(cls, parameters: Any, run: tuple[Any, Any], draws: tuple[Any, Any]) -> Realized:
+    def realized(cls, parameters: Any, draws: tuple[Any, Any]) -> Realized:
         """The model at some parameters, and what training closes on; see `ModelProblem`."""
         model = cls.definition.model
         if model.representatives:
@@ -218,7 +205,7 @@ class FullModelProblem(ModelProblem):
                 f"the law of {model.name} lists representatives, which have no symmetry of their "
                 "own: there is no full problem; list every sample, at a small size"
             )
-        return super().realized(parameters, run, draws)
+        return super().realized(parameters, draws)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
         """Scalar -> every entry that stands for it, with its sign, shape (records, entries).
@@ -248,8 +235,8 @@ class FullPopulation(FullModelProblem):
     Parameters
     ----------
     parameters : Parameters
-    eta, steps, coordinates
-        As for `ReducedPopulation`: they decide which entries the reduced scalars stand for.
+    coordinates : str
+        As for `ReducedPopulation`.
     samples, seed : int
         Of the draws, where the law can only be sampled.
     """
@@ -259,13 +246,11 @@ class FullPopulation(FullModelProblem):
     def __init__(
         self,
         parameters: Any,
-        eta: Any = None,
-        steps: Any = None,
         coordinates: str = "auto",
         samples: Any = None,
         seed: Any = 0,
     ) -> None:
-        realization, closure = self.realized(parameters, (eta, steps), (samples, seed))
+        realization, closure = self.realized(parameters, (samples, seed))
         super().__init__(parameters, realization, closure, realization.data, False, coordinates)
         self.settings = {**self.settings, **self._draws(seed)}
 
@@ -289,7 +274,7 @@ class FullEmpirical(FullModelProblem):
         Standard deviation of what is added to every entry of the start.
     batch : int, optional
         Samples of a step, reshuffled every epoch; all by default.
-    eta, steps, coordinates
+    coordinates : str
         As for `ReducedPopulation`.
 
     Raises
@@ -307,8 +292,6 @@ class FullEmpirical(FullModelProblem):
         seed: Any = 0,
         omega: Any = 1e-3,
         batch: Any = None,
-        eta: Any = None,
-        steps: Any = None,
         coordinates: str = "auto",
     ) -> None:
         model = self.definition.model
@@ -322,7 +305,7 @@ class FullEmpirical(FullModelProblem):
         self._seed = integer("seed", seed, at_least=0, at_most=2**63 - 1)
         self._omega = real("omega", omega, at_least=0.0)
         size = 0 if batch is None else integer("batch", batch, at_least=1)
-        realization, closure = self.realized(parameters, (eta, steps), (count, self._seed))
+        realization, closure = self.realized(parameters, (count, self._seed))
         if closure.scalars == 0:
             # The noise of the start may move what the start itself does not.
             closure = realization.open_closure()

@@ -97,22 +97,21 @@ def system_of(model: Model) -> System:
         origin=definition.origin,
         model=model,
         checks=checks,
-        reduced_options=("eta", "steps", "coordinates"),
-        full_options=("eta", "steps", "coordinates"),
+        reduced_options=("coordinates",),
+        full_options=("coordinates",),
         closure=definition.closure,
         expressions=lambda parameters=None: _expressions(definition, parameters),
     )
 
 
 def _page_of(definition: Definition, name: str) -> Callable[..., Page]:
-    def made(parameters: Any = None, eta: Any = None, steps: Any = None, **options: Any) -> Page:
+    def made(parameters: Any = None, eta: Any = None, **options: Any) -> Page:
         """A page at some parameters, by a function of `dynamics.models.engine.derivation`."""
         from dynamics.models.engine import derivation
 
         selected = definition.Parameters() if parameters is None else parameters
-        return getattr(derivation, name)(
-            definition, selected, definition.walk(eta, steps), **options
-        )
+        rates = definition.realization(selected).rates(eta)
+        return getattr(derivation, name)(definition, selected, rates, **options)
 
     return made
 

@@ -8,7 +8,7 @@ has, before anything is traced.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -61,10 +61,10 @@ class _Lazy:
         return value
 
     @contextmanager
-    def enable_x64(self, enabled: bool) -> Iterator[None]:
-        """That of JAX; programs compiled within are kept."""
+    def enable_x64(self, enabled: bool, kept: bool = True) -> Iterator[None]:
+        """That of JAX; programs compiled within are kept on request."""
         module = require_jax()
-        with programs_kept(module), module.enable_x64(enabled):
+        with programs_kept(module) if kept else nullcontext(), module.enable_x64(enabled):
             yield
 
 

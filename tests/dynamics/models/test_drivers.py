@@ -84,7 +84,7 @@ def tiny(folder):
 def wells(folder):
     (folder / "wells.py").write_text(WELLS, encoding="utf-8")
     system = dynamics.load_system(folder / "wells.py")
-    return system.ReducedPopulation(system.Parameters(), eta=0.05, steps=500)
+    return system.ReducedPopulation(system.Parameters())
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +92,7 @@ def located():
     """Two scalars of eight entries."""
     system = dynamics.load_system(MODELS / "single_location.py")
     parameters = system.Parameters(L=2)
-    how = {"eta": 0.1, "steps": 500}
-    return system.ReducedPopulation(parameters, **how), system.FullPopulation(parameters, **how)
+    return system.ReducedPopulation(parameters), system.FullPopulation(parameters)
 
 
 @pytest.mark.long
@@ -162,7 +161,7 @@ def test_empirical_on_the_command_line(folder, tmp_path, capsys, monkeypatch):
 
 def test_flows_and_their_events_are_what_descent_comes_to(tiny):
     """Times of events by gradient descent approach those of the flow as eta."""
-    problem = tiny.ReducedPopulation(tiny.Parameters(), eta=0.02, steps=2000)
+    problem = tiny.ReducedPopulation(tiny.Parameters())
     calm = dynamics.flow(problem, time=200.0)
     assert not calm.events["never"]
     late, apart = (calm.events[name].time for name in ("late", "apart"))
@@ -178,7 +177,7 @@ def test_flows_and_their_events_are_what_descent_comes_to(tiny):
 
 
 def test_the_order_of_descent_in_its_learning_rate(tiny):
-    problem = tiny.ReducedPopulation(tiny.Parameters(), eta=0.02, steps=1000)
+    problem = tiny.ReducedPopulation(tiny.Parameters())
     found = dynamics.overlay(problem, 20.0, [0.4, 0.2, 0.1])
     assert found.orders
     assert all(abs(order - 1) < 0.1 for order in found.orders.values())
@@ -298,9 +297,8 @@ def test_groups_have_rates_of_their_own(folder, tmp_path, monkeypatch):
     """Reduced is full with two rates; one of them 0-like moves little; rates are by group."""
     monkeypatch.chdir(tmp_path)
     system = dynamics.load_system(folder / "factors.py")
-    how = {"eta": (0.2, 0.05), "steps": 300}
-    reduced = system.ReducedPopulation(system.Parameters(), **how)
-    full = system.FullPopulation(system.Parameters(), **how)
+    reduced = system.ReducedPopulation(system.Parameters())
+    full = system.FullPopulation(system.Parameters())
     assert reduced.layout.group_names == full.layout.group_names == ("entries", "value")
     result = dynamics.compare(reduced, full, eta=(0.2, 0.05), steps=300)
     assert max(result.deviation.values()) < 1e-13

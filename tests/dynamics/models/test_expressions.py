@@ -213,7 +213,7 @@ def test_a_printed_function_file_runs_on_numpy_alone(capsys, tmp_path):
     for name, file in zip(names, files, strict=True):
         system, found = expressions(name)
         problem = system.ReducedPopulation(system.Parameters(), coordinates="classes")
-        run = dynamics.descend(problem, eta=found.walk.eta, steps=100)
+        run = dynamics.descend(problem, eta=found.eta, steps=100)
         *state, risk = np.loadtxt(f"{file}.txt")
         np.testing.assert_allclose(state, run.final_state, rtol=1e-13, atol=1e-15)
         assert risk == pytest.approx(run["risk"][-1], rel=1e-13)

@@ -149,7 +149,7 @@ def test_whole_numbers_from_two_to_the_31():
     ends = []
     for given in ({"law": law, "loss": loss}, {"law": law_of_large, "loss": large}):
         system = dynamics.load_system(dynamics.Model(start=start, **given))
-        problem = system.ReducedPopulation(system.Parameters(), steps=20)
+        problem = system.ReducedPopulation(system.Parameters())
         ends.append(dynamics.descend(problem, eta=0.1, steps=20).final_state)
     np.testing.assert_allclose(*ends, rtol=1e-14)
 

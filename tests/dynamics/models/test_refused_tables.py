@@ -55,7 +55,7 @@ def test_symmetries_that_are(here):
     """Stated for the finite law and for the drawn one, and the same classes as are found."""
     for name, text in (("plain", BASE), ("finite", BASE + SWAP), ("drawn", DRAWN + SWAP)):
         Path(f"{name}.py").write_text(text)
-        found = dynamics.load_system(f"{name}.py").closure(steps=20)
+        found = dynamics.load_system(f"{name}.py").closure()
         assert (found.scalars, list(found.sizes)) == (2, [2, 1]), name
 
 

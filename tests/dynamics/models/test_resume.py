@@ -118,8 +118,7 @@ def test_a_changed_model_is_refused_with_the_difference(here, capsys, interrupte
 def problems():
     system = dynamics.load_system("my.py")
     parameters = system.Parameters(p1=0.4)
-    how = {"eta": 0.5, "steps": 400}
-    return [kind(parameters, **how) for kind in (system.ReducedPopulation, system.FullPopulation)]
+    return [kind(parameters) for kind in (system.ReducedPopulation, system.FullPopulation)]
 
 
 def drawn(axes):

@@ -83,7 +83,7 @@ def test_points_with_different_numbers_of_scalars(swept):
     assert set(data["scalars"].sel(K=2).values) == {2.0}
     assert np.isfinite(data["Q_1_0"].sel(K=2)).all()
     for K, p1 in ((2, 0.25), (3, 0.45)):
-        problem = system.ReducedPopulation(system.Parameters(K=K, p1=p1, N=3), eta=0.5, steps=100)
+        problem = system.ReducedPopulation(system.Parameters(K=K, p1=p1, N=3))
         run = dynamics.descend(problem, eta=0.5, steps=100)
         point = data.sel(K=K, p1=p1, method="nearest")
         assert int(point["scalars"]) == len(run.layout.names)

@@ -1,0 +1,115 @@
+"""The gradient of a table in the field, at weights and real constants that are given or unknown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dynamics.models.engine.reduced_risk import ReducedRisk
+from theory.closure.refinement import Gradient
+from theory.color_refinement import IntArray
+from theory.law import FloatArray
+from theory.program import Ids, field
+from theory.program.field import Triples
+from theory.program.identities import Identities
+
+if TYPE_CHECKING:
+    from dynamics.models.engine.realization import Realization
+
+GIVEN, ANY_LAW, ANY = "given", "any law", "any"
+"""Weights and real constants as given; weights unknown; real constants of the loss too."""
+DATA = ("start", "fixed", "law", "sample")
+"""Functions whose numbers a table has as constants, with the real constants in them."""
+SAME_WEIGHT = 1e-13
+"""Relative difference up to which two weights of a law are one unknown."""
+NUMBERS = 1 << 23
+"""Numbers of one evaluation of a table at several points, about."""
+
+
+class FieldGradient:
+    """The gradient of a table of a risk, and other values of it, in the field.
+
+    Parameters
+    ----------
+    table : ReducedRisk
+    made : Realization
+    labels : int array, shape (samples,)
+        Class of each sample of the law in the table.
+    generator : numpy Generator
+        Draws what is unknown.
+
+    Attributes
+    ----------
+    loose : list of str
+        Real constants of the loss alone, which can be unknown.
+    """
+
+    def __init__(
+        self,
+        table: ReducedRisk,
+        made: Realization,
+        labels: IntArray,
+        generator: np.random.Generator,
+    ) -> None:
+        self.table, self._labels = table, labels
+        values = table.values
+        self.inputs = np.concatenate([table.scalars, [*table.reals.values()], table.weights])
+        self.inputs = self.inputs.astype(np.int64)
+        reals = np.array([float(made.data.reals[name]) for name in table.reals])
+        own = self.numbers(reals)
+        weights = np.zeros(0) if made.law is None else made.law.weights
+        distinct, alike = _alike(weights)
+        unknown = field.drawn(generator, distinct.size)[alike]
+        given = field.data_triples(distinct, field.on_grid)[alike]
+        arguments = made.model.arguments
+        taken = {name for role in DATA for name in arguments.get(role, ())}
+        self.loose = [name for name in table.reals if name not in taken]
+        some, free = own.copy(), [name in self.loose for name in table.reals]
+        some[free] = field.drawn(generator, len(self.loose))
+        self._fixed = {
+            GIVEN: np.concatenate([own, self._summed(given)]),
+            ANY_LAW: np.concatenate([own, self._summed(unknown)]),
+            ANY: np.concatenate([some, self._summed(unknown)]),
+        }
+        self._gradient = Identities(values, table.gradient)
+
+    def numbers(self, numbers: FloatArray) -> Triples:
+        """Numbers in the field, as the table reads them, shape (n, 3)."""
+        ids = self.table.values.constants(numbers)
+        return self.table.values.triples[ids]
+
+    def _summed(self, weights: Triples) -> Triples:
+        """Weights of the classes of samples of the table."""
+        sums = np.zeros((self.table.weights.size, 3), dtype=np.uint64)
+        np.add.at(sums, self._labels, weights)
+        return sums % field.PRIMES
+
+    def of(self, how: str) -> Gradient:
+        """The gradient by the scalars at points, with weights and constants as ``how`` says."""
+        most = max(1, NUMBERS // max(1, len(self.table.values)))
+
+        def at(points: Triples) -> Triples:
+            parts = np.split(points, range(most, points.shape[1], most), axis=1)
+            return np.concatenate([self._at(self._gradient, p, how) for p in parts], axis=1)
+
+        return at
+
+    def values(self, ids: Ids, point: Triples) -> Triples:
+        """Other values at a point, shape (n, 3), at the given constants, shape (m, 3)."""
+        return self._at(Identities(self.table.values, ids), point[:, None], GIVEN)[:, 0]
+
+    def _at(self, identities: Identities, points: Triples, how: str) -> Triples:
+        fixed = np.repeat(self._fixed[how][:, None], points.shape[1], axis=1)
+        return identities.at(self.inputs, np.concatenate([points, fixed]))
+
+
+def _alike(weights: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Distinct weights, and the number of each; nearly equal ones are one."""
+    order = np.argsort(weights, kind="stable")
+    near = np.diff(weights[order]) <= SAME_WEIGHT * np.abs(weights[order][1:])
+    label = np.zeros(weights.size, dtype=np.int64)
+    label[order] = np.cumsum(np.r_[False, ~near])[: weights.size]
+    distinct = np.zeros(int(label.max(initial=-1)) + 1)
+    distinct[label] = weights
+    return distinct, label

@@ -1,0 +1,79 @@
+"""Classes of entries by gradients at states, for a model that has no program.
+
+What is found so is not proved: it is what gradients at some states do not contradict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theory.closure.partition import EntryClasses
+from theory.closure.refinement import oriented
+from theory.color_refinement import IntArray
+from theory.law import FloatArray
+
+STATES = 60
+"""States at which gradients are compared."""
+SCALES = (0.1, 0.3, 1.0, 3.0, 10.0)
+"""Sizes of random displacements of the classes from the start, in turn."""
+SAME = 1e-10
+"""Part of the largest gradient of a class by which equal ones may differ."""
+
+
+def refine(
+    gradient: Callable[[FloatArray], FloatArray],
+    start: FloatArray,
+    arrays: IntArray,
+    generator: np.random.Generator,
+) -> EntryClasses:
+    """The coarsest classes that gradients at some states do not contradict.
+
+    Parameters
+    ----------
+    gradient : callable
+        From a state to its gradient, both shape (n,).
+    start : float array, shape (n,)
+    arrays : int array, shape (n,)
+        Number of the array of each entry.
+    generator : numpy Generator
+        Draws the states.
+    """
+    keys = np.stack([arrays, np.unique(np.abs(start), return_inverse=True)[1].reshape(-1)])
+    labels = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+    signs, active, rounds = np.sign(start), np.zeros(start.size, dtype=bool), []
+    for number in range(STATES):
+        scale = SCALES[number % len(SCALES)] if number else 0.0
+        moved = scale * generator.standard_normal(int(labels.max()) + 1)[labels]
+        slope = gradient(start + np.where(active, signs * moved, 0.0))
+        if not np.isfinite(slope).all():
+            continue
+        least = SAME * largest(slope, labels)
+        woken = (np.abs(slope) > least) & ~active
+        signs = np.where(woken & (signs == 0), np.sign(slope), signs)
+        active = active | woken
+        labels = _split(labels, active, np.where(active, signs * slope, 0.0), least)
+        rounds.append(np.unique(labels[active]).size)
+    return oriented(labels, signs, active, start, tuple(rounds))
+
+
+def largest(slope: FloatArray, labels: IntArray) -> FloatArray:
+    """Largest entry of a gradient in the class of each entry, shape (n,)."""
+    found = np.zeros(int(labels.max()) + 1)
+    np.maximum.at(found, labels, np.abs(slope))
+    return found[labels]
+
+
+def _split(
+    labels: IntArray, active: NDArray[np.bool_], values: FloatArray, least: FloatArray
+) -> IntArray:
+    """Finer labels: a class ends where sorted values have a gap."""
+    order = np.lexsort((values, active, labels))
+    before, after = order[:-1], order[1:]
+    apart = (labels[before] != labels[after]) | (active[before] != active[after])
+    apart |= values[after] - values[before] > least[after]
+    finer = np.empty(labels.size, dtype=np.int64)
+    finer[order] = np.concatenate([[0], np.cumsum(apart)])
+    return finer

@@ -1,0 +1,148 @@
+r"""Classes of entries that gradient descent keeps equal, by exact evaluations in a finite field.
+
+Entries of one array with one size :math:`|\theta_i(0)|` begin as one class. The gradient of every
+entry is evaluated with the entries of a class tied to one random number of the field (with their
+signs), and with entries that have not moved yet at their start. An entry whose gradient is not 0
+has moved from then on, and one that starts at 0 gets its sign from it; a class is split where the
+signed gradients of its entries differ. When two rounds split nothing and move nothing, the gradient
+is one expression in each class, and 0 for what has not moved: in every state, kinks included. This
+is colour refinement with the gradient as the colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theory.closure.partition import FROZEN, EntryClasses
+from theory.color_refinement import IntArray, by_appearance
+from theory.law import FloatArray
+from theory.program import field
+from theory.program.field import Triples
+
+Gradient = Callable[[Triples], Triples]
+"""From points, shape (n, points, 3), to the gradient there, of the same shape."""
+QUIET = 2
+"""Rounds in a row that must change nothing."""
+
+
+def refine(
+    gradient: Gradient,
+    start: FloatArray,
+    triples: Triples,
+    arrays: IntArray,
+    generator: np.random.Generator,
+) -> EntryClasses:
+    """The coarsest classes that the gradient is seen to keep.
+
+    Parameters
+    ----------
+    gradient : Gradient
+        Of every entry.
+    start : float array, shape (n,)
+    triples : Triples, shape (n, 3)
+        The start in the field.
+    arrays : int array, shape (n,)
+        Number of the array of each entry.
+    generator : numpy Generator
+        Draws the numbers of the classes.
+    """
+    size = start.size
+    keys = np.stack([arrays, np.unique(np.abs(start), return_inverse=True)[1].reshape(-1)])
+    labels = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+    signs, active = np.sign(start), np.zeros(size, dtype=bool)
+    rounds: list[int] = []
+    quiet = 0
+    while quiet < QUIET:
+        slope = _along(gradient, labels, np.where(active, signs, 0), triples, generator)
+        woken = slope.any(axis=1) & ~active
+        first = np.where(slope[:, 0] <= field.negative(slope)[:, 0], 1.0, -1.0)
+        signs = np.where(woken & (signs == 0), first, signs)
+        active = active | woken
+        signed = np.where((signs < 0)[:, None], field.negative(slope), slope).astype(np.int64)
+        table = np.column_stack([labels, active, signed])
+        finer = np.unique(table, axis=0, return_inverse=True)[1].reshape(-1)
+        quiet = 0 if woken.any() or finer.max() > labels.max() else quiet + 1
+        labels = finer
+        rounds.append(np.unique(labels[active]).size)
+    return oriented(labels, signs, active, start, tuple(rounds))
+
+
+def oriented(
+    labels: IntArray,
+    signs: FloatArray,
+    active: NDArray[np.bool_],
+    start: FloatArray,
+    rounds: tuple[int, ...],
+) -> EntryClasses:
+    """Classes in the order of their first entries, with signs relative to these.
+
+    Parameters
+    ----------
+    labels : int array, shape (n,)
+    signs : float array, shape (n,)
+    active : bool array, shape (n,)
+        Whether an entry moves.
+    start : float array, shape (n,)
+    rounds : tuple of int
+    """
+    moving = np.flatnonzero(active)
+    ordered, relative = np.full(start.size, FROZEN, dtype=np.int64), np.zeros(start.size)
+    if moving.size:
+        ordered[moving], first = by_appearance(labels[moving])
+        relative[moving] = signs[moving] * signs[moving[first]][ordered[moving]]
+    return EntryClasses(ordered, relative, start, rounds)
+
+
+def leaving(
+    gradient: Gradient, classes: EntryClasses, triples: Triples, generator: np.random.Generator
+) -> IntArray:
+    """Entries whose gradient is not that of their class, or not 0 where they never move.
+
+    Parameters
+    ----------
+    gradient : Gradient
+    classes : EntryClasses
+    triples : Triples, shape (n, 3)
+        The start in the field.
+    generator : numpy Generator
+    """
+    slope = _along(gradient, classes.labels, classes.signs, triples, generator)
+    signed = np.where((classes.signs < 0)[:, None], field.negative(slope), slope)
+    moving = np.flatnonzero(classes.labels >= 0)
+    first = classes.first[classes.labels[moving]]
+    expected, start = np.zeros_like(signed), classes.signs * classes.start
+    expected[moving] = signed[first]
+    off = (signed != expected).any(axis=1)
+    off[moving] |= start[moving] != start[first]  # a class must hold where training begins
+    return np.flatnonzero(off)
+
+
+def tied(
+    labels: IntArray, signs: FloatArray, triples: Triples, generator: np.random.Generator
+) -> Triples:
+    """Entries at one random number for each class, shape (n, 3); at their start for sign 0.
+
+    Parameters
+    ----------
+    labels : int array, shape (n,)
+    signs : float array, shape (n,)
+    triples : Triples, shape (n, 3)
+    generator : numpy Generator
+    """
+    own = field.drawn(generator, int(labels.max(initial=0)) + 1)[labels]
+    own = np.where((signs < 0)[:, None], field.negative(own), own)
+    return np.where((signs == 0)[:, None], triples, own)
+
+
+def _along(
+    gradient: Gradient,
+    labels: IntArray,
+    signs: FloatArray,
+    triples: Triples,
+    generator: np.random.Generator,
+) -> Triples:
+    """The gradient where the entries of each class are tied, shape (n, 3)."""
+    return gradient(tied(labels, signs, triples, generator)[:, None])[:, 0]
