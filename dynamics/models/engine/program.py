@@ -63,7 +63,7 @@ class Program:
 
     Attributes
     ----------
-    compiled_descent, compiled_signatures, compiled_slopes : callable
+    compiled_descent, compiled_slopes : callable
         (flat, data) -> risk and gradient; (flat, direction, data) -> numbers of each sample;
         (flat, samples, data) -> gradient of the loss of each sample; compiled on first call.
     """
@@ -76,7 +76,6 @@ class Program:
         self._observed: dict[str, tuple[str, ...]] = {}
         self.observed_names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         self._counted: dict[Any, int] = {}
-        self.compiled_signatures = compiled_program(jax, self.signatures)
         slopes = jax.vmap(jax.grad(self.sample_loss), (None, 0, None))
         self.compiled_slopes = compiled_program(jax, slopes)
         descent = partial(self.value_and_gradient, lambda flat: flat)
@@ -199,29 +198,6 @@ class Program:
             found = self._summed(averaged, data)
             result |= jax.tree.map(lambda values: values / found["weights"], found["sums"])
         return result
-
-    def signatures(self, flat: Any, direction: Any, data: Data) -> Any:
-        """Numbers of each sample that equal samples share, shape (numbers, N); traced.
-
-        Its loss, the derivative of this along a direction, and what ``observe`` says of it.
-        """
-
-        def one(sample: Any) -> Any:
-            loss, along = jax.jvp(
-                lambda f: self.sample_loss(f, sample, data), (flat,), (direction,)
-            )
-            values = [loss, along]
-            if self.model.observe is not None:
-                said = self.call("observe", self.theta(flat, data.fixed), sample, data)
-                values += [jax.numpy.asarray(value, loss.dtype) for value in said.values()]
-            return jax.numpy.stack(values)
-
-        _, samples, number = self.blocks(data)
-        count = data.weights.shape[0]
-        if number == 1:
-            return jax.vmap(one)(data.samples).T
-        parts = jax.lax.map(jax.vmap(one), samples)
-        return parts.reshape(-1, parts.shape[-1])[:count].T
 
     def check(self, data: Data) -> tuple[str, ...]:
         """Trace every function once, so that what cannot be traced is refused with its line.
