@@ -145,7 +145,10 @@ def closure_sections(closure: Closure, entry_names: Sequence[str]) -> list[Secti
         still.append(f"{frozen.size} entries never move: {first_entries}{more}")
     sections = [
         Section(
-            "What stays equal", (closure.summary(), *still), tuple(equal), _class_numbers(closure)
+            "What stays equal",
+            (closure.summary(), closure.proof, *still),
+            tuple(equal),
+            _class_numbers(closure),
         )
     ]
     laws = [

@@ -36,7 +36,7 @@ def add_flags(parser: Parser) -> None:
         parser.add_switches({"pieces": pieces, "prove": prove})
         return
     parser.add_switches({
-        "prove": "print what is proved of the closure; refused where nothing is",
+        "prove": "refuse to print where the closure is not proved",
         "eliminate": "put conserved linear combinations into risk and steps",
     })  # fmt: skip
     eta = "learning rate of a step, or one for each group"
@@ -112,8 +112,6 @@ def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
         print_result(options, closure.document(), "")
         return 0
     print(_written(page, form, bool(options.get("standalone"))))
-    if options.get("prove"):
-        print(_remark(closure.proof, form))
     return 0
 
 

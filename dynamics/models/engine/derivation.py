@@ -121,7 +121,8 @@ def _law_of(made: Realization, closure: Closure) -> Section:
         if law.exact and law.degree == 1
     )
     return Section(
-        "Data law and reduction", (words, closure.summary(), *conserved[:MOST_CONSERVED])
+        "Data law and reduction",
+        (words, closure.summary(), closure.proof, *conserved[:MOST_CONSERVED]),
     )
 
 
