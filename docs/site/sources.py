@@ -26,7 +26,7 @@ NAMED = {
 """File of the repository -> page, where the name is another."""
 CONTENTS = {
     "Start": ("python", "command_line", "own_models", "models/index", "explorer", "explorers"),
-    "Concepts": ("reduction", "expectations", "events", "stability", "empirical_runs"),
+    "Concepts": ("reduction", "closure", "expectations", "events", "stability", "empirical_runs"),
     "How to": ("sweeps", "cluster", "phase_diagrams", "attention_maps", "latex"),
     "Results": (
         "verdicts/index", "gallery", "masked_image_modeling", "shallow_vit", "real_images",
@@ -56,11 +56,14 @@ def pages_of_repository() -> Mapping[str, str]:
 def targets() -> Mapping[str, str]:
     """Every file of the repository that a page may link to -> its place in the site.
 
-    A file of a published model is on the page of that model.
+    A file of a published model is on the page of that model; a picture of the cache is where
+    `pages` puts it.
     """
     models = [path for path in ROOT.glob("dynamics/models/*.py") if path.stem != "__init__"]
     described = {p.relative_to(ROOT).as_posix(): f"models/{p.stem}.md" for p in models}
-    return described | pages_of_repository()
+    pictures = [path.relative_to(ROOT / "docs/cache") for path in ROOT.glob("docs/cache/*/*.png")]
+    drawn = {f"docs/cache/{p.as_posix()}": f"pictures/{p.as_posix()}" for p in pictures}
+    return described | drawn | pages_of_repository()
 
 
 def led(text: str, path: str, places: Mapping[str, str]) -> str:

@@ -1,10 +1,10 @@
 r"""The closure of a model: entries that stay equal, the space of training, conserved quantities.
 
-The risk is a list of distinct numbers (`theory.program`), and a closure is a few exact evaluations
-of its gradient in a finite field: `refinement` finds classes of equal entries, `linear` the
-smallest linear space, `conservation` constants of motion. What has no such list is looked at in
-floats, at some states (`checked`), and says so. No group is declared (where one is, `orbits` uses
-it). A closure that does not reduce is a result.
+The risk is a list of distinct numbers (`theory.program`). A closure is found by a few exact
+evaluations of its gradient in a finite field: `refinement` finds classes of equal entries, `linear`
+the smallest linear space, `conservation` constants of motion. A model without such a list is
+checked in floats at some states (`checked`), and its grade says so. `orbits` has the classes of a
+symmetry that a model states. A closure that does not reduce is a result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from theory.summary import summarized
 @summarized
 @dataclass(frozen=True)
 class Closure:
-    """The closed description of the training of a model at some constants.
+    """Closed description of the training of a model at some constants.
 
     Attributes
     ----------

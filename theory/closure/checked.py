@@ -1,6 +1,6 @@
-"""Classes of entries by gradients at states, for a model that has no program.
+"""Classes of entries from gradients at some states, for a model without a program.
 
-What is found so is not proved: it is what gradients at some states do not contradict.
+They are checked at these states, and not proved.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def refine(
     arrays: IntArray,
     generator: np.random.Generator,
 ) -> EntryClasses:
-    """The coarsest classes that gradients at some states do not contradict.
+    """Coarsest classes of entries that have one gradient at some states.
 
     Parameters
     ----------

@@ -7,8 +7,8 @@ the flow where :math:`c` is orthogonal to the space of training: the left null s
 space: the null space of the products :math:`z_i g_j + z_j g_i` at random points of the field, less
 forms that are constant in the space. Gradient descent breaks such a law at order :math:`\eta`.
 
-Both are exact modulo three primes. A coefficient is read back as a fraction; where one is no small
-fraction, the coefficients are computed in floats.
+Both are exact modulo three primes. Coefficients are read back as fractions. Where one is no small
+fraction, all coefficients of the law are computed in floats.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DENOMINATOR, FRACTION = 64, 1e-9
 
 @dataclass(frozen=True)
 class ConservationLaw:
-    """A quantity that training leaves as it is.
+    """Linear or quadratic combination of scalars that training conserves.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class ConservationLaw:
 
 
 def linear_laws(span: Span, basis: FloatArray, at_start: FloatArray) -> list[ConservationLaw]:
-    """Combinations of scalars that are constant in a space.
+    """Linear laws: combinations of scalars that are constant in a space.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def linear_laws(span: Span, basis: FloatArray, at_start: FloatArray) -> list[Con
 
 
 def linear_laws_in_floats(basis: FloatArray, at_start: FloatArray) -> list[ConservationLaw]:
-    """Combinations of scalars that are constant in a space that is known in floats alone.
+    """Linear laws of a space that is known in floats alone.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def linear_laws_in_floats(basis: FloatArray, at_start: FloatArray) -> list[Conse
 
 @dataclass(frozen=True)
 class Products:
-    """Quadratic forms as rows of coefficients of products of scalars.
+    """Products of two scalars, in which quadratic forms are rows of coefficients.
 
     Attributes
     ----------
@@ -187,7 +187,7 @@ def quadratic_forms(
     start: Triples,
     generator: np.random.Generator,
 ) -> Triples:
-    """Quadratic forms that the flow keeps and that are not constant in the space.
+    """Quadratic forms that the flow conserves, less those that are constant in the space.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def quadratic_forms(
 def quadratic_laws(
     products: Products, forms: Triples, rows: FloatArray, at_start: FloatArray
 ) -> list[ConservationLaw]:
-    """Laws of quadratic forms.
+    """Conservation laws from quadratic forms in the field.
 
     Parameters
     ----------

@@ -3,8 +3,8 @@ r"""The smallest linear space through the start that gradient descent does not l
 Beyond equal entries, training may stay in a smaller linear space: :math:`v = \alpha w_*` for a
 general :math:`w_*`, the eigenvectors of a covariance, the aligned modes of a deep linear network.
 In the field this is exact: the gradient at random points of start + span is added to the span until
-points add nothing. In floats the same search has to tell rounding from signal, which it does by the
-gap between what was added and what was left; it is used for data that are no simple fractions.
+further points add nothing. The same search in floats is for data that are no simple fractions. It
+tells rounding from signal by the gap between the directions that were added and the rest.
 
 Where parameter groups have learning rates of their own, each group is closed for itself. It is a
 statement on plain gradient descent: a rule that treats coordinates one by one, such as Adam, keeps
@@ -104,7 +104,7 @@ class Span:
 def closed_span(
     gradient: Gradient, start: Triples, groups: IntArray, generator: np.random.Generator
 ) -> Span:
-    """The smallest span with which start + span is closed under the gradient.
+    """Smallest span for which start + span is closed under the gradient.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def leaves(
 
 
 def exact_basis(span: Span) -> FloatArray | None:
-    """Columns of small fractions that span it, shape (count, free); None where one is none."""
+    """Basis of small fractions, shape (count, free); None where a coefficient is no small one."""
     found = [modular.fractions(row) for row in span.rows]
     if not all(found):
         return None
@@ -165,7 +165,7 @@ def reduced_basis(basis: FloatArray, span: Span) -> FloatArray:
 def numeric_basis(
     rates: Rates, start: FloatArray, groups: IntArray, generator: np.random.Generator
 ) -> tuple[FloatArray, bool]:
-    """The same search in floats: columns, shape (count, free), and whether the rest is rounding.
+    """Basis of the space in floats, shape (count, free), and whether the rest is rounding.
 
     Parameters
     ----------

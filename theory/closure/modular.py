@@ -90,7 +90,7 @@ def null_space(rows: Triples) -> Triples:
 
 
 def outside(vectors: Triples, span: Triples, pivots: IntArray) -> Triples:
-    """Vectors less what of them lies in a span in reduced echelon form.
+    """Vectors less their parts in a span that is in reduced echelon form.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def fraction(triple: Triples) -> Fraction | None:
 
 
 def fractions(row: Triples) -> tuple[Fraction, ...]:
-    """Numbers as small fractions; empty where one is none.
+    """Numbers as small fractions; empty where a number is no small fraction.
 
     Parameters
     ----------

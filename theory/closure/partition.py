@@ -1,7 +1,7 @@
 r"""Classes of trained entries that stay equal, and classes of samples.
 
-How they are found is in `theory.closure.refinement` (exactly, from a program) and in
-`theory.closure.checked` (by gradients at states, for what has no program).
+`theory.closure.refinement` finds classes of entries exactly, from a program.
+`theory.closure.checked` finds them from gradients at states, for a model without a program.
 """
 
 from __future__ import annotations

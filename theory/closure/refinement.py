@@ -1,12 +1,12 @@
 r"""Classes of entries that gradient descent keeps equal, by exact evaluations in a finite field.
 
-Entries of one array with one size :math:`|\theta_i(0)|` begin as one class. The gradient of every
-entry is evaluated with the entries of a class tied to one random number of the field (with their
-signs), and with entries that have not moved yet at their start. An entry whose gradient is not 0
-has moved from then on, and one that starts at 0 gets its sign from it; a class is split where the
-signed gradients of its entries differ. When two rounds split nothing and move nothing, the gradient
-is one expression in each class, and 0 for what has not moved: in every state, kinks included. This
-is colour refinement with the gradient as the colour.
+Entries of one array with one absolute value :math:`|\theta_i(0)|` begin as one class. The gradient
+of every entry is evaluated with the entries of a class tied to one random number of the field (with
+their signs), and with entries that have not moved yet at their start. An entry whose gradient is
+not 0 moves from then on. One that starts at 0 gets its sign from it. A class is split where the
+signed gradients of its entries differ. The search ends after two rounds without a change. The
+gradient is then one expression in each class, and 0 for entries that have not moved: in every
+state, kinks included. This is colour refinement with the gradient as the colour.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def refine(
     arrays: IntArray,
     generator: np.random.Generator,
 ) -> EntryClasses:
-    """The coarsest classes that the gradient is seen to keep.
+    """Coarsest classes of entries that have one gradient in every state.
 
     Parameters
     ----------
     gradient : Gradient
-        Of every entry.
+        Gradient by every entry.
     start : float array, shape (n,)
     triples : Triples, shape (n, 3)
         The start in the field.

@@ -1,4 +1,4 @@
-r"""Induction heads: the 19 scalars, when the head emerges over N, and what three of them do alone.
+r"""Induction heads: the 19 scalars, when the head emerges over N, and three of them alone.
 
 On the closed space the scores and the answer are sums of inner products of tokens and of positions,
 which are 0 or 1 (:math:`\pm 1` with M between). So the loss depends on the 19 scalars and on N
@@ -242,10 +242,47 @@ def times(system: System, request: FigureRequest) -> Drawing:
     return Drawing(axes, data, caption)
 
 
+def rounds(system: System, request: FigureRequest) -> Drawing:
+    """How many classes of entries have moved after each round of the refinement.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    request.options({})
+    parameters = request.make_parameters(system)
+    assert system.closure is not None
+    closure = system.closure(parameters)
+    counts = np.array(closure.classes.rounds)
+    places = np.arange(1, len(counts) + 1)
+    split = np.diff(counts, prepend=0) > 0
+    title = f"{closure.entries} entries, {closure.frozen} of which never move"
+    with page(5.0, 3.0, title) as (_, axes):
+        for chosen, label, look in (
+            (split, "classes split, or begin to move", {"color": BLUE}),
+            (~split, "nothing changes", {"color": "w", "edgecolor": BLUE, "hatch": "///"}),
+        ):
+            if chosen.any():
+                axes.bar(places[chosen], counts[chosen], 0.7, label=label, **look)
+        for place, count in zip(places, counts, strict=True):
+            axes.annotate(
+                f"{count}", (place, count), (0, 2), textcoords="offset points", ha="center"
+            )
+        axes.set(xlabel="round", ylabel="classes that have moved", ylim=(0, 1.6 * counts.max()))
+        axes.set_xticks(places)
+        legend(axes, loc="upper left")
+    caption = (
+        f"Classes of the {closure.entries:,} entries that have moved after each round of the "
+        f"refinement: {', '.join(map(str, counts))}. {closure.frozen:,} entries never move."
+    )
+    return Drawing(axes, {"rounds": counts}, caption)
+
+
 CHECKS = {
     "Theorem 1": subspace,
     "Emergence, gamma": gamma_emerges,
     "Emergence, all": head_emerges,
     "Three scalars": three_matter,
 }
-FIGURES = {"times": times}
+FIGURES = {"times": times, "rounds": rounds}

@@ -1,8 +1,9 @@
 """The closure of a realized model: classes of entries and samples, the linear space, the laws.
 
-The risk is read into a table twice: with every trained entry an input of its own, where classes are
-found, and with one input for each class, where the space and the laws are. All of it is then a few
-exact evaluations in the field (`theory.closure`). What has no program is looked at in floats.
+The risk is read into a table twice. In the first table every trained entry is an input; classes are
+found there. In the second each class is one input; the linear space and the laws are found there.
+All of them are a few exact evaluations in the field (`theory.closure`). A model without a program
+is checked in floats.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ DRAWS = 2000
 
 
 class Closing:
-    """One closure under way.
+    """Search for the closure of a model.
 
     Parameters
     ----------
@@ -171,7 +172,7 @@ class Closing:
         return refine(risk.of(how), start, risk.numbers(start), arrays, self.generator)
 
     def _stated(self) -> tuple[EntryClasses, SampleClasses | None]:
-        """Classes from the symmetry that the model states, held against the risk."""
+        """Classes from the symmetry that the model states, after a check against the risk."""
         made = self.made
         classes = orbit_classes(made.flat_start, made.generators)
         if not made.model.representatives:
@@ -208,7 +209,7 @@ class Closing:
                     )
 
     def _sampling_error(self, state: FloatArray) -> float:
-        """What an entry of the gradient over draws may be off at a state."""
+        """Sampling error of an entry of the gradient over draws, at a state."""
         made, law = self.made, self.made.law
         assert law is not None
         some = select_samples(law.samples, np.arange(min(law.size, DRAWS)))
@@ -318,10 +319,10 @@ class Closing:
     def _in_floats(
         self, classes: EntryClasses, span: Span, groups: IntArray, scalars: FieldGradient
     ) -> LinearSpace:
-        """The space in floats: by fractions, else by gradients.
+        """Basis of the space in floats: from fractions, else from gradients.
 
-        Data that are no simple fractions hide relations from the field: a smaller space is taken
-        where gradients show it with a clear gap.
+        The field does not see relations between data that are no simple fractions. There a smaller
+        space is taken where gradients show it with a clear gap.
         """
         basis, free = exact_basis(span), len(span.rows)
         simple = _simple(scalars.table.values)

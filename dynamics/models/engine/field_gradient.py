@@ -1,4 +1,4 @@
-"""The gradient of a table in the field, at weights and real constants that are given or unknown."""
+"""Gradient of a risk in the field, with weights and real constants given or unknown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NUMBERS = 1 << 23
 
 
 class FieldGradient:
-    """The gradient of a table of a risk, and other values of it, in the field.
+    """Gradient and other values of a table of a risk, in the field.
 
     Parameters
     ----------
