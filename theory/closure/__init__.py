@@ -148,8 +148,8 @@ class Closure:
             return "the symmetry is stated by the model, and not proved"
         if self.grade != PROVED:
             return f"{self.grade}, not proved"
-        plural = "" if self.scalars == 1 else "es"
-        text = f"proved in every state: one gradient in each of {self.scalars} class{plural}"
+        each = "the class" if self.scalars == 1 else f"each of {self.scalars} classes"
+        text = f"proved in every state: one gradient in {each}"
         if self.frozen:
             text += f", and 0 for {self.frozen} entries"
         scope = f", {self.scope}" if self.scope else ""

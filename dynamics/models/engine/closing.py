@@ -90,7 +90,7 @@ class Closing:
         """The closure of training."""
         made = self.made
         self._check_start()
-        if made.generators or made.only_sampled:
+        if made.only_sampled or made.model.representatives:
             classes, samples, entries = *self._stated(), None
         else:
             classes, samples, entries = self._found()
@@ -151,12 +151,14 @@ class Closing:
         risk = self._table(each, None)
         if risk is None:
             classes = checked.refine(self.gradient, start, self.arrays, self.generator)
+            classes = self._orbits(classes, None)
             return classes, None if made.law is None else same_samples(made.law.samples), None
         found = [self._refined(risk, GIVEN, start, self.arrays)]
         triples = risk.numbers(start)
         if leaving(risk.of(ANY_LAW), found[0], triples, self.generator).size:
             found.append(self._refined(risk, ANY_LAW, start, self.arrays))
         classes = min(found, key=lambda c: (c.count, -(c.labels < 0).sum()))
+        classes = self._orbits(classes, risk)
         self._name_near(classes)
         if made.law is None:
             return classes, None, risk
@@ -171,11 +173,31 @@ class Closing:
     ) -> EntryClasses:
         return refine(risk.of(how), start, risk.numbers(start), arrays, self.generator)
 
+    def _orbits(self, found: EntryClasses, risk: FieldGradient | None) -> EntryClasses:
+        """Classes of the symmetry that the model states, if it does; refused where it is none."""
+        made = self.made
+        if not made.generators:
+            return found
+        classes = orbit_classes(made.flat_start, made.generators)
+        moves = np.zeros(classes.count + 1, dtype=bool)
+        moves[classes.labels[found.labels >= 0]] = True
+        classes = classes.without(~moves[:-1])
+        self._check_symmetry(classes)
+        if risk is not None:
+            triples = risk.numbers(made.flat_start)
+            left = leaving(risk.of(GIVEN), classes, triples, self.generator)
+            if left.size:
+                raise ModelError(
+                    "the risk does not have the symmetry that is stated: the gradient of "
+                    f"{made.entry_name(int(left[0]))} is another than that of its class"
+                )
+        return classes
+
     def _stated(self) -> tuple[EntryClasses, SampleClasses | None]:
-        """Classes from the symmetry that the model states, after a check against the risk."""
+        """Classes from the symmetry that the model states, of draws or of representatives."""
         made = self.made
         classes = orbit_classes(made.flat_start, made.generators)
-        if not made.model.representatives:
+        if made.only_sampled:
             self._check_symmetry(classes)
         table = None if made.only_sampled else self._table(classes, None)
         at_start, alone = classes.start[classes.first], np.arange(classes.count)
@@ -368,7 +390,7 @@ class Closing:
         entries, scalars = gradients
         span, products, forms = found
         start = scalars.numbers(classes.start[classes.first])
-        for how in (ANY, ANY_LAW):
+        for how in (ANY, ANY_LAW) if self.made.law else (ANY,):
             if entries is not None:
                 every = entries.numbers(classes.start)
                 if leaving(entries.of(how), classes, every, self.generator).size:

@@ -244,3 +244,48 @@ def test_a_model_without_a_program_is_checked_and_says_so():
     assert closure.grade == "checked at 60 states"
     assert "not proved" in closure.proof
     assert any("sort" in remark for remark in closure.remarks)
+
+
+def test_a_stated_symmetry_that_only_a_far_state_breaks_is_refused():
+    def law():
+        yield 1.0, {"x": 1.0}
+
+    def loss(theta, sample, xp):
+        z = theta["z"]
+        return (sample["x"] * (z[0] + z[1]) - 1) ** 2 + xp.relu(z[0] - 50)
+
+    system = system_of(
+        {"z": np.zeros(2)}, law=law, loss=loss, axes={"z": ("k",)},
+        symmetry=lambda: [{"k": np.array([1, 0])}],
+    )  # fmt: skip
+    with pytest.raises(dynamics.validation.InvalidRequest, match="the symmetry that is stated"):
+        system.closure()
+
+
+def test_what_holds_at_one_value_of_a_constant_is_said_of_that_alone():
+    def risk(theta, xp, a=1.0):
+        return theta["z"][0] ** 4 + a * theta["z"][1] ** 4
+
+    closure = system_of({"z": np.full(2, 0.1)}, risk).closure()
+    assert closure.scalars == 1
+    assert closure.scope == "at these constants alone"
+    assert "one gradient in the class, at these constants alone" in closure.proof
+
+
+LIBRARY = {
+    # Classes, entries that never move: the table of what was proved.
+    "linear_icl": (2, 12),
+    "deep_linear": (4, 24),
+    "softmax_icl": (2, 0),
+    "single_location": (2, 6),
+    "topic_model": (8, 0),
+    "merged_staircase": (60, 24),
+    "induction_head": (17, 1656),
+}
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_classes_of_the_library_are_proved(name):
+    closure = dynamics.load_system(name).closure()
+    assert (closure.scalars, closure.frozen, closure.grade) == (*LIBRARY[name], "proved")
+    assert closure.scope.startswith("for any law") or closure.samples == 0
