@@ -60,7 +60,13 @@ def refine(
 
 
 def largest(slope: FloatArray, labels: IntArray) -> FloatArray:
-    """Largest entry of a gradient in the class of each entry, shape (n,)."""
+    """Largest entry of a gradient in the class of each entry, shape (n,).
+
+    Parameters
+    ----------
+    slope : float array, shape (n,)
+    labels : int array, shape (n,)
+    """
     found = np.zeros(int(labels.max()) + 1)
     np.maximum.at(found, labels, np.abs(slope))
     return found[labels]

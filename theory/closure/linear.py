@@ -135,7 +135,17 @@ def closed_span(
 def leaves(
     span: Span, gradient: Gradient, start: Triples, groups: IntArray, generator: np.random.Generator
 ) -> bool:
-    """Whether the gradient at random points of start + span has a part outside of the span."""
+    """Whether the gradient at random points of start + span has a part outside of the span.
+
+    Parameters
+    ----------
+    span : Span
+    gradient : Gradient
+        Gradient by the scalars.
+    start : Triples, shape (count, 3)
+    groups : int array, shape (count,)
+    generator : numpy Generator
+    """
     vectors = gradient(span.points(start, POINTS[0], generator)).transpose(1, 0, 2)
     masks = groups == np.unique(groups)[:, None]
     parts = [np.where(mask[:, None], vectors, 0) for mask in masks]

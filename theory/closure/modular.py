@@ -16,7 +16,12 @@ SMALL = 10**6
 
 
 def product(left: Triples, right: Triples) -> Triples:
-    """Product of two matrices, shapes (m, k, 3) and (k, n, 3)."""
+    """Product of two matrices, shapes (m, k, 3) and (k, n, 3).
+
+    Parameters
+    ----------
+    left, right : Triples, shapes (m, k, 3) and (k, n, 3)
+    """
     return field.matrix_product(left[None], right[None])[0]
 
 

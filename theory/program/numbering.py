@@ -35,12 +35,22 @@ class TooManyValues(ValueError):
 
 
 def cancelled(totals: Any, gross: Any) -> Any:
-    """Whether sums are 0 but for rounding, by the sums of the sizes of their terms."""
+    """Whether sums are 0 but for rounding, by the sums of the sizes of their terms.
+
+    Parameters
+    ----------
+    totals, gross : float arrays, shape (n,)
+    """
     return (np.abs(totals) <= SAME_FLOAT * gross) & (gross < np.inf)
 
 
 def spans(first: Ids, sizes: Ids) -> Ids:
-    """Positions of several ranges, one range after the other."""
+    """Positions of several ranges, one range after the other.
+
+    Parameters
+    ----------
+    first, sizes : int arrays, shape (n,)
+    """
     return np.arange(int(sizes.sum())) + np.repeat(first - np.cumsum(sizes) + sizes, sizes)
 
 

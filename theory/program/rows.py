@@ -25,14 +25,26 @@ def _distinct(rows: Ids) -> tuple[Ids, Ids]:
 
 
 def total(values: Values, rows: Ids) -> Ids:
-    """Sum of each row."""
+    """Sum of each row, shape (m,).
+
+    Parameters
+    ----------
+    values : Values
+    rows : int array, shape (m, k)
+    """
     distinct, back = _distinct(rows)
     flat, sizes = distinct.reshape(-1), np.full(len(distinct), rows.shape[1])
     return values.sums(sizes, flat, np.full(flat.size, ONE))[back]
 
 
 def product(values: Values, rows: Ids) -> Ids:
-    """Product of each row."""
+    """Product of each row, shape (m,).
+
+    Parameters
+    ----------
+    values : Values
+    rows : int array, shape (m, k)
+    """
     out = np.full(len(rows), ONE)
     for column in rows.T:
         out = values.apply("mul", (out, column))
@@ -40,7 +52,13 @@ def product(values: Values, rows: Ids) -> Ids:
 
 
 def largest(values: Values, rows: Ids) -> Ids:
-    """Maximum of each row."""
+    """Maximum of each row, shape (m,).
+
+    Parameters
+    ----------
+    values : Values
+    rows : int array, shape (m, k)
+    """
     distinct, back = _distinct(rows)
     return np.array([_largest_of(values, row) for row in distinct], dtype=np.int64)[back]
 
