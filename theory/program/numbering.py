@@ -112,6 +112,8 @@ class Values:
         Operands, and the constants that multiply them in a sum (the exponent of ``integer_pow``).
     names : dict
         Input -> its name.
+    simple : bool
+        Whether all data that were read are simple fractions.
     """
 
     def __init__(
@@ -120,7 +122,7 @@ class Values:
         read: Callable[[float], Fraction] = field.fraction_of,
         most: int = MOST_VALUES,
     ) -> None:
-        self._read, self._most = read, most
+        self._read, self._most, self.simple = read, most, True
         self._generator = np.random.default_rng(seed)
         self._factors = self._generator.integers(1, 2**63, 3, dtype=np.uint64) | np.uint64(1)
         self._known: dict[int, int] = {}
@@ -266,6 +268,8 @@ class Values:
                 triple = field.residues(simple)
         if triple is None:
             triple = field.data_triples(np.array([number]), self._read)[0]
+            if np.isfinite(number) and self._read(number).denominator > field.MAX_DENOMINATOR:
+                self.simple = False
         key = int(self._keys(triple))
         new = self._known.setdefault(key, len(self))
         if new == len(self):

@@ -332,6 +332,8 @@ class Closing:
             rows = self._product_rates(classes, space, products) if len(forms) else np.zeros((0, 0))
             laws += quadratic_laws(products, forms, rows, at_start)
         scope = self._scope(classes, (entries, scalars), (span, products, forms), groups)
+        if not all(risk.table.values.simple for risk in (entries, scalars) if risk is not None):
+            scope = ", ".join(filter(None, (scope, "for data read to 2^-40")))
         return space, tuple(laws), scope
 
     def _rates(self, classes: EntryClasses, scalars: FloatArray) -> FloatArray:
@@ -347,7 +349,7 @@ class Closing:
         space is taken where gradients show it with a clear gap.
         """
         basis, free = exact_basis(span), len(span.rows)
-        simple = _simple(scalars.table.values)
+        simple = scalars.table.values.simple
         if simple and (basis is not None or free == classes.count):
             return LinearSpace(np.eye(classes.count) if basis is None else basis)
         table = scalars.table
@@ -408,14 +410,6 @@ class Closing:
             words = " and ".join(filter(None, (every_law, every_value)))
             return f"for {words}" if words else ""
         return "at these constants alone"
-
-
-def _simple(values: Values) -> bool:
-    """Whether all constants of a table are simple fractions."""
-    floats = values.floats[values.constant]
-    return all(
-        field.simplest(x).denominator <= field.MAX_DENOMINATOR for x in floats[np.isfinite(floats)]
-    )
 
 
 def same_samples(samples: object) -> SampleClasses:

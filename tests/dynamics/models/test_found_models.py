@@ -289,3 +289,13 @@ def test_classes_of_the_library_are_proved(name):
     closure = dynamics.load_system(name).closure()
     assert (closure.scalars, closure.frozen, closure.grade) == (*LIBRARY[name], "proved")
     assert closure.scope.startswith("for any law") or closure.samples == 0
+
+
+def test_data_that_are_no_simple_fractions_are_said_to_be_read_on_a_grid():
+    def risk(theta, xp):
+        return xp.sum((theta["w"] - np.sqrt(2.0)) ** 2)
+
+    closure = system_of({"w": np.full(2, 0.1)}, risk).closure()
+    assert closure.proof.endswith(
+        ", for data read to 2^-40 (modulo three primes; error probability below 1e-9)"
+    )
