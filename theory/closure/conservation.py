@@ -13,7 +13,7 @@ fraction, all coefficients of the law are computed in floats.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -259,3 +259,27 @@ def _stated(
     exact = tuple(scaled) if isinstance(scaled[0], Fraction) else ()
     law = ConservationLaw(tuple(terms), tuple(map(float, scaled)), exact, 0.0)
     return replace(law, value=float(law.at(at_start)))
+
+
+def break_by_descent(
+    law: ConservationLaw, run: Callable[[float], FloatArray], rates: Sequence[float]
+) -> tuple[FloatArray, float]:
+    """How far gradient descent breaks a law, and the power of eta with which it does.
+
+    Parameters
+    ----------
+    law : ConservationLaw
+    run : callable
+        Learning rate -> scalars of a run to one time, shape (records, count).
+    rates : sequence of float
+        Learning rates.
+
+    Returns
+    -------
+    float array, shape (rates,), and float
+        Largest change of the law along each run; slope of log(change) against log(eta).
+    """
+    changes = np.array([float(np.abs(law.at(run(eta)) - law.value).max()) for eta in rates])
+    if (changes <= 0).any():
+        return changes, float("nan")
+    return changes, float(np.polyfit(np.log(rates), np.log(changes), 1)[0])

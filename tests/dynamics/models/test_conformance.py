@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from laws import break_by_descent
 
 import dynamics
 from dynamics.systems.shallow_vit.reduced.recursions import collapse
+from theory.closure.conservation import break_by_descent
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
 AREAS = "0,0,0,0,1,1,2,2;0,0,1,1,0,2,0,2"
