@@ -229,7 +229,9 @@ def quadratic_laws(
         Changes of the products in floats.
     at_start : float array, shape (count,)
     """
-    return [_law(products.terms, form, rows, at_start) for form in forms]
+    rows = rows[np.isfinite(rows).all(axis=1)]
+    known = [form for form in forms if len(rows) or modular.fractions(form)]
+    return [_law(products.terms, form, rows, at_start) for form in known]
 
 
 def _law(

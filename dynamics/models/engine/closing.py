@@ -50,6 +50,7 @@ from theory.program.numbering import TooManyValues
 if TYPE_CHECKING:
     from dynamics.models.engine.realization import Realization
 
+AS_GIVEN = "at these constants"
 SEED = 20240
 """Seed of the random numbers of closures."""
 MOST_TRACED = 1 << 28
@@ -94,8 +95,13 @@ class Closing:
             classes, samples, entries = *self._stated(), None
         else:
             classes, samples, entries = self._found()
+        grade = self._grade(classes)
+        if self.why:
+            self.remarks.append(f"the closure is not proved: {self.why}")
         exact = bool(classes.count) and not (self.why or made.only_sampled)
         scalars = self._table(classes, samples) if exact else None
+        if exact and self.why:
+            self.remarks.append(f"the linear space was not sought: {self.why}")
         space, laws, scope = self._space_and_laws(classes, entries, scalars)
         if len(np.unique(self.groups)) > 1:
             self.remarks.append(
@@ -103,10 +109,8 @@ class Closing:
             )
         names = made.scalar_names(classes)
         self.remarks += made.unused_names(classes)
-        if self.why:
-            self.remarks.append(f"the closure is not proved: {self.why}")
         return Closure(
-            classes, space, samples, laws, names, self._residual(classes), self._grade(classes),
+            classes, space, samples, laws, names, self._residual(classes), grade,
             scope, tuple(self.remarks), made.shapes,
         )  # fmt: skip
 
@@ -288,14 +292,15 @@ class Closing:
         try:
             if count * made.numbers_of_a_sample() > MOST_TRACED:
                 raise TooManyValues(f"more than {MOST_TRACED:,} numbers to compute a risk")
+            data = made.representatives(samples)
             table = ReducedRisk(
-                made.program, made.representatives(samples), class_embedding(classes), names,
+                made.program, data, class_embedding(classes), names,
                 values=Values(read=field.on_grid, most=MOST_VALUES),
             )  # fmt: skip
             labels = table.classes
             if samples is not None and made.law is not None:
                 labels = labels[samples.labels]
-            return FieldGradient(table, made, labels, self.generator)
+            return FieldGradient(table, made, data, labels, self.generator)
         except (UnreadPrimitive, TooManyValues) as error:
             self.why = str(error)
             return None
@@ -308,14 +313,12 @@ class Closing:
         """The linear space, the laws, and for which laws and constants all of it is proved."""
         count = classes.count
         everything = LinearSpace(np.eye(count))
-        if not count:
-            return everything, (), ""
-        if scalars is None:
-            return everything, (), ""
+        if not count or scalars is None:
+            return everything, (), AS_GIVEN
         if count > MOST_SCALARS:
             remark = f"the linear space was not sought: more than {MOST_SCALARS} scalars"
             self.remarks.append(remark)
-            return everything, (), ""
+            return everything, (), AS_GIVEN
         at_start, groups = classes.start[classes.first], self.groups[classes.first]
         start = scalars.numbers(at_start)
         span = closed_span(scalars.of(GIVEN), start, groups, self.generator)
@@ -353,7 +356,7 @@ class Closing:
         if simple and (basis is not None or free == classes.count):
             return LinearSpace(np.eye(classes.count) if basis is None else basis)
         table = scalars.table
-        program, numbers = table.program({"": table.gradient}), table.numbers(self.made.data)
+        program, numbers = table.program({"": table.gradient}), table.numbers(scalars.data)
         functions = generic(self.generator)
 
         def rates(state: FloatArray) -> FloatArray:
@@ -409,7 +412,7 @@ class Closing:
             every_value = f"any {', '.join(scalars.loose)}" if how == ANY and scalars.loose else ""
             words = " and ".join(filter(None, (every_law, every_value)))
             return f"for {words}" if words else ""
-        return "at these constants alone"
+        return f"{AS_GIVEN} alone"
 
 
 def same_samples(samples: object) -> SampleClasses:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dynamics.models.engine.program import Data
 from dynamics.models.engine.reduced_risk import ReducedRisk
 from theory.closure.refinement import Gradient
 from theory.color_refinement import IntArray
@@ -34,6 +35,8 @@ class FieldGradient:
     ----------
     table : ReducedRisk
     made : Realization
+    data : Data
+        That of the table.
     labels : int array, shape (samples,)
         Class of each sample of the law in the table.
     generator : numpy Generator
@@ -49,10 +52,11 @@ class FieldGradient:
         self,
         table: ReducedRisk,
         made: Realization,
+        data: Data,
         labels: IntArray,
         generator: np.random.Generator,
     ) -> None:
-        self.table, self._labels = table, labels
+        self.table, self.data, self._labels = table, data, labels
         values = table.values
         self.inputs = np.concatenate([table.scalars, [*table.reals.values()], table.weights])
         self.inputs = self.inputs.astype(np.int64)

@@ -128,7 +128,7 @@ def test_a_diagonal_network_keeps_the_products_of_its_layers():
     closure = system_of({"u": np.full(5, 0.1), "v": np.full(5, 0.1)}, risk).closure()
     kept = tuple(f"u_{k}*v_{k}" for k in range(5))
     assert closure.conserved == kept
-    assert closure.scope == ""
+    assert closure.scope == "for data read to 2^-40"
 
 
 def test_a_product_in_one_array_is_kept():
