@@ -151,7 +151,7 @@ class Closure:
         each = "the class" if self.scalars == 1 else f"each of {self.scalars} classes"
         text = f"proved in every state: one gradient in {each}"
         if self.frozen:
-            text += f", and 0 for {self.frozen} entries"
+            text += f", and 0 for {self.frozen} entr{'y' if self.frozen == 1 else 'ies'}"
         scope = f", {self.scope}" if self.scope else ""
         return f"{text}{scope} (modulo three primes; error probability below 1e-9)"
 
