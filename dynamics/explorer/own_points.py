@@ -24,7 +24,7 @@ from dynamics.models.engine.real_constants import ROLES, Readings, holds, readin
 from dynamics.registry import System
 from dynamics.validation import InvalidRequest
 from theory.model import Model
-from theory.program import UnreadPrimitive
+from theory.program import NoProgram
 
 MOST_TRIED = 12
 """Other constants than those of the first positions for which the model is derived, at most."""
@@ -403,7 +403,7 @@ def _point(center: Center, problem: ModelProblem) -> Point:
     read = center.read if first else readings(problem, center.draws, center.roles)
     try:
         lists = lists_of(problem, read, bool(center.draws[0]))
-    except UnreadPrimitive as error:
+    except NoProgram as error:
         raise InvalidRequest(f"{center.system.name} has no page because it has {error}") from None
     law = problem.realization.program.has_law
     return Point(at, lists, read, law, matrices_of(problem, read))

@@ -13,7 +13,7 @@ from dynamics.explorer.tables import Tables
 from dynamics.models.engine.problem import ModelProblem
 from dynamics.models.engine.real_constants import Reading, Readings
 from dynamics.models.engine.reduced_risk import ReducedRisk, order_parameters
-from theory.program import Program, UnreadPrimitive
+from theory.program import NoProgram, Program
 
 LONG = 16_000
 """Terms of the lists of all samples, above which they are lists of one sample."""
@@ -116,7 +116,7 @@ def lists_of(problem: ModelProblem, read: Readings, drawn: bool) -> Lists:
 
     Raises
     ------
-    UnreadPrimitive
+    NoProgram
         If the model computes something that has no program.
     """
     if not drawn:
@@ -124,7 +124,7 @@ def lists_of(problem: ModelProblem, read: Readings, drawn: bool) -> Lists:
         terms = sum(program.index.size for program in whole.programs)
         if not problem.realization.program.has_law or terms <= LONG:
             return whole
-    with suppress(UnreadPrimitive):  # a sample may be an index, which no input can be
+    with suppress(NoProgram):  # a sample may be an index, which no input can be
         return _lists(problem, read, True)
     return _lists(problem, read, False)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from theory.closure.partition import EntryClasses
+from theory.closure.partition import EntryClasses, cells
 from theory.closure.refinement import oriented
 from theory.color_refinement import IntArray
 from theory.law import FloatArray
@@ -41,8 +41,7 @@ def refine(
     generator : numpy Generator
         Draws the states.
     """
-    keys = np.stack([arrays, np.unique(np.abs(start), return_inverse=True)[1].reshape(-1)])
-    labels = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+    labels = cells(start, arrays)
     signs, active, rounds = np.sign(start), np.zeros(start.size, dtype=bool), []
     for number in range(STATES):
         scale = SCALES[number % len(SCALES)] if number else 0.0

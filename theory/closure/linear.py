@@ -4,7 +4,7 @@ Beyond equal entries, training may stay in a smaller linear space: :math:`v = \a
 general :math:`w_*`, the eigenvectors of a covariance, the aligned modes of a deep linear network.
 In the field this is exact: the gradient at random points of start + span is added to the span until
 further points add nothing. The same search in floats is for data that are no simple fractions. It
-tells rounding from signal by the gap between the directions that were added and the rest.
+is believed only if what it leaves out is rounding.
 
 Where parameter groups have learning rates of their own, each group is closed for itself. It is a
 statement on plain gradient descent: a rule that treats coordinates one by one, such as Adam, keeps
@@ -118,11 +118,8 @@ def closed_span(
     count = len(start)
     span = Span(np.zeros((0, count, 3), dtype=np.uint64), np.zeros(0, dtype=np.int64))
     while len(span.rows) < count:
-        number = int(np.clip(len(span.rows), *POINTS))
-        vectors = gradient(span.points(start, number, generator)).transpose(1, 0, 2)
-        masks = groups == np.unique(groups)[:, None]
-        vectors = np.concatenate([np.where(mask[:, None], vectors, 0) for mask in masks])
-        fresh, pivots = modular.echelon(modular.outside(vectors, span.rows, span.pivots))
+        points = span.points(start, int(np.clip(len(span.rows), *POINTS)), generator)
+        fresh, pivots = modular.echelon(_outside(span, gradient(points), groups))
         if not len(fresh):
             break
         rows = np.concatenate([modular.outside(span.rows, fresh, pivots), fresh])
@@ -146,10 +143,16 @@ def leaves(
     groups : int array, shape (count,)
     generator : numpy Generator
     """
-    vectors = gradient(span.points(start, POINTS[0], generator)).transpose(1, 0, 2)
+    points = span.points(start, POINTS[0], generator)
+    return bool(_outside(span, gradient(points), groups).any())
+
+
+def _outside(span: Span, slopes: Triples, groups: IntArray) -> Triples:
+    """Parts of gradients outside of a span, of each parameter group by itself."""
+    vectors = slopes.transpose(1, 0, 2)
     masks = groups == np.unique(groups)[:, None]
-    parts = [np.where(mask[:, None], vectors, 0) for mask in masks]
-    return any(modular.outside(part, span.rows, span.pivots).any() for part in parts)
+    vectors = np.concatenate([np.where(mask[:, None], vectors, 0) for mask in masks])
+    return modular.outside(vectors, span.rows, span.pivots)
 
 
 def exact_basis(span: Span) -> FloatArray | None:

@@ -18,6 +18,20 @@ FROZEN = -1
 """Label of an entry that never moves."""
 
 
+def cells(start: FloatArray, arrays: IntArray) -> IntArray:
+    """Class that each entry begins in, shape (n,): of its array and its absolute value.
+
+    Parameters
+    ----------
+    start : float array, shape (n,)
+    arrays : int array, shape (n,)
+        Number of the array of each entry.
+    """
+    sizes = np.unique(np.abs(start), return_inverse=True)[1].reshape(-1)
+    keys = np.stack([arrays, sizes])
+    return np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+
+
 @dataclass(frozen=True)
 class EntryClasses:
     """Classes of trained entries that gradient descent keeps equal up to a sign.

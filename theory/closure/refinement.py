@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from theory.closure.partition import FROZEN, EntryClasses
+from theory.closure.partition import FROZEN, EntryClasses, cells
 from theory.color_refinement import IntArray, by_appearance
 from theory.law import FloatArray
 from theory.program import field
@@ -50,8 +50,7 @@ def refine(
         Draws the numbers of the classes.
     """
     size = start.size
-    keys = np.stack([arrays, np.unique(np.abs(start), return_inverse=True)[1].reshape(-1)])
-    labels = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+    labels = cells(start, arrays)
     signs, active = np.sign(start), np.zeros(size, dtype=bool)
     rounds: list[int] = []
     quiet = 0

@@ -7,7 +7,7 @@
 
 from theory.program.derivatives import adjoints, tangents
 from theory.program.evaluate import run, run_floats
-from theory.program.numbering import ONE, ZERO, Ids, Values
+from theory.program.numbering import ONE, ZERO, Ids, NoProgram, Values
 from theory.program.operations import CODE, OPERATIONS
 from theory.program.program import Program, build
 from theory.program.reading import UnreadPrimitive, named_function, read
@@ -18,6 +18,7 @@ __all__ = [
     "OPERATIONS",
     "ZERO",
     "Ids",
+    "NoProgram",
     "Program",
     "UnreadPrimitive",
     "Values",

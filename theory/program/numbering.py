@@ -30,8 +30,8 @@ MOST_VALUES = 10**7
 """Distinct numbers that a table may hold."""
 
 
-class TooManyValues(ValueError):
-    """A table that has outgrown what it may hold."""
+class NoProgram(ValueError):
+    """A function that has no program; the message says why."""
 
 
 def cancelled(totals: Any, gross: Any) -> Any:
@@ -202,7 +202,7 @@ class Values:
         sizes, index, coefficient = rows
         count = len(triples)
         if len(self) + count > self._most:
-            raise TooManyValues(f"more than {self._most:,} distinct numbers")
+            raise NoProgram(f"no program: more than {self._most:,} distinct numbers")
         depth = np.zeros(count, dtype=np.int32)
         if index.size:
             np.maximum.at(depth, np.repeat(np.arange(count), sizes), self.depth[index] + 1)

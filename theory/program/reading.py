@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from theory.program.algebra import Algebra
 from theory.program.movements import MOVEMENTS
-from theory.program.numbering import ONE, Ids, Values
+from theory.program.numbering import ONE, Ids, NoProgram, Values
 from theory.program.primitives import CALLS, NAMED, NOT_WHOLE, OF_PAIRS, RULES
 
 
-class UnreadPrimitive(ValueError):
+class UnreadPrimitive(NoProgram):
     """A primitive that has no program, on inputs; the message names it and the line.
 
     Attributes

@@ -13,44 +13,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dynamics.models.engine.field_gradient import ANY, ANY_LAW, GIVEN, FieldGradient
+from dynamics.models.engine.field_gradient import ANY_LAW, GIVEN, FieldGradient
 from dynamics.models.engine.functions import class_embedding
 from dynamics.models.engine.program import evaluated
 from dynamics.models.engine.reduced_risk import ReducedRisk
+from dynamics.models.engine.space_search import AS_GIVEN, SpaceSearch
 from dynamics.models.engine.tracing import jax
 from theory.closure import CHECKED, PROVED, STATED, Closure, checked
-from theory.closure.conservation import (
-    ConservationLaw,
-    Products,
-    linear_laws,
-    linear_laws_in_floats,
-    quadratic_forms,
-    quadratic_laws,
-)
-from theory.closure.linear import (
-    MOST_SCALARS,
-    LinearSpace,
-    Span,
-    closed_span,
-    exact_basis,
-    leaves,
-    numeric_basis,
-    reduced_basis,
-)
+from theory.closure.conservation import ConservationLaw
+from theory.closure.linear import MOST_SCALARS, LinearSpace
 from theory.closure.orbits import orbit_classes
-from theory.closure.partition import EntryClasses, SampleClasses
+from theory.closure.partition import EntryClasses, SampleClasses, cells
 from theory.closure.refinement import leaving, refine, tied
 from theory.color_refinement import IntArray, by_appearance
 from theory.law import FloatArray, ModelError, select_samples
-from theory.program import UnreadPrimitive, Values, field
-from theory.program.evaluate import generic, run_floats
-from theory.program.field import Triples
-from theory.program.numbering import TooManyValues
+from theory.program import NoProgram, Values, field
 
 if TYPE_CHECKING:
     from dynamics.models.engine.realization import Realization
 
-AS_GIVEN = "at these constants"
 SEED = 20240
 """Seed of the random numbers of closures."""
 MOST_TRACED = 1 << 28
@@ -260,19 +241,18 @@ class Closing:
 
     def _name_near(self, classes: EntryClasses) -> None:
         """Remark on two entries that start alike and whose gradients differ by little."""
-        start, starts = self.made.flat_start, np.abs(self.made.flat_start)
-        where = np.stack([self.arrays, np.unique(starts, return_inverse=True)[1].reshape(-1)])
-        cells = np.unique(where, axis=1, return_inverse=True)[1].reshape(-1)
+        start = self.made.flat_start
+        own = cells(start, self.arrays)
         signs = np.where(start != 0, np.sign(start), classes.signs)
-        moved = signs * self.generator.standard_normal(int(cells.max(initial=0)) + 1)[cells]
+        moved = signs * self.generator.standard_normal(int(own.max(initial=0)) + 1)[own]
         slope = signs * self.gradient(start + np.where(classes.labels >= 0, moved, 0.0))
         if not np.isfinite(slope).all():
             return
-        order = np.lexsort((slope, cells))
+        order = np.lexsort((slope, own))
         one, two = order[:-1], order[1:]
         sizes = np.maximum(np.abs(slope[one]), np.abs(slope[two]))
         share = np.abs(slope[one] - slope[two]) / np.where(sizes > 0, sizes, 1.0)
-        apart = (cells[one] == cells[two]) & (classes.labels[one] != classes.labels[two])
+        apart = (own[one] == own[two]) & (classes.labels[one] != classes.labels[two])
         apart &= sizes > SAME * np.abs(slope).max(initial=0.0)
         near = np.flatnonzero(apart & (share < NEAR) & (share > ROUNDING))
         if near.size:
@@ -291,7 +271,7 @@ class Closing:
         count = 1 if made.law is None else made.law.size if samples is None else samples.count
         try:
             if count * made.numbers_of_a_sample() > MOST_TRACED:
-                raise TooManyValues(f"more than {MOST_TRACED:,} numbers to compute a risk")
+                raise NoProgram(f"no program: more than {MOST_TRACED:,} numbers for a risk")
             data = made.representatives(samples)
             table = ReducedRisk(
                 made.program, data, class_embedding(classes), names,
@@ -301,118 +281,25 @@ class Closing:
             if samples is not None and made.law is not None:
                 labels = labels[samples.labels]
             return FieldGradient(table, made, data, labels, self.generator)
-        except (UnreadPrimitive, TooManyValues) as error:
+        except NoProgram as error:
             self.why = str(error)
             return None
-
-    # Space and laws
 
     def _space_and_laws(
         self, classes: EntryClasses, entries: FieldGradient | None, scalars: FieldGradient | None
     ) -> tuple[LinearSpace, tuple[ConservationLaw, ...], str]:
         """The linear space, the laws, and for which laws and constants all of it is proved."""
-        count = classes.count
-        everything = LinearSpace(np.eye(count))
-        if not count or scalars is None:
-            return everything, (), AS_GIVEN
-        if count > MOST_SCALARS:
+        if scalars is None or not classes.count:
+            return LinearSpace(np.eye(classes.count)), (), AS_GIVEN
+        if classes.count > MOST_SCALARS:
             remark = f"the linear space was not sought: more than {MOST_SCALARS} scalars"
             self.remarks.append(remark)
-            return everything, (), AS_GIVEN
-        at_start, groups = classes.start[classes.first], self.groups[classes.first]
-        start = scalars.numbers(at_start)
-        span = closed_span(scalars.of(GIVEN), start, groups, self.generator)
-        space = self._in_floats(classes, span, groups, scalars)
-        laws: list[ConservationLaw] = []
-        if space.free < len(span.rows):
-            laws += linear_laws_in_floats(space.basis, at_start)
-        elif space.free < count:
-            laws += linear_laws(span, space.basis, at_start)
-        products = Products.of(self.arrays[classes.first])
-        forms = np.zeros((0, 0, 3), dtype=np.uint64)
-        if len(np.unique(groups)) == 1 and products.first.size:
-            forms = quadratic_forms(products, scalars.of(GIVEN), span, start, self.generator)
-            rows = self._product_rates(classes, space, products) if len(forms) else np.zeros((0, 0))
-            laws += quadratic_laws(products, forms, rows, at_start)
-        scope = self._scope(classes, (entries, scalars), (span, products, forms), groups)
-        if not all(risk.table.values.simple for risk in (entries, scalars) if risk is not None):
-            scope = ", ".join(filter(None, (scope, "for data read to 2^-40")))
-        return space, tuple(laws), scope
-
-    def _rates(self, classes: EntryClasses, scalars: FloatArray) -> FloatArray:
-        """Gradient per entry of each scalar in floats."""
-        return classes.project(self.gradient(classes.lift(scalars)))
-
-    def _in_floats(
-        self, classes: EntryClasses, span: Span, groups: IntArray, scalars: FieldGradient
-    ) -> LinearSpace:
-        """Basis of the space in floats: from fractions, else from gradients.
-
-        The field does not see relations between data that are no simple fractions. There a smaller
-        space is taken where gradients show it with a clear gap.
-        """
-        basis, free = exact_basis(span), len(span.rows)
-        simple = scalars.table.values.simple
-        if simple and (basis is not None or free == classes.count):
-            return LinearSpace(np.eye(classes.count) if basis is None else basis)
-        table = scalars.table
-        program, numbers = table.program({"": table.gradient}), table.numbers(scalars.data)
-        functions = generic(self.generator)
-
-        def rates(state: FloatArray) -> FloatArray:
-            found = run_floats(program, np.concatenate([state, numbers]), functions)
-            return found[program.outputs[""]]
-
-        at_start = classes.start[classes.first]
-        found, clear = numeric_basis(rates, at_start, groups, self.generator)
-        if clear and found.shape[1] < free and not simple:
-            self.remarks.append(
-                f"the linear space of {found.shape[1]} is checked by gradients, not proved: the "
-                f"data are no simple fractions (proved: {free})"
-            )
-            return LinearSpace(found, proved=False)
-        if basis is None and found.shape[1] == free:
-            basis = reduced_basis(found, span)
-        return LinearSpace(np.eye(classes.count) if basis is None else basis)
-
-    def _product_rates(
-        self, classes: EntryClasses, space: LinearSpace, products: Products
-    ) -> FloatArray:
-        """Changes of products of scalars at random states of the space, in floats."""
-        at_start, size = classes.start[classes.first], products.first.size + 8
-        moved = self.generator.standard_normal((size, space.free)) @ np.linalg.qr(space.basis)[0].T
-        slopes = [self._rates(classes, at_start + move) for move in moved]
-        return products.rates_in_floats(at_start + moved, np.array(slopes))
-
-    def _scope(
-        self,
-        classes: EntryClasses,
-        gradients: tuple[FieldGradient | None, FieldGradient],
-        found: tuple[Span, Products, Triples],
-        groups: IntArray,
-    ) -> str:
-        """For which laws and real constants the same holds, in words."""
-        entries, scalars = gradients
-        span, products, forms = found
-        start = scalars.numbers(classes.start[classes.first])
-        for how in (ANY, ANY_LAW) if self.made.law else (ANY,):
-            if entries is not None:
-                every = entries.numbers(classes.start)
-                if leaving(entries.of(how), classes, every, self.generator).size:
-                    continue
-            if leaves(span, scalars.of(how), start, groups, self.generator):
-                continue
-            if len(forms):
-                points = span.points(start, 2, self.generator)
-                rates = products.rates(points, scalars.of(how)(points))
-                along = field.multiply(forms[:, None], rates[None]).sum(axis=2) % field.PRIMES
-                if along.any():
-                    continue
-            every_law = "any law with the same equal weights" if self.made.law else ""
-            every_value = f"any {', '.join(scalars.loose)}" if how == ANY and scalars.loose else ""
-            words = " and ".join(filter(None, (every_law, every_value)))
-            return f"for {words}" if words else ""
-        return f"{AS_GIVEN} alone"
+            return LinearSpace(np.eye(classes.count)), (), AS_GIVEN
+        kinds = self.arrays[classes.first], self.groups[classes.first]
+        search = SpaceSearch(classes, kinds, (entries, scalars), self.gradient, self.generator)
+        found = search.found()
+        self.remarks += search.remarks
+        return found
 
 
 def same_samples(samples: object) -> SampleClasses:

@@ -17,7 +17,7 @@ from dynamics.models.engine.reduced_risk import ReducedRisk, reduced_risk
 from dynamics.validation import InvalidRequest
 from theory.closure import Closure
 from theory.law import FloatArray
-from theory.program import UnreadPrimitive, field, source, symbolic
+from theory.program import NoProgram, field, source, symbolic
 from theory.program.evaluate import order
 from theory.program.numbering import SAME_FLOAT
 from theory.program.operations import CODE
@@ -90,7 +90,7 @@ class Expressions:
         embedding = class_embedding(closure.classes)
         try:
             self.table: ReducedRisk = reduced_risk(made.program, data, embedding, closure.names)
-        except UnreadPrimitive as error:
+        except NoProgram as error:
             raise InvalidRequest(str(error)) from None
         self._numbers = self.table.numbers(data)
         self.eliminated = _eliminated(closure) if eliminate else {}

@@ -100,8 +100,8 @@ class ReducedRisk:
 
     Raises
     ------
-    UnreadPrimitive
-        If the model computes something that has no program.
+    NoProgram
+        If the model computes something that has none, or too many numbers.
     """
 
     def __init__(

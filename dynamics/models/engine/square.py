@@ -16,7 +16,7 @@ from dynamics.models.engine.tracing import refusals
 from dynamics.problem import FloatArray
 from dynamics.training.minibatches import reshuffled_batches
 from dynamics.validation import InvalidRequest, check_parameters, integer, real
-from theory.program import UnreadPrimitive
+from theory.program import NoProgram
 
 if TYPE_CHECKING:
     from dynamics.results.trajectory import Trajectory
@@ -63,25 +63,20 @@ class ReducedPopulation(ModelProblem):
         data = realization.representatives(closure.sample_groups)
         super().__init__(parameters, realization, closure, data, True, coordinates)
         self.settings = {**self.settings, **self._draws(seed)}
-        self.without_program = ""
         self._compiled = self._compiled_risk()
 
     def _compiled_risk(self) -> CompiledRisk | None:
         """The programs of the risk; None where it has none, or a long one."""
         if self.layout.size > MOST_WHOLE:
-            self.without_program = f"more than {MOST_WHOLE} scalars"
             return None
         made = self.realization
         if made.only_sampled:
-            self.without_program = "every draw of a law has numbers of its own"
             return None
         try:
             risk = reduced_risk(made.program, self.payload[0], self.embedding, self.scalars)
-        except UnreadPrimitive as error:
-            self.without_program = str(error)
+        except NoProgram:
             return None
         if len(risk.values) > MAX_VALUES:
-            self.without_program = f"more than {MAX_VALUES} distinct numbers"
             return None
         if not risk.held:
             self._hold(risk)

@@ -299,3 +299,20 @@ def test_data_that_are_no_simple_fractions_are_said_to_be_read_on_a_grid():
     assert closure.proof.endswith(
         ", for data read to 2^-40 (modulo three primes; error probability below 1e-9)"
     )
+
+
+def test_a_risk_of_too_many_numbers_runs_on_arrays(monkeypatch):
+    from dynamics.models.engine import square
+    from theory.program import NoProgram
+
+    def refused(*arguments):
+        raise NoProgram("no program: more than 10 distinct numbers")
+
+    def risk(theta, xp):
+        return xp.sum((theta["w"] - 1) ** 2)
+
+    monkeypatch.setattr(square, "reduced_risk", refused)
+    system = system_of({"w": np.full(2, 0.1)}, risk)
+    reduced = system.ReducedPopulation(system.Parameters())
+    assert reduced.program is None
+    np.testing.assert_allclose(reduced.gradient([0.5]), [-1.0], rtol=1e-15)

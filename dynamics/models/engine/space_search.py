@@ -1,0 +1,157 @@
+"""Linear space and laws of a closure on its scalars, and for which laws and constants they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dynamics.models.engine.field_gradient import ANY, ANY_LAW, GIVEN, FieldGradient
+from theory.closure.conservation import (
+    ConservationLaw,
+    Products,
+    linear_laws,
+    linear_laws_in_floats,
+    quadratic_forms,
+    quadratic_laws,
+)
+from theory.closure.linear import (
+    LinearSpace,
+    Span,
+    closed_span,
+    exact_basis,
+    leaves,
+    numeric_basis,
+    reduced_basis,
+)
+from theory.closure.partition import EntryClasses
+from theory.closure.refinement import leaving
+from theory.color_refinement import IntArray
+from theory.law import FloatArray
+from theory.program import field
+from theory.program.evaluate import generic, run_floats
+from theory.program.field import Triples
+
+AS_GIVEN = "at these constants"
+"""Scope of a closure of which nothing more is known."""
+
+
+class SpaceSearch:
+    """Search for the linear space and the laws of classes.
+
+    Parameters
+    ----------
+    classes : EntryClasses
+    kinds : (arrays, groups), int arrays of shape (count,)
+        Array and parameter group of each scalar.
+    tables : (entries, scalars)
+        Gradient by every entry, None where the classes are stated; gradient by the scalars.
+    gradient : callable
+        From a state of every entry to the gradient in floats, both shape (n,).
+    generator : numpy Generator
+
+    Attributes
+    ----------
+    remarks : list of str
+        What the user should know.
+    """
+
+    def __init__(
+        self,
+        classes: EntryClasses,
+        kinds: tuple[IntArray, IntArray],
+        tables: tuple[FieldGradient | None, FieldGradient],
+        gradient: Callable[[FloatArray], FloatArray],
+        generator: np.random.Generator,
+    ) -> None:
+        self.classes, self._gradient, self._generator = classes, gradient, generator
+        self._arrays, self._groups = kinds
+        self._entries, self._scalars = tables
+        self._at_start = classes.start[classes.first]
+        self._start = self._scalars.numbers(self._at_start)
+        self.remarks: list[str] = []
+
+    def found(self) -> tuple[LinearSpace, tuple[ConservationLaw, ...], str]:
+        """The space, the laws, and for which laws and constants all of it is proved."""
+        slopes, start, generator = self._scalars.of(GIVEN), self._start, self._generator
+        span = closed_span(slopes, start, self._groups, generator)
+        space = self._in_floats(span)
+        laws: list[ConservationLaw] = []
+        if space.free < len(span.rows):
+            laws += linear_laws_in_floats(space.basis, self._at_start)
+        elif space.free < self.classes.count:
+            laws += linear_laws(span, space.basis, self._at_start)
+        products = Products.of(self._arrays)
+        forms = np.zeros((0, 0, 3), dtype=np.uint64)
+        if len(np.unique(self._groups)) == 1 and products.first.size:
+            forms = quadratic_forms(products, slopes, span, start, generator)
+            rows = self._product_rates(space, products) if len(forms) else np.zeros((0, 0))
+            laws += quadratic_laws(products, forms, rows, self._at_start)
+        scope, tables = self._scope(span, products, forms), (self._entries, self._scalars)
+        if not all(table.table.values.simple for table in tables if table is not None):
+            scope = ", ".join(filter(None, (scope, "for data read to 2^-40")))
+        return space, tuple(laws), scope
+
+    def _in_floats(self, span: Span) -> LinearSpace:
+        """Basis of the space in floats: from fractions, else from gradients.
+
+        The field does not see relations between data that are no simple fractions. There a smaller
+        space is taken where gradients show it, with rounding alone outside of it.
+        """
+        table, free, count = self._scalars.table, len(span.rows), self.classes.count
+        basis, simple = exact_basis(span), table.values.simple
+        if simple and (basis is not None or free == count):
+            return LinearSpace(np.eye(count) if basis is None else basis)
+        program, numbers = table.program({"": table.gradient}), table.numbers(self._scalars.data)
+        functions = generic(self._generator)
+
+        def rates(state: FloatArray) -> FloatArray:
+            found = run_floats(program, np.concatenate([state, numbers]), functions)
+            return found[program.outputs[""]]
+
+        found, clear = numeric_basis(rates, self._at_start, self._groups, self._generator)
+        if clear and found.shape[1] < free and not simple:
+            self.remarks.append(
+                f"the linear space of {found.shape[1]} is checked by gradients, not proved: the "
+                f"data are no simple fractions (proved: {free})"
+            )
+            return LinearSpace(found, proved=False)
+        if basis is None and found.shape[1] == free:
+            basis = reduced_basis(found, span)
+        return LinearSpace(np.eye(count) if basis is None else basis)
+
+    def _product_rates(self, space: LinearSpace, products: Products) -> FloatArray:
+        """Changes of products of scalars at random states of the space, in floats."""
+        size = products.first.size + 8
+        moved = self._generator.standard_normal((size, space.free))
+        states = self._at_start + moved @ np.linalg.qr(space.basis)[0].T
+        lifted = map(self.classes.lift, states)
+        slopes = [self.classes.project(self._gradient(state)) for state in lifted]
+        return products.rates_in_floats(states, np.array(slopes))
+
+    def _scope(self, span: Span, products: Products, forms: Triples) -> str:
+        """For which laws and real constants the same holds, in words."""
+        has_law = self._scalars.table.weights.size > 0
+        for how in (ANY, ANY_LAW) if has_law else (ANY,):
+            if self._holds(how, span, products, forms):
+                every_law = "any law with the same equal weights" if has_law else ""
+                loose = ", ".join(self._scalars.loose) if how == ANY else ""
+                words = " and ".join(filter(None, (every_law, f"any {loose}" if loose else "")))
+                return f"for {words}" if words else ""
+        return f"{AS_GIVEN} alone"
+
+    def _holds(self, how: str, span: Span, products: Products, forms: Triples) -> bool:
+        """Whether classes, space and laws hold with some weights and constants unknown."""
+        if self._entries is not None:
+            start = self._entries.numbers(self.classes.start)
+            if leaving(self._entries.of(how), self.classes, start, self._generator).size:
+                return False
+        slopes = self._scalars.of(how)
+        if leaves(span, slopes, self._start, self._groups, self._generator):
+            return False
+        if not len(forms):
+            return True
+        points = span.points(self._start, 2, self._generator)
+        rates = products.rates(points, slopes(points))
+        along = field.multiply(forms[:, None], rates[None]).sum(axis=2) % field.PRIMES
+        return not along.any()
