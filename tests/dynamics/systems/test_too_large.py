@@ -8,8 +8,8 @@ import dynamics
 from dynamics.validation import InvalidRequest
 
 TOO_LARGE = [
-    ("positional_attention", None, {"D": 10**6, "C": 500_000}, {}, "nearest: D=2928 C=122"),
-    ("positional_attention", None, {"D": 16_000, "C": 8000}, {}, "nearest: D=16000 C=64"),
+    ("positional_attention", None, {"D": 10**6, "C": 500_000}, {}, "nearest: D=1220 C=122"),
+    ("positional_attention", None, {"D": 16_000, "C": 8000}, {}, "nearest: D=16000 C=50"),
     ("positional_attention", None, {"D": 10**6, "C": 2}, {}, "nearest: D=16384 C=2"),
     ("positional_attention", "population", {"D": 10**6, "C": 2}, {}, "10^477125 configurations"),
     ("positional_attention", "empirical", {"D": 10**6, "C": 2}, {}, "nearest: 6688"),

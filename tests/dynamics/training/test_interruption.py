@@ -130,7 +130,7 @@ def loss(theta, sample, xp):
     "words",
     [
         ["describe", "model.py"],
-        ["run", "positional_attention", "--D", "16000", "--C", "64"],
+        ["run", "positional_attention", "--D", "4096", "--C", "16", "--eta", "1e-10"],
         ["run", "masked_image_modeling", "--P", "8192"],
     ],
 )

@@ -37,8 +37,8 @@ SECONDS_PER_PRODUCT = 4e-10
 """Of a full problem, for each entry of A and each feature or configuration."""
 MOST_PATCHES = 2**14
 """Patches whose law of sums takes some seconds; its time grows as their square."""
-MOST_NUMBERS = 2**27
-"""Numbers of all tables together, 1 GiB; a gradient takes some seconds."""
+MOST_NUMBERS = 85_000_000
+"""Numbers of all tables together, 680 MB; a gradient takes up to a second."""
 TABLES, SPREAD = 10, 33.0
 """Tables of an expectation; sums that are no less likely than 1e-60, in roots of patches."""
 LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))

@@ -37,8 +37,10 @@ from theory.systems.positional_attention.data_law import SetLaw
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters
 
-BUDGET = 2e9
-"""Largest number of nodes (omega times zeta) of one gradient; some seconds."""
+BUDGET = 3e9
+"""Largest number of nodes (omega times zeta) of one gradient, times the types of a set; some tenths
+of a second, so that a Hessian and the observables take a second each and a run ends soon when it is
+interrupted."""
 SECONDS_PER_SUM, SECONDS_PER_TYPE = 1.4e-5, 2.8e-7
 """Predicted time of what is done at one sum, and there of one type; fitted to 20 problems on one
 core, of which it predicts the time of a gradient within a factor of 1.6."""
@@ -259,7 +261,7 @@ def spectral(parameters: Parameters, tolerance: float) -> Spectral:
         multiples=multiples(parameters.set_law),
         sum_index=(law.sums + size).astype(np.uint64),
         law=law,
-        budget=BUDGET,
+        budget=BUDGET / types,
         tolerance=tolerance,
         parts=np.empty((4, 3, set_sums.size, many)),
         tables=np.empty((4, types, many)),

@@ -21,7 +21,7 @@ def problem(size, p, beta, expectation):
     parameters = system.Parameters(D=size[0], C=size[1], p=p, beta=beta)
     with pytest.MonkeyPatch.context() as patch:
         # A budget of a tenth of a second: what matters is that it is kept, not how large it is.
-        patch.setattr(spectral, "BUDGET", 1e7)
+        patch.setattr(spectral, "BUDGET", 1e8)
         return system.ReducedPopulation(parameters, expectation, tolerance=1e-6)
 
 
