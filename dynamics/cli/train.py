@@ -320,7 +320,7 @@ def _deliver(
     cannot be written is written elsewhere, and printed in any case.
     """
     document, lines = report.document(result), [report.table(request.system, result)]
-    # Whoever interrupts a run waits for no picture; it is drawn when the run has gone on to its end.
+    # An interrupted run ends soon; its pictures are drawn when it has gone on to its end.
     pictures = iter(()) if result.interrupted else report.pictures(result)
     if showcase:
         document |= {"showcase": showcase}
