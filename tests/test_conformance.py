@@ -26,7 +26,7 @@ def pair(request):
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_files_have_the_same_names_in_every_system(name):
     for file in THEORY_FILES:
-        assert import_module(f"theory.systems.{name}.{file}").__doc__
+        assert import_module(f"theory.papers.{name}.{file}").__doc__
 
 
 def test_a_system_has_table_claims_derivations_and_default_runs(pair):

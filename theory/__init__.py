@@ -2,7 +2,7 @@
 
 What a user of theory calls is here: a model from a file or from functions, classes of equal
 parameters, and a derivation as a page. `theory.notation`, `theory.claims` and `theory.events` hold
-the types that papers fill in `theory.systems.<paper>`; `theory.closure` is what training of a model
+the types that papers fill in `theory.papers.<paper>`; `theory.closure` is what training of a model
 closes on. Nothing here runs a simulation, and nothing here imports `dynamics`, numba or matplotlib.
 sympy is imported with the first name that needs it.
 """

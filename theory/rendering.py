@@ -43,7 +43,7 @@ def as_text(system: ReducedSystem) -> str:
     Examples
     --------
     >>> from theory import as_text
-    >>> from theory.systems.positional_attention.recursion import leading_order
+    >>> from theory.papers.positional_attention.recursion import leading_order
     >>> print(as_text(leading_order())[:58])
     Leading order: the signal set alone (what Lemma 4.3 approx
     """
@@ -61,7 +61,7 @@ def as_latex(system: ReducedSystem) -> str:
     Examples
     --------
     >>> from theory import as_latex
-    >>> from theory.systems.positional_attention.recursion import leading_order
+    >>> from theory.papers.positional_attention.recursion import leading_order
     >>> lines = as_latex(leading_order()).splitlines()
     >>> lines[1]
     '\\paragraph{Definitions}'

@@ -14,7 +14,7 @@ from dynamics.explorer.page_model import PageModel
 from dynamics.registry import System
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.validation import InvalidRequest
-from theory.systems.masked_image_modeling.notation import CONSTANTS
+from theory.papers.masked_image_modeling.notation import CONSTANTS
 
 SHARES = (1 / 8, 1 / 4, 3 / 8, 1 / 2, 5 / 8, 3 / 4, 7 / 8)
 """Of the patches: sizes of the global area, and numbers of masked patches."""

@@ -20,8 +20,8 @@ from dynamics.explorer.printing import asset, closure, expression, function_of, 
 from dynamics.registry import System
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.reduced.population import ReducedPopulation
-from theory.systems.positional_attention import recursion
-from theory.systems.positional_attention.data_law import RANDOM_SETS, type_probability
+from theory.papers.positional_attention import recursion
+from theory.papers.positional_attention.data_law import RANDOM_SETS, type_probability
 
 DEGREES = (3, 5, 7, 9)
 MOST_CONFIGURATIONS = 20_000

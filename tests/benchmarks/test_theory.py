@@ -5,8 +5,8 @@ import pytest
 from timing import best
 
 from theory.color_refinement import RelationalStructure, refine
+from theory.papers.masked_image_modeling import symmetry
 from theory.symmetry import Partition, classes
-from theory.systems.masked_image_modeling import symmetry
 
 pytestmark = pytest.mark.benchmark_run
 

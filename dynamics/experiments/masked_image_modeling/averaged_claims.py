@@ -30,8 +30,8 @@ from dynamics.problem import FloatArray
 from dynamics.systems.masked_image_modeling.images import all_images, image_count
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import InvalidRequest
-from theory.systems.masked_image_modeling import lemmas
-from theory.systems.masked_image_modeling.recursion import MASKED, OTHER, OWN
+from theory.papers.masked_image_modeling import lemmas
+from theory.papers.masked_image_modeling.recursion import MASKED, OTHER, OWN
 
 EXACT = 1e-17
 """Where a picture shows differences that are zero."""

@@ -25,9 +25,9 @@ from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import listed
 from dynamics.problem import FloatArray
 from dynamics.results.power_law import exponent
-from theory.systems.masked_image_modeling.information_gap import late_loss
-from theory.systems.masked_image_modeling.notation import NOTATION
-from theory.systems.masked_image_modeling.required_sizes import change_after_switch
+from theory.papers.masked_image_modeling.information_gap import late_loss
+from theory.papers.masked_image_modeling.notation import NOTATION
+from theory.papers.masked_image_modeling.required_sizes import change_after_switch
 
 Patch = tuple[runs.Case, bool]
 """A case, and whether its local or its global patches are meant."""

@@ -18,7 +18,7 @@ from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided
 from dynamics.experiments.verify import Finding
 from dynamics.problem import IntArray
 from dynamics.registry import System
-from theory.systems.masked_image_modeling.required_sizes import first_phase, ratio_at_start
+from theory.papers.masked_image_modeling.required_sizes import first_phase, ratio_at_start
 
 SAME = 1e-9
 """Relative distance up to which two computations of rho(0) are the same."""

@@ -23,7 +23,7 @@ from dynamics.plotting.style import BLUE, GREEN, GREY, VERMILION, legend_on_the_
 from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.validation import InvalidRequest, integer, real
-from theory.systems.masked_image_modeling.information_gap import leading_motion, rho0
+from theory.papers.masked_image_modeling.information_gap import leading_motion, rho0
 
 CORE, MOST_LOCAL = (0.5, 0.98), 0.5
 """Ranges of the exponents, as the paper has them: kappa_c from 1/2, kappa_s up to 1/2."""

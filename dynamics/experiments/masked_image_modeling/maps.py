@@ -26,7 +26,7 @@ from dynamics.results.trajectory import Trajectory
 from dynamics.systems.masked_image_modeling.projection import Rows
 from dynamics.systems.masked_image_modeling.reduced import attention_map, grid_of
 from dynamics.training.gradient_descent import descend
-from theory.systems.masked_image_modeling.model import latent_moment
+from theory.papers.masked_image_modeling.model import latent_moment
 
 SIZES = {"P": 1024, "C_global": 512, "C_local": 8}
 ETA = 1.0

@@ -41,7 +41,7 @@ from dynamics.experiments.wording import counted
 from dynamics.problem import FloatArray
 from dynamics.systems.masked_image_modeling.images import all_images
 from dynamics.training.gradient_descent import descend
-from theory.systems.masked_image_modeling.model import fully_masked
+from theory.papers.masked_image_modeling.model import fully_masked
 
 HALF = Fraction(1, 2)
 """Share of its mean by which the number of unmasked patches of an area may be off."""

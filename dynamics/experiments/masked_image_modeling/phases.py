@@ -27,8 +27,8 @@ from dynamics.results.power_law import exponent, power_law
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import refuse
-from theory.systems.masked_image_modeling.notation import SLACK, STAGE_2
-from theory.systems.masked_image_modeling.required_sizes import (
+from theory.papers.masked_image_modeling.notation import SLACK, STAGE_2
+from theory.papers.masked_image_modeling.required_sizes import (
     growth_in_stage_1,
     threshold_before_switch,
 )

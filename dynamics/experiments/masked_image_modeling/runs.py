@@ -22,8 +22,8 @@ from dynamics.registry import System
 from dynamics.results.power_law import exponent
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import refuse
-from theory.systems.masked_image_modeling.model import latent_moment
-from theory.systems.masked_image_modeling.required_sizes import Condition, least_patches
+from theory.papers.masked_image_modeling.model import latent_moment
+from theory.papers.masked_image_modeling.required_sizes import Condition, least_patches
 
 POSITIVE = {"P": 4096, "C_global": 2048, "C_local": 16}
 NEGATIVE = {"P": 4096, "C_global": 128, "C_local": 64}
@@ -260,7 +260,7 @@ def needed(law: Any, condition: Condition) -> float:
     ----------
     law : Parameters
     condition : function
-        Of `theory.systems.masked_image_modeling.required_sizes`.
+        Of `theory.papers.masked_image_modeling.required_sizes`.
     """
     return least_patches(condition, (law.kappa_c, law.kappa_s), law.gamma, law.P)
 

@@ -23,7 +23,7 @@ from dynamics.experiments.measurement import Measurement, Study, Undecided, meas
 from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray
 from dynamics.systems.masked_image_modeling.projection import rows_of
-from theory.systems.masked_image_modeling.model import latent_moment, unavoidable_error
+from theory.papers.masked_image_modeling.model import latent_moment, unavoidable_error
 
 ONE = {"P": 40, "C_global": 16, "C_local": 4}
 TWO = {"family": "two_cluster_grid", "b11": 8, "b10": 8, "C_local": 4, "T": 1}

@@ -25,7 +25,7 @@ from dynamics.experiments.positional_attention import (
     unknown_partition,
 )
 from dynamics.experiments.verify import Check, Finding, Protocol
-from theory.systems.positional_attention.data_law import MIXED
+from theory.papers.positional_attention.data_law import MIXED
 
 ANY_LAW = ("Lemma 4.1", "Lemma 4.2", "Lemma 4.3", "Section 4.2", "Zero error")
 """Claims that need the symmetry of the law and not Assumption 1 itself, and ours."""

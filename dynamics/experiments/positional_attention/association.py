@@ -14,7 +14,7 @@ import numpy as np
 from dynamics.experiments.measurement import TIME, Case, Study, measures
 from dynamics.experiments.positional_attention import population
 from dynamics.experiments.verify import Finding
-from theory.systems.positional_attention.linear_rules import sign_rule_error
+from theory.papers.positional_attention.linear_rules import sign_rule_error
 
 LONG = 1e6
 LARGEST_ALPHA, ALPHAS = 1e2, 400

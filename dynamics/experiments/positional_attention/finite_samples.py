@@ -20,7 +20,7 @@ from dynamics.experiments.positional_attention.realistic import (
     train,
 )
 from dynamics.experiments.verify import Finding
-from theory.systems.positional_attention.linear_rules import sign_rule_error
+from theory.papers.positional_attention.linear_rules import sign_rule_error
 
 SMALL_LAW: Mapping[str, Any] = {"D": 9, "C": 3, "q": 0.6}
 SMALL_SAMPLES = 6000

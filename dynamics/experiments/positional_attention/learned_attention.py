@@ -17,8 +17,8 @@ from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import counted, in_percent
 from dynamics.registry import System
 from dynamics.training.flow import flow
-from theory.systems.positional_attention.data_law import SetLaw, bayes_error
-from theory.systems.positional_attention.linear_rules import sign_rule_error
+from theory.papers.positional_attention.data_law import SetLaw, bayes_error
+from theory.papers.positional_attention.linear_rules import sign_rule_error
 
 PRE_TRAINING = 100.0
 """Time of pre-training over D^2."""

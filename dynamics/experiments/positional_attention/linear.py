@@ -2,7 +2,7 @@ r"""Theorems 3.1 and 3.2: what needs the partition and what does not, exactly.
 
 Theorem 3.1 says that a generalized linear model errs with probability 1/8 at least; Theorem 3.2,
 that a transformer without patch association need not. Both are decided by exact laws
-(`theory.systems.positional_attention.linear_rules`, `constructions`); one construction, pairs of
+(`theory.papers.positional_attention.linear_rules`, `constructions`); one construction, pairs of
 sets, is sampled.
 """
 
@@ -16,9 +16,9 @@ import numpy as np
 from dynamics.experiments import measurement
 from dynamics.experiments.measurement import Study, Undecided, either, measures
 from dynamics.experiments.verify import Finding
+from theory.papers.positional_attention import constructions, linear_rules
+from theory.papers.positional_attention.data_law import SetLaw, bayes_error
 from theory.symmetry import Partition
-from theory.systems.positional_attention import constructions, linear_rules
-from theory.systems.positional_attention.data_law import SetLaw, bayes_error
 
 Size = tuple[int, int, float]
 """(D, C, q)."""

@@ -15,7 +15,7 @@ from dynamics.experiments.positional_attention import population
 from dynamics.experiments.verify import Finding
 from dynamics.training.event_detection import STILL_OPEN
 from theory.events import RISE
-from theory.systems.positional_attention.linear_rules import sign_rule_error
+from theory.papers.positional_attention.linear_rules import sign_rule_error
 
 LONG = 1e6
 NEAR = 0.1

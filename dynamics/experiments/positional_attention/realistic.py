@@ -28,7 +28,7 @@ from dynamics.results.power_law import exponent
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.gradient_descent import descend
 from dynamics.training.stability_limit import limits_along
-from theory.systems.positional_attention.linear_rules import sign_rule_error
+from theory.papers.positional_attention.linear_rules import sign_rule_error
 
 TIME_LIMIT = 400.0
 RATE = 0.02

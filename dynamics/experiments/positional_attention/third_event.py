@@ -1,7 +1,7 @@
 r"""The error that can be reached and the one that training reaches, against the criterion.
 
 With :math:`\kappa` the largest :math:`|z|/C` of a random set, the three scalars can classify every
-sample iff :math:`(L-1)\,\kappa^p < 1` (`theory.systems.positional_attention.separability`). The
+sample iff :math:`(L-1)\,\kappa^p < 1` (`theory.papers.positional_attention.separability`). The
 state that does so is tried here, and the exact reduced flow shows whether training gets there:
 below 1 it reaches error zero at some q, nu and beta, and comes to rest with an error at others.
 """
@@ -24,8 +24,8 @@ from dynamics.plotting import style
 from dynamics.plotting.labels import logarithmic as ticks
 from dynamics.registry import System
 from theory.events import RISE
-from theory.systems.positional_attention.data_law import ANY, MIXED, SetLaw
-from theory.systems.positional_attention.separability import criterion
+from theory.papers.positional_attention.data_law import ANY, MIXED, SetLaw
+from theory.papers.positional_attention.separability import criterion
 
 HORIZON = 1e6
 LATE = 1e8

@@ -11,7 +11,7 @@ is frozen it pools every sample once and for all:
 Equal rows of S are one row that counts several times: L rows for attention to the own set
 (`block_attention`), one for `uniform_attention`. There F has the sign of :math:`\langle v, \sum_j
 X_j\rangle`: a linear rule, and its error is that of sign(Z) at least
-(`theory.systems.positional_attention.linear_rules`), however many the samples.
+(`theory.papers.positional_attention.linear_rules`), however many the samples.
 
 Pooled noise is Gaussian with covariance :math:`\sigma^2 D^2 S S^T` between rows, so it is sampled
 as such, with one vector a distinct row; test data need one number a patch

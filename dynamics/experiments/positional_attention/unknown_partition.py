@@ -1,7 +1,7 @@
 r"""Theorem 5.2: downstream without the sets, how many samples the feature takes.
 
 The theorem speaks of every algorithm. An exact bound decides where it holds
-(`theory.systems.positional_attention.linear_rules`), one algorithm where it does not: the leading
+(`theory.papers.positional_attention.linear_rules`), one algorithm where it does not: the leading
 direction of the patches, and sign(Z).
 
 Three ways to know nothing of the sets: v fine-tuned by gradient descent under uniform attention;
@@ -31,7 +31,7 @@ from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.results.power_law import exponent as exponent_of
 from dynamics.systems.positional_attention.empirical import sampling
-from theory.systems.positional_attention.linear_rules import least_samples, sign_rule_error
+from theory.papers.positional_attention.linear_rules import least_samples, sign_rule_error
 
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters

@@ -24,7 +24,7 @@ from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import listed
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
-from theory.systems.shallow_vit.attention_limits import ceiling_of_samples
+from theory.papers.shallow_vit.attention_limits import ceiling_of_samples
 
 CLOSE = 0.95
 """What is close to 1, for every query."""

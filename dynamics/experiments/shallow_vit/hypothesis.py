@@ -12,7 +12,7 @@ from typing import Any
 
 from dynamics.experiments.measurement import Undecided
 from dynamics.experiments.shallow_vit.runs import SAMPLES
-from theory.systems.shallow_vit.conditions import least_neurons, least_share
+from theory.papers.shallow_vit.conditions import least_neurons, least_share
 
 LARGEST_DELTA = 0.5
 """Assumption 1: delta is below."""

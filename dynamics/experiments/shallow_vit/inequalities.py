@@ -17,13 +17,13 @@ from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import listed
 from dynamics.problem import FloatArray
 from dynamics.training.gradient_descent import descend
-from theory.systems.shallow_vit.conditions import (
+from theory.papers.shallow_vit.conditions import (
     derived_batch,
     least_batch,
     least_share,
     pole,
 )
-from theory.systems.shallow_vit.subgaussian import hoeffding_constant, norm_of_rare_signs
+from theory.papers.shallow_vit.subgaussian import hoeffding_constant, norm_of_rare_signs
 
 CHANCES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.001)
 """Of the variables of Lemma 1 not to be 0."""

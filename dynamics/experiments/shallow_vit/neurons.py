@@ -34,7 +34,7 @@ from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import listed
 from dynamics.problem import FloatArray
 from dynamics.training.gradient_descent import descend
-from theory.systems.shallow_vit.attention_limits import cap_share, claimed_share, least_epsilon
+from theory.papers.shallow_vit.attention_limits import cap_share, claimed_share, least_epsilon
 
 ALONG = 0.9
 """Least cosine of the growth of a value with the mean lucky neuron."""

@@ -25,7 +25,7 @@ from dynamics.process_settings import cores
 from dynamics.registry import System
 from dynamics.systems.shallow_vit.empirical import SPARSIFIERS
 from dynamics.training.gradient_descent import descend
-from theory.systems.shallow_vit.data_law import rounded
+from theory.papers.shallow_vit.data_law import rounded
 
 FIGURE_5: dict[str, Any] = {
     "alpha_star": 0.6, "alpha_confusion": 0.05, "delta": 0.5, "m": 300, "data": "fixed_disc",

@@ -11,7 +11,7 @@ from dynamics.systems.masked_image_modeling.reduced import (
     derivation,
     derivations,
 )
-from theory.systems.masked_image_modeling.claims import CLAIMS
+from theory.papers.masked_image_modeling.claims import CLAIMS
 
 ONE = {"family": "one_cluster"}
 """The family that the sizes of the default runs belong to."""

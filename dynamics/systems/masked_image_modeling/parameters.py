@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, model_validator
 from pydantic.dataclasses import dataclass
 
 from dynamics.validation import STRICT, Allowed, known_word, real, refuse, refusing, whole
-from theory.systems.masked_image_modeling.symmetry import one_cluster, reference, two_cluster_grid
+from theory.papers.masked_image_modeling.symmetry import one_cluster, reference, two_cluster_grid
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "one_cluster": ("P", "C_global", "C_local"),
@@ -108,7 +108,7 @@ class Parameters:
         Patches.
     C_global, C_local : int
         Patches of the global area, and of a local one (where areas differ in size, those of
-        `theory.systems.masked_image_modeling.symmetry`, whose row the events are about);
+        `theory.papers.masked_image_modeling.symmetry`, whose row the events are about);
         C_local divides P - C_global, and there is none where no area is local.
     b11, b10, T : int
         Of ``"two_cluster_grid"``; none in other families.
@@ -304,7 +304,7 @@ class Parameters:
 
 @lru_cache(maxsize=256)
 def _information_gap(parameters: Parameters) -> float:
-    from theory.systems.masked_image_modeling.information_gap import rho_at_start
+    from theory.papers.masked_image_modeling.information_gap import rho_at_start
 
     areas = parameters.area_ids
     near = reference(areas, local=True)

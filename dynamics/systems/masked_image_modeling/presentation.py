@@ -1,7 +1,7 @@
 """How results of masked image modelling are shown: its letters, panels and phases."""
 
 from dynamics.results.presentation import Panel, PlotDescription, Presentation, conditions
-from theory.systems.masked_image_modeling.notation import EVENTS, NOTATION
+from theory.papers.masked_image_modeling.notation import EVENTS, NOTATION
 
 PRESENTATION = Presentation(
     title="Masked image modelling, feature-position correlations (Huang, Wen, Chi, Liang 2024)",

@@ -23,13 +23,13 @@ from dynamics.problem import FloatArray, Layout
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.validation import refuse
 from theory.notation import Notation, NotationEntry
-from theory.systems.masked_image_modeling.model import (
+from theory.papers.masked_image_modeling.model import (
     fully_masked,
     latent_moment,
     unavoidable_error,
 )
-from theory.systems.masked_image_modeling.notation import NOTATION, entries_of_row, row_in_latex
-from theory.systems.masked_image_modeling.symmetry import RowType, View, row_types, view
+from theory.papers.masked_image_modeling.notation import NOTATION, entries_of_row, row_in_latex
+from theory.papers.masked_image_modeling.symmetry import RowType, View, row_types, view
 
 IntArray = NDArray[np.int64]
 

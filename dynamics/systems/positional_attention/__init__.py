@@ -11,9 +11,9 @@ from dynamics.systems.positional_attention.reduced.population import (
     derivations,
     gradient_seconds,
 )
-from theory.systems.positional_attention.claims import CLAIMS
-from theory.systems.positional_attention.data_law import ANY, MIXED
-from theory.systems.positional_attention.separability import criterion
+from theory.papers.positional_attention.claims import CLAIMS
+from theory.papers.positional_attention.data_law import ANY, MIXED
+from theory.papers.positional_attention.separability import criterion
 
 SHOWN = {"D": 9, "C": 3, "random_sets": MIXED}
 """The smallest of the sizes at which all three events were seen with sets of three patches."""

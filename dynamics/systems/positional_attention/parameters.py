@@ -7,7 +7,7 @@ from math import sqrt
 from pydantic.dataclasses import dataclass
 
 from dynamics.validation import STRICT, divisor, number, refusing, whole, word
-from theory.systems.positional_attention.data_law import ANY, RANDOM_SETS, SetLaw
+from theory.papers.positional_attention.data_law import ANY, RANDOM_SETS, SetLaw
 
 
 @refusing

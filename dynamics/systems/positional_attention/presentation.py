@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from dynamics.problem import CompiledProblem
 from dynamics.results.presentation import Panel, PlotDescription, Presentation, conditions
-from theory.systems.positional_attention.notation import (
+from theory.papers.positional_attention.notation import (
     EVENTS,
     NOTATION,
     ORDER_PARAMETERS,

@@ -11,8 +11,8 @@ from dynamics.systems.shallow_vit.full import FullPopulation
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.systems.shallow_vit.presentation import PRESENTATION
 from dynamics.systems.shallow_vit.reduced import ReducedPopulation, derivation, derivations
-from theory.systems.shallow_vit.claims import CLAIMS
-from theory.systems.shallow_vit.data_law import support_size
+from theory.papers.shallow_vit.claims import CLAIMS
+from theory.papers.shallow_vit.data_law import support_size
 
 PER_NEURON = 2e-10
 """Seconds for each neuron and pair of patterns of a count vector."""

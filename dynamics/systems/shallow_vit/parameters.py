@@ -6,7 +6,7 @@ from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
 from dynamics.validation import STRICT, number, refuse, refusing, whole, word
-from theory.systems.shallow_vit.data_law import DATA, Shares
+from theory.papers.shallow_vit.data_law import DATA, Shares
 
 WORDS = {
     "data": DATA,

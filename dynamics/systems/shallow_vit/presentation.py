@@ -15,7 +15,7 @@ from dynamics.problem import FloatArray, IntArray, columns_of, record_of
 from dynamics.results.presentation import Panel, PlotDescription, Presentation, conditions
 from dynamics.systems.empirical_problem import SampledProblem
 from dynamics.systems.shallow_vit.projection import Reader
-from theory.systems.shallow_vit.notation import EVENTS, NOTATION, ORDER_PARAMETERS, RATES
+from theory.papers.shallow_vit.notation import EVENTS, NOTATION, ORDER_PARAMETERS, RATES
 
 TOGETHER = 1 << 15
 """Numbers of the states and attentions that are read at once: they fit a processor's cache."""

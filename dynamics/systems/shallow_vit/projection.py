@@ -23,8 +23,8 @@ from dynamics.problem import FloatArray, Layout
 from dynamics.systems.shallow_vit import sampling
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.systems.shallow_vit.sampling import IntArray
+from theory.papers.shallow_vit.symmetry import asymmetry, class_means, named, pattern_group
 from theory.symmetry import Classes, classes
-from theory.systems.shallow_vit.symmetry import asymmetry, class_means, named, pattern_group
 
 PARTS = ("W_O", "V", "K", "Q")
 GROUPS = ("W_O", "W_V", "W_K", "W_Q")

@@ -39,7 +39,7 @@ from dynamics.validation import (
     refuse,
     written,
 )
-from theory.systems.shallow_vit import data_law
+from theory.papers.shallow_vit import data_law
 
 IntArray = NDArray[np.int64]
 

@@ -8,7 +8,7 @@ import sympy
 from dynamics import codegen
 from dynamics.codegen import loops
 from dynamics.validation import InvalidRequest
-from theory.systems.positional_attention import recursion
+from theory.papers.positional_attention import recursion
 
 STEP = """
 import sys

@@ -11,7 +11,7 @@ from dynamics.phase_diagrams import Axis, AxisRange, refine, scaling, select
 from dynamics.plotting import captions, labels, style
 from dynamics.plotting.labels import CellAxis
 from dynamics.validation import InvalidRequest
-from theory.systems.positional_attention.notation import NOTATION
+from theory.papers.positional_attention.notation import NOTATION
 
 QS, CS = np.linspace(0.1, 0.9, 9), [2, 4, 8]
 NUS = np.geomspace(1e-5, 1e-1, 9)

@@ -36,7 +36,7 @@ from dynamics.systems.masked_image_modeling.projection import Rows, rows_of
 from dynamics.systems.masked_image_modeling.reduced import ReducedPopulation, row_observables
 from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import check_parameters, integer, refuse
-from theory.systems.masked_image_modeling.notation import EVENTS, ORDER_PARAMETERS
+from theory.papers.masked_image_modeling.notation import EVENTS, ORDER_PARAMETERS
 
 MOST_DIGITS = 15.0
 

@@ -24,9 +24,9 @@ from dynamics.systems.masked_image_modeling.projection import Rows, rows_of
 from dynamics.systems.masked_image_modeling.reduced import blocks
 from dynamics.validation import check_parameters
 from theory.page import Page
+from theory.papers.masked_image_modeling import recursion
+from theory.papers.masked_image_modeling.notation import EVENTS, ORDER_PARAMETERS
 from theory.reduction import ReducedSystem
-from theory.systems.masked_image_modeling import recursion
-from theory.systems.masked_image_modeling.notation import EVENTS, ORDER_PARAMETERS
 
 RATES = ("alpha_m", "alpha_0", "rho")
 """Order parameters that are read off the gradient."""
@@ -34,7 +34,7 @@ RATES = ("alpha_m", "alpha_0", "rho")
 
 def derivation(parameters: Parameters | None = None) -> Page:
     """The page of the derivation; with parameters, of their row types."""
-    from theory.systems.masked_image_modeling.derivation import page
+    from theory.papers.masked_image_modeling.derivation import page
 
     if parameters is None:
         return page()

@@ -27,7 +27,7 @@ from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.validation import known_word, refuse
 
 if TYPE_CHECKING:
-    from theory.systems.masked_image_modeling.symmetry import Area, RowType
+    from theory.papers.masked_image_modeling.symmetry import Area, RowType
 
 KINDS = ("auto", "counts", "contour")
 NEGLIGIBLE = 1e-32

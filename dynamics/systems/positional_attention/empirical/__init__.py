@@ -43,8 +43,8 @@ from dynamics.validation import (
     whole,
     word,
 )
+from theory.papers.positional_attention.data_law import SetLaw, bayes_error
 from theory.symmetry import Partition
-from theory.systems.positional_attention.data_law import SetLaw, bayes_error
 
 MATRICES = 12
 """Matrices D x D that a run holds: states, slopes, rates, the records at least."""

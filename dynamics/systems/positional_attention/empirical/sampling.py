@@ -26,8 +26,8 @@ from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.full.blocks import Blocking
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.validation import nearest_name, refuse
+from theory.papers.positional_attention.data_law import ANY, MIXED
 from theory.symmetry import Partition
-from theory.systems.positional_attention.data_law import ANY, MIXED
 
 CHUNK = 1 << 20
 """Numbers drawn at once, so that noise of any size needs little memory beside the data."""
@@ -46,7 +46,7 @@ class SignalSets:
     sigma : float
         Noise per coordinate.
     random_sets : str
-        ``"any"`` or ``"mixed"``; see `theory.systems.positional_attention.data_law`.
+        ``"any"`` or ``"mixed"``; see `theory.papers.positional_attention.data_law`.
     """
 
     partition: Partition

@@ -34,8 +34,8 @@ from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.presentation import PositionalProblem
 from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import check_parameters, refuse, written
+from theory.papers.positional_attention.data_law import bayes_error
 from theory.symmetry import Partition
-from theory.systems.positional_attention.data_law import bayes_error
 
 NOTED = ("risk", "error", "gamma_spread", "rho_spread", "patch_association")
 """What a pass leaves behind beside the order parameters."""

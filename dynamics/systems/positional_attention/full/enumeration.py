@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dynamics.systems.positional_attention.full.manifold import Law
+from theory.papers.positional_attention.data_law import MIXED, SetLaw
 from theory.symmetry import Partition
-from theory.systems.positional_attention.data_law import MIXED, SetLaw
 
 
 def brute_configurations(size: int, set_size: int) -> int:

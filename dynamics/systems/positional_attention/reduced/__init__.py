@@ -17,7 +17,7 @@ from typing import Any
 
 from dynamics import codegen
 from dynamics.problem import FloatArray
-from theory.systems.positional_attention import recursion
+from theory.papers.positional_attention import recursion
 
 
 @dataclass

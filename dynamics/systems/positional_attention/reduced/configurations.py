@@ -27,7 +27,7 @@ from dynamics.systems.positional_attention.kernels import truncated as kernels
 from dynamics.systems.positional_attention.kernels.reduced_data import Certificate, Configurations
 from dynamics.systems.positional_attention.reduced.weighted_sum import Truncated, WeightedSum
 from dynamics.validation import random_stream, refuse, written
-from theory.systems.positional_attention.data_law import SetLaw
+from theory.papers.positional_attention.data_law import SetLaw
 
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters

@@ -28,9 +28,9 @@ from dynamics.systems.positional_attention.reduced import (
 )
 from dynamics.validation import InvalidRequest, check_parameters, integer, known_word, real, refuse
 from theory.page import Page
+from theory.papers.positional_attention import recursion
+from theory.papers.positional_attention.data_law import bayes_error
 from theory.reduction import ReducedSystem
-from theory.systems.positional_attention import recursion
-from theory.systems.positional_attention.data_law import bayes_error
 
 EXPECTATIONS = ("auto", "exact", "truncated", "spectral", "sampled")
 SECONDS_PER_PRODUCT = 4e-10
@@ -46,7 +46,7 @@ LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
 
 def derivation(parameters: Parameters | None = None) -> Page:
     """The page of the derivation; with parameters, for their degree p and their law."""
-    from theory.systems.positional_attention.derivation import page
+    from theory.papers.positional_attention.derivation import page
 
     return page() if parameters is None else page(parameters.p, parameters.random_sets)
 

@@ -22,7 +22,7 @@ import numpy as np
 from dynamics import codegen
 from dynamics.codegen import LONG_ROUNDING
 from dynamics.problem import FloatArray, IntArray
-from theory.systems.positional_attention import recursion
+from theory.papers.positional_attention import recursion
 
 if TYPE_CHECKING:
     from collections.abc import Callable

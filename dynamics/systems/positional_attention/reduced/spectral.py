@@ -32,7 +32,7 @@ from dynamics.systems.positional_attention.reduced import (
 )
 from dynamics.systems.positional_attention.reduced.configurations import multiples
 from dynamics.systems.positional_attention.reduced.weighted_sum import constants_and_shares
-from theory.systems.positional_attention.data_law import SetLaw
+from theory.papers.positional_attention.data_law import SetLaw
 
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters

@@ -32,7 +32,7 @@ from dynamics.systems.positional_attention.kernels.reduced_data import (
 )
 from dynamics.systems.positional_attention.kernels.reduced_hessian import hessian
 from dynamics.systems.positional_attention.reduced import Expectation, compiled, rounding
-from theory.systems.positional_attention import recursion
+from theory.papers.positional_attention import recursion
 
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters

@@ -43,7 +43,7 @@ from dynamics.validation import (
     refusing,
     whole,
 )
-from theory.systems.shallow_vit.data_law import rounded
+from theory.papers.shallow_vit.data_law import rounded
 
 SPARSIFIERS = ("random", "irrelevant", "noisiest")
 

@@ -25,13 +25,13 @@ from dynamics.systems.shallow_vit.projection import PARTS, layout
 from dynamics.systems.shallow_vit.realization import Instance, NoiseFree, choice_of
 from dynamics.systems.shallow_vit.sampling import IntArray, Vectors, weight_table
 from theory.page import Page
+from theory.papers.shallow_vit import recursion
 from theory.reduction import ReducedSystem
-from theory.systems.shallow_vit import recursion
 
 
 def derivation(parameters: Parameters | None = None) -> Page:
     """The page of the derivation; with parameters, for their law, loss and frozen weights."""
-    from theory.systems.shallow_vit.derivation import page
+    from theory.papers.shallow_vit.derivation import page
 
     if parameters is None:
         return page()

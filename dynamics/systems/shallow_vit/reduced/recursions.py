@@ -3,13 +3,13 @@ r"""Recursions of gradient descent beside a pattern run: inner products, and the
 *Inner products*: :math:`H = W_O V`, :math:`B = K^\top Q`, :math:`G_V = V^\top V`,
 :math:`G_K = K^\top K`, :math:`G_Q = Q^\top Q` and :math:`J = W_O W_O^\top` close on themselves,
 with terms in :math:`\eta^2`: it is a recursion of gradient descent, of which no gradient exists.
-The step is the one that `theory.systems.shallow_vit.recursion.gram` derives. All that attention has
+The step is the one that `theory.papers.shallow_vit.recursion.gram` derives. All that attention has
 are three M x M matrices; d has disappeared.
 
-*Symmetric collapse*: where the symmetries of `theory.systems.shallow_vit.symmetry` hold at the
+*Symmetric collapse*: where the symmetries of `theory.papers.shallow_vit.symmetry` hold at the
 start (sigma = delta = 0, W_K = W_Q, equal non-discriminative counts, neurons in whole orbits:
 ``start="symmetric"``), B has six distinct entries and :math:`G_K`, :math:`G_Q` five each, for ever.
-Their step is the one that `theory.systems.shallow_vit.recursion.collapse` derives, in the class
+Their step is the one that `theory.papers.shallow_vit.recursion.collapse` derives, in the class
 means t of T; W_O and V go on beside them as neurons do.
 """
 
@@ -28,9 +28,9 @@ from dynamics.systems.shallow_vit.realization import Instance
 from dynamics.systems.shallow_vit.reduced import ReducedPopulation
 from dynamics.systems.shallow_vit.sampling import weight_table
 from dynamics.validation import InvalidRequest, integer, real, refuse
-from theory.systems.shallow_vit.data_law import Law
-from theory.systems.shallow_vit.notation import PAIRS
-from theory.systems.shallow_vit.symmetry import Weights, broken, class_means, conditions, scalars
+from theory.papers.shallow_vit.data_law import Law
+from theory.papers.shallow_vit.notation import PAIRS
+from theory.papers.shallow_vit.symmetry import Weights, broken, class_means, conditions, scalars
 
 MATRICES = ("H", "B", "G_V", "G_K", "G_Q", "J")
 
@@ -121,7 +121,7 @@ def _matrix_step() -> Callable[..., dict[str, FloatArray]]:
     """One step of the six matrices, compiled from the derivation, for orthonormal patterns."""
     import sympy
 
-    from theory.systems.shallow_vit import recursion
+    from theory.papers.shallow_vit import recursion
 
     plain = recursion.gram()
     names = {str(matrix): matrix for matrix in plain}
@@ -229,7 +229,7 @@ def _scalar_step(patterns: int) -> Callable[..., dict[str, float]]:
     """One step of the scalars, compiled from the derivation."""
     import sympy
 
-    from theory.systems.shallow_vit import recursion
+    from theory.papers.shallow_vit import recursion
 
     plain = {str(name): step for name, step in recursion.collapse().items()}
     names_of_step, classes = scalars(patterns), tuple(pairs(patterns)[1])

@@ -37,7 +37,7 @@ from dynamics.systems.masked_image_modeling.reduced import (
     ReducedPopulation,
     attention_map,
 )
-from theory.systems.masked_image_modeling.model import unavoidable_error
+from theory.papers.masked_image_modeling.model import unavoidable_error
 
 SYSTEM = dynamics.load_system("masked_image_modeling")
 TWO_PHASES = SYSTEM.Parameters(**POSITIVE)

@@ -7,7 +7,7 @@ import dynamics
 from dynamics.experiments.masked_image_modeling import correlations, maps, positions, runs
 from dynamics.experiments.verify import Protocol, checks
 from dynamics.systems.masked_image_modeling.reduced import attention_map
-from theory.systems.masked_image_modeling.claims import CLAIMS
+from theory.papers.masked_image_modeling.claims import CLAIMS
 
 SYSTEM = dynamics.load_system("masked_image_modeling")
 SMALL = {"P": 12, "C_global": 8, "C_local": 2, "masked": 3}

@@ -7,8 +7,8 @@ import pytest
 
 from dynamics.experiments.positional_attention import linear
 from dynamics.experiments.verify import Protocol
+from theory.papers.positional_attention import constructions
 from theory.symmetry import Partition
-from theory.systems.positional_attention import constructions
 
 
 def at(system, D, C, q, **other):

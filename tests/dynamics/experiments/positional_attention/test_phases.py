@@ -7,7 +7,7 @@ import pytest
 
 from dynamics.experiments.positional_attention import phases, population
 from dynamics.experiments.verify import Protocol
-from theory.systems.positional_attention.linear_rules import sign_rule_error
+from theory.papers.positional_attention.linear_rules import sign_rule_error
 
 LEAST = 0.01
 

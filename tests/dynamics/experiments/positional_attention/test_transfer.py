@@ -16,7 +16,7 @@ from dynamics.experiments.positional_attention import (
 from dynamics.experiments.verify import Protocol
 from dynamics.systems.positional_attention.empirical import sampling
 from dynamics.systems.positional_attention.full.blocks import Blocking
-from theory.systems.positional_attention.linear_rules import sign_rule_error
+from theory.papers.positional_attention.linear_rules import sign_rule_error
 
 
 def at(system, D, C, m, **other):

@@ -18,7 +18,7 @@ from dynamics.experiments.shallow_vit import (
 )
 from dynamics.experiments.verify import Protocol, checks
 from dynamics.validation import InvalidRequest
-from theory.systems.shallow_vit.attention_limits import ceiling
+from theory.papers.shallow_vit.attention_limits import ceiling
 
 SYSTEM = dynamics.load_system("shallow_vit")
 QUICK = {"trials": 3, "samples": (2, 24), "workers": 0}

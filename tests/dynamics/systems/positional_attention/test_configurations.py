@@ -6,7 +6,7 @@ import pytest
 
 from dynamics.systems.positional_attention.reduced import configurations
 from dynamics.validation import InvalidRequest
-from theory.systems.positional_attention.data_law import SetLaw
+from theory.papers.positional_attention.data_law import SetLaw
 
 
 @pytest.mark.parametrize(

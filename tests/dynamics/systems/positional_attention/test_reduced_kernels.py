@@ -6,7 +6,7 @@ import pytest
 import dynamics
 from dynamics.systems.positional_attention.kernels import reduced as kernels
 from dynamics.systems.positional_attention.reduced import configurations
-from theory.systems.positional_attention.data_law import SetLaw
+from theory.papers.positional_attention.data_law import SetLaw
 
 SYSTEM = dynamics.load_system("positional_attention")
 

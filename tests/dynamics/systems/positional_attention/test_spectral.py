@@ -8,7 +8,7 @@ import dynamics
 from dynamics.codegen import loops
 from dynamics.systems.positional_attention.reduced import spectral
 from dynamics.validation import InvalidRequest
-from theory.systems.positional_attention.data_law import SetLaw
+from theory.papers.positional_attention.data_law import SetLaw
 
 
 def both(system, tolerance, **settings):

@@ -98,7 +98,7 @@ def test_weights_that_underflow_are_bounds_from_above():
 
 
 def set_law():
-    from theory.systems.positional_attention.data_law import SetLaw
+    from theory.papers.positional_attention.data_law import SetLaw
 
     return SetLaw(3, 0.3)
 

@@ -11,7 +11,7 @@ from dynamics.systems.positional_attention.reduced.configurations import (
     most_probable,
 )
 from dynamics.validation import InvalidRequest
-from theory.systems.positional_attention.data_law import SetLaw
+from theory.papers.positional_attention.data_law import SetLaw
 
 
 @pytest.mark.parametrize(("D", "C", "q"), [(16, 4, 0.5), (18, 3, 0.3), (32, 8, 0.25), (8, 2, 1.0)])

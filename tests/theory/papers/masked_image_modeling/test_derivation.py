@@ -1,0 +1,173 @@
+"""The printed page: evaluated as it stands, against the network on every mask and latent."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pages
+import pytest
+import sympy
+
+from theory.papers.masked_image_modeling import recursion
+from theory.papers.masked_image_modeling.derivation import page
+from theory.papers.masked_image_modeling.information_gap import initial_ratio
+from theory.papers.masked_image_modeling.notation import NOTATION
+from theory.papers.masked_image_modeling.symmetry import row_types
+
+LATENTS = [(0.7, 0.4), (1.3, 0.6)]
+AREAS = np.array([0, 0, 0, 1, 1, 2, 2, 3, 3])
+CONSTANTS = {"P": 9, "C_global": 3, "C_local": 2, "masked": 4, "gamma": 4 / 9, "eta": 0.3}
+ROWS = {
+    "local": (3, {"self": 3, "own": 4, "global": 1, "other": 6, "target": 1}),
+    "global": (0, {"self": 0, "own": 2, "local": 5}),
+}
+"""Row -> its patch p, and a position of each class."""
+FEATURES = {"target": 1, "global": 0, "other": 2, "own": 0, "local": 3}
+
+
+def brute(p, ups, phi):
+    """E over all masks that hold p, and all latents; complex where a weight is."""
+    total = 0
+    others = [q for q in range(9) if q != p]
+    for hidden in itertools.combinations(others, CONSTANTS["masked"] - 1):
+        seen = np.ones(9)
+        seen[[p, *hidden]] = 0
+        for drawn in itertools.product(LATENTS, repeat=4):
+            z, odds = map(np.array, zip(*drawn, strict=True))
+            weights = np.exp(ups + seen * (z * phi)[AREAS])
+            attention = weights / weights.sum()
+            output = np.array([(attention * seen)[a == AREAS].sum() for a in range(4)]) * z
+            output = output - z * (np.arange(4) == AREAS[p])
+            total = total + odds.prod() * (output**2).sum() / 2
+    return CONSTANTS["gamma"] * total / math.comb(8, CONSTANTS["masked"] - 1)
+
+
+def reader(row):
+    """The page's own section of a row at random scalars, and the scalars."""
+    state = recursion.family()[row].state
+    rng = np.random.default_rng(5)
+    at = {symbol.name: float(rng.normal()) / 2 for symbol in state}
+    alike = 2 if row == "local" else 3
+    own, single = (1, 3) if row == "local" else (2, 0)
+    configurations = []
+    for h in itertools.product(range(own + 1), range(single + 1), *[range(3)] * alike):
+        if sum(h) != CONSTANTS["P"] - CONSTANTS["masked"]:
+            continue
+        for drawn in itertools.product(LATENTS, repeat=alike + 1 + (row == "local")):
+            z, odds = zip(*drawn, strict=True)
+            first = {"h_m": h[0], "z_m": z[0], "h": h[2:], "z": z[-alike:], "cache": {}}
+            if row == "local":
+                first |= {"h_global": h[1], "z_global": z[1]}
+            configurations.append((math.prod(odds), first))
+
+    def mean(f):
+        printed = [f(**at | given) for _, given in configurations]
+        weights = [odds * read("W", **given) for odds, given in configurations]
+        return math.fsum(w * value for w, value in zip(weights, printed, strict=True))
+
+    keep = tuple(s for s in page().sections if s.heading == f"Rows of type {row}")
+    read = pages.Reader(replace(page(), sections=keep), CONSTANTS | at, mean, first=1)
+    return read, at, mean
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_page_is_gradient_descent_on_every_entry(row):
+    read, at, mean = reader(row)
+    p, places = ROWS[row]
+    assert mean(lambda **_: 1.0) == pytest.approx(1, rel=1e-13)
+    ups, phi = np.zeros(9, complex), np.zeros(4, complex)
+    for q in range(9):
+        same, local = AREAS[q] == AREAS[p], AREAS[q] > 0
+        far = "local" if row == "global" else "other" if local else "global"
+        ups[q] = at[f"{row}_Ups_{'self' if q == p else 'own' if same else far}"]
+    for a in range(4):
+        own = "own" if row == "global" else "target"
+        far = "local" if row == "global" else "other" if a else "global"
+        phi[a] = at[f"{row}_Phi_{own if a == AREAS[p] else far}"]
+    risk = CONSTANTS["gamma"] * mean(lambda **given: read("loss", **given))
+    assert risk == pytest.approx(brute(p, ups, phi).real, rel=1e-12)
+    for name, value in at.items():
+        _, kind, word = name.split("_", 2)
+        moved = [ups.copy(), phi.copy()]
+        index = places[word] if kind == "Ups" else FEATURES[word]
+        moved[kind == "Phi"][index] += 1e-30j
+        slope = brute(p, *moved).imag / 1e-30
+        assert abs(slope) > 1e-5
+        assert read(f"{name}'") - value == pytest.approx(-CONSTANTS["eta"] * slope, rel=1e-11)
+
+
+def test_one_key_of_the_page():
+    """Lemmas A.8, 5.1, 5.2 against differences of the loss by weights, one key at a time."""
+    section = page().sections[2]
+    rng, h = np.random.default_rng(1), 1e-30
+    scores, z = rng.normal(size=6), np.array([0.8, 1.2, 0.9])
+    area, seen = np.array([0, 0, 1, 1, 2, 2]), np.array([1, 0, 1, 1, 1, 0])
+
+    def loss(moved):
+        weights = np.exp(moved) / np.exp(moved).sum()
+        A = np.array([(weights * seen)[area == a].sum() for a in range(3)])
+        return ((z * A - z * (np.arange(3) == 0)) ** 2).sum() / 2, weights, A
+
+    value, weights, A = loss(scores)
+    known = {"A_m": A[0], "z_m": z[0], "A_i": A[1], "z_i": z[1]}
+    known |= {"Sigma": (z[1:] ** 2 * A[1:] ** 2).sum()}
+    read = pages.Reader(replace(page(), sections=(section,)), known)
+    assert read("loss") == pytest.approx(value, rel=1e-14)
+    for key, kind in ((0, "own"), (3, "other"), (1, "masked")):
+        moved = scores.astype(complex)
+        moved[key] += 1j * h
+        printed = read(f"beta_{kind}", u=weights[key])
+        assert printed == pytest.approx(-loss(moved)[0].imag / h, rel=1e-13)
+    for a, kind in ((0, "own"), (1, "other")):
+        moved = scores + 1j * h * z[a] * seen * (area == a)
+        assert read(f"alpha_{kind}") == pytest.approx(-loss(moved)[0].imag / h, rel=1e-13)
+
+
+def test_leading_order_of_the_page():
+    """rho0 against the exact ratio at large P; the motion against its equations."""
+    last = replace(page(), sections=page().sections[-1:])
+    P, C_global, C_local, masked = NOTATION.symbols("P C_global C_local masked")
+    errors = []
+    for size in (10**4, 10**6):
+        sizes = {"P": size, "C_global": size // 5, "C_local": 4, "masked": size // 4}
+        exact = initial_ratio().subs({P: size, C_global: size // 5, C_local: 4, masked: size // 4})
+        read = pages.Reader(last, sizes | {"gamma": 0.25})
+        errors.append(abs(read("rho0") / float(exact) - 1))
+    assert errors[1] < errors[0] / 50 < 1e-3
+    printed = dict(row for row in last.sections[0].equations)
+    symbols = {str(name): value for name, value in printed.items()}
+    time, rho0 = sympy.Symbol("a_t", positive=True), NOTATION.symbol("rho0")
+    for name, factor, power in (("Phi_m", 1, 1), ("Phi_0", -rho0, 2)):
+        rate = sympy.diff(symbols[name], time)
+        assert sympy.simplify(rate - factor * sympy.exp(power * symbols[name])) == 0
+        assert symbols[name].subs(time, 0) == 0
+
+
+def test_page_defines_its_letters():
+    printed = page()
+    lines = printed.as_text().splitlines()
+    assert len(lines) <= 101
+    assert max(map(len, lines)) <= 100
+    assert "Derivative" not in printed.as_text()
+    steps = [f"{s.name}'" for row in ROWS for s in recursion.family()[row].state]
+    rates = [f"beta_{k}" for k in ("own", "other", "masked")] + ["alpha_own", "alpha_other"]
+    twice = ["r", "loss", "W", "J", "N", "A_m", "A_i", "A_global", "A_a", "c", "h", "R", "E"]
+    last = ["rho0", "Delta", "Phi_m", "Phi_0", "kappa_c", "kappa_s", "s_q", "u_q", "u", "a"]
+    pages.check_letters(printed, steps + rates + twice + last)
+
+
+def test_letters_of_several_clusters_are_defined():
+    areas = np.array([[0, 0, 0, 0, 1, 1, 2, 2], [0, 0, 1, 1, 0, 2, 0, 2]])
+    rows = {f"row_{k}": recursion.slots_of(row) for k, row in enumerate(row_types(areas))}
+    printed = page(rows)
+    assert pages.undefined(printed) == set()
+    assert "N_2 = " in printed.as_text()
+
+
+def test_the_law_of_a_latent_is_a_probability_by_name_and_letter():
+    printed = page()
+    assert "with probability chance(z)" in " ".join(printed.as_text().split())
+    assert "odds" not in printed.as_text()
+    assert r"\prod \pi(z)" in printed.as_latex()
+    assert NOTATION.latex("odds") == r"\pi(z)"

@@ -1,0 +1,171 @@
+"""rho(0), Delta and the motion that follows; floors of the loss; moments of masks."""
+
+import math
+from fractions import Fraction
+
+import naive
+import numpy as np
+import pytest
+import sympy
+
+from theory.papers.masked_image_modeling import information_gap
+from theory.papers.masked_image_modeling.model import (
+    fully_masked,
+    masks,
+    unavoidable_error,
+    unmasked_moment,
+)
+from theory.papers.masked_image_modeling.notation import NOTATION
+from theory.papers.masked_image_modeling.recursion import OTHER, OWN
+from theory.papers.masked_image_modeling.symmetry import (
+    one_cluster,
+    row_types,
+    two_cluster_grid,
+    view,
+)
+
+P, C_global, C_local, masked, gamma = NOTATION.symbols("P C_global C_local masked gamma")
+K, time, rho0 = NOTATION.symbols("K time rho0")
+kappa_c, kappa_s = NOTATION.symbols("kappa_c kappa_s")
+CUSTOM = np.array([[0, 0, 0, 0, 1, 1, 2, 2], [0, 0, 1, 1, 0, 2, 0, 2]])
+
+
+@pytest.mark.parametrize(
+    ("areas", "p", "hidden", "latents"),
+    [
+        (one_cluster(7, 3, 2), 4, 3, ((1,), (1,))),
+        (one_cluster(6, 2, 2), 5, 2, ((0.7, 1.3), (0.4, 0.6))),
+        (np.array([[0, 0, 1, 1, 1, 2]]), 3, 4, ((1, 2), (0.5, 0.5))),
+    ],
+)
+def test_rho_at_start_equals_brute_force(areas, p, hidden, latents):
+    row = (np.zeros(areas.max() + 1), np.zeros(areas.shape[1]))
+    law = list(zip(*latents, strict=True))
+    rates, _ = naive.masked_rates(areas.tolist(), p, hidden, law, row, width=1e-4)
+    expected = -rates[0] / rates[areas[0, p]]
+    found = information_gap.rho_at_start(areas, 0, p, hidden, latents)
+    assert found == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("hidden", [2, 4])
+def test_rates_at_the_start_equal_brute_force(hidden):
+    """Not only their ratio: a masked patch has the loss, a seen one has none."""
+    areas = one_cluster(7, 3, 2)
+    row = (np.zeros(areas.max() + 1), np.zeros(7))
+    rates, _ = naive.masked_rates(areas.tolist(), 4, hidden, [(1.0, 1.0)], row, width=1e-4)
+    at = {P: 7, C_global: 3, C_local: 2, masked: hidden}
+    for kind, index in ((OWN, areas[0, 4]), (OTHER, 0)):
+        rate = information_gap.initial_rate(kind, information_gap.family_sizes(), P, masked)
+        assert float(rate.subs(at)) == pytest.approx(rates[index], rel=1e-6)
+
+
+def test_the_gap_is_the_exponent_of_rho_at_start_in_the_number_of_patches():
+    """Between 10^80 and 10^120 patches, areas of sizes P^kappa, half of them masked."""
+    ratio = information_gap.initial_ratio()
+    for c, s in ((0.9, 0.3), (0.9, 0.1), (0.6, 0.4)):
+        ends = []
+        for power in (80, 120):
+            size = sympy.Float(10, 60) ** power
+            sizes = {P: size, C_global: size**c, C_local: size**s, masked: size / 2}
+            ends.append(float(sympy.log(ratio.subs(sizes), 10)))
+        delta = information_gap.information_gap().subs({kappa_c: c, kappa_s: s})
+        assert (ends[1] - ends[0]) / 40 == pytest.approx(float(delta), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("areas", "p", "hidden", "expected"),
+    [
+        (one_cluster(4096, 2048, 16), 3000, 2048, 24.346),
+        (one_cluster(12, 8, 2), 10, 3, 1.99758),
+        (one_cluster(4096, 512, 32), 3000, 2048, 1.005),
+        (two_cluster_grid(256, 256, 8, 4), 1000, 512, 13.163),
+        (one_cluster(4096, 704, 64), 3000, 2048, 0.933),
+    ],
+)
+def test_rho_at_start_as_measured(areas, p, hidden, expected):
+    found = information_gap.rho_at_start(areas, 0, p, hidden)
+    assert found == pytest.approx(expected, rel=6e-4)
+
+
+def test_letters_equal_numbers_and_the_leading_form():
+    at = {P: 4096, C_global: 2048, C_local: 16, masked: 2048, gamma: sympy.Rational(1, 2)}
+    exact = float(information_gap.initial_ratio().subs(at))
+    assert exact == pytest.approx(
+        information_gap.rho_at_start(one_cluster(4096, 2048, 16), 0, 3000, 2048), rel=1e-14
+    )
+    c = (1 - gamma) * C_global / P
+    by_hand = (1 - gamma) * C_global**2 * (1 - c) / (P * (C_local - 1) * (1 + c**2))
+    assert sympy.simplify(information_gap.leading_ratio() - by_hand) == 0
+    assert float(by_hand.subs(at)) == pytest.approx(24.09, abs=5e-3)
+
+
+def test_rho_is_refused_where_it_is_not_defined():
+    with pytest.raises(ValueError, match="patch 0 is in the global area"):
+        information_gap.rho_at_start(one_cluster(6, 2, 2), 0, 0, 3)
+    with pytest.raises(ValueError, match="patch 5 is in an area of its own"):
+        information_gap.rho_at_start(one_cluster(6, 2, 1), 0, 5, 3)
+
+
+def test_leading_motion_solves_its_equations():
+    motion = information_gap.leading_motion()
+    at = motion.scaled
+    assert sympy.simplify(sympy.diff(motion.Phi_m, at) - sympy.exp(motion.Phi_m)) == 0
+    fall = sympy.diff(motion.Phi_0, at) + rho0 * sympy.exp(2 * motion.Phi_0)
+    assert sympy.simplify(fall) == 0
+    assert motion.Phi_m.subs(at, 0) == motion.Phi_0.subs(at, 0) == 0
+    assert sympy.limit(motion.switch, rho0, sympy.oo) == sympy.Rational(1, 3)
+    assert sympy.simplify(information_gap.late_loss() - K / (4 * time)) == 0
+
+
+@pytest.mark.parametrize(("sets", "hidden"), [([(3, 2)], 4), ([(2, 1), (3, 2)], 3), ([(2, 3)], 6)])
+def test_moments_of_masks(sets, hidden):
+    size, first = 8, 1
+    total, count = Fraction(), 0
+    for chosen, _ in masks(size, hidden):
+        if 0 in chosen:
+            begin, product = first, 1
+            for width, power in sets:
+                product *= sum(q not in chosen for q in range(begin, begin + width)) ** power
+                begin += width
+            total, count = total + product, count + 1
+    assert unmasked_moment(sets, size, hidden) == sympy.Rational(total / count)
+
+
+def test_floor_of_the_loss():
+    counts = [sum(chosen >= {0, 1, 2} for chosen, _ in masks(7, hidden)) for hidden in range(1, 7)]
+    for hidden, number in enumerate(counts, start=1):
+        assert fully_masked(7, hidden, 3) == Fraction(number, math.comb(7, hidden))
+    assert fully_masked(7, 2, 3) == 0
+    assert unavoidable_error(7, 4, [1]) == Fraction(4, 14)
+    second = Fraction(109, 100)
+    assert unavoidable_error(7, 4, [3, 8], second) == second * fully_masked(7, 4, 3) / 4
+
+
+def test_floors_as_measured():
+    """Section 7: L* = 16/35 for the custom areas, 1/11 for (8, 2), 7.41e-6 for one row at 4096."""
+    sizes = [[int((row == row[p]).sum()) for row in CUSTOM] for p in range(8)]
+    assert sum(unavoidable_error(8, 4, each) for each in sizes) == Fraction(16, 35)
+    total = 8 * unavoidable_error(12, 3, [8]) + 4 * unavoidable_error(12, 3, [2])
+    assert total == Fraction(1, 11)
+    assert float(unavoidable_error(4096, 2048, [16])) == pytest.approx(7.41e-6, rel=1e-3)
+
+
+@pytest.mark.parametrize("areas", [one_cluster(12, 8, 2), two_cluster_grid(4, 4, 2, 2), CUSTOM])
+def test_views_look_from_a_local_and_a_global_patch(areas):
+    types = row_types(areas)
+    seen, globally = view(areas, types, True), view(areas, types, False)
+    row = types[seen.row]
+    assert row.phi_names[seen.own].startswith("target")
+    assert row.phi_names[seen.globally].startswith("global")
+    assert row.clusters[seen.cluster][0].phi == seen.own
+    assert globally.own == globally.globally
+    assert types[globally.row].phi_names[globally.own].startswith("own")
+
+
+def test_a_view_of_rows_that_merge_and_of_areas_that_are_missing():
+    """Areas of one size: global and local patches are of one type, and still are two views."""
+    areas = one_cluster(12, 4, 4)
+    types = row_types(areas)
+    assert view(areas, types, True).globally != view(areas, types, True).own
+    alone = one_cluster(4, 4, 1)
+    assert view(alone, row_types(alone), True) is None

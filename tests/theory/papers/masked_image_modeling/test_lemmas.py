@@ -1,0 +1,154 @@
+"""Lemmas A.8, A.9, 5.1, 5.2 and the gap: derived, compared with what the paper states."""
+
+import pytest
+import sympy
+
+from theory.papers.masked_image_modeling import information_gap, lemmas, recursion
+from theory.papers.masked_image_modeling.claims import CLAIMS
+from theory.papers.masked_image_modeling.notation import NOTATION
+from theory.rendering import as_latex, as_text
+
+A_m, A_i, Sigma, u, z_m, z_i, r = NOTATION.symbols("A_m A_i Sigma u z_m z_i r")
+
+
+@pytest.fixture
+def fewer_masks(monkeypatch):
+    """Two masks are enough to see a check fail."""
+    cases = [case for case in lemmas.small_cases() if len(case.hidden) in (1, 2)][:2]
+    monkeypatch.setattr(lemmas, "small_cases", lambda: iter(cases))
+
+
+def test_only_the_row_of_a_masked_patch_lives():
+    assert lemmas.live_entries().holds
+
+
+def test_lemma_a_8():
+    assert lemmas.lemma_a_8().holds
+
+
+def test_lemma_a_8_fails_without_the_other_areas():
+    def own_alone(z, A, m):
+        return z[m] ** 2 * (1 - A[m]) ** 2 / 2
+
+    assert not lemmas.lemma_a_8(own_alone).holds
+
+
+def test_lemma_5_1():
+    evidence = lemmas.lemma_5_1()
+    assert evidence.holds
+    assert evidence.findings[1] == "written out: equal for 48 of 48 pairs of a mask and a feature"
+
+
+def test_lemma_5_1_fails_with_one_sign_turned(fewer_masks):
+    def turned(z, A, m, i, rest):
+        return lemmas.paper_feature_rate(z, A, m, i, rest if i == m else -rest)
+
+    evidence = lemmas.lemma_5_1(turned)
+    assert not evidence.holds
+    assert "own area equal, other area different" in evidence.findings[0]
+
+
+def test_lemma_5_2():
+    evidence = lemmas.lemma_5_2()
+    assert evidence.holds
+    assert evidence.findings[1] == "written out: equal for 80 of 80 pairs of a mask and a key"
+
+
+def test_lemma_5_2_fails_if_masked_keys_are_left_alone(fewer_masks):
+    def without_masked(place, latent, share, mean):
+        if place == recursion.MASKED:
+            return 0
+        return lemmas.paper_position_rate(place, latent, share, mean)
+
+    assert not lemmas.lemma_5_2(without_masked).holds
+
+
+def test_sum_over_positions_is_conserved():
+    assert lemmas.conserved_sum().holds
+
+
+def test_sum_over_unmasked_positions_is_not(fewer_masks):
+    def unmasked(case, q):
+        return case.rate(lemmas.UPS[q]) * int(q not in case.hidden)
+
+    assert not lemmas.conserved_sum(unmasked).holds
+
+
+def test_increments_by_hand():
+    """The three values of b_q, and Lemma 5.1 as u_q summed over an area."""
+    by_hand = {
+        recursion.OWN: u * (z_m**2 * (1 - A_m) - r),
+        recursion.OTHER: u * (-(z_i**2) * A_i - r),
+        recursion.MASKED: -u * r,
+    }
+    for place, expected in by_hand.items():
+        found = recursion.balanced(recursion.key_increment(place))
+        assert sympy.expand(found - expected) == 0
+
+
+def test_the_infimum_is_the_unavoidable_error():
+    evidence = lemmas.unavoidable()
+    assert evidence.holds is True
+    assert evidence.findings[0].endswith("16 of 16 masks")
+    assert "the other areas add nothing" in evidence.findings[2]
+
+
+def test_an_infimum_with_an_extra_term_is_seen(monkeypatch, fewer_masks):
+    """1/(N - 1) beyond z_m^2 / 2, as where the unmasked attention had to sum to 1."""
+    monkeypatch.setattr(lemmas, "_limit_of_loss", lambda case: lemmas.LATENTS[1] ** 2 * 3 / 4)
+    assert lemmas.unavoidable().holds is False
+
+
+def test_lemma_a_1():
+    evidence = lemmas.lemma_a_1()
+    assert evidence.holds
+    assert evidence.findings[0] == "equal for 128 of 128 pairs of a mask and an entry"
+
+
+def test_lemma_a_1_fails_without_the_output_in_the_second_place(fewer_masks):
+    def uncentred(case, token):
+        own = lemmas.model.image(lemmas.SMALL, 0, lemmas.LATENTS)
+        missing = own[lemmas.QUERY] - lemmas.model.reconstruction(
+            lemmas.ATTENTION, own, case.hidden
+        )
+        return sum(
+            u_q * token(q) * missing.dot(own[q]) * int(q not in case.hidden)
+            for q, u_q in enumerate(lemmas.ATTENTION)
+        )
+
+    assert not lemmas.lemma_a_1(uncentred).holds
+
+
+def test_switch_and_gap():
+    assert information_gap.gap().holds
+    evidence = information_gap.lemma_5_3()
+    assert evidence.holds is None
+    assert "1/3" in evidence.findings[0]
+    assert "log(3/2)" in evidence.findings[1]
+
+
+def test_every_claim_says_what_would_falsify_it():
+    proved = [claim.source for claim in CLAIMS if claim.proof]
+    assert proved == [
+        "Appendix A.1",
+        "Lemma A.8",
+        "Lemma 5.1",
+        "Lemma 5.2",
+        "Equation (5.1)",
+        "Equation (4.1)",
+        "Lemma 5.3",
+        "Lemma A.1",
+        "Lemma A.9",
+    ]
+    assert all(c.falsified_by and c.statement and c.hypothesis for c in CLAIMS)
+    assert len({claim.source for claim in CLAIMS}) == len(CLAIMS)
+
+
+def test_rendering():
+    text = as_text(recursion.family()["local"])
+    assert "d_local_Ups_self = -gamma*r*exp(local_Ups_self)/N" in text
+    assert "A_global = h_global*exp(local_Phi_global*z_global + local_Ups_global)/N" in text
+    latex = as_latex(recursion.family()["global"])
+    assert r"A_{i} &= \frac{h_{i} e^{" in latex
+    assert r"\dot\Upsilon^{\mathrm{global}}_{\mathrm{local}}" in latex
+    assert "mathcal" not in latex

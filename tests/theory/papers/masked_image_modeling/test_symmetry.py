@@ -1,0 +1,140 @@
+"""Row types, classes of positions and features, and the families of areas."""
+
+import naive
+import numpy as np
+import pytest
+
+from theory.papers.masked_image_modeling import symmetry
+from theory.papers.masked_image_modeling.symmetry import (
+    Area,
+    one_cluster,
+    row_types,
+    two_cluster_grid,
+)
+from theory.symmetry import classes
+
+CUSTOM = np.array([[0, 0, 0, 0, 1, 1, 2, 2], [0, 0, 1, 1, 0, 2, 0, 2]])
+
+
+def scalars(types):
+    return sum(row.size for row in types)
+
+
+@pytest.mark.parametrize(
+    ("areas", "types", "count"),
+    [
+        (one_cluster(12, 8, 2), 2, 12),
+        (one_cluster(12, 4, 4), 1, 5),
+        (two_cluster_grid(8, 8, 4, 1), 3, 29),
+        (two_cluster_grid(8, 8, 4, 2), 3, 31),
+        (CUSTOM, 4, 44),
+    ],
+)
+def test_numbers_of_scalars(areas, types, count):
+    found = row_types(areas)
+    assert len(found) == types
+    assert scalars(found) == count == classes(symmetry.structure(areas)).count
+
+
+@pytest.mark.parametrize(
+    "areas", [one_cluster(4096, 2048, 16), two_cluster_grid(1024, 1024, 32, 1)]
+)
+def test_4096_patches(areas):
+    assert scalars(row_types(areas)) in (12, 29)
+
+
+def test_the_one_cluster_family_in_the_letters_of_the_paper():
+    globally, locally = row_types(one_cluster(12, 8, 2))
+    assert locally.patches.tolist() == [8, 9, 10, 11]
+    assert locally.ups_names == ("self", "own", "global", "other")
+    assert locally.phi_names == ("target", "global", "other")
+    assert locally.ups_sizes.tolist() == [1, 1, 8, 2]
+    assert locally.phi_sizes.tolist() == [1, 1, 1]
+    assert locally.clusters == (
+        (Area(0, 1, ((0, 1), (1, 1))), Area(1, 1, ((2, 8),)), Area(2, 1, ((3, 2),))),
+    )
+    assert globally.ups_names == ("self", "own", "local")
+    assert globally.phi_names == ("own", "local")
+    assert globally.clusters == ((Area(0, 1, ((0, 1), (1, 7))), Area(1, 2, ((2, 2),))),)
+
+
+def test_the_grid_family_has_four_kinds_of_patches_in_three_types():
+    both, run, grid = row_types(two_cluster_grid(8, 8, 4, 2))
+    sizes = [(len(r.ups_names), len(r.phi_names)) for r in (both, run, grid)]
+    assert sizes == [(4, 3), (6, 7), (6, 5)]
+    assert run.patches.tolist() == list(range(8, 24))
+    assert grid.ups_names[1] == "own-other"
+    assert grid.ups_sizes[1] == 6
+    assert [areas[0].phi for areas in grid.clusters] == [0, 0]
+    assert [areas[0].phi for areas in run.clusters] == [0, 1]
+    assert run.phi_names[:2] == ("own", "target")
+
+
+@pytest.mark.parametrize("areas", [one_cluster(12, 8, 2), two_cluster_grid(4, 4, 2, 2), CUSTOM])
+def test_classes_equal_refinement_on_dictionaries(areas):
+    K, P = areas.shape
+    offsets = symmetry.feature_offsets(areas)
+    kinds = [0] * P + [1] * offsets[-1] + [2] * K
+    edges = [(p, P + offsets[k] + areas[k, p]) for k in range(K) for p in range(P)]
+    edges += [
+        (P + f, P + offsets[-1] + k) for k in range(K) for f in range(offsets[k], offsets[k + 1])
+    ]
+    reference = naive.rooted_colours(kinds, edges, [0] * len(edges), range(P))
+    pairs = set()
+    for number, row in enumerate(row_types(areas)):
+        for line, p in enumerate(row.patches):
+            pairs |= {((number, "Y", int(row.ups_of[line, q])), reference[p, q]) for q in range(P)}
+            pairs |= {
+                ((number, "F", int(row.phi_of[line, f])), reference[p, P + f])
+                for f in range(offsets[-1])
+            }
+    assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
+
+
+@pytest.mark.parametrize("areas", [one_cluster(12, 8, 2), two_cluster_grid(4, 4, 2, 2), CUSTOM])
+def test_areas_and_cells_add_up(areas):
+    for row in row_types(areas):
+        for line, p in enumerate(row.patches):
+            assert np.array_equal(np.bincount(row.ups_of[line]), row.ups_sizes)
+            assert np.array_equal(np.bincount(row.phi_of[line]), row.phi_sizes)
+            assert (row.ups_of[line] == 0).tolist() == [q == p for q in range(areas.shape[1])]
+        for k, cluster in enumerate(row.clusters):
+            cells = np.zeros_like(row.ups_sizes)
+            for area in cluster:
+                for ups, size in area.cells:
+                    cells[ups] += area.multiplicity * size
+            assert np.array_equal(cells, row.ups_sizes)
+            assert sum(area.multiplicity for area in cluster) == areas[k].max() + 1
+            assert (0, 1) in cluster[0].cells
+
+
+def test_order_of_patches_and_clusters_changes_no_number():
+    shuffle = np.random.default_rng(1).permutation(CUSTOM.shape[1])
+    moved = row_types(CUSTOM[::-1][:, shuffle])
+    sizes = sorted((len(r.patches), *sorted(r.ups_sizes)) for r in row_types(CUSTOM))
+    assert sorted((len(r.patches), *sorted(r.ups_sizes)) for r in moved) == sizes
+
+
+def test_families():
+    assert one_cluster(6, 2, 2).tolist() == [[0, 0, 1, 1, 2, 2]]
+    assert two_cluster_grid(1, 2, 2, 1).tolist() == [
+        [0, 0, 0, 1, 1, 2, 2, 3, 3],
+        [0, 1, 1, 0, 0, 2, 3, 2, 3],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: one_cluster(12, 5, 2), "do not partition P=12"),
+        (lambda: two_cluster_grid(8, 6, 4, 1), "C_local divides b10"),
+        (lambda: two_cluster_grid(0, 0, 4, 1), "some patch is global"),
+        (lambda: row_types([[0, 2, 2]]), "cluster 0 have the ids 0, 2"),
+        (lambda: row_types([[0, 1], [0]]), "one list per cluster"),
+        (lambda: row_types([0, 1]), "one list per cluster"),
+        (lambda: row_types([[0.5, 1]]), "area id"),
+    ],
+)
+def test_areas_that_do_not_partition_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,107 @@
+"""The law of the random sets: in symbols, in numbers, by enumeration."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import sympy
+
+from theory.papers.positional_attention.data_law import (
+    ANY,
+    MIXED,
+    RANDOM_SETS,
+    VALUE_PROBABILITY,
+    SetLaw,
+    bayes_error,
+    configurations,
+    q,
+    type_probability,
+)
+from theory.papers.positional_attention.notation import NOTATION
+
+CASES = [(C, chance) for C in (2, 3, 5) for chance in (0.1, 0.5, 1.0)]
+
+
+def test_a_patch_has_one_of_three_values():
+    assert sympy.simplify(sum(VALUE_PROBABILITY.values()) - 1) == 0
+    assert VALUE_PROBABILITY[1] == VALUE_PROBABILITY[-1] == q / 2
+
+
+@pytest.mark.parametrize("kind", RANDOM_SETS)
+@pytest.mark.parametrize(("C", "chance"), CASES)
+def test_types_are_the_values_of_a_set_counted(C, chance, kind):
+    """Against a loop over all values of the patches of a set."""
+    counted = dict.fromkeys(map(tuple, SetLaw(C, chance).types[:, :2].tolist()), 0.0)
+    one_sign = {(C, 0), (0, C)}
+    for values in itertools.product((1, -1, 0), repeat=C):
+        key = values.count(1), values.count(-1)
+        weight = math.prod(1 - chance if v == 0 else chance / 2 for v in values)
+        counted[key] += weight if kind == ANY or key not in one_sign else 0.0
+    total = sum(counted.values())
+    law = SetLaw(C, chance, kind)
+    expected = [counted[a, b] / total for a, b, _ in law.types.tolist()]
+    assert law.probabilities == pytest.approx(expected, rel=1e-14, abs=1e-300)
+    assert law.probabilities.sum() == pytest.approx(1, rel=1e-14)
+    assert law.sum_law.sum() == pytest.approx(1, rel=1e-14)
+    assert law.sum_law @ np.arange(-C, C + 1) == pytest.approx(0, abs=1e-15)
+
+
+@pytest.mark.parametrize("kind", RANDOM_SETS)
+@pytest.mark.parametrize(("C", "chance"), CASES)
+def test_numbers_are_those_of_the_symbols(C, chance, kind):
+    letters, law = NOTATION.symbols("a b C q"), SetLaw(C, chance, kind)
+    exact = sympy.lambdify(letters, type_probability(kind), "mpmath")
+    for (plus, minus, _), probability in zip(law.types.tolist(), law.probabilities, strict=True):
+        if kind == ANY or max(plus, minus) < C:
+            printed = float(exact(plus, minus, C, chance))
+            assert probability == pytest.approx(printed, rel=1e-14)
+
+
+@pytest.mark.parametrize("kind", RANDOM_SETS)
+def test_small_partitions_are_enumerated_by_the_law_of_their_sets(kind):
+    sets, chance = ((0, 1), (2, 3), (4, 5)), sympy.Rational(2, 5)
+    law = SetLaw(2, float(chance), kind)
+    types = {tuple(t[:2]): p for t, p in zip(law.types.tolist(), law.probabilities, strict=True)}
+    total = 0
+    counted = dict.fromkeys(itertools.product(types, repeat=2), 0.0)
+    for label, values, weight in configurations(sets, kind):
+        number = weight.subs(q, chance)
+        total += number
+        signal = [s for s in sets if all(values[i] == label for i in s)]
+        if label == 1 and kind == MIXED:
+            assert len(signal) == 1
+            random = [s for s in sets if s != signal[0]]
+            key = tuple(
+                (sum(values[i] > 0 for i in s), sum(values[i] < 0 for i in s)) for s in random
+            )
+            counted[key] += 2 * float(number)
+    assert total == 1
+    if kind == MIXED:
+        for (one, two), share in counted.items():
+            assert share == pytest.approx(types[one] * types[two], rel=1e-13, abs=1e-300)
+
+
+def test_large_sets_do_without_exact_factorials():
+    exact, large = SetLaw(150, 0.3), SetLaw(151, 0.3)
+    assert exact.probabilities.sum() == pytest.approx(1, rel=1e-12)
+    assert large.probabilities.sum() == pytest.approx(1, rel=1e-10)
+    weight = sympy.lambdify(NOTATION.symbols("a b C q"), type_probability(), "mpmath")
+    for plus, minus in ((20, 30), (0, 1), (151, 0)):
+        k = large.types[:, :2].tolist().index([plus, minus])
+        expected = float(weight(plus, minus, 151, 0.3))
+        assert large.probabilities[k] == pytest.approx(expected, rel=1e-10)
+
+
+def test_mixed_sets_leave_no_irreducible_error():
+    assert bayes_error(SetLaw(3, 0.5, MIXED), 4) == 0.0
+
+
+def test_the_irreducible_error_is_that_of_the_likelihood():
+    """Against a loop over labels: the best rule sees how many sets are all 1, and all -1."""
+    sets, chance = ((0, 1), (2, 3), (4, 5)), sympy.Rational(2, 5)
+    chances = {}
+    for label, values, weight in configurations(sets):
+        chances.setdefault(values, {1: 0, -1: 0})[label] += weight.subs(q, chance)
+    expected = sum(min(pair.values()) for pair in chances.values())
+    assert bayes_error(SetLaw(2, 0.4), 3) == pytest.approx(float(expected), rel=1e-13)

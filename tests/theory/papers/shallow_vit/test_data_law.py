@@ -1,0 +1,104 @@
+"""The law of count vectors against the enumeration of every token of every sample."""
+
+import itertools
+from collections import defaultdict
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from theory.papers.shallow_vit.data_law import (
+    DATA,
+    Shares,
+    chances,
+    compositions,
+    law,
+    support_size,
+)
+
+SMALL = Shares(M=4, L=6, alpha_star=0.5, alpha_confusion=0.2)
+
+
+def brute(shares, data):
+    """(label, counts) -> exact probability, token by token."""
+    M, found = shares.M, defaultdict(Fraction)
+    half = Fraction(1, 2)
+    if data == "iid":
+        star, confusion = Fraction(str(shares.alpha_star)), Fraction(str(shares.alpha_confusion))
+        chance = [star, confusion, *[(1 - star - confusion) / (M - 2)] * (M - 2)]
+        free, head = range(M), ()
+    else:
+        chance, free = [None, None, *[Fraction(1, M - 2)] * (M - 2)], range(2, M)
+        head = (0,) * shares.n_star + (1,) * shares.n_confusion
+    for tail in itertools.product(free, repeat=shares.L - len(head)):
+        weight = half
+        for pattern in tail:
+            weight *= chance[pattern]
+        counts = np.bincount([*head, *tail], minlength=M).tolist()
+        if counts[0] < counts[1]:
+            counts[:2] = counts[1::-1]
+        if counts[0] > counts[1] and weight:
+            found[1, *counts] += weight
+            found[-1, counts[1], counts[0], *counts[2:]] += weight
+    total = sum(found.values())
+    return {key: value / total for key, value in found.items()}
+
+
+@pytest.mark.parametrize("data", ["fixed_disc", "iid"])
+@pytest.mark.parametrize(
+    "shares", [SMALL, Shares(3, 7, 0.5, 0.1), Shares(5, 5, 0.6, 0.2), Shares(4, 5, 0.6, 0.4)]
+)
+def test_every_count_vector_with_its_probability(shares, data):
+    found = law(shares, data)
+    keys = map(tuple, np.column_stack([found.labels, found.counts]).tolist())
+    seen = dict(zip(keys, found.probability, strict=True))
+    expected = brute(shares, data)
+    assert set(seen) == set(expected)
+    assert max(abs(seen[key] - float(value)) for key, value in expected.items()) < 1e-15
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_sums_mirror_images_and_size(data):
+    found = law(SMALL, data)
+    half = len(found.labels) // 2
+    assert found.probability.sum() == pytest.approx(1, abs=1e-14)
+    assert (found.counts.sum(axis=1) == SMALL.L).all()
+    assert (found.counts[half:, [1, 0, 2, 3]] == found.counts[:half]).all()
+    assert found.labels.tolist() == [1] * half + [-1] * half
+    assert (np.sign(found.counts[:, 0] - found.counts[:, 1]) == found.labels).all()
+    assert support_size(SMALL, data) == len(found.labels)
+
+
+def test_sizes_of_the_paper():
+    figure_4 = Shares(5, 50, 0.5, 0.05)
+    assert (figure_4.n_star, figure_4.n_confusion) == (25, 3)
+    assert law(figure_4, "fixed").counts.tolist() == [[25, 3, 8, 7, 7], [3, 25, 8, 7, 7]]
+    assert support_size(figure_4, "fixed_disc") == 552
+    assert support_size(figure_4, "iid") == 304200
+
+
+@pytest.mark.parametrize(
+    ("share", "tokens", "number"), [(0.05, 50, 3), (0.29, 100, 29), (0.145, 100, 15), (0.3, 7, 2)]
+)
+def test_halves_are_rounded_up_whatever_a_float_makes_of_them(share, tokens, number):
+    assert Shares(5, tokens, share, 0.0).n_star == number
+
+
+def test_chances_of_shares_that_are_decimals_sum_to_one():
+    found = chances(Shares(5, 50, 0.7, 0.3 + 5e-10))
+    assert found.sum() == pytest.approx(1, abs=1e-15)
+    assert found == pytest.approx([0.7, 0.3, 0, 0, 0], abs=1e-9)
+    assert chances(Shares(5, 50, 0.5, 0.2)) == pytest.approx([0.5, 0.2, 0.1, 0.1, 0.1], abs=1e-15)
+
+
+def test_compositions_are_all_and_in_order():
+    rows = compositions(4, 3).tolist()
+    naive = [list(row) for row in itertools.product(range(5), repeat=3) if sum(row) == 4]
+    assert rows == naive
+
+
+def test_an_unknown_law_has_no_size():
+    with pytest.raises(KeyError, match="nonsense"):
+        law(SMALL, "nonsense")
+    with pytest.raises(KeyError, match="nonsense"):
+        support_size(SMALL, "nonsense")

@@ -1,0 +1,35 @@
+"""Rules are written in the order parameters, and fire where they say."""
+
+import pytest
+
+from theory.papers.shallow_vit.notation import EVENTS, NOTATION, ORDER_PARAMETERS, RATES, SHARES
+
+RULES = {rule.name: rule for rule in EVENTS}
+
+
+def test_rules_are_written_in_order_parameters():
+    assert set(ORDER_PARAMETERS) <= set(NOTATION)
+    assert set(RATES) <= set(ORDER_PARAMETERS)
+    for rule in EVENTS:
+        used = rule.expression.free_symbols | rule.guard.free_symbols
+        assert {symbol.name for symbol in used} <= set(ORDER_PARAMETERS)
+    assert set(RULES) == {"t_fit", "t_zero", *(f"mass_{share}" for share in SHARES)}
+
+
+@pytest.mark.parametrize(
+    ("name", "reached", "missed"),
+    [
+        ("t_fit", {"error": 0.0}, {"error": 0.01}),
+        ("t_zero", {"active": 0.0}, {"active": 0.01}),
+        ("mass_50", {"relevant": 0.5}, {"relevant": 0.49}),
+        ("mass_75", {"relevant": 0.75}, {"relevant": 0.74}),
+        ("mass_90", {"relevant": 0.91}, {"relevant": 0.89}),
+    ],
+)
+def test_thresholds(name, reached, missed):
+    rule = RULES[name]
+    assert rule.guard > 0
+    assert not rule.strict
+    for known, holds in ((reached, True), (missed, False)):
+        value = rule.expression.subs({NOTATION.symbol(n): v for n, v in known.items()})
+        assert bool(value >= 0) is holds

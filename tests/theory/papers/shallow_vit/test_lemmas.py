@@ -1,0 +1,114 @@
+"""What is derived equals what is stated; and each proof can fail."""
+
+import bags
+import numpy as np
+import pytest
+import sympy
+
+from theory.papers.shallow_vit import lemmas, model, recursion
+from theory.papers.shallow_vit.model import W_K, evaluate
+from theory.papers.shallow_vit.recursion import G_Q, GAMMA, B, K, T, eta
+
+
+def test_gradients():
+    evidence = lemmas.gradients()
+    assert evidence.holds
+    assert evidence.findings[1] == "written out: equal for 7 of 7 weights"
+
+
+def test_gradients_with_the_sign_of_one_turned():
+    stated = dict(lemmas.stated_gradients())
+    stated[W_K] = -stated[W_K]
+    evidence = lemmas.gradients(stated)
+    assert not evidence.holds
+    assert evidence.findings == (
+        "all sizes: 3 of 4 matrix expressions equal",
+        "written out: equal for 5 of 7 weights",
+    )
+
+
+def test_pattern_closure():
+    evidence = lemmas.pattern_closure()
+    assert evidence.holds
+    assert "12 of 12 pairs" in evidence.findings[0]
+    assert "15 of 15 entries" in evidence.findings[1]
+
+
+def test_pattern_closure_fails_for_another_step(monkeypatch):
+    monkeypatch.setattr(lemmas, "gradients", lambda: lemmas.Evidence(True, "", ()))
+    stated = dict(lemmas.stated_closure())
+    stated[K] = K - eta * stated[K]
+    assert "3 of 4 equal" in lemmas.pattern_closure(stated).findings[2]
+
+
+def test_attention_of_tokens_sees_counts():
+    assert all(lemmas.attention_of_tokens((1, 3)))
+
+
+def test_gram_form():
+    evidence = lemmas.gram_form()
+    assert evidence.holds
+    assert len(evidence.findings) == 7
+
+
+def test_gram_form_fails_without_the_square_of_eta():
+    stated = dict(lemmas.stated_gram())
+    stated[B] = B - eta * (recursion.G_K * T * GAMMA + GAMMA * T * G_Q)
+    evidence = lemmas.gram_form(stated)
+    assert not evidence.holds
+    assert evidence.findings[0] == "B: 4 products, different"
+
+
+def test_gram_form_needs_the_order_of_products():
+    stated = dict(lemmas.stated_gram())
+    stated[B] = stated[B].subs(T, T.T)
+    assert not lemmas.gram_form(stated).holds
+
+
+def test_collapse():
+    evidence = lemmas.collapse()
+    assert evidence.holds
+    assert "t_1k = (T_1k + T_2k)/2" in evidence.findings
+
+
+def test_collapse_fails_for_another_number_of_patterns():
+    step = {name: value.subs(recursion.M, 6) for name, value in recursion.collapse().items()}
+    assert not lemmas.collapse(sizes=(4,), step=step).holds
+    assert lemmas.collapse(sizes=(6,), step=step).holds
+
+
+def test_margin_and_weights():
+    assert lemmas.margin_and_weights().holds
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_margin_and_weights_need_all_three(place):
+    m, rate = lemmas.NOTATION.symbols("m eta")
+    first = [1 / m, 1, m**0.5 * rate]
+    first[place] = 2 * first[place]
+    assert not lemmas.margin_and_weights(first=tuple(first)).holds
+
+
+def test_gradients_with_numbers_are_those_of_the_loss_of_tokens():
+    """`model.gradients` alone, at sizes that all differ, against central differences in loops."""
+    rng, margin = np.random.default_rng(3), 2.0
+    sizes = {model.d: 3, model.m_a: 2, model.m_b: 5, model.m: 6, model.L: 4}
+    weights = [rng.normal(size=shape) for shape in ((6, 2), (2, 3), (5, 3), (5, 3))]
+    tokens, a = rng.normal(size=(3, 4)), rng.choice([-0.5, 0.5], size=6)
+    slopes = bags.central_differences(
+        lambda now: bags.loss(now, [(tokens, -1, 1.0)], a, margin), weights
+    )
+    W_O, W_V, W_K, W_Q = weights
+    S = np.exp((W_K @ tokens).T @ W_Q @ tokens)
+    S /= S.sum(axis=0)
+    gates = W_O @ W_V @ tokens @ S > 0
+    known = dict(zip(model.TRAINED, weights, strict=True))
+    known |= {model.X: tokens, model.S: S, model.D: a[:, None] * gates / 4}
+    values = {symbol: sympy.Matrix(value) for symbol, value in known.items()}
+    values[model.DZ] = model.explicit(model.by_scores(), sizes, values)
+    known[model.DZ] = np.array(values[model.DZ], dtype=float)
+    known |= {symbol.T: value.T for symbol, value in known.items()}
+    for matrix, slope in zip(model.TRAINED, slopes, strict=True):
+        ((coefficient, value),) = evaluate(model.gradients()[matrix], known, np.matmul)
+        assert np.abs(slope).max() > 1e-3
+        assert np.abs(float(coefficient) * value - slope).max() < 1e-7

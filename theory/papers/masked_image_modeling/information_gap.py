@@ -1,0 +1,260 @@
+r"""The information gap of equation (4.1), exactly and at finite size.
+
+At Q = 0 every key has the attention 1/P, so the rates of Lemma 5.1 are moments of hypergeometric
+counts. A local patch sees :math:`A_0 \sim P^{\kappa_c - 1}` and :math:`A_m \sim P^{\kappa_s - 1}`,
+:math:`\alpha_m` is of the order of A_m and :math:`|\alpha_0|` of A_0 squared, hence
+
+.. math:: \rho(0) = \frac{|\alpha_0|}{\alpha_m} \sim P^\Delta, \qquad
+   \Delta = (1 - \kappa_s) - 2 (1 - \kappa_c).
+
+At finite size the constants count, and :math:`\Delta_{\mathrm{eff}} = \ln\rho(0) / \ln P` replaces
+Delta.
+
+`leading_motion` solves the motion that follows from there while A_m is small and rho(0) large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import sympy
+from numpy.typing import ArrayLike
+
+from theory.claims import Evidence
+from theory.papers.masked_image_modeling.model import latent_moment, unmasked_moment
+from theory.papers.masked_image_modeling.notation import NOTATION
+from theory.papers.masked_image_modeling.recursion import OTHER, OWN, feature_increment
+from theory.papers.masked_image_modeling.symmetry import as_areas
+
+P, K, C_global, C_local, masked, gamma = NOTATION.symbols("P K C_global C_local masked gamma")
+kappa_c, kappa_s, rho0, time = NOTATION.symbols("kappa_c kappa_s rho0 time")
+A_m, A_i, Sigma, z_m, z_i = NOTATION.symbols("A_m A_i Sigma z_m z_i")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of the areas of one cluster as seen from p, numbers or symbols.
+
+    Attributes
+    ----------
+    own, this : int or sympy.Expr
+        Patches of p's area, and of the area i.
+    rest : tuple of (size, number)
+        The other areas.
+    """
+
+    own: sympy.Expr
+    this: sympy.Expr
+    rest: tuple[tuple[sympy.Expr, sympy.Expr], ...]
+
+
+def initial_rate(
+    kind: str,
+    sizes: Sizes,
+    P: sympy.Expr,
+    masked: sympy.Expr,
+    latents: Sequence[sympy.Expr] = (1, 1, 1, 1, 1),
+) -> sympy.Expr:
+    """K times the rate of Phi of the own area, or of area i, at Q = 0; exact.
+
+    Parameters
+    ----------
+    kind : str
+        ``"own"`` or ``"other"``.
+    sizes : Sizes
+    P, masked : int or sympy.Expr
+    latents : sequence
+        Moments of z of order 0, 1, ..., 4.
+    """
+    rate = sympy.Integer(0)
+    for (m, i, rest, power_m, power_i), coefficient in _terms(kind):
+        inside = [(sizes.own - 1, m), (sizes.this, i)]
+        if rest == 0:
+            mean = unmasked_moment(inside, P, masked)
+        else:
+            mean = latents[2] * sympy.Add(
+                *[n * unmasked_moment([*inside, (c, 2)], P, masked) for c, n in sizes.rest]
+            )
+        scale = sympy.sympify(P) ** (m + i + 2 * rest)
+        rate += coefficient * latents[power_m] * latents[power_i] * mean / scale
+    return rate * masked / P
+
+
+@cache
+def _terms(kind: str) -> tuple[tuple[tuple[int, ...], sympy.Expr], ...]:
+    """Powers of A_m, A_i, Sigma, z_m, z_i in each term of an increment, and its coefficient."""
+    increment = sympy.expand(feature_increment(kind))
+    return tuple(sympy.Poly(increment, A_m, A_i, Sigma, z_m, z_i).terms())
+
+
+def family_sizes() -> Sizes:
+    """Sizes of the one-cluster family as seen from a local patch; i is the global area."""
+    return Sizes(C_local, C_global, ((C_local, (P - C_global) / C_local - 1),))
+
+
+@cache
+def initial_ratio() -> sympy.Expr:
+    """rho(0) = |alpha_0| / alpha_m of the one-cluster family at z = 1, exact, in letters."""
+    rates = [initial_rate(kind, family_sizes(), P, masked) for kind in (OTHER, OWN)]
+    return sympy.factor(-rates[0] / rates[1])
+
+
+def leading_ratio() -> sympy.Expr:
+    """rho(0) for many patches, C_s and the share of unmasked global patches held fixed.
+
+    From the exact one: with C_g = c P / (1 - gamma) and M = gamma P it grows like P.
+    """
+    c = sympy.Symbol("c", positive=True)
+    ratio = initial_ratio().subs({C_global: c * P / (1 - gamma), masked: gamma * P})
+    numerator, denominator = (sympy.Poly(part, P) for part in sympy.fraction(sympy.together(ratio)))
+    order = numerator.degree() - denominator.degree()
+    leading = sympy.factor(numerator.LC() / denominator.LC()) * P**order
+    # c^2 is written out first, so that 1 - gamma cancels.
+    share = (1 - gamma) * C_global / P
+    return sympy.factor(leading / c**2 * share**2).subs(c, share)
+
+
+def information_gap() -> sympy.Expr:
+    """Delta, equation (4.1)."""
+    return (1 - kappa_s) - 2 * (1 - kappa_c)
+
+
+def rho_at_start(
+    areas: ArrayLike,
+    cluster: int,
+    p: int,
+    masked: int,
+    latents: tuple[Sequence[float], Sequence[float]] = ((1,), (1,)),
+) -> float:
+    """rho(0), which is |alpha_0| / alpha_m, of a patch in a local area of a cluster of any areas.
+
+    Parameters
+    ----------
+    areas : int array, shape (K, P)
+    cluster, p, masked : int
+    latents : (values, odds)
+        Law of z.
+
+    Raises
+    ------
+    ValueError
+        If p is in the global area of the cluster, or alone in its area: nothing draws it then.
+    """
+    row = as_areas(areas)[cluster]
+    own, counts = int(row[p]), np.bincount(row).tolist()
+    if own == 0 or counts[own] == 1:
+        where = "the global area" if own == 0 else "an area of its own"
+        raise ValueError(f"patch {p} is in {where} of cluster {cluster}: rho is not defined")
+    others = [size for a, size in enumerate(counts) if a not in (0, own)]
+    rest = tuple((size, others.count(size)) for size in sorted(set(others)))
+    moments = [latent_moment(*latents, order) for order in range(5)]
+    sizes = Sizes(sympy.Integer(counts[own]), sympy.Integer(counts[0]), rest)
+    rates = [initial_rate(kind, sizes, row.size, masked, moments) for kind in (OTHER, OWN)]
+    # Other areas much larger than the global one make alpha_0 positive.
+    return float(abs(rates[0]) / rates[1])
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Solution of the motion at large rho(0), in letters rho0 and a t.
+
+    Attributes
+    ----------
+    Phi_m, Phi_0 : sympy.Expr
+        In rho0 and ``scaled``.
+    scaled : sympy.Symbol
+        a t, with a the rate alpha_m at the start and t the time.
+    switch : sympy.Expr
+        a t at which both rates are equal.
+    """
+
+    Phi_m: sympy.Expr
+    Phi_0: sympy.Expr
+    scaled: sympy.Symbol
+    switch: sympy.Expr
+
+
+@cache
+def leading_motion() -> Motion:
+    r"""The two correlations until shortly after the switch.
+
+    At leading order in small A_m, the rates are :math:`A_m` and :math:`-A_0^2` (`leading_terms`);
+    with the total weight D at its first value, :math:`A_m \propto e^{\Phi_m}` and
+    :math:`A_0 \propto e^{\Phi_0}`, so with :math:`a = \alpha_m(0)`
+
+    .. math:: \dot\Phi_m = a\, e^{\Phi_m}, \qquad \dot\Phi_0 = -a \rho_0\, e^{2 \Phi_0}.
+    """
+    scaled = sympy.Symbol("a_t", positive=True)
+    rise, fall = leading_terms()
+    result = {}
+    for name, power, sign in (("m", rise, 1), ("0", fall, -rho0)):
+        phi = sympy.Symbol(f"Phi_{name}", real=True)
+        passed = sympy.integrate(sympy.exp(-power * phi), (phi, 0, phi))
+        result[name] = sympy.solve(passed - sign * scaled, phi)[0]
+    rates = [sympy.diff(result["m"], scaled), -sympy.diff(result["0"], scaled)]
+    switch = sympy.solve(sympy.together(rates[0] - rates[1]), scaled)[0]
+    return Motion(result["m"], result["0"], scaled, sympy.factor(switch))
+
+
+def leading_terms() -> tuple[int, int]:
+    """Powers of A in alpha_m and in alpha_0 where A_m and the other areas are small."""
+    own = sympy.Poly(feature_increment(OWN).subs({A_i: 0, Sigma: 0}), A_m)
+    other = sympy.Poly(feature_increment(OTHER).subs({A_m: 0, Sigma: 0}), A_i)
+    return tuple(min(power for (power,) in p.monoms()) for p in (own, other))
+
+
+def late_loss() -> sympy.Expr:
+    r"""Loss above the floor late in training, when :math:`x = 1 - A_m` is small: K/(4 t).
+
+    Per cluster at z = 1, other areas being unattended, A_m follows Phi_m as a logistic function and
+    the loss above the floor is :math:`\gamma x^2 / (2 K)`. At leading order in x,
+    :math:`\dot x = -\dot\Phi_m A_m (1 - A_m) = -(\gamma/K) x^3`.
+    """
+    x = sympy.Symbol("x", positive=True)
+    alone = feature_increment(OWN).subs({A_i: 0, Sigma: 0, z_m: 1})
+    speed = sympy.expand((alone * A_m * (1 - A_m)).subs(A_m, 1 - x))
+    leading = sympy.LT(speed, x, order=lambda monomial: -monomial[0]) * gamma / K
+    passed = sympy.integrate(1 / leading, (x, x, sympy.oo))
+    square = sympy.solve(passed.subs(x**2, sympy.Symbol("y")) - time, sympy.Symbol("y"))[0]
+    return sympy.simplify(K * gamma * square / (2 * K))
+
+
+def gap() -> Evidence:
+    """rho(0) from the rates at Q = 0: exact, its leading form, and the exponent of P."""
+    log_p = sympy.Symbol("l", positive=True)
+    powers = {C_global: P**kappa_c, C_local: P**kappa_s, gamma: sympy.Rational(1, 2)}
+    small = leading_ratio().subs(powers).subs(P, sympy.exp(log_p))
+    slopes, holds = [], True
+    for c, size in (("9/10", "3/10"), ("9/10", "1/10"), ("3/5", "2/5")):
+        values = {kappa_c: sympy.Rational(c), kappa_s: sympy.Rational(size)}
+        slope = sympy.limit(sympy.log(small.subs(values)) / log_p, log_p, sympy.oo)
+        expected = information_gap().subs(values)
+        slopes.append(f"{slope} (Delta = {expected}) at kappa_c = {c}, kappa_s = {size}")
+        holds &= bool(slope == expected)
+    at = {P: 4096, C_global: 2048, C_local: 16, masked: 2048, gamma: sympy.Rational(1, 2)}
+    findings = (
+        f"exponent of rho(0): {'; '.join(slopes)}",
+        f"leading: rho(0) = {leading_ratio()}",
+        f"P=4096, C_g=2048, C_s=16, half masked: rho(0) = {float(initial_ratio().subs(at)):.6g}, "
+        f"leading {float(leading_ratio().subs(at)):.6g}",
+    )
+    return Evidence(holds, "one cluster, z = 1, all sizes free", findings)
+
+
+def lemma_5_3() -> Evidence:
+    """The switch at large rho(0), from the leading motion; at finite P it is measured."""
+    motion = leading_motion()
+    limit = {
+        name: sympy.limit(expression.subs(motion.scaled, motion.switch), rho0, sympy.oo)
+        for name, expression in (("a t", motion.switch), ("Phi_m", motion.Phi_m))
+    }
+    depth = sympy.simplify(motion.Phi_0.subs(motion.scaled, motion.switch))
+    findings = (
+        f"rho = 1 at a t = {motion.switch}, for large rho(0) {limit['a t']}",
+        f"there Phi_m -> {limit['Phi_m']} = {float(limit['Phi_m']):.4f}, of order 1, not log P",
+        f"there Phi_0 = {depth}, which is -(Delta/2) ln P up to a constant where rho(0) = P^Delta",
+    )
+    return Evidence(None, "A_m small, D at its first value, z = 1, rho(0) free", findings)

@@ -1,0 +1,371 @@
+r"""Lemmas of the paper checked by computation, without assuming what they state.
+
+Each is checked twice. For areas of any sizes: the loss is differentiated by the score of an
+arbitrary key (`recursion.key_increment`). For a small case, P = 5 with areas {0, 1}, {2, 3}, {4}
+and p = 2: the row e_p^T Q has a symbol for every entry, tokens, softmax, output and squared
+distance are written out, and differentiated, for every set of masked patches that holds p. The
+derivatives become polynomials in the attention u_q once the exponentials are written back, and u_p
+goes by the row sum.
+
+What the paper states is typed here and compared with what was derived.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import sympy
+
+from theory.claims import Evidence, Exponential, count_equal, softmax
+from theory.papers.masked_image_modeling import model
+from theory.papers.masked_image_modeling.model import masks, unavoidable_error
+from theory.papers.masked_image_modeling.notation import NOTATION
+from theory.papers.masked_image_modeling.recursion import (
+    MASKED,
+    OTHER,
+    OWN,
+    balanced,
+    feature_increment,
+    key_increment,
+)
+
+A_m, A_i, Sigma, u, z_m, z_i = NOTATION.symbols("A_m A_i Sigma u z_m z_i")
+
+SMALL = ((0, 0, 1, 1, 2),)
+"""Areas of the small case."""
+AREAS = SMALL[0]
+QUERY = 2
+OWN_AREA = AREAS[QUERY]
+CASE = "P=5, areas {0,1}, {2,3}, {4}, p=2; z and the row of Q free, every mask"
+ANY = "areas of any sizes, all symbols free; " + CASE
+
+Share = Mapping[int, sympy.Expr]
+PHI = sympy.symbols(f"Phi_:{max(AREAS) + 1}", real=True)
+UPS = sympy.symbols(f"Ups_:{len(AREAS)}", real=True)
+LATENTS = sympy.symbols(f"z_:{max(AREAS) + 1}", positive=True)
+ATTENTION = sympy.symbols(f"u_:{len(AREAS)}", positive=True)
+"""The live row of Q at features and positions, latents of areas, attention to keys."""
+
+
+@dataclass(frozen=True)
+class Masked:
+    """The small case with one set of masked patches."""
+
+    hidden: frozenset[int]
+
+    @cached_property
+    def scores(self) -> list[sympy.Expr]:
+        """Score of every key, the live row of Q free."""
+        size, live = model.dimension(SMALL), model.position_index(SMALL, QUERY)
+        entries = {model.feature_index(SMALL, 0, a): phi for a, phi in enumerate(PHI)}
+        entries |= {model.position_index(SMALL, q): ups for q, ups in enumerate(UPS)}
+        matrix = sympy.Matrix(size, size, lambda i, j: entries[j] if i == live else 0)
+        patches = model.image(SMALL, 0, LATENTS)
+        return model.scores(matrix, model.tokens(SMALL, patches, self.hidden), QUERY)
+
+    def loss(self, weights: Sequence[sympy.Expr]) -> sympy.Expr:
+        """Half of the squared distance, from the vectors."""
+        patches = model.image(SMALL, 0, LATENTS)
+        output = model.reconstruction(weights, patches, self.hidden)
+        return model.squared_error(output, patches[QUERY])
+
+    @cached_property
+    def shares(self) -> Share:
+        """A_a of every area, in the u_q."""
+        return model.area_attention(ATTENTION, AREAS, self.hidden)
+
+    @cached_property
+    def squares(self) -> Share:
+        """z^2 A^2 of every area."""
+        return {a: LATENTS[a] ** 2 * share**2 for a, share in self.shares.items()}
+
+    def rate(self, entry: sympy.Symbol) -> sympy.Expr:
+        """Minus the derivative of the loss by an entry of Q, a polynomial in the u_q."""
+        slope = -sympy.diff(self.loss(softmax(self.scores, Exponential)), entry)
+        B = sympy.Symbol("B", positive=True)
+        weights = [Exponential(score) for score in self.scores]
+        slope = slope.subs(sympy.Add(*weights), B)
+        return self.normalised(
+            slope.subs({w: B * u_q for w, u_q in zip(weights, ATTENTION, strict=True)})
+        )
+
+    def normalised(self, expression: sympy.Expr) -> sympy.Expr:
+        """An expression in which the row sum eliminates the attention of p itself."""
+        rest = [u_q for q, u_q in enumerate(ATTENTION) if q != QUERY]
+        return sympy.expand(sympy.expand(expression).subs(ATTENTION[QUERY], 1 - sum(rest)))
+
+
+def small_cases() -> Iterator[Masked]:
+    """Every set of masked patches that holds p."""
+    others = [q for q in range(len(AREAS)) if q != QUERY]
+    for count in range(len(others) + 1):
+        for members in itertools.combinations(others, count):
+            yield Masked(frozenset({QUERY, *members}))
+
+
+def live_entries() -> Evidence:
+    """A masked patch p sees of Q the row e_p alone: every other entry has a zero gradient.
+
+    Two clusters that cross on P = 4, every entry of Q free.
+    """
+    areas = ((0, 0, 1, 1), (0, 1, 0, 1))
+    size, p = model.dimension(areas), 1
+    matrix = sympy.Matrix(size, size, lambda i, j: sympy.Symbol(f"Q_{i}_{j}", real=True))
+    row, count = set(matrix.row(model.position_index(areas, p))), 0
+    holds = True
+    for k, (hidden, _) in itertools.product(range(2), masks(4, 2)):
+        if p in hidden:
+            latents = sympy.symbols("z_0 z_1", positive=True)
+            inputs = model.tokens(areas, model.image(areas, k, latents), hidden)
+            used = set().union(*[score.free_symbols for score in model.scores(matrix, inputs, p)])
+            holds &= used & set(matrix) <= row
+            count += 1
+    return Evidence(
+        holds,
+        "K=2, P=4, all 64 entries of Q free",
+        (f"the scores of a masked patch contain entries of its own row only, {count} cases",),
+    )
+
+
+def key_by_key(case: Masked, token: Callable[[int], sympy.Expr]) -> sympy.Expr:
+    """Lemma A.1 for one mask: minus the gradient by the entry of e_p^T Q along a direction.
+
+    The sum over keys of u_q (<X_p - F_p, 1{q unmasked} X_q - F_p>), times the component of the
+    token of q along that direction.
+
+    Parameters
+    ----------
+    case : Masked
+    token : callable
+        q -> that component.
+    """
+    patches = model.image(SMALL, 0, LATENTS)
+    output = model.reconstruction(ATTENTION, patches, case.hidden)
+    missing = patches[QUERY] - output
+    return sympy.Add(
+        *[
+            u_q
+            * token(q)
+            * missing.dot((patches[q] if q not in case.hidden else 0 * output) - output)
+            for q, u_q in enumerate(ATTENTION)
+        ]
+    )
+
+
+def lemma_a_1(statement: Callable[..., sympy.Expr] = key_by_key) -> Evidence:
+    """The gradient by every live entry of Q, derived from the loss, against the statement.
+
+    Parameters
+    ----------
+    statement : callable
+        (case, token) -> rate, to see the check fail.
+    """
+    pairs = []
+    for case in small_cases():
+        for entry in (*PHI, *UPS):
+            stated = statement(case, partial(_component, case, entry))
+            pairs.append((case.rate(entry), case.normalised(stated)))
+    equal = count_equal(pairs)
+    counted = f"equal for {equal} of {len(pairs)} pairs of a mask and an entry"
+    return Evidence(equal == len(pairs), CASE, (counted,))
+
+
+def _component(case: Masked, entry: sympy.Symbol, q: int) -> sympy.Expr:
+    """Component of the token of patch q along the feature or the position of an entry."""
+    if entry in UPS:
+        return sympy.Integer(UPS.index(entry) == q)
+    unmasked = q not in case.hidden and PHI.index(entry) == AREAS[q]
+    return LATENTS[AREAS[q]] if unmasked else sympy.Integer(0)
+
+
+def paper_loss(z: tuple[sympy.Symbol, ...], A: Share, m: int) -> sympy.Expr:
+    """Lemma A.8.
+
+    Parameters
+    ----------
+    z : sequence of sympy.Expr
+        Latent of every area.
+    A : mapping
+        Area -> attention to its unmasked patches.
+    m : int
+        Area of p.
+    """
+    others = sympy.Add(*[z[a] ** 2 * A[a] ** 2 for a in A if a != m])
+    return (z[m] ** 2 * (1 - A[m]) ** 2 + others) / 2
+
+
+def lemma_a_8(statement: Callable[..., sympy.Expr] = paper_loss) -> Evidence:
+    """The loss from the vectors, against the statement.
+
+    Parameters
+    ----------
+    statement : callable
+        (latents, A, m) -> loss, to see the check fail.
+    """
+    pairs = [
+        (case.loss(ATTENTION), statement(LATENTS, case.shares, OWN_AREA)) for case in small_cases()
+    ]
+    equal, total = count_equal(pairs), len(pairs)
+    return Evidence(
+        equal == total, CASE, (f"loss from the vectors equals it in {equal} of {total}",)
+    )
+
+
+def paper_feature_rate(
+    z: tuple[sympy.Expr, ...], A: Share, m: int, i: int, rest: sympy.Expr
+) -> sympy.Expr:
+    """Lemma 5.1, with ``rest`` the sum of z^2 A^2 over all areas but m and i.
+
+    Parameters
+    ----------
+    z, A, m
+        As for `paper_loss`.
+    i : int
+        Area of the feature.
+    rest : sympy.Expr
+        Sum of z^2 A^2 over all areas but m and i.
+    """
+    if i == m:
+        return z[m] * A[m] * (z[m] ** 2 * (1 - A[m]) ** 2 + rest)
+    spread = z[i] ** 2 * A[i] * (1 - A[i]) + z[m] ** 2 * A[m] * (1 - A[m]) - rest
+    return -z[i] * A[i] * spread
+
+
+def lemma_5_1(statement: Callable[..., sympy.Expr] = paper_feature_rate) -> Evidence:
+    """Rates of the correlations with features, derived from the loss, against the statement.
+
+    Parameters
+    ----------
+    statement : callable
+        (latents, A, m, i, rest) -> rate, to see the check fail.
+    """
+    z, A = (z_m, z_i), {0: A_m, 1: A_i}
+    own = feature_increment(OWN).subs({A_i: 0})
+    general = [
+        sympy.expand(own - statement(z, A, 0, 0, Sigma)) == 0,
+        sympy.expand(feature_increment(OTHER) - statement(z, A, 0, 1, Sigma)) == 0,
+    ]
+    pairs = []
+    for case, i in itertools.product(small_cases(), range(len(PHI))):
+        rest = sympy.Add(*[part for a, part in case.squares.items() if a not in (OWN_AREA, i)])
+        stated = statement(LATENTS, case.shares, OWN_AREA, i, rest)
+        pairs.append((case.rate(PHI[i]), case.normalised(stated)))
+    any_sizes = f"any sizes: own area {_equal(general[0])}, other area {_equal(general[1])}"
+    written = count_equal(pairs)
+    counted = f"written out: equal for {written} of {len(pairs)} pairs of a mask and a feature"
+    return Evidence(all(general) and written == len(pairs), ANY, (any_sizes, counted))
+
+
+def paper_position_rate(
+    kind: str, latent: sympy.Expr, share: sympy.Expr, r: sympy.Expr
+) -> sympy.Expr:
+    """Lemma 5.2, per unit of attention to the key: b_q - r.
+
+    ``latent`` and ``share`` are z and A of the area of the key.
+
+    Parameters
+    ----------
+    kind : str
+        ``OWN``, ``OTHER`` or ``MASKED``: where the key is.
+    latent, share : sympy.Expr
+        z and A of the area of the key.
+    r : sympy.Expr
+        Mean of b over all keys.
+    """
+    b = {OWN: latent**2 * (1 - share), OTHER: -(latent**2) * share, MASKED: 0}
+    return b[kind] - r
+
+
+def lemma_5_2(statement: Callable[..., sympy.Expr] = paper_position_rate) -> Evidence:
+    """Rates of the correlations with positions, derived from the loss, against the three cases.
+
+    Parameters
+    ----------
+    statement : callable
+        (kind, latent, share, r) -> rate per unit of attention, to see the check fail.
+    """
+    r = NOTATION.symbol("r")
+    general = {
+        kind: sympy.expand(balanced(key_increment(kind)) - u * statement(kind, z, A, r)) == 0
+        for kind, z, A in ((OWN, z_m, A_m), (OTHER, z_i, A_i), (MASKED, z_i, A_i))
+    }
+    pairs = []
+    for case in small_cases():
+        mean = LATENTS[OWN_AREA] ** 2 * case.shares[OWN_AREA] - sympy.Add(*case.squares.values())
+        for q, area in enumerate(AREAS):
+            kind = MASKED if q in case.hidden else OWN if area == OWN_AREA else OTHER
+            stated = statement(kind, LATENTS[area], case.shares[area], mean)
+            pairs.append((case.rate(UPS[q]), case.normalised(ATTENTION[q] * stated)))
+    by_kind = ", ".join(f"{kind} {_equal(good)}" for kind, good in general.items())
+    written = count_equal(pairs)
+    counted = f"written out: equal for {written} of {len(pairs)} pairs of a mask and a key"
+    holds = all(general.values()) and written == len(pairs)
+    return Evidence(holds, ANY, (f"any sizes: {by_kind}", counted))
+
+
+def conserved_sum(
+    rate: Callable[[Masked, int], sympy.Expr] = lambda case, q: case.rate(UPS[q]),
+) -> Evidence:
+    """The rates of Ups over all positions sum to zero, so their sum stays 0; cluster by cluster.
+
+    Parameters
+    ----------
+    rate : callable
+        (case, q) -> rate of Ups_q, to see the check fail.
+    """
+    cases = list(small_cases())
+    zero = count_equal([(sum(rate(case, q) for q in range(len(UPS))), 0) for case in cases])
+    return Evidence(
+        zero == len(cases),
+        CASE,
+        (f"sum over q of the rate of Ups vanishes for {zero} of {len(cases)} masks",),
+    )
+
+
+def unavoidable() -> Evidence:
+    r"""The infimum of the loss, mask by mask: L_p^low of Lemma A.9, as re-derived.
+
+    With Phi of p's own area going to :math:`+\infty` and the others to :math:`-\infty`, the factors
+    y of the weights of unmasked keys go to 0 after clearing the own one. The limit of the loss is
+    compared with 0 and :math:`z_m^2/2`, and its mean over masks with `unavoidable_error`.
+    """
+    right, size = 0, len(AREAS)
+    z = LATENTS[OWN_AREA]
+    floors: dict[int, sympy.Expr] = dict.fromkeys(range(1, size), sympy.Integer(0))
+    cases = list(small_cases())
+    for case in cases:
+        limit = _limit_of_loss(case)
+        alone = all(q in case.hidden for q, area in enumerate(AREAS) if area == OWN_AREA)
+        right += sympy.expand(limit - (z**2 / 2 if alone else 0)) == 0
+        if len(case.hidden) < size:
+            floors[len(case.hidden)] += limit / z**2 / sympy.binomial(size, len(case.hidden))
+    equal = all(
+        sympy.Rational(unavoidable_error(size, count, [AREAS.count(OWN_AREA)])) == floor
+        for count, floor in floors.items()
+    )
+    findings = (
+        f"infimum 0, or z_m^2/2 where the own area is masked, for {right} of {len(cases)} masks",
+        f"mean over masks of every size against E[z^2]/2 C(P-C, M-C)/C(P, M): {_equal(equal)}",
+        "where the own area is masked the other areas add nothing: masked keys hold attention, so "
+        "the unmasked need not sum to 1; the text has lost what it gets by Cauchy-Schwarz",
+    )
+    return Evidence(equal and right == len(cases), CASE, findings)
+
+
+def _limit_of_loss(case: Masked) -> sympy.Expr:
+    """Limit of the loss at Phi_m -> +infinity, Phi_a -> -infinity for the others."""
+    y = sympy.Symbol("y", positive=True)
+    weights = [
+        w * (1 if q in case.hidden else 1 / y if AREAS[q] == OWN_AREA else y)
+        for q, w in enumerate(sympy.symbols(f"w_:{len(AREAS)}", positive=True))
+    ]
+    total = sympy.Add(*weights)
+    loss = case.loss([sympy.cancel(weight / total) for weight in weights])
+    return sympy.cancel(sympy.cancel(sympy.together(loss)).subs(y, 0))
+
+
+def _equal(good: bool) -> str:
+    return "equal" if good else "different"

@@ -1,0 +1,374 @@
+r"""The reduction: gradient descent on every row of Q as a recursion on a few correlations.
+
+Fix p, a cluster and a mask that holds p; m is p's area. Key q of area a has the weight
+:math:`w_q = e^{\Upsilon_q + 1\{q \notin M\} z_a \Phi_a}`, the attention :math:`u_q = w_q/\sum w`,
+and :math:`A_a` is the attention to the unmasked patches of a. The loss is
+
+.. math:: \ell = \tfrac12\big[z_m^2 (1 - A_m)^2 + \sum_{a \neq m} z_a^2 A_a^2\big]
+
+(Lemma A.8). `key_increment` differentiates it by the score of one key: an arbitrary key, whatever
+the sizes of areas, because all the other keys enter through a few totals. Summing over the keys
+that share a Phi or an Ups gives Lemmas 5.1 and 5.2. With b_q what `key_increment` has beside
+:math:`r = \sum_q u_q b_q = z_m^2 A_m (1 - A_m) - \sum_{a \neq m} z_a^2 A_a^2`, and per entry of Q,
+
+    Phi_a <- Phi_a + eta alpha_a,    Ups_q <- Ups_q + eta beta_q,
+
+each the mean over clusters, masks and latents. Rows of different p never interact: every row type
+is a `ReducedSystem` of its own (`derive`; `family` with letters for the sizes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import sympy
+
+from theory.page import Entries
+from theory.papers.masked_image_modeling import model
+from theory.papers.masked_image_modeling.notation import NOTATION
+from theory.papers.masked_image_modeling.symmetry import RowType
+from theory.reduction import ReducedSystem
+
+P, C_global, C_local, gamma = NOTATION.symbols("P C_global C_local gamma")
+A_m, A_i, Sigma, u, z_m, z_i, r = NOTATION.symbols("A_m A_i Sigma u z_m z_i r")
+
+OWN, OTHER, MASKED = "own", "other", "masked"
+"""Kinds of keys: unmasked in p's area, unmasked in another, masked (p itself is)."""
+KINDS = ("Ups", "Phi")
+"""Entries of a row, in the order of the state."""
+
+
+@cache
+def key_increment(kind: str) -> sympy.Expr:
+    r"""Minus the derivative of the loss by the score of one key.
+
+    With w the weight of the key, all others enter through the sum R of their weights, the part of
+    it in p's area, the part in area i, and :math:`\sum z^2 (\text{weight})^2` of the rest.
+
+    Parameters
+    ----------
+    kind : str
+        ``"own"``, ``"masked"``, or ``"other"``, which is the area i.
+
+    Returns
+    -------
+    sympy.Expr
+        In u (attention to the key), A_m, A_i, z_m, z_i, and Sigma, the sum of z^2 A^2 over all
+        areas but m and i.
+    """
+    score, total, B = sympy.symbols("s R B", real=True)
+    in_own, in_other, in_rest = sympy.symbols("R_m R_i S_R", real=True)
+    weight = sympy.exp(score)
+    everything = total + weight
+    own = (in_own + weight * int(kind == OWN)) / everything
+    other = (in_other + weight * int(kind == OTHER)) / everything
+    loss = model.area_loss((z_m, own), {z_i: other}) + in_rest / everything**2 / 2
+    slope = -sympy.diff(loss, score).subs(
+        {
+            in_own: A_m * B - u * B * int(kind == OWN),
+            in_other: A_i * B - u * B * int(kind == OTHER),
+            in_rest: Sigma * B**2,
+            total: B - weight,
+        },
+        simultaneous=True,
+    )
+    return sympy.factor(sympy.cancel(slope.subs(weight, u * B)))
+
+
+@cache
+def feature_increment(kind: str) -> sympy.Expr:
+    """Minus the derivative of the loss by Phi of p's own area (``"own"``) or of area i.
+
+    Phi of an area enters the scores of its unmasked keys, times z; their attention sums to A.
+    """
+    latent, share = (z_m, A_m) if kind == OWN else (z_i, A_i)
+    return sympy.factor(latent * key_increment(kind).subs(u, share))
+
+
+def balanced(increment: sympy.Expr) -> sympy.Expr:
+    """An increment with r for the areas it does not name: u (b - r), or z A (b - r)."""
+    rest = z_m**2 * A_m * (1 - A_m) - z_i**2 * A_i**2 - r
+    return sympy.factor(sympy.expand(increment.subs(Sigma, rest)))
+
+
+AREA = sympy.Symbol("i", integer=True, positive=True)
+"""Number of an area among those that are alike."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A class of areas of a cluster: the Phi, how many are alike, and patches of each Ups in each.
+
+    Attributes
+    ----------
+    phi : str
+    multiplicity : int or sympy.Expr
+    cells : tuple of (str, size)
+    cluster : str
+        End of the names of latents, where there are several clusters.
+    """
+
+    phi: str
+    multiplicity: sympy.Expr
+    cells: tuple[tuple[str, sympy.Expr], ...]
+    cluster: str = ""
+
+    def summed(self, expression: sympy.Expr) -> sympy.Expr:
+        """Sum over the areas of the class."""
+        if self.multiplicity == 1:
+            return expression
+        return sympy.Sum(expression, (AREA, 1, self.multiplicity))
+
+
+def entry_of(row: str, kind: str, name: str) -> sympy.Symbol:
+    """The scalar of a class of a row.
+
+    Parameters
+    ----------
+    row : str
+    kind : str
+        ``"Ups"`` or ``"Phi"``.
+    name : str
+        Of the class.
+    """
+    return sympy.Symbol(f"{row}_{kind}_{name.replace('-', '_')}", real=True)
+
+
+Clusters = Sequence[Sequence[Slot]]
+"""For each cluster its classes of areas, p's own first."""
+
+
+def family_slots() -> dict[str, Clusters]:
+    """Rows of the one-cluster family, sizes left as letters."""
+    one, runs = sympy.Integer(1), (P - C_global) / C_local
+    local = [
+        Slot("target", one, (("self", one), ("own", C_local - 1))),
+        Slot("global", one, (("global", C_global),)),
+        Slot("other", runs - 1, (("other", C_local),)),
+    ]
+    globally = [
+        Slot("own", one, (("self", one), ("own", C_global - 1))),
+        Slot("local", runs, (("local", C_local),)),
+    ]
+    return {"local": [local], "global": [globally]}
+
+
+def slots_of(row: RowType) -> Clusters:
+    """Classes of areas as the rows of one type see them."""
+    return [
+        [
+            Slot(
+                row.phi_names[area.phi],
+                sympy.Integer(area.multiplicity),
+                tuple((row.ups_names[ups], sympy.Integer(size)) for ups, size in area.cells),
+                f"_{k}" if len(row.clusters) > 1 else "",
+            )
+            for area in areas
+        ]
+        for k, areas in enumerate(row.clusters, start=1)
+    ]
+
+
+@cache
+def family() -> dict[str, ReducedSystem]:
+    """The two rows of the one-cluster family, sizes left as letters."""
+    return {name: _reduced(name, clusters) for name, clusters in family_slots().items()}
+
+
+def derive(row: RowType, name: str) -> ReducedSystem:
+    """The exact recursion of the rows of one type.
+
+    Parameters
+    ----------
+    row : RowType
+    name : str
+        Name of the type, the first part of the names of the state.
+
+    Returns
+    -------
+    ReducedSystem
+        Its risk is the loss L_p of one patch of the type; blocks are the rates of every
+        correlation, before the mean (Lemmas 5.1 and 5.2). The mean is over z of every area and the
+        number h of unmasked patches in each of its cells, those of areas alike being indexed.
+    """
+    return _reduced(name, slots_of(row), (row.ups_names, row.phi_names))
+
+
+def _reduced(
+    row: str,
+    clusters: Clusters,
+    names: tuple[Sequence[str], Sequence[str]] | None = None,
+) -> ReducedSystem:
+    """The recursion of one row; the state in the order of names, or in which the slots name it."""
+    sizes = class_sizes(row, clusters)
+    if names is None:
+        state = sorted(sizes, key=lambda theta: "_Phi_" in theta.name)
+    else:
+        state = [
+            entry_of(row, k, name) for k, part in zip(KINDS, names, strict=True) for name in part
+        ]
+    areas = [Cluster(row, tuple(slots)) for slots in clusters]
+    definitions: dict[sympy.Expr, sympy.Expr] = {}
+    rates: dict[sympy.Symbol, list[sympy.Expr]] = {theta: [] for theta in state}
+    for cluster in areas:
+        definitions |= cluster.definitions()
+        for theta, rate in cluster.rates().items():
+            rates[theta].append(rate)
+    share = gamma / len(clusters)
+    symbolic = any(not sympy.sympify(size).is_number for size in sizes.values())
+    ups = tuple(theta for theta in state if "_Ups_" in theta.name)
+    return ReducedSystem(
+        title=f"Gradient descent on the loss of one patch, reduced: {row} rows",
+        notation=NOTATION,
+        state=tuple(state),
+        parameters=(P, C_global, C_local, gamma) if symbolic else (gamma,),
+        multiplicity={theta: sizes[theta] for theta in state},
+        definitions=definitions,
+        blocks={
+            f"d_{theta.name}": share * sympy.Add(*rates[theta]) / sizes[theta] for theta in state
+        },
+        risk_integrand=share * sympy.Add(*[cluster.loss() for cluster in areas]),
+        shift_invariant=ups,
+        invariants=(
+            sympy.Add(
+                *[sizes[theta] * sympy.Symbol(f"d_{theta.name}", real=True) for theta in ups]
+            ),
+        ),
+    )
+
+
+def class_sizes(row: str, clusters: Clusters) -> dict[sympy.Symbol, sympy.Expr]:
+    """Entries of one row that share each state; positions are the same ones in every cluster.
+
+    Parameters
+    ----------
+    row : str
+        Name of the row.
+    clusters : Clusters
+    """
+    sizes: dict[sympy.Symbol, sympy.Expr] = {}
+    for k, slots in enumerate(clusters):
+        for slot in slots:
+            counted = [(entry_of(row, "Phi", slot.phi), sympy.Integer(1))]
+            if k == 0:
+                counted += [(entry_of(row, "Ups", name), size) for name, size in slot.cells]
+            for theta, size in counted:
+                sizes[theta] = sizes.get(theta, 0) + slot.multiplicity * size
+    return sizes
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The areas of one cluster as the rows of one type see them.
+
+    Attributes
+    ----------
+    row : str
+        Name of the type.
+    slots : tuple of Slot
+        Classes of areas, p's own first.
+    """
+
+    row: str
+    slots: tuple[Slot, ...]
+
+    def named(self, letter: str, slot: Slot) -> sympy.Expr:
+        """A letter of an area: with index m, the name of its class, or i."""
+        if slot is self.slots[0]:
+            return sympy.Symbol(f"{letter}_m{slot.cluster}", real=True)
+        whole = f"{letter}_{slot.phi}{slot.cluster}"
+        if slot.multiplicity == 1:
+            return sympy.Symbol(whole, real=True)
+        alike = [other for other in self.slots[1:] if other.multiplicity != 1]
+        return Entries(letter if len(alike) == 1 and not slot.cluster else whole)[AREA]
+
+    @property
+    def total(self) -> sympy.Symbol:
+        """Sum of all weights."""
+        return sympy.Symbol(f"N{self.slots[0].cluster}", positive=True)
+
+    @property
+    def mean(self) -> sympy.Symbol:
+        """The r of the cluster."""
+        return sympy.Symbol(f"{r.name}{self.slots[0].cluster}", real=True)
+
+    def cells(self, slot: Slot) -> list[tuple[sympy.Symbol, sympy.Expr, sympy.Expr]]:
+        """Ups, unmasked patches and masked ones of each cell; p itself is masked."""
+        several = len([name for name, _ in slot.cells if name != "self"]) > 1
+        cells = []
+        for name, size in slot.cells:
+            word = f"h_{name.replace('-', '_')}" if several else "h"
+            h = sympy.Integer(0) if name == "self" else self.named(word, slot)
+            cells.append((entry_of(self.row, "Ups", name), h, size - h))
+        return cells
+
+    def weight(self, slot: Slot, ups: sympy.Symbol, h: sympy.Expr) -> sympy.Expr:
+        """Weight of the unmasked patches of a cell."""
+        phi = entry_of(self.row, "Phi", slot.phi)
+        return h * sympy.exp(ups + self.named("z", slot) * phi)
+
+    def definitions(self) -> dict[sympy.Expr, sympy.Expr]:
+        """N, the attention to each area, and r."""
+        weights, shares = [], {}
+        for slot in self.slots:
+            cells = self.cells(slot)
+            unmasked = sympy.Add(*[self.weight(slot, ups, h) for ups, h, _ in cells])
+            hidden = [count * sympy.exp(ups) for ups, _, count in cells]
+            weights.append(slot.summed(unmasked + sympy.Add(*hidden)))
+            shares[self.named("A", slot)] = unmasked / self.total
+        z, own = self.own
+        mean = z**2 * own * (1 - own) - self.others()
+        return {self.total: sympy.Add(*weights), **shares, self.mean: mean}
+
+    @property
+    def own(self) -> tuple[sympy.Expr, sympy.Expr]:
+        """Latent of p's own area, and the attention to it."""
+        return self.named("z", self.slots[0]), self.named("A", self.slots[0])
+
+    def others(self) -> sympy.Expr:
+        """Sum of z^2 A^2 over the other areas."""
+        parts = [(k, self.named("z", k) ** 2 * self.named("A", k) ** 2) for k in self.slots[1:]]
+        return sympy.Add(*[slot.summed(part) for slot, part in parts])
+
+    def loss(self) -> sympy.Expr:
+        """Lemma A.8."""
+        return sympy.factor(model.area_loss(self.own, {})) + self.others() / 2
+
+    def rates(self) -> dict[sympy.Symbol, sympy.Expr]:
+        """Minus the slope of the loss by each scalar, before the mean."""
+        rates: dict[sympy.Symbol, sympy.Expr] = {}
+        for position, slot in enumerate(self.slots):
+            kind, here = OTHER if position else OWN, (self.named("z", slot), self.named("A", slot))
+            cells = self.cells(slot)
+            moved = [(entry_of(self.row, "Phi", slot.phi), here[0] * push(kind, here[1], *here))]
+            alone = len([h for _, h, _ in cells if h != 0]) == 1
+            for ups, h, hidden in cells:
+                share = here[1] if alone else self.weight(slot, ups, h) / self.total
+                pushed = push(kind, share, *here) if h != 0 else 0
+                pushed += hidden * push(MASKED, sympy.exp(ups) / self.total, *here)
+                moved.append((ups, pushed))
+            for theta, rate in moved:
+                rate = sympy.sympify(rate).subs(r, self.mean)
+                minus = -1 if rate.could_extract_minus_sign() else 1
+                rates[theta] = rates.get(theta, 0) + minus * slot.summed(minus * rate)
+        return rates
+
+
+def push(kind: str, attention: sympy.Expr, latent: sympy.Expr, area: sympy.Expr) -> sympy.Expr:
+    """Minus the slope of the loss by the score of one key, as attention times (b - r).
+
+    Parameters
+    ----------
+    kind : str
+        ``"own"``, ``"other"`` or ``"masked"``.
+    attention : sympy.Expr
+        To the key, or to all keys of its area.
+    latent, area : sympy.Expr
+        z and A of the area of the key.
+    """
+    inside = sympy.expand(balanced(key_increment(kind)) / u)
+    names = {z_m: latent, A_m: area} if kind == OWN else {z_i: latent, A_i: area}
+    b = sympy.collect(sympy.expand(inside + r), (z_m, z_i)).subs(names)
+    return attention * (b - r) if kind == OWN else -attention * (r - b)

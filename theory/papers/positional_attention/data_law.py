@@ -1,0 +1,183 @@
+r"""Data law: Definition 2.1 and Assumption 1, and the law whose random sets are mixed.
+
+D patches in :math:`R^d`, split into L = D/C disjoint sets of size C. The label y is a fair sign, a
+signal set is drawn uniformly. With :math:`x_j = \langle w^\star, X_j\rangle`: every patch of the
+signal set has x = y; every other patch has x = +1, -1, 0 with probability q/2, q/2, 1-q. Noise is
+centred and orthogonal to the feature :math:`w^\star`.
+
+A set with a patches at +1 and b at -1 has *type* (a, b). Given y, the L-1 random sets are
+independent, each of type (a, b) with probability
+
+.. math:: P(a, b) = \frac{C!}{a!\, b!\, (C-a-b)!}
+   \Big(\frac q2\Big)^{a+b} (1-q)^{C-a-b}. \qquad (1)
+
+*Mixed random sets.* Under Assumption 1 a random set is all of one sign with probability
+:math:`2 (q/2)^C`, and looks like a signal set: no model can be right everywhere. With
+``random_sets = "mixed"`` these two types have probability 0, and the others (1) divided by
+:math:`1 - 2 (q/2)^C`. Then the label is a function of the sample.
+
+Reference: Jelassi, Sander, Li (2022); the mixed law is a variation that the paper does not have.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import factorial, prod
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+
+from theory.papers.positional_attention.linear_rules import walk_law
+from theory.papers.positional_attention.notation import NOTATION
+
+a, b, C, q = NOTATION.symbols("a b C q")
+
+ANY, MIXED = "any", "mixed"
+RANDOM_SETS = (ANY, MIXED)
+"""Assumption 1, and the law without random sets of one sign."""
+LARGEST_FACTORIAL = 150
+"""Set size up to which probabilities are rounded once; beyond, they are of scipy."""
+VALUE_PROBABILITY = {1: q / 2, -1: q / 2, 0: 1 - q}
+"""Law of one patch of a random set, under Assumption 1."""
+
+
+def composition() -> dict[int, sympy.Expr]:
+    """Number of patches of each value in a set of type (a, b)."""
+    return {1: a, -1: b, 0: C - a - b}
+
+
+def type_probability(random_sets: str = ANY) -> sympy.Expr:
+    """P(a, b) of equation (1), in symbols; of a set that is mixed where they all are."""
+    counts = composition()
+    arrangements = sympy.factorial(C) / sympy.Mul(*map(sympy.factorial, counts.values()))
+    chances = [VALUE_PROBABILITY[value] ** count for value, count in counts.items()]
+    share = 1 - 2 * (q / 2) ** C if random_sets == MIXED else sympy.Integer(1)
+    return arrangements * sympy.Mul(*chances) / share
+
+
+@dataclass(frozen=True)
+class SetLaw:
+    """Law of one random set.
+
+    Attributes
+    ----------
+    C : int
+        Patches of the set.
+    q : float
+        Chance of a feature on a patch.
+    random_sets : str
+        One of `RANDOM_SETS`.
+
+    Examples
+    --------
+    >>> SetLaw(2, 0.5).probabilities.tolist()
+    [0.25, 0.25, 0.0625, 0.25, 0.125, 0.0625]
+    >>> SetLaw(2, 0.5, "mixed").sum_law.round(4).tolist()
+    [0.0, 0.2857, 0.4286, 0.2857, 0.0]
+    """
+
+    C: int
+    q: float
+    random_sets: str = ANY
+
+    @cached_property
+    def types(self) -> NDArray[np.int64]:
+        """Patches at +1, -1 and 0 in each of the K = (C+1)(C+2)/2 types, shape (K, 3)."""
+        pairs = [(a, b) for a in range(self.C + 1) for b in range(self.C + 1 - a)]
+        return np.array([(a, b, self.C - a - b) for a, b in pairs])
+
+    @cached_property
+    def probabilities(self) -> NDArray[np.float64]:
+        """Probability of each type, the float nearest to it, shape (K,)."""
+        types, chances = self.types, [self.q / 2, self.q / 2, 1 - self.q]
+        mixed = self.random_sets == MIXED
+        if self.C > LARGEST_FACTORIAL:
+            from scipy.stats import multinomial
+
+            law = np.asarray(multinomial.pmf(types, self.C, chances))
+            law = law / self.mixed_share if mixed else law
+        else:
+            # q is a quotient of whole numbers, n/m: so is every probability.
+            n, m = float(self.q).as_integer_ratio()
+            whole = (2 * m) ** self.C - (2 * n**self.C if mixed else 0)
+            law = np.array(
+                [
+                    factorial(self.C) // prod(map(factorial, counts))
+                    * n ** (counts[0] + counts[1]) * (2 * (m - n)) ** counts[2] / whole
+                    for counts in types.tolist()
+                ]
+            )  # fmt: skip
+        return np.where(types[:, :2].max(axis=1) == self.C, 0.0, law) if mixed else law
+
+    @property
+    def rounding(self) -> float:
+        """Largest relative error of a probability; of scipy's, that of its logarithms of C!."""
+        unit = 2.0**-53
+        return unit if self.C <= LARGEST_FACTORIAL else 64 * self.C * float(np.log(self.C)) * unit
+
+    @property
+    def mixed_share(self) -> float:
+        """Probability under Assumption 1 that a set is not all of one sign."""
+        return float(1 - 2 * (self.q / 2) ** self.C)
+
+    @property
+    def sums(self) -> NDArray[np.int64]:
+        """Sum of the values of each type, a - b, shape (K,)."""
+        return self.types[:, 0] - self.types[:, 1]
+
+    @cached_property
+    def sum_law(self) -> NDArray[np.float64]:
+        """Law of the sum of the set, from -C to C, shape (2 C + 1,)."""
+        return np.bincount(self.sums + self.C, self.probabilities).astype(np.float64)
+
+
+def configurations(
+    sets: tuple[tuple[int, ...], ...], random_sets: str = ANY
+) -> Iterator[tuple[int, tuple[int, ...], sympy.Expr]]:
+    """Every (label, patch values, probability) of the law, for a small explicit partition.
+
+    Parameters
+    ----------
+    sets : tuple of tuples of int
+        Members of each set.
+    random_sets : str
+        One of `RANDOM_SETS`.
+    """
+    size = sum(map(len, sets))
+    for label, signal in itertools.product((1, -1), sets):
+        others = [i for i in range(size) if i not in signal]
+        random = [members for members in sets if members != signal]
+        for values in itertools.product(VALUE_PROBABILITY, repeat=len(others)):
+            patches = dict.fromkeys(signal, label) | dict(zip(others, values, strict=True))
+            weight = sympy.prod([VALUE_PROBABILITY[x] for x in values])
+            if random_sets == MIXED:
+                if any(abs(sum(patches[i] for i in members)) == len(members) for members in random):
+                    continue
+                shares = [1 - 2 * (q / 2) ** len(members) for members in random]
+                weight = weight / sympy.prod(shares)
+            yield label, tuple(patches[i] for i in range(size)), weight / (2 * len(sets))
+
+
+def bayes_error(law: SetLaw, sets: int) -> float:
+    r"""Irreducible error of the law: the best classifier knows the partition and the feature.
+
+    Given all :math:`x_j`, the likelihood of y = ±1 is proportional to the number of sets that are
+    all ±1. With r = (q/2)^C and the signal at y = +1, the best rule errs when more of the L-1
+    random sets are all -1 than 1 + (those all +1), and on ties half of the time. The difference is
+    a walk of L-1 steps, each +1 or -1 with probability r. Mixed random sets are never all ±1.
+
+    Parameters
+    ----------
+    law : SetLaw
+        Of every random set.
+    sets : int
+        L.
+    """
+    if law.random_sets == MIXED:
+        return 0.0
+    walk = np.pad(walk_law(sets - 1, 2 * (law.q / 2) ** law.C), 1)
+    return float(walk[: sets - 1].sum() + walk[sets - 1] / 2)

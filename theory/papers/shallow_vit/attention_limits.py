@@ -1,0 +1,296 @@
+r"""Limits of attention without noise, and the assumptions of the paper on the start.
+
+*Attention*: the odds identity, and the ceiling that it sets. With c the counts of a sample, the
+odds of label-relevant against confusion tokens for a query of pattern j are :math:`(n_*/n_\#)
+e^{\pm (B_{1j} - B_{2j})}`, + where y = 1. So the product of the odds in a positive and in a
+negative sample is :math:`(n_*/n_\#)^2` for every B: training cannot change it (`odds_identity`).
+With :math:`q = n_*/n_\#` and s the factor by which the odds of a query have moved,
+
+.. math:: \text{mass}_+ \leq \frac{qs}{1 + qs}, \qquad \text{mass}_- \leq \frac{q}{q + s},
+
+with equality as the attention to all other patterns goes to 0. Hence
+
+- no query pattern has both above q/(1+q), and their mean is at most that (`mean_is_bounded`);
+- pattern 1 is label-relevant in n_* tokens of a positive sample and confusion in n_# of a negative
+  one: the mean over all queries is largest at :math:`s = \sqrt q + 1 + 1/\sqrt q`, and there is the
+  `ceiling` of the attention to label-relevant tokens.
+
+It is 1 only without confusion tokens. That is of a law, half of whose samples are positive. Of
+samples, a pattern has a token share a in positive ones and b in negative ones, and its queries have
+at most the largest :math:`a\,\text{mass}_+ + b\,\text{mass}_-`, at :math:`s = (q \sqrt a - \sqrt b)
+/ (q \sqrt b - \sqrt a)`; of one sample alone that is a (`ceiling_of_samples`).
+
+*The start*: lucky neurons, the printed scales, the share of confusion. The rows of
+:math:`W_O^{(0)}` are Gaussian, so their directions are uniform on the sphere of :math:`R^{m_a}`.
+The share of them within an angle theta of a direction is
+
+.. math:: \tfrac12 I_{\sin^2\theta}\big(\tfrac{m_a - 1}{2}, \tfrac12\big), \qquad
+   \theta \leq \tfrac\pi2,
+
+I the regularised incomplete beta function: of the order of :math:`\theta^{m_a - 1}`. Lemma 3 gives
+:math:`\frac1M (1 - \epsilon_m - \theta M / \pi)`, which grows as theta falls; its hypothesis
+:math:`m \geq \epsilon_m^{-2} M^2 \log N` allows no :math:`\epsilon_m` below
+:math:`M \sqrt{\log N / m}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log, pi, sin, sqrt
+from typing import Any
+
+import sympy
+
+from theory.claims import Evidence
+from theory.papers.shallow_vit.notation import NOTATION
+
+M, n_star, n_confusion = NOTATION.symbols("M n_star n_confusion")
+n_rest, q, s = sympy.symbols("n_rest q s", positive=True)
+"""Tokens of the other patterns; n_* / n_#; the factor by which the odds have moved."""
+
+
+def attention(scores: Any, counts: Any, key: int, query: Any) -> sympy.Expr:
+    """P_ij for any number of patterns.
+
+    Parameters
+    ----------
+    scores, counts : sympy.IndexedBase
+        B and c; patterns are numbered from 1.
+    key : int
+    query : int or symbol
+    """
+    k = sympy.Symbol("k", integer=True, positive=True)
+    total = sympy.Sum(counts[k] * sympy.exp(scores[k, query]), (k, 1, M))
+    return counts[key] * sympy.exp(scores[key, query]) / total
+
+
+def odds(label: int) -> sympy.Expr:
+    """Odds of label-relevant against confusion tokens for a query of pattern j, in B."""
+    scores, counts = sympy.IndexedBase("B", real=True), sympy.IndexedBase("c", positive=True)
+    j = sympy.Symbol("j", integer=True, positive=True)
+    first, second = (1, 2) if label > 0 else (2, 1)
+    ratio = attention(scores, counts, first, j) / attention(scores, counts, second, j)
+    return sympy.simplify(ratio.subs({counts[first]: n_star, counts[second]: n_confusion}))
+
+
+def odds_identity(product: sympy.Expr | None = None) -> Evidence:
+    """The product of the odds in the two samples, for any B and any number of patterns.
+
+    Parameters
+    ----------
+    product : sympy.Expr, optional
+        Another value of it, to see the check fail.
+    """
+    expected = (n_star / n_confusion) ** 2 if product is None else product
+    product_of_odds = sympy.simplify(odds(1) * odds(-1))
+    findings = (
+        f"odds where y = +1: {odds(1)}",
+        f"odds where y = -1: {odds(-1)}",
+        f"product: {product_of_odds}",
+    )
+    return Evidence(
+        bool(sympy.simplify(product_of_odds - expected) == 0), "B, M, j, n_*, n_# free", findings
+    )
+
+
+def masses() -> tuple[sympy.Expr, sympy.Expr]:
+    """Largest attention to label-relevant tokens where y = +1 and y = -1, for one query pattern.
+
+    From the odds r, with s the exponential of the difference of the two scores: r/(1 + r), once
+    nothing else has attention.
+    """
+    scores, j = sympy.IndexedBase("B", real=True), sympy.Symbol("j", integer=True, positive=True)
+    values = {scores[1, j]: sympy.log(s), scores[2, j]: 0, n_star: q * n_confusion}
+    first, second = (sympy.simplify(odds(label).subs(values)) for label in (1, -1))
+    return sympy.cancel(first / (1 + first)), sympy.cancel(second / (1 + second))
+
+
+def mean_is_bounded() -> Evidence:
+    """The mean over the two samples never exceeds q/(1+q), nor does the lesser of the two."""
+    first, second = masses()
+    bound = q / (1 + q)
+    excess = sympy.factor(first + second - 2 * bound)
+    stated = -q * (q - 1) * (s - 1) ** 2 / ((q + 1) * (q + s) * (q * s + 1))
+    crossing = sympy.solve(sympy.numer(sympy.together(first - second)), s)
+    equal = sympy.simplify(first.subs(s, 1) - bound) == 0
+    holds = sympy.simplify(excess - stated) == 0 and crossing == [1] and equal
+    findings = (
+        f"mass where y = +1 and -1: at most {first} and {second}",
+        f"their sum minus 2 q/(1 + q): {excess}, not above 0 for q > 1",
+        f"they cross at s = {crossing}, at the height q/(1 + q)",
+    )
+    return Evidence(bool(holds), "q > 1 and s > 0 free, q = n_*/n_#", findings)
+
+
+def best_shift() -> sympy.Expr:
+    """The factor s at which the mean attention over all queries is largest."""
+    root = sympy.Symbol("r", positive=True)
+    first, second = masses()
+    mean = (q * first + second).subs(q, root**2)
+    stationary = sympy.solve(sympy.numer(sympy.together(sympy.diff(mean, s))), s)
+    above = [value for value in stationary if value.subs(root, 2) > 0]
+    if len(above) != 1:
+        raise ArithmeticError(f"{len(above)} stationary points")
+    return sympy.expand(sympy.cancel(above[0])).subs(root, sympy.sqrt(q))
+
+
+def ceiling(relevant: int, confusion: int, tokens: int) -> float:
+    """Least upper bound of the mean attention to label-relevant tokens, without noise.
+
+    Parameters
+    ----------
+    relevant, confusion, tokens : int
+        n_*, n_# and L, n_* > n_#. Of every law whose n_* and n_# do not vary.
+    """
+    if confusion == 0:
+        return 1.0
+    # Every pattern has its share in the whole law: the closed form of `ceiling_of_samples`.
+    ratio = relevant / confusion
+    shift = sqrt(ratio) + 1 + 1 / sqrt(ratio)
+    high, low = ratio * shift / (1 + ratio * shift), ratio / (ratio + shift)
+    rest = (tokens - relevant - confusion) * ratio / (1 + ratio)
+    return (relevant * high + confusion * low + rest) / tokens
+
+
+def ceiling_of_samples(
+    relevant: int, confusion: int, positive: Sequence[float], negative: Sequence[float]
+) -> float:
+    """The same of samples, in which labels and patterns may have any shares.
+
+    Parameters
+    ----------
+    relevant, confusion : int
+        n_* and n_# of every sample, n_* > n_#.
+    positive, negative : sequence of float
+        For every pattern, the share that its tokens in positive, and in negative, samples have in
+        the tokens of all samples.
+
+    Examples
+    --------
+    >>> round(ceiling_of_samples(25, 3, [0.25, 0.03, 0.22], [0.03, 0.25, 0.22]), 4)
+    0.9189
+    >>> ceiling_of_samples(25, 3, [0.5, 0.06, 0.44], [0.0, 0.0, 0.0])
+    1.0
+    """
+    if confusion == 0:
+        return 1.0
+    ratio, total = relevant / confusion, 0.0
+    for a, b in zip(positive, negative, strict=True):
+        up, down = ratio * sqrt(a) - sqrt(b), ratio * sqrt(b) - sqrt(a)
+        if up <= 0 or down <= 0:
+            total += max(a, b)
+            continue
+        shift = up / down
+        total += a * ratio * shift / (1 + ratio * shift) + b * ratio / (ratio + shift)
+    return min(1.0, total)
+
+
+def proposition_2() -> Evidence:
+    """Concentration on label-relevant tokens for all queries and samples, by the identity."""
+    bounded, shift = mean_is_bounded(), best_shift()
+    findings = (
+        *odds_identity().findings[2:],
+        *bounded.findings[1:],
+        f"mean over all queries: largest at s = {shift}, with q = n_*/n_#",
+        f"n_* = 25, n_# = 3, L = 50 (Figure 4): at most {ceiling(25, 3, 50):.4f}",
+        "without confusion tokens nothing is excluded",
+    )
+    excluded = bool(odds_identity().holds) and bool(bounded.holds)
+    return Evidence(False if excluded else None, "no noise, n_# > 0; B, M free", findings)
+
+
+def cap_share(dimension: int, angle: float) -> float:
+    """Share of a sphere within an angle of a direction.
+
+    Parameters
+    ----------
+    dimension : int
+        Of the space, at least 2.
+    angle : float
+        In radians, between 0 and pi.
+    """
+    from scipy.special import betainc
+
+    inside = float(betainc((dimension - 1) / 2, 0.5, sin(angle) ** 2)) / 2
+    return inside if angle <= pi / 2 else 1 - inside
+
+
+def least_epsilon(M: int, neurons: int, samples: int) -> float:
+    """The least epsilon_m that the hypothesis of Lemma 3 allows.
+
+    Parameters
+    ----------
+    M, neurons, samples : int
+        Patterns, m and N.
+    """
+    return M * sqrt(log(samples) / neurons)
+
+
+def claimed_share(M: int, angle: float, epsilon: float = 0.0) -> float:
+    """Share of lucky neurons that Lemma 3 promises.
+
+    Parameters
+    ----------
+    M : int
+        Patterns.
+    angle, epsilon : float
+        sigma + tau in radians, and epsilon_m.
+    """
+    return (1 - epsilon - angle * M / pi) / M
+
+
+def lemma_3(
+    dimension: int = 10,
+    M: int = 5,
+    neurons: int = 1000,
+    sigma: float = 0.1,
+    tau: float = 0.0,
+    samples: int = 200,
+) -> Evidence:
+    """Lucky neurons of Definition 2 at the start: what the lemma promises, and what there are.
+
+    Parameters
+    ----------
+    dimension : int
+        m_a.
+    M, neurons : int
+        Patterns, m.
+    sigma, tau : float
+        Error of the initial values, noise of a token.
+    samples : int
+        N, which epsilon_m depends on.
+    """
+    angle, epsilon = sigma + tau, least_epsilon(M, neurons, samples)
+    promised = neurons * claimed_share(M, angle, epsilon)
+    lucky = neurons * cap_share(dimension, angle)
+    findings = (
+        f"promised: at least {promised:.0f} of {neurons}",
+        f"expected: {lucky:.2g} in {dimension} dimensions, {neurons * angle / pi:.0f} in a plane",
+        f"at half the angle: {neurons * claimed_share(M, angle / 2, epsilon):.0f} promised, "
+        f"{neurons * cap_share(dimension, angle / 2):.2g} expected",
+    )
+    case = (
+        f"m_a = {dimension}, M = {M}, sigma + tau = {angle:g}, N = {samples}, epsilon_m = "
+        f"{epsilon:.3g}; directions uniform on the sphere"
+    )
+    return Evidence(lucky >= promised, case, findings)
+
+
+def printed_start(noise: float = 0.01, sigma: float = 0.1, delta: float = 0.2) -> Evidence:
+    """Assumption 1 for the initial weights that Section 4.1 prints.
+
+    They map orthonormal patterns to orthogonal vectors of one length.
+
+    Parameters
+    ----------
+    noise, sigma, delta : float
+        c0 and the two errors.
+    """
+    rows = (("keys", delta**2 / noise**2, delta), ("values", sigma**2 / noise**2, sigma))
+    findings = tuple(
+        f"{name}: length {scale:g}, at least {abs(scale - 1):g} from every unit vector, "
+        f"{allowed:g} is allowed"
+        for name, scale, allowed in rows
+    )
+    holds = all(abs(scale - 1) <= allowed for _, scale, allowed in rows)
+    return Evidence(holds, f"c0 = {noise:g}, sigma = {sigma:g}, delta = {delta:g}", findings)

@@ -1,0 +1,227 @@
+r"""Network, hinge loss and gradients of one sample as matrix expressions, all sizes symbolic.
+
+Tokens are the columns of X (d x L), :math:`a_{(l)}` those of A (m x L):
+
+.. math::
+   Z = (W_K X)^\top (W_Q X), \quad S = \mathrm{softmax}(Z) \text{ over keys, the rows of a column},
+   \quad U = W_O W_V X S, \quad F = \frac1L \sum_l a_{(l)}^\top \mathrm{relu}(U_l),
+
+and the loss is :math:`\max(\gamma - yF, 0)`. Almost everywhere the gates :math:`G = 1[U > 0]` and
+the activity :math:`1[yF < \gamma]` are constants, so that up to a constant
+
+.. math:: \ell = \mathrm{tr}(D^\top U), \qquad D = g\, A \circ G, \quad
+   g = -\frac{y}{L} 1[yF < \gamma].
+
+`gradients` differentiates that: first by the factors of U, then through the softmax by the factors
+of Z. The linear loss, :math:`-yF`, has the same gradients with every sample active.
+
+`terms`, `contract` and `evaluate` work on sums of products of matrices in which adjacent pairs have
+names: ``K.T*Q`` is ``B``. A sum is a mapping of words to coefficients, a word being the tuple of
+its factors. Two expressions are equal where these mappings are, whatever the sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, reduce
+from typing import Any
+
+import sympy
+from sympy import HadamardProduct, MatrixSymbol, OneMatrix, Trace
+from sympy.matrices.expressions import MatAdd, MatMul
+
+from theory.claims import softmax
+from theory.papers.shallow_vit.notation import NOTATION
+
+m, L = NOTATION.symbols("m L")
+g = NOTATION.symbol("g")
+d, m_a, m_b = sympy.symbols("d m_a m_b", integer=True, positive=True)
+
+X = MatrixSymbol("X", d, L)
+A = MatrixSymbol("A", m, L)
+GATES = MatrixSymbol("G", m, L)
+S = MatrixSymbol("S", L, L)
+D = MatrixSymbol("D", m, L)
+DZ = MatrixSymbol("dZ", L, L)
+W_O = MatrixSymbol("W_O", m, m_a)
+W_V = MatrixSymbol("W_V", m_a, d)
+W_K = MatrixSymbol("W_K", m_b, d)
+W_Q = MatrixSymbol("W_Q", m_b, d)
+
+TRAINED = (W_O, W_V, W_K, W_Q)
+
+Expr = Any
+"""A scalar or a matrix expression."""
+
+
+def scores() -> Expr:
+    """Z: keys in rows, queries in columns."""
+    return (W_K * X).T * (W_Q * X)
+
+
+def hidden() -> Expr:
+    """U: what the neurons see of each query."""
+    return W_O * W_V * X * S
+
+
+def output() -> Expr:
+    """F at fixed gates: relu(U) is the entrywise product of the gates and U."""
+    return Trace(A.T * HadamardProduct(GATES, hidden())) / L
+
+
+def backward() -> Expr:
+    """D, the derivative of the loss by U at fixed gates and activity."""
+    return g * HadamardProduct(A, GATES)
+
+
+def loss() -> Expr:
+    """The loss of a sample up to a constant, in terms of D."""
+    return Trace(D.T * hidden())
+
+
+def column_softmax(columns: sympy.Matrix, exponential: Any = sympy.exp) -> sympy.Matrix:
+    """Softmax of every column of an explicit matrix.
+
+    Parameters
+    ----------
+    columns : sympy.Matrix
+    exponential : callable
+        Stands for the exponential.
+    """
+    shares = [softmax(columns.col(j), exponential) for j in range(columns.cols)]
+    return sympy.Matrix(shares).T
+
+
+def through_softmax(weights: Expr, slope: Expr) -> Expr:
+    """Derivative of a loss by the argument of a softmax of columns, from that by its value.
+
+    Parameters
+    ----------
+    weights, slope : matrix expressions of one square shape
+        The softmax, and the derivative by it.
+    """
+    size = weights.shape[0]
+    return HadamardProduct(weights, slope - OneMatrix(size, size) * HadamardProduct(weights, slope))
+
+
+def slope(expression: Expr, matrix: Expr) -> Expr:
+    """Derivative of a scalar by a matrix, entry by entry.
+
+    Parameters
+    ----------
+    expression : scalar expression
+    matrix : MatrixSymbol
+    """
+    return sympy.diff(expression, matrix).doit()
+
+
+@cache
+def by_scores() -> Expr:
+    """DZ: derivative of the loss by Z."""
+    return through_softmax(S, slope(loss(), S))
+
+
+@cache
+def gradients() -> Mapping[Expr, Expr]:
+    """Trained matrix -> derivative of the loss of a sample, in S, D and DZ (`by_scores`)."""
+    through = Trace(DZ.T * scores())
+    result = {matrix: slope(loss(), matrix) for matrix in (W_O, W_V)}
+    return result | {matrix: slope(through, matrix) for matrix in (W_K, W_Q)}
+
+
+def explicit(
+    expression: Expr, sizes: Mapping[Any, int], values: Mapping[Any, sympy.Matrix]
+) -> sympy.Matrix:
+    """A matrix expression at explicit sizes and entries.
+
+    Parameters
+    ----------
+    expression : matrix expression
+    sizes : mapping
+        Symbol of a size -> number.
+    values : mapping
+        Matrix symbol -> explicit matrix of that size.
+    """
+    entries = {symbol.subs(sizes): value.as_immutable() for symbol, value in values.items()}
+    return sympy.Matrix(expression.subs(sizes).doit().xreplace(entries).doit())
+
+
+def free(symbol: Expr, sizes: Mapping[Any, int]) -> sympy.Matrix:
+    """A matrix with a symbol of its own for every entry.
+
+    Parameters
+    ----------
+    symbol : MatrixSymbol
+    sizes : mapping
+        Symbol of a size -> number.
+    """
+    rows, columns = (int(sympy.sympify(size).subs(sizes)) for size in symbol.shape)
+    name = symbol.name
+    return sympy.Matrix(rows, columns, lambda i, j: sympy.Symbol(f"{name}_{i}{j}", real=True))
+
+
+Matrix = Any
+Word = tuple[Matrix, ...]
+Rules = Mapping[tuple[Matrix, Matrix], Matrix]
+
+
+def terms(expression: Matrix) -> dict[Word, sympy.Expr]:
+    """Words of an expanded sum -> their coefficients."""
+    result: dict[Word, sympy.Expr] = {}
+    for part in MatAdd.make_args(expression.doit().expand().doit()):
+        coefficient, factors = part.as_coeff_mmul()
+        word = tuple(MatMul.make_args(factors))
+        result[word] = sympy.expand(result.get(word, 0) + coefficient)
+    return {word: coefficient for word, coefficient in result.items() if coefficient != 0}
+
+
+def summed(result: Mapping[Word, sympy.Expr]) -> Matrix:
+    """The expression of a mapping of words to coefficients."""
+    return MatAdd(*[MatMul(value, *word) for word, value in result.items()]).doit()
+
+
+def contract(expression: Matrix, rules: Rules, symmetric: tuple[Matrix, ...] = ()) -> Matrix:
+    """Expand, and write adjacent pairs by their names, until none is left.
+
+    Parameters
+    ----------
+    expression : matrix expression
+    rules : mapping
+        Pair -> its name; the transposed pair has the transposed name.
+    symmetric : tuple of matrices
+        Their transposes are themselves.
+    """
+    names = dict(rules) | {(b.T, a.T): name.T for (a, b), name in rules.items()}
+    plain = {matrix.T: matrix for matrix in symmetric}
+    result: dict[Word, sympy.Expr] = {}
+    for word, coefficient in terms(expression).items():
+        short = _contracted(tuple(plain.get(factor, factor) for factor in word), names, plain)
+        result[short] = sympy.expand(result.get(short, 0) + coefficient)
+    return summed(result)
+
+
+def evaluate(
+    expression: Matrix, values: Mapping[Matrix, Any], product: Callable[[Any, Any], Any]
+) -> list[tuple[sympy.Expr, Any]]:
+    """Coefficients and values of the words of an expression, in another algebra.
+
+    Parameters
+    ----------
+    expression : matrix expression
+    values : mapping
+        Factor, or transposed factor -> its value.
+    product : callable
+        Product of two values.
+    """
+    return [
+        (coefficient, reduce(product, (values[factor] for factor in word)))
+        for word, coefficient in terms(expression).items()
+    ]
+
+
+def _contracted(word: Word, rules: Rules, plain: Mapping[Matrix, Matrix]) -> Word:
+    for k in range(len(word) - 1):
+        if (name := rules.get((word[k], word[k + 1]))) is not None:
+            short = (*word[:k], plain.get(name, name), *word[k + 2 :])
+            return _contracted(short, rules, plain)
+    return word

@@ -1,0 +1,328 @@
+r"""The reduction: training on patterns, its Gram form, and the collapse to 16 attention scalars.
+
+Without noise the tokens are patterns, the network depends on its weights through
+:math:`H = W_O V` and :math:`B = K^\top Q` alone (:math:`V = W_V \mu`, ...), and with c the numbers
+of tokens of each pattern
+
+.. math::
+   P_{ij} = \frac{c_i e^{B_{ij}}}{\sum_k c_k e^{B_{kj}}}, \quad U = HP, \quad
+   F = \frac1L \sum_{ij} a_i c_j\, \mathrm{relu}(U_{ij}).
+
+`pattern_slopes` differentiates the loss by H and B, the chain rule gives `closure`: one step of
+descent on :math:`(W_O, V, K, Q)`, with :math:`\Gamma = \mu^\top \mu`. Expanding the inner products
+of what it returns gives `gram`, closed in :math:`(H, G_V, J, B, G_K, G_Q)`. On the classes of
+`symmetry` products of matrices become products of few scalars, for every M at once: `collapse`.
+
+Weights a that are drawn per position enter D alone: :math:`a_i c_j` becomes their sum over the
+tokens of pattern j. Averages over samples are of E and T only (``weighted``): the same steps
+hold for mini-batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import sympy
+from sympy import MatrixSymbol, Trace
+
+from theory.page import Entries, functions
+from theory.papers.shallow_vit import model, symmetry
+from theory.papers.shallow_vit.model import W_K, W_O, W_Q, W_V, contract, d, evaluate, m, m_a, m_b
+from theory.papers.shallow_vit.notation import EVEN_PAIRS, NOTATION, PAIRS
+from theory.reduction import ReducedSystem
+
+M, L, eta, margin, y = NOTATION.symbols("M L eta margin y")
+n_star, n_confusion = NOTATION.symbols("n_star n_confusion")
+n_other = sympy.Symbol("n_other", nonnegative=True)
+"""Tokens of each of the other patterns, where they are equally many."""
+
+MU = MatrixSymbol("mu", d, M)
+GAMMA = MatrixSymbol("Gamma", M, M)
+V = MatrixSymbol("V", m_a, M)
+K = MatrixSymbol("K", m_b, M)
+Q = MatrixSymbol("Q", m_b, M)
+H = MatrixSymbol("H", m, M)
+B = MatrixSymbol("B", M, M)
+G_V = MatrixSymbol("G_V", M, M)
+G_K = MatrixSymbol("G_K", M, M)
+G_Q = MatrixSymbol("G_Q", M, M)
+J = MatrixSymbol("J", m, m)
+P = MatrixSymbol("P", M, M)
+D = MatrixSymbol("D", m, M)
+E = MatrixSymbol("E", m, M)
+RHO = MatrixSymbol("rho", M, M)
+T = MatrixSymbol("T", M, M)
+
+SYMMETRIC = (GAMMA, G_V, G_K, G_Q, J)
+IMAGES = {(W_V, MU): V, (W_K, MU): K, (W_Q, MU): Q, (MU.T, MU): GAMMA}
+INNER = {
+    (W_O, V): H,
+    (K.T, Q): B,
+    (V.T, V): G_V,
+    (K.T, K): G_K,
+    (Q.T, Q): G_Q,
+    (W_O, W_O.T): J,
+}
+"""Products of the state -> their names."""
+
+Steps = Mapping[Any, Any]
+"""Matrix or scalar -> its value after one step, all from the values before."""
+
+
+i, j, k = sympy.symbols("i j k", integer=True, positive=True)
+a, c, p, scores, preactivations = map(Entries, ["a", "c", "P", "B", "U"])
+gate, weighted = functions("gate mean")
+"""Step function; mean over samples with their weights, of one sample itself."""
+
+
+@cache
+def pattern_slopes() -> Mapping[Any, Any]:
+    """E, rho, T of one sample: derivatives of the loss by H, P and B at fixed gates and activity.
+
+    The counts only shift the arguments of the softmax, so its derivative is that without them.
+    """
+    loss = Trace(D.T * H * P)
+    by_attention = model.slope(loss, P)
+    return {
+        E: model.slope(loss, H),
+        RHO: by_attention,
+        T: model.through_softmax(P, by_attention),
+    }
+
+
+@cache
+def closure() -> Steps:
+    """One step of descent on W_O, V, K, Q, from that on W_O, W_V, W_K, W_Q by the chain rule."""
+    values, keys = Trace(E.T * W_O * W_V * MU), Trace(T.T * (W_K * MU).T * (W_Q * MU))
+    moved = {W_O: W_O - eta * model.slope(values, W_O)}
+    for image, matrix, through in ((V, W_V, values), (K, W_K, keys), (Q, W_Q, keys)):
+        moved[image] = (matrix - eta * model.slope(through, matrix)) * MU
+    return {name: contract(step, IMAGES, SYMMETRIC) for name, step in moved.items()}
+
+
+@cache
+def gram() -> Steps:
+    """One step of the inner products, by expanding those of what `closure` returns."""
+    step = closure()
+    return {
+        name: contract(_moved(first, step) * _moved(second, step), INNER, SYMMETRIC)
+        for (first, second), name in INNER.items()
+    }
+
+
+def _moved(factor: Any, step: Steps) -> Any:
+    return step[factor] if factor in step else step[factor.T].T
+
+
+POINTS = ("1", "2", "k", "l", "o")
+"""A pattern of each sort: the discriminative ones, two others, and all that are left."""
+ClassMatrix = Mapping[str, sympy.Expr]
+"""A matrix with one entry on each class of ordered pairs."""
+
+
+def class_of(i: str, j: str) -> str:
+    """Class of the pair of two of `POINTS`.
+
+    Parameters
+    ----------
+    i, j : str
+        Key and query.
+    """
+    if i in "12" and j in "12":
+        return "11" if i == j else "12"
+    if i in "12" or j in "12":
+        return "1k" if i in "12" else "k1"
+    return "kk" if i == j else "kl"
+
+
+def class_product(left: ClassMatrix, right: ClassMatrix) -> ClassMatrix:
+    """Product of two matrices that are constant on the classes, for every M.
+
+    Parameters
+    ----------
+    left, right : ClassMatrix
+    """
+    first = {class_of(i, j): (i, j) for j in reversed(POINTS[:4]) for i in reversed(POINTS[:4])}
+    many = dict.fromkeys(POINTS, sympy.Integer(1)) | {"o": M - 4}
+    return {
+        name: sympy.expand(
+            sympy.Add(*[n * left[class_of(i, z)] * right[class_of(z, j)] for z, n in many.items()])
+        )
+        for name, (i, j) in first.items()
+    }
+
+
+def class_matrix(code: str, even: bool) -> ClassMatrix:
+    """Symbols of a matrix on the classes, of a symmetric one where it is even.
+
+    Parameters
+    ----------
+    code : str
+        ``B``, ``t``, ``G_K`` or ``G_Q``.
+    even : bool
+        Whether (i, j) and (j, i) are one class.
+    """
+    return {
+        pair: NOTATION.symbol(f"{code}_{'1k' if even and pair == 'k1' else pair}") for pair in PAIRS
+    }
+
+
+def transposed(matrix: ClassMatrix) -> ClassMatrix:
+    """Exchange (1, k) and (k, 1)."""
+    return dict(matrix) | {"1k": matrix["k1"], "k1": matrix["1k"]}
+
+
+@cache
+def collapse() -> Steps:
+    """One step of the 16 attention scalars, for orthonormal patterns and every M.
+
+    From `gram`, with t the orbit means of T (`symmetry.orbit_means`).
+    """
+    symbols = {
+        B: class_matrix("B", even=False),
+        T: class_matrix("t", even=False),
+        G_K: class_matrix("G_K", even=True),
+        G_Q: class_matrix("G_Q", even=True),
+    }
+    values = symbols | {matrix.T: transposed(value) for matrix, value in symbols.items()}
+    result: dict[Any, Any] = {}
+    for matrix in (B, G_K, G_Q):
+        step = contract(gram()[matrix].subs(GAMMA, sympy.Identity(M)), {}, SYMMETRIC)
+        parts = evaluate(step, values, class_product)
+        for pair in PAIRS if matrix == B else EVEN_PAIRS:
+            total = sympy.Add(*[coefficient * value[pair] for coefficient, value in parts])
+            result[symbols[matrix][pair]] = _by_powers(total)
+    return result
+
+
+def _by_powers(total: sympy.Expr) -> sympy.Expr:
+    """A polynomial by powers of eta, the numbers of patterns in front of each product."""
+    terms = sympy.Poly(total, eta).terms()
+    return sympy.Add(*[eta**power * by_products(part, M) for (power,), part in terms])
+
+
+def by_products(total: sympy.Expr, number: sympy.Symbol) -> sympy.Expr:
+    """A polynomial with its coefficients, which are polynomials of a number, factored.
+
+    Parameters
+    ----------
+    total : sympy.Expr
+    number : sympy.Symbol
+    """
+    products = sympy.Poly(total, *sorted(total.free_symbols - {number}, key=str))
+    terms = [
+        sympy.factor(coefficient)
+        * sympy.prod([s**n for s, n in zip(products.gens, powers, strict=True)])
+        for powers, coefficient in products.terms()
+    ]
+    return sympy.Add(*terms)
+
+
+def class_sizes() -> Mapping[sympy.Symbol, sympy.Expr]:
+    """Number of entries of B and of the inner products of keys and queries that share a scalar."""
+    others = M - 2
+    sizes = {"11": 2, "12": 2, "1k": 2 * others, "k1": 2 * others, "kk": others}
+    sizes["kl"] = others * (others - 1)
+    result = {NOTATION.symbol(f"B_{pair}"): sympy.sympify(sizes[pair]) for pair in PAIRS}
+    for code in ("G_K", "G_Q"):
+        for pair in EVEN_PAIRS:
+            count = sizes[pair] + (sizes["k1"] if pair == "1k" else 0)
+            result[NOTATION.symbol(f"{code}_{pair}")] = sympy.sympify(count)
+    return result
+
+
+def relevant_masses() -> Mapping[str, sympy.Expr]:
+    """Attention of each kind of query to label-relevant tokens, on the 16 scalars."""
+    scores = class_matrix("B", even=False)
+    tokens = {"1": n_star, "2": n_confusion, "k": n_other, "l": n_other, "o": (M - 4) * n_other}
+    result = {}
+    for name, query in (("relevant", "1"), ("confusion", "2"), ("other", "k")):
+        weights = [(n, scores[class_of(i, query)]) for i, n in tokens.items()]
+        alike = [sympy.factor(sum(n for n, s in weights if s == score)) for _, score in weights]
+        total = {score: n * sympy.exp(score) for n, (_, score) in zip(alike, weights, strict=True)}
+        result[f"relevant_by_{name}"] = n_star * sympy.exp(weights[0][1]) / sum(total.values())
+    return result
+
+
+def derivations(parameters: object = None) -> Mapping[str, ReducedSystem]:
+    """The three forms of the recursion: on patterns, of inner products, collapsed.
+
+    Parameters
+    ----------
+    parameters : object
+        Nothing depends on them: all sizes are letters.
+    """
+    del parameters
+    samples, u, F = of_sample(), sympy.Symbol("u", real=True), NOTATION.symbol("F")
+    pattern = ReducedSystem(
+        title="Gradient descent on patterns (no noise)",
+        notation=NOTATION,
+        state=tuple(closure()),
+        parameters=(M, L, m),
+        definitions={H: W_O * V, B: K.T * Q, **samples},
+        functions={"gate": sympy.Lambda((u,), sympy.Heaviside(u, 0))},
+        risk_integrand=sympy.Max(margin - y * F, 0),
+        observables={"risk": sympy.Symbol("R") / margin},
+        steps=closure(),
+        remarks=("The steps descend `R`, not divided by `margin`; what is reported is.",),
+    )
+    inner = replace(
+        pattern,
+        title="Gradient descent in inner products (no noise)",
+        state=tuple(gram()),
+        definitions=samples,
+        steps=gram(),
+    )
+    means = {NOTATION.symbol(f"t_{pair}"): mean for pair, mean in symmetry.orbit_means(5).items()}
+    collapsed = ReducedSystem(
+        title="Attention collapsed to 16 scalars (symmetric start, no noise)",
+        notation=NOTATION,
+        state=tuple(collapse()),
+        parameters=(M, L, m),
+        multiplicity=class_sizes(),
+        definitions=means,
+        observables=relevant_masses(),
+        steps=collapse(),
+        remarks=(
+            "`T_ij`, of key `i` and query `j` (`k` and `l` are any two of the patterns from 3 on), "
+            "is that of the positive sample alone (or the mean of several); in the forms above it "
+            "is the mean over all samples.",
+            "Patterns are orthonormal: `Gamma = 1`.",
+            "`F`, and so `T`, depends on `H = W_O*V` too, whose steps are those above: given `T`, "
+            "the 16 scalars close the attention.",
+        ),
+    )
+    return {"pattern": pattern, "gram": inner, "collapse": collapsed}
+
+
+def entrywise(matrix: Any) -> sympy.Expr:
+    """Entry (i, j) of a matrix expression, its letters with indices from 1."""
+    written = matrix[i, j].doit()
+    written = written.replace(
+        lambda part: isinstance(part, sympy.matrices.expressions.matexpr.MatrixElement),
+        lambda part: Entries(str(part.parent))[part.args[1], part.args[2]],
+    )
+    return written.replace(
+        sympy.Sum, lambda term, limits: sympy.Sum(term.subs(limits[0], k), (k, 1, limits[2] + 1))
+    )
+
+
+@cache
+def of_sample() -> Mapping[Any, Any]:
+    """P, U, F, g, D, E, rho and T of one sample, E and T averaged over samples."""
+    F, g = NOTATION.symbols("F g")
+    total = sympy.Sum(c[k] * sympy.exp(scores[k, j]), (k, 1, M))
+    terms = a[i] * c[j] * sympy.Max(preactivations[i, j], 0)
+    return {
+        p[i, j]: c[i] * sympy.exp(scores[i, j]) / total,
+        MatrixSymbol("U", m, M): H * P,
+        F: sympy.Sum(terms, (i, 1, m), (j, 1, M)) / L,
+        g: -y / L * gate(margin - y * F),
+        Entries("D")[i, j]: g * a[i] * c[j] * gate(preactivations[i, j]),
+        E: weighted(pattern_slopes()[E]),
+        RHO: pattern_slopes()[RHO],
+        Entries("T")[i, j]: weighted(entrywise(model.through_softmax(P, RHO))),
+    }

@@ -1,0 +1,288 @@
+r"""Classes of equal entries: 16 attention scalars, and the conditions under which they suffice.
+
+A permutation of the patterns that maps discriminative ones onto discriminative ones, together with
+:math:`y \to -y` and :math:`a \to -a` where it exchanges 1 and 2, is a symmetry of training if it
+maps the weighted samples onto themselves (`Law`: all three laws are so, where the rest is split
+equally), leaves the inner products of the start unchanged, and maps neurons onto neurons. Then
+
+- B has one value on each class of ordered pairs of patterns, 6 in all; inner products of keys and
+  of queries have one on each class of unordered pairs, 5 and 5: 16 scalars for every M > 3;
+- training sees the orbit mean of T, the derivative of the loss by B. Where the two samples of the
+  ``fixed`` law mirror each other that mean is one over the positive sample alone (`orbit_means`).
+
+The classes are the orbits of the generators (`pattern_group`). `conditions` measures each condition
+at a start, `broken` says in one line which one fails first, by how much and where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+
+import numpy as np
+import sympy
+
+from theory.color_refinement import IntArray
+from theory.law import FloatArray
+from theory.papers.shallow_vit.data_law import Law
+from theory.papers.shallow_vit.notation import EVEN_PAIRS, PAIRS
+from theory.symmetry import Classes, PermutationGroup, classes
+
+TOLERANCE = 1e-12
+"""Largest deviation from a condition that counts as rounding, relative to the largest entry."""
+
+
+def pattern_group(M: int, exchange: bool = True) -> PermutationGroup:
+    """Permutations of the patterns: all of the M - 2 others, and 1 with 2.
+
+    Parameters
+    ----------
+    M : int
+        Number of patterns, at least 3.
+    exchange : bool
+        Whether 1 and 2 are exchanged; without it, the group fixes a single sample.
+    """
+    generators = []
+    if exchange:
+        generators.append(np.array([1, 0, *range(2, M)]))
+    if M > 3:
+        generators.append(np.array([0, 1, 3, 2, *range(4, M)]))
+    if M > 4:
+        generators.append(np.array([0, 1, *range(3, M), 2]))
+    return PermutationGroup(M, tuple(generators))
+
+
+def unordered(orbits: Classes) -> Classes:
+    """Classes of a symmetric matrix: those of (i, j) and of (j, i) are one.
+
+    Parameters
+    ----------
+    orbits : Classes
+        Orbits of a group: the transpose of one is one.
+    """
+    merged = np.minimum(orbits.labels, orbits.labels.T)
+    return Classes(np.unique(merged, return_inverse=True)[1].reshape(merged.shape))
+
+
+def pair_name(pair: tuple[int, int]) -> str:
+    """Name of the class of its first pair, counted from 0: "1k" of (0, 2), "kl" of (2, 3)."""
+    i, j = pair
+    if max(i, j) < 2:
+        return f"{i + 1}{j + 1}"
+    first = str(i + 1) if i < 2 else "k"
+    return first + (str(j + 1) if j < 2 else "k" if i < 2 or i == j else "l")
+
+
+def named(orbits: Classes) -> dict[str, IntArray]:
+    """Class -> its pairs (i, j), counted from 0, shape (size, 2)."""
+    return {
+        pair_name(first): np.argwhere(orbits.labels == index)
+        for index, first in enumerate(orbits.representatives)
+    }
+
+
+@cache
+def scalars(M: int) -> tuple[str, ...]:
+    """Names of the attention scalars of M patterns: 16, or 13 where M = 3 and no pair is kl."""
+    orbits = classes(pattern_group(M))
+    ordered, even = named(orbits), named(unordered(orbits))
+    if set(ordered) - set(PAIRS) or set(even) - set(EVEN_PAIRS):
+        raise ValueError(f"M={M} has classes without a name in the notation")
+    return tuple(
+        f"{code}_{pair}"
+        for code, pairs in (("B", ordered), ("G_K", even), ("G_Q", even))
+        for pair in pairs
+    )
+
+
+def class_means(matrix: FloatArray, orbits: Classes) -> FloatArray:
+    """Mean of the entries of each class.
+
+    Parameters
+    ----------
+    matrix : float array, shape (..., M, M)
+    orbits : Classes
+
+    Returns
+    -------
+    float array, shape (..., classes)
+    """
+    leading = matrix.shape[:-2]
+    places = np.arange(prod(leading))[:, None] * orbits.count + orbits.labels.ravel()
+    sums = np.bincount(places.ravel(), matrix.ravel(), prod(leading) * orbits.count)
+    return np.asarray(sums.reshape(*leading, orbits.count) / orbits.sizes)
+
+
+def asymmetry(matrix: FloatArray, orbits: Classes) -> FloatArray:
+    """Largest difference of two entries of one class.
+
+    Parameters
+    ----------
+    matrix : float array, shape (..., M, M)
+    orbits : Classes
+
+    Returns
+    -------
+    float array, shape (...,)
+    """
+    spreads = [np.ptp(matrix[..., orbits.labels == k], axis=-1) for k in range(orbits.count)]
+    return np.asarray(np.max(spreads, axis=0))
+
+
+def orbit_means(M: int) -> Mapping[str, sympy.Expr]:
+    """Orbit means of T, which drive training, in the entries of the positive sample's own T.
+
+    The positive sample is left alone by the permutations of the M - 2 others, so its T has one
+    entry ``T_<pair>`` on each of their classes; the negative one is its mirror image, so the mean
+    over both is the mean over the classes of the whole group.
+
+    Parameters
+    ----------
+    M : int
+
+    Returns
+    -------
+    mapping
+        Class of the whole group -> expression; the numbers of entries are weights.
+    """
+    fine, whole = (classes(pattern_group(M, exchange)) for exchange in (False, True))
+    means: dict[str, sympy.Expr] = {}
+    for index, first in enumerate(whole.representatives):
+        inside = np.unique(fine.labels[whole.labels == index])
+        total = sum(
+            int(fine.sizes[k]) * sympy.Symbol(f"T_{pair_name(fine.representatives[k])}", real=True)
+            for k in inside
+        )
+        means[pair_name(first)] = sympy.together(total / int(whole.sizes[index]))
+    return means
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Weights at which the conditions are measured.
+
+    Attributes
+    ----------
+    W_O : float array, shape (m, d)
+    V, K, Q : float arrays, shape (d, M)
+    a : float array, shape (m,), or (m, L) where every position has its own
+    """
+
+    W_O: FloatArray
+    V: FloatArray
+    K: FloatArray
+    Q: FloatArray
+    a: FloatArray
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition of the collapse.
+
+    Attributes
+    ----------
+    name : str
+        What must hold.
+    deviation : float
+        By how much it fails, relative to the largest number that it is about.
+    where : str
+        Where it fails most.
+    """
+
+    name: str
+    deviation: float
+    where: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether the deviation is rounding."""
+        return self.deviation <= TOLERANCE
+
+
+def conditions(start: Weights, law: Law) -> tuple[Condition, ...]:
+    """Every condition of the collapse, measured; all samples of a step, or of a batch, in ``law``.
+
+    Parameters
+    ----------
+    start : Weights
+    law : Law
+    """
+    M = law.counts.shape[1]
+    ordered = classes(pattern_group(M))
+    even, K, Q, V = unordered(ordered), start.K, start.Q, start.V
+    equal = "have equal inner products on every class"
+    return (
+        _samples(law),
+        _entries(f"keys {equal} (delta = 0)", K.T @ K, even),
+        _entries(f"queries {equal} (delta = 0)", Q.T @ Q, even),
+        _entries("scores are equal on every class (delta = 0 and W_K = W_Q)", K.T @ Q, ordered),
+        _entries(f"values {equal} (sigma = 0)", V.T @ V, even),
+        _neurons(start, M),
+    )
+
+
+def broken(measured: tuple[Condition, ...]) -> str | None:
+    """One line about the first condition that fails, None where all hold."""
+    for condition in measured:
+        if not condition.holds:
+            size = f"{condition.deviation:.3g}"
+            return f"the symmetric collapse needs: {condition.name}; off by {size}{condition.where}"
+    return None
+
+
+def _samples(law: Law) -> Condition:
+    """The weighted samples are mapped onto themselves."""
+    name = "equal weights of samples that the symmetry exchanges (equal non-discriminative counts)"
+    weight: dict[tuple[int, ...], float] = {}
+    rows = np.column_stack([law.labels, law.counts]).tolist()
+    for row, chance in zip(rows, law.probability.tolist(), strict=True):
+        weight[tuple(row)] = weight.get(tuple(row), 0.0) + chance
+    worst, where = 0.0, ""
+    for generator in pattern_group(law.counts.shape[1]).generators:
+        sign = -1 if generator[0] == 1 else 1
+        for (label, *counts), chance in weight.items():
+            image = (sign * label, *[counts[k] for k in generator])
+            off = abs(chance - weight.get(image, 0.0)) / max(weight.values())
+            if off > worst:
+                worst, where = off, f", counts {counts} with y = {label:+d}"
+    return Condition(name, worst, where)
+
+
+def _entries(name: str, matrix: FloatArray, orbits: Classes) -> Condition:
+    off = np.abs(matrix - class_means(matrix, orbits)[orbits.labels])
+    i, j = np.unravel_index(int(off.argmax()), off.shape)
+    scale = max(float(np.abs(matrix).max()), np.finfo(float).tiny)
+    return Condition(name, float(off.max()) / scale, f" at the patterns {i + 1}, {j + 1}")
+
+
+def _neurons(start: Weights, M: int) -> Condition:
+    r"""Every permutation of values, as a map of rows of W_O, maps neurons onto neurons.
+
+    The map is :math:`V \Pi V^+` on the span of the values and the identity across it.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    if start.a.ndim > 1:
+        return Condition(
+            "one output weight a neuron (output_weights = shared)", 1.0, ": one a position here"
+        )
+    name = "a set of neurons that is mapped onto itself (all permutations, a to -a with 1 and 2)"
+    inverse = np.linalg.pinv(start.V)
+    scale = max(float(np.abs(start.W_O).max()), np.finfo(float).tiny)
+    worst, where = 0.0, ""
+    for generator in pattern_group(M).generators:
+        sign = -1.0 if generator[0] == 1 else 1.0
+        moved = start.W_O + start.W_O @ (start.V[:, generator] - start.V) @ inverse
+        for value in np.unique(start.a):
+            of, to = moved[start.a == value], start.W_O[start.a == sign * value]
+            if len(of) != len(to):
+                return Condition(name, 1.0, f", {len(of)} have a = {value:.3g}, {len(to)} minus it")
+            distance = np.abs(of[:, None, :] - to[None, :, :]).max(axis=2)
+            matching = linear_sum_assignment(distance)
+            off = float(distance[matching].max()) / scale
+            if off > worst:
+                pair = "1 and 2" if sign < 0 else "others"
+                worst, where = off, f" of the largest weight, exchanging {pair}"
+    return Condition(name, worst, where)
