@@ -27,9 +27,6 @@ def test_make_run_installs_only_what_the_product_needs():
     needed = requirements(config["options"]["install_requires"])
     extras = {name: requirements(text) for name, text in config["options.extras_require"].items()}
     assert not needed & set.union(*extras.values())
-    assert {name for name, packages in extras.items() if "jax" in packages} == {
-        "test", "models", "images", "compare", "docs",
-    }  # fmt: skip
     recipe = (ROOT / "Makefile").read_text().split(".venv/run.stamp:")[1].split("@touch")[0]
     assert recipe.rstrip().endswith("--editable .")
 

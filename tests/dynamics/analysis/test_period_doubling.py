@@ -71,7 +71,6 @@ def test_non_finite_values_set_in_where_a_parabola_says(steps):
 
     Without fused products eta u is too large before the step is, 5e-4 below at most.
     """
-    pytest.importorskip("jax")
     risk = {"start": lambda: {"u": 1.0}, "risk": lambda theta, xp: theta["u"] ** 2 / 2}
     system = dynamics.Model(**risk)
     problem = system.ReducedPopulation(system.Parameters())
@@ -82,7 +81,6 @@ def test_non_finite_values_set_in_where_a_parabola_says(steps):
 
 
 def reduced(start, risk):
-    pytest.importorskip("jax")
     system = dynamics.Model(start=lambda: dict(start), risk=risk)
     return system.ReducedPopulation(system.Parameters())
 

@@ -412,7 +412,7 @@ def test_a_reader_that_leaves_is_no_error():
 
 def test_start_is_light():
     """Importing compiles and loads nothing heavy; the measured times are in the benchmarks."""
-    heavy = "{'sympy', 'numba', 'xarray', 'matplotlib', 'tqdm'} & set(sys.modules)"
+    heavy = "{'sympy', 'numba', 'xarray', 'matplotlib', 'tqdm', 'jax'} & set(sys.modules)"
     code = f"import sys, dynamics; sys.exit(len({heavy}))"
     subprocess.run([sys.executable, "-c", code], check=True)
     code = f"import sys; from dynamics.cli import main; main(['--help']); sys.exit(len({heavy}))"

@@ -16,8 +16,6 @@ from dynamics.analysis.phase_portrait import portrait
 from dynamics.cli import main
 from dynamics.plotting.style import offset_in_label
 
-pytest.importorskip("jax")
-
 MODELS = Path(__file__).parents[2] / "support/models"
 TINY = (MODELS / "softmax_icl.py").read_text(encoding="utf-8")
 TINY = TINY.replace("N=6", "N=3").replace("K=3", "K=2")

@@ -7,8 +7,6 @@ import pytest
 
 import dynamics
 
-pytest.importorskip("jax")
-
 
 def full(name, constants, **options):
     system = dynamics.load_system(name)

@@ -4,8 +4,6 @@ import pytest
 
 import dynamics
 
-pytest.importorskip("jax")
-
 HOLDS, OPEN = True, None
 VERDICTS = {
     "deep_linear": {"Sigmoid": HOLDS, "Learning time": HOLDS},

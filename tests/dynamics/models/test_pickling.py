@@ -11,8 +11,6 @@ import pytest
 import dynamics
 from dynamics import registry
 
-pytest.importorskip("jax")
-
 FILE = Path(__file__).resolve().parents[2] / "support/models/two_samples.py"
 
 

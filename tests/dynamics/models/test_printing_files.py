@@ -8,8 +8,6 @@ from faulty_models import bent
 
 from dynamics import cli
 
-pytest.importorskip("jax")
-
 PRINTING = bent(
     (
         "def law(",

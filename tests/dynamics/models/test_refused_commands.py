@@ -1,17 +1,13 @@
 """Commands and files that are wrong, and runs that go wrong: one clear line and an exit code."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from faulty_models import BASE, OTHER_LINE, WEIGHTS, bent, in_python
 
 import dynamics
-from dynamics import cli, registry
+from dynamics import cli
 from dynamics.validation import InvalidRequest
-
-pytest.importorskip("jax")
 
 
 @pytest.mark.parametrize(
@@ -128,43 +124,6 @@ def test_a_run_that_diverged_has_kept_nothing(here, capsys):
             == code
         )
         assert ("kept: a_0 + a_1 = 0.4" in capsys.readouterr().out) == kept
-
-
-@pytest.mark.parametrize("command", ["run", "compare", "sweep", "derive"])
-def test_without_jax_one_line_says_how_to_get_it(here, command):
-    Path("my.py").write_text(BASE)
-    done = without_jax(command, "my.py")
-    assert done.returncode == 2
-    assert done.stderr.startswith(
-        "attdyn: own models need JAX, which is not installed: pip install"
-    )
-    assert "[models]" in done.stderr
-    assert (done.stdout, done.stderr.count("\n")) == ("", 1)
-    assert [p.name for p in here.iterdir()] == ["my.py"]
-
-
-def test_without_jax_the_built_in_systems_work(here):
-    done = without_jax("derive", "positional_attention", "--D", "8", "--C", "2")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "gradient descent on the population risk" in done.stdout
-    done = without_jax("systems")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert all(name in done.stdout for name in registry.system_names())
-
-
-def without_jax(*words):
-    """A command where ``import jax`` fails as it does where JAX is not installed."""
-    Path("no_jax").mkdir(exist_ok=True)
-    (Path("no_jax") / "jax.py").write_text("raise ModuleNotFoundError(\"No module named 'jax'\")\n")
-    run = "import sys; sys.path.insert(0, 'no_jax'); sys.dont_write_bytecode = True; "
-    run += "from dynamics.cli import main; sys.exit(main(sys.argv[1:]))"
-    try:
-        return subprocess.run(
-            [sys.executable, "-c", run, *words], capture_output=True, text=True, check=False
-        )
-    finally:
-        (Path("no_jax") / "jax.py").unlink()
-        Path("no_jax").rmdir()
 
 
 def test_parts_that_a_model_does_not_have_are_named():

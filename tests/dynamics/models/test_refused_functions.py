@@ -23,8 +23,6 @@ import dynamics
 from dynamics import cli
 from theory.model import RESERVED, SHARED
 
-pytest.importorskip("jax")
-
 
 def test_the_model_itself_is_right(here, capsys):
     """What every test here bends is refused by none of them as it is."""

@@ -9,9 +9,6 @@ import dynamics
 from dynamics import cli
 from dynamics.validation import InvalidRequest
 
-pytest.importorskip("jax")
-
-
 SYMMETRIES = {
     "finite": (
         bent((FIRST, "3 * np.eye(n)[0]"), more=SWAP),

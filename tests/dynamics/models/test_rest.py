@@ -10,8 +10,6 @@ from dynamics.training import descent_run
 from dynamics.training.event_location import locate_events
 from dynamics.training.flow_path import FlowPath
 
-pytest.importorskip("jax")
-
 EVENTS = {"stop": "u stops growing", "low": "d_u <= 0", "go": "w starts growing"}
 
 

@@ -15,8 +15,6 @@ from dynamics import plotting
 from dynamics.cli import main
 from dynamics.validation import InvalidRequest
 
-pytest.importorskip("jax")
-
 BASE = (Path(__file__).parents[2] / "support/models/softmax_icl.py").read_text(encoding="utf-8")
 TEXT = (
     BASE.replace("N=6", "N=3")

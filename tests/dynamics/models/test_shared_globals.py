@@ -6,8 +6,6 @@ import pytest
 import dynamics
 from dynamics.validation import InvalidRequest
 
-pytest.importorskip("jax")
-
 START = """
 def start(D=4, target=2.0):
     return {"u": np.full(D, 0.1)}

@@ -10,8 +10,6 @@ from scipy.integrate import solve_ivp
 import dynamics
 from dynamics.analysis.comparison import explanation
 
-pytest.importorskip("jax")
-
 
 def problems(model, **constants):
     system = dynamics.load_system(model)

@@ -17,8 +17,6 @@ from dynamics import cli
 from dynamics.sweep import load, status
 from dynamics.validation import InvalidRequest
 
-pytest.importorskip("jax")
-
 MODEL = (Path(__file__).parents[2] / "support/models/softmax_icl.py").read_text(encoding="utf-8")
 GIVEN = {"K": "2,3", "p1": "0.25:0.45:3", "N": 3, "eta": 0.5, "steps": 100}
 WORDS = [
@@ -93,6 +91,17 @@ def test_points_with_different_numbers_of_scalars(swept):
         assert float(point["spread"]) == run["spread"][-1]
         assert float(point["time_apart"]) == run.events["apart"].time
     assert np.isnan(data["time_never"]).all()
+
+
+def test_looking_at_what_is_there_does_not_import_jax(swept, tmp_path):
+    commands = [
+        ["systems"],
+        ["status", str(swept[1])],
+        ["phase", str(swept[1]), "--quantity", "risk", "--x", "p1", "--y", "K"],
+    ]
+    code = "import sys; from dynamics.cli import main; "
+    code += f"sys.exit(any(map(main, {commands})) or 'jax' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, stdout=-3)
 
 
 def test_numbers_of_scalars_that_change_at_one_value(tmp_path):

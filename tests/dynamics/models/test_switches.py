@@ -10,8 +10,6 @@ from dynamics import cli
 from dynamics.sweep import load
 from dynamics.validation import InvalidRequest
 
-pytest.importorskip("jax")
-
 TEXT = '''"""A parabola, and a steeper one."""
 
 

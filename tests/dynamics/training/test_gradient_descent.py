@@ -155,7 +155,6 @@ def test_rates_are_per_unit_of_time_of_each_learning_rate(system, view, second):
 )
 def test_what_has_converged_is_at_rest(start, eta, kind, unit):
     """Of a parabola around 2, in any unit of length: not where the step alone is small."""
-    pytest.importorskip("jax")
     system = dynamics.Model(
         start=lambda: {"u": unit},
         risk=lambda theta, xp: (theta["u"] - 2 * unit) ** 2 / 2,
@@ -321,7 +320,6 @@ def test_records_that_do_not_fit_are_refused_before_the_first_step(problem, monk
 @pytest.fixture(scope="module")
 def pair():
     """Events after one that looks at the whole run: a goes from 0 to 2, b from 1 to .5."""
-    pytest.importorskip("jax")
     system = dynamics.Model(
         start=lambda: {"a": 0.0, "b": 1.0},
         risk=lambda theta, xp: (theta["a"] - 2) ** 2 / 2 + (theta["b"] - 0.5) ** 2,
