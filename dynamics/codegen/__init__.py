@@ -30,7 +30,7 @@ from dynamics.codegen.kernels import LANES
 from dynamics.codegen.long_floats import LONG_ROUNDING, block_rows, block_source
 from dynamics.codegen.printed_sources import printed_source
 from dynamics.codegen.printing import evaluate, tabulate
-from dynamics.codegen.programs import check_platform, compiled_program, programs_kept
+from dynamics.codegen.programs import compiled_program, jax, programs_kept
 from dynamics.process_settings import fewer_collections
 from dynamics.validation import InvalidRequest
 
@@ -45,9 +45,9 @@ __all__ = [
     "block_source",
     "build",
     "cache_directory",
-    "check_platform",
     "compiled_program",
     "evaluate",
+    "jax",
     "kernel_source",
     "printed_source",
     "programs_kept",

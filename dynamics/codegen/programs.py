@@ -1,4 +1,4 @@
-"""Programs of JAX: what XLA is to do for them, and where they are stored.
+"""JAX, imported late; what XLA is to do for its programs, and where they are stored.
 
 XLA takes longer to compile most programs here than they run. Its emitters of fused loops take a
 third of that time, its highest levels of optimization a tenth, and no model of the library is
@@ -10,9 +10,10 @@ code of a program is made in one part, not in threads, because processes share t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
-from functools import cache, partial
+import importlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,23 +32,51 @@ WORTH_STORING = 0.02
 """Seconds of compilation from which a program is stored on disk."""
 
 
-def compiled_program(jax: Any, function: Callable[..., Any], **options: Any) -> Any:
+class _Jax:
+    """The module ``jax``, imported when it is first used: that takes longer than most commands."""
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(_module(), name)
+        setattr(self, name, value)
+        return value
+
+    @contextmanager
+    def enable_x64(self, enabled: bool, kept: bool = True) -> Iterator[None]:
+        """That of JAX; programs compiled within are kept on request."""
+        with programs_kept() if kept else nullcontext(), _module().enable_x64(enabled):
+            yield
+
+
+def _module() -> Any:
+    """JAX; a platform on which it cannot run is refused."""
+    module = importlib.import_module("jax")
+    try:
+        module.devices()
+    except Exception:  # RuntimeError first, AssertionError afterwards
+        asked = module.config.jax_platforms or "none"
+        refuse("JAX_PLATFORMS", asked, "has no device here", "unset, or cpu", "cpu")
+    return module
+
+
+jax: Any = _Jax()
+
+
+def compiled_program(function: Callable[..., Any], **options: Any) -> Any:
     """A function that JAX compiles when it is first called; not to be called while JAX traces.
 
     Parameters
     ----------
-    jax : module
     function : callable
         Of arrays; traced.
     **options
         As of ``jax.jit``.
     """
-    known = {name: value for name, value in OPTIONS.items() if _has(jax, name, value)}
+    known = {name: value for name, value in OPTIONS.items() if _has(name, value)}
     return jax.jit(function, compiler_options=known, **options)
 
 
 @cache
-def _has(jax: Any, name: str, value: Any) -> bool:
+def _has(name: str, value: Any) -> bool:
     """Whether XLA as it is installed has an option."""
     try:
         jax.jit(lambda number: number, compiler_options={name: value}).lower(0.0).compile()
@@ -87,7 +116,7 @@ def _hash(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=HASH).digest()
 
 
-def _store_programs(jax: Any) -> Callable[[], None]:
+def _store_programs() -> Callable[[], None]:
     """Let JAX keep what it compiles beside the other generated files; what ends that."""
     try:
         from jax._src import compilation_cache as cache
@@ -114,34 +143,5 @@ def _store_programs(jax: Any) -> Callable[[], None]:
     return put_back
 
 
-@cache
-def _storing(jax: Any) -> ForAWhile:
-    return ForAWhile(partial(_store_programs, jax))
-
-
-def programs_kept(jax: Any) -> AbstractContextManager[None]:
-    """A context in which JAX keeps what it compiles; a folder that the user has set stays.
-
-    Parameters
-    ----------
-    jax : module
-    """
-    return _storing(jax)()
-
-
-def check_platform(jax: Any) -> None:
-    """Refuse a platform on which JAX cannot run.
-
-    Parameters
-    ----------
-    jax : module
-
-    Raises
-    ------
-    InvalidRequest
-    """
-    try:
-        jax.devices()
-    except Exception:  # RuntimeError first, AssertionError afterwards
-        asked = jax.config.jax_platforms or "none"
-        refuse("JAX_PLATFORMS", asked, "has no device here", "unset, or cpu", "cpu")
+programs_kept = ForAWhile(_store_programs)
+"""Contexts in which JAX keeps what it compiles; a folder that the user has set stays."""

@@ -21,10 +21,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from dynamics.codegen import check_platform
 from dynamics.validation import InvalidRequest
-
-MISSING = "images need {}, which is not installed: pip install -e '.[images]'"
 
 
 def require(module: str, package: str) -> Any:
@@ -43,9 +40,8 @@ def require(module: str, package: str) -> Any:
         If it is not installed.
     """
     try:
-        found = importlib.import_module(module)
+        return importlib.import_module(module)
     except ImportError:
-        raise InvalidRequest(MISSING.format(package)) from None
-    if module == "jax":
-        check_platform(found)
-    return found
+        raise InvalidRequest(
+            f"images need {package}, which is not installed: pip install -e '.[images]'"
+        ) from None

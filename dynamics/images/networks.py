@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.random import Generator
 
-from dynamics.images import require
+from dynamics.codegen import jax
 from dynamics.images.datasets import Floats
 from dynamics.validation import refuse
 
@@ -138,7 +138,6 @@ class Transformer:
             Without positions.
         present : bool array, shape (N, D), optional
         """
-        jax = require("jax", "JAX")
         jnp, maps = jax.numpy, []
         own = self.attention == VANILLA
         tokens = tokens + theta["position"] if own else tokens
@@ -205,7 +204,6 @@ class Convolution:
 
     def outputs(self, theta: Theta, pixels: Any) -> Any:
         """What is read from the mean over the pixels that are left, shape (N, outputs)."""
-        jax = require("jax", "JAX")
         for layer in range(len(self.channels)):
             filtered = _surroundings(jax.numpy, pixels) @ theta[f"filters_{layer}"]
             pixels = jax.nn.relu(filtered + theta[f"bias_{layer}"])

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.codegen import compiled_program
-from dynamics.images import require
+from dynamics.codegen import compiled_program, jax
 from dynamics.images.datasets import Floats
 from dynamics.images.networks import Theta, Transformer, patches_of
 from dynamics.problem import FloatArray
@@ -53,7 +52,6 @@ class Reconstruction:
 
     def loss(self, theta: Theta, batch: tuple[Any, ...], key: Any) -> Any:
         """Mean squared error over the masked patches of a batch of pixels."""
-        jax = require("jax", "JAX")
         patches = patches_of(batch[0], self.network.patch)
         count, patch_count, _ = patches.shape
         draws = jax.random.uniform(key, (count, patch_count), dtype=patches.dtype)
@@ -73,7 +71,7 @@ class Reconstruction:
             Masked patches.
         """
         tokens = self.network.embedded(theta, pixels)
-        tokens = require("jax", "JAX").numpy.where(hidden[..., None], theta["hidden"], tokens)
+        tokens = jax.numpy.where(hidden[..., None], theta["hidden"], tokens)
         tokens, _ = self.network.forward(theta, tokens)
         return tokens @ theta["head"] + theta["head_bias"]
 
@@ -83,7 +81,7 @@ def _mapping() -> Any:
     def maps(network: Transformer, theta: Theta, pixels: Any) -> Any:
         return network.forward(theta, network.embedded(theta, pixels))[1]
 
-    return compiled_program(require("jax", "JAX"), maps, static_argnums=0)
+    return compiled_program(maps, static_argnums=0)
 
 
 def attention(network: Transformer, theta: Theta, pixels: NDArray[Any], layer: int) -> FloatArray:

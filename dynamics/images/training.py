@@ -23,8 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.codegen import compiled_program, programs_kept
-from dynamics.images import require
+from dynamics.codegen import compiled_program, jax, programs_kept
 from dynamics.images.networks import Convolution, Theta, Transformer
 from dynamics.problem import FloatArray
 from dynamics.training.checkpoint import Checkpoint
@@ -58,7 +57,6 @@ class Classification:
     def loss(self, theta: Theta, batch: tuple[Any, ...], key: Any) -> Any:
         """Mean cross-entropy; a batch is pixels, labels and, where some are dropped, patches."""
         del key
-        jax = require("jax", "JAX")
         pixels, labels, *present = batch
         scores = jax.nn.log_softmax(self.network.outputs(theta, pixels, *present))
         return -jax.numpy.take_along_axis(scores, labels[:, None], axis=1).mean()
@@ -148,7 +146,7 @@ def train(
     KeyboardInterrupt
         At Ctrl-C and SIGTERM, after the checkpoint was written.
     """
-    jax, adam = require("jax", "JAX"), adam or Adam()
+    adam = adam or Adam()
     recorded = [*map(int, records)]
     own = {"adam": asdict(adam), "seed": seed, "records": recorded, "jax": jax.__version__}
     request = json.loads(json.dumps({**(request or {}), **own}))
@@ -158,7 +156,7 @@ def train(
     order = _Order(len(data[0]), min(adam.batch, len(data[0])), seed)
     advance, key = _compiled(), jax.random.key(seed)
     moments = {name: state[name] for name in ("theta", "first", "second")}
-    with programs_kept(jax), interruption() as interrupted:
+    with programs_kept(), interruption() as interrupted:
         while state["step"] < recorded[-1]:
             step = state["step"]
             stop = min([step + CHUNK, *(record for record in recorded if record > step)])
@@ -225,7 +223,6 @@ class _Order:
 @cache
 def _compiled() -> Any:
     """The loop over the steps of a chunk, compiled for each task and shape of its data."""
-    jax = require("jax", "JAX")
 
     def advance(
         task: Task, moments: Any, batches: Any, first: Any, count: Any, rates: Any, key: Any
@@ -252,7 +249,7 @@ def _compiled() -> Any:
         (theta, mean, square), total = jax.lax.fori_loop(0, count, step, (begin, zero))
         return {"theta": theta, "first": mean, "second": square}, total
 
-    return compiled_program(jax, advance, static_argnums=0)
+    return compiled_program(advance, static_argnums=0)
 
 
 @cache
@@ -260,7 +257,7 @@ def _evaluating() -> Any:
     def outputs(network: Any, theta: Theta, *data: Any) -> Any:
         return network.outputs(theta, *data)
 
-    return compiled_program(require("jax", "JAX"), outputs, static_argnums=0)
+    return compiled_program(outputs, static_argnums=0)
 
 
 def correct(

@@ -1,7 +1,6 @@
 """The engine of model files: traced by JAX, closed, run reduced and full.
 
-`load` takes a file, `system_of` a `theory.model.Model`. Both need the extra ``models``; the
-built-in systems need neither JAX nor anything here.
+`load` takes a file, `system_of` a `theory.model.Model`.
 """
 
 from dynamics.models.engine.system import load, system_of

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dynamics.codegen import jax
 from dynamics.models.engine.field_gradient import ANY_LAW, GIVEN, FieldGradient
 from dynamics.models.engine.functions import class_embedding
 from dynamics.models.engine.program import evaluated
 from dynamics.models.engine.reduced_risk import ReducedRisk
 from dynamics.models.engine.space_search import AS_GIVEN, SpaceSearch
-from dynamics.models.engine.tracing import jax
 from theory.closure import CHECKED, PROVED, STATED, Closure, checked
 from theory.closure.conservation import ConservationLaw
 from theory.closure.linear import MOST_SCALARS, LinearSpace

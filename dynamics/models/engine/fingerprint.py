@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from dynamics.codegen import jax
 from dynamics.models.engine.program import array_hash, traced_text
 from dynamics.models.engine.realization import Realization
-from dynamics.models.engine.tracing import jax
 from theory.model import LEADING
 
 

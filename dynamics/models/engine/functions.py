@@ -23,9 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.codegen import compiled_program
+from dynamics.codegen import compiled_program, jax
 from dynamics.models.engine.program import Program
-from dynamics.models.engine.tracing import jax
 from theory.closure.linear import LinearSpace
 from theory.closure.partition import EntryClasses
 from theory.law import FloatArray
@@ -143,8 +142,8 @@ class Loop:
         self._small = size <= SMALL
         self.records = STEPS if self._small else max(16, min(STEPS, RECORDED_NUMBERS // size))
         self._gradient, self._row, self._batched = gradient, row, batched
-        self._quick = compiled_program(jax, self._steps)
-        self._checked = compiled_program(jax, self._first_not_finite)
+        self._quick = compiled_program(self._steps)
+        self._checked = compiled_program(self._first_not_finite)
 
     def _at(self, k: Any, batches: Any, data: Any) -> Any:
         return data if self._batched is None else self._batched(data, batches[k])
@@ -288,8 +287,8 @@ class Functions:
         self.program, self.reduced, self.columns = program, reduced, columns
         slope = self.slope
         self.compiled_slope = slope_of(program, reduced)
-        self.compiled_row = compiled_program(jax, self.row)
-        self.compiled_jacobian = compiled_program(jax, jax.jacfwd(slope))
+        self.compiled_row = compiled_program(self.row)
+        self.compiled_jacobian = compiled_program(jax.jacfwd(slope))
 
         def observables(states: Any, payload: Any) -> Any:
             return jax.lax.map(lambda state: self.observables(state, payload), states)
@@ -297,8 +296,8 @@ class Functions:
         def product(state: Any, direction: Any, payload: Any) -> Any:
             return jax.jvp(lambda s: slope(s, payload), (state,), (direction,))[1]
 
-        self.compiled_observables = compiled_program(jax, observables)
-        self.compiled_product = compiled_program(jax, product)
+        self.compiled_observables = compiled_program(observables)
+        self.compiled_product = compiled_program(product)
         self.loop = Loop(slope, self.row, size, _samples_of_a_step if batched else None)
 
     def flat(self, state: Any, payload: Any) -> Any:
@@ -381,7 +380,7 @@ def slope_of(program: Program, reduced: bool) -> Any:
     program, reduced
         As for `Functions`.
     """
-    return compiled_program(jax, partial(_slope, program, reduced))
+    return compiled_program(partial(_slope, program, reduced))
 
 
 @lru_cache(maxsize=256)

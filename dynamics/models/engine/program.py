@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics.codegen import compiled_program
-from dynamics.models.engine.tracing import jax, namespace, refusals
+from dynamics.codegen import compiled_program, jax
+from dynamics.models.engine.tracing import namespace, refusals
 from dynamics.validation import InvalidRequest
 from theory.law import Law, ModelError
 from theory.model import LEADING, Model, check_name
@@ -77,9 +77,9 @@ class Program:
         self.observed_names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
         self._counted: dict[Any, int] = {}
         slopes = jax.vmap(jax.grad(self.sample_loss), (None, 0, None))
-        self.compiled_slopes = compiled_program(jax, slopes)
+        self.compiled_slopes = compiled_program(slopes)
         descent = partial(self.value_and_gradient, lambda flat: flat)
-        self.compiled_descent = compiled_program(jax, descent)
+        self.compiled_descent = compiled_program(descent)
 
     def theta(self, flat: Any, fixed: Any) -> dict[str, Any]:
         """Every array by its name, trained and fixed."""

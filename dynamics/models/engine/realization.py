@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics.codegen import jax
 from dynamics.models.engine.closing import Closing
 from dynamics.models.engine.program import (
     Data,
@@ -18,7 +19,7 @@ from dynamics.models.engine.program import (
     on_device,
     program_of,
 )
-from dynamics.models.engine.tracing import jax, refusals, require_jax
+from dynamics.models.engine.tracing import refusals
 from dynamics.process_settings import one_blas_thread
 from dynamics.training.progress import bar
 from dynamics.validation import InvalidRequest, learning_rate
@@ -74,7 +75,6 @@ class Realization:
     def __init__(
         self, model: Model, constants: Mapping[str, Any], samples: int = 0, seed: int = 0
     ) -> None:
-        require_jax()
         self.model, self.constants = model, dict(constants)
         self.reals = {name: x for name, x in constants.items() if isinstance(x, float)}
         statics = tuple((name, x) for name, x in constants.items() if name not in self.reals)

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from dynamics import codegen
+from dynamics.codegen import jax
 from dynamics.codegen.kernels import program as kernel
 from dynamics.codegen.kernels.program import List
 from dynamics.codegen.kernels.vectors import WIDTH
 from dynamics.models.engine.functions import Columns, Embedding
 from dynamics.models.engine.program import Data, Program
 from dynamics.models.engine.real_constants import Reading, symbol
-from dynamics.models.engine.tracing import jax
 from theory.law import FloatArray
 from theory.program import ONE, Values, adjoints, build, read, run_floats, tangents
 from theory.program import Program as ReducedProgram

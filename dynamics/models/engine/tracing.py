@@ -8,18 +8,17 @@ has, before anything is traced.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dynamics.codegen import check_platform, programs_kept
+from dynamics.codegen import jax
 from dynamics.validation import InvalidRequest
 from theory.law import ModelError, error_text, line_of
 from theory.program.reading import named_function
 
-MISSING = "own models need JAX, which is not installed: pip install -e '.[models]'"
 HINTS = {
     "TracerBoolConversionError": "decides by `if`, `and`, `max(...)` or the like on a traced "
     "value; use xp.where, or make the constant a whole number",
@@ -34,41 +33,6 @@ HINTS = {
 LARGE = "has a whole number of 2^63 or more; write it as a float: 1e19"
 OF_LARGE = ("argument to a jitted computation", "too large to convert to int64")
 """Parts of what JAX and numpy say of such numbers."""
-
-
-def require_jax() -> Any:
-    """The module ``jax``.
-
-    Raises
-    ------
-    InvalidRequest
-        If it is not installed, or cannot run on the platform that the user has set.
-    """
-    try:
-        import jax
-    except ImportError:
-        raise InvalidRequest(MISSING) from None
-    check_platform(jax)
-    return jax
-
-
-class _Lazy:
-    """The module ``jax``, imported when it is first used: it is an extra, and slow to import."""
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(require_jax(), name)
-        setattr(self, name, value)
-        return value
-
-    @contextmanager
-    def enable_x64(self, enabled: bool, kept: bool = True) -> Iterator[None]:
-        """That of JAX; programs compiled within are kept on request."""
-        module = require_jax()
-        with programs_kept(module) if kept else nullcontext(), module.enable_x64(enabled):
-            yield
-
-
-jax: Any = _Lazy()
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Programs of JAX: compiled with what XLA has, and stored beside the other generated files."""
 
+import sys
 from types import SimpleNamespace
 
 import jax
@@ -8,18 +9,18 @@ import pytest
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 import dynamics
-from dynamics.codegen import check_platform, compiled_program, programs, programs_kept
+from dynamics.codegen import compiled_program, programs, programs_kept
 from dynamics.validation import InvalidRequest
 
 
 def test_a_program_is_the_function():
     points = np.linspace(-2, 2, 7, dtype=np.float32)
-    made = compiled_program(jax, lambda x, power: jax.numpy.tanh(x) ** power, static_argnums=1)
+    made = compiled_program(lambda x, power: jax.numpy.tanh(x) ** power, static_argnums=1)
     np.testing.assert_allclose(made(points, 3), np.tanh(points) ** 3, rtol=1e-5)
 
 
 @pytest.mark.parametrize("missing", [(), ("xla_backend_optimization_level",)])
-def test_all_options_that_xla_has_are_given_and_no_others(missing):
+def test_all_options_that_xla_has_are_given_and_no_others(missing, monkeypatch):
     given = []
 
     def jit(function, compiler_options, **others):
@@ -29,8 +30,9 @@ def test_all_options_that_xla_has_are_given_and_no_others(missing):
             raise ValueError("no such option")
         return SimpleNamespace(lower=lambda number: compiled)
 
-    # Hashable, unlike a namespace: what is known of an installed JAX is remembered.
-    compiled_program(type("Jax", (), {"jit": staticmethod(jit)}), abs)
+    monkeypatch.setattr(programs, "jax", SimpleNamespace(jit=jit))
+    monkeypatch.setattr(programs, "_has", programs._has.__wrapped__)  # remembers nothing
+    compiled_program(abs)
     assert given[-1] == {n: v for n, v in programs.OPTIONS.items() if n not in missing}
 
 
@@ -58,7 +60,7 @@ def compiled_anew(factor):
 
 def test_programs_are_kept_and_a_damaged_one_is_replaced(folder, capsys):
     def kept():
-        with programs_kept(jax):
+        with programs_kept():
             assert compiled_anew(3.5) == 7.75
         contents = {path: path.read_bytes() for path in folder.iterdir()}
         assert all(c[-16:] == programs._hash(c[:-16]) for c in contents.values())
@@ -80,14 +82,14 @@ def test_programs_are_kept_and_a_damaged_one_is_replaced(folder, capsys):
 
 def test_settings_of_the_user_are_as_before_and_his_folder_is_used_afterwards(folder, tmp_path):
     before = {name: getattr(jax.config, name) for name in SETTINGS}
-    with programs_kept(jax), programs_kept(jax):
+    with programs_kept(), programs_kept():
         compiled_anew(1.5)
     assert {name: getattr(jax.config, name) for name in SETTINGS} == before
     ours, own = set(folder.iterdir()), tmp_path / "own"
     jax.config.update("jax_compilation_cache_dir", str(own))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     try:
-        with programs_kept(jax):
+        with programs_kept():
             compiled_anew(2.5)
         assert list(own.iterdir())
         assert set(folder.iterdir()) == ours
@@ -108,6 +110,7 @@ def test_a_platform_without_a_device_is_refused(monkeypatch):
     def devices():
         raise RuntimeError("Unable to initialize backend 'cuda'")
 
-    config = SimpleNamespace(jax_platforms="cuda")
+    module = SimpleNamespace(config=SimpleNamespace(jax_platforms="cuda"), devices=devices)
+    monkeypatch.setitem(sys.modules, "jax", module)
     with pytest.raises(InvalidRequest, match=r"JAX_PLATFORMS='cuda' has no device.*nearest: cpu"):
-        check_platform(SimpleNamespace(config=config, devices=devices))
+        programs._Jax().numpy  # noqa: B018

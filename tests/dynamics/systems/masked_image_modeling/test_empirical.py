@@ -37,7 +37,7 @@ def test_the_gradient_is_that_of_tokens_and_autograd(system, small):
         return every.weight @ (masked[..., None] * error**2).sum(axis=(1, 2)) / 2
 
     state = np.random.default_rng(0).normal(size=(small.d, small.d))
-    value, slope = compiled_program(jax, jax.value_and_grad(risk))(state)
+    value, slope = compiled_program(jax.value_and_grad(risk))(state)
     assert problem.risk(state) == pytest.approx(float(value), rel=1e-14)
     np.testing.assert_allclose(
         problem.gradient(state).reshape(state.shape), slope, rtol=0, atol=1e-15
