@@ -205,9 +205,11 @@ def _cond(r: Reading, e: Any, which: Ids, *operands: Ids) -> list[Ids] | None:
 
 def _scan(r: Reading, e: Any, *inputs: Ids) -> list[Ids]:
     params = e.params
-    program, length, carried, fixed = (
-        params[k] for k in ("jaxpr", "length", "num_carry", "num_consts")
-    )
+    program, length = params["jaxpr"], params["length"]
+    if "ft_in" in params:  # JAX 0.12
+        fixed, carried, _ = map(len, params["ft_in"].unpack())
+    else:
+        fixed, carried = params["num_consts"], params["num_carry"]
     constants, state = list(inputs[:fixed]), list(inputs[fixed : fixed + carried])
     turns = []
     for k in range(length)[:: -1 if params["reverse"] else 1]:
