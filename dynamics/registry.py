@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 FULL = ("population", "empirical")
 """Full problems by name."""
-EXPECTATION_OPTIONS = ("expectation", "tolerance", "dropped")
+EXPECTATION_OPTIONS = ("expectation", "tolerance")
 """Options of the reduced problem."""
 SAMPLING_OPTIONS = ("samples", "seed")
 """Options of every problem with random samples."""

@@ -69,7 +69,7 @@ SETTINGS = ("eta", "steps", "representatives")
 """Plain values of a model file beside its tables."""
 RESERVED = frozenset({
     "time", "rtol", "eta", "steps", "record", "samples", "seeds", "full", "expectation",
-    "tolerance", "dropped", "batch", "out", "json", "config", "resume", "checkpoint",
+    "tolerance", "batch", "out", "json", "config", "resume", "checkpoint",
     "report", "prove", "sizes", "name", "option", "claims", "thorough", "let", "paired", "strict",
     "workers", "scheduler", "trajectory", "theta", "sample", "xp", "rng", "print_config", "at",
     "pieces", "standalone", "latex", "force", "csv", "coordinates", "as", "help", "eliminate",

@@ -30,10 +30,7 @@ if TYPE_CHECKING:
     from dynamics.results.storage import Result
     from dynamics.training.checkpoint import Checkpoint
 
-EXPECTATION = {
-    "tolerance": "accuracy of the spectral, truncated or auto expectation (default 1e-10)",
-    "dropped": "probability that a truncation leaves out (default: by the tolerance, at the start)",
-}
+EXPECTATION = {"tolerance": "accuracy of the spectral or auto expectation (default 1e-10)"}
 REDUCED = {
     "coordinates": "those of the reduced problem: classes of equal entries, linear (directions "
     "of the smallest linear space), or auto (default)",
@@ -186,7 +183,7 @@ def _check_meaning(request: CommandRequest, full: str | None) -> None:
     if empirical and sampled and not system.sampling_options:
         raise InvalidRequest(
             "expectation='sampled' and full='empirical' would share samples and seed; "
-            "expectation can be exact, truncated, spectral or auto"
+            "expectation can be exact, spectral or auto"
         )
     for name in flags.keys() & SAMPLING_HELP.keys() - {*system.sampling_options}:
         if not empirical and not sampled:

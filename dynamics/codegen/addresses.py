@@ -137,7 +137,7 @@ def entries_of(functions: ModuleType, data: Any) -> Entries:
     ----------
     functions : module
     data : tuple
-        Of arrays, numbers, None and tuples of these.
+        Of arrays, numbers and tuples of these.
     """
     import numba
 
@@ -169,7 +169,7 @@ class AddressedModel:
     ----------
     entries : Entries
     data : tuple
-        Of arrays, numbers, None and tuples of these; arrays are read and written where they are.
+        Of arrays, numbers and tuples of these; arrays are read and written where they are.
     memory : array
         The packed data.
     threaded : bool
@@ -237,7 +237,7 @@ def packed(data: Any) -> NDArray[Any]:
     Parameters
     ----------
     data : tuple
-        Of arrays, numbers, None and tuples of these, or one of these.
+        Of arrays, numbers and tuples of these, or one of these.
 
     Raises
     ------
@@ -259,8 +259,6 @@ def _layout(data: Any) -> np.dtype[Any]:
         return np.dtype(fields, align=True)
     if isinstance(data, np.ndarray):
         return np.dtype([(f"w{k}", np.int64) for k in range(5 + 2 * data.ndim)], align=True)
-    if data is None:  # a pointer to nothing
-        return np.dtype(np.int64)
     if not isinstance(data, bool | int | float | np.generic):
         raise TypeError(f"a {type(data).__name__} has no layout in memory")
     return np.asarray(data).dtype
@@ -272,4 +270,4 @@ def _words(data: Any) -> Any:
         return tuple(_words(part) for part in data)
     if isinstance(data, np.ndarray):
         return (0, 0, data.size, data.itemsize, data.ctypes.data, *data.shape, *data.strides)
-    return 0 if data is None else data
+    return data

@@ -200,7 +200,7 @@ def data_text(data: Any) -> Any:
     Parameters
     ----------
     data : tuple
-        Of arrays, numbers, None and tuples of these, or one of these.
+        Of arrays, numbers and tuples of these, or one of these.
 
     Raises
     ------
@@ -210,11 +210,9 @@ def data_text(data: Any) -> Any:
 
     Examples
     --------
-    >>> data_text((np.zeros(3), 2, None))
-    [':tuple', ['float64', 1, 'C', True], [2], None]
+    >>> data_text((np.zeros(3), 2))
+    [':tuple', ['float64', 1, 'C', True], [2]]
     """
-    if data is None:
-        return None
     if isinstance(data, tuple):
         kind = type(data)
         if kind is not tuple and kind.__module__.partition(".")[0] != OWN:
@@ -239,10 +237,8 @@ def data_like(text: Any) -> Any:
 
     Parameters
     ----------
-    text : list or None
+    text : list
     """
-    if text is None:
-        return None
     first, *rest = text
     if not isinstance(first, str | list):
         return first

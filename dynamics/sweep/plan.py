@@ -48,7 +48,7 @@ OBSERVED = "observed_"
 """Before the name of a quantity that is also that of a swept option, as ``spread``."""
 WORDS = ("full", "expectation")
 """Options whose values are words."""
-RUN = ("time", "rtol", "eta", "steps", "tolerance", "dropped", *SAMPLING_OPTIONS)
+RUN = ("time", "rtol", "eta", "steps", "tolerance", *SAMPLING_OPTIONS)
 """Settings of a run that are numbers, and may be axes."""
 
 Index = tuple[int, ...]

@@ -10,7 +10,7 @@ import pytest
 
 import dynamics
 from dynamics import plotting
-from dynamics.plotting.style import BLUE, GREEN, ORANGE, RC, VERMILION, new_figure
+from dynamics.plotting.style import BLUE, GREEN, RC, VERMILION, new_figure
 from dynamics.validation import InvalidRequest
 
 pytestmark = pytest.mark.benchmark_run
@@ -24,7 +24,6 @@ RESULTS = Path("results/benchmarks")
 
 LOOKS = {
     "exact": (VERMILION, "s"),
-    "truncated": (ORANGE, "^"),
     "spectral": (BLUE, "o"),
     "sampled": (GREEN, "v"),
 }
@@ -90,7 +89,7 @@ def sampled(system, parameters, state, tolerance):
 def measured(system, parameters, state, tolerance):
     """Expectation -> seconds of one gradient at this accuracy."""
     found = {}
-    for name in ("exact", "truncated", "spectral", "auto"):
+    for name in ("exact", "spectral", "auto"):
         try:
             problem = system.ReducedPopulation(parameters, name, tolerance=tolerance)
         except InvalidRequest:
@@ -113,10 +112,10 @@ def test_cost_against_size(system, one_core, q, capsys):
         for rows, tolerance in zip(panels.values(), TOLERANCES, strict=True):
             found = measured(system, parameters, state, tolerance)
             took = found.pop("took")
-            # A sample has no bound, and a truncation none that holds for a run.
+            # A sample has no bound.
             best = min(found[name] for name in ("exact", "spectral") if name in found)
             worst = max(worst, found["auto"] / best)
-            for name in ("auto", "exact", "truncated", "spectral", "sampled"):
+            for name in ("auto", "exact", "spectral", "sampled"):
                 if name in found:
                     rows.setdefault(name, {})[D] = found[name]
             with capsys.disabled():

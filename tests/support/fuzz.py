@@ -67,7 +67,7 @@ SMALLEST = {
 FEW = {"steps": ("1", "3", "20", *LARGE), "eta": ("0.1", "1e-300", "1e300", "0.1,0.2"),
        "time": ("1", "1e-300", "30", *LARGE), "record": ("log", "1", "2", *LARGE),
        "rtol": ("1e-8", "1e-2"), "seed": ("0", "1", *LARGE), "samples": ("4", "5", *LARGE),
-       "expectation": ("exact", "auto", "sampled"), "tolerance": ("1e-6",), "dropped": ("0.1",),
+       "expectation": ("exact", "auto", "sampled"), "tolerance": ("1e-6",),
        "full": ("empirical", "population"), "batch": ("2", *LARGE), "seeds": ("1", "2", *LARGE),
        "lr": ("1",), "out": ("result", "o" * 300, "store", "/proc/x", "~/out", "~nobody/out"),
        "config": ("none.toml",), "checkpoint": ("c" * 300, "point", "~/point"),

@@ -62,7 +62,7 @@ SYSTEM = System(
         ),
         "empirical": DefaultRun(parameters={"q": 0.25}, eta=0.02, steps=10_000, samples=8000),
     },
-    expectations=("exact", "truncated", "spectral", "sampled", "auto"),
+    expectations=("exact", "spectral", "sampled", "auto"),
     empirical_options={
         "partition": "true sets: contiguous (default), grid or random",
         "start": "random (default) or symmetric, as in the idealised case",

@@ -9,6 +9,7 @@ import pytest
 
 import dynamics
 from dynamics.cli import main
+from dynamics.systems.positional_attention.reduced import spectral
 
 PAPERS = ["--D", "16", "--C", "4", "--random_sets", "any"]
 QUICK = ["compare", "positional_attention", "--D", "4", "--C", "2", "--steps", "20"]
@@ -70,8 +71,8 @@ BAD = [
     (["--steps", "inf"], "steps=inf is not finite"),
     (["--record", "often"], "record='often' is unknown"),
     (
-        ["--expectation", "quick"],
-        "expectation='quick' is unknown; expectation can be auto, exact",
+        ["--expectation", "truncated"],
+        "expectation='truncated' is unknown; expectation can be auto, exact, spectral, sampled",
     ),
     (
         ["--D", "16", "--C", "4"],
@@ -278,21 +279,15 @@ def test_comparison_of_flows(capsys):
     assert "eta is of gradient descent and time of the flow" in err
 
 
-def test_a_truncation_that_loses_its_certificate_is_an_outcome(capsys):
-    words = ["run", "positional_attention", *PAPERS, "--D", "12", "--C", "3", "--q", "0.4"]
-    words += ["--time", "50"]
-    words += ["--expectation", "truncated", "--tolerance", "5e-3", "--out", "x", "--force"]
-    code, out, err = call(capsys, *words, "--dropped", "1e-5", "--json")
+def test_a_lost_certificate_is_an_outcome(capsys, monkeypatch):
+    monkeypatch.setattr(spectral, "BUDGET", 100.0)
+    words = ["run", "positional_attention", "--D", "8", "--C", "2", "--time", "1", "--out", "x"]
+    code, out, err = call(capsys, *words, "--expectation", "spectral", "--json")
     document = json.loads(out)
     assert code == 1
     assert document["outcome"] == "certificate lost"
-    assert "leave out less" in document["remedy"]
+    assert "above its budget" in document["remedy"]
     assert err.count("\n") == 1
-    words[words.index("50")] = "1"
-    assert call(capsys, *words, "--dropped", "1e-8")[0] == 0
-    code, _, err = call(capsys, *words, "--expectation", "exact", "--dropped", "1e-5")
-    assert code == 2
-    assert "dropped=1e-05 is not of exact" in err
 
 
 def test_run_of_a_sampled_expectation(capsys):
@@ -370,9 +365,9 @@ def test_the_derivation_is_the_same_in_python(capsys):
 @pytest.mark.parametrize(
     ("name", "taken", "sampled"),
     [
-        ("positional_attention", {"--tolerance", "--dropped"}, True),
-        ("masked_image_modeling", set(), False),
-        ("shallow_vit", set(), True),
+        ("positional_attention", True, True),
+        ("masked_image_modeling", False, False),
+        ("shallow_vit", False, True),
     ],
 )
 @pytest.mark.parametrize("command", ["run", "compare", "sweep"])
@@ -380,7 +375,7 @@ def test_help_offers_what_the_system_has(capsys, command, name, taken, sampled):
     with pytest.raises(SystemExit):
         main([command, name, "--help"])
     told = " ".join(capsys.readouterr().out.split())
-    assert {flag for flag in ("--tolerance", "--dropped") if flag in told} == taken
+    assert ("--tolerance" in told) == taken
     assert ("expectation sampled" in told or "every problem" in told) == sampled
     if not taken:
         code, _, err = call(capsys, command, name, "--tolerance", "1e-3")

@@ -19,7 +19,6 @@ class Inner(NamedTuple):
 
 class Data(NamedTuple):
     count: int
-    nothing: None
     small: np.ndarray
     inner: Inner
     empty: tuple
@@ -52,7 +51,7 @@ def data(flag=True, other=False, last=True, order="C"):
     table = np.asarray(np.arange(6.0).reshape(2, 3), order=order)
     small = np.array([2.0, 3.0], dtype=np.float32)
     bits = np.array([True, False, True])
-    return Data(7, None, small, Inner(flag, other, 0.5, table), (), last, bits)
+    return Data(7, small, Inner(flag, other, 0.5, table), (), last, bits)
 
 
 def expected(given):

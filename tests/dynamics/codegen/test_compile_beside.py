@@ -85,8 +85,8 @@ def frozen(values):
     ids=lambda table: f"{table.dtype} {table.shape}",
 )
 def test_types_of_data_survive_as_text(table):
-    inner = Vectors(True, 1.0, 2, None, table)
-    data = Column(3, None, inner, (np.float64(2.0), 1.0, ()), 0)
+    inner = Vectors(True, 1.0, 2, table, table)
+    data = Column(3, 1, inner, (np.float64(2.0), 1.0, ()), 0)
     like = beside.data_like(json.loads(json.dumps(beside.data_text(data))))
     assert numba.typeof(like) == numba.typeof(data)
     assert (type(like), type(like.gates)) == (Column, Vectors)

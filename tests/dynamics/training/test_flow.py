@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.systems.positional_attention.reduced import configurations, rounding
+from dynamics.systems.positional_attention.reduced import rounding
 from dynamics.validation import InvalidRequest
 
 
@@ -151,18 +151,6 @@ def test_a_flow_is_saved_and_loaded(problem, tmp_path):
     np.testing.assert_array_equal(again.states, run.states)
     assert again.events["T0"].time == run.events["T0"].time
     assert again.events["T0"].step is None
-
-
-def test_a_truncation_that_certifies_nothing_is_named(system, monkeypatch):
-    """From the first step on, where no finer one fits: not a divergence, and with the reason."""
-    monkeypatch.setattr(configurations, "MAX_CONFIGURATIONS", 350)
-    monkeypatch.setattr(configurations, "_truncation", configurations._truncation.__wrapped__)
-    parameters = system.Parameters(D=16, C=4, q=0.25)
-    problem = system.ReducedPopulation(parameters, "truncated", tolerance=1e-2)
-    assert problem.settings["dropped"] > 1e-4
-    run = dynamics.flow(problem, time=10.0)
-    assert run.outcome.kind == "certificate lost"
-    assert "spectral expectation" in run.outcome.remedy
 
 
 def test_a_horizon_within_the_first_step_has_as_many_records(system):

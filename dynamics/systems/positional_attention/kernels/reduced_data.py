@@ -21,7 +21,7 @@ class Configurations(NamedTuple):
     index : uint32 array, shape (L, n)
         Flat position (type, Z) of each set of each configuration, the signal set first.
     probability : float array, shape (n,)
-        Sums to 1, where nothing is left out.
+        Sums to 1.
     entries : uint32 array, shape (e,)
         The flat positions of random sets that occur, ordered by Z, then type.
     starts : uint32 array, shape (e + 1,)
@@ -74,23 +74,6 @@ class Work(NamedTuple):
     chance: np.ndarray
 
 
-class Certificate(NamedTuple):
-    """What a truncated sum leaves out, and what that may change.
-
-    Attributes
-    ----------
-    dropped, tolerance : float
-        Probability left out; largest bound relative to the gross.
-    gross, bound : float arrays, shape (3,)
-        Results, before they are divided by the number of entries.
-    """
-
-    dropped: float
-    tolerance: float
-    gross: np.ndarray
-    bound: np.ndarray
-
-
 class ReducedData(NamedTuple):
     """What the kernels need beside the state (alpha, gamma, rho).
 
@@ -102,12 +85,9 @@ class ReducedData(NamedTuple):
         One over the number of entries of each state.
     configurations : Configurations
     work : Work
-    certificate : Certificate or None
-        Of a truncated sum.
     """
 
     constants: np.ndarray
     share: np.ndarray
     configurations: Configurations
     work: Work
-    certificate: Certificate | None = None

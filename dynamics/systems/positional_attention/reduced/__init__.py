@@ -1,10 +1,10 @@
 """The three scalars, and the ways to take their expectation over the types of the random sets.
 
-`configurations` lists weighted configurations, all of them, the most probable, or sampled ones, and
-makes the expectation from them: a sum (`weighted_sum`), with a bound on what a truncation leaves
-out, or a standard error. `spectral` is exact to a tolerance at any size: one contour integral and
-one Fourier transform for each sum of the random sets. `population` is the problem, which makes one
-of them by its name, or for ``"auto"`` by predicted cost. This file has what they share.
+`configurations` lists weighted configurations, all of them or sampled ones, and makes the
+expectation from them: a sum (`weighted_sum`), of samples with a standard error. `spectral` is exact
+to a tolerance at any size: one contour integral and one Fourier transform for each sum of the
+random sets. `population` is the problem, which makes one of them by its name, or for ``"auto"`` by
+predicted cost. This file has what they share.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""Weighted configurations of the random sets: all of them, the most probable, or sampled ones.
+r"""Weighted configurations of the random sets: all of them, or sampled ones.
 
 A configuration is a multiset of types (a, b) of the L-1 random sets: a set of type (a, b) has a
 patches at +1 and b at -1, and there are K = (C+1)(C+2)/2 types. F is symmetric in the sets, so the
@@ -9,23 +9,22 @@ expectation over them is a sum over multisets, each with weight
 Configurations do not depend on the state: they are listed once, and laid out so that the kernels
 gather them set by set and scatter them entry by entry.
 
-`exact`, `sampled`, `truncated` and `certified` are the expectations over them (`weighted_sum`).
+`exact` and `sampled` are the expectations over them (`weighted_sum`).
 """
 
 from __future__ import annotations
 
 import itertools
-from functools import cache, lru_cache
+from functools import lru_cache
 from math import comb
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dynamics import codegen
 from dynamics.problem import FloatArray, IntArray
-from dynamics.systems.positional_attention.kernels import truncated as kernels
-from dynamics.systems.positional_attention.kernels.reduced_data import Certificate, Configurations
-from dynamics.systems.positional_attention.reduced.weighted_sum import Truncated, WeightedSum
+from dynamics.systems.positional_attention.kernels.reduced_data import Configurations
+from dynamics.systems.positional_attention.reduced.weighted_sum import WeightedSum
 from dynamics.validation import random_stream, refuse, written
 from theory.papers.positional_attention.data_law import SetLaw
 
@@ -34,12 +33,6 @@ if TYPE_CHECKING:
 
 MAX_CONFIGURATIONS = 5_000_000
 """Largest number of configurations that is listed."""
-MAX_ENTRIES = 60_000_000
-"""Largest number of sets in the most probable ones together (about one gigabyte)."""
-STEP = 0.5
-"""Factor by which the threshold is lowered until the mass left out is small enough."""
-COARSEST, FINEST = 3, 60
-"""Powers of ten of the mass left out, from the first that is tried to the last."""
 SECONDS_PER_ENTRY, BEYOND_CACHES, SECONDS_PER_CELL, OVERHEAD = 0.64e-9, 0.46e-9, 3e-9, 2.2e-6
 """Predicted time of a gradient, fitted to measurements on one core; see `predicted_seconds`."""
 CACHED = 8e5
@@ -202,67 +195,6 @@ def _largest(set_size: int) -> int:
     return (first_refused - 1) * set_size
 
 
-class MostProbable(NamedTuple):
-    """The most probable configurations.
-
-    Attributes
-    ----------
-    types : int array, shape (n, L-1)
-    weights : float array, shape (n,)
-    dropped : float
-        Probability of all others.
-    """
-
-    types: IntArray
-    weights: FloatArray
-    dropped: float
-
-
-def most_probable(patches: int, law: SetLaw, dropped: float) -> MostProbable | None:
-    """The configurations above a threshold that leaves out at most ``dropped``; None if too many.
-
-    Parameters
-    ----------
-    patches : int
-        D.
-    law : SetLaw
-        Of a random set.
-    dropped : float
-        Probability that may be left out.
-    """
-    from scipy.special import gammaln
-
-    sets, chance = patches // law.C - 1, law.probabilities
-    limit = min(MAX_CONFIGURATIONS, MAX_ENTRIES // (sets + 1))
-    if limit < 1:
-        return None
-    order = np.argsort(-chance, kind="stable")
-    order = order[chance[order] > 0]
-    tail = np.log(np.cumsum(chance[order][::-1])[::-1])
-    functions, threshold = _walk_module(), np.log(dropped)
-    factorials, single = gammaln(np.arange(sets + 1) + 1.0), np.log(chance[order])
-    chances = (single, tail, functions.completions(single, factorials), factorials)
-    none, weights = np.empty((0, 0), dtype=np.int64), np.empty(limit)
-    while True:
-        count, left = functions.walk(*chances, threshold, none, weights)
-        if count > limit:
-            return None
-        if left <= dropped:
-            break
-        threshold += np.log(STEP)
-    kinds = np.empty((count, sets), dtype=np.int64)
-    functions.walk(*chances, threshold, kinds, weights)
-    types = order[kinds]
-    return MostProbable(types, multinomial_weights(types, chance), float(left))
-
-
-@cache
-def _walk_module() -> codegen.CompiledModule:
-    """The walk over configurations, the same for every problem."""
-    parts = [codegen.kernel_source(kernels.completions, kernels.walk)]
-    return codegen.build("Positional attention: the most probable configurations.", (), parts)
-
-
 def sample(patches: int, law: SetLaw, samples: int, seed: int) -> Configurations:
     """So many draws of the types of the L-1 random sets, as weighted configurations.
 
@@ -349,60 +281,6 @@ def sampled(parameters: Parameters, samples: int, seed: int) -> WeightedSum:
     rows = sample(parameters.D, parameters.set_law, samples, seed)
     settings = {"expectation": "sampled", "samples": samples, "seed": seed}
     return WeightedSum.over(rows, parameters, settings, samples)
-
-
-def truncated(parameters: Parameters, tolerance: float, dropped: float) -> Truncated | None:
-    """A truncation by the mass left out; None if it has too many configurations.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    tolerance : float
-        Largest bound of a component of the gradient, relative to its gross.
-    dropped : float
-        Probability that may be left out.
-    """
-    result = _truncation(parameters.D, parameters.set_law, dropped)
-    if result is None:
-        return None
-    rows, left = result
-    certificate = Certificate(left, tolerance, np.full(3, np.nan), np.zeros(3))
-    settings = {"expectation": "truncated", "tolerance": tolerance, "dropped": left}
-    return Truncated.over(rows, parameters, settings, certificate=certificate)
-
-
-@lru_cache(maxsize=16)
-def _truncation(patches: int, law: SetLaw, dropped: float) -> tuple[Configurations, float] | None:
-    """The most probable configurations, laid out for the kernels, and the mass left out."""
-    rows = most_probable(patches, law, dropped)
-    if rows is None:
-        return None
-    return assemble(patches, law, rows.types, rows.weights), rows.dropped
-
-
-def certified(parameters: Parameters, tolerance: float, state: FloatArray) -> Truncated | None:
-    """The coarsest truncation, by powers of ten, that meets a tolerance at a state.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    tolerance : float
-        See `truncated`.
-    state : float array, shape (3,)
-
-    Returns
-    -------
-    Truncated or None
-        The finest one tried where none meets the tolerance; None where none fits in memory.
-    """
-    level, best = COARSEST, None
-    while (finer := truncated(parameters, tolerance, 10.0**-level)) is not None:
-        best, certificate = finer, finer.certificate(state)
-        if certificate <= tolerance or not np.isfinite(certificate) or level == FINEST:
-            break
-        missing = np.log10(certificate) - np.log10(tolerance)
-        level = min(level + max(1, int(np.ceil(missing))), FINEST)
-    return best
 
 
 def predicted_seconds(parameters: Parameters) -> float:

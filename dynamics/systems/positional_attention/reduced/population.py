@@ -26,13 +26,13 @@ from dynamics.systems.positional_attention.reduced import (
     configurations,
     spectral,
 )
-from dynamics.validation import InvalidRequest, check_parameters, integer, known_word, real, refuse
+from dynamics.validation import check_parameters, integer, known_word, real, refuse
 from theory.page import Page
 from theory.papers.positional_attention import recursion
 from theory.papers.positional_attention.data_law import bayes_error
 from theory.reduction import ReducedSystem
 
-EXPECTATIONS = ("auto", "exact", "truncated", "spectral", "sampled")
+EXPECTATIONS = ("auto", "exact", "spectral", "sampled")
 SECONDS_PER_PRODUCT = 4e-10
 """Of a full problem, for each entry of A and each feature or configuration."""
 MOST_PATCHES = 2**14
@@ -65,16 +65,12 @@ class ReducedPopulation(PositionalProblem):
     parameters : Parameters
     expectation : str
         How the expectation over the random sets is taken: ``"exact"`` sums all multisets of types;
-        ``"spectral"`` is exact to a tolerance at any size; ``"truncated"`` sums the most probable
-        multisets, with a bound on the rest; ``"sampled"`` draws from the law; ``"auto"`` is
-        the cheaper of exact and spectral, which hold for a whole run.
+        ``"spectral"`` is exact to a tolerance at any size; ``"sampled"`` draws from the law;
+        ``"auto"`` is the cheaper of exact and spectral, which hold for a whole run.
     tolerance : float
-        Of ``"spectral"``, ``"truncated"`` and ``"auto"``, relative to the gross contributions.
+        Of ``"spectral"`` and ``"auto"``, relative to the gross contributions.
     samples, seed : int
         Of ``"sampled"``.
-    dropped : float, optional
-        Of ``"truncated"``: leave out this probability. Without it the truncation is as fine as the
-        tolerance needs at the initial state. A run ends where its certificate is lost.
 
     Raises
     ------
@@ -98,14 +94,13 @@ class ReducedPopulation(PositionalProblem):
         tolerance: float = 1e-10,
         samples: int = 10_000,
         seed: int = 0,
-        dropped: float | None = None,
     ) -> None:
         check_parameters(parameters, Parameters)
         _check_size(parameters)
         self.parameters = parameters
         self.bayes_error = bayes_error(parameters.set_law, parameters.L)
         self.expectation = _expectation(
-            parameters, self.initial_state, expectation, tolerance, samples, seed, dropped
+            parameters, self.initial_state, expectation, tolerance, samples, seed
         )
         self.settings = dict(self.expectation.settings)
         super().__init__(self.expectation.module, self.expectation.data, LAYOUT)
@@ -229,7 +224,6 @@ def _expectation(
     tolerance: float,
     samples: int,
     seed: int,
-    dropped: float | None,
 ) -> Expectation:
     """The expectation of a name, good enough at a state.
 
@@ -240,11 +234,9 @@ def _expectation(
     expectation : str
         One of `EXPECTATIONS`.
     tolerance : float
-        Of ``"spectral"``, ``"truncated"`` and ``"auto"``, relative to the gross contributions.
+        Of ``"spectral"`` and ``"auto"``, relative to the gross contributions.
     samples, seed : int
         Of ``"sampled"``.
-    dropped : float or None
-        Of ``"truncated"``: a fixed probability to leave out.
 
     Raises
     ------
@@ -252,10 +244,7 @@ def _expectation(
         If an argument is not valid, or the expectation cannot be made at this size.
     """
     known_word("expectation", expectation, EXPECTATIONS)
-    fixed = dropped is not None
-    if fixed and expectation != "truncated":
-        refuse("dropped", dropped, f"is not of {expectation}", "given for truncated", "none")
-    tolerance = real("tolerance", tolerance, at_least=1e-12, at_most=1e12 if fixed else 1e-2)
+    tolerance = real("tolerance", tolerance, at_least=1e-12, at_most=1e-2)
     samples = integer("samples", samples, at_least=2, at_most=10**8)
     seed = integer("seed", seed, at_least=0, at_most=2**63 - 1)
     if expectation == "exact":
@@ -264,20 +253,7 @@ def _expectation(
         return configurations.sampled(parameters, samples, seed)
     if expectation == "spectral":
         return spectral.spectral(parameters, tolerance)
-    if expectation == "auto":
-        return _cheapest(parameters, tolerance, state)
-    if fixed:
-        dropped = real("dropped", dropped, above=0.0, at_most=0.5)
-        made = configurations.truncated(parameters, tolerance, dropped)
-    else:
-        made = configurations.certified(parameters, tolerance, state)
-    if made is None:
-        least = dropped or 10.0**-configurations.COARSEST
-        raise InvalidRequest(
-            f"expectation='truncated' at D={parameters.D} C={parameters.C} q={parameters.q:g}: "
-            f"too many configurations to leave out only {least:g}; expectation can be spectral"
-        )
-    return made
+    return _cheapest(parameters, tolerance, state)
 
 
 def _cheapest(parameters: Parameters, tolerance: float, state: FloatArray) -> Expectation:

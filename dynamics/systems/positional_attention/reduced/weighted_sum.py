@@ -1,13 +1,8 @@
-"""The expectation as a weighted sum over configurations: all, the most probable, or sampled ones.
+"""The expectation as a weighted sum over configurations: all, or sampled ones.
 
 A sampled sum is unbiased, with the standard errors that one sample shows. What is rare is missing
 from it: late in training the gradient is carried by configurations of probability below 1e-7, which
 a sample of any usual size does not contain, and its standard error cannot know of them.
-
-A truncated sum is safe early in training and wrong late: then the gradient itself is carried by
-rare configurations (a random set that is all -1 has probability (q/2)^C), and a fixed truncation
-lets alpha turn up again where the exact dynamics falls. So a bound goes along: where it is no
-longer small beside the gross gradient, the certificate is lost, and the run ends and says so.
 """
 
 from __future__ import annotations
@@ -23,9 +18,7 @@ from dynamics import codegen
 from dynamics.codegen import loops
 from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.kernels import reduced as kernels
-from dynamics.systems.positional_attention.kernels import truncated as truncated_kernels
 from dynamics.systems.positional_attention.kernels.reduced_data import (
-    Certificate,
     Configurations,
     ReducedData,
     Work,
@@ -69,7 +62,6 @@ class WeightedSum(Expectation):
         parameters: Parameters,
         settings: Mapping[str, Any],
         samples: int | None = None,
-        certificate: Certificate | None = None,
     ) -> Self:
         """The sum over given configurations, compiled, with the data of the kernels.
 
@@ -81,8 +73,6 @@ class WeightedSum(Expectation):
             How the configurations were made.
         samples : int, optional
             Number of draws that they are from.
-        certificate : Certificate, optional
-            Of what they leave out.
         """
         grid = tuple(latent.size for latent in rows.latents)
         parts, table = np.empty((4, *grid)), np.empty((rows.sum_index.size, grid[2]))
@@ -96,8 +86,8 @@ class WeightedSum(Expectation):
             chance=np.empty(rows.probability.size),
         )
         constants = constants_and_shares(parameters)
-        data = ReducedData(*constants, rows, work, certificate)
-        module = _module(parameters.p, rows.cuts.size > 2, certificate is not None)
+        data = ReducedData(*constants, rows, work)
+        module = _module(parameters.p, rows.cuts.size > 2)
         return cls(module, data, settings, parameters.p, parameters.set_law.rounding, samples)
 
     @property
@@ -123,14 +113,15 @@ class WeightedSum(Expectation):
         The value is the kernels', or that of the longer floats where these refuse one.
         """
         if self.samples is None:
-            return self._certified(state, self._shares(state))
+            return self._certified(state)
         weight, (each, sizes) = self.configurations.probability, self.contributions(state)
         spread = self._standard_error(each)
         return {"value": each @ weight, "gross": sizes @ weight, "standard_error": spread}
 
-    def _certified(self, state: FloatArray, table: rounding.Shares) -> dict[str, FloatArray]:
+    def _certified(self, state: FloatArray) -> dict[str, FloatArray]:
         """Value, gross and bound of a sum over all of its configurations."""
-        rows, share = self.configurations, np.append(self.data.share, 1.0)
+        table, rows = self._shares(state), self.configurations
+        share = np.append(self.data.share, 1.0)
         weight, count = rows.probability, rows.index.shape[1]
         total = np.zeros((4, 4), np.longdouble)
         for first in range(0, count, BLOCK):
@@ -181,47 +172,6 @@ class WeightedSum(Expectation):
         return np.sqrt(variance) / samples
 
 
-@dataclass
-class Truncated(WeightedSum):
-    """A sum over the most probable configurations, with a bound on what the others may add."""
-
-    def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
-        """Gradients, risk and error of the sum, and the bound relative to the gross."""
-        slopes, measured = super().observe(states)
-        known = [self.certify(state) for state in states]
-        ratios = [rounding.relative(each["bound"], each["gross"]) for each in known]
-        return slopes, measured | {"certificate": np.array(ratios)}
-
-    @IN_SILENCE
-    def certify(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Value, gross and bound: of rounding, and of what is left out, by the largest terms."""
-        table, index = self._shares(state), self.configurations.index
-        kept = self._certified(state, table)
-        size = np.abs(table.values) + table.errors
-        signal = size[:, index[0, 0] // size.shape[2]]
-        reach = (signal + (len(index) - 1) * size.max(axis=1)).max(axis=1)
-        reach = np.append(reach[1:] * self.data.share, reach[0] + np.log(2.0))
-        left_out = _short(self.data.certificate.dropped * reach) * (1 + 1e-9)
-        return kept | {"bound": _finite(kept["bound"] + left_out)}
-
-    def certificate(self, state: FloatArray) -> float:
-        """What is left out: its largest bound of a component of the gradient, in its gross."""
-        loops.gradient(self.addressed, state)
-        limits = self.data.certificate
-        return rounding.relative(limits.bound, limits.gross)
-
-    def failure(self, state: FloatArray) -> str:
-        """What is left out, and how far from enough that is."""
-        worst, limits = self.certificate(state), self.data.certificate
-        if worst <= limits.tolerance:
-            return ""
-        return (
-            f"the {limits.dropped:.1e} of probability left out may change the gradient by "
-            f"{worst:.1e} of its gross, more than the tolerance {limits.tolerance:.0e}; leave out "
-            "less, or take the spectral expectation"
-        )
-
-
 def _short(numbers: np.ndarray) -> FloatArray:
     """The nearest float64; infinite beyond the largest."""
     return numbers.astype(np.float64)
@@ -259,9 +209,8 @@ def _entries(D: int, C: int) -> tuple[float, ...]:
 
 
 @cache
-def _module(degree: int, threaded: bool, with_certificate: bool) -> codegen.CompiledModule:
-    """The generated file for one p, with or without threads, with or without a certificate."""
-    gradient = truncated_kernels.gradient if with_certificate else kernels.gradient
-    functions = (gradient, hessian, kernels.order_parameters, kernels.summary)
-    data, parallel = (ReducedData, Certificate), (kernels.weigh, kernels.scatter)
-    return compiled(degree, functions, data, parallel if threaded else ())
+def _module(degree: int, threaded: bool) -> codegen.CompiledModule:
+    """The generated file for one p, with or without threads."""
+    functions = (kernels.gradient, hessian, kernels.order_parameters, kernels.summary)
+    parallel = (kernels.weigh, kernels.scatter) if threaded else ()
+    return compiled(degree, functions, (ReducedData,), parallel)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dynamics.systems.positional_attention.reduced import rounding
 
-KINDS = ("exact", "truncated", "spectral")
+KINDS = ("exact", "spectral")
 SMALL = [(4, 2), (6, 2), (6, 3), (8, 2), (8, 4), (10, 5), (14, 7), (16, 8), (18, 9)]
 LARGE = [(9, 3), (10, 2), (12, 3), (12, 4), (12, 6), (14, 2), (16, 4), (18, 2), (18, 3), (18, 6)]
 CASES = [
@@ -117,15 +117,7 @@ def test_types_that_a_law_leaves_out_scale_no_weight(system, alpha):
     assert check(system, given_, [(alpha, 0.0, 0.0)]) == len(KINDS)
 
 
-def test_a_certificate_that_no_truncation_can_meet_ends_the_search(system):
-    """What is missing may be more powers of ten than a float holds."""
-    problem = system.ReducedPopulation(
-        system.Parameters(D=16, C=8, q=0.125, nu=0.1286, beta=20.0, scale=0.25), "truncated"
-    )
-    assert problem.expectation.settings["dropped"] < 1e-10
-
-
-@pytest.mark.parametrize("kind", KINDS[:2])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_bound_beyond_all_numbers_is_infinite_without_a_warning(system, kind):
     parameters = system.Parameters(D=8, C=2, p=9)
     problem = system.ReducedPopulation(parameters, kind)
@@ -188,7 +180,7 @@ def test_no_bound_is_violated(system, count, sizes, degrees, capsys):
         with capsys.disabled():
             print(f"\n{held[1]} states, {held[0]} bounds on gradient and risk, none violated")
     assert held[1] >= count
-    assert held[0] > 2 * count
+    assert held[0] > 4 * count / 3
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -51,7 +51,6 @@ def test_wrong_requests(system):
         ("tolerance", 0, "tolerance=0 is too small"),
         ("samples", 1, "samples=1 is too small"),
         ("seed", -1, "seed=-1 is too small"),
-        ("dropped", 0.1, "dropped=0.1 is not of auto"),
     ]:
         with pytest.raises(InvalidRequest, match=message.replace(".", r"\.")):
             system.ReducedPopulation(system.Parameters(), **{name: value})

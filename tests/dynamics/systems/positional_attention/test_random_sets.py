@@ -37,14 +37,6 @@ def test_the_spectral_expectation_holds_its_bound(system, D, C, state):
     assert (distance <= exact["bound"] + smooth["bound"]).all()
 
 
-def test_a_truncation_holds_its_bound(system):
-    parameters = mixed(system, D=16, C=4)
-    exact = system.ReducedPopulation(parameters, "exact").error_bound(STATES[1])
-    part = system.ReducedPopulation(parameters, "truncated", dropped=1e-4, tolerance=1e12)
-    result = part.error_bound(STATES[1])
-    assert (np.abs(exact["value"] - result["value"]) <= exact["bound"] + result["bound"]).all()
-
-
 def test_a_sampled_expectation_agrees_within_its_errors(system):
     parameters = mixed(system, D=16, C=4)
     exact = system.ReducedPopulation(parameters, "exact").error_bound(STATES[1])

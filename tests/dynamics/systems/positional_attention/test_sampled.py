@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import dynamics
 from dynamics.systems.positional_attention.reduced import configurations
 from theory.papers.positional_attention.data_law import RANDOM_SETS, SetLaw
 
@@ -93,3 +94,15 @@ def test_strata_pay(system):
     alone = np.sqrt((terms**2 @ weight - (terms @ weight) ** 2) / 2000)
     seen = system.ReducedPopulation(parameters, "sampled", samples=2000).error_bound(state)
     assert (seen["standard_error"] < 0.5 * alone).all()
+
+
+def test_rare_configurations_decide_whether_alpha_rises_again(system):
+    """A sample has too few of them: it invents an Event III that the exact dynamics has not."""
+    parameters = system.Parameters(D=32, C=8, q=0.25, nu=1e-4)
+    whole = dynamics.flow(system.ReducedPopulation(parameters, "exact"), time=1e9, record=20)
+    assert not whole.events["event_III"]
+    assert whole.final_state[0] == pytest.approx(0.049, abs=1e-3)
+    drawn = system.ReducedPopulation(parameters, "sampled", samples=100_000)
+    followed = dynamics.flow(drawn, time=1e9, record=20)
+    assert followed.events["event_III"].time == pytest.approx(2.61e5, rel=0.01)
+    assert followed.final_state[0] > 0.3
