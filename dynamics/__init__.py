@@ -39,6 +39,7 @@ from dynamics.sweep import Sweep, sweep
 from dynamics.training.flow import flow, flows
 from dynamics.training.gradient_descent import descend
 from dynamics.training.stability_limit import stability_limit
+from theory.counts import multinomial, multisets
 
 __all__ = [
     "Branches",
@@ -61,6 +62,8 @@ __all__ = [
     "flows",
     "load",
     "load_system",
+    "multinomial",
+    "multisets",
     "onsets",
     "overlay",
     "save",

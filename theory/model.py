@@ -53,6 +53,11 @@ LEADING: Mapping[str, tuple[str, ...]] = {
     "names": (),
     "events": (),
     "symmetry": (),
+    "reduced": ("scalars", "sample", "xp"),
+    "sizes": (),
+    "configurations": (),
+    "reduced_observables": ("scalars", "xp"),
+    "reduced_observe": ("scalars", "sample", "xp"),
 }
 """Functions of a model, and the arguments that are not constants."""
 TABLES: Mapping[str, tuple[type, ...]] = {
@@ -60,11 +65,14 @@ TABLES: Mapping[str, tuple[type, ...]] = {
     "events": (Mapping,),
     "groups": (Mapping,),
     "axes": (Mapping,),
+    "sizes": (Mapping,),
     "panels": (tuple, list),
     "limits": (tuple, list),
     "claims": (tuple, list, Mapping),
 }
-"""Parts that may be plain values, and their types; ``names`` and ``events`` are also functions."""
+"""Parts that may be plain values, and their types; names, events, sizes are also functions."""
+DECLARED = ("reduced", "sizes", "configurations", "names")
+"""Parts of a declared reduction, which belong together."""
 SETTINGS = ("eta", "steps", "representatives")
 """Plain values of a model file beside its tables."""
 RESERVED = frozenset({
@@ -126,6 +134,20 @@ class Model:
         ``symmetry(**constants)`` -> generators; each maps index sets to permutations.
     axes : mapping, optional
         Array -> the index set of each of its axes, for ``symmetry``.
+    reduced : callable, optional
+        ``reduced(scalars, sample, xp, **constants)`` -> the loss of one configuration in the
+        scalars, a dict of numbers: a reduction that the author has derived. It is held against
+        start, law and loss at sizes whose law can be listed, and runs at those where it cannot.
+    sizes : callable or mapping, optional
+        Name of a scalar, one of ``names`` -> number of entries that it stands for.
+    configurations : callable, optional
+        ``configurations(**constants)`` -> (probability, configuration) pairs.
+    reduced_observables : callable, optional
+        ``reduced_observables(scalars, xp, **constants)`` -> dict of numbers; ``observables`` in
+        the scalars.
+    reduced_observe : callable, optional
+        ``reduced_observe(scalars, sample, xp, **constants)`` -> dict of numbers, averaged over the
+        configurations; ``observe`` in the scalars.
     panels : sequence, optional
         Panels of the picture of a run: tuples of names, one a panel.
     limits : sequence of str, optional
@@ -180,6 +202,11 @@ class Model:
     groups: Mapping[str, str] = field(default_factory=dict)
     symmetry: Callable[..., Any] | None = None
     axes: Mapping[str, Any] = field(default_factory=dict)
+    reduced: Callable[..., Any] | None = None
+    sizes: Any = None
+    configurations: Callable[..., Any] | None = None
+    reduced_observables: Callable[..., Any] | None = None
+    reduced_observe: Callable[..., Any] | None = None
     panels: Any = None
     limits: Any = None
     claims: Any = None
@@ -216,6 +243,12 @@ class Model:
             raise ModelError("observe is averaged over a law, and this model has a closed risk")
         if self.representatives and (self.symmetry is None or self.law is None):
             raise ModelError("representatives are of a law with a stated symmetry; give symmetry")
+        declared = [role for role in DECLARED[:3] if getattr(self, role) is not None]
+        missing = [role for role in DECLARED if getattr(self, role) is None]
+        if declared and missing:
+            raise ModelError(f"{declared[0]} needs {' and '.join(missing)} beside it")
+        if declared and self.law is None:
+            raise ModelError("reduced is held against law and loss, and this model has no law")
         if self.symmetry is not None and not self.axes:
             raise ModelError("symmetry needs axes: the index set of each axis of each array")
         rate_ok = is_number(self.eta) and 0 < self.eta < math.inf
@@ -408,7 +441,7 @@ class Model:
         return Law(np.full(count, 1 / count), select_samples(law.samples, index))
 
     def table(self, role: str, constants: Mapping[str, Any]) -> dict[str, Any]:
-        """``names`` or ``events`` at some constants, as a dict."""
+        """``names``, ``events`` or ``sizes`` at some constants, as a dict."""
         value = getattr(self, role)
         if callable(value):
             value = self.call(role, constants=constants)

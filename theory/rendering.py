@@ -131,7 +131,8 @@ def closure_sections(closure: Closure, entry_names: Sequence[str]) -> list[Secti
         text = " = ".join(map("".join, zip(minus, named, strict=True)))
         latex = " = ".join(map("".join, zip(minus, map(_entry, named), strict=True)))
         dots = (" = ...", r" = \dots") if members.size > MOST_ENTRIES else ("", "")
-        count = f"({members.size} entr{'y' if members.size == 1 else 'ies'})"
+        size = closure.sizes[k]
+        count = f"({size} entr{'y' if size == 1 else 'ies'})"
         right = HandWritten(
             f"{text}{dots[0]}   {count}", rf"{latex}{dots[1]} \quad \text{{{count}}}"
         )

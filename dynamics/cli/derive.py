@@ -89,13 +89,13 @@ def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
     from dynamics.models.engine.expressions import Expressions
 
     options, definition = request.flags, request.system.ReducedPopulation.definition
-    model = definition.realization(parameters)
+    model, closure = definition.reduction(parameters)
     eta = model.rates(options.get("eta"))
     eliminate = bool(options.get("eliminate"))
     if form in ("python", "json"):
         if others := [n for n in ("prove", "eliminate", "sizes", "json") if options.get(n)]:
             raise InvalidRequest(f"{others[0]} is of the page, not of as={form}")
-        found = Expressions(model, model.closure, eta)
+        found = Expressions(model, closure, eta)
         document = {} if form == "python" else found.document()
         print_result({"json": form == "json"}, document, found.as_python())
         return 0
@@ -105,7 +105,6 @@ def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
         fixed = {n: v for n, v in dataclasses.asdict(parameters).items() if n not in grids}
         sizes = derivation.size_table(definition, grids, fixed)
         page = dataclasses.replace(page, sections=(*page.sections, sizes))
-    closure = model.closure
     if options.get("prove") and closure.grade != PROVED:
         raise InvalidRequest(f"prove: {'; '.join((closure.proof, *closure.remarks))}")
     if options.get("json"):

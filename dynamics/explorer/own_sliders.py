@@ -152,14 +152,14 @@ def idle_constants(
         Constant -> other values of it. One is idle if all that the model allows change nothing,
         and it allows some.
     """
-    here = _traced(definition.realization(parameters, *draws))
+    here = _traced(definition.reduction(parameters, *draws)[0])
     idle = set()
     for name, values in moves.items():
         others = set()
         for value in values:
             with suppress(InvalidRequest):
                 changed = dataclasses.replace(parameters, **{name: value})
-                others.add(_traced(definition.realization(changed, *draws)))
+                others.add(_traced(definition.reduction(changed, *draws)[0]))
         if others == {here}:
             idle.add(name)
     return frozenset(idle)

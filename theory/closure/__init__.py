@@ -42,7 +42,7 @@ class Closure:
         Largest part of the gradient outside the classes in floats, relative to the gradient, at a
         few random states.
     grade : str
-        ``proved``, ``checked at N states``, or ``stated`` by the model.
+        ``proved``, ``checked at N states``, ``stated`` or ``declared`` by the model.
     scope : str
         For which laws and constants it is proved, in words.
     remarks : tuple of str
@@ -64,8 +64,8 @@ class Closure:
 
     @property
     def entries(self) -> int:
-        """Trained entries."""
-        return int(self.classes.labels.size)
+        """Trained entries; those that its scalars stand for, of a declaration."""
+        return int(sum(self.classes.declared) or self.classes.labels.size)
 
     @property
     def scalars(self) -> int:
@@ -144,6 +144,8 @@ class Closure:
     @property
     def proof(self) -> str:
         """What is proved, in a sentence; what was checked, where nothing is."""
+        if self.grade == DECLARED:
+            return f"declared by the model; {self.scope}"
         if self.grade == STATED:
             return "the symmetry is stated by the model, and not proved"
         if self.grade != PROVED:
@@ -161,6 +163,7 @@ class Closure:
 
 
 PROVED, STATED, CHECKED = "proved", "stated", "checked at {} states"
+DECLARED = "declared"
 
 MOST_LABELLED = 20_000
 """Entries up to which the class of each is listed."""
@@ -213,5 +216,6 @@ def closure_lines(document: Mapping[str, Any], laws: bool = True) -> list[str]:
     if decimal:
         lines.append(f"kept: {decimal} more, with decimal coefficients")
     rounding = "rounding level" if document["residual"] < ROUNDING else "more than rounding"
-    lines.append(f"{document['proof']}; residual {document['residual']:.1e} ({rounding})")
+    residual = f"; residual {document['residual']:.1e} ({rounding})"
+    lines.append(document["proof"] + residual * (document["grade"] != DECLARED))
     return [*lines, *document["remarks"]]

@@ -46,12 +46,16 @@ class EntryClasses:
         Every entry at step 0.
     rounds : tuple of int
         How many classes moved after each round of the refinement.
+    declared : tuple of int
+        Entries that each class stands for, where a model declares its scalars: they are then all
+        that is known of the entries, and are the entries here.
     """
 
     labels: IntArray
     signs: FloatArray
     start: FloatArray
     rounds: tuple[int, ...] = ()
+    declared: tuple[int, ...] = ()
 
     @property
     def count(self) -> int:
@@ -61,6 +65,8 @@ class EntryClasses:
     @property
     def sizes(self) -> IntArray:
         """Entries of each class, shape (count,)."""
+        if self.declared:
+            return np.array(self.declared)
         return np.bincount(self.labels[self.labels >= 0], minlength=self.count)
 
     @property
@@ -92,6 +98,8 @@ class EntryClasses:
         """Signed mean over each class, shape (..., count), of vectors of shape (..., n)."""
         moving = np.flatnonzero(self.labels >= 0)
         signed = np.asarray(vectors)[..., moving] * self.signs[moving]
+        if self.declared:
+            return np.asarray(signed)
         order = np.argsort(self.labels[moving], kind="stable")
         if not self.count:
             return np.zeros((*signed.shape[:-1], 0))

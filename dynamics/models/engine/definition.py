@@ -12,10 +12,11 @@ from collections import OrderedDict, UserDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pickle import PicklingError
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from dynamics.models.engine.declaration import Declaration
 from dynamics.models.engine.fingerprint import digests
 from dynamics.models.engine.limits import parse_limits
 from dynamics.models.engine.realization import Realization
@@ -176,6 +177,7 @@ def _panel(entry: object, allowed: Sequence[str]) -> Panel:
     return _numbered(words, logarithmic)
 
 
+Made = TypeVar("Made")
 CACHED = 6
 """Realizations that a definition holds: points of a sweep come and go."""
 DRAWS = 4000
@@ -213,7 +215,9 @@ class Definition:
             check_globals(model)
             self.Parameters = parameters_of(model)
         self.digests = Digests(lambda: digests(self.realization(self.Parameters())))
+        self.declaration = None if model.reduced is None else Declaration(self)
         self._made: OrderedDict[Any, Realization] = OrderedDict()
+        self._reduced: OrderedDict[Any, tuple[Realization, Closure]] = OrderedDict()
 
     @property
     def origin(self) -> Origin:
@@ -237,18 +241,30 @@ class Definition:
             count = integer("samples", usual, at_least=1, at_most=10**8)
         seed = integer("seed", seed, at_least=0, at_most=2**63 - 1) if count else 0
         key = (tuple(constants.items()), count, seed)
-        if key not in self._made:
-            made = Realization(self.model, constants, count, seed)
-            self._made[key] = made
-            while len(self._made) > CACHED:
-                self._made.popitem(last=False)
-        self._made.move_to_end(key)
-        return self._made[key]
+        return _kept(self._made, key, lambda: Realization(self.model, constants, count, seed))
+
+    def reduction(
+        self, parameters: Any, samples: Any = None, seed: Any = 0
+    ) -> tuple[Realization, Closure]:
+        """The model whose reduction runs at some parameters, and what training closes on there.
+
+        Raises
+        ------
+        InvalidRequest
+            As of `realization`, or if a declared reduction is not that of every entry.
+        """
+        if self.declaration is None:
+            made = self.realization(parameters, samples, seed)
+            return made, made.closure
+        check_parameters(parameters, self.Parameters, self.name)
+        constants = dataclasses.asdict(parameters)
+        at = self.declaration.at
+        return _kept(self._reduced, tuple(constants.items()), lambda: at(constants))
 
     def closure(self, parameters: Any = None, samples: Any = None, seed: Any = 0) -> Closure:
         """The closure of training at some parameters; see `theory.closure.Closure`."""
         selected = self.Parameters() if parameters is None else parameters
-        return self.realization(selected, samples, seed).closure
+        return self.reduction(selected, samples, seed)[1]
 
     def presentation(
         self,
@@ -276,6 +292,16 @@ class Definition:
         return Presentation(
             self.model.title or self.name, notation, plot, conditions(events), self.origin
         )
+
+
+def _kept(place: OrderedDict[Any, Made], key: Any, make: Callable[[], Made]) -> Made:
+    """What was made for a key, or is made now; the last `CACHED` are kept."""
+    if key not in place:
+        place[key] = make()
+        while len(place) > CACHED:
+            place.popitem(last=False)
+    place.move_to_end(key)
+    return place[key]
 
 
 def parameters_of(model: Model) -> type[Any]:

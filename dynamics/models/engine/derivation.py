@@ -16,7 +16,7 @@ from dynamics.models.engine.definition import Definition
 from dynamics.models.engine.expressions import Expressions, exact_weights, rate_names, symbol
 from dynamics.models.engine.realization import Realization
 from dynamics.validation import InvalidRequest
-from theory.closure import Closure
+from theory.closure import DECLARED, Closure
 from theory.law import select_samples
 from theory.notation import latex_of
 from theory.page import HandWritten, Page, Section
@@ -50,9 +50,8 @@ def page(
     InvalidRequest
         If there is none to put in.
     """
-    made = definition.realization(parameters)
-    closure = made.closure
-    names = [made.entry_name(k) for k in range(closure.entries)]
+    made, closure = definition.reduction(parameters)
+    names = [made.entry_name(k) for k in range(closure.classes.labels.size)]
     constants = ", ".join(f"{name} = {value}" for name, value in made.constants.items())
     sections = [Section("Constants", (constants,))] if constants else []
     sections += closure_sections(closure, names)
@@ -77,8 +76,7 @@ def defining(definition: Definition, parameters: Any, eta: tuple[float, ...]) ->
     eta : tuple of float
         Learning rates.
     """
-    made = definition.realization(parameters)
-    closure = made.closure
+    made, closure = definition.reduction(parameters)
     sections = [_law_of(made, closure)]
     if closure.scalars:
         sections += _risk_and_step(made, closure, eta)
@@ -109,6 +107,8 @@ def _law_of(made: Realization, closure: Closure) -> Section:
     """The expectation, and the scalars on which training closes."""
     if not made.program.has_law:
         words = "the population risk is given in closed form: nothing is sampled"
+    elif closure.grade == DECLARED:
+        words = closure.remarks[0]
     elif made.only_sampled:
         words = f"the law can only be drawn from: {closure.samples} draws stand for it"
     else:
@@ -286,7 +286,7 @@ def size_table(
     for values, point in where.items():
         try:
             sized = definition.Parameters(**{**others, **dict(zip(names, values, strict=True))})
-            closures[values] = definition.realization(sized).closure
+            closures[values] = definition.closure(sized)
         except ValueError as error:
             left_out.append(f"{point} is left out: {str(error).splitlines()[0][:120]}")
     if len(closures) < 2:

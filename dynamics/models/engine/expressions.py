@@ -262,5 +262,6 @@ def expressions_of(definition: Definition, parameters: Any = None) -> Expression
     parameters : Parameters, optional
         Its defaults by default.
     """
-    made = definition.realization(definition.Parameters() if parameters is None else parameters)
-    return Expressions(made, made.closure, made.rates())
+    given = definition.Parameters() if parameters is None else parameters
+    made, closure = definition.reduction(given)
+    return Expressions(made, closure, made.rates())

@@ -215,22 +215,27 @@ class ReducedRisk:
         arrays = (made.constants, made.instructions, index, made.count, outputs)
         return List(*arrays, made.size)
 
-    def departure(self, states: FloatArray, expected: FloatArray, data: Data) -> float:
-        """Largest difference of the gradient to an expected one, over the sizes of its terms.
+    def departures(self, states: FloatArray, expected: FloatArray, data: Data) -> FloatArray:
+        """Differences of the gradient to an expected one, over the sizes of its terms.
 
         Parameters
         ----------
         states, expected : float arrays, shape (states, n)
         data : Data
+
+        Returns
+        -------
+        float array, shape (states, n)
+            0 at a state at which one of the two is not finite.
         """
         program, numbers = self.program({"": self.gradient}), self.numbers(data)
-        off = 0.0
-        for state, slope in zip(states, expected, strict=True):
+        off = np.zeros(states.shape)
+        for k, (state, slope) in enumerate(zip(states, expected, strict=True)):
             found = run_floats(program, np.concatenate([state, numbers]))
             places = program.outputs[""]
             off_here = np.abs(found[places] - slope) / (gross(program, found)[places] + 1e-300)
             if np.isfinite(slope).all() and np.isfinite(off_here).all():
-                off = max(off, float(off_here.max()))
+                off[k] = off_here
         return off
 
     def numbers(self, data: Data) -> FloatArray:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics.codegen import AddressedModel, loops
+from dynamics.models.engine.declaration import MAX_LISTED
 from dynamics.models.engine.problem import MOST_NAMED, MOST_WHOLE, ModelProblem, Realized
 from dynamics.models.engine.program import device_data
 from dynamics.models.engine.reduced_risk import CompiledRisk, ReducedRisk, reduced_risk
@@ -16,6 +17,7 @@ from dynamics.models.engine.tracing import refusals
 from dynamics.problem import FloatArray
 from dynamics.training.minibatches import reshuffled_batches
 from dynamics.validation import InvalidRequest, check_parameters, integer, real
+from theory.closure import DECLARED
 from theory.program import NoProgram
 
 if TYPE_CHECKING:
@@ -89,12 +91,17 @@ class ReducedPopulation(ModelProblem):
         draws = generator.standard_normal((len(HELD_SCALES), start.size))
         states = start + np.reshape(HELD_SCALES, (-1, 1)) * (1.0 + np.abs(start)) * draws
         expected = np.array([super(ReducedPopulation, self).gradient(state) for state in states])
-        off = risk.departure(states, expected, self.payload[0])
+        off = risk.departures(states, expected, self.payload[0]).max(initial=0.0)
         if off > SAME:
             raise InvalidRequest(
                 f"the program of {self.system} does not have the gradient of its loss (they "
                 f"differ by {off:.1e} of its terms): a fault of this package; please report it"
             )
+
+    @classmethod
+    def realized(cls, parameters: Any, draws: tuple[Any, Any]) -> Realized:
+        """The model at some parameters, or its declared reduction; see `ModelProblem`."""
+        return cls.definition.reduction(parameters, *draws)
 
     @property
     def addressed(self) -> AddressedModel | None:
@@ -199,6 +206,12 @@ class FullModelProblem(ModelProblem):
             raise InvalidRequest(
                 f"the law of {model.name} lists representatives, which have no symmetry of their "
                 "own: there is no full problem; list every sample, at a small size"
+            )
+        declared = cls.definition.declaration is not None
+        if declared and cls.definition.reduction(parameters)[1].grade == DECLARED:
+            raise InvalidRequest(
+                f"the law of {model.name} has more than {MAX_LISTED:,} samples here, and its "
+                "declared reduction no entries: there is no full problem at this size"
             )
         return super().realized(parameters, draws)
 

@@ -110,7 +110,7 @@ def _page_of(definition: Definition, name: str) -> Callable[..., Page]:
         from dynamics.models.engine import derivation
 
         selected = definition.Parameters() if parameters is None else parameters
-        rates = definition.realization(selected).rates(eta)
+        rates = definition.reduction(selected)[0].rates(eta)
         return getattr(derivation, name)(definition, selected, rates, **options)
 
     return made

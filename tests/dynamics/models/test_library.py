@@ -28,6 +28,9 @@ CLOSES = {
     "single_location": "closes on 2 scalars of 8 entries (sizes 1, 1; 6 never move)",
     "single_location_gaussian": "closes on 2 scalars of 16 entries (sizes 1, 1; 14 never move)",
     "softmax_icl": "closes on 2 scalars of 9 entries (sizes 3, 6), in a linear space of 1",
+    "sparse_parity": "closes on 48 scalars of 120 entries (sizes 3, 5, 3, 5, 3, 5, 3, 5, 3, 5, "
+    "3, "
+    "5, ...)",
     "topic_model": "closes on 8 scalars of 153 entries (sizes 16, 48, 8, 16, 48, 8, 8, 1), in a "
     "linear space of 6",
 }
@@ -36,6 +39,7 @@ QUICK = {
     ("softmax_icl", "order"): {"shares": [1 / 3, 0.6], "lengths": [3]},
     ("induction_head", "times"): {"sizes": [3]},
     ("merged_staircase", "losses"): {"time": 30.0},
+    ("sparse_parity", "losses"): {"dimensions": [8, 51], "steps": 100},
     ("single_location_gaussian", "overlaps"): {"seeds": 1, "time": 30.0},
 }
 

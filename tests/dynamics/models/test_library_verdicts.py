@@ -17,6 +17,7 @@ VERDICTS = {
     "single_location": {"Recovery": HOLDS, "Order": HOLDS},
     "single_location_gaussian": {"Recovery": HOLDS},
     "softmax_icl": {"Conserved": HOLDS, "Concentration": HOLDS, "Dominant first": HOLDS},
+    "sparse_parity": {"Learned": HOLDS},
     "topic_model": {"Blocks of values": HOLDS, "Blocks of attention": HOLDS},
 }  # fmt: skip
 ELSEWHERE = [

@@ -1,0 +1,309 @@
+"""A declared reduction: what an author has derived, held against every entry, and run beyond.
+
+`reduced`, `sizes` and `configurations` of a model file are a model of their own: its entries are
+the scalars, its samples the configurations, and a step changes a scalar by its derivative over the
+number of entries that it stands for. Where the law of the entries can be listed, the closure of
+training is found as usual, and the declared gradient is compared with that of every entry. Where
+it cannot, the declaration runs, and the closure says at which sizes it was held.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynamics.codegen import jax
+from dynamics.models.engine.functions import class_embedding
+from dynamics.models.engine.program import evaluated
+from dynamics.models.engine.realization import Realization
+from dynamics.models.engine.reduced_risk import reduced_risk
+from dynamics.models.engine.tracing import refusals
+from dynamics.problem import FloatArray
+from dynamics.validation import InvalidRequest
+from theory.closure import DECLARED, Closure
+from theory.closure.linear import LinearSpace
+from theory.closure.partition import EntryClasses
+from theory.law import ModelError
+from theory.model import Model, check_name
+from theory.program import NoProgram
+
+if TYPE_CHECKING:
+    from dynamics.models.engine.definition import Definition
+
+MAX_LISTED = 200_000
+"""Samples of a law up to which a declaration is held against every entry."""
+SCALES = (0.03, 0.1, 0.3, 1.0, 1.0)
+"""Sizes of random departures from the start at which it is."""
+SAME = 1e-10
+"""Part of the terms of a component by which the two may differ, by rounding."""
+UNUSED = (
+    "risk", "sample", "fixed", "names", "sizes", "reduced", "configurations",
+    "reduced_observables", "reduced_observe", "symmetry",
+)  # fmt: skip
+"""Functions of a file that the model of the scalars does not have."""
+SPOKEN = {
+    "law": "configurations", "loss": "reduced",
+    "observables": "reduced_observables", "observe": "reduced_observe",
+}  # fmt: skip
+"""Function of the model of the scalars -> the function of the file that it is."""
+
+
+class Declaration:
+    """The declared reduction of a model.
+
+    Parameters
+    ----------
+    definition : Definition
+    """
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+        self._held: dict[str, float] = {}
+        self._models: dict[Any, Model] = {}
+
+    def _model(self, groups: Mapping[str, str]) -> Model:
+        """The model whose entries are the scalars and whose samples are the configurations."""
+        given = self.definition.model
+
+        def start(**constants: Any) -> dict[str, Any]:
+            arrays = given.starting_arrays(constants)
+            return {name: arrays[array][place] for name, array, place in self._places(constants)}
+
+        used = [given.arguments.get(role, {}) for role in ("start", "names", "sizes")]
+        parameters = {name: p for arguments in used for name, p in arguments.items()}
+        nothing: dict[str, Any] = dict.fromkeys(UNUSED)
+        return dataclasses.replace(
+            given,
+            start=self._with_defaults(start, parameters.values()),
+            law=self._with_defaults(given.configurations),
+            loss=self._with_defaults(given.reduced),
+            observables=self._with_defaults(given.reduced_observables),
+            observe=self._with_defaults(given.reduced_observe),
+            events=self._with_defaults(given.events) if callable(given.events) else given.events,
+            groups=groups, axes={}, **nothing,
+        )  # fmt: skip
+
+    def _with_defaults(self, function: Any, parameters: Any = None) -> Any:
+        """A function whose constants have the defaults of the model, wherever these stand."""
+        if function is None:
+            return None
+        constants = self.definition.model.constants
+
+        def called(*arguments: Any, **named: Any) -> Any:
+            return function(*arguments, **named)
+
+        if parameters is None:
+            parameters = inspect.signature(function).parameters.values()
+        own = [p.replace(default=constants.get(p.name, p.default)) for p in parameters]
+        called.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
+        return called
+
+    def _places(self, constants: Mapping[str, Any]) -> list[tuple[str, str, tuple[int, ...]]]:
+        """Name, array and position of each scalar, in the order of the entries."""
+        made = self.definition.model
+        arrays, sizes = made.starting_arrays(constants), made.table("sizes", constants)
+        table = made.table("names", constants)
+        if unknown := sorted(set(sizes) - set(table)):
+            raise ModelError(f"sizes: {unknown[0]!r} is none of the names, which name its entry")
+        places = []
+        for name in sizes:
+            check_name("sizes", name, constants)
+            array, *place = table[name] if isinstance(table[name], (tuple, list)) else [table[name]]
+            try:
+                shape = arrays[array].shape
+                number = int(np.arange(arrays[array].size).reshape(shape)[tuple(place)])
+            except (KeyError, IndexError, TypeError):
+                raise ModelError(f"names: {name} = {table[name]!r} is no entry") from None
+            places.append((list(arrays).index(array), int(number), name, array, tuple(place)))
+        return [(name, array, place) for _, _, name, array, place in sorted(places)]
+
+    def at(self, constants: Mapping[str, Any]) -> tuple[Realization, Closure]:
+        """What runs at some constants, and what training closes on there.
+
+        Raises
+        ------
+        InvalidRequest
+            If the declaration does not have the gradient of every entry, with the scalar and the
+            state at which they part.
+        """
+        with refusals():
+            if self._can_be_listed(constants):
+                made = self._entries(constants)
+                found = made.closure
+                return made, dataclasses.replace(
+                    found, remarks=(*found.remarks, self._hold(made, constants))
+                )
+            made = self._scalars(constants)
+            return made, self._closure(made, constants)
+
+    def _can_be_listed(self, constants: Mapping[str, Any]) -> bool:
+        model = self.definition.model
+        try:
+            with model.blamed("law"):
+                pairs = iter(model.call("law", constants=constants))
+                return sum(1 for _ in islice(pairs, MAX_LISTED + 1)) <= MAX_LISTED
+        except MemoryError:
+            return False
+
+    def _entries(self, constants: Mapping[str, Any]) -> Realization:
+        return self.definition.realization(self.definition.Parameters(**constants))
+
+    def _scalars(self, constants: Mapping[str, Any]) -> Realization:
+        given = self.definition.model.groups
+        places = self._places(constants) if given else ()
+        groups = {name: given[array] for name, array, _ in places if array in given}
+        key = tuple(groups.items())
+        if key not in self._models:  # the same object, so that it is traced once
+            self._models[key] = self._model(groups)
+        with _spoken():
+            return Realization(self._models[key], constants)
+
+    def _sizes(self, made: Realization, constants: Mapping[str, Any]) -> tuple[int, ...]:
+        """Entries that each scalar stands for."""
+        table = self.definition.model.table("sizes", constants)
+        for name, size in table.items():
+            if isinstance(size, bool) or size != int(size) or size < 1:
+                raise ModelError(f"sizes: {name} stands for {size!r} entries, no whole number")
+        return tuple(int(table[name]) for name in made.arrays)
+
+    def _classes(self, made: Realization, constants: Mapping[str, Any]) -> EntryClasses:
+        count, sizes = made.flat_start.size, self._sizes(made, constants)
+        return EntryClasses(np.arange(count), np.ones(count), made.flat_start, declared=sizes)
+
+    def _closure(self, made: Realization, constants: Mapping[str, Any]) -> Closure:
+        """The closure of a declaration, with the sizes at which it was held."""
+        assert made.law is not None
+        self._hold_at_defaults(made)
+        held = ", ".join(f"{size} ({off:.0e})" for size, off in self._held.items())
+        scope = "not held against the entries: the law of its default size cannot be listed"
+        if held:
+            scope = f"held against every entry at {held}, in parts of the terms of the gradient"
+        classes = self._classes(made, constants)
+        return Closure(
+            classes, LinearSpace(np.eye(classes.count)), None, (), tuple(made.arrays), 0.0,
+            DECLARED, scope, (f"{made.law.size} configurations stand for the law",), made.shapes,
+        )  # fmt: skip
+
+    def _hold_at_defaults(self, made: Realization) -> None:
+        """Hold the declaration at the default size and the real constants of a request."""
+        usual = {**self.definition.model.constants, **made.reals}
+        for constants in (usual, self.definition.model.constants):
+            try:
+                if self._can_be_listed(constants):
+                    self._hold(self._entries(constants), constants)
+                    return
+            except InvalidRequest:  # the limits of the model exclude these real constants
+                if constants is self.definition.model.constants:
+                    raise
+
+    def _hold(self, made: Realization, constants: Mapping[str, Any]) -> str:
+        """Compare a declaration with every entry at some constants; what was found, in words.
+
+        Raises
+        ------
+        ModelError
+            If they part.
+        """
+        inner, classes = self._scalars(constants), made.closure.classes
+        entries = {
+            name: made.entry_number(array, *place) for name, array, place in self._places(constants)
+        }
+        self._check_classes(made, inner, entries, constants)
+        where = " ".join(f"{n}={v}" for n, v in constants.items() if n not in made.reals)
+        where = where or made.model.name
+        states, slopes = _looked_at(made)
+        named = np.array(list(entries.values()))
+        declared = self._classes(inner, constants)
+        try:
+            risk = reduced_risk(
+                inner.program, inner.data, class_embedding(declared), tuple(inner.arrays)
+            )
+        except NoProgram as error:
+            raise ModelError(f"reduced: {error}") from None
+        off = risk.departures(states[:, named], slopes[:, named], inner.data)
+        if off.max(initial=0.0) > SAME:
+            state, k = np.unravel_index(int(np.argmax(off)), off.shape)
+            name, at = list(entries)[k], dict(zip(entries, states[state, named], strict=True))
+            shown = ", ".join(f"{n}={v:.4g}" for n, v in list(at.items())[:6])
+            raise ModelError(
+                f"reduced is not the recursion of every entry at {where}: d_{name} parts by "
+                f"{off[state, k]:.1e} of its terms at {shown}{', ...' if len(at) > 6 else ''}"
+            )
+        for state in states:
+            whole, own = _reported(made, state), _reported(inner, state[named])
+            for name in whole.keys() & own.keys():
+                if not np.isclose(own[name], whole[name], rtol=SAME, atol=SAME, equal_nan=True):
+                    raise ModelError(
+                        f"{name} of the declaration is {own[name]:.6g}, and {whole[name]:.6g} of "
+                        f"every entry, at {where} near the start"
+                    )
+        self._held[where] = float(off.max(initial=0.0))
+        return (
+            f"the declared recursion is that of all {classes.labels.size} entries at {where}, to "
+            f"{self._held[where]:.0e} of the terms of each component at {len(SCALES)} states"
+        )
+
+    def _check_classes(
+        self,
+        made: Realization,
+        inner: Realization,
+        entries: Mapping[str, int],
+        constants: Mapping[str, Any],
+    ) -> None:
+        """Refuse scalars and sizes that are not those of the closure of training."""
+        classes, sizes = made.closure.classes, self._sizes(inner, constants)
+        total = np.zeros(classes.count, dtype=int)
+        for entry, size in zip(entries.values(), sizes, strict=True):
+            if (label := int(classes.labels[entry])) >= 0:
+                total[label] += size
+        for label, (declared, size) in enumerate(zip(total, classes.sizes, strict=True)):
+            first = made.entry_name(int(classes.first[label]))
+            if not declared:
+                raise ModelError(
+                    f"sizes: no scalar stands for {first} and what stays equal to it, {size} in all"
+                )
+            if declared != size:
+                names = [n for n, entry in entries.items() if classes.labels[entry] == label]
+                verb = "stands" if len(names) == 1 else "stand"
+                raise ModelError(
+                    f"sizes: {' and '.join(names)} {verb} for {declared} entries, and {size} stay "
+                    f"equal to {first}"
+                )
+
+
+def _reported(made: Realization, state: FloatArray) -> dict[str, float]:
+    """The risk and all that a model observes at a state."""
+    with jax.enable_x64(True):
+        values = {"risk": made.program.risk(state, made.data)}
+        values |= made.program.observables(state, made.data)
+    return {name: float(value) for name, value in values.items()}
+
+
+def _looked_at(made: Realization) -> tuple[FloatArray, FloatArray]:
+    """States of every entry near the start, and the gradients there."""
+    classes, generator = made.closure.classes, np.random.default_rng(0)
+    start = classes.start[classes.first]
+    draws = generator.standard_normal((len(SCALES), start.size))
+    scalars = start + np.reshape(SCALES, (-1, 1)) * (0.1 + np.abs(start)) * draws
+    states = classes.lift(scalars)
+    slopes = [evaluated(made.program.compiled_descent, state, made.data)[1] for state in states]
+    return states, np.array(slopes)
+
+
+@contextmanager
+def _spoken() -> Iterator[None]:
+    """Name the functions of the file in errors of the model of the scalars."""
+    try:
+        yield
+    except (ModelError, InvalidRequest) as error:
+        words = re.sub(
+            r"\b(loss|law|observables|observe)\b", lambda m: SPOKEN[m[0]], str(error), count=1
+        )
+        raise type(error)(words) from error

@@ -1,0 +1,184 @@
+"""Declared reductions: held against every entry, refused where they part, and run beyond."""
+
+import json
+from math import comb
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.cli import main
+from dynamics.validation import InvalidRequest
+
+MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
+SQUARES = """
+import itertools
+import numpy as np
+
+names = {"a": ("w", 0), "b": ("w", 1)}
+def start(D=5):
+    return {"w": np.r_[0.3, np.full(D - 1, 0.1)]}
+def law(D):
+    for signs in itertools.product((-1.0, 1.0), repeat=D):
+        yield 0.5**D, np.array(signs)
+def loss(theta, sample, xp, c=0.5):
+    z = xp.sum(theta["w"] * sample)
+    return z**4 / 4 + c * z**2
+def sizes(D):
+    return {"a": 1, "b": D - 1}
+def configurations(D):
+    for first in (-1.0, 1.0):
+        for p, (minus, plus) in dynamics.multinomial(D - 1, (0.5, 0.5)):
+            yield p / 2, (first, plus - minus)
+def reduced(scalars, sample, xp, c):
+    return (scalars["a"] * sample[0] + scalars["b"] * sample[1]) ** 4 / 4
+"""
+
+
+def in_file(tmp_path, text, name="own.py"):
+    path = tmp_path / name
+    path.write_text(f"import dynamics\n{text}")
+    return dynamics.load_system(path)
+
+
+def parity_risk(D, eta, steps, k=3, half=6):
+    """Gradient descent on the 4 numbers of each neuron, by a loop of numpy."""
+    law = np.array([
+        [2 * i - k, 2 * j - (D - k), comb(k, i) * comb(D - k, j) / 2.0**D, (-1.0) ** (k - i)]
+        for i in range(k + 1) for j in range(D - k + 1)
+    ])  # fmt: skip
+    own, rest, p, y = law.T
+    u, v = np.full(2 * half, 1 / D), np.full(2 * half, 1 / D)
+    a, b = np.repeat([0.5, -0.5], half), np.tile(np.linspace(-D, D, half) / D, 2)
+    for _ in range(steps):
+        h = np.outer(own, u) + np.outer(rest, v) + b
+        e = p * (np.maximum(h, 0) @ a - y)
+        g = np.outer(e, a) * (h > 0)
+        slopes = own @ g / k, rest @ g / (D - k), np.maximum(h, 0).T @ e, g.sum(axis=0)
+        u, v, a, b = (x - eta * s for x, s in zip((u, v, a, b), slopes, strict=True))
+    h = np.maximum(np.outer(own, u) + np.outer(rest, v) + b, 0)
+    return float(p @ (h @ a - y) ** 2 / 2)
+
+
+@pytest.fixture(scope="module")
+def parity():
+    return dynamics.load_system("sparse_parity")
+
+
+def test_where_inputs_can_be_listed_the_closure_is_proved_and_the_declaration_held(parity):
+    closure = parity.closure()
+    assert (closure.scalars, closure.grade, closure.entries) == (48, "proved", 120)
+    assert "the declared recursion is that of all 120 entries at D=8" in closure.remarks[-1]
+    run = dynamics.descend(parity.ReducedPopulation(parity.Parameters()), 0.2, 1500)
+    assert run["risk"][-1] == pytest.approx(7.812385e-06, rel=1e-6)
+
+
+@pytest.mark.parametrize(("D", "configurations"), [(50, 192), (51, 196)])
+def test_beyond_the_declaration_runs(parity, D, configurations):
+    closure = parity.closure(parity.Parameters(D=D))
+    assert (closure.scalars, closure.entries, closure.grade) == (48, 12 * D + 24, "declared")
+    assert closure.sizes[:2] == (3, D - 3)
+    assert "held against every entry at D=8 half=6 k=3 (" in closure.proof
+    assert closure.remarks == (f"{configurations} configurations stand for the law",)
+
+
+def test_a_run_beyond_is_that_of_a_loop_of_numpy(parity):
+    run = dynamics.descend(parity.ReducedPopulation(parity.Parameters(D=51)), 0.2, 300)
+    assert run["risk"][-1] == pytest.approx(parity_risk(51, 0.2, 300), rel=1e-9)
+
+
+def test_every_entry_beyond_is_refused(parity):
+    with pytest.raises(InvalidRequest, match="has more than 200,000 samples here"):
+        parity.FullPopulation(parity.Parameters(D=24))
+
+
+def test_positional_attention_by_central_moments_is_the_recursion_of_every_entry():
+    system = dynamics.load_system(MODELS / "positional_by_moments.py")
+    for sizes in ({}, {"D": 8, "C": 2, "q": 0.3}, {"D": 8, "C": 4, "p": 5, "beta": 0.4}):
+        closure = system.closure(system.Parameters(**sizes))
+        assert (closure.scalars, closure.grade) == (3, "proved")
+        assert "is that of all" in closure.remarks[-1]
+
+
+def test_positional_attention_beyond_is_the_paper_kernel():
+    system = dynamics.load_system(MODELS / "positional_by_moments.py")
+    paper = dynamics.load_system("positional_attention")
+    problem = system.ReducedPopulation(system.Parameters(D=16, C=4))
+    expected = paper.ReducedPopulation(paper.Parameters(D=16, C=4), "exact")
+    assert problem.closure.grade == "declared"
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        state = problem.initial_state + rng.standard_normal(3) * (0.01, 0.5, 0.5)
+        np.testing.assert_allclose(
+            problem.gradient(state), expected.gradient(state), rtol=1e-11, atol=1e-15
+        )
+        assert problem.risk(state) == pytest.approx(expected.risk(state), rel=1e-12)
+    mine, theirs = (dynamics.descend(p, 0.02, 400) for p in (problem, expected))
+    assert mine["G"][-1] == pytest.approx(theirs["G"][-1], rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("", "", "reduced is not the recursion of every entry at D=5: d_[ab] parts by"),
+        ('"b": D - 1', '"b": D - 2', "b stands for 3 entries, and 4 stay equal to w\\[1\\]"),
+        ('"b": D - 1', '"b": 0', "b stands for 0 entries, no whole number"),
+        ('"b": D - 1', '"e": D - 1', "'e' is none of the names"),
+        ("scalars[\"a\"] *", "scalars[\"f\"] *", "reduced raises KeyError"),
+        ("yield p / 2", "yield p / 3", "the probabilities of configurations sum to 0.66"),
+    ],
+)  # fmt: skip
+def test_a_wrong_declaration_is_refused_in_one_line(old, new, words, tmp_path):
+    # As it stands the loss of the entries has a term in c that the declared one lacks.
+    system = in_file(tmp_path, SQUARES.replace(old, new, 1) if old else SQUARES)
+    with pytest.raises(InvalidRequest, match=words) as refused:
+        system.ReducedPopulation(system.Parameters())
+    assert "\n" not in str(refused.value)
+
+
+def test_entries_without_a_scalar_are_named(tmp_path):
+    text = SQUARES.replace('"a": 1, ', "").replace('scalars["a"] * sample[0] + ', "")
+    with pytest.raises(
+        InvalidRequest, match=r"no scalar stands for w\[0\] and what stays equal to it, 1 in all"
+    ):
+        in_file(tmp_path, text).closure()
+
+
+def test_one_that_is_right_only_at_some_constant_is_refused_at_others(tmp_path):
+    system = in_file(tmp_path, SQUARES)
+    assert "is that of all 5 entries" in system.closure(system.Parameters(c=0.0)).remarks[-1]
+    with pytest.raises(InvalidRequest, match="parts by"):
+        system.closure(system.Parameters(c=0.1))
+    with pytest.raises(InvalidRequest, match="parts by"):  # held at D=5 first
+        system.closure(system.Parameters(c=0.1, D=40))
+
+
+def test_observables_are_held_too(tmp_path):
+    text = SQUARES + "def observables(theta, xp):\n    return {'n': xp.sum(theta['w'])}\n"
+    text += "def reduced_observables(scalars, xp, D):\n    return {'n': scalars['a'] * D}\n"
+    system = in_file(tmp_path, text)
+    with pytest.raises(InvalidRequest, match=r"n of the declaration is .* of every entry"):
+        system.closure(system.Parameters(c=0.0))
+
+
+@pytest.mark.parametrize("part", ["sizes", "configurations", "names"])
+def test_parts_of_a_declaration_belong_together(part, tmp_path):
+    text = SQUARES.replace("names =", "others =") if part == "names" else SQUARES
+    with pytest.raises(InvalidRequest, match=f"reduced needs {part} beside it"):
+        in_file(tmp_path, text.replace(f"def {part}(", f"def other_{part}("))
+
+
+def test_commands_take_sizes_beyond(tmp_path, capsys):
+    out = str(tmp_path / "run")
+    words = ["run", "sparse_parity", "--D", "51", "--steps", "20", "--out", out, "--json"]
+    assert main(words) == 0
+    closure = json.loads(capsys.readouterr().out)["closure"]
+    assert (closure["grade"], closure["scalars"], closure["entries"]) == ("declared", 48, 636)
+    assert main(["derive", "sparse_parity", "--D", "51"]) == 0
+    assert "declared by the model; held against every entry at D=8" in capsys.readouterr().out
+    assert main(["derive", "sparse_parity", "--D", "51", "--prove"]) == 2
+    assert main(["describe", "sparse_parity", "--D", "51"]) == 0
+    assert "196 configurations stand for the law" in capsys.readouterr().out
+    assert main(["compare", "sparse_parity", "--D", "51", "--steps", "20"]) == 2
+    assert "more than" in capsys.readouterr().err

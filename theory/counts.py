@@ -1,0 +1,124 @@
+"""Probabilities of counts: configurations of independent draws, for declared reductions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from theory.law import FloatArray, ModelError
+
+MAX_EXACT = 500
+"""Draws up to which a multinomial coefficient times powers neither overflows nor loses digits."""
+SUM_TOLERANCE = 1e-12
+
+
+def multinomial(n: int, probabilities: Sequence[float]) -> Iterator[tuple[float, tuple[int, ...]]]:
+    """Every way in which n independent draws fall into categories, with its probability.
+
+    Parameters
+    ----------
+    n : int
+        Number of draws.
+    probabilities : sequence of float
+        Of each category; their sum is 1.
+
+    Yields
+    ------
+    (float, tuple of int)
+        Probability, and the number of draws in each category.
+
+    Raises
+    ------
+    ModelError
+        If n is no whole number from 0 on, or the probabilities do not sum to 1.
+
+    Examples
+    --------
+    >>> from theory import multinomial
+    >>> list(multinomial(2, (0.5, 0.5)))
+    [(0.25, (0, 2)), (0.5, (1, 1)), (0.25, (2, 0))]
+    """
+    if isinstance(n, bool) or n != int(n) or n < 0:
+        raise ModelError(f"multinomial: n={n!r} can be a whole number from 0 on")
+    chances = [float(p) for p in probabilities]
+    if min(chances, default=-1.0) < 0 or abs(math.fsum(chances) - 1) > SUM_TOLERANCE:
+        raise ModelError(f"multinomial: the probabilities {probabilities!r} do not sum to 1")
+    chance = _exact if n <= MAX_EXACT else _successive
+    for counts in _counts(int(n), len(chances)):
+        yield chance(counts, chances), counts
+
+
+def multisets(
+    types: Iterable[tuple[float, Any]], n: int
+) -> Iterator[tuple[float, tuple[Any, ...]]]:
+    """Every multiset of n independent draws from a law, with its probability.
+
+    Parameters
+    ----------
+    types : iterable of (float, object)
+        Probability and value of each type, as a law lists its samples.
+    n : int
+        Number of draws.
+
+    Yields
+    ------
+    (float, tuple)
+        Probability, and the n values, in the order of the types.
+
+    Raises
+    ------
+    ModelError
+        As for `multinomial`.
+
+    Examples
+    --------
+    >>> from theory import multisets
+    >>> list(multisets([(0.5, -1), (0.5, 1)], 2))
+    [(0.25, (1, 1)), (0.5, (-1, 1)), (0.25, (-1, -1))]
+    """
+    listed = list(types)
+    for probability, counts in multinomial(n, [chance for chance, _ in listed]):
+        values = zip(listed, counts, strict=True)
+        yield probability, tuple(value for (_, value), k in values for _ in range(k))
+
+
+def _counts(n: int, categories: int) -> Iterator[tuple[int, ...]]:
+    """All tuples of whole numbers from 0 on with the sum n, in the order of the alphabet."""
+    if categories == 1:
+        yield (n,)
+        return
+    for first in range(n + 1):
+        for rest in _counts(n - first, categories - 1):
+            yield (first, *rest)
+
+
+def _exact(counts: Sequence[int], chances: Sequence[float]) -> float:
+    """Multinomial coefficient times powers, sorted so that equal probabilities are equal."""
+    ways, left = 1, sum(counts)
+    for count in counts:
+        ways *= math.comb(left, count)
+        left -= count
+    powers = sorted(p**k for p, k in zip(chances, counts, strict=True))
+    return float(ways) * math.prod(powers)
+
+
+def _successive(counts: Sequence[int], chances: Sequence[float]) -> float:
+    """Product of the binomial probabilities of each category among those that are left."""
+    probability, left = 1.0, sum(counts)
+    for k, count in enumerate(counts[:-1]):
+        rest = math.fsum(chances[k:])
+        probability *= float(_binomial(left, min(1.0, chances[k] / rest if rest else 0.0))[count])
+        left -= count
+    return probability
+
+
+@lru_cache(maxsize=1 << 12)
+def _binomial(n: int, p: float) -> FloatArray:
+    """Probabilities of 0, ..., n, shape (n + 1,)."""
+    from scipy.stats import binom
+
+    return np.asarray(binom.pmf(np.arange(n + 1), n, p))
