@@ -18,6 +18,8 @@ network, and rounding decides on which side training begins.
 :b: biases
 :u_*: weight of the bits of the parity in this neuron
 :v_*: weight of all other bits in this neuron
+:a_*: output weight of this neuron
+:b_*: bias of this neuron
 :T_parity: the risk has fallen to a quarter
 """
 
