@@ -110,24 +110,19 @@ def separated(text: str, names: list[str]) -> list[str]:
 
 
 def _collect(checked: Iterator[Verdict], quiet: bool) -> tuple[list[Verdict], bool]:
-    """The verdicts, printed as they come, and whether an interruption cut them short.
-
-    What a check makes of a run that was cut short, an error included, is not a verdict.
-    """
+    """The verdicts, printed as they come, and whether an interruption cut them short."""
     done: list[Verdict] = []
     with interruption() as interrupted:
-        while True:
-            try:
-                verdict = next(checked, None)
-            except (Exception, KeyboardInterrupt):
-                if interrupted.is_set():
-                    return done, True
+        try:
+            for verdict in checked:
+                done.append(verdict)
+                if not quiet:
+                    print(_row(verdict), flush=True)
+            return done, False
+        except KeyboardInterrupt:
+            if not interrupted.is_set():
                 raise
-            if verdict is None or interrupted.is_set():
-                return done, verdict is not None
-            done.append(verdict)
-            if not quiet:
-                print(_row(verdict), flush=True)
+            return done, True
 
 
 def _pictures(done: list[Verdict]) -> Iterator[tuple[str, Callable[[], Any]]]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamics.experiments import experiments_of, rounding, rules
 from dynamics.registry import load_system
+from dynamics.training.progress import interruption
 from dynamics.validation import InvalidRequest, check_parameters, integer, refuse, unknown
 from theory.summary import summarized
 
@@ -239,6 +240,8 @@ def verify(
     InvalidRequest
         For a system that there is none of, parameters of another, a claim that the paper does not
         have or that nothing checks, or a seed that is none.
+    KeyboardInterrupt
+        At Ctrl-C or SIGTERM while a claim is checked.
 
     Examples
     --------
@@ -276,7 +279,15 @@ def verdicts(
     protocol = Protocol(parameters, thorough, seed)
     for source in requested:
         claim = claims_by_source[source]
-        yield Verdict(claim, rules.applied(claim, _run(table[source], loaded, protocol)))
+        with interruption() as interrupted:
+            try:
+                finding = _run(table[source], loaded, protocol)
+            except Exception:
+                if not interrupted.is_set():
+                    raise
+            if interrupted.is_set():  # what a run that was cut short gives is no verdict
+                raise KeyboardInterrupt
+        yield Verdict(claim, rules.applied(claim, finding))
 
 
 def _run(check: Check, system: System, protocol: Protocol) -> Finding:

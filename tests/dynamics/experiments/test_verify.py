@@ -176,6 +176,24 @@ def test_an_interrupted_check_is_not_a_verdict(tmp_path, monkeypatch, capsys):
     assert json.loads((out / "summary.json").read_text()) == document
 
 
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_an_interrupted_check_of_a_script_ends_it(number, monkeypatch):
+    """A run that was cut short gives no verdict, however it looks."""
+    import signal
+
+    from dynamics.experiments import positional_attention as table
+    from dynamics.training.progress import interruption
+
+    def stopped(system, protocol):
+        with interruption():  # as a run does
+            signal.raise_signal(getattr(signal, number))
+        return dynamics.Finding(True, "what is left of a run", 0.06, 0.05, "none")
+
+    monkeypatch.setattr(table, "CHECKS", dict(table.CHECKS) | {"Event I": stopped})
+    with pytest.raises(KeyboardInterrupt):
+        dynamics.verify("positional_attention", claims=["Event I"])
+
+
 def test_an_interrupted_figure_is_not_written(tmp_path, monkeypatch, capsys):
     import os
     import signal
