@@ -17,6 +17,7 @@ from dynamics.training.flow import flow
 from dynamics.training.gradient_descent import descend
 from dynamics.training.stability_limit import limits_along
 from dynamics.validation import InvalidRequest, real
+from theory.closure import DECLARED
 
 if TYPE_CHECKING:
     from dynamics.registry import System
@@ -40,7 +41,10 @@ def classes(system: System, request: FigureRequest) -> Drawing:
     closure = system.closure(parameters)
     document = closure.document()
     if not document["labels"]:
-        raise InvalidRequest(f"{closure.entries} entries are too many to be drawn one by one")
+        why = "are too many to be drawn one by one"
+        if closure.grade == DECLARED:
+            why = "are those of a declaration, which does not say which of them are equal"
+        raise InvalidRequest(f"{closure.entries} entries {why}")
     caption = f"{system.title}: {closure.summary()}."
     axes = plotting.entry_classes(document, asdict(parameters))
     return Drawing(axes, {"labels": document["labels"]}, caption)

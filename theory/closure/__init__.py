@@ -105,9 +105,10 @@ class Closure:
     def labels(self) -> dict[str, Any]:
         """Array -> nested lists: the scalar of each entry, negative where the sign is.
 
-        Scalars are numbered from 1; 0 is an entry that never moves. Empty for many entries.
+        Scalars are numbered from 1; 0 is an entry that never moves. Empty for many entries, and
+        for those of a declaration, which are not known.
         """
-        if self.entries > MOST_LABELLED:
+        if self.classes.declared or self.entries > MOST_LABELLED:
             return {}
         nested, first = {}, 0
         numbers = (self.classes.labels + 1) * np.where(self.classes.signs < 0, -1, 1)

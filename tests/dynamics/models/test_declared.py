@@ -175,6 +175,8 @@ def test_commands_take_sizes_beyond(tmp_path, capsys):
     assert main(words) == 0
     closure = json.loads(capsys.readouterr().out)["closure"]
     assert (closure["grade"], closure["scalars"], closure["entries"]) == ("declared", 48, 636)
+    assert closure["labels"] == {}
+    assert not (tmp_path / "run" / "classes.png").exists()
     assert main(["derive", "sparse_parity", "--D", "51"]) == 0
     assert "declared by the model; held against every entry at D=8" in capsys.readouterr().out
     assert main(["derive", "sparse_parity", "--D", "51", "--prove"]) == 2
