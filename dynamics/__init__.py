@@ -29,6 +29,7 @@ from dynamics.analysis.period_doubling import Branches, Onsets, branches, onsets
 from dynamics.attention_maps import diversity, total_variation
 from dynamics.experiments.verify import Finding, Verdict, verify
 from dynamics.models import Model
+from dynamics.models.counts import multinomial, multisets
 from dynamics.registry import System, load_system, system_names
 from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.event import Event
@@ -39,7 +40,6 @@ from dynamics.sweep import Sweep, sweep
 from dynamics.training.flow import flow, flows
 from dynamics.training.gradient_descent import descend
 from dynamics.training.stability_limit import stability_limit
-from theory.counts import multinomial, multisets
 
 __all__ = [
     "Branches",

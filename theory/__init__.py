@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from theory.counts import multinomial, multisets
     from theory.law import ModelError
     from theory.model import Model
     from theory.model_file import read_model
@@ -26,13 +25,10 @@ __all__ = [
     "as_latex",
     "as_text",
     "classes",
-    "multinomial",
-    "multisets",
     "read_model",
 ]
 
 _MODULES = {"Model": "model", "ModelError": "law", "read_model": "model_file"}
-_MODULES |= dict.fromkeys(("multinomial", "multisets"), "counts")
 _MODULES |= dict.fromkeys(("as_latex", "as_text"), "rendering")
 _MODULES |= dict.fromkeys(("Partition", "PermutationGroup", "classes"), "symmetry")
 

@@ -27,7 +27,7 @@ import itertools
 
 import numpy as np
 
-from theory import multinomial
+from dynamics.models.counts import multinomial
 
 SOURCE = "arXiv 2207.08799"
 eta, steps = 0.2, 1500

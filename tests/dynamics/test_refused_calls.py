@@ -134,6 +134,15 @@ CALLS = {
         (lambda s, p, r, f: dynamics.total_variation(None), "attention="),
         (lambda s, p, r, f: dynamics.total_variation(np.ones(3)), "attention="),
     ],
+    "multinomial": [
+        (lambda s, p, r, f: dynamics.multinomial("x", (0.5, 0.5)), "n='x'"),
+        (lambda s, p, r, f: dynamics.multinomial(3, 0.5), "probabilities=0.5"),
+        (lambda s, p, r, f: dynamics.multinomial(3, (0.5, np.nan)), "do not sum to 1"),
+    ],
+    "multisets": [
+        (lambda s, p, r, f: dynamics.multisets([0.5, 0.5], 2), "types=[0.5, 0.5]"),
+        (lambda s, p, r, f: dynamics.multisets([(1.0, "a")], -1), "n=-1"),
+    ],
     "Model": [
         (lambda s, p, r, f: dynamics.Model(), "start"),
         (lambda s, p, r, f: dynamics.Model(start=3), "start is int"),
@@ -155,7 +164,10 @@ def test_wrong_calls_raise_what_is_documented(square, name, tmp_path, monkeypatc
     assert not list(tmp_path.iterdir())
 
 
-OTHERS = {"sweep": {"dynamics.sweep.store.StoreError", "dynamics.sweep.cluster.SchedulerGone"}}
+OTHERS = {
+    "sweep": {"dynamics.sweep.store.StoreError", "dynamics.sweep.cluster.SchedulerGone"},
+    "verify": {"KeyboardInterrupt"},
+}
 NEVER = {"dynamics": {"system_names"}, "theory": set(), "dynamics.plotting": set()}
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from theory.law import FloatArray, ModelError
+from dynamics.problem import FloatArray
+from dynamics.validation import InvalidRequest, integer
 
 MAX_EXACT = 500
 """Draws up to which a multinomial coefficient times powers neither overflows nor loses digits."""
@@ -26,30 +27,30 @@ def multinomial(n: int, probabilities: Sequence[float]) -> Iterator[tuple[float,
     probabilities : sequence of float
         Of each category; their sum is 1.
 
-    Yields
-    ------
-    (float, tuple of int)
+    Returns
+    -------
+    iterator of (float, tuple of int)
         Probability, and the number of draws in each category.
 
     Raises
     ------
-    ModelError
+    InvalidRequest
         If n is no whole number from 0 on, or the probabilities do not sum to 1.
 
     Examples
     --------
-    >>> from theory import multinomial
+    >>> from dynamics import multinomial
     >>> list(multinomial(2, (0.5, 0.5)))
     [(0.25, (0, 2)), (0.5, (1, 1)), (0.25, (2, 0))]
     """
-    if isinstance(n, bool) or n != int(n) or n < 0:
-        raise ModelError(f"multinomial: n={n!r} can be a whole number from 0 on")
-    chances = [float(p) for p in probabilities]
-    if min(chances, default=-1.0) < 0 or abs(math.fsum(chances) - 1) > SUM_TOLERANCE:
-        raise ModelError(f"multinomial: the probabilities {probabilities!r} do not sum to 1")
-    chance = _exact if n <= MAX_EXACT else _successive
-    for counts in _counts(int(n), len(chances)):
-        yield chance(counts, chances), counts
+    n = integer("n", n, at_least=0, at_most=10**9)
+    try:
+        chances = [float(p) for p in probabilities]
+    except (TypeError, ValueError):
+        raise InvalidRequest(f"probabilities={probabilities!r} can be a list of numbers") from None
+    if not (min(chances, default=-1.0) >= 0 and abs(math.fsum(chances) - 1) <= SUM_TOLERANCE):
+        raise InvalidRequest(f"probabilities={probabilities!r} do not sum to 1")
+    return _listed(n, chances)
 
 
 def multisets(
@@ -64,26 +65,37 @@ def multisets(
     n : int
         Number of draws.
 
-    Yields
-    ------
-    (float, tuple)
+    Returns
+    -------
+    iterator of (float, tuple)
         Probability, and the n values, in the order of the types.
 
     Raises
     ------
-    ModelError
+    InvalidRequest
         As for `multinomial`.
 
     Examples
     --------
-    >>> from theory import multisets
+    >>> from dynamics import multisets
     >>> list(multisets([(0.5, -1), (0.5, 1)], 2))
     [(0.25, (1, 1)), (0.5, (-1, 1)), (0.25, (-1, -1))]
     """
-    listed = list(types)
-    for probability, counts in multinomial(n, [chance for chance, _ in listed]):
-        values = zip(listed, counts, strict=True)
-        yield probability, tuple(value for (_, value), k in values for _ in range(k))
+    try:
+        chances, values = zip(*types, strict=True)
+    except (TypeError, ValueError):
+        raise InvalidRequest(f"types={types!r} can be (probability, value) pairs") from None
+    return (
+        (p, tuple(value for value, k in zip(values, counts, strict=True) for _ in range(k)))
+        for p, counts in multinomial(n, chances)
+    )
+
+
+def _listed(n: int, chances: Sequence[float]) -> Iterator[tuple[float, tuple[int, ...]]]:
+    """The counts of a request that was checked, with their probabilities."""
+    chance = _exact if n <= MAX_EXACT else _successive
+    for counts in _counts(n, len(chances)):
+        yield chance(counts, chances), counts
 
 
 def _counts(n: int, categories: int) -> Iterator[tuple[int, ...]]:
