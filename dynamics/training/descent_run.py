@@ -116,6 +116,8 @@ class Run:
         What the user should be told now; empty if nothing is new.
     remarks : list of str
         Warnings so far, those before the run was resumed included.
+    pace : float
+        Seconds of a step in the quickest chunk so far; 0 before the first.
     """
 
     def __init__(
@@ -136,6 +138,7 @@ class Run:
         self.start, self.step, self.now = start.copy(), 0, start.copy()
         self.diverged, self.warning = False, ""
         self.remarks: list[str] = []
+        self.pace = 0.0
         self._noted_names = (*names, *problem.pass_names) if problem.pass_names else ()
         # A caller's own problem need not say it.
         self._autonomous = bool(getattr(problem, "autonomous", False))
@@ -195,6 +198,7 @@ class Run:
         rows = tracked[: reached - step + self.diverged]
         self.track(step, rows, before)
         self._seconds += seconds
+        self.pace = min(self.pace or np.inf, seconds / max(1, reached - step))
         self._recorded = bisect_left(self.schedule, reached + self.diverged)
         self.step = reached
         if seconds > 2 * SECONDS_PER_CHUNK:

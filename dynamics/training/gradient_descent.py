@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
@@ -41,8 +40,9 @@ from theory.events import EventRule
 
 SHARE = 0.01
 """Of the gradients of a run, for its costly observables where no records are asked for."""
-SECONDS_AFTER_SIGNAL = 0.5
-"""Seconds after which an interrupted run leaves out the observables of its later records."""
+SECONDS_AFTER_SIGNAL, PASSES = 0.5, 10
+"""Seconds for the observables of an interrupted run, and steps that those of a record take, about:
+where steps are slow its later records are left to the checkpoint."""
 TOGETHER = 1 << 18
 """Numbers of the states whose observables are computed between two looks for an interruption."""
 CONTINUE = "start again from its final state for the remaining steps"
@@ -222,13 +222,15 @@ class _Records(NamedTuple):
 
 
 def _records(run: Run, interrupted: threading.Event) -> _Records:
-    """The records of a run; after an interruption those whose observables are computed in time."""
+    """The records of a run; an interruption leaves those whose observables are computed."""
     steps, states, noted = run.records()
+    if interrupted.is_set() and run.pace:
+        most = max(1, int(SECONDS_AFTER_SIGNAL / (PASSES * run.pace)))
+        steps, states, noted = steps[:most], states[:most], noted[:most]
     costly = _paid_for(run, steps.size)
-    already, begun = interrupted.is_set(), time.perf_counter()
+    already = interrupted.is_set()
     columns: dict[str, FloatArray] = {}
-    most = max(1, TOGETHER // run.now.size)
-    done, together = 0, 1 if already else most
+    done, together = 0, max(1, TOGETHER // run.now.size)
     while done < steps.size:
         part = slice(done, done + together)
         found = run.problem.observables_of_records(states[part], noted[part], costly[part])
@@ -236,9 +238,8 @@ def _records(run: Run, interrupted: threading.Event) -> _Records:
             if name not in columns:
                 columns[name] = np.full(steps.size, np.nan)
             columns[name][part] = values
-        done, together = min(done + together, steps.size), min(most, 4 * together)
-        late = not already or time.perf_counter() - begun > SECONDS_AFTER_SIGNAL
-        if interrupted.is_set() and late:
+        done = min(done + together, steps.size)
+        if interrupted.is_set() and not already:
             break
     return _Records(steps[:done], states[:done], {n: each[:done] for n, each in columns.items()})
 
