@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 MAX_LISTED = 200_000
 """Samples of a law up to which a declaration is held against every entry."""
 SCALES = (0.03, 0.1, 0.3, 1.0, 1.0)
-"""Sizes of random departures from the start at which it is."""
+"""Sizes of random departures from the start at which a program is held against JAX."""
 SAME = 1e-10
 """Part of the terms of a component by which the two may differ, by rounding."""
 UNUSED = (
@@ -286,13 +286,21 @@ def _reported(made: Realization, state: FloatArray) -> dict[str, float]:
     return {name: float(value) for name, value in values.items()}
 
 
+def states_near(start: FloatArray) -> FloatArray:
+    """Random states about a start, shape (states, n), at which programs are held against JAX.
+
+    Parameters
+    ----------
+    start : float array, shape (n,)
+    """
+    draws = np.random.default_rng(0).standard_normal((len(SCALES), start.size))
+    return np.asarray(start + np.reshape(SCALES, (-1, 1)) * (1.0 + np.abs(start)) * draws)
+
+
 def _looked_at(made: Realization) -> tuple[FloatArray, FloatArray]:
     """States of every entry near the start, and the gradients there."""
-    classes, generator = made.closure.classes, np.random.default_rng(0)
-    start = classes.start[classes.first]
-    draws = generator.standard_normal((len(SCALES), start.size))
-    scalars = start + np.reshape(SCALES, (-1, 1)) * (0.1 + np.abs(start)) * draws
-    states = classes.lift(scalars)
+    classes = made.closure.classes
+    states = classes.lift(states_near(classes.start[classes.first]))
     slopes = [evaluated(made.program.compiled_descent, state, made.data)[1] for state in states]
     return states, np.array(slopes)
 

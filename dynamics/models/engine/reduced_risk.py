@@ -218,15 +218,12 @@ class ReducedRisk:
     def departures(self, states: FloatArray, expected: FloatArray, data: Data) -> FloatArray:
         """Differences of the gradient to an expected one, over the sizes of its terms.
 
+        0 at a state at which one of the two is not finite.
+
         Parameters
         ----------
         states, expected : float arrays, shape (states, n)
         data : Data
-
-        Returns
-        -------
-        float array, shape (states, n)
-            0 at a state at which one of the two is not finite.
         """
         program, numbers = self.program({"": self.gradient}), self.numbers(data)
         off = np.zeros(states.shape)
@@ -349,10 +346,9 @@ class CompiledRisk:
     """
 
     def __init__(self, risk: ReducedRisk, columns: Columns, data: Data) -> None:
-        key = columns
-        if key not in risk.lists:
+        if columns not in risk.lists:
             slope = risk.gradient
-            risk.lists[key] = (
+            risk.lists[columns] = (
                 risk.listed(slope),
                 risk.listed(order_parameters(risk, columns), True),
                 risk.listed(risk.along(slope), True),
@@ -360,7 +356,8 @@ class CompiledRisk:
             )
         numbers = risk.numbers(data)
         lists = [
-            part._replace(given=np.concatenate([numbers, part.given])) for part in risk.lists[key]
+            part._replace(given=np.concatenate([numbers, part.given]))
+            for part in risk.lists[columns]
         ]
         self.data = kernel.ProgramData(*lists[:3])
         self._records, self.names = _side_by_side([lists[3]] * WIDTH), ("risk", *risk.observed)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics.codegen import AddressedModel, loops
-from dynamics.models.engine.declaration import MAX_LISTED
+from dynamics.models.engine.declaration import MAX_LISTED, states_near
 from dynamics.models.engine.problem import MOST_NAMED, MOST_WHOLE, ModelProblem, Realized
 from dynamics.models.engine.program import device_data
 from dynamics.models.engine.reduced_risk import CompiledRisk, ReducedRisk, reduced_risk
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 LOOKS_ALONG = 24
 """States of a run at which the gradient of every entry is checked afterwards."""
 
-HELD_SCALES = (0.03, 0.1, 0.3, 1.0, 1.0)
-"""Sizes of random departures from the start at which a program is held against JAX."""
 SAME = 1e-9
 """Part of the terms of a component by which the two may differ, by rounding."""
 MAX_VALUES = 2_000_000
@@ -87,9 +85,7 @@ class ReducedPopulation(ModelProblem):
 
     def _hold(self, risk: ReducedRisk) -> None:
         """Hold the gradient of a program against that of JAX near the start."""
-        generator, start = np.random.default_rng(0), self.initial_state
-        draws = generator.standard_normal((len(HELD_SCALES), start.size))
-        states = start + np.reshape(HELD_SCALES, (-1, 1)) * (1.0 + np.abs(start)) * draws
+        states = states_near(self.initial_state)
         expected = np.array([super(ReducedPopulation, self).gradient(state) for state in states])
         off = risk.departures(states, expected, self.payload[0]).max(initial=0.0)
         if off > SAME:
