@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -79,6 +80,22 @@ class Problem(ABC):
     reads_pass = False
     pass_names: tuple[str, ...] = ()
     costly_passes = 0.0
+    _arguments: tuple[Any, ...]
+    _options: dict[str, Any]
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:
+        """A problem that knows what it is made from, as a copy is made from the same."""
+        made = super().__new__(cls)
+        made._arguments = tuple(map(_unspent, arguments))
+        made._options = {name: _unspent(value) for name, value in options.items()}
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_again, (type(self), self._arguments, self._options)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        arguments, options = copy.deepcopy((self._arguments, self._options), memo)
+        return type(self)(*arguments, **options)
 
     def __repr__(self) -> str:
         state = one_line(", ".join(self.state_names), 64)
@@ -198,6 +215,16 @@ class Problem(ABC):
         if not np.isfinite(matrix).all():
             return float("nan")
         return float(np.linalg.eigvals(matrix).real.max())
+
+
+def _unspent(argument: Any) -> Any:
+    """An argument as it is before a problem draws from it."""
+    return copy.deepcopy(argument) if isinstance(argument, np.random.Generator) else argument
+
+
+def _made_again(kind: type[Any], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    """A problem made from its arguments, for pickle."""
+    return kind(*map(_unspent, arguments), **{n: _unspent(value) for n, value in options.items()})
 
 
 def check_problem(problem: object) -> None:

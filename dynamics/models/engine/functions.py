@@ -301,8 +301,8 @@ class Functions:
         self.loop = Loop(slope, self.row, size, _samples_of_a_step if batched else None)
 
     def flat(self, state: Any, payload: Any) -> Any:
-        """Every entry; traced."""
-        return payload[1].lift(state) if self.reduced else state
+        """Every entry, of a full problem in the type of its samples; traced."""
+        return payload[1].lift(state) if self.reduced else state.astype(payload[0].weights.dtype)
 
     def slope(self, state: Any, payload: Any) -> Any:
         """What a step subtracts, divided by eta; traced."""
@@ -358,7 +358,8 @@ def _slope(program: Program, reduced: bool, state: Any, payload: Any) -> Any:
     """The slope: what a step subtracts, divided by eta; traced."""
     data, embedding = payload
     if not reduced:
-        return program.value_and_gradient(lambda z: z, state, data)[1]
+        kind = data.weights.dtype
+        return program.value_and_gradient(lambda z: z.astype(kind), state, data)[1]
     return program.value_and_gradient(embedding.lift, state, data)[1] * embedding.share
 
 

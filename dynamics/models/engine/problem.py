@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from pickle import PicklingError
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynamics.models.engine.definition import Definition
 from dynamics.models.engine.functions import (
     WATCHED,
     Columns,
-    Embedding,
     class_embedding,
-    functions_of,
     linear_embedding,
 )
-from dynamics.models.engine.program import Data, evaluated, on_device
+from dynamics.models.engine.program import Data
 from dynamics.models.engine.realization import DEFAULT_GROUP, Realization
+from dynamics.models.engine.traced_problem import TracedProblem
 from dynamics.models.engine.tracing import refusals
-from dynamics.problem import FloatArray, Layout, Problem, record_of
+from dynamics.problem import FloatArray, Layout, record_of
+from dynamics.registry import load_system
+from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import InvalidRequest, known_word
 from theory.closure import Closure
 from theory.events import EventRule, event_rules
 
 MOST_NAMED = 256
 """Scalars that have names of their own; more are parts of their arrays."""
-MOST_WHOLE = 256
-"""Entries up to which the Jacobian is a full matrix."""
 LINEAR_FROM = 8
 """Scalars from which a linear space of at most half as many directions is used instead."""
 COORDINATES = ("auto", "classes", "linear")
@@ -37,7 +37,7 @@ COORDINATES = ("auto", "classes", "linear")
 Realized = tuple[Realization, Closure]
 
 
-class ModelProblem(Problem):
+class ModelProblem(TracedProblem):
     """Base of the problems of a model: names, order parameters, compiled functions.
 
     Parameters
@@ -51,8 +51,8 @@ class ModelProblem(Problem):
         Whether a state are coordinates of the closed space, or every entry.
     coordinates : str
         One of `COORDINATES`.
-    batch : int
-        Samples of a step; 0 for all.
+    minibatches : MiniBatches, optional
+        Samples of each step; all of them by default.
 
     Raises
     ------
@@ -71,7 +71,7 @@ class ModelProblem(Problem):
         data: Data,
         reduced: bool,
         coordinates: str,
-        batch: int = 0,
+        minibatches: MiniBatches | None = None,
     ) -> None:
         self.parameters, self.realization, self.closure = parameters, realization, closure
         if closure.scalars == 0:
@@ -81,12 +81,8 @@ class ModelProblem(Problem):
             )
         self.coordinates = _coordinates(closure, coordinates)
         linear = self.coordinates == "linear"
-        self.embedding = (
-            linear_embedding(closure.classes, closure.space)
-            if linear
-            else class_embedding(closure.classes)
-        )
-        self.payload: tuple[Data, Embedding] = (data, on_device(self.embedding))
+        classes, space = closure.classes, closure.space
+        embedding = linear_embedding(classes, space) if linear else class_embedding(classes)
         directions = tuple(f"z_{k + 1}" for k in range(closure.free))
         self.scalars = directions if linear else closure.names
         frozen, first = self._names_beside(linear)
@@ -99,13 +95,16 @@ class ModelProblem(Problem):
         self.columns = self._columns_of_rules()
         self.order_names = tuple(map(self._column_name, self.columns))
         self.rates = tuple(name for name in self.order_names if name.startswith("d_"))
-        self.layout = self._reduced_layout() if reduced else self._full_layout()
-        self._batch = batch
-        self.autonomous = not batch
-        self._functions = functions_of(
-            realization.program, reduced, self.columns, self.layout.size, bool(batch)
-        )
+        layout = self._reduced_layout() if reduced else self._full_layout()
+        program = realization.program
+        super().__init__(program, data, embedding, layout, self.columns, reduced, minibatches)
         self.settings: Mapping[str, Any] = {"closure": closure.document()}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        path = self.definition.model.path
+        if path is None:
+            raise PicklingError(f"{self.system} is in no file, where another process finds it")
+        return _problem_of, (str(path), type(self).__name__, self._arguments, self._options)
 
     @classmethod
     def realized(cls, parameters: Any, draws: tuple[Any, Any]) -> Realized:
@@ -200,53 +199,13 @@ class ModelProblem(Problem):
         first = self.closure.classes.first
         return [self.realization.entry_position(int(entry))[0] for entry in first]
 
-    def _evaluated(self, function: Any, *arguments: Any) -> Any:
-        """Result of a compiled function at the payload in double precision, as numpy arrays."""
-        return evaluated(function, *arguments, self.payload)
-
-    def gradient(self, state: ArrayLike) -> FloatArray:
-        """The gradient, which one step subtracts times eta, shape (n,), at a state or its parts.
-
-        Per entry: the derivative by a scalar over the number of its entries.
-        """
-        return self._evaluated(self._functions.compiled_slope, self.layout.flatten(state))
-
-    def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
-        """Order parameters at a state, in the order of `order_names`; see `Problem`."""
-        flat = self.layout.flatten(state)
-        slope = self.gradient(flat) if gradient is None else gradient
-        return self._evaluated(self._functions.compiled_row, flat, slope)
-
-    @property
-    def has_jacobian(self) -> bool:
-        """Whether the Jacobian is a full matrix, by automatic differentiation."""
-        return self.layout.size <= MOST_WHOLE
-
-    def jacobian(self, state: ArrayLike) -> FloatArray:
-        """Derivative of the gradient by the state, shape (n, n), by automatic differentiation."""
-        return self._evaluated(self._functions.compiled_jacobian, self.layout.flatten(state))
-
-    def hessian_product(self, state: ArrayLike, direction: ArrayLike) -> FloatArray:
-        """The Jacobian of the gradient at a state times a direction, shape (n,).
-
-        Parameters
-        ----------
-        state, direction : float arrays, shape (n,)
-        """
-        flat, along = self.layout.flatten(state), self.layout.flatten(direction)
-        return self._evaluated(self._functions.compiled_product, flat, along)
-
-    def risk(self, state: ArrayLike) -> float:
-        """Risk at a state."""
-        return self.observables(state)["risk"]
-
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Risk, and what the model observes, at a state."""
         return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
         """`observables` of states, shape (records, n), in one compiled call."""
-        values = self._evaluated(self._functions.compiled_observables, states)
+        values = self.observed(states)
         columns = {"risk": values["risk"]} | values["observables"]
         if "scalars" in values:
             if len(self.scalars) <= MOST_NAMED:
@@ -264,23 +223,20 @@ class ModelProblem(Problem):
             return np.full(len(states), self.closure.classes.start[entry])
         return np.asarray(self.embedding.offset[entry] + states @ self.embedding.matrix[entry])
 
-    def advance(
-        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
-    ) -> int:
-        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
-        return self._functions.loop.advance(
-            state, eta, (first, last), buffers, self.payload, self._batches(first, last)
-        )
-
-    def _batches(self, first: int, last: int) -> NDArray[np.int64] | None:
-        return None
-
     def _draws(self, seed: Any) -> dict[str, Any]:
         """Number and seed of the draws, where the law can only be sampled."""
         law = self.realization.law
         if not self.realization.only_sampled or law is None:
             return {}
         return {"samples": law.size, "seed": int(seed)}
+
+
+def _problem_of(
+    path: str, kind: str, arguments: tuple[Any, ...], options: Mapping[str, Any]
+) -> ModelProblem:
+    """A problem of the model of a file, for pickle."""
+    made: ModelProblem = getattr(load_system(path), kind)(*arguments, **options)
+    return made
 
 
 def _coordinates(closure: Closure, name: str) -> str:

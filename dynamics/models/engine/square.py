@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynamics.codegen import AddressedModel, loops
 from dynamics.models.engine.declaration import MAX_LISTED, states_near
-from dynamics.models.engine.problem import MOST_NAMED, MOST_WHOLE, ModelProblem, Realized
+from dynamics.models.engine.problem import MOST_NAMED, ModelProblem, Realized
 from dynamics.models.engine.program import device_data
 from dynamics.models.engine.reduced_risk import CompiledRisk, ReducedRisk, reduced_risk
+from dynamics.models.engine.traced_problem import MOST_WHOLE
 from dynamics.models.engine.tracing import refusals
 from dynamics.problem import FloatArray
-from dynamics.training.minibatches import reshuffled_batches
+from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import InvalidRequest, check_parameters, integer, real
 from theory.closure import DECLARED
 from theory.program import NoProgram
@@ -305,7 +306,7 @@ class FullEmpirical(FullModelProblem):
                 f"{model.name} has its risk in closed form and nothing to draw from; "
                 "give it a law and a loss, or a sample and a loss, for --full empirical"
             )
-        count = self._count = integer("samples", samples, at_least=1, at_most=10**8)
+        count = integer("samples", samples, at_least=1, at_most=10**8)
         self._seed = integer("seed", seed, at_least=0, at_most=2**63 - 1)
         self._omega = real("omega", omega, at_least=0.0)
         size = 0 if batch is None else integer("batch", batch, at_least=1)
@@ -318,8 +319,8 @@ class FullEmpirical(FullModelProblem):
             with refusals():
                 law = model.draw_samples(realization.constants, count, self._seed)
         data = device_data(law, realization.data.fixed, realization.reals)
-        batched = size if size < count else 0
-        super().__init__(parameters, realization, closure, data, False, coordinates, batched)
+        dealt = MiniBatches(self._seed, count, size) if 0 < size < count else None
+        super().__init__(parameters, realization, closure, data, False, coordinates, dealt)
         own = {"samples": count, "seed": self._seed, "omega": self._omega}
         self.settings = {**self.settings, **own, **({"batch": size} if size else {})}
 
@@ -328,12 +329,3 @@ class FullEmpirical(FullModelProblem):
         """The start with noise, shape (n,)."""
         noise = np.random.default_rng([self._seed, 1]).standard_normal(self.layout.size)
         return self.realization.flat_start + self._omega * noise
-
-    def _batches(self, first: int, last: int) -> NDArray[np.int64] | None:
-        if not self._batch:
-            return None
-        rows = np.full((last - first, self._batch), -1, dtype=np.int64)
-        batches = reshuffled_batches(self._seed, self._count, self._batch, first, last)
-        for row, members in zip(rows, batches, strict=True):
-            row[: members.size] = members
-        return rows

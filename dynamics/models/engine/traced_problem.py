@@ -1,0 +1,114 @@
+"""A problem whose gradient JAX traces from the loss of one sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics.models.engine.functions import Columns, Embedding, functions_of
+from dynamics.models.engine.program import Data, Program, evaluated, on_device
+from dynamics.problem import FloatArray, Layout, Problem
+from dynamics.training.minibatches import MiniBatches
+
+MOST_WHOLE = 256
+"""Entries up to which the Jacobian is a full matrix."""
+
+
+class TracedProblem(Problem):
+    """Base of the problems on JAX's arrays.
+
+    Parameters
+    ----------
+    program : Program
+        Loss and observables of a sample.
+    data : Data
+        Samples with their weights, of the type in which sums are taken.
+    embedding : Embedding
+        The scalars among the entries.
+    layout : Layout
+        Of the state: coordinates of the embedding where ``reduced``, else every entry.
+    columns : Columns
+        Order parameters.
+    reduced : bool
+    minibatches : MiniBatches, optional
+        Samples of each step; all of them by default.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        data: Data,
+        embedding: Embedding,
+        layout: Layout,
+        columns: Columns,
+        reduced: bool = False,
+        minibatches: MiniBatches | None = None,
+    ) -> None:
+        self.traced, self.embedding, self.layout = program, embedding, layout
+        self.payload: tuple[Data, Embedding] = (data, on_device(embedding))
+        self.minibatches = minibatches
+        self.autonomous = minibatches is None or minibatches.size is None
+        self._functions = functions_of(program, reduced, columns, layout.size, not self.autonomous)
+
+    def evaluated(self, function: Any, *arguments: Any, payload: Any = None) -> Any:
+        """Result of a compiled function at a payload, its own by default, as numpy arrays."""
+        return evaluated(function, *arguments, self.payload if payload is None else payload)
+
+    def gradient(self, state: ArrayLike) -> FloatArray:
+        """The gradient, which one step subtracts times eta, shape (n,), at a state or its parts.
+
+        Per entry: the derivative by a scalar over the number of its entries.
+        """
+        return self.evaluated(self._functions.compiled_slope, self.layout.flatten(state))
+
+    def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
+        """Order parameters at a state, in the order of `order_names`; see `Problem`."""
+        flat = self.layout.flatten(state)
+        slope = self.gradient(flat) if gradient is None else gradient
+        return self.evaluated(self._functions.compiled_row, flat, slope)
+
+    @property
+    def has_jacobian(self) -> bool:
+        """Whether the Jacobian is a full matrix, by automatic differentiation."""
+        return self.layout.size <= MOST_WHOLE
+
+    def jacobian(self, state: ArrayLike) -> FloatArray:
+        """Derivative of the gradient by the state, shape (n, n), by automatic differentiation."""
+        return self.evaluated(self._functions.compiled_jacobian, self.layout.flatten(state))
+
+    def hessian_product(self, state: ArrayLike, direction: ArrayLike) -> FloatArray:
+        """The Jacobian of the gradient at a state times a direction, shape (n,).
+
+        Parameters
+        ----------
+        state, direction : float arrays, shape (n,)
+        """
+        flat, along = self.layout.flatten(state), self.layout.flatten(direction)
+        return self.evaluated(self._functions.compiled_product, flat, along)
+
+    def risk(self, state: ArrayLike) -> float:
+        """Risk at a state."""
+        return self.observables(state)["risk"]
+
+    def observed(self, states: FloatArray, payload: Any = None) -> dict[str, Any]:
+        """Risk, observables and, of every entry, scalars at states, shape (records, n)."""
+        return self.evaluated(self._functions.compiled_observables, states, payload=payload)
+
+    def advance(
+        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+    ) -> int:
+        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
+        batches = self._batches(first, last)
+        loop = self._functions.loop
+        return loop.advance(state, eta, (first, last), buffers, self.payload, batches)
+
+    def _batches(self, first: int, last: int) -> NDArray[np.int64] | None:
+        """Samples of each step, shape (steps, B), -1 where a batch has fewer; None for all."""
+        if self.autonomous or self.minibatches is None:
+            return None
+        rows = np.full((last - first, self.minibatches.size or 0), -1, dtype=np.int64)
+        for row, members in zip(rows, self.minibatches.members(first, last), strict=True):
+            row[: members.size] = members
+        return rows
