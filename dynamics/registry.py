@@ -366,19 +366,22 @@ def built_in_names() -> tuple[str, ...]:
 
 
 def library_names() -> tuple[str, ...]:
-    """Names of the library models."""
+    """Names of the library models; the files of built-in systems are none."""
     files = sorted((HERE / "models").glob("[!_]*.py"))
-    return tuple(p.stem for p in files if STARTS.search(p.read_text(encoding="utf-8")))
+    names = tuple(p.stem for p in files if STARTS.search(p.read_text(encoding="utf-8")))
+    return tuple(name for name in names if name not in built_in_names())
 
 
 def in_library(path: str | os.PathLike[str] | None) -> bool:
-    """Whether a model file is one of the library.
+    """Whether a model file is one of the library, found by its name.
 
     Parameters
     ----------
     path : path-like or None
     """
-    return path is not None and Path(path).parent == HERE / "models"
+    if path is None or Path(path).stem in built_in_names():
+        return False
+    return Path(path).parent == HERE / "models"
 
 
 def system_names() -> tuple[str, ...]:

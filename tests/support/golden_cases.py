@@ -13,12 +13,12 @@ from unittest.mock import patch
 import numpy as np
 
 import dynamics
-from dynamics.systems.masked_image_modeling.images import Images
 from dynamics.systems.positional_attention.full.blocks import sample_blocks
 from dynamics.systems.positional_attention.reduced.configurations import assemble
 from dynamics.systems.shallow_vit.full import Tokens
 from dynamics.systems.shallow_vit.realization import Start
 from dynamics.systems.shallow_vit.sampling import Samples
+from theory.papers.masked_image_modeling.images import Images
 
 FEW = 20
 """Entries of a state that is small."""

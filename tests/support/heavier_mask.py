@@ -10,6 +10,7 @@ class Heavier(FullPopulation):
 
     def __init__(self, parameters):
         super().__init__(parameters)
-        batch = self._data.batch
-        tilted = batch.weights * np.where(batch.members == 0, 3.0, 1.0)
-        self._data = self._data._replace(batch=batch._replace(weights=tilted / tilted.sum()))
+        data, embedding = self.payload
+        tilted = np.array(data.weights)
+        tilted[0] *= 3.0
+        self.payload = data._replace(weights=tilted / tilted.sum()), embedding

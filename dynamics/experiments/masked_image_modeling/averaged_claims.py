@@ -27,10 +27,10 @@ from dynamics.experiments.masked_image_modeling.runs import SMALL, at_size, size
 from dynamics.experiments.measurement import TIME, Study, Undecided, measures
 from dynamics.experiments.verify import Check, Finding
 from dynamics.problem import FloatArray
-from dynamics.systems.masked_image_modeling.images import all_images, image_count
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import InvalidRequest
 from theory.papers.masked_image_modeling import lemmas
+from theory.papers.masked_image_modeling.images import all_images, image_count
 from theory.papers.masked_image_modeling.recursion import MASKED, OTHER, OWN
 
 EXACT = 1e-17
@@ -84,8 +84,7 @@ def paper_values(parameters: Any, phi: FloatArray, ups: FloatArray) -> PaperValu
     images, areas = all_images(parameters), parameters.area_ids
     offsets = np.concatenate([[0], np.cumsum(areas.max(axis=1) + 1)])
     values = PaperValues(np.zeros(len(ups)), np.zeros_like(phi), np.zeros((len(areas), *ups.shape)))
-    hidden = np.zeros(images.latent.shape, dtype=bool)
-    np.put_along_axis(hidden, images.masked, True, axis=1)
+    hidden = images.hidden
     for k, cluster in enumerate(areas):
         features = slice(int(offsets[k]), int(offsets[k + 1]))
         inside = np.eye(offsets[k + 1] - offsets[k])[cluster]

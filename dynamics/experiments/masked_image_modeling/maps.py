@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isqrt
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynamics.attention_maps import diversity, total_variation
 from dynamics.experiments.figure import Drawing, FigureRequest, page, title
@@ -23,10 +25,10 @@ from dynamics.plotting.style import BLUE, GREEN, GREY, VERMILION
 from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.results.trajectory import Trajectory
-from dynamics.systems.masked_image_modeling.projection import Rows
-from dynamics.systems.masked_image_modeling.reduced import attention_map, grid_of
 from dynamics.training.gradient_descent import descend
 from theory.papers.masked_image_modeling.model import latent_moment
+from theory.papers.masked_image_modeling.rows import Rows
+from theory.papers.masked_image_modeling.symmetry import feature_offsets
 
 SIZES = {"P": 1024, "C_global": 512, "C_local": 8}
 ETA = 1.0
@@ -41,6 +43,41 @@ UNMOVED = 1e-3
 SAME = 0.9
 """Ratio of two values of the metric from which on they do not tell two maps apart."""
 LOOKS = ((BLUE, "o", "-"), (GREEN, "s", "--"), (VERMILION, "^", "-."))
+
+
+def attention_map(rows: Rows, state: ArrayLike, cluster: int = 0, z: float = 1.0) -> FloatArray:
+    """Attention of every patch on an image of a cluster with nothing masked.
+
+    Queries are those of masked patches, which hold the position alone: the loss depends on no
+    other queries. Every latent has the value z.
+
+    Parameters
+    ----------
+    rows : Rows
+        Of the parameters.
+    state : float array, shape (n,)
+        Of the reduced problem.
+    cluster : int
+    z : float
+
+    Returns
+    -------
+    float array, shape (P, P)
+    """
+    values, areas = np.asarray(state, dtype=np.float64), rows.parameters.area_ids
+    feature = feature_offsets(areas)[cluster] + areas[cluster]
+    scores = np.empty((rows.parameters.P, rows.parameters.P))
+    for kind, start in zip(rows.types, rows.starts, strict=False):
+        ups, phi = values[start:], values[start + len(kind.ups_names) :]
+        scores[kind.patches] = ups[kind.ups_of] + z * phi[kind.phi_of[:, feature]]
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def grid_of(P: int) -> tuple[int, int]:
+    """Rows and columns of so many patches, as square as P allows."""
+    high = max(h for h in range(1, isqrt(P) + 1) if P % h == 0)
+    return high, P // high
 
 
 def measured_maps(

@@ -39,8 +39,8 @@ from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided
 from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import counted
 from dynamics.problem import FloatArray
-from dynamics.systems.masked_image_modeling.images import all_images
 from dynamics.training.gradient_descent import descend
+from theory.papers.masked_image_modeling.images import all_images
 from theory.papers.masked_image_modeling.model import fully_masked
 
 HALF = Fraction(1, 2)
@@ -126,10 +126,8 @@ def _counted(law: Any, size: int, meant: Any) -> float:
         if n == size
     )
     inside = law.area_ids[k] == area
-    hidden = np.zeros(images.latent.shape, dtype=bool)
-    np.put_along_axis(hidden, images.masked, True, axis=1)
     mean = size * (1 - law.gamma)
-    for count, weight in zip((~hidden & inside).sum(axis=1), images.weight, strict=True):
+    for count, weight in zip((~images.hidden & inside).sum(axis=1), images.weight, strict=True):
         chance += weight * bool(meant(int(count), mean))
     return float(chance)
 
@@ -258,8 +256,7 @@ def _above_likely(law: Any, phi: FloatArray, ups: FloatArray) -> tuple[FloatArra
     """L_p - L_p^low less the loss over likely masks, and the most that it may be, for every p."""
     images, areas = all_images(law), law.area_ids
     offsets = np.concatenate([[0], np.cumsum(areas.max(axis=1) + 1)])
-    hidden = np.zeros(images.latent.shape, dtype=bool)
-    np.put_along_axis(hidden, images.masked, True, axis=1)
+    hidden = images.hidden
     above, bound = np.zeros(law.P), np.zeros(law.P)
     for k, cluster in enumerate(areas):
         inside = np.eye(offsets[k + 1] - offsets[k])[cluster]

@@ -25,7 +25,7 @@ from dynamics.experiments.masked_image_modeling.rounding_of_terms import (
 from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, measures
 from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import counted
-from dynamics.systems.masked_image_modeling.images import sampled_images
+from theory.papers.masked_image_modeling.images import sampled_images
 
 CLOSE = 0.1
 """Relative distance up to which one number is near another."""
@@ -81,8 +81,7 @@ def _excess(law: Any, spread: float, seed: int) -> tuple[float, float]:
     """
     generator = np.random.default_rng(seed)
     images = sampled_images(law, IMAGES, generator)
-    hidden = np.zeros(images.latent.shape, dtype=bool)
-    np.put_along_axis(hidden, images.masked, True, axis=1)
+    hidden = images.hidden
     p = int(images.masked[0, 0])
     excess, share, largest = 0.0, 0.0, 0.0
     for k, cluster in enumerate(law.area_ids):
@@ -157,7 +156,7 @@ def _ratios_by_area(case: runs.Case) -> tuple[dict[str, Any], list[str]]:
     rows = case.problem.rows
     number = rows.names.index(case.row(local=True))
     kind, start = rows.types[number], rows.starts[number]
-    rates = [f"d_{name}" for name in rows.layout.names]
+    rates = [f"d_{name}" for name in rows.scalars]
     ratios, turning = {}, []
     for area in kind.clusters[0]:
         phi = case.run[rates[start + len(kind.ups_names) + area.phi]]

@@ -131,7 +131,7 @@ class Case(measurement.Case):
         """Every state of a row but Phi of the own area and, of a local one, of the global area."""
         rows = self.problem.rows
         number = rows.names.index(self.row(local))
-        names = rows.layout.names[rows.starts[number] : rows.starts[number + 1]]
+        names = rows.scalars[rows.starts[number] : rows.starts[number + 1]]
         return [name for name in names if name not in self._leading(local)]
 
     def leading(self, local: bool) -> str:
@@ -141,10 +141,10 @@ class Case(measurement.Case):
     def _leading(self, local: bool) -> list[str]:
         rows = self.problem.rows
         if local:
-            return [rows.layout.names[index] for index in rows.references[:2]]
+            return [rows.scalars[index] for index in rows.references[:2]]
         far = rows.views[1]
         phi = rows.starts[far.row] + len(rows.types[far.row].ups_names)
-        return [rows.layout.names[phi + far.own]]
+        return [rows.scalars[phi + far.own]]
 
     def in_units(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Time in units of K P / C_s, and values, at every record but the start."""

@@ -22,7 +22,6 @@ from dynamics.experiments.masked_image_modeling.runs import sizes_of
 from dynamics.experiments.measurement import Measurement, Study, Undecided, measures
 from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray
-from dynamics.systems.masked_image_modeling.projection import rows_of
 from theory.papers.masked_image_modeling.model import latent_moment, unavoidable_error
 
 ONE = {"P": 40, "C_global": 16, "C_local": 4}
@@ -157,7 +156,7 @@ def _shares(study: Study, law: Any) -> None:
 
 def _draw_along_masks(study: Study, law: Any) -> None:
     """What positions alone leave to a patch of every row type, along the number of masked ones."""
-    rows = rows_of(law)
+    rows = study.system.ReducedPopulation(law).rows
     counts = sorted({1, law.masked, *np.linspace(1, law.P - 2, SHOWN).round().astype(int).tolist()})
     for name, kind in zip(rows.names, rows.types, strict=True):
         p, left = int(kind.patches[0]), []

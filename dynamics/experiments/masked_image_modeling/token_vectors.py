@@ -38,7 +38,7 @@ from dynamics.experiments.measurement import Measurement, Study, measures
 from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import counted
 from dynamics.problem import FloatArray
-from dynamics.systems.masked_image_modeling.images import all_images
+from theory.papers.masked_image_modeling.images import all_images
 
 STEP = 1e-3
 """Of the differences of the loss, in units of a random direction of length 1."""

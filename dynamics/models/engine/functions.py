@@ -251,7 +251,8 @@ class Loop:
 
 Columns = tuple[tuple[str, Any], ...]
 """("state", k), ("rate", k) of coordinates; ("entry", (k, name)), ("entry_rate", (k, name)) of the
-full state; ("observable", name), ("observable_rate", name); ("risk", "")."""
+full state; ("observable", name), ("observable_rate", name); ("risk", ""); ("ratio", (one, other)),
+the size of a column over that of another, NaN over 0."""
 WATCHED: Columns = (("rate", 0),)
 """The rate that is watched for oscillations, which every problem tracks."""
 
@@ -318,7 +319,8 @@ class Functions:
             values = self.program.observables(flat, data)
             return {n: jax.numpy.asarray(v, dtype=state.dtype) for n, v in values.items()}
 
-        kinds = {kind for kind, _ in self.columns}
+        plain = [each for column in self.columns for each in _parts(column)]
+        kinds = {kind for kind, _ in plain}
         values: dict[str, Any] = {
             "state": state if self.reduced else embedding.project(state),
             "rate": -slope if self.reduced else -embedding.along(slope),
@@ -334,10 +336,17 @@ class Functions:
             values["risk"] = {"": self.program.risk(flat, data)}
         for kind, vector in (("entry", flat), ("entry_rate", velocity)):
             if kind in kinds:
-                keys = [key for each, key in self.columns if each == kind]
+                keys = [key for each, key in plain if each == kind]
                 values[kind] = {key: vector[key[0]] for key in keys}
-        row = [values[kind][key] for kind, key in self.columns]
-        return jax.numpy.stack([jax.numpy.asarray(value, dtype=state.dtype) for value in row])
+
+        def value(column: tuple[str, Any]) -> Any:
+            if column[0] != "ratio":
+                return values[column[0]][column[1]]
+            one, other = (jax.numpy.abs(value(part)) for part in column[1])
+            return one / jax.numpy.where(other == 0, np.nan, other)
+
+        row = [jax.numpy.asarray(value(column), dtype=state.dtype) for column in self.columns]
+        return jax.numpy.stack(row)
 
     def observables(self, state: Any, payload: Any) -> dict[str, Any]:
         """Risk, what the model observes, and the coordinates of a full state; traced."""
@@ -352,6 +361,11 @@ class Functions:
             values["scalars"] = inside
             values["outside"] = jax.numpy.abs(flat - embedding.lift(inside)).max()
         return values
+
+
+def _parts(column: tuple[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """The columns that a ratio is of; any other column itself."""
+    return column[1] if column[0] == "ratio" else (column,)
 
 
 def _slope(program: Program, reduced: bool, state: Any, payload: Any) -> Any:

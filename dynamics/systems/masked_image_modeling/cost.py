@@ -10,17 +10,17 @@ from collections.abc import Mapping
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
-from dynamics.systems.masked_image_modeling.images import image_digits
-from dynamics.systems.masked_image_modeling.projection import rows_of
 from dynamics.systems.masked_image_modeling.reduced import blocks
+from dynamics.systems.masked_image_modeling.scalars import rows_of
 from dynamics.validation import refuse
+from theory.papers.masked_image_modeling.images import image_digits
 
 if TYPE_CHECKING:
     from dynamics.systems.masked_image_modeling.parameters import Parameters
 
-PER_KEY = 8e-9
+PER_KEY = 1.5e-8
 """Seconds for each key of each masked query of an image."""
-PER_PRODUCT = 3e-9
+PER_PRODUCT = 1.5e-9
 """For each patch and entry of Q, to read Q in a basis in general position and write it back."""
 MOST_NUMBERS = 2**29
 """Numbers that the images or the matrices of a full problem may hold: 4 GiB."""

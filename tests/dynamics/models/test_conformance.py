@@ -14,6 +14,7 @@ from dynamics.systems.shallow_vit.reduced.recursions import collapse
 from theory.closure.conservation import break_by_descent
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
+FILE = Path(dynamics.__file__).parent / "models" / "masked_image_modeling.py"
 AREAS = "0,0,0,0,1,1,2,2;0,0,1,1,0,2,0,2"
 NAMES = {"alpha": ("v", 0), "gamma": ("A", 0, 1), "rho": ("A", 0, 3)}
 EVENTS = {
@@ -97,7 +98,7 @@ def masked_image():
     built = dynamics.load_system("masked_image_modeling")
     law = built.Parameters(family="custom", areas=AREAS, masked=4)
     its = built.ReducedPopulation(law), built.FullPopulation(law, basis=None)
-    made = problems(dynamics.load_system(MODELS / "masked_image.py"))
+    made = problems(dynamics.load_system(FILE), areas=AREAS, masked=4)
     return Case(*made, *its, lambda entries: entries, 0.0, 2.0)
 
 

@@ -22,8 +22,13 @@ LIBRARY = {
     "induction_head": 579,
     "merged_staircase": 740,
 }
-PAPERS = {"positional.py": 968, "shallow_vit.py": 371, "masked_image.py": 4952}
-LONG = {"shallow_vit.py", "masked_image.py"}
+PAPERS = {"positional.py": 968, "shallow_vit.py": 371, "masked_image_modeling.py": 4952}
+FILES = Path(dynamics.__file__).parent / "models"
+SIZES = {
+    "masked_image_modeling.py": {"areas": "0,0,0,0,1,1,2,2;0,0,1,1,0,2,0,2", "masked": 4},
+}
+"""Files of the built-in systems, and where they are not taken at their defaults."""
+LONG = {"shallow_vit.py", "masked_image_modeling.py"}
 ALL = [
     *((name, most) for name, most in LIBRARY.items()),
     *(
@@ -39,8 +44,9 @@ def reduced(request):
 
     def of(name):
         if name not in made:
-            system = dynamics.load_system(str(TWINS / name) if name.endswith(".py") else name)
-            made[name] = system.ReducedPopulation(system.Parameters())
+            folder = FILES if name in SIZES else TWINS
+            system = dynamics.load_system(str(folder / name) if name.endswith(".py") else name)
+            made[name] = system.ReducedPopulation(system.Parameters(**SIZES.get(name, {})))
         return made[name]
 
     return of

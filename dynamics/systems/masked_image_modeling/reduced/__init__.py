@@ -6,10 +6,11 @@ counts or as a contour integral (`blocks`). Its oracle is `full.FullPopulation`.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, cached_property
-from math import isqrt
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,13 +21,17 @@ from dynamics.systems.masked_image_modeling.kernels import reduced as kernels
 from dynamics.systems.masked_image_modeling.kernels.counts import BLOCK
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.systems.masked_image_modeling.presentation import PRESENTATION
-from dynamics.systems.masked_image_modeling.projection import Rows, rows_of
 from dynamics.systems.masked_image_modeling.reduced import blocks
+from dynamics.systems.masked_image_modeling.scalars import layout_of, rows_of
 from dynamics.validation import check_parameters
 from theory.page import Page
 from theory.papers.masked_image_modeling import recursion
 from theory.papers.masked_image_modeling.notation import EVENTS, ORDER_PARAMETERS
+from theory.papers.masked_image_modeling.rows import Rows
 from theory.reduction import ReducedSystem
+
+if TYPE_CHECKING:
+    from dynamics.codegen.addresses import AddressedModel
 
 RATES = ("alpha_m", "alpha_0", "rho")
 """Order parameters that are read off the gradient."""
@@ -72,7 +77,7 @@ class ReducedPopulation(CompiledProblem):
 
     Notes
     -----
-    The state is one scalar for each class of each row type; see `projection`. The gradient is per
+    The state is one scalar for each class of each row type; see `rows`. The gradient is per
     entry of Q.
     """
 
@@ -92,8 +97,32 @@ class ReducedPopulation(CompiledProblem):
         parts = blocks.select(blocks.blocks_of(self.rows.types), parameters, expectation)
         self.settings = blocks.expectation_settings(parts)
         data = reduced_data(blocks.tables(parts), self._law(), len(self.rows.types))
-        self._sums = data.sums
-        super().__init__(_module(), data, self.rows.layout)
+        self._of_threads = threading.local()
+        super().__init__(_module(), data, layout_of(self.rows))
+
+    @property
+    def _data(self) -> kernels.ReducedData:
+        """What the kernels need in this thread: no two threads write into one array."""
+        data: kernels.ReducedData = self._of_thread()["data"]
+        return data
+
+    @_data.setter
+    def _data(self, data: kernels.ReducedData) -> None:
+        self._tables = data.blocks, data.law
+
+    @property
+    def addressed(self) -> AddressedModel:
+        """Its compiled functions, for the compiled loops of this thread."""
+        made: AddressedModel = self._of_thread()["addressed"]
+        return made
+
+    def _of_thread(self) -> dict[str, Any]:
+        made = vars(self._of_threads)
+        if made.get("tables") is not self._tables:
+            data = reduced_data(*self._tables, len(self.rows.types))
+            made |= {"tables": self._tables, "data": data}
+            made["addressed"] = self.module.addressed(data)
+        return made
 
     def _law(self) -> kernels.Law:
         parameters, rows = self.parameters, self.rows
@@ -158,7 +187,7 @@ class ReducedPopulation(CompiledProblem):
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
         """`observables` of states, shape (records, n): name -> values, shape (records,)."""
         records, rho0 = len(states), self.rho0  # a pass of its own
-        slopes, mass = np.empty(states.shape), np.empty((records, self._sums.mass.size))
+        slopes, mass = np.empty(states.shape), np.empty((records, self._data.sums.mass.size))
         order, risk = np.empty((records, len(self.order_names))), np.empty((records, 2))
         rows = np.empty((records, len(self.rows.types), 2))
         for k, state in enumerate(states):
@@ -166,7 +195,7 @@ class ReducedPopulation(CompiledProblem):
             order[k] = self.order_parameters(state, slopes[k])
             risk[k] = self._summary(state)
             self.module.row_numbers(self._data, rows[k])
-            mass[k] = self._sums.mass
+            mass[k] = self._data.sums.mass
         rates = {f"d_{n}": -rate for n, rate in zip(self.state_names, slopes.T, strict=True)}
         sizes = {"rho0": rho0, "Delta": self.parameters.Delta, "Delta_eff": self.gap_here}
         named = dict(zip(self.order_names, order.T, strict=True))
@@ -241,42 +270,6 @@ def row_observables(
         "excess": risk[:, 1],
         "patch_association": attending,
     }
-
-
-def attention_map(rows: Rows, state: ArrayLike, cluster: int = 0, z: float = 1.0) -> FloatArray:
-    """Attention of every patch on an image of a cluster with nothing masked.
-
-    Queries are those of masked patches, which hold the position alone: the loss depends on no
-    other queries. Every latent has the value z.
-
-    Parameters
-    ----------
-    rows : Rows
-        Of the parameters.
-    state : float array, shape (n,)
-        Of the reduced problem.
-    cluster : int
-    z : float
-
-    Returns
-    -------
-    float array, shape (P, P)
-    """
-    values, areas = np.asarray(state, dtype=np.float64), rows.parameters.area_ids
-    first = int((areas[:cluster].max(axis=1) + 1).sum())
-    feature = first + areas[cluster]
-    scores = np.empty((rows.parameters.P, rows.parameters.P))
-    for kind, start in zip(rows.types, rows.starts, strict=False):
-        ups, phi = values[start:], values[start + len(kind.ups_names) :]
-        scores[kind.patches] = ups[kind.ups_of] + z * phi[kind.phi_of[:, feature]]
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-
-def grid_of(P: int) -> tuple[int, int]:
-    """Rows and columns of so many patches, as square as P allows."""
-    high = max(h for h in range(1, isqrt(P) + 1) if P % h == 0)
-    return high, P // high
 
 
 @cache

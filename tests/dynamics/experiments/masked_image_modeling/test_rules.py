@@ -6,7 +6,6 @@ import pytest
 import dynamics
 from dynamics.experiments.masked_image_modeling import correlations, maps, positions, runs
 from dynamics.experiments.verify import Protocol, checks
-from dynamics.systems.masked_image_modeling.reduced import attention_map
 from theory.papers.masked_image_modeling.claims import CLAIMS
 
 SYSTEM = dynamics.load_system("masked_image_modeling")
@@ -233,11 +232,11 @@ def test_the_key_observation_is_of_latents_of_one(z):
 
 
 def test_maps_are_of_an_image_with_the_mean_latent(monkeypatch):
-    seen = []
+    seen, made = [], maps.attention_map
 
     def seen_map(rows, state, cluster=0, z=1.0):
         seen.append(z)
-        return attention_map(rows, state, cluster, z)
+        return made(rows, state, cluster, z)
 
     monkeypatch.setattr(maps, "attention_map", seen_map)
     for z, mean in (("2", 2.0), ("0.5,2.5", 1.5)):

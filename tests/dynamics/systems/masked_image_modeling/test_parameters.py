@@ -69,12 +69,12 @@ def test_families_fill_in_what_follows(system):
 
 def test_rows_of_one_kind_are_numbered(system):
     def names(areas):
-        from dynamics.systems.masked_image_modeling.projection import rows_of
+        from dynamics.systems.masked_image_modeling.scalars import rows_of
 
         rows = rows_of(system.Parameters(family="custom", areas=areas))
         letters = rows.notation
-        assert all(letters.label(name) for name in rows.layout.names)
-        assert all("local\\ 1" in letters[n].latex for n in rows.layout.names if "local_1" in n)
+        assert all(letters.label(name) for name in rows.scalars)
+        assert all("local\\ 1" in letters[n].latex for n in rows.scalars if "local_1" in n)
         return rows.names
 
     assert names("0,0,0,0,1,1,2,2,2") == ("global", "local_1", "local_2")

@@ -19,7 +19,6 @@ from dynamics.problem import FloatArray
 from dynamics.systems.empirical_problem import sampling_settings
 from dynamics.systems.masked_image_modeling import cost
 from dynamics.systems.masked_image_modeling.full import FullProblem
-from dynamics.systems.masked_image_modeling.images import sampled_images
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import (
@@ -32,6 +31,7 @@ from dynamics.validation import (
     whole,
     word,
 )
+from theory.papers.masked_image_modeling.images import sampled_images
 
 
 @refusing
@@ -99,9 +99,9 @@ class FullEmpirical(FullProblem):
         self._start = np.zeros(parameters.d**2)
         if self.training.start == "random":
             self._start = self.training.spread * streams[1].standard_normal(self._start.size)
-        minibatches = MiniBatches(
-            int(streams[2].integers(2**62)), self.samples, self.training.batch
-        )
+        size, minibatches = self.training.batch, None
+        if size is not None and size < self.samples:
+            minibatches = MiniBatches(int(streams[2].integers(2**62)), self.samples, size)
         super().__init__(parameters, images, minibatches=minibatches)
         self.settings = sampling_settings(self.samples, seed, self.training)
 

@@ -14,14 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.problem import FloatArray, Layout
-from dynamics.systems.masked_image_modeling.parameters import Parameters
-from dynamics.validation import refuse
+from theory.law import FloatArray
 from theory.notation import Notation, NotationEntry
 from theory.papers.masked_image_modeling.model import (
     fully_masked,
@@ -29,12 +28,10 @@ from theory.papers.masked_image_modeling.model import (
     unavoidable_error,
 )
 from theory.papers.masked_image_modeling.notation import NOTATION, entries_of_row, row_in_latex
-from theory.papers.masked_image_modeling.symmetry import RowType, View, row_types, view
+from theory.papers.masked_image_modeling.symmetry import RowType, View, view
 
 IntArray = NDArray[np.int64]
 
-MOST_PATCHES = 2**13
-"""Patches whose row types are found in some seconds; that time grows as their square."""
 REPORTED = (
     ("excess", r"L - L^\star", "loss above the floor, of all patches"),
     ("spread", r"\mathrm{spread}", "largest spread of entries that one scalar stands for"),
@@ -49,11 +46,11 @@ class Rows:
 
     Attributes
     ----------
-    parameters : Parameters
+    parameters : Parameters or ImageLaw
     types : tuple of RowType
     """
 
-    parameters: Parameters
+    parameters: Any
     types: tuple[RowType, ...]
 
     @cached_property
@@ -73,14 +70,13 @@ class Rows:
         )
 
     @cached_property
-    def layout(self) -> Layout:
-        """Every Ups and Phi of every row as a scalar of the state."""
+    def scalars(self) -> tuple[str, ...]:
+        """Name of every Ups and Phi of every row, in the order of the state."""
         names: list[str] = []
         for row, kind in zip(self.names, self.types, strict=True):
             names += [f"{row}_Ups_{_word(name)}" for name in kind.ups_names]
             names += [f"{row}_Phi_{_word(name)}" for name in kind.phi_names]
-        shapes: tuple[tuple[int, ...], ...] = ((),) * len(names)
-        return Layout(tuple(names), shapes, groups=("Q",) * len(names))
+        return tuple(names)
 
     @cached_property
     def notation(self) -> Notation:
@@ -222,7 +218,7 @@ class Rows:
             Phi_{p -> v}.
         """
         result: dict[str, FloatArray] = {}
-        names = iter(self.layout.names)
+        names = iter(self.scalars)
         for row in self.types:
             for labels, entries, count in (
                 (row.ups_of, positions, len(row.ups_names)),
@@ -232,24 +228,6 @@ class Rows:
                 for k in range(count):
                     result[next(names)] = part[:, labels == k]
         return result
-
-
-@lru_cache(maxsize=64)
-def rows_of(parameters: Parameters) -> Rows:
-    """The row types of parameters, computed once; sizes at which that takes minutes are refused."""
-    if parameters.P > MOST_PATCHES:
-        left = max(0, MOST_PATCHES - (parameters.C_global or 0))
-        near = f"about {MOST_PATCHES}, with areas in proportion"
-        if parameters.family == "one_cluster" and left >= parameters.C_local:
-            near = str(parameters.C_global + left // parameters.C_local * parameters.C_local)
-        refuse(
-            "P",
-            parameters.P,
-            "takes minutes before the first step",
-            f"at most {MOST_PATCHES:,}",
-            near,
-        )
-    return Rows(parameters, row_types(parameters.area_ids))
 
 
 def _rate(letter: NotationEntry) -> NotationEntry:

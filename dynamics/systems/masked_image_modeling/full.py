@@ -1,47 +1,54 @@
 r"""Training with every entry of Q, and the population problem: every masked image with its chance.
 
 The state is Q (d, d), flat. Features v_{k,a} and positions e_p are rows of an orthonormal basis, in
-which the entries that move are :math:`e_p^\top Q e_q` and :math:`e_p^\top Q v`. `FullPopulation`
-shares nothing with `ReducedPopulation` but what is read off a row, so their agreement is evidence
-for the reduction and for both of its expectations; its gradient is held against automatic
-differentiation by `tests/dynamics/models/test_conformance.py`.
+which the entries that move are :math:`e_p^\top Q e_q` and :math:`e_p^\top Q v`. The loss is that of
+the model file `dynamics.models.masked_image_modeling`, which knows no reduction, so that agreement
+with `ReducedPopulation` is evidence for the reduction and for both of its expectations.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, cached_property
 from math import comb
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from dynamics import codegen
+from dynamics.models import masked_image_modeling as file
+from dynamics.models.engine.functions import Columns, Embedding
+from dynamics.models.engine.program import device_data, program_of
+from dynamics.models.engine.traced_problem import TracedProblem
 from dynamics.problem import FloatArray, Layout, record_of
-from dynamics.systems.empirical_problem import ALL_SAMPLES, Batch, SampledProblem
 from dynamics.systems.masked_image_modeling import cost
-from dynamics.systems.masked_image_modeling.images import (
+from dynamics.systems.masked_image_modeling.parameters import Parameters
+from dynamics.systems.masked_image_modeling.presentation import PRESENTATION
+from dynamics.systems.masked_image_modeling.reduced import ReducedPopulation, row_observables
+from dynamics.systems.masked_image_modeling.scalars import rows_of
+from dynamics.training.minibatches import MiniBatches, fingerprint
+from dynamics.validation import check_parameters, integer, refuse
+from theory.law import Law
+from theory.model import Model
+from theory.papers.masked_image_modeling.images import (
     Images,
     all_images,
     image_count,
     image_digits,
     latent_choices,
 )
-from dynamics.systems.masked_image_modeling.kernels import full as kernels
-from dynamics.systems.masked_image_modeling.parameters import Parameters
-from dynamics.systems.masked_image_modeling.presentation import PRESENTATION
-from dynamics.systems.masked_image_modeling.projection import Rows, rows_of
-from dynamics.systems.masked_image_modeling.reduced import ReducedPopulation, row_observables
-from dynamics.training.minibatches import MiniBatches
-from dynamics.validation import check_parameters, integer, refuse
 from theory.papers.masked_image_modeling.notation import EVENTS, ORDER_PARAMETERS
+from theory.papers.masked_image_modeling.rows import Rows
+from theory.papers.masked_image_modeling.symmetry import feature_offsets
 
 MOST_DIGITS = 15.0
 
 
-class FullProblem(SampledProblem):
+class FullProblem(TracedProblem):
     """Training of all entries of Q on weighted masked images.
 
     Parameters
@@ -55,11 +62,9 @@ class FullProblem(SampledProblem):
     """
 
     system = "masked_image_modeling"
-    presentation = PRESENTATION
     events = EVENTS
     order_names = ORDER_PARAMETERS
     rates = ReducedPopulation.rates
-    reads_pass = True
 
     def __init__(
         self,
@@ -68,52 +73,59 @@ class FullProblem(SampledProblem):
         basis: FloatArray | None = None,
         minibatches: MiniBatches | None = None,
     ) -> None:
-        self.parameters = parameters
+        self.parameters, self.images = parameters, images
         self.rows: Rows = rows_of(parameters)
         self.presentation = replace(PRESENTATION, notation=self.rows.notation, unused=())
-        size, depth, live = parameters.P, parameters.d, parameters.P + parameters.features
-        axes = (np.eye(depth) if basis is None else np.ascontiguousarray(basis))[:live]
-        self._images, self._axes = images, axes
-        self.positions, self.features = axes[:size], axes[size:]
-        areas = parameters.area_ids
-        first = np.concatenate([[0], np.cumsum(areas.max(axis=1) + 1)])[:-1]
-        feature = np.ascontiguousarray(areas + first[:, None])
-        members = np.arange(images.weight.size)
-        data = kernels.FullData(
-            kernels.Basis(axes, basis is None, feature),
-            images,
-            Batch(ALL_SAMPLES, members, images.weight),
-            self._readout(),
-            kernels.Sums(np.empty((size, live)), *np.empty((4, size))),
-            kernels.Room(
-                np.empty((size, depth)),
-                np.empty((size, live)),
-                np.empty((size, live)),
-                np.full(depth * depth, np.nan),
-                np.full(1, ALL_SAMPLES),
-            ),
-        )
+        size, depth = parameters.P, parameters.d
+        self._axes = (np.eye(depth) if basis is None else basis)[: size + parameters.features]
+        self.positions, self.features = self._axes[:size], self._axes[size:]
+        offsets = feature_offsets(parameters.area_ids)[images.cluster]
+        samples = {
+            "feature": parameters.area_ids[images.cluster] + offsets[:, None],
+            "z": images.latent,
+            "masked": images.masked,
+        }
+        patches = [np.isin(np.arange(size), row.patches) for row in self.rows.types]
+        fixed = {"basis": self._axes, "rows": np.array(patches) / self.rows.many[:, None]}
         layout = Layout(("Q",), ((depth, depth),), groups=("Q",))
-        every_step = minibatches or MiniBatches(0, members.size, None)
-        super().__init__(_module(), data, layout, every_step)
-
-    def _readout(self) -> kernels.Readout:
-        rows, size = self.rows, self.parameters.P
-        kind = np.empty(size, dtype=np.int64)
-        for r, row in enumerate(rows.types):
-            kind[row.patches] = r
-        own, remote, local, far = map(int, rows.references)
-        column = np.array([0, size])
-        own_pairs, remote_pairs = (
-            rows.pairs(local, own) + column,
-            rows.pairs(local, remote) + column,
+        program = program_of(_model(), (), (("Q", (depth, depth)),))
+        data = device_data(Law(images.weight, samples), fixed, {})
+        super().__init__(
+            program, data, self._references(), layout, self._columns(), minibatches=minibatches
         )
-        numbers = np.empty((len(rows.types), 2))
-        return kernels.Readout(kind, own_pairs, remote_pairs, local, far, numbers)
 
-    def random_numbers(self) -> tuple[np.ndarray, ...]:
-        """The images, the start and the basis."""
-        return (*self._images, self.initial_state, self._axes)
+    def _references(self) -> Embedding:
+        """Phi_m and Phi_0, the means over the entries that they stand for."""
+        own, remote, local, _ = map(int, self.rows.references)
+        pairs = [self.rows.pairs(local, index) for index in (own, remote)]
+        means = [
+            (self.positions[p].T @ self.features[v]).ravel() for p, v in (each.T for each in pairs)
+        ]
+        share = np.array([1 / len(each) if len(each) else np.nan for each in pairs])
+        nothing = np.zeros(0)
+        return Embedding(
+            np.zeros(self.parameters.d**2), np.stack(means, 1), nothing, nothing, share
+        )
+
+    def _columns(self) -> Columns:
+        """The order parameters, in the order of `order_names`."""
+        local, far = map(int, self.rows.references[2:])
+
+        def numbers(row: int) -> list[tuple[str, Any]]:
+            if row < 0:
+                return [("state", 0)] * 2  # not a number without a local patch
+            attention = ("observable", f"own_{row}"), ("observable", f"in_sight_{row}")
+            return [("ratio", attention), ("observable", f"gap_{row}")]
+
+        rates, states = ([(kind, 0), (kind, 1)] for kind in ("rate", "state"))
+        return (("ratio", tuple(rates[::-1])), *rates, *states, *numbers(local), *numbers(far))
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What a resumed run must find again: the settings, the file and the random numbers."""
+        seed = 0 if self.minibatches is None else self.minibatches.seed
+        drawn = fingerprint([*self.images, self.initial_state, self._axes, np.array([seed])])
+        return {**self.settings, "code": _code(), "random_numbers": drawn}
 
     @property
     def initial_state(self) -> FloatArray:
@@ -135,19 +147,26 @@ class FullProblem(SampledProblem):
         queries = self.positions @ self.layout.part(states, "Q")
         return self.rows.orbit_values(queries @ self.positions.T, queries @ self.features.T)
 
+    def risk(self, state: ArrayLike) -> float:
+        """Risk over all images at a state."""
+        return float(self.observed(self.layout.flatten(state)[None])["risk"][0])
+
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Means over the entries of each class, their largest spread, gaps, risk at a state.
 
         ``dead`` is the largest entry v^T Q, which never moves.
         """
         flat = self.layout.flatten(state)
-        slope = self.gradient(flat)
+        slope, seen = self.gradient(flat), self.observed(flat[None])
         order = self.order_parameters(flat, slope)[:, None]
-        risk, numbers = self._summary(flat)[None], np.empty((1, len(self.rows.types), 2))
-        self.module.row_numbers(self._data, numbers[0])
+        kinds, found = range(len(self.rows.types)), seen["observables"]
+        gaps = np.array([found[f"gap_{row}"] for row in kinds])
+        with np.errstate(invalid="ignore"):  # 0/0 where no mate is ever in sight
+            own = [found[f"own_{row}"] / found[f"in_sight_{row}"] for row in kinds]
+        numbers = np.stack([gaps, own], axis=-1).swapaxes(0, 1)
+        risk = np.stack([seen["risk"], self.rows.many @ gaps], axis=-1)
         named = dict(zip(self.order_names, order, strict=True))
-        values = self.class_entries(flat[None, :])
-        moved = self.class_entries(slope[None, :])
+        values, moved = self.class_entries(flat[None]), self.class_entries(slope[None])
         return (
             {name: float(entries.mean()) for name, entries in values.items()}
             | {f"d_{name}": -float(entries.mean()) for name, entries in moved.items()}
@@ -158,6 +177,29 @@ class FullProblem(SampledProblem):
                 "dead": float(np.abs(self.features @ self.layout.part(flat, "Q")).max()),
             }
         )
+
+
+def _observe(theta: Any, sample: Any, xp: Any) -> dict[str, Any]:
+    """Means over the rows of each type, of one image."""
+    part = file.of_masked(theta, sample, xp)
+    patches = {
+        "gap": part["loss"] - part["floor"],
+        "own": part["own"],
+        "in_sight": part["in_sight"],
+    }
+    means = {name: theta["rows"][:, sample["masked"]] @ values for name, values in patches.items()}
+    return {f"{name}_{row}": mean[row] for name, mean in means.items() for row in range(len(mean))}
+
+
+@cache
+def _model() -> Model:
+    """The model of the file, with what is read off the rows of each type."""
+    return Model(start=file.start, law=file.law, loss=file.loss, observe=_observe)
+
+
+@cache
+def _code() -> str:
+    return hashlib.sha256(Path(file.__file__).read_bytes()).hexdigest()[:12]
 
 
 class FullPopulation(FullProblem):
@@ -233,10 +275,3 @@ def _enumerable(parameters: Parameters, limit: int) -> int:
         f"a number with at most {limit:,} of them (the reduced problem has no such limit)",
         masked or "a smaller P",
     )
-
-
-@cache
-def _module() -> codegen.CompiledModule:
-    names = (kernels.gradient, kernels.order_parameters, kernels.summary)
-    parts = [codegen.kernel_source(*names, data=(kernels.FullData, Images, Batch))]
-    return codegen.build("Masked image modelling, every entry of Q.", ("Q",), parts)

@@ -9,17 +9,47 @@ Everything is drawn from streams of its own: with one seed, more samples begin w
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from math import comb, lgamma, log, log10
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from dynamics.problem import FloatArray
-from dynamics.systems.masked_image_modeling.parameters import Parameters
+from theory.law import FloatArray
 
 IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ImageLaw:
+    """What images are drawn from, as the parameters of the system are.
+
+    Attributes
+    ----------
+    area_ids : int array, shape (K, P)
+        Area of each patch in each cluster; 0 is the global one.
+    masked : int
+        How many patches are masked.
+    z, odds : tuples of float
+        Values of a latent, and their probabilities.
+    """
+
+    area_ids: IntArray
+    masked: int
+    z: tuple[float, ...] = (1.0,)
+    odds: tuple[float, ...] = (1.0,)
+
+    @property
+    def P(self) -> int:  # noqa: N802 (the paper's letter)
+        """Number of patches."""
+        return self.area_ids.shape[1]
+
+    @property
+    def K(self) -> int:  # noqa: N802 (the paper's letter)
+        """Number of clusters."""
+        return len(self.area_ids)
 
 
 class Images(NamedTuple):
@@ -41,8 +71,15 @@ class Images(NamedTuple):
     masked: IntArray
     weight: FloatArray
 
+    @property
+    def hidden(self) -> NDArray[np.bool_]:
+        """Whether each patch is masked, shape (N, P)."""
+        hidden = np.zeros(self.latent.shape, dtype=bool)
+        np.put_along_axis(hidden, self.masked, True, axis=1)
+        return hidden
 
-def image_count(parameters: Parameters) -> int:
+
+def image_count(parameters: Any) -> int:
     """Number of masked images: masks times the latents of every cluster.
 
     At a large P it has thousands of digits; see `image_digits`.
@@ -50,19 +87,19 @@ def image_count(parameters: Parameters) -> int:
     return comb(parameters.P, parameters.masked) * latent_choices(parameters)
 
 
-def latent_choices(parameters: Parameters) -> int:
+def latent_choices(parameters: Any) -> int:
     """Number of choices of the latents of the areas, summed over clusters."""
     return sum(len(parameters.z) ** (int(row.max()) + 1) for row in parameters.area_ids)
 
 
-def image_digits(parameters: Parameters) -> float:
+def image_digits(parameters: Any) -> float:
     """Decimal logarithm of `image_count`, at once."""
     size, masked = parameters.P, parameters.masked
     masks = lgamma(size + 1) - lgamma(masked + 1) - lgamma(size - masked + 1)
     return masks / log(10) + log10(latent_choices(parameters))
 
 
-def all_images(parameters: Parameters) -> Images:
+def all_images(parameters: Any) -> Images:
     """All masked images, and their chances."""
     masks = list(itertools.combinations(range(parameters.P), parameters.masked))
     clusters, latents, chances = [], [], []
@@ -81,12 +118,12 @@ def all_images(parameters: Parameters) -> Images:
     )
 
 
-def sampled_images(parameters: Parameters, samples: int, generator: Generator) -> Images:
+def sampled_images(parameters: Any, samples: int, generator: Generator) -> Images:
     """Independent masked images, each of weight 1/N.
 
     Parameters
     ----------
-    parameters : Parameters
+    parameters : Parameters or ImageLaw
     samples : int
         N.
     generator : numpy Generator
