@@ -66,6 +66,7 @@ TABLES: Mapping[str, tuple[type, ...]] = {
     "groups": (Mapping,),
     "axes": (Mapping,),
     "sizes": (Mapping,),
+    "held_at": (Mapping,),
     "panels": (tuple, list),
     "limits": (tuple, list),
     "claims": (tuple, list, Mapping),
@@ -142,6 +143,9 @@ class Model:
         Name of a scalar, one of ``names`` -> number of entries that it stands for.
     configurations : callable, optional
         ``configurations(**constants)`` -> (probability, configuration) pairs.
+    held_at : mapping, optional
+        Constant -> value of a size whose law can be listed, where that of the defaults cannot: the
+        declared reduction is held there.
     reduced_observables : callable, optional
         ``reduced_observables(scalars, xp, **constants)`` -> dict of numbers; ``observables`` in
         the scalars.
@@ -205,6 +209,7 @@ class Model:
     reduced: Callable[..., Any] | None = None
     sizes: Any = None
     configurations: Callable[..., Any] | None = None
+    held_at: Any = None
     reduced_observables: Callable[..., Any] | None = None
     reduced_observe: Callable[..., Any] | None = None
     panels: Any = None
@@ -267,6 +272,8 @@ class Model:
             if not isinstance(value, kinds):
                 form = "a dict" if kinds == (Mapping,) else "a tuple or a list"
                 raise ModelError(f"{role} is {type(value).__name__}; {role} can be {form}")
+        if unknown := sorted(set(self.held_at or ()) - set(self.constants)):
+            raise ModelError(f"held_at: {unknown[0]!r} is no constant")
         for array, group in self.groups.items():
             if not isinstance(group, str) or not group.isidentifier():
                 raise ModelError(f"groups: {group!r} of {array!r} is no word, as 'value'")

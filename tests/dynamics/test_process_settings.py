@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import dynamics
 from dynamics.process_settings import COLLECTIONS, fewer_collections, one_blas_thread
-from dynamics.systems.positional_attention.empirical.gram import GramEmpirical
+from dynamics.systems.positional_attention.gram import GramEmpirical
 
 
 @pytest.mark.parametrize("before", [(700, 10, 10), (10**6, 10, 100), (0, 10, 10)])

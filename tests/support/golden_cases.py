@@ -13,7 +13,6 @@ from unittest.mock import patch
 import numpy as np
 
 import dynamics
-from dynamics.systems.positional_attention.full.blocks import sample_blocks
 from dynamics.systems.positional_attention.reduced.configurations import assemble
 from dynamics.systems.shallow_vit.full import Tokens
 from dynamics.systems.shallow_vit.realization import Start
@@ -27,16 +26,8 @@ PA, MIM, VIT = "positional_attention", "masked_image_modeling", "shallow_vit"
 VIEWS = {"reduced": "ReducedPopulation", "full": "FullPopulation", "realistic": "FullEmpirical"}
 
 
-def feature(given):
-    return lambda depth, generator: given
-
-
 def patches(given):
-    def blocks(law, feature, count, blocking, generator):
-        made = sample_blocks(given["X"], given["y"], abs(given["y"]), blocking)
-        return made.patches, made.labels
-
-    return blocks
+    return lambda law, depth, count, generator: (given["X"], given["y"])
 
 
 def configurations(types):
@@ -65,8 +56,7 @@ def tokens(given):
 
 
 STAND_INS = {
-    "feature": (f"{PA}.empirical.sampling.unit_vector", feature),
-    "patches": (f"{PA}.empirical.sampling.blocks", patches),
+    "patches": (f"{PA}.sampling.samples", patches),
     "configurations": (f"{PA}.reduced.configurations.sample", configurations),
     "images": (f"{MIM}.empirical.sampled_images", images),
     "weights": (f"{VIT}.realization.random_start", weights),

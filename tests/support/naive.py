@@ -63,8 +63,9 @@ def empirical(parameters, data, value, matrix):
                 for r in range(size):
                     change = attention[i, j] * ((j == r) - attention[i, r])
                     by_matrix[i, r] += slope * seen[j] * parameters.scale * change
-        risk += math.log1p(math.exp(-label * output)) / len(labels)
-        weight = -label / (1 + math.exp(label * output)) / len(labels)
+        margin = label * output
+        risk += (math.log1p(math.exp(-abs(margin))) + max(-margin, 0.0)) / len(labels)
+        weight = -label / (1 + math.exp(min(margin, 700.0))) / len(labels)
         d_value += weight * by_value
         d_matrix += weight * by_matrix
     return risk, d_value, d_matrix

@@ -48,8 +48,8 @@ from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import in_percent, share_of
 from dynamics.problem import FloatArray, Problem
 from dynamics.results.outcome import DIVERGED, HORIZON, INTERRUPTED, Outcome
-from dynamics.systems.positional_attention.empirical.gram import GramEmpirical
-from dynamics.systems.positional_attention.empirical.sampling import Convolution
+from dynamics.systems.positional_attention.gram import GramEmpirical
+from dynamics.systems.positional_attention.sampling import Convolution
 from dynamics.training.gradient_descent import descend
 from dynamics.training.progress import interruption
 from dynamics.validation import integer, real
@@ -188,7 +188,7 @@ def fit(
     train: Callable[..., Fit | Trajectory] = adam if case.optimizer == "adam" else descend
     run = train(problem, eta, steps, record)
     last = run.states[-1]
-    matrix = problem.matrix(last) if case.gram else problem.layout.part(last, "A")
+    matrix = problem.matrices(last[None])[0]
     share = run.observables["patch_association"]
     return {
         "seed": seed,

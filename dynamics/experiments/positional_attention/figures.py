@@ -16,7 +16,7 @@ from dynamics.experiments.positional_attention import pictures
 from dynamics.experiments.positional_attention.population import SHOWN
 from dynamics.plotting.portrait import portraits
 from dynamics.registry import System
-from dynamics.systems.positional_attention.empirical.sampling import SignalSets
+from dynamics.systems.positional_attention.sampling import SignalSets
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import refuse
 

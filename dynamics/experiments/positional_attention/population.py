@@ -20,8 +20,8 @@ from dynamics.problem import FloatArray
 from dynamics.results.outcome import DIVERGED
 from dynamics.results.power_law import exponent, power_law
 from dynamics.results.trajectory import Trajectory
-from dynamics.systems.positional_attention.empirical.sampling import assumption_1
-from dynamics.systems.positional_attention.full.enumeration import brute_configurations
+from dynamics.systems.positional_attention.enumeration import brute_configurations
+from dynamics.systems.positional_attention.sampling import assumption_1
 from dynamics.training.flow import flow
 from dynamics.training.gradient_descent import descend
 

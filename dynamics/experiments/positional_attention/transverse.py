@@ -28,7 +28,7 @@ from dynamics.experiments.verify import Finding
 from dynamics.plotting import style
 from dynamics.registry import System
 from dynamics.results.trajectory import Trajectory
-from dynamics.systems.positional_attention.full.manifold import Manifold
+from dynamics.systems.positional_attention.manifold import Manifold
 from dynamics.training.flow import flow
 from dynamics.validation import InvalidRequest
 

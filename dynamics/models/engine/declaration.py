@@ -45,7 +45,7 @@ SAME = 1e-10
 """Part of the terms of a component by which the two may differ, by rounding."""
 UNUSED = (
     "risk", "sample", "fixed", "names", "sizes", "reduced", "configurations",
-    "reduced_observables", "reduced_observe", "symmetry",
+    "reduced_observables", "reduced_observe", "symmetry", "held_at",
 )  # fmt: skip
 """Functions of a file that the model of the scalars does not have."""
 SPOKEN = {
@@ -192,15 +192,16 @@ class Declaration:
         )  # fmt: skip
 
     def _hold_at_defaults(self, made: Realization) -> None:
-        """Hold the declaration at the default size and the real constants of a request."""
-        usual = {**self.definition.model.constants, **made.reals}
-        for constants in (usual, self.definition.model.constants):
+        """Hold the declaration at a listed size, with the real constants of a request."""
+        model = self.definition.model
+        usual = {**model.constants, **(model.held_at or {})}
+        for constants in ({**usual, **made.reals}, usual):
             try:
                 if self._can_be_listed(constants):
                     self._hold(self._entries(constants), constants)
                     return
             except InvalidRequest:  # the limits of the model exclude these real constants
-                if constants is self.definition.model.constants:
+                if constants is usual:
                     raise
 
     def _hold(self, made: Realization, constants: Mapping[str, Any]) -> str:

@@ -321,13 +321,14 @@ class Functions:
 
         plain = [each for column in self.columns for each in _parts(column)]
         kinds = {kind for kind, _ in plain}
-        values: dict[str, Any] = {
-            "state": state if self.reduced else embedding.project(state),
-            "rate": -slope if self.reduced else -embedding.along(slope),
-        }
+        values: dict[str, Any] = {}
+        if "state" in kinds:
+            values["state"] = state if self.reduced else embedding.project(state)
+        if "rate" in kinds:
+            values["rate"] = -slope if self.reduced else -embedding.along(slope)
         velocity: Any = None
         if kinds & {"observable_rate", "entry_rate"}:
-            velocity = embedding.tangent(-slope) if self.reduced else -slope
+            velocity = embedding.tangent(-slope) if self.reduced else -slope.astype(flat.dtype)
         if "observable_rate" in kinds:
             values["observable"], values["observable_rate"] = jax.jvp(observe, (flat,), (velocity,))
         elif "observable" in kinds:
@@ -356,7 +357,7 @@ class Functions:
             "risk": self.program.risk(flat, data),
             "observables": self.program.observables(flat, data),
         }
-        if not self.reduced:
+        if not self.reduced and embedding is not None:
             inside = embedding.project(flat)
             values["scalars"] = inside
             values["outside"] = jax.numpy.abs(flat - embedding.lift(inside)).max()

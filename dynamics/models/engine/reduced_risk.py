@@ -37,6 +37,10 @@ def _kept(key: str) -> dict[str, Any]:
     return {}
 
 
+LEAST_TERMS = 1e-5
+"""Part of the largest terms of a component, over states, that a difference is measured by."""
+
+
 def reduced_risk(
     program: Program, data: Data, embedding: Embedding, names: Sequence[str]
 ) -> ReducedRisk:
@@ -218,7 +222,8 @@ class ReducedRisk:
     def departures(self, states: FloatArray, expected: FloatArray, data: Data) -> FloatArray:
         """Differences of the gradient to an expected one, over the sizes of its terms.
 
-        0 at a state at which one of the two is not finite.
+        Terms count as `LEAST_TERMS` of their largest over the states at least. 0 at a state at
+        which one of the two is not finite.
 
         Parameters
         ----------
@@ -226,14 +231,14 @@ class ReducedRisk:
         data : Data
         """
         program, numbers = self.program({"": self.gradient}), self.numbers(data)
-        off = np.zeros(states.shape)
-        for k, (state, slope) in enumerate(zip(states, expected, strict=True)):
-            found = run_floats(program, np.concatenate([state, numbers]))
-            places = program.outputs[""]
-            off_here = np.abs(found[places] - slope) / (gross(program, found)[places] + 1e-300)
-            if np.isfinite(slope).all() and np.isfinite(off_here).all():
-                off[k] = off_here
-        return off
+        places = program.outputs[""]
+        found = [run_floats(program, np.concatenate([state, numbers])) for state in states]
+        terms = np.array([gross(program, values)[places] for values in found])
+        off = np.abs(np.array([values[places] for values in found]) - expected)
+        # Rounding of the entries remains where all terms of the program vanish.
+        least = LEAST_TERMS * np.nanmax(np.where(np.isfinite(terms), terms, 0.0), axis=0)
+        known = np.isfinite(off).all(axis=1, keepdims=True)
+        return np.where(known, off / np.maximum(terms, least + 1e-300), 0.0)
 
     def numbers(self, data: Data) -> FloatArray:
         """Values of the real constants, and the weight of each class of samples.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics.codegen import jax
 from dynamics.models.engine.functions import Columns, Embedding, functions_of
 from dynamics.models.engine.program import Data, Program, evaluated, on_device
 from dynamics.problem import FloatArray, Layout, Problem
@@ -25,8 +26,8 @@ class TracedProblem(Problem):
         Loss and observables of a sample.
     data : Data
         Samples with their weights, of the type in which sums are taken.
-    embedding : Embedding
-        The scalars among the entries.
+    embedding : Embedding or None
+        The scalars among the entries, where order parameters are among them.
     layout : Layout
         Of the state: coordinates of the embedding where ``reduced``, else every entry.
     columns : Columns
@@ -40,14 +41,15 @@ class TracedProblem(Problem):
         self,
         program: Program,
         data: Data,
-        embedding: Embedding,
+        embedding: Embedding | None,
         layout: Layout,
         columns: Columns,
         reduced: bool = False,
         minibatches: MiniBatches | None = None,
     ) -> None:
-        self.traced, self.embedding, self.layout = program, embedding, layout
-        self.payload: tuple[Data, Embedding] = (data, on_device(embedding))
+        self.embedding: Any = embedding
+        self.layout = layout
+        self.payload: tuple[Data, Any] = (data, on_device(embedding))
         self.minibatches = minibatches
         self.autonomous = minibatches is None or minibatches.size is None
         self._functions = functions_of(program, reduced, columns, layout.size, not self.autonomous)
@@ -94,7 +96,10 @@ class TracedProblem(Problem):
 
     def observed(self, states: FloatArray, payload: Any = None) -> dict[str, Any]:
         """Risk, observables and, of every entry, scalars at states, shape (records, n)."""
-        return self.evaluated(self._functions.compiled_observables, states, payload=payload)
+        # Of two states at least: XLA rounds a loop over one of them in another way.
+        rows = states if len(states) != 1 else np.repeat(states, 2, axis=0)
+        found = self.evaluated(self._functions.compiled_observables, rows, payload=payload)
+        return dict(jax.tree.map(lambda values: values[: len(states)], found))
 
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]

@@ -5,7 +5,7 @@ A presentation holds the letters, the panels and the phases of a run.
 
 from collections.abc import Mapping
 
-from dynamics.problem import CompiledProblem
+from dynamics.problem import Problem
 from dynamics.results.presentation import Panel, PlotDescription, Presentation, conditions
 from theory.papers.positional_attention.notation import (
     EVENTS,
@@ -40,7 +40,7 @@ PRESENTATION = Presentation(
 )
 
 
-class PositionalProblem(CompiledProblem):
+class PositionalProblem(Problem):
     """Base of the problems of the system."""
 
     system = "positional_attention"

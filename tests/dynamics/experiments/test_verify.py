@@ -12,6 +12,7 @@ from dynamics.cli import main
 from dynamics.experiments import verify
 from dynamics.experiments.positional_attention import population
 from dynamics.experiments.verify import checks
+from dynamics.models.engine.program import on_device
 from dynamics.systems.positional_attention.empirical import FullEmpirical
 from dynamics.systems.positional_attention.full import FullPopulation
 from dynamics.systems.positional_attention.reduced.population import ReducedPopulation
@@ -35,9 +36,8 @@ class Lopsided(FullPopulation):
 
     def __init__(self, parameters):
         super().__init__(parameters)
-        batch = self._data.batch
-        tilted = batch.weights * np.where(batch.patches[:, 0, 0] == 0, 0.5, 1.0)
-        self._data = self._data._replace(batch=batch._replace(weights=tilted / tilted.sum()))
+        tilted = self._data.chances * np.where(self._data.values[:, 0] == 0, 0.5, 1.0)
+        self._data = self._data._replace(chances=tilted / tilted.sum())
 
 
 class Drifting(FullEmpirical):
@@ -45,12 +45,11 @@ class Drifting(FullEmpirical):
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
-        across = np.roll(self.feature, 1)
-        across -= (across @ self.feature) * self.feature
-        drift = 0.1 * self.parameters.sigma * across[:, None]
-        batch = self._data.batch
-        assert not batch.along
-        batch.patches[:] += drift * batch.labels[:, None, None, :]
+        data, embedding = self.payload
+        patches, labels = (np.array(data.samples[name]) for name in "Xy")
+        patches[:, :, 1] += 0.1 * self.parameters.sigma * labels[:, None]
+        moved = on_device({"X": patches, "y": labels})
+        self.payload = data._replace(samples=moved), embedding
 
 
 def test_every_claim_has_a_check_and_nothing_else_has():
@@ -84,7 +83,7 @@ def test_descent_that_diverges_says_nothing_about_orbits():
     (found,) = dynamics.verify(SYSTEM, SYSTEM.Parameters(D=8, C=2, alpha0=5.0), ["Lemma 4.1"])
     assert found.holds is None
     assert found.word.startswith("not decidable at this step size")
-    assert "diverged at step 8" in found.evidence["reason"]
+    assert "has diverged at step" in found.evidence["reason"]
 
 
 def test_a_threshold_that_does_not_come_decides_nothing_and_is_no_instability():

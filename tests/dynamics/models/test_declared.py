@@ -11,6 +11,7 @@ import dynamics
 from dynamics.cli import main
 from dynamics.validation import InvalidRequest
 
+POSITIONAL = Path(dynamics.models.__file__).parent / "positional_attention.py"
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
 SQUARES = """
 import itertools
@@ -94,15 +95,19 @@ def test_every_entry_beyond_is_refused(parity):
 
 
 def test_positional_attention_by_central_moments_is_the_recursion_of_every_entry():
-    system = dynamics.load_system(MODELS / "positional_by_moments.py")
-    for sizes in ({}, {"D": 8, "C": 2, "q": 0.3}, {"D": 8, "C": 4, "p": 5, "beta": 0.4}):
+    system = dynamics.load_system(POSITIONAL)
+    for sizes in (
+        {"D": 9, "C": 3, "random_sets": "mixed", "scale": 1.5},
+        {"D": 8, "C": 2, "q": 0.3},
+        {"D": 8, "C": 4, "p": 5, "beta": 0.4},
+    ):
         closure = system.closure(system.Parameters(**sizes))
         assert (closure.scalars, closure.grade) == (3, "proved")
         assert "is that of all" in closure.remarks[-1]
 
 
 def test_positional_attention_beyond_is_the_paper_kernel():
-    system = dynamics.load_system(MODELS / "positional_by_moments.py")
+    system = dynamics.load_system(POSITIONAL)
     paper = dynamics.load_system("positional_attention")
     problem = system.ReducedPopulation(system.Parameters(D=16, C=4))
     expected = paper.ReducedPopulation(paper.Parameters(D=16, C=4), "exact")

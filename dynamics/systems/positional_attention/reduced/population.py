@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from dynamics import codegen
 from dynamics.codegen import AddressedModel
-from dynamics.problem import FloatArray, Layout, record_of
+from dynamics.problem import CompiledProblem, FloatArray, Layout, record_of
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.presentation import PositionalProblem
 from dynamics.systems.positional_attention.reduced import (
@@ -57,7 +57,7 @@ def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSys
     return {"exact": recursion.derive(degree), "leading order": recursion.leading_order()}
 
 
-class ReducedPopulation(PositionalProblem):
+class ReducedPopulation(PositionalProblem, CompiledProblem):
     """(P) on the symmetric manifold: gradient descent on (alpha, gamma, rho), exact.
 
     Parameters

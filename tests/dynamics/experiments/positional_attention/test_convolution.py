@@ -12,8 +12,8 @@ from dynamics.experiments.positional_attention import convolution
 from dynamics.experiments.positional_attention.convolution import adam
 from dynamics.experiments.positional_attention.pictures import localised
 from dynamics.results.outcome import DIVERGED, HORIZON
-from dynamics.systems.positional_attention.empirical.gram import GramEmpirical
-from dynamics.systems.positional_attention.empirical.sampling import Convolution
+from dynamics.systems.positional_attention.gram import GramEmpirical
+from dynamics.systems.positional_attention.sampling import Convolution
 from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("positional_attention")

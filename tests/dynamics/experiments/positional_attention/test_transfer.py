@@ -14,8 +14,7 @@ from dynamics.experiments.positional_attention import (
     unknown_partition,
 )
 from dynamics.experiments.verify import Protocol
-from dynamics.systems.positional_attention.empirical import sampling
-from dynamics.systems.positional_attention.full.blocks import Blocking
+from dynamics.systems.positional_attention import sampling
 from theory.papers.positional_attention.linear_rules import sign_rule_error
 
 
@@ -138,13 +137,12 @@ def test_drawn_pools_have_the_law_of_pooled_patches(system):
     parameters = at(system, 6, 2, 2, d=4)
     law = sampling.assumption_1(parameters)
     pool = transfer.Pool.of(transfer.orbit_attention(parameters, (0.1, 1.0, -0.5)))
-    feature = sampling.unit_vector(4, np.random.default_rng(2))
+    feature = np.eye(4)[0]
     drawn = pool.draw(law, feature, 20_000, np.random.default_rng(3))
     few = pool.draw(law, feature, 7, np.random.default_rng(3))
     assert (drawn[:7] == few).all()
-    blocking = Blocking(20_000, along=False)
-    patches, labels = sampling.blocks(law, feature, 20_000, blocking, np.random.default_rng(4))
-    explicit = np.einsum("rj,jdn->nrd", pool.rows, labels[0] * patches[0])
+    patches, labels = sampling.samples(law, 4, 20_000, np.random.default_rng(4))
+    explicit = np.einsum("rj,njd->nrd", pool.rows, labels[:, None, None] * patches)
     for kind in (drawn, explicit):
         across = kind - (kind @ feature)[..., None] * feature
         assert np.abs(across.mean(axis=0)).max() < 0.05

@@ -4,7 +4,7 @@ import naive
 import numpy as np
 import pytest
 
-from dynamics.systems.positional_attention.full.manifold import (
+from dynamics.systems.positional_attention.manifold import (
     Manifold,
     orthogonal_curvature,
     representatives,

@@ -5,8 +5,12 @@ import pytest
 from realistic import SYSTEM, problem
 
 import dynamics
-from dynamics.systems.positional_attention.full import own_attention, softmax
-from dynamics.systems.positional_attention.kernels import attention
+from dynamics.systems.positional_attention.matrices import (
+    associated_share,
+    own_attention,
+    softmax,
+    spread,
+)
 from dynamics.training.gradient_descent import SHARE
 
 
@@ -53,20 +57,14 @@ def test_ties_are_errors_on_training_and_fresh_samples(dtype, samples):
 
 
 @pytest.mark.parametrize("degree", [3, 5, 7])
-@pytest.mark.parametrize("count", [1, 4097, 9000])
-def test_a_test_error_is_a_share_of_samples_in_blocks_or_not(degree, count):
-    """Sample by sample; a block has 128 samples."""
-    made = problem(8, 2, 5, 20, degree, test_samples=count)
+def test_a_test_error_is_a_share_of_fresh_samples(degree):
+    made = problem(8, 2, 5, 20, degree, test_samples=4097)
     matrix = np.random.default_rng(2).standard_normal((8, 8))
-    weights = np.exp(made.parameters.scale * matrix)
-    weights /= weights.sum(axis=1, keepdims=True)
-    along, across, fresh = 0.3, 0.2, made.fresh
-    projections = along * fresh.values + fresh.sigma * across * fresh.noise
-    attended = 8 * projections @ weights.T
+    state = made.layout.flatten(([0.3, 0.0, 0.2, 0.0, 0.0], matrix))
+    weights, fresh = softmax(matrix, made.parameters.scale), made.fresh
+    attended = 8 * (0.3 * fresh.values + 0.2 * fresh.sigma * fresh.noise) @ weights.T
     outputs = (attended**degree + made.parameters.nu * attended).sum(axis=1)
-    wrong = fresh.labels * outputs <= 0
-    assert made.test_error(along, across, matrix) == wrong.mean()
-    assert made.test_error(np.nan, across, matrix) == 1.0
+    assert made.observables(state)["test_error"] == (fresh.labels * outputs <= 0).mean()
 
 
 @pytest.mark.parametrize("labels", [[0, 0, 1, 1, 2, 2], [1, 0, 0, 1, 0, 2], [0, 1, 2, 3, 4, 5]])
@@ -83,7 +81,7 @@ def test_associated_share_by_sorting_each_row(labels):
             outside = [entry for entry, label in zip(row, labels, strict=True) if label != own]
             rows.append(min(inside) > max(outside))
         expected.append(np.mean(rows))
-    shares = [attention.associated_share(matrix, np.array(labels)) for matrix in matrices]
+    shares = associated_share(matrices, np.equal.outer(labels, labels))
     np.testing.assert_array_equal(shares, expected)
     assert 0 < np.mean(shares) < 1
 
@@ -99,17 +97,17 @@ PARTITIONS = [
 
 @pytest.mark.parametrize("labels", PARTITIONS)
 def test_spreads_are_standard_deviations_and_exactly_0_where_all_are_equal(labels):
-    labels, found = np.array(labels), np.empty(2)
+    labels = np.array(labels)
     same, size = np.equal.outer(labels, labels), labels.size
     orbits = same & ~np.eye(size, dtype=bool), ~same
     # One entry far from all others, which stands first, and a mean far from 0.
     matrix = 3.0 + 1e-3 * np.random.default_rng(1).standard_normal((size, size))
     matrix[0, 1] += 1.0
-    attention.orbit_spreads(matrix, labels, found)
-    expected = [matrix[orbit].std() if orbit.any() else np.nan for orbit in orbits]
-    np.testing.assert_allclose(found, expected, 1e-12)
-    attention.orbit_spreads(np.where(same, 0.1, 0.3), labels, found)
-    np.testing.assert_array_equal(found, [0.0 if orbit.any() else np.nan for orbit in orbits])
+    for orbit in orbits:
+        expected = matrix[orbit].std() if orbit.any() else np.nan
+        np.testing.assert_allclose(spread(matrix[orbit][None]), expected, 1e-12)
+        equal = np.where(same, 0.1, 0.3)[orbit][None]
+        np.testing.assert_array_equal(spread(equal), [0.0 if orbit.any() else np.nan])
 
 
 def assert_records_are_of_their_states(made, run, tolerance=1e-12):
@@ -124,7 +122,7 @@ def assert_records_are_of_their_states(made, run, tolerance=1e-12):
     "options", [{}, {"batch": 7}, {"dtype": "float32"}, {"start": "symmetric"}]
 )
 @pytest.mark.parametrize("record", [None, 1, [3, 17]])
-def test_what_the_pass_of_a_step_leaves_is_of_the_state_of_its_record(options, record):
+def test_observables_of_a_run_are_of_the_states_of_its_records(options, record):
     made = problem(samples=41, **options)
     tolerance = 1e-4 if "dtype" in options else 1e-11
     run = dynamics.descend(made, 0.01, 40, record)
@@ -165,7 +163,7 @@ def test_observables_of_a_state_by_their_definitions():
         "gamma_spread": within.std(),
         "rho_spread": matrix[~same].std(),
         "G": own_attention(softmax(matrix, made.parameters.scale), made.partition),
-        "patch_association": attention.associated_share(matrix, labels),
+        "patch_association": associated_share(matrix[None], same)[0],
     }
     found = made.observables(state)
     for name, value in expected.items():
@@ -186,7 +184,7 @@ def test_equal_entries_have_no_spread_and_an_error_of_all_is_1():
 def test_test_errors_are_at_as_many_records_as_the_steps_pay_for():
     made = problem(samples=50, test_samples=100)
     cost = made.costly_passes
-    assert cost == pytest.approx(2 * 1.3 / 8**0.5)
+    assert cost == pytest.approx(2 / 8**0.5)
     for steps in (20, 300, 3000):
         run = dynamics.descend(made, 1e-3, steps)
         measured = np.flatnonzero(~np.isnan(run["test_error"]))
@@ -198,29 +196,6 @@ def test_test_errors_are_at_as_many_records_as_the_steps_pay_for():
         assert np.isfinite(run["test_error"]).all()
     batches = problem(samples=50, test_samples=100, batch=5)
     assert batches.costly_passes == pytest.approx(10 * cost)
-
-
-def test_a_resumed_run_has_what_was_noted_before(tmp_path, monkeypatch):
-    made, steps = problem(samples=50), 400
-    whole = dynamics.descend(made, 0.02, steps)
-    advance = type(made).advance
-
-    def stopping(self, state, eta, first, last, buffers):
-        if first > 100:
-            raise KeyboardInterrupt
-        return advance(self, state, eta, first, last, buffers)
-
-    file = tmp_path / "checkpoint"
-    with monkeypatch.context() as patch:
-        patch.setattr(type(made), "advance", stopping)
-        with pytest.raises(KeyboardInterrupt):
-            dynamics.descend(made, 0.02, steps, checkpoint=file)
-    assert file.exists()
-    passes = []
-    monkeypatch.setattr(type(made), "_summary", lambda *rest: passes.append(1) or np.zeros(2))
-    resumed = dynamics.descend(made, 0.02, steps, checkpoint=file)
-    np.testing.assert_array_equal(resumed["risk"], whole["risk"])
-    assert not passes
 
 
 @pytest.mark.parametrize("size", [8, 24, 64])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.systems.positional_attention.empirical.sampling import assumption_1
+from dynamics.systems.positional_attention.sampling import assumption_1
 from dynamics.validation import InvalidRequest
 from theory.symmetry import Partition
 

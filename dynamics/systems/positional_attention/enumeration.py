@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynamics.systems.positional_attention.full.manifold import Law
+from dynamics.systems.positional_attention.manifold import Law
 from theory.papers.positional_attention.data_law import MIXED, SetLaw
 from theory.symmetry import Partition
 

@@ -16,21 +16,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isqrt
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dynamics.problem import FloatArray
-from dynamics.systems.positional_attention.full.blocks import Blocking
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.validation import nearest_name, refuse
 from theory.papers.positional_attention.data_law import ANY, MIXED
 from theory.symmetry import Partition
-
-CHUNK = 1 << 20
-"""Numbers drawn at once, so that noise of any size needs little memory beside the data."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +164,32 @@ def assumption_1(parameters: Parameters, partition: Partition | None = None) -> 
     return SignalSets(sets, parameters.q, parameters.sigma, parameters.random_sets)
 
 
+def samples(
+    law: Law, depth: int, count: int, generator: Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Samples of a law whose feature w* is the first unit vector.
+
+    Parameters
+    ----------
+    law : Law
+    depth : int
+        d.
+    count : int
+        Number of samples.
+    generator : numpy Generator
+
+    Returns
+    -------
+    patches : float array, shape (count, D, d)
+    labels : float array, shape (count,)
+    """
+    for_values, for_noise = generator.spawn(2)
+    x, y = law.values(count, for_values)
+    noise = law.sigma * for_noise.standard_normal((*x.shape, depth))
+    noise[:, :, 0] = x
+    return noise, y
+
+
 def unit_vector(depth: int, generator: Generator) -> FloatArray:
     """A feature w*, uniform on the sphere.
 
@@ -184,44 +205,6 @@ def unit_vector(depth: int, generator: Generator) -> FloatArray:
     """
     direction = generator.standard_normal(depth)
     return np.asarray(direction / np.linalg.norm(direction))
-
-
-def blocks(
-    law: Law, feature: FloatArray, count: int, blocking: Blocking, generator: Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Samples in blocks, as the kernels read them.
-
-    Parameters
-    ----------
-    law : Law
-    feature : float array, shape (d,)
-        w*.
-    count : int
-        Number of samples.
-    blocking : Blocking
-        Of the samples in memory; the last block is filled up.
-    generator : numpy Generator
-
-    Returns
-    -------
-    patches : float array
-        As of `Blocking.empty`.
-    labels : float array, shape (blocks, samples of a block)
-        Both 0 in positions that no sample fills.
-    """
-    for_values, for_noise = generator.spawn(2)
-    x, y = law.values(count, for_values)
-    size, depth = x.shape[1], feature.size
-    patches = blocking.empty(count, size, depth, np.float64)
-    labels = np.zeros((len(patches), blocking.width))
-    labels.ravel()[:count] = y
-    step = max(1, CHUNK // (size * depth))
-    for first in range(0, count, step):
-        last = min(count, first + step)
-        draw = law.sigma * for_noise.standard_normal((last - first, size, depth))
-        draw += (x[first:last] - draw @ feature)[:, :, None] * feature
-        blocking.fill(patches, first, draw)
-    return patches, labels
 
 
 @dataclass(frozen=True)
@@ -249,23 +232,9 @@ class Fresh:
         """
         return along * self.values + self.sigma * across * self.noise
 
-    def blocks(self, blocking: Blocking, dtype: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The samples as those of d = 2, whose v is (along, across), in blocks; see `blocks`.
-
-        Parameters
-        ----------
-        blocking : Blocking
-        dtype : numpy dtype
-        """
-        count, size = self.values.shape
-        patches = blocking.empty(count, size, 2, dtype)
-        labels = np.zeros((len(patches), blocking.width), dtype)
-        labels.ravel()[:count] = self.labels
-        for first in range(0, count, step := max(1, CHUNK // (2 * size))):
-            part = slice(first, first + step)
-            pairs = np.stack([self.values[part], self.sigma * self.noise[part]], axis=2)
-            blocking.fill(patches, first, pairs)
-        return patches, labels
+    def pairs(self) -> FloatArray:
+        """The patches as those of d = 2, whose v is (along, across), shape (count, D, 2)."""
+        return np.stack([self.values, self.sigma * self.noise], axis=2)
 
 
 def fresh(law: Law, count: int, generator: Generator) -> Fresh:

@@ -1,0 +1,106 @@
+r"""The realistic problem with positional encodings: v and P trained, A = P^T P."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, wraps
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from dynamics.problem import FloatArray
+from dynamics.systems.positional_attention.empirical import FullEmpirical, trained_model
+from dynamics.systems.positional_attention.parameters import Parameters
+from dynamics.validation import check_parameters, refuse
+from theory.model import Model
+
+
+@cache
+def gram_model() -> Model:
+    """The model with every entry of A trained, as one of P."""
+    inner = trained_model(diagonal=True)
+
+    def of_encodings(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def called(theta: Any, *arguments: Any, **constants: Any) -> Any:
+            encodings = theta["P"]
+            return function({**theta, "A": encodings.T @ encodings}, *arguments, **constants)
+
+        return called
+
+    roles = ("loss", "observe", "observables")
+    parts: Any = {role: of_encodings(getattr(inner, role)) for role in roles}
+    return replace(inner, **parts)
+
+
+class GramEmpirical(FullEmpirical):
+    r"""(E) with v and the positional encodings P trained, A = P^T P.
+
+    Column i of P is the encoding :math:`p_i` of patch i, so
+    :math:`A_{ij} = \langle p_i, p_j\rangle`, as in the transformer before Simplification 3.1 of the
+    paper takes A itself as the parameter. With :math:`G = \partial R / \partial A`, its diagonal
+    included,
+
+    .. math::
+       dR = \langle G, dP^\top P + P^\top dP\rangle
+       \quad\Rightarrow\quad \frac{\partial R}{\partial P} = P\,(G + G^\top).
+
+    A stays symmetric and positive semidefinite, its diagonal moves, and a row cannot attend to a
+    set without being attended from it: another model than (T) with A free, which may learn other
+    things.
+    The start is the remark after Parametrization 3.1: entries of P from N(0, sigma_A / D), so that
+    :math:`A_{ii} \approx \sigma_A` and :math:`A_{ij} = O(\sigma_A / \sqrt D)`.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        Its beta is sigma_A, the mean squared length of an encoding at the start; not negative.
+    samples : int
+        N.
+    seed : int or numpy Generator
+        With one seed, samples, feature, start of v and test data are those of `FullEmpirical`.
+    **options
+        ``partition``, ``law``, and the training options of `FullEmpirical` but ``diagonal``.
+
+    Raises
+    ------
+    InvalidRequest
+        As `FullEmpirical` does; for a negative beta; for the batches that `FullEmpirical` takes.
+
+    Notes
+    -----
+    The state is (v, P), flat, P row by row. Observables, order parameters and orbit values are
+    those of the full problem at A = P^T P; association counts the diagonal, as Definition 2.2 does.
+    """
+
+    view = "full empirical, A = P^T P"
+
+    view = "full empirical, A = P^T P"
+    trained = "P"
+
+    def __init__(
+        self, parameters: Parameters, samples: int = 1000, seed: int | Generator = 0, **options: Any
+    ) -> None:
+        check_parameters(parameters, Parameters)
+        if parameters.beta < 0:
+            refuse("beta", parameters.beta, "is a mean squared length here", "at least 0", 0.0)
+        super().__init__(parameters, samples, seed, diagonal=True, **options)
+        self.settings = {**self.settings, "parametrization": "gram"}
+
+    @property
+    def _model(self) -> Model:
+        return gram_model()
+
+    def _initial_state(self, generator: Generator) -> FloatArray:
+        parameters, size = self.parameters, self.parameters.D
+        value = super()._initial_state(generator)[: parameters.d]
+        noise = generator.spawn(1)[0].standard_normal((size, size))
+        return np.concatenate([value, sqrt(parameters.beta / size) * noise.ravel()])
+
+    def matrices(self, states: FloatArray) -> FloatArray:
+        """A = P^T P of states of shape (records, n), shape (records, D, D)."""
+        encodings = self.layout.part(states, "P")
+        return np.asarray(encodings.swapaxes(-1, -2) @ encodings)
