@@ -26,7 +26,7 @@ II: a patch attends to its own area.
 :Phi_0: correlation of a local patch with the global feature
 :*_Ups_*: correlation of a patch with positions
 :*_Phi_*: correlation of a patch with features
-:A_m: attention of a local patch to its own unmasked area, if it is not empty
+:A_m: attention of a local patch to its own unmasked area, if it is not empty; 0 if it always is
 :A_g: attention of a global patch to its own unmasked area, if it is not empty
 :gap: loss of a local patch above its floor
 :gap_g: loss of a global patch above its floor
@@ -37,6 +37,7 @@ II: a patch attends to its own area.
 """
 
 import itertools
+import math
 
 import numpy as np
 
@@ -52,8 +53,11 @@ events = {
     "E4": "A_m >= 1/2",
     "E5": "gap <= 1/1000 after E4",
 }
-
-limits = ("P >= 2", "1 <= C_global", "C_local >= 1", "1 <= masked")
+held_at = {"P": 12, "C_global": 8, "C_local": 2, "masked": 3}
+limits = (
+    *("2 <= P <= 8192", "1 <= C_global", "C_global < P", "C_local >= 1"),
+    *("1 <= masked", "masked < P"),
+)
 
 
 def images(P, C_global, C_local, areas="", masked=1, z="1", odds=""):
@@ -65,7 +69,15 @@ def images(P, C_global, C_local, areas="", masked=1, z="1", odds=""):
     return ImageLaw(partitions, masked, values, chances)
 
 
-def start(P=12, C_global=8, C_local=2, areas=""):
+def rows_of(*drawn):
+    """The types of rows of Q that stay equal; see `images` for the arguments."""
+    made = images(*drawn)
+    if not made.area_ids.any():
+        raise ValueError("no patch is in a local area, of number 1 or more")
+    return Rows(made, row_types(made.area_ids))
+
+
+def start(P=256, C_global=128, C_local=4, areas=""):
     """Trained arrays at step 0.
 
     Parameters
@@ -86,16 +98,16 @@ def fixed(P, C_global, C_local, areas, masked):
     P, C_global, C_local, masked : int
     areas : str
     """
-    drawn = images(P, C_global, C_local, areas, masked)
-    rows = Rows(drawn, row_types(drawn.area_ids))
+    rows = rows_of(P, C_global, C_local, areas, masked)
     watched = rows.references[2:]
     patches = [rows.types[row].patches[0] for row in watched]
     basis = np.eye(len(start(P, C_global, C_local, areas)["Q"]))
-    chance = masked / drawn.P * rows.mates[watched]
-    return {"basis": basis, "watched": np.eye(drawn.P)[patches], "chance": chance}
+    size = rows.parameters.P
+    chance = masked / size * np.where(rows.mates[watched] > 0, rows.mates[watched], 1)
+    return {"basis": basis, "watched": np.eye(size)[patches], "chance": chance}
 
 
-def law(P, C_global, C_local, areas, masked=3, z="1", odds=""):
+def law(P, C_global, C_local, areas, masked=128, z="1", odds=""):
     """Every masked image with its probability.
 
     Parameters
@@ -104,13 +116,14 @@ def law(P, C_global, C_local, areas, masked=3, z="1", odds=""):
     areas, z, odds : str
     """
     drawn = images(P, C_global, C_local, areas, masked, z, odds)
-    masks = [*itertools.combinations(range(drawn.P), masked)]
+    images_alike = drawn.K * math.comb(drawn.P, masked)
     for area, first in zip(drawn.area_ids, feature_offsets(drawn.area_ids)):
         for latents in itertools.product(zip(drawn.z, drawn.odds), repeat=area.max() + 1):
             values, chances = np.array(latents).T
-            for mask in masks:
+            chance = math.prod(chances) * (1 / images_alike)
+            for mask in itertools.combinations(range(drawn.P), masked):
                 sample = {"feature": first + area, "z": values[area], "masked": np.array(mask)}
-                yield np.prod(chances) / (drawn.K * len(masks)), sample
+                yield chance, sample
 
 
 def of_masked(theta, sample, xp):
@@ -178,15 +191,171 @@ def names(P, C_global, C_local, areas):
     P, C_global, C_local : int
     areas : str
     """
-    drawn = images(P, C_global, C_local, areas)
-    rows = Rows(drawn, row_types(drawn.area_ids))
+    rows = rows_of(P, C_global, C_local, areas)
     entries = [
         ("Q", row.patches[0], first + list(classes[0]).index(k))
         for row in rows.types
-        for classes, first in ((row.ups_of, 0), (row.phi_of, drawn.P))
+        for classes, first in ((row.ups_of, 0), (row.phi_of, rows.parameters.P))
         for k in range(classes.max() + 1)
     ]
-    names = [*rows.scalars]
-    for index, name in zip(rows.references, ("Phi_m", "Phi_0")):
-        names[index] = name
-    return dict(zip(names, entries))
+    scalars = dict(zip(rows.references, ("Phi_m", "Phi_0")))
+    return {scalars.get(k, name): entries[k] for k, name in enumerate(rows.scalars)}
+
+
+def sizes(P, C_global, C_local, areas):
+    """Entries that each scalar stands for.
+
+    Parameters
+    ----------
+    P, C_global, C_local : int
+    areas : str
+    """
+    rows = rows_of(P, C_global, C_local, areas)
+    many = np.repeat(rows.many, np.diff(rows.starts)) * rows.sizes
+    return dict(zip(names(P, C_global, C_local, areas), many.astype(int)))
+
+
+def hypergeometric(sizes, unmasked):
+    """Numbers of unmasked patches of classes of these sizes, with their probability."""
+    for some in itertools.product(*(range(size + 1) for size in sizes[:-1])):
+        h = (*some, unmasked - sum(some))
+        if 0 <= h[-1] <= sizes[-1]:
+            yield math.prod(map(math.comb, sizes, h)) / math.comb(sum(sizes), unmasked), h
+
+
+def areas_of(cluster, merging):
+    """The areas of a cluster, p's own first: Phi, how many are one, (Ups, patches) of classes."""
+    for area in cluster:
+        cells = [(ups, size) for ups, size in area.cells if ups > 0]  # Ups 0 is that of p itself
+        if merging and len(cells) == 1:
+            ((ups, size),), many = cells, area.multiplicity
+            yield area.phi, many, [(ups, size * many)]
+        else:
+            yield from [(area.phi, 1, cells)] * area.multiplicity
+
+
+def squares(copies, size, h):
+    """Mean of the sum of squares of the attentions of areas alike, over the square of their sum.
+
+    Given that h of the ``size`` patches of ``copies`` areas are unmasked.
+    """
+    if copies == 1 or h == 0:
+        return 1.0
+    return 1 / copies + (1 - 1 / copies) * (size - h) / ((size - 1) * h)
+
+
+def configurations(P, C_global, C_local, areas, masked, z, odds):
+    """What a masked patch p sees: unmasked patches of each class, and latents, for every row.
+
+    A class are the patches of one Ups in an area. Areas alike of one class each are one where z has
+    one value: only their total counts, and the mean of their squares. What has a chance below 1e-32
+    is left out.
+
+    Parameters
+    ----------
+    P, C_global, C_local, masked : int
+    areas, z, odds : str
+    """
+    rows = rows_of(P, C_global, C_local, areas, masked, z, odds)
+    drawn, merging = rows.parameters, len(rows.parameters.z) == 1
+    blocks = [
+        (number, [*areas_of(cluster, merging)])
+        for number, row in enumerate(rows.types)
+        for cluster in row.clusters
+    ]
+    width = max(len(parts) + sum(len(cells) for *_, cells in parts) for _, parts in blocks)
+
+    def wide(values, rest):
+        return np.array([*values, *[rest] * (width - len(values))])
+
+    for number, parts in blocks:
+        first, many = rows.starts[number], rows.many[number]
+        first_phi = first + len(rows.types[number].ups_names)
+        classes = [(k, *cell) for k, (*_, cells) in enumerate(parts) for cell in cells]
+        area, ups, size = zip(*classes)
+        watched = (rows.references[2:] == number) * drawn.P / many
+        fixed_part = {
+            "self": first,
+            "ups": wide([first + k for k in ups], 0),
+            "phi": wide([first_phi + parts[k][0] for k in area], 0),
+            "area": wide(area, 0),
+            "A": watched / (rows.mates[number] or 1),
+            "gap": watched * masked / drawn.P,
+        }
+        for chance, h in hypergeometric(size, drawn.P - masked):
+            if chance < 1e-32:
+                continue
+            factor = np.ones(len(parts))
+            for k, n, shown in zip(area, size, h):
+                factor[k] = squares(parts[k][1], n, shown)
+            seen = {
+                "open": wide(h, 0).astype(float),
+                "closed": wide(np.subtract(size, h), 0).astype(float),
+                "factor": wide(factor, 1.0),
+            }
+            for latents in itertools.product(zip(drawn.z, drawn.odds), repeat=len(parts)):
+                values, chances = zip(*latents)
+                weight = many / (drawn.P * drawn.K) * chance * math.prod(chances)
+                yield weight, {**fixed_part, **seen, "z": wide(values, 1.0)}
+
+
+def of_configuration(scalars, sample, xp, order):
+    """Loss of a masked patch, its floor, and its attention to its own area.
+
+    Parameters
+    ----------
+    scalars : dict of numbers
+    sample : dict
+        See `configurations`.
+    xp : array namespace
+    order : sequence of str
+        Names of the scalars.
+    """
+    state, z, width = xp.stack([scalars[name] for name in order]), sample["z"], len(sample["z"])
+    ups = state[sample["ups"]]
+    features = z[sample["area"]] * state[sample["phi"]]
+    unmasked, hidden = (xp.log(sample[name]) for name in ("open", "closed"))
+    scores = xp.concatenate([ups + features + unmasked, ups + hidden, state[sample["self"]][None]])
+    attention = xp.softmax(scores)[:width] @ xp.eye(width)[sample["area"]]
+    others = z[1:] ** 2 * sample["factor"][1:] * attention[1:] ** 2
+    own = attention[0]
+    in_sight = sample["open"] @ (sample["area"] == 0) > 0
+    return {
+        "loss": (z[0] ** 2 * (1 - own) ** 2 + xp.sum(others)) / 2,
+        "floor": xp.where(in_sight, 0, z[0] ** 2 / 2),
+        "own": own,
+    }
+
+
+def reduced(scalars, sample, xp, P, C_global, C_local, areas, masked):
+    """Loss of one configuration, for all masked patches.
+
+    Parameters
+    ----------
+    scalars : dict of numbers
+    sample : dict
+        See `configurations`.
+    xp : array namespace
+    P, C_global, C_local, masked : int
+    areas : str
+    """
+    order = names(P, C_global, C_local, areas)
+    return masked * of_configuration(scalars, sample, xp, order)["loss"]
+
+
+def reduced_observe(scalars, sample, xp, P, C_global, C_local, areas):
+    """As `observe`, of one configuration.
+
+    Parameters
+    ----------
+    scalars : dict of numbers
+    sample : dict
+        See `configurations`.
+    xp : array namespace
+    P, C_global, C_local : int
+    areas : str
+    """
+    part = of_configuration(scalars, sample, xp, names(P, C_global, C_local, areas))
+    attention = sample["A"] * part["own"]
+    gap = sample["gap"] * (part["loss"] - part["floor"])
+    return {"A_m": attention[0], "gap": gap[0], "A_g": attention[1], "gap_g": gap[1]}
