@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dynamics.registry import library_names
+import dynamics
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -42,7 +42,7 @@ def test_functions_of_several_arguments_say_what_they_are():
 
     Model files are written as users write them; a kernel has one line.
     """
-    silent, models = [], [ROOT / f"dynamics/models/{name}.py" for name in library_names()]
+    silent, models = [], [ROOT / f"dynamics/models/{name}.py" for name in dynamics.system_names()]
     paths = {*ROOT.glob("theory/**/*.py"), *ROOT.glob("dynamics/**/*.py")} - set(models)
     for path in sorted(path for path in paths if "kernels" not in path.parts):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
