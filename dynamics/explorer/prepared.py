@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,9 +28,10 @@ def page_model(
     system: System,
     parameters: Any,
     grid: Mapping[str, Sequence[Any]],
-    scratch: Sequence[str],
+    scratch: Sequence[str] = (),
     constants: Sequence[str] = (),
     native: Mapping[str, str] | None = None,
+    own: tuple[str, Callable[[Any], Any]] | None = None,
 ) -> PageModel:
     """A system of which a page holds the data at all combinations of some values.
 
@@ -48,9 +49,11 @@ def page_model(
         Symbols of the rules of events: attributes of the parameters.
     native : mapping, optional
         Kernel -> its text in JavaScript.
+    own : (name of an asset, problem -> data), optional
+        JavaScript of the kernels, and their data, where they are not printed.
     """
     at_start = system.ReducedPopulation(parameters)
-    points: list[tuple[Point, CompiledProblem]] = []
+    points: list[tuple[Point, Any]] = []
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
         try:
@@ -59,12 +62,13 @@ def page_model(
             continue
         if problem.settings.get("expectation") == at_start.settings.get("expectation"):
             points.append((point, problem))
-    text = _script(points, scratch, constants, native or {}, f"attdyn explore {system.name}")
+    command = f"attdyn explore {system.name}"
+    text = _script(points, scratch, constants, native or {}, command, own)
     sliders = tuple(
         Slider(name, values=tuple(values), ends="a page has the data of these values")
         for name, values in grid.items()
     )
-    risk = ("risk",) if "summary" in kernel_functions(at_start) else ()
+    risk = ("risk",) if own is None and "summary" in kernel_functions(at_start) else ()
     return PageModel(text, at_start, sliders, (*at_start.order_names, *risk))
 
 
@@ -109,36 +113,37 @@ def _blank(value: Any) -> Any:
 
 
 def _script(
-    made: Sequence[tuple[Point, CompiledProblem]],
+    made: Sequence[tuple[Point, Any]],
     scratch: Sequence[str],
     constants: Sequence[str],
     native: Mapping[str, str],
     command: str,
+    own: tuple[str, Callable[[Any], Any]] | None,
 ) -> str:
     """JavaScript that defines ``MODEL``."""
     tables, kernels, points = Tables(), dict[str, str](), list[Any]()
     for point, problem in made:
-        if problem.source not in kernels:
+        if own is None and problem.source not in kernels:
             kernels[problem.source] = closure(problem.source, kernel_functions(problem), native)
         points.append(
             {
                 "at": point,
-                "kernels": list(kernels).index(problem.source),
+                "kernels": 0 if own else list(kernels).index(problem.source),
                 "start": encoded(problem.initial_state, tables),
                 "constants": {name: float(getattr(problem.parameters, name)) for name in constants},
-                "data": encoded(problem._data, tables, scratch),
+                "data": encoded(own[1](problem) if own else problem._data, tables, scratch),
             }
         )
     first = made[0][1]
     fixed = {
         "state_names": scalars(first),
         "order_names": first.order_names,
-        "risk": "summary" in kernel_functions(first),
+        "risk": own is None and "summary" in kernel_functions(first),
         "reads_pass": first.reads_pass,
         "command": command,
     }
     parts = [
-        f"const KERNELS = [{', '.join(kernels.values())}];",
+        asset(own[0]) if own else f"const KERNELS = [{', '.join(kernels.values())}];",
         f"const POINTS = {script(points)};",
         f"const FIXED = {script(fixed)};",
         tables.script(),

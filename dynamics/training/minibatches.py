@@ -7,10 +7,12 @@ the samples. A run can therefore be cut and resumed at any step.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 
@@ -97,3 +99,25 @@ def fingerprint(arrays: Iterable[np.ndarray]) -> str:
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:16]
+
+
+def sampling_settings(
+    samples: int | None, seed: int | Generator, options: Mapping[str, Any] | Any
+) -> dict[str, Any]:
+    """Settings of a problem on samples, without the options that are None.
+
+    Parameters
+    ----------
+    samples : int or None
+        N.
+    seed : int or numpy Generator
+    options : mapping or dataclass
+        How it is trained.
+
+    Returns
+    -------
+    dict
+    """
+    fields = options if isinstance(options, Mapping) else asdict(options)
+    stated = {"samples": samples, "seed": seed if isinstance(seed, int) else "generator"}
+    return {name: value for name, value in (stated | dict(fields)).items() if value is not None}

@@ -14,9 +14,8 @@ import numpy as np
 
 import dynamics
 from dynamics.systems.positional_attention.reduced.configurations import assemble
-from dynamics.systems.shallow_vit.full import Tokens
-from dynamics.systems.shallow_vit.realization import Start
-from dynamics.systems.shallow_vit.sampling import Samples
+from dynamics.systems.shallow_vit.sampling import Samples, Tokens
+from dynamics.systems.shallow_vit.starts import Start
 from theory.papers.masked_image_modeling.images import Images
 
 FEW = 20
@@ -52,16 +51,17 @@ def counts(given):
 
 
 def tokens(given):
-    return lambda *_: Tokens(**given, weights=np.ones(given["labels"].size))
+    many, times = given["labels"].size, np.ones(given["patterns"].shape)
+    return lambda *_: Tokens(**given, times=times, weights=np.full(many, 1 / many))
 
 
 STAND_INS = {
     "patches": (f"{PA}.sampling.samples", patches),
     "configurations": (f"{PA}.reduced.configurations.sample", configurations),
     "images": (f"{MIM}.empirical.sampled_images", images),
-    "weights": (f"{VIT}.realization.random_start", weights),
+    "weights": (f"{VIT}.starts.random_start", weights),
     "counts": (f"{VIT}.sampling.count_vectors", counts),
-    "tokens": (f"{VIT}.empirical.noisy_tokens", tokens),
+    "tokens": (f"{VIT}.sampling.noisy_tokens", tokens),
 }
 """What is drawn -> the function in `dynamics.systems` that draws it, and its stand-in."""
 

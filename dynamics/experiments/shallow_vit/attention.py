@@ -87,7 +87,7 @@ def proposition_2(study: Study) -> Finding:
         f"the least ends at {study.listed('least')}, the mean of all queries at "
         f"{study.listed('relevant')} ({', '.join(study.column('case'))})"
     )
-    vectors = case.problem.instance.vectors
+    vectors = case.problem.vectors
     both = bool((vectors.labels > 0).any() and (vectors.labels < 0).any())
     if (top := limit(law, vectors)) is not None and both:
         levels = {"ceiling of the mean": top, **levels}
@@ -112,7 +112,7 @@ def proposition_2(study: Study) -> Finding:
 
 def _least(case: runs.Case, record: int) -> float:
     """The least attention to relevant tokens, over the queries that there are and all samples."""
-    vectors, weights = case.problem.instance.vectors, case.attention(record)
+    vectors, weights = case.problem.vectors, case.attention(record)
     mass = np.where((vectors.labels > 0)[:, None], weights[:, 0], weights[:, 1])
     return float(mass[vectors.counts > 0].min())
 
@@ -181,7 +181,7 @@ def _why(case: runs.Case, slope: float, left: float) -> str:
     """What holds the attention of relevant queries back, in words, where it is slow."""
     if slope <= -1:
         return ""
-    vectors, weights = case.problem.instance.vectors, case.attention(case.last)
+    vectors, weights = case.problem.vectors, case.attention(case.last)
     positive = vectors.labels > 0
     mass = np.where(positive, weights[:, 1, 0], weights[:, 0, 1])
     queries = np.where(positive, vectors.counts[:, 0], vectors.counts[:, 1]) * vectors.weights

@@ -68,7 +68,7 @@ def _lucky_cases(study: Study, sides: tuple[int, ...] = (0, 1)) -> list[runs.Cas
 
 def _angles(problem: Any) -> FloatArray:
     """Angles of neurons with p_1 and p_2 at the start, shape (m, 2); NaN at length zero."""
-    start = problem.instance.start
+    start = problem.start
     with np.errstate(divide="ignore", invalid="ignore"):
         cosines = (start.W_O @ start.p[:, :2]) / np.linalg.norm(start.W_O, axis=1)[:, None]
     return np.asarray(np.arccos(np.clip(cosines, -1, 1)))
@@ -89,7 +89,7 @@ def _by_definition(case: runs.Case) -> Finding:
 def growth_of_neurons(study: Study) -> Finding:
     """Lemma 2, claim 1: lucky neurons along p_1 and along the others, and other neurons."""
     for case in _lucky_cases(study, (0,)):
-        frame, end = case.problem.instance.start.p, case.last
+        frame, end = case.problem.start.p, case.last
         first, last = case.parts(0)[0], case.parts(end)[0]
         lucky, rest = case.lucky(0)[0], ~np.any([*case.lucky(0), *case.lucky(end)], axis=0)
         moved = (case.parts(record)[0] - first for record in range(end + 1))

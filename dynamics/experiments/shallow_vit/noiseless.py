@@ -18,13 +18,12 @@ from dynamics.analysis.comparison import compare
 from dynamics.experiments.measurement import LINEAR, Study, Undecided, measures
 from dynamics.experiments.rounding import PERTURBATION, perturbed
 from dynamics.experiments.shallow_vit import runs
+from dynamics.experiments.shallow_vit.recursions import collapse, gram
 from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray
-from dynamics.systems.shallow_vit.projection import PARTS, attention
-from dynamics.systems.shallow_vit.reduced.recursions import collapse, gram
-from dynamics.systems.shallow_vit.sampling import token_patterns
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import InvalidRequest
+from theory.papers.shallow_vit.attention import PARTS, attention
 
 ROUNDING = 1e-12
 LIKE_A_PERTURBATION = 1e3
@@ -161,7 +160,7 @@ def odds_identity(study: Study) -> Finding:
     for law in laws:
         problem = study.system.FullPopulation(law, **_training(study, law))
         run = descend(problem, runs.ETA, STEPS, record=1)
-        positive = problem.instance.vectors.labels > 0
+        positive = problem.vectors.labels > 0
         twice, series = 2 * np.log(law.n_star / law.n_confusion), []
         for keys, queries in zip(run["W_K"], run["W_Q"], strict=True):
             logs = _log_odds(problem, keys, queries)
@@ -173,7 +172,7 @@ def odds_identity(study: Study) -> Finding:
 
 def _log_odds(problem: Any, keys: FloatArray, queries: FloatArray) -> FloatArray:
     """Log odds of tokens of pattern 1 against 2, samples by query patterns, shape (S, M)."""
-    patterns, order = np.eye(problem.parameters.d), token_patterns(problem.instance.vectors)
+    patterns, order = np.eye(problem.parameters.d), problem.tokens.patterns
     with np.errstate(all="ignore"):
         asking = patterns[: problem.parameters.M] @ queries.T
         scores = (patterns[order] @ keys.T) @ asking.T
@@ -193,7 +192,7 @@ def margin_and_weights(study: Study) -> Finding:
         run, root = descend(problem, runs.ETA, STEPS, record=1), sqrt(law.m)
         parts, series = tuple(run[part][0].copy() for part in PARTS), [0.0]
         for record in range(1, len(run.time)):
-            slopes = _slopes(problem, parts, problem.instance.start.a / root, law)
+            slopes = _slopes(problem, parts, problem.start.a / root, law)
             parts = tuple(p - root * runs.ETA * s for p, s in zip(parts, slopes, strict=True))
             pairs = zip((run[part][record] for part in PARTS), parts, strict=True)
             series.append(max(float(np.abs(one - two).max()) for one, two in pairs))
@@ -206,7 +205,7 @@ def _slopes(
 ) -> tuple[FloatArray, ...]:
     """Derivatives of the mean loss by W_O, V, K, Q, sample by sample."""
     hidden, values, keys, queries = parts
-    response, scores, vectors = hidden @ values, keys.T @ queries, problem.instance.vectors
+    response, scores, vectors = hidden @ values, keys.T @ queries, problem.vectors
     by_response, by_score = np.zeros_like(response), np.zeros_like(scores)
     for c, y, weight in zip(vectors.counts, vectors.labels, vectors.weights, strict=True):
         P = attention(scores, c[None])[0]
@@ -235,7 +234,7 @@ def initialization(study: Study) -> Finding:
     scales = {"keys": law.delta**2 / law.noise**2, "values": law.sigma**2 / law.noise**2}
     for name in ("K", "Q"):
         parts[name][...] = scales["keys"] * np.eye(law.d)[:, : law.M]
-    parts["V"][...] = scales["values"] * problem.instance.start.p
+    parts["V"][...] = scales["values"] * problem.start.p
     far = {"keys": _distance(parts["K"]), "values": _distance(parts["V"])}
     run = descend(problem, runs.ETA, STEPS, initial=state)
     relevant = run["relevant"]

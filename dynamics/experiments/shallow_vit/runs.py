@@ -33,9 +33,9 @@ from dynamics.registry import System
 from dynamics.results.storage import versions
 from dynamics.results.trajectory import Trajectory
 from dynamics.sweep import Sweep, sweep
-from dynamics.systems.shallow_vit.projection import PARTS, attention
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import path_of
+from theory.papers.shallow_vit.attention import PARTS, attention
 
 ETA = 0.1
 STEPS = 3000
@@ -73,17 +73,17 @@ class Case(measurement.Case):
     def attention(self, record: int) -> FloatArray:
         """P of every distinct training vector, shape (S, M, M)."""
         _, _, keys, queries = self.parts(record)
-        return attention(keys.T @ queries, self.problem.instance.vectors.counts)
+        return attention(keys.T @ queries, self.problem.vectors.counts)
 
     def gates(self, record: int) -> NDArray[np.bool_]:
         """Whether a neuron is open to query j of the + and of the - sample, shape (m, 2, M)."""
         hidden, values, keys, queries = self.parts(record)
-        pair = attention(keys.T @ queries, self.problem.instance.reader.pair)
+        pair = attention(keys.T @ queries, self.problem.reader.pair)
         return np.stack([hidden @ values @ one for one in pair], axis=1) > 0
 
     def lucky(self, record: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """W and U by their gates: a > 0 and open to query 1 of +, a < 0 and to query 2 of -."""
-        positive, open_ = self.problem.instance.start.a > 0, self.gates(record)
+        positive, open_ = self.problem.start.a > 0, self.gates(record)
         return positive & open_[:, 0, 0], ~positive & open_[:, 1, 1]
 
     def add(self, study: Study, label: str, values: FloatArray) -> None:

@@ -23,9 +23,8 @@ from dynamics.plotting.style import BLUE, GREEN, VERMILION
 from dynamics.problem import FloatArray
 from dynamics.process_settings import cores
 from dynamics.registry import System
-from dynamics.systems.shallow_vit.empirical import SPARSIFIERS
 from dynamics.training.gradient_descent import descend
-from theory.papers.shallow_vit.data_law import rounded
+from theory.papers.shallow_vit.data_law import SPARSIFIERS, rounded
 
 FIGURE_5: dict[str, Any] = {
     "alpha_star": 0.6, "alpha_confusion": 0.05, "delta": 0.5, "m": 300, "data": "fixed_disc",

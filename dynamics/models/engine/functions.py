@@ -125,6 +125,8 @@ class Loop:
         (data, index) -> data of the samples of one step, or None. All are traced.
     size : int
         Entries of a state.
+    rows_of_all : bool
+        Whether order parameters are those of all samples, not of the samples of the step.
 
     Notes
     -----
@@ -138,7 +140,9 @@ class Loop:
         row: Callable[..., Any],
         size: int,
         batched: Callable[..., Any] | None = None,
+        rows_of_all: bool = False,
     ) -> None:
+        self._rows_of_all = rows_of_all
         self._small = size <= SMALL
         self.records = STEPS if self._small else max(16, min(STEPS, RECORDED_NUMBERS // size))
         self._gradient, self._row, self._batched = gradient, row, batched
@@ -153,7 +157,7 @@ class Loop:
         zero = jax.numpy.zeros((), jax.numpy.int64)
 
         def tracked(now: Any, slope: Any, here: Any) -> Any:
-            row = self._row(now, slope, here)
+            row = self._row(now, slope, data if self._rows_of_all else here)
             return jax.numpy.concatenate([row, now]) if self._small else row
 
         # Slices, not scatters: these are updated in place.
@@ -271,6 +275,8 @@ class Functions:
         Entries of a state.
     batched : bool
         Whether each step has samples of its own.
+    rows_of_all : bool
+        Whether order parameters are those of all samples all the same.
 
     Attributes
     ----------
@@ -283,7 +289,13 @@ class Functions:
     """
 
     def __init__(
-        self, program: Program, reduced: bool, columns: Columns, size: int, batched: bool
+        self,
+        program: Program,
+        reduced: bool,
+        columns: Columns,
+        size: int,
+        batched: bool,
+        rows_of_all: bool = False,
     ) -> None:
         self.program, self.reduced, self.columns = program, reduced, columns
         slope = self.slope
@@ -299,7 +311,8 @@ class Functions:
 
         self.compiled_observables = compiled_program(observables)
         self.compiled_product = compiled_program(product)
-        self.loop = Loop(slope, self.row, size, _samples_of_a_step if batched else None)
+        of_a_step = _samples_of_a_step if batched else None
+        self.loop = Loop(slope, self.row, size, of_a_step, rows_of_all)
 
     def flat(self, state: Any, payload: Any) -> Any:
         """Every entry, of a full problem in the type of its samples; traced."""
@@ -401,13 +414,18 @@ def slope_of(program: Program, reduced: bool) -> Any:
 
 @lru_cache(maxsize=256)
 def functions_of(
-    program: Program, reduced: bool, columns: Columns, size: int, batched: bool = False
+    program: Program,
+    reduced: bool,
+    columns: Columns,
+    size: int,
+    batched: bool = False,
+    rows_of_all: bool = False,
 ) -> Functions:
     """The functions of a program; the same object for the same arguments.
 
     Parameters
     ----------
-    program, reduced, columns, size, batched
+    program, reduced, columns, size, batched, rows_of_all
         As for `Functions`.
     """
-    return Functions(program, reduced, columns, size, batched)
+    return Functions(program, reduced, columns, size, batched, rows_of_all)

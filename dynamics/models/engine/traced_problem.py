@@ -35,7 +35,14 @@ class TracedProblem(Problem):
     reduced : bool
     minibatches : MiniBatches, optional
         Samples of each step; all of them by default.
+
+    Attributes
+    ----------
+    rows_of_all : bool
+        Whether order parameters are those of all samples where a step is on a mini-batch.
     """
+
+    rows_of_all = False
 
     def __init__(
         self,
@@ -52,7 +59,9 @@ class TracedProblem(Problem):
         self.payload: tuple[Data, Any] = (data, on_device(embedding))
         self.minibatches = minibatches
         self.autonomous = minibatches is None or minibatches.size is None
-        self._functions = functions_of(program, reduced, columns, layout.size, not self.autonomous)
+        self._functions = functions_of(
+            program, reduced, columns, layout.size, not self.autonomous, self.rows_of_all
+        )
 
     def evaluated(self, function: Any, *arguments: Any, payload: Any = None) -> Any:
         """Result of a compiled function at a payload, its own by default, as numpy arrays."""

@@ -16,11 +16,10 @@ import pydantic
 from numpy.random import Generator
 
 from dynamics.problem import FloatArray
-from dynamics.systems.empirical_problem import sampling_settings
 from dynamics.systems.masked_image_modeling import cost
 from dynamics.systems.masked_image_modeling.full import FullProblem
 from dynamics.systems.masked_image_modeling.parameters import Parameters
-from dynamics.training.minibatches import MiniBatches
+from dynamics.training.minibatches import MiniBatches, sampling_settings
 from dynamics.validation import (
     STRICT,
     check_parameters,

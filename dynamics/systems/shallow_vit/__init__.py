@@ -6,20 +6,33 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynamics.registry import DefaultRun, System
-from dynamics.systems.shallow_vit.empirical import FullEmpirical
-from dynamics.systems.shallow_vit.full import FullPopulation
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.systems.shallow_vit.presentation import PRESENTATION
-from dynamics.systems.shallow_vit.reduced import ReducedPopulation, derivation, derivations
+from dynamics.systems.shallow_vit.problems import (
+    FullEmpirical,
+    FullPopulation,
+    ReducedPopulation,
+)
+from theory.page import Page
+from theory.papers.shallow_vit import recursion
 from theory.papers.shallow_vit.claims import CLAIMS
 from theory.papers.shallow_vit.data_law import support_size
 
-PER_NEURON = 2e-10
+PER_STEP = 3e-5
+"""Seconds of a step, however small."""
+PER_PAIR = 5e-10
 """Seconds for each neuron and pair of patterns of a count vector."""
-PER_TOKEN = 1.7e-9
-"""Seconds for each neuron and token of a sample, of the problem with noise."""
-PER_PRODUCT = 3e-9
-"""Seconds for each neuron, token and dimension of a sample, by brute force."""
+PER_TOKEN = 7e-9
+"""Seconds for each neuron and token of a sample."""
+
+
+def derivation(parameters: Parameters | None = None) -> Page:
+    """The page of the derivation; with parameters, for their law, loss and frozen weights."""
+    from theory.papers.shallow_vit.derivation import page
+
+    if parameters is None:
+        return page()
+    return page(parameters.data, parameters.loss, parameters.frozen)
 
 
 def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
@@ -37,11 +50,11 @@ def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[
     samples = float(options.get("samples") or vectors)
     per_position = parameters.output_weights == "per_position"
     many = samples if per_position else min(samples, vectors)
-    if full == "empirical":
-        return PER_TOKEN * samples * parameters.L * parameters.m
-    if full == "population":
-        return PER_PRODUCT * many * parameters.L * parameters.m * parameters.d
-    return PER_NEURON * (many * parameters.M**2 + 2 * parameters.d * parameters.M) * parameters.m
+    if full is not None:
+        many = samples if full == "empirical" else many
+        return PER_STEP + PER_TOKEN * many * parameters.L * parameters.m
+    pairs = many * parameters.M**2 + 2 * parameters.d * parameters.M
+    return PER_STEP + PER_PAIR * pairs * parameters.m
 
 
 SYSTEM = System(
@@ -50,7 +63,7 @@ SYSTEM = System(
     notation=PRESENTATION.notation,
     claims=CLAIMS,
     derivation=derivation,
-    derivations=derivations,
+    derivations=recursion.derivations,
     Parameters=Parameters,
     ReducedPopulation=ReducedPopulation,
     FullPopulation=FullPopulation,

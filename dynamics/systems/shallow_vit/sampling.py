@@ -23,7 +23,8 @@ Everything is drawn sample by sample: with one seed, more samples begin with the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -40,6 +41,7 @@ from dynamics.validation import (
     written,
 )
 from theory.papers.shallow_vit import data_law
+from theory.papers.shallow_vit.data_law import SPARSIFIERS, rounded
 
 IntArray = NDArray[np.int64]
 
@@ -177,49 +179,6 @@ def patterns(counts: IntArray, generator: Generator) -> IntArray:
     return np.take_along_axis(ordered.reshape(many, length), order, axis=1)
 
 
-def patterns_and_noise(
-    parameters: Parameters, counts: IntArray, generator: Generator
-) -> tuple[IntArray, FloatArray]:
-    """Pattern of every token (N, L), and standard Gaussian noise (N, L, d).
-
-    Parameters
-    ----------
-    parameters : Parameters
-    counts : int array, shape (N, M)
-    generator : numpy Generator
-        Of tokens. Positions and noise have streams of their own.
-    """
-    for_patterns, for_noise = generator.spawn(2)
-    sequences = patterns(counts, for_patterns)
-    return sequences, for_noise.standard_normal((*sequences.shape, parameters.d))
-
-
-def patterns_only(counts: IntArray, generator: Generator) -> IntArray:
-    """The patterns of `patterns_and_noise`, without the noise.
-
-    Parameters
-    ----------
-    counts : int array, shape (N, M)
-    generator : numpy Generator
-        Of tokens.
-    """
-    return patterns(counts, generator.spawn(2)[0])
-
-
-def tokens(parameters: Parameters, sequences: IntArray, noise: FloatArray) -> FloatArray:
-    """Tokens mu_pattern + c_0 noise, shape (N, L, d).
-
-    Parameters
-    ----------
-    parameters : Parameters
-    sequences : int array, shape (N, L)
-        Pattern of every token.
-    noise : float array, shape (N, L, d)
-        Standard Gaussian.
-    """
-    return np.eye(parameters.d)[sequences] + parameters.noise * noise
-
-
 def kinds(sequences: IntArray, labels: FloatArray) -> IntArray:
     """Of every token: 0 the pattern of the label, 1 the confusion pattern, 2 another.
 
@@ -232,28 +191,6 @@ def kinds(sequences: IntArray, labels: FloatArray) -> IntArray:
     relevant = np.where(labels > 0, 0, 1)[:, None]
     discriminative = np.where(sequences == relevant, RELEVANT, CONFUSION)
     return np.where(sequences < 2, discriminative, OTHER).astype(np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class Vectors:
-    """Distinct weighted vectors, and which of them every sample is.
-
-    Attributes
-    ----------
-    counts : int array, shape (S, M)
-    labels, weights : float arrays, shape (S,)
-        +1 or -1; chances, of sum 1.
-    sequences : int array, shape (S, L), or None
-        Pattern of every token, where that matters.
-    member : int array, shape (N,)
-        Vector of every sample; empty where nothing was drawn.
-    """
-
-    counts: IntArray
-    labels: FloatArray
-    weights: FloatArray
-    sequences: IntArray | None
-    member: IntArray
 
 
 def expectation_of(expectation: str, samples: int | None) -> str:
@@ -277,6 +214,97 @@ def expectation_of(expectation: str, samples: int | None) -> str:
     if expectation == "sampled" and samples is None:
         refuse("samples", samples, "is not given", "a whole number of at least 1", 100)
     return "exact" if samples is None else "sampled"
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """Samples as a network sees them: their distinct tokens.
+
+    Attributes
+    ----------
+    values : float array, shape (N, n, d), or None
+        Tokens; None where they are the patterns themselves.
+    patterns : int array, shape (N, n)
+        Their patterns, from 0.
+    labels : float array, shape (N,)
+        +1 or -1.
+    times : float array, shape (N, n)
+        How often each token occurs.
+    weights : float array, shape (N,)
+        Chances, of sum 1.
+    output : float array, shape (N, n, m), or None
+        Output weights where they are not the same in all samples.
+    """
+
+    values: FloatArray | None
+    patterns: IntArray
+    labels: FloatArray
+    times: FloatArray
+    weights: FloatArray
+    output: FloatArray | None = None
+
+    @cached_property
+    def kinds(self) -> IntArray:
+        """Of every token 0 relevant, 1 confusion, 2 another, shape (N, n)."""
+        return kinds(self.patterns, self.labels)
+
+    def arrays(self) -> dict[str, FloatArray]:
+        """What the loss takes of them."""
+        found = {"times": self.times, "y": self.labels}
+        found |= {"is_relevant": 1.0 * (self.kinds == RELEVANT)}
+        found |= {"is_confusion": 1.0 * (self.kinds == CONFUSION)}
+        own = {"X": self.values, "a": self.output}
+        return found | {name: part for name, part in own.items() if part is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """Distinct count vectors with their chances, and which of them every sample is.
+
+    Attributes
+    ----------
+    counts : int array, shape (S, M)
+    labels, weights : float arrays, shape (S,)
+        +1 or -1; chances, of sum 1.
+    member : int array, shape (N,)
+        Vector of every sample; empty where nothing was drawn.
+    sequences : int array, shape (S, L), or None
+        Pattern of every token, where positions matter.
+    """
+
+    counts: IntArray
+    labels: FloatArray
+    weights: FloatArray
+    member: IntArray
+    sequences: IntArray | None
+
+    def on_patterns(self, a: FloatArray) -> Tokens:
+        """One token for each pattern; output weights are means over the positions of a pattern.
+
+        Parameters
+        ----------
+        a : float array, shape (m,) or (m, L)
+        """
+        many, output = np.arange(self.counts.shape[1]), None
+        if self.sequences is not None:
+            at = (self.sequences[:, None] == many[:, None]) / np.maximum(self.counts, 1)[:, :, None]
+            output = at @ a.T
+        patterns, times = np.tile(many, (self.labels.size, 1)), self.counts.astype(float)
+        return Tokens(None, patterns, self.labels, times, self.weights, output)
+
+    def token_by_token(self, depth: int) -> Tokens:
+        """One token for each position, in order of the patterns where positions do not matter.
+
+        Parameters
+        ----------
+        depth : int
+            d.
+        """
+        many, patterns = np.arange(self.counts.shape[1]), self.sequences
+        if patterns is None:
+            patterns = np.stack([np.repeat(many, row) for row in self.counts])
+        times = np.ones(patterns.shape)
+        return Tokens(np.eye(depth)[patterns], patterns, self.labels, times, self.weights)
 
 
 def vectors(parameters: Parameters, samples: int | None, streams: Streams) -> Vectors:
@@ -303,67 +331,108 @@ def vectors(parameters: Parameters, samples: int | None, streams: Streams) -> Ve
             )
             refuse("data", parameters.data, problem, "fixed, or any with samples=N", "samples=1000")
         law = data_law.law(parameters.shares, parameters.data)
-        rows = Samples(law.counts, law.labels.astype(np.float64))
-        weights, member = law.probability, np.empty(0, dtype=np.int64)
+        counts, labels, weights = law.counts, law.labels.astype(np.float64), law.probability
+        member = np.empty(0, dtype=np.int64)
     else:
         many = integer("samples", samples, at_least=1, at_most=10**8)
         size = 4 * (parameters.L if per_position else parameters.M)
         check_cost("samples", many, lambda n: n * size, MOST_NUMBERS, "numbers")
-        rows, member = count_vectors(parameters, many, streams.training), np.arange(many)
-        weights = np.full(many, 1.0 / many)
+        drawn, member = count_vectors(parameters, many, streams.training), np.arange(many)
+        counts, labels, weights = drawn.counts, drawn.labels, np.full(many, 1.0 / many)
         if not per_position:
-            rows, member = distinct(rows)
-            weights = np.bincount(member) / many
-    sequences = None
-    if per_position:
-        order = patterns_only(rows.counts, streams.tokens)
-        sequences = np.ascontiguousarray(order)
-    counts = np.ascontiguousarray(rows.counts)
-    return Vectors(counts, rows.labels, weights, sequences, member)
+            rows = np.column_stack([labels.astype(np.int64), counts])
+            rows, member, times = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+            counts, labels, weights = rows[:, 1:], rows[:, 0].astype(np.float64), times / many
+    sequences = patterns(counts, streams.tokens.spawn(1)[0]) if per_position else None
+    return Vectors(np.ascontiguousarray(counts), labels, weights, member.ravel(), sequences)
 
 
-def distinct(samples: Samples) -> tuple[Samples, IntArray]:
-    """Samples without repetitions, in order of appearance, and the index of each among them."""
-    indices: dict[bytes, int] = {}
-    rows = np.column_stack([samples.labels.astype(np.int64), samples.counts])
-    member = np.array([indices.setdefault(row.tobytes(), len(indices)) for row in rows])
-    first = np.unique(member, return_index=True)[1]
-    return Samples(samples.counts[first], samples.labels[first]), member.astype(np.int64)
-
-
-def weight_table(
-    a: FloatArray, law: Vectors, length: int
-) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Output weights as the kernels read them: of pattern j, ``scale[j]`` times a row of a table.
+def remaining_length(parameters: Parameters, sparsify: str | None, removed: float) -> int:
+    """L', the tokens of a sample that stay.
 
     Parameters
     ----------
-    a : float array, shape (m,) or (m, L)
-    law : Vectors
-    length : int
-        L.
+    parameters : Parameters
+    sparsify : str or None
+    removed : float
+        See `Training`.
 
-    Returns
-    -------
-    table : float array, shape (rows, m)
-    rows : int array, shape (S, M)
-    scale : float array, shape (S, M)
+    Raises
+    ------
+    InvalidRequest
+        If none stays, or if some are to go and no sparsifier says which.
     """
-    counts = law.counts
-    if law.sequences is None:
-        return a[None, :], np.zeros(counts.shape, dtype=np.int64), counts / length
-    several, patterns = counts.shape
-    table = np.empty((several * patterns, a.shape[0]))
-    for s, sequences in enumerate(law.sequences):
-        at = (sequences[:, None] == np.arange(patterns)).astype(np.float64)
-        table[s * patterns : (s + 1) * patterns] = (a @ at).T / length
-    rows = np.arange(several * patterns, dtype=np.int64).reshape(counts.shape)
-    return table, rows, (counts > 0).astype(np.float64)
+    length = parameters.L
+    gone = rounded(removed, length)
+    if gone and sparsify is None:
+        words = ", ".join(SPARSIFIERS)
+        problem = f"does not say which tokens go first, with removed={removed:g}"
+        refuse("sparsify", None, problem, words, SPARSIFIERS[0])
+    if gone >= length:
+        most = (length - 1) / length
+        problem = f"removes every token of L={length}"
+        refuse("removed", removed, problem, f"0 to {most:g}", f"{most:g}")
+    return length - gone
 
 
-def token_patterns(vectors: Vectors) -> IntArray:
-    """Pattern of every token, shape (S, L); sorted by pattern where positions do not matter."""
-    if vectors.sequences is not None:
-        return vectors.sequences
-    patterns = np.arange(vectors.counts.shape[1])
-    return np.stack([np.repeat(patterns, row) for row in vectors.counts])
+def remaining_tokens(
+    sparsify: str | None,
+    remaining: int,
+    kinds: IntArray,
+    distance: FloatArray,
+    generator: Generator,
+) -> IntArray:
+    """Positions of the tokens that stay, ascending, shape (N, L').
+
+    Parameters
+    ----------
+    sparsify : str or None
+    remaining : int
+        L'.
+    kinds : int array, shape (N, L)
+    distance : float array, shape (N, L)
+        Of each token from its pattern.
+    generator : numpy Generator
+        Decides between tokens that are alike.
+    """
+    chance = generator.random(kinds.shape)
+    first = {None: chance, "random": chance, "irrelevant": chance - kinds, "noisiest": -distance}
+    order = np.argsort(first[sparsify], axis=1, kind="stable")
+    return np.sort(order[:, kinds.shape[1] - remaining :], axis=1).astype(np.int64)
+
+
+def noisy_tokens(
+    parameters: Parameters,
+    samples: int,
+    training: Any,
+    counts: Generator,
+    tokens: Generator,
+) -> Tokens:
+    """Noisy tokens of samples of the data law, some of them removed.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    samples : int
+        N.
+    training : Training
+        Which tokens are noisy, and which go.
+    counts, tokens : numpy Generator
+        Of the counts, and of all else: positions, noise, which tokens are noisy and which go have
+        streams of their own, so that one of them changes no other.
+    """
+    left = remaining_length(parameters, training.sparsify, training.removed)
+    data = count_vectors(parameters, samples, counts)
+    for_patterns, for_noise, for_noisy, for_removed = tokens.spawn(4)
+    sequences = patterns(data.counts, for_patterns)
+    rank = np.argsort(for_noisy.random(sequences.shape), axis=1, kind="stable")
+    noisy = rank < rounded(training.noisy_share, parameters.L)
+    spread = np.where(noisy, training.noisy_std, parameters.noise)
+    noise = spread[:, :, None] * for_noise.standard_normal((*sequences.shape, parameters.d))
+    distance, of_kind = np.linalg.norm(noise, axis=2), kinds(sequences, data.labels)
+    stay = remaining_tokens(training.sparsify, left, of_kind, distance, for_removed)
+    sequences = np.take_along_axis(sequences, stay, axis=1)
+    values = np.eye(parameters.d)[sequences] + np.take_along_axis(noise, stay[:, :, None], axis=1)
+    return Tokens(
+        values, sequences, data.labels, np.ones(sequences.shape), np.full(samples, 1.0 / samples)
+    )

@@ -15,9 +15,9 @@ import dynamics
 from dynamics import cli, codegen, load_system
 from dynamics.codegen import compile_beside as beside
 from dynamics.codegen import compile_lock
+from dynamics.codegen.kernels.program import List, ProgramData
 from dynamics.codegen.machine_code import on_disk
 from dynamics.process_settings import cores
-from dynamics.systems.shallow_vit.kernels.data import Column, Vectors
 from dynamics.validation import InvalidRequest
 
 FUNCTIONS = """
@@ -41,6 +41,7 @@ import numpy as np
 from dynamics import codegen
 from dynamics.codegen import compile_beside as beside
 from dynamics.codegen import loops
+from dynamics.codegen.kernels.program import List, ProgramData
 from dynamics.codegen.machine_code import on_disk
 functions = {FUNCTIONS!r}
 data = (2, np.array([3.0]))
@@ -85,11 +86,11 @@ def frozen(values):
     ids=lambda table: f"{table.dtype} {table.shape}",
 )
 def test_types_of_data_survive_as_text(table):
-    inner = Vectors(True, 1.0, 2, table, table)
-    data = Column(3, 1, inner, (np.float64(2.0), 1.0, ()), 0)
+    inner = List(table, True, 1.0, 2, table, 3)
+    data = ProgramData(3, inner, (np.float64(2.0), 1.0, ()))
     like = beside.data_like(json.loads(json.dumps(beside.data_text(data))))
     assert numba.typeof(like) == numba.typeof(data)
-    assert (type(like), type(like.gates)) == (Column, Vectors)
+    assert (type(like), type(like.order)) == (ProgramData, List)
 
 
 def test_data_without_a_text_are_refused():
@@ -111,16 +112,13 @@ def test_no_file_of_a_user_is_imported_by_the_second_process():
 
 def problems():
     """One of each kind that the papers' systems compile."""
-    attention, images, vit = map(
-        load_system, ("positional_attention", "masked_image_modeling", "shallow_vit")
-    )
+    attention, images = map(load_system, ("positional_attention", "masked_image_modeling"))
     law = attention.Parameters(D=4, C=2)
     yield attention.ReducedPopulation(law)
     yield attention.ReducedPopulation(law, expectation="spectral")
     yield attention.FullPopulation(law)
     yield attention.FullEmpirical(attention.Parameters(D=4, C=2, d=4), 8)
     yield images.ReducedPopulation(images.Parameters())
-    yield vit.FullEmpirical(vit.Parameters(), 4)
 
 
 def test_the_data_of_problems_have_a_text():
@@ -172,6 +170,7 @@ import numpy as np
 from dynamics import codegen
 from dynamics.codegen import compile_beside as beside
 from dynamics.codegen import loops
+from dynamics.codegen.kernels.program import List, ProgramData
 from dynamics.codegen.machine_code import on_disk
 model = codegen.build("An early one.", ("x",), [{FUNCTIONS.format(factor=6)!r}])
 model = model.addressed((2, np.array([3.0])))

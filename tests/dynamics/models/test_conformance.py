@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.systems.shallow_vit.reduced.recursions import collapse
+from dynamics.experiments.shallow_vit.recursions import collapse
 from theory.closure.conservation import break_by_descent
 
 LIBRARY = Path(dynamics.models.__file__).parent
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
 FILE = Path(dynamics.__file__).parent / "models" / "masked_image_modeling.py"
+SHALLOW_VIT = Path(dynamics.__file__).parent / "models" / "shallow_vit.py"
 AREAS = "0,0,0,0,1,1,2,2;0,0,1,1,0,2,0,2"
 
 
@@ -92,8 +93,8 @@ def shallow_vit(patterns=5, neurons=24):
         alpha_confusion=4 / (29 + others), sigma=0.0, delta=0.0, noise=0.0,
     )  # fmt: skip
     its = [kind(law, start="symmetric") for kind in (built.ReducedPopulation, built.FullPopulation)]
-    made = problems(dynamics.load_system(MODELS / "shallow_vit.py"), M=patterns, m=neurons)
-    place = np.argsort(np.argsort(-its[0].instance.start.a, kind="stable"), kind="stable")
+    made = problems(dynamics.load_system(SHALLOW_VIT), M=patterns, m=neurons)
+    place = np.argsort(np.argsort(-its[0].start.a, kind="stable"), kind="stable")
 
     def arranged(entries):
         rows = entries[..., : neurons * patterns].reshape(*entries.shape[:-1], neurons, patterns)
@@ -103,9 +104,7 @@ def shallow_vit(patterns=5, neurons=24):
     one = np.eye(patterns)
     for problem in its:
         weights = made[1].layout.part(made[1].initial_state, "W_O")[place]
-        problem.instance.start = problem.start = replace(
-            problem.instance.start, W_O=weights, W_V=one, W_K=one, W_Q=one, p=one
-        )
+        problem.start = replace(problem.start, W_O=weights, W_V=one, W_K=one, W_Q=one, p=one)
     return Case(*made, *its, arranged, 0.0, 0.02)
 
 
@@ -279,7 +278,7 @@ def test_linear_and_quadratic_laws_of_the_shallow_vit(case):
 
 
 def test_a_random_start_of_the_shallow_vit_does_not_close():
-    system = dynamics.load_system(MODELS / "shallow_vit.py")
+    system = dynamics.load_system(SHALLOW_VIT)
     closure = system.closure(system.Parameters(symmetric=False))
     assert closure.scalars == closure.entries == 24 * 5 + 3 * 25
     assert "closes on 195 of 195" in closure.summary()

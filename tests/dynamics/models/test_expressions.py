@@ -202,7 +202,7 @@ for file in sys.argv[1:]:
 
 
 def test_a_printed_function_file_runs_on_numpy_alone(capsys, tmp_path):
-    names = [*LIBRARY, README, str(MODELS / "shallow_vit.py")]
+    names = [*LIBRARY, README, str(Path(dynamics.__file__).parent / "models" / "shallow_vit.py")]
     files = [tmp_path / f"{Path(name).stem}.py" for name in names]
     for name, file in zip(names, files, strict=True):
         assert main(["derive", name, "--as", "python"]) == 0

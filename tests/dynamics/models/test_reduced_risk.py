@@ -25,6 +25,7 @@ LIBRARY = {
 PAPERS = {"positional.py": 968, "shallow_vit.py": 371, "masked_image_modeling.py": 4952}
 FILES = Path(dynamics.__file__).parent / "models"
 SIZES = {
+    "shallow_vit.py": {},
     "masked_image_modeling.py": {"areas": "0,0,0,0,1,1,2,2;0,0,1,1,0,2,0,2", "masked": 4},
 }
 """Files of the built-in systems, and where they are not taken at their defaults."""

@@ -28,6 +28,8 @@ from theory.color_refinement import IntArray
 from theory.law import FloatArray
 
 LABELS = (1, -1)
+SPARSIFIERS = ("random", "irrelevant", "noisiest")
+"""Which tokens of a sample go first (Remark 2)."""
 
 
 def rounded(share: float, tokens: int) -> int:

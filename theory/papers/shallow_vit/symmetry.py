@@ -84,16 +84,23 @@ def named(orbits: Classes) -> dict[str, IntArray]:
 
 
 @cache
+def pairs(M: int) -> tuple[Classes, dict[str, IntArray]]:
+    """Classes of ordered pairs of patterns, and their pairs by name."""
+    orbits = classes(pattern_group(M))
+    return orbits, named(orbits)
+
+
+@cache
 def scalars(M: int) -> tuple[str, ...]:
     """Names of the attention scalars of M patterns: 16, or 13 where M = 3 and no pair is kl."""
-    orbits = classes(pattern_group(M))
-    ordered, even = named(orbits), named(unordered(orbits))
+    orbits, ordered = pairs(M)
+    even = named(unordered(orbits))
     if set(ordered) - set(PAIRS) or set(even) - set(EVEN_PAIRS):
         raise ValueError(f"M={M} has classes without a name in the notation")
     return tuple(
         f"{code}_{pair}"
-        for code, pairs in (("B", ordered), ("G_K", even), ("G_Q", even))
-        for pair in pairs
+        for code, found in (("B", ordered), ("G_K", even), ("G_Q", even))
+        for pair in found
     )
 
 

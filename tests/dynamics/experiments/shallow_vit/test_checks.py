@@ -18,8 +18,7 @@ from dynamics.experiments.shallow_vit import (
     samples,
 )
 from dynamics.experiments.verify import Protocol, checks
-from dynamics.systems.shallow_vit.full import FullPopulation
-from dynamics.systems.shallow_vit.reduced import ReducedPopulation
+from dynamics.systems.shallow_vit.problems import FullPopulation, ReducedPopulation
 
 SYSTEM = dynamics.load_system("shallow_vit")
 SMALL = {"m": 60, "L": 20, "alpha_confusion": 0.1}
@@ -51,7 +50,8 @@ class Uneven(FullPopulation):
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
-        self.instance.vectors.counts[0, 1:3] += (1, -1)
+        self.vectors.counts[0, 1:3] += (1, -1)
+        self.tokens = self.vectors.token_by_token(self.parameters.d)
 
 
 def with_(problem):
@@ -87,7 +87,7 @@ def test_the_odds_are_those_of_the_softmax_over_tokens():
     problem = SYSTEM.FullPopulation(SYSTEM.Parameters(**SMALL))
     keys, queries = np.random.default_rng(1).standard_normal((2, 10, 10))
     found = noiseless._log_odds(problem, keys, queries)
-    for sample, counts in enumerate(problem.instance.vectors.counts):
+    for sample, counts in enumerate(problem.vectors.counts):
         for query in range(problem.parameters.M):
             powers = [
                 np.exp(keys[:, pattern] @ queries[:, query])

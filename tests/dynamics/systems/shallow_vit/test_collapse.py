@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dynamics.systems.shallow_vit.reduced.recursions import collapse, objection
+from dynamics.experiments.shallow_vit.recursions import collapse, objection
 from dynamics.validation import InvalidRequest
 
 EVEN = {"m": 36, "alpha_confusion": 0.08, "sigma": 0.0, "delta": 0.0, "d": 6}
@@ -56,14 +56,14 @@ def test_one_line_says_which_condition_fails(system, changed, options, said):
 def test_a_broken_symmetry_is_seen_in_the_deviations(system):
     """The scalars are means: where keys differ, entries of a class leave them."""
     problem = system.ReducedPopulation(system.Parameters(**EVEN), start="symmetric")
-    problem.instance.start.W_K[0, 0] += 1e-13
+    problem.start.W_K[0, 0] += 1e-13
     found = collapse(problem, 0.1, 60)
     assert 1e-14 < found.deviation < 1e-10
 
 
 def test_orbits_of_neurons_are_whole(system):
     problem = system.ReducedPopulation(system.Parameters(**EVEN), start="symmetric")
-    start = problem.instance.start
+    start = problem.start
     found = {
         (round(a, 12), *np.round(row @ start.p, 12))
         for a, row in zip(start.a, start.W_O, strict=True)

@@ -1,17 +1,13 @@
 """The noisy problem against loops, central differences, and training on patterns."""
 
 import noisy_vit
-import numba
 import numpy as np
 import pytest
 
 import dynamics
-from dynamics import codegen
 from dynamics.results.outcome import DIVERGED
-from dynamics.systems.shallow_vit.empirical import FullEmpirical
-from dynamics.systems.shallow_vit.full import chunk_width
 from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.systems.shallow_vit.reduced import ReducedPopulation
+from dynamics.systems.shallow_vit.problems import FullEmpirical, ReducedPopulation
 
 SMALL = {"M": 4, "L": 6, "m": 11, "d": 6, "xi": 0.5, "alpha_star": 0.5, "alpha_confusion": 0.2}
 CASES = [
@@ -88,23 +84,13 @@ def test_gradient_equals_central_differences_of_the_risk(case):
 
 
 @pytest.mark.parametrize(("L", "m"), [(2, 1), (5, 8), (13, 37), (9, 700)])
-def test_any_number_of_tokens_and_neurons_fills_the_chunks(L, m):
+def test_any_number_of_tokens_and_neurons(L, m):
     made = problem(samples=2, L=L, m=m, alpha_star=0.6, alpha_confusion=0.0)
     state = somewhere(made)
     loss, slopes = twin(made, state)
     gradient = made.gradient(state)
     flat = np.concatenate([part.ravel() for part in slopes])
     np.testing.assert_allclose(gradient, flat, rtol=1e-9, atol=1e-12 * abs(flat).max())
-
-
-@pytest.mark.parametrize("depth", [3, 10, 20, 64])
-def test_chunks_are_whole_cache_lines_with_few_places_left_empty(depth):
-    for many in (1, 8, 100, 320, 321, 999, 1000, 4096):
-        width = chunk_width(many, depth)
-        assert width % 8 == 0
-        assert width * depth <= 3200
-        assert -(-many // width) * width - many < max(8, 0.06 * many * max(1, depth / 16))
-    assert chunk_width(1000, 10) == 200
 
 
 @pytest.mark.parametrize(
@@ -134,26 +120,8 @@ def test_without_noise_it_is_training_on_patterns(case, batch):
         assert not event or event.time == pytest.approx(other.time, abs=1e-9)
 
 
-@pytest.fixture(scope="module")
-def large():
-    """Large enough for threads."""
-    return problem(samples=21, L=50, m=400, alpha_confusion=0.1, options={"batch": 20})
-
-
-@pytest.mark.long
-def test_results_do_not_depend_on_the_number_of_threads(large):
-    before, found = numba.get_num_threads(), []
-    try:
-        for threads in (1, 2):
-            numba.set_num_threads(min(threads, before))
-            found.append(dynamics.descend(large, 0.1, 30).final_state)
-    finally:
-        numba.set_num_threads(before)
-    assert np.array_equal(*found)
-
-
-def test_lanes_sum_up_to_the_whole(large):
-    assert len(large._data.room.numbers) == codegen.LANES
+def test_a_large_gradient_is_that_of_matrix_products():
+    large = problem(samples=21, L=50, m=400, alpha_confusion=0.1, options={"batch": 20})
     state = somewhere(large)
     weights = [large.layout.part(state, name) for name in large.layout.names]
     expected = dense(weights, large.start.a, large.tokens, large.parameters.margin)

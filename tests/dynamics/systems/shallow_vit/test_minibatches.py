@@ -7,8 +7,7 @@ import pytest
 from runs import same
 
 import dynamics
-from dynamics.systems.empirical_problem import Batch
-from dynamics.systems.shallow_vit.reduced.recursions import slopes_of
+from dynamics.experiments.shallow_vit.recursions import slopes_of
 from dynamics.training import descent_run as run
 
 LAW = {"m": 24, "L": 12, "alpha_confusion": 0.1, "d": 6, "noise": 0.0, "data": "fixed_disc"}
@@ -41,8 +40,9 @@ def stepped(made, state, eta, *cuts):
 def test_a_step_is_on_the_samples_that_it_is_dealt(system, view):
     """Beside the mean over each of them, of the pattern problem's plain matrices."""
     made, reduced = problem(system, view), problem(system, "ReducedPopulation", batch=None)
-    start, vectors = made.initial_state, reduced.instance.vectors
+    start, vectors = made.initial_state, reduced.vectors
     hidden, values, keys, queries = reduced.parts(reduced.initial_state)
+    indices = np.arange(vectors.labels.size)
     seen = []
     for step in range(3 * EPOCH):
         (dealt,) = members(made, step, step + 1)
@@ -50,8 +50,8 @@ def test_a_step_is_on_the_samples_that_it_is_dealt(system, view):
         moved = start - stepped(made, start, 1.0, step, step + 1)
         expected = np.zeros_like(hidden)
         for sample in dealt:
-            alone = problem(system, "ReducedPopulation", batch=None).instance
-            alone.batch_of = lambda _, s=sample: Batch(0, vectors.member[[s]], np.ones(1))
+            alone = problem(system, "ReducedPopulation", batch=None)
+            alone.weights_of = lambda _, s=sample: 1.0 * (indices == vectors.member[s])
             by_response, _ = slopes_of(alone, hidden @ values, keys.T @ queries)
             expected += by_response @ values.T / len(dealt)
         found = made.layout.part(moved, "W_O")
@@ -89,18 +89,6 @@ def test_a_batch_is_not_taken_for_that_of_another_call(system, view):
     both = stepped(made, state, 0.1, still, still + 2)
     assert (both != state).any()
     assert (stepped(made, state, 0.1, still, still + 1, still + 2) == both).all()
-
-
-@pytest.mark.parametrize("view", VIEWS)
-def test_a_gradient_is_that_of_its_own_batch_whatever_was_the_last_one(system, view):
-    made = problem(system, view)
-    state, found = made.initial_state, np.empty((2, made.layout.size))
-    for step in range(2):
-        batch = made.batch(members(made, step, step + 1)[0], step)
-        made.module.gradient(state, made._data._replace(batch=batch), found[step])
-        expected = state - stepped(problem(system, view), state, 1.0, step, step + 1)
-        np.testing.assert_allclose(found[step], expected, rtol=0, atol=1e-14)
-    assert abs(found[1] - found[0]).max() > 1e-6
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.systems.shallow_vit.empirical import FullEmpirical
 from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.systems.shallow_vit.reduced import ReducedPopulation
+from dynamics.systems.shallow_vit.problems import FullEmpirical, ReducedPopulation
 
 pytestmark = pytest.mark.long
 

@@ -9,7 +9,7 @@ import dynamics
 
 def _samples(problem):
     depth = problem.parameters.d
-    vectors = problem.instance.vectors
+    vectors = problem.vectors
     for counts, label, weight in zip(vectors.counts, vectors.labels, vectors.weights, strict=True):
         yield (*tokens.tokens_of(counts, depth), label, weight)
 
@@ -25,7 +25,7 @@ def test_attention_loss_and_errors_are_those_of_the_tokens(trained):
     problem, run = trained
     parts = [run[name][-1] for name in run.layout.names]
     samples = list(_samples(problem))
-    a = problem.instance.start.a
+    a = problem.start.a
     reached = [y * tokens.output(x, a, parts) for x, _, y, _ in samples]
     weights = [w for *_, w in samples]
     margin = problem.parameters.margin
@@ -39,16 +39,15 @@ def test_attention_loss_and_errors_are_those_of_the_tokens(trained):
         expected[f"relevant_by_{kind}"] = tokens.relevant(samples, parts, kind)
     for name, value in expected.items():
         assert run[name][-1] == pytest.approx(value, abs=1e-12), name
-    test = problem.instance.test
+    test = problem.test
     fresh = [
-        y * tokens.output(tokens.tokens_of(c, problem.parameters.d)[0], a, parts)
-        for c, y in zip(test.counts, test.labels, strict=True)
+        y * tokens.output(x.T, a, parts) for x, y in zip(test.values, test.labels, strict=True)
     ]
     loss = np.dot(test.weights, [max(margin - r, 0.0) for r in fresh]) / margin
     assert run["test_loss"][-1] == pytest.approx(loss, abs=1e-12)
     assert run["test_error"][-1] == pytest.approx(np.dot(test.weights, [r <= 0 for r in fresh]))
     assert test.weights.sum() == pytest.approx(1.0)
-    assert test.member.size == 1000
+    assert (1000 * test.weights == np.round(1000 * test.weights)).all()
 
 
 def test_scores_and_neurons_are_counted_one_by_one(trained):
@@ -60,7 +59,7 @@ def test_scores_and_neurons_are_counted_one_by_one(trained):
     assert run["B_kl"][-1] == pytest.approx((scores[2:, 2:].sum() - np.trace(scores[2:, 2:])) / 6)
     assert run["q1_norm2"][-1] == pytest.approx(keys[:, 0] @ keys[:, 0])
     assert run["symmetry"][-1] >= abs(scores[0, 0] - scores[1, 1])
-    a, classes, lucky = problem.instance.start.a, set(), {"W": 0, "U": 0}
+    a, classes, lucky = problem.start.a, set(), {"W": 0, "U": 0}
     pair = [[10, 2, 3, 3, 2], [2, 10, 3, 3, 2]]
     masses = []
     for counts in pair:
@@ -80,7 +79,7 @@ def test_scores_and_neurons_are_counted_one_by_one(trained):
 def test_definition_2_counts_angles(system):
     parameters = system.Parameters(m=300, sigma=1.2, d=5)
     problem = system.ReducedPopulation(parameters)
-    start = problem.instance.start
+    start = problem.start
     cosines = start.W_O @ start.p[:, 0] / np.linalg.norm(start.W_O, axis=1)
     expected = (np.arccos(cosines) <= 1.2).sum()
     assert 20 < expected < 280
@@ -105,8 +104,9 @@ def test_two_margins_are_one_after_rescaling(system):
     problem = system.ReducedPopulation(wide)
     run = dynamics.descend(problem, eta=0.05, steps=100)
     other = system.ReducedPopulation(dataclasses.replace(wide, margin=1.0))
-    vectors = other._data.vectors
-    other._data = other._data._replace(vectors=vectors._replace(table=vectors.table / 8.0))
+    data, embedding = other.payload
+    fixed = data.fixed | {"a": np.asarray(data.fixed["a"]) / 8.0}
+    other.payload = data._replace(fixed=fixed), embedding
     again = dynamics.descend(other, eta=0.4, steps=100)
     assert again.final_state == pytest.approx(run.final_state, abs=1e-12)
     assert again["risk"] == pytest.approx(run["risk"], abs=1e-12)
@@ -134,13 +134,10 @@ def test_a_run_without_the_noise_of_its_law_says_so(system, view):
 
 
 @pytest.mark.parametrize("view", ["ReducedPopulation", "FullPopulation", "FullEmpirical"])
-def test_states_read_together_are_read_as_each_alone(system, monkeypatch, view):
-    """In blocks of four, the last of which is shorter."""
+def test_states_read_together_are_read_as_each_alone(system, view):
     law = {"m": 12, "L": 20, "d": 6, "alpha_confusion": 0.1, "data": "fixed_disc"}
     problem = getattr(system, view)(system.Parameters(**law), samples=6, seed=2)
     states = dynamics.descend(problem, eta=0.2, steps=9, record=1).states
-    numbers = problem.reader.counts.size * problem.parameters.M + problem.layout.size
-    monkeypatch.setattr("dynamics.systems.shallow_vit.presentation.TOGETHER", 4 * numbers)
     together = problem.observables_along(states)
     for name, values in together.items():
         assert values.tolist() == [problem.observables(state)[name] for state in states], name

@@ -2,13 +2,14 @@
 
 import math
 
+import jax
 import noisy_vit
 import numpy as np
 import pytest
 import tokens
 
 import dynamics
-from dynamics.systems.shallow_vit.projection import Reader
+from dynamics.systems.shallow_vit.reader import Reader
 
 LAW = {"m": 24, "L": 20, "d": 6, "alpha_confusion": 0.1, "noise": 0.0}
 VIEWS = ["ReducedPopulation", "FullPopulation", "FullEmpirical"]
@@ -17,6 +18,14 @@ VIEWS = ["ReducedPopulation", "FullPopulation", "FullEmpirical"]
 def problem(system, view, options=None, **law):
     parameters = system.Parameters(**(LAW | {"data": "fixed_disc"} | law))
     return getattr(system, view)(parameters, samples=9, seed=3, **(options or {}))
+
+
+def changed(made, name, change):
+    """Change an array of the training samples in place."""
+    data, embedding = made.payload
+    with jax.enable_x64(True):
+        samples = data.samples | {name: change(data.samples[name])}
+    made.payload = data._replace(samples=samples), embedding
 
 
 def change(samples, ratio):
@@ -57,10 +66,9 @@ def test_one_sample_with_an_attention_of_its_own_is_seen(system, view):
     before = made.observables(state)
     assert before["odds"] < 1e-12
     if view == "ReducedPopulation":
-        made._data.vectors.counts[0, 0] += 1.0
+        changed(made, "times", lambda times: times.at[0, 0].add(1.0))
     else:
-        for part in made._data.samples[:2]:
-            part[0] *= 1.5
+        changed(made, "X", lambda tokens: tokens.at[0].multiply(1.5))
     after = made.observables(state)
     assert 1e-2 < after["odds"] < 1.0
     assert after["B_11"] == before["B_11"]
@@ -70,10 +78,10 @@ def test_of_tokens_without_noise_they_are_those_of_loops(system):
     """With the tokens of one sample longer than others, so that there is something to measure."""
     made = problem(system, "FullPopulation", data="fixed")
     state = dynamics.descend(made, eta=0.2, steps=20).final_state
-    for part in made._data.samples[:2]:
-        part[1] *= 1.3
+    changed(made, "X", lambda tokens: tokens.at[1].multiply(1.3))
     keys, queries = (made.layout.part(state, name) for name in ("W_K", "W_Q"))
-    values, places, labels = made._data.samples.tokens, made.tokens.patterns, made.tokens.labels
+    values = np.asarray(made.payload[0].samples["X"])
+    places, labels = made.tokens.patterns, made.tokens.labels
     samples = [
         (tokens.attention(x.T, keys, queries).T, order.tolist(), label)
         for x, order, label in zip(values, places, labels, strict=True)
@@ -116,13 +124,13 @@ def test_a_change_is_the_mean_over_queries_with_their_weights():
     counts = np.array([[6, 2, 1], [6, 2, 1], [2, 6, 1]])
     labels, weights = np.array([1.0, 1.0, -1.0]), np.array([0.125, 0.375, 0.5])
     reader = Reader(None, None, None, counts, labels, weights)
-    masses = np.full((1, 3, 2, 3), 0.25)
+    masses = np.full((3, 3, 2), 0.25)
     masses[:, :, 0] = 0.75
     asked, each = np.tile(np.arange(3), (3, 1)), weights[:, None] * np.ones((1, 3))
     assert reader.odds(masses, asked, each) == pytest.approx(0.0, abs=1e-14)
-    masses[:, 1, 0, 2] *= np.e
+    masses[1, 2, 0] *= np.e
     assert reader.odds(masses, asked, each) == pytest.approx(np.expm1(0.75))
     each[1:, 2] = 0.0
     assert reader.odds(masses, asked, each) == pytest.approx(0.0, abs=1e-14)
     one = Reader(None, None, None, counts[:2], labels[:2], weights[:2])
-    assert np.isnan(one.odds(masses[:, :2], asked[:2], each[:2]))
+    assert np.isnan(one.odds(masses[:2], asked[:2], each[:2]))

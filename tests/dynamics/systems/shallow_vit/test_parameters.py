@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dynamics.systems.shallow_vit import sampling
+from dynamics.systems.shallow_vit.problems import Training
 from dynamics.validation import InvalidRequest
 
 WRONG = [
@@ -107,19 +108,18 @@ def test_samples_are_balanced_nested_and_of_the_law(system, data):
 def test_places_stand_for_their_counts_and_noise_has_its_size(system):
     parameters = system.Parameters(noise=0.3)
     found = sampling.count_vectors(parameters, 40, sampling.streams(1).training)
-    sequences, noise = sampling.patterns_and_noise(
-        parameters, found.counts, sampling.streams(1).tokens
-    )
-    for row, counts in zip(sequences, found.counts, strict=True):
+    streams = sampling.streams(1)
+    seen = sampling.noisy_tokens(parameters, 40, Training(), streams.training, streams.tokens)
+    for row, counts in zip(seen.patterns, found.counts, strict=True):
         assert (np.bincount(row, minlength=5) == counts).all()
-    alone = sampling.patterns_only(found.counts, sampling.streams(1).tokens)
-    assert (alone == sequences).all()
-    seen = sampling.tokens(parameters, sequences, noise)
-    assert (seen - np.eye(10)[sequences]).std() == pytest.approx(0.3, rel=0.02)
+    per_position = system.Parameters(output_weights="per_position")
+    alone = sampling.vectors(per_position, 40, sampling.streams(1))
+    assert (alone.sequences == seen.patterns).all()
+    assert (seen.values - np.eye(10)[seen.patterns]).std() == pytest.approx(0.3, rel=0.02)
 
 
 def test_the_start_is_that_of_assumption_1(system):
-    from dynamics.systems.shallow_vit.realization import random_start
+    from dynamics.systems.shallow_vit.starts import random_start
 
     parameters = system.Parameters(m=400, sigma=0.3, delta=0.4, d=12, output_weights="per_position")
     made = random_start(parameters, sampling.streams(2).start)
@@ -143,7 +143,7 @@ def test_a_seed_of_the_weights_alone_leaves_the_samples(system):
     one, two = (
         system.ReducedPopulation(parameters, samples=9, seed=3, start=start) for start in (None, 8)
     )
-    assert (one.instance.vectors.counts == two.instance.vectors.counts).all()
+    assert (one.vectors.counts == two.vectors.counts).all()
     assert not np.allclose(one.initial_state, two.initial_state)
     again = system.ReducedPopulation(parameters, samples=9, seed=8)
     assert (again.initial_state == two.initial_state).all()

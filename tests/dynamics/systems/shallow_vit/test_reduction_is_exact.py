@@ -7,7 +7,7 @@ import pytest
 import tokens
 
 import dynamics
-from dynamics.systems.shallow_vit.reduced.recursions import gram
+from dynamics.experiments.shallow_vit.recursions import gram
 from dynamics.validation import InvalidRequest
 
 SMALL = {"m": 24, "L": 12, "alpha_confusion": 0.1, "d": 6, "noise": 0.0}
@@ -44,7 +44,7 @@ def test_full_pattern_and_inner_products_agree_over_300_steps(
 def test_the_law_itself_is_enumerated(system, kept):
     parameters = system.Parameters(m=20, L=6, alpha_confusion=0.17, d=6, margin=0.1, **kept)
     reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
-    assert reduced.instance.vectors.weights.sum() == pytest.approx(1.0, abs=1e-14)
+    assert reduced.vectors.weights.sum() == pytest.approx(1.0, abs=1e-14)
     assert reduced.settings["expectation"] == "exact"
     found = dynamics.compare(reduced, full, eta=0.1, steps=100)
     assert max(found.deviation.values()) < 1e-13
@@ -69,7 +69,7 @@ def test_gradients_are_those_of_the_tokens(system, options):
     parameters = system.Parameters(**(given | options))
     full = system.FullPopulation(parameters, samples=3, seed=1)
     reduced = system.ReducedPopulation(parameters, samples=3, seed=1)
-    vectors, a = full.instance.vectors, full.instance.start.a
+    vectors, a = full.vectors, full.start.a
     samples = [
         (np.eye(parameters.d)[:, order], label, weight)
         for order, label, weight in zip(
@@ -101,9 +101,9 @@ def test_gradients_are_those_of_the_tokens(system, options):
         assert not full.layout.part(slope, name).any()
 
 
-def test_kernels_are_the_plain_matrices_where_patterns_are_many(system):
-    """Fives that are full, more than one of them, and scores that overflow an exponential."""
-    from dynamics.systems.shallow_vit.reduced.recursions import slopes_of
+def test_gradients_are_those_of_plain_matrices_where_patterns_are_many(system):
+    """And where scores overflow an exponential."""
+    from dynamics.experiments.shallow_vit.recursions import slopes_of
 
     for M in (3, 5, 6, 10, 13):
         parameters = system.Parameters(
@@ -117,7 +117,7 @@ def test_kernels_are_the_plain_matrices_where_patterns_are_many(system):
             hidden, values, keys, queries = (
                 problem.layout.part(state, name) for name in problem.layout.names
             )
-            E, T = slopes_of(problem.instance, hidden @ values, keys.T @ queries)
+            E, T = slopes_of(problem, hidden @ values, keys.T @ queries)
             expected = (E @ values.T, hidden.T @ E, queries @ T.T, keys @ T)
             slope = problem.gradient(state)
             for name, part in zip(problem.layout.names, expected, strict=True):

@@ -18,19 +18,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dynamics.problem import FloatArray
-from dynamics.systems.shallow_vit.projection import PARTS, attention, pairs
-from dynamics.systems.shallow_vit.realization import Instance
-from dynamics.systems.shallow_vit.reduced import ReducedPopulation
-from dynamics.systems.shallow_vit.sampling import weight_table
 from dynamics.validation import InvalidRequest, integer, real, refuse
+from theory.papers.shallow_vit.attention import PARTS, attention
 from theory.papers.shallow_vit.data_law import Law
 from theory.papers.shallow_vit.notation import PAIRS
-from theory.papers.shallow_vit.symmetry import Weights, broken, class_means, conditions, scalars
+from theory.papers.shallow_vit.symmetry import (
+    Weights,
+    broken,
+    class_means,
+    conditions,
+    pairs,
+    scalars,
+)
+
+if TYPE_CHECKING:
+    from dynamics.systems.shallow_vit.problems import ReducedPopulation
 
 MATRICES = ("H", "B", "G_V", "G_K", "G_Q", "J")
 
@@ -97,7 +104,7 @@ def gram(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
     result = _inner_products(_parts_of(problem, state))
     gaps: dict[str, list[float]] = {name: [0.0] for name in MATRICES}
     for reached, step in _stepping(problem, state, rate, many):
-        by_response, by_score = slopes_of(problem.instance, result["H"], result["B"], step)
+        by_response, by_score = slopes_of(problem, result["H"], result["B"], step)
         result = _matrix_step()(result, by_response, by_score, rate)
         for name, exact in _inner_products(_parts_of(problem, reached)).items():
             gaps[name].append(float(np.abs(result[name] - exact).max()))
@@ -142,10 +149,9 @@ def _matrix_step() -> Callable[..., dict[str, FloatArray]]:
 
 def objection(problem: ReducedPopulation) -> str:
     """Why the collapse does not hold, in one line; empty where it does."""
-    result, start = problem.instance, problem.instance.start
-    if result.minibatches.size is not None:
+    vectors, start = problem.vectors, problem.start
+    if not problem.autonomous:
         return "the symmetric collapse needs: all samples in every step; there are mini-batches"
-    vectors = result.vectors
     law = Law(vectors.counts, vectors.labels.astype(np.int64), vectors.weights)
     hidden, values, keys, queries = _parts_of(problem, problem.initial_state)
     weights = Weights(hidden, values, keys, queries, start.a)
@@ -184,7 +190,7 @@ def collapse(problem: ReducedPopulation, eta: float, steps: int) -> RecursionChe
     names = (*result, "W_O", "V")
     gaps: dict[str, list[float]] = {name: [0.0] for name in names}
     for reached, _ in _stepping(problem, state, rate, many):
-        by_response, by_score = slopes_of(problem.instance, hidden @ values, _scores(result, size))
+        by_response, by_score = slopes_of(problem, hidden @ values, _scores(result, size))
         result = _scalar_step(size)(result, class_means(by_score, pairs(size)[0]), rate)
         moved = hidden - rate * by_response @ values.T
         values = values - trained * rate * hidden.T @ by_response
@@ -249,15 +255,13 @@ def _scalar_step(patterns: int) -> Callable[..., dict[str, float]]:
 
 
 def slopes_of(
-    instance: Instance, responses: FloatArray, scores: FloatArray, step: int | None = None
+    problem: ReducedPopulation, responses: FloatArray, scores: FloatArray, step: int | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """E (m, M) and T (M, M), the derivatives of the loss by H and by B, as plain matrices.
 
-    What the kernels do vector by vector, done for all vectors at once.
-
     Parameters
     ----------
-    instance : Instance
+    problem : ReducedPopulation
     responses : float array, shape (m, M)
         H.
     scores : float array, shape (M, M)
@@ -271,15 +275,13 @@ def slopes_of(
     T : float array, shape (M, M)
         0 where attention is frozen.
     """
-    parameters, vectors, a = instance.parameters, instance.vectors, instance.start.a
-    _, index, share = instance.batch_of(step)
-    counts, labels = vectors.counts[index], vectors.labels[index]
-    table, rows, scale = weight_table(a, vectors, parameters.L)
-    weights = (scale[index][:, :, None] * table[rows[index]]).transpose(0, 2, 1)
-    mass = attention(scores, counts)
+    parameters, tokens = problem.parameters, problem.tokens
+    a = problem.start.a if tokens.output is None else tokens.output
+    weights = (tokens.times[:, :, None] * a / parameters.L).transpose(0, 2, 1)
+    mass = attention(scores, problem.vectors.counts)
     before = responses @ mass
-    reached = labels * (weights * np.maximum(before, 0.0)).sum(axis=(1, 2))
-    pushed = -labels * share
+    reached = tokens.labels * (weights * np.maximum(before, 0.0)).sum(axis=(1, 2))
+    pushed = -tokens.labels * problem.weights_of(step)
     if parameters.loss == "hinge":
         pushed = pushed * (reached < parameters.margin)
     back = pushed[:, None, None] * weights * (before > 0.0)

@@ -1,0 +1,460 @@
+r"""Training of the shallow Vision Transformer: on patterns, on tokens, on tokens with noise.
+
+The loss is that of the model file `dynamics.models.shallow_vit`, with tokens in place of patterns
+where every weight is trained:
+
+.. math:: \hat R = \sum_n p_n \max(\gamma - y^n F(X^n), 0).
+
+The gradient is that of :math:`\hat R`; what is reported as the risk is :math:`\hat R / \gamma`. The
+full problems know no reduction; with `ReducedPopulation` the noise-free one shares the start, the
+samples and what is read off a state, so their agreement is evidence for the reduction. A state is
+read by its projection, W_O and what W_V, W_K, W_Q do to the patterns.
+
+Order parameters are those of all training samples, whatever the batch of a step.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pydantic
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+from pydantic import BeforeValidator
+
+from dynamics.codegen import compiled_program, jax
+from dynamics.models import shallow_vit as model_file
+from dynamics.models.engine.functions import Columns
+from dynamics.models.engine.program import Data, Program, on_device, program_of
+from dynamics.models.engine.traced_problem import TracedProblem
+from dynamics.models.engine.tracing import namespace
+from dynamics.problem import FloatArray, Layout
+from dynamics.systems.shallow_vit import sampling
+from dynamics.systems.shallow_vit.parameters import Parameters
+from dynamics.systems.shallow_vit.presentation import PRESENTATION
+from dynamics.systems.shallow_vit.reader import Reader
+from dynamics.systems.shallow_vit.sampling import Tokens, Vectors
+from dynamics.systems.shallow_vit.starts import SYMMETRIC, Start, start_of
+from dynamics.training.minibatches import MiniBatches, fingerprint, sampling_settings
+from dynamics.validation import (
+    STRICT,
+    check_cost,
+    check_parameters,
+    integer,
+    known_word,
+    number,
+    refuse,
+    refusing,
+    whole,
+)
+from theory.model import Model
+from theory.model_file import read_model
+from theory.papers.shallow_vit.attention import PARTS
+from theory.papers.shallow_vit.data_law import SPARSIFIERS
+from theory.papers.shallow_vit.notation import EVENTS, ORDER_PARAMETERS, RATES
+
+GROUPS = ("W_O", "W_V", "W_K", "W_Q")
+TEST_SAMPLES = 1000
+"""Samples of a test set that is drawn; that of ``data="fixed"`` without noise is the law."""
+OBSERVED = ("loss_over_margin", *ORDER_PARAMETERS[1:])
+"""Order parameters as the model file calls them."""
+PLACES = 2
+"""Binary places of the numbers of vectors that are compiled for."""
+ONE_BY_ONE = 64
+"""Samples whose attention is computed at a time."""
+
+
+@cache
+def _model() -> Model:
+    return read_model(Path(model_file.__file__))
+
+
+@cache
+def _masses(program: Program) -> Any:
+    """(state, payload) -> attention to relevant and confusion keys, shape (S, n, 2); compiled."""
+
+    def masses(flat: Any, payload: Any) -> Any:
+        data, _ = payload
+        theta = program.theta(flat, data.fixed)
+
+        def of(sample: Any) -> Any:
+            _, P = model_file.attention(theta, sample, namespace())
+            keys = [P @ sample[f"is_{kind}"] for kind in ("relevant", "confusion")]
+            return jax.numpy.stack(keys, axis=1)
+
+        return jax.lax.map(of, data.samples, batch_size=ONE_BY_ONE)
+
+    return compiled_program(masses)
+
+
+class VitProblem(TracedProblem):
+    """Base of the problems of the system.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    start : Start
+    training, test : Tokens
+        Training samples, and fresh ones.
+    minibatches : MiniBatches
+        Which samples each step is on.
+    """
+
+    system = "shallow_vit"
+    presentation = PRESENTATION
+    events = EVENTS
+    order_names = ORDER_PARAMETERS
+    rates = RATES
+    flows = False
+    has_jacobian = False
+    rows_of_all = True
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        start: Start,
+        training: Tokens,
+        test: Tokens,
+        minibatches: MiniBatches,
+    ) -> None:
+        self.parameters, self.start = parameters, start
+        self.tokens, self.test, layout = training, test, self._layout(parameters)
+        columns: Columns = tuple(("observable", name) for name in OBSERVED)
+        shapes = tuple(zip(PARTS, layout.shapes, strict=True))
+        words = (("frozen", parameters.frozen), ("hinge", parameters.loss == "hinge"))
+        program = program_of(_model(), words, shapes)
+        self._masses = _masses(program)
+        data = self._data(training)
+        super().__init__(program, data, None, layout, columns, minibatches=minibatches)
+
+    @staticmethod
+    @abstractmethod
+    def _layout(parameters: Parameters) -> Layout:
+        """W_O, and the other weights on patterns or on tokens."""
+
+    def _data(self, tokens: Tokens) -> Data:
+        """Samples as the loss takes them; padded, so that few numbers of them are compiled for."""
+        many, length = tokens.patterns.shape
+        unit = 1 << max(0, many.bit_length() - PLACES) if tokens.values is None else 1
+        rows = np.minimum(np.arange(-(-many // unit) * unit), many - 1)
+        samples = {name: part[rows] for name, part in tokens.arrays().items()}
+        weights = np.zeros(rows.size)
+        weights[:many] = tokens.weights
+        fixed = {"a": self.start.a.T if self.start.a.ndim == 1 else self.start.a.T[:length]}
+        fixed["X"] = np.eye(self.parameters.M)
+        return on_device(Data(weights, samples, fixed, {"margin": self.parameters.margin}))
+
+    @cached_property
+    def reader(self) -> Reader:
+        """What is read off a state on the patterns."""
+        tokens, many = self.tokens, np.arange(self.parameters.M)
+        at = tokens.patterns[:, :, None] == many
+        counts = (tokens.times[:, :, None] * at).sum(axis=1).astype(np.int64)
+        own = counts, tokens.labels, tokens.weights
+        return Reader(self.parameters, self.start.a, self.start.p, *own)
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """Weights of the start, flat."""
+        return self.layout.flatten(self.start.weights)
+
+    def parts(self, states: FloatArray) -> tuple[FloatArray, ...]:
+        """W_O, V, K, Q of flat states, shape (..., n): what the weights do to the patterns."""
+        hidden, *others = (self.layout.part(states, name) for name in self.layout.names)
+        return hidden, *(part[..., : self.parameters.M] for part in others)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What a resumed run must find again: the settings, the loss and the random numbers."""
+        arrays = [*jax.tree.leaves(self.payload[0]), self.initial_state]
+        if not self.autonomous and self.minibatches is not None:
+            arrays.append(np.array([self.minibatches.seed]))
+        code = fingerprint([np.frombuffer(Path(model_file.__file__).read_bytes(), np.uint8)])
+        return {**self.settings, "code": code, "random_numbers": fingerprint(arrays)}
+
+    def risk(self, state: ArrayLike) -> float:
+        """Risk over the margin at a state."""
+        return float(self.order_parameters(state)[0])
+
+    def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
+        """Risk over the margin, active, error, relevant, of all training samples.
+
+        Parameters
+        ----------
+        state : float array, shape (n,)
+        gradient : float array, shape (n,), optional
+            Not needed: none of them is a rate.
+        """
+        seen = self.observed(self.layout.flatten(state)[None])["observables"]
+        return np.array([seen[name][0] for name in OBSERVED])
+
+    @cached_property
+    def _test(self) -> Any:
+        return self._data(self.test), None
+
+    def observables(self, state: ArrayLike) -> dict[str, float]:
+        """Order parameters, errors on fresh samples, attention, scores, neurons at a state.
+
+        Attention is that of the training samples, gates and scores are those of the patterns; with
+        noise ``odds`` is how far it is from what is exact without. The last finite state of a run
+        that diverged may be too large for some of them.
+        """
+        flat = self.layout.flatten(state)
+        fresh = self.observed(flat[None], self._test)["observables"]
+        masses = self.evaluated(self._masses, flat)[: len(self.tokens.labels)]
+        order = dict(zip(self.order_names, self.order_parameters(flat), strict=True))
+        attended = self.reader.attended(self.tokens, masses)
+        found = {"relevant": order["relevant"]} | attended | self.reader.read(self.parts(flat))
+        found |= {"odds": found.pop("odds")} | order
+        found |= {"test_loss": fresh["hinge_over_margin"][0], "test_error": fresh["error"][0]}
+        return {name: float(value) for name, value in found.items()}
+
+
+class NoiseFree(VitProblem):
+    """Base of the problems on tokens without noise: equal samples are one vector with a weight.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    expectation : str
+        ``"exact"``: the law itself; ``"sampled"``: N samples; ``"auto"``: sampled where
+        ``samples`` is not None, else exact.
+    samples : int or None
+        N.
+    seed : int or numpy Generator
+        Of every random number.
+    start : int, "symmetric" or None
+        Another seed for the weights alone; or the start of the seed, completed to a set of neurons
+        that the symmetries of the law map onto itself (`starts.symmetric_start`).
+    batch : int or None
+        Samples of a mini-batch. Every epoch takes each sample once, in new batches; a size of N or
+        more is full batch.
+
+    Raises
+    ------
+    InvalidRequest
+        In one line, for an option that cannot be.
+    """
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        expectation: str = "auto",
+        samples: int | None = None,
+        seed: int | Generator = 0,
+        start: int | str | None = None,
+        batch: int | None = None,
+    ) -> None:
+        check_parameters(parameters, Parameters)
+        name = sampling.expectation_of(expectation, samples)
+        symmetric = _start(start) == SYMMETRIC
+        streams = sampling.streams(seed, None if isinstance(start, str) else start)
+        made = start_of(parameters, streams.start, symmetric)
+        self.vectors: Vectors = sampling.vectors(parameters, samples, streams)
+        size = None if batch is None else integer("batch", batch, at_least=1, at_most=10**8)
+        if size is not None and samples is None:
+            refuse(
+                "batch", batch, "is of samples, and none are drawn", "left out, or with samples", 1
+            )
+        options = {"expectation": name, "start": start, "batch": size}
+        self.settings = sampling_settings(samples, seed, options) | (
+            {"tokens": "without noise"} if parameters.noise > 0 else {}
+        )
+        drawn = None if parameters.data == "fixed" else TEST_SAMPLES
+        own = streams._replace(training=streams.test, tokens=streams.test_tokens)
+        test = sampling.vectors(parameters, drawn, own)
+        training, fresh = (self._tokens(each, parameters, made) for each in (self.vectors, test))
+        batches = _minibatches(streams.order, self.vectors.member.size, size)
+        super().__init__(parameters, made, training, fresh, batches)
+
+    @staticmethod
+    @abstractmethod
+    def _tokens(vectors: Vectors, parameters: Parameters, start: Start) -> Tokens:
+        """Count vectors as the weights of the problem take them."""
+
+    def _batches(self, first: int, last: int) -> NDArray[np.int64] | None:
+        """Vectors of the samples of each step, -1 where a batch has fewer."""
+        rows = super()._batches(first, last)
+        return rows if rows is None else np.where(rows < 0, -1, self.vectors.member[rows])
+
+    def weights_of(self, step: int | None) -> FloatArray:
+        """Weights of the vectors in a step, shape (S,); of all samples where it is None.
+
+        Parameters
+        ----------
+        step : int or None
+        """
+        if step is None or self.autonomous or self.minibatches is None:
+            return self.vectors.weights
+        (members,) = self.minibatches.members(step, step + 1)
+        taken = np.bincount(self.vectors.member[members], minlength=self.vectors.weights.size)
+        return np.asarray(taken / members.size)
+
+
+class ReducedPopulation(NoiseFree):
+    """Gradient descent on patterns: exact where tokens have no noise.
+
+    The state is W_O (m, d) and what the other weights do to the patterns, V = W_V mu, K = W_K mu
+    and Q = W_Q mu, each (d, M). The gradient by them is that by the weights, and what weights do
+    across the patterns never moves. Parameters are those of `NoiseFree`.
+    """
+
+    view = "reduced population"
+
+    @staticmethod
+    def _layout(parameters: Parameters) -> Layout:
+        square = (parameters.d, parameters.M)
+        return Layout(PARTS, ((parameters.m, parameters.d), square, square, square), GROUPS)
+
+    @staticmethod
+    def _tokens(vectors: Vectors, parameters: Parameters, start: Start) -> Tokens:
+        return vectors.on_patterns(start.a)
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """Weights of the start, on the patterns."""
+        return self.layout.flatten(self.start.on_patterns(self.parameters.M))
+
+
+class FullProblem(VitProblem):
+    """A problem with every weight, which can be laid beside the reduced one."""
+
+    @staticmethod
+    def _layout(parameters: Parameters) -> Layout:
+        square = (parameters.d, parameters.d)
+        return Layout(GROUPS, ((parameters.m, parameters.d), square, square, square), GROUPS)
+
+    def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
+        """Reduced state -> the entries beside it, shape (records, ...)."""
+        return dict(zip(PARTS, self.parts(states), strict=True))
+
+
+class FullPopulation(FullProblem, NoiseFree):
+    """Every weight trained, on tokens without noise, one sample for each distinct vector.
+
+    Parameters are those of `NoiseFree`; `ReducedPopulation` with the same ones has the same start
+    and the same samples.
+    """
+
+    view = "full population"
+
+    @staticmethod
+    def _tokens(vectors: Vectors, parameters: Parameters, start: Start) -> Tokens:
+        return vectors.token_by_token(parameters.d)
+
+
+def _sparsifier(value: object) -> str | None:
+    if value in (None, "none"):
+        return None
+    return known_word("sparsify", value, ("none", *SPARSIFIERS))
+
+
+def _start(value: object) -> int | str | None:
+    if value is None or value == SYMMETRIC:
+        return None if value is None else SYMMETRIC
+    if isinstance(value, str):
+        refuse("start", value, "is unknown", "a whole number, or 'symmetric'", SYMMETRIC)
+    return integer("start", value, at_least=0, at_most=2**62)
+
+
+def _minibatches(order: Generator, samples: int, size: int | None) -> MiniBatches:
+    """Batches of a size; of all samples where that is not less than N."""
+    seed = int(order.integers(2**62))
+    return MiniBatches(seed, samples, None if size is None or size >= samples else size)
+
+
+@refusing
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
+class Training:
+    """How the empirical problem is trained, and what is done to its tokens.
+
+    Attributes
+    ----------
+    start : int, "symmetric" or None
+        Another seed, for the weights alone; or a symmetric start, as of `ReducedPopulation`.
+    batch : int or None
+        Samples of a mini-batch. Every epoch deals the samples out anew, each to one batch; a batch
+        of all samples or more is all of them.
+    sparsify : str or None
+        Which tokens go first, of training and test samples (Remark 2). ``"random"``: any.
+        ``"irrelevant"``: those whose pattern does not affect the label, then those of the confusion
+        pattern, then those of the label's, each kind in random order. ``"noisiest"``: those
+        farthest from their pattern. The tokens that stay keep their order.
+    removed : float
+        Share of the tokens of every sample that go: [removed L] of them.
+    noisy_share : float
+        Share of the tokens of every sample, at random positions, whose noise is ``noisy_std``: the
+        nearest whole number of tokens, halves up, as of ``removed``.
+    noisy_std : float
+        Standard deviation per coordinate of their noise.
+    test_samples : int
+        Fresh samples for test loss and test error.
+    """
+
+    start: Annotated[int | str | None, BeforeValidator(_start)] = None
+    batch: whole(1, optional=True) = None  # type: ignore[valid-type]
+    sparsify: Annotated[str | None, BeforeValidator(_sparsifier)] = None
+    removed: number(at_least=0.0) = 0.0  # type: ignore[valid-type]
+    noisy_share: number(at_least=0.0, at_most=1.0) = 0.0  # type: ignore[valid-type]
+    noisy_std: number(at_least=0.0) = 1.0  # type: ignore[valid-type]
+    test_samples: whole(1) = 1000  # type: ignore[valid-type]
+
+
+class FullEmpirical(FullProblem):
+    """W_O, W_V, W_K and W_Q trained, every entry, on N samples of noisy tokens.
+
+    A token is mu_pattern and Gaussian noise in every coordinate, of standard deviation c_0, or of
+    another one for the noisy ones. Every sample loses the same number of tokens, in training and in
+    test, so the network sees sequences of one length.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    samples : int
+        N.
+    seed : int or numpy Generator
+        Of the start, the samples, the test samples and the mini-batches; see `sampling.streams`.
+    **training
+        See `Training`: ``start``, ``batch``, ``sparsify``, ``removed``, ``noisy_share``,
+        ``noisy_std``, ``test_samples``.
+
+    Raises
+    ------
+    InvalidRequest
+        In one line, for a number of samples or an option that cannot be, and for a sparsifier that
+        removes every token.
+    """
+
+    view = "full empirical"
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        samples: int = 200,
+        seed: int | Generator = 0,
+        **training: Any,
+    ) -> None:
+        check_parameters(parameters, Parameters)
+        self.samples = integer("samples", samples, at_least=1, at_most=10**8)
+        self.training = Training(**training)
+        of_tokens = (lambda n: n * parameters.L * parameters.d), sampling.MOST_NUMBERS, "numbers"
+        check_cost("samples", self.samples, *of_tokens)
+        check_cost("test_samples", self.training.test_samples, *of_tokens)
+        begun = self.training.start
+        streams = sampling.streams(seed, begun if isinstance(begun, int) else None)
+        start = start_of(parameters, streams.start, begun == SYMMETRIC)
+        self.settings = sampling_settings(self.samples, seed, asdict(self.training))
+        drawn = sampling.noisy_tokens(
+            parameters, self.samples, self.training, streams.training, streams.tokens
+        )
+        test = sampling.noisy_tokens(
+            parameters, self.training.test_samples, self.training, streams.test, streams.test_tokens
+        )
+        batches = _minibatches(streams.order, self.samples, self.training.batch)
+        super().__init__(parameters, start, drawn, test, batches)
