@@ -55,13 +55,12 @@ events = {
 }
 held_at = {"P": 12, "C_global": 8, "C_local": 2, "masked": 3}
 limits = (
-    *("2 <= P <= 8192", "1 <= C_global", "C_global < P", "C_local >= 1"),
-    *("1 <= masked", "masked < P"),
-)
+    "2 <= P <= 8192", "1 <= C_global", "C_global < P", "C_local >= 1", "1 <= masked", "masked < P",
+)  # fmt: skip
 
 
 def images(P, C_global, C_local, areas="", masked=1, z="1", odds=""):
-    """What images are drawn from, the partitions by words or by sizes."""
+    """Partitions, by words or by sizes, masks and latents of images."""
     words = [[int(area) for area in row.split(",")] for row in areas.split(";") if areas]
     values = tuple(float(value) for value in z.split(","))
     chances = tuple(float(p) for p in odds.split(",")) if odds else (1 / len(values),) * len(values)
@@ -245,11 +244,11 @@ def squares(copies, size, h):
 
 
 def configurations(P, C_global, C_local, areas, masked, z, odds):
-    """What a masked patch p sees: unmasked patches of each class, and latents, for every row.
+    """Numbers of unmasked patches of each class, and latents, given that a patch is masked.
 
-    A class are the patches of one Ups in an area. Areas alike of one class each are one where z has
-    one value: only their total counts, and the mean of their squares. What has a chance below 1e-32
-    is left out.
+    For every type of rows and every cluster. A class is the patches of one Ups in an area. Areas
+    alike of one class each are taken together where z has one value: their total counts, and the
+    mean of their squares. Chances below 1e-32 are left out.
 
     Parameters
     ----------

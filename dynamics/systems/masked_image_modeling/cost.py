@@ -1,4 +1,4 @@
-"""What a gradient costs, predicted: the order of the points of a sweep, and what is refused.
+"""Predicted time of a gradient, by which a sweep orders its points and sizes are refused.
 
 Full problems that would not fit, or whose gradients would not end, are refused before anything of
 their size is made.

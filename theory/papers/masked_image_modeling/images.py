@@ -24,7 +24,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ImageLaw:
-    """What images are drawn from, as the parameters of the system are.
+    """Partitions, masks and latents of images, as the parameters of the system have them.
 
     Attributes
     ----------

@@ -203,7 +203,7 @@ def row_numbers(data, out):  # type: ignore[no-untyped-def]
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
-    """Order parameters of the row that stands for the local ones.
+    """Order parameters of the row that stands for the local ones, not a number without one.
 
     Parameters
     ----------
@@ -211,41 +211,23 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
         State of the last pass, and its gradient.
     data : ReducedData
     out : float array, shape (9,)
-        Filled; see `write_order_parameters`.
+        Filled with rho, alpha_m, alpha_0, Phi_m, Phi_0, A_m, gap, A_g, gap_g.
     """
     law, rows = data.law, data.room.rows
     row_numbers(data, rows)
-    near, remote = (state[law.own], slope[law.own]), (state[law.remote], slope[law.remote])
-    write_order_parameters(near, remote, law.local, law.far, rows, out)
-
-
-def write_order_parameters(near, remote, local, far, rows, out):  # type: ignore[no-untyped-def]
-    """Fill in the order parameters, in the order of `theory...events.ORDER_PARAMETERS`.
-
-    Parameters
-    ----------
-    near, remote : (value, gradient)
-        Of Phi_m, and of Phi_0.
-    local, far : int
-        Local and global row type; where the former is -1, what is read off it is not a number.
-    rows : float array, shape (rows, 2)
-        See `row_numbers`.
-    out : float array, shape (9,)
-        rho, alpha_m, alpha_0, Phi_m, Phi_0, A_m, gap, A_g, gap_g.
-    """
     out[:] = np.nan
-    out[7] = rows[far, 1]
-    out[8] = rows[far, 0]
-    if local < 0:
+    out[7] = rows[law.far, 1]
+    out[8] = rows[law.far, 0]
+    if law.local < 0:
         return
-    if near[1] != 0.0:
-        out[0] = abs(remote[1]) / abs(near[1])
-    out[1] = -near[1]
-    out[2] = -remote[1]
-    out[3] = near[0]
-    out[4] = remote[0]
-    out[5] = rows[local, 1]
-    out[6] = rows[local, 0]
+    if slope[law.own] != 0.0:
+        out[0] = abs(slope[law.remote]) / abs(slope[law.own])
+    out[1] = -slope[law.own]
+    out[2] = -slope[law.remote]
+    out[3] = state[law.own]
+    out[4] = state[law.remote]
+    out[5] = rows[law.local, 1]
+    out[6] = rows[law.local, 0]
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
