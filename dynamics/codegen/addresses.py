@@ -7,8 +7,6 @@ loop first needs it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -201,21 +199,6 @@ class AddressedModel:
             if not self._table[POSITIONS[name]]:
                 self._table[POSITIONS[name]] = self.entries.address(name)
         return self._table
-
-    @contextmanager
-    def spare_thread(self) -> Iterator[None]:
-        """Within it gradients that share their work among threads leave one of them to others."""
-        if not self.threaded:  # threads that were never started survive a fork
-            yield
-            return
-        import numba
-
-        threads = numba.get_num_threads()
-        numba.set_num_threads(max(1, threads - 1))
-        try:
-            yield
-        finally:
-            numba.set_num_threads(threads)
 
     def with_data(self, data: Any) -> AddressedModel:
         """The same functions on other data of the same types, of which some parts may be shared."""

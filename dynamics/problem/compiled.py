@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from functools import cached_property
+import threading
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dynamics.codegen import loops
 from dynamics.problem.interface import Problem
@@ -17,6 +17,40 @@ from dynamics.problem.numerical_jacobian import central_differences
 
 if TYPE_CHECKING:
     from dynamics.codegen.addresses import AddressedModel
+
+
+class ThreadData(threading.local):
+    """Data of compiled functions in each thread, with memory of its own to work in.
+
+    Parameters
+    ----------
+    module : dynamics.codegen.CompiledModule
+    data : tuple or NamedTuple
+    scratch : collection of str
+        Fields of the data that functions write into.
+
+    Attributes
+    ----------
+    data : tuple or NamedTuple
+        Those of the thread.
+    addressed : AddressedModel
+        The compiled functions on them.
+    """
+
+    def __init__(self, module: Any, data: Any, scratch: Collection[str]) -> None:
+        made: dict[int, NDArray[Any]] = {}
+        own = {name: _empty(getattr(data, name), made) for name in scratch}
+        self.data = data._replace(**own) if own else data
+        self.addressed: AddressedModel = module.addressed(self.data)
+
+
+def _empty(value: Any, made: dict[int, NDArray[Any]]) -> Any:
+    """A tree of named tuples with arrays of NaN, or of 0; views of one array are of one again."""
+    if isinstance(value, tuple):
+        return type(value)(*(_empty(part, made) for part in value))
+    fill = np.nan if value.dtype.kind in "fc" else 0
+    array = made.setdefault(value.ctypes.data, np.full(value.shape, fill, value.dtype))
+    return array.reshape(value.shape)
 
 
 class CompiledProblem(Problem):
@@ -30,14 +64,29 @@ class CompiledProblem(Problem):
         What its functions need beside the state.
     layout : Layout
         Parts of the state.
+
+    Attributes
+    ----------
+    scratch : collection of str
+        Fields of the data that the functions write into; each thread has its own.
     """
 
     autonomous = True
+    scratch: Collection[str] = ()
 
     def __init__(self, module: Any, data: Any, layout: Layout) -> None:
         self.module = module
         self.layout = layout
         self._data = data
+
+    @property
+    def _data(self) -> Any:
+        """Data of the compiled functions in this thread."""
+        return self._own.data
+
+    @_data.setter
+    def _data(self, data: Any) -> None:
+        self._own = ThreadData(self.module, data, self.scratch)
 
     @property
     def source(self) -> str:
@@ -63,10 +112,10 @@ class CompiledProblem(Problem):
         """
         return loops.gradient(self.addressed, self.layout.flatten(state))
 
-    @cached_property
+    @property
     def addressed(self) -> AddressedModel:
-        """Its compiled functions, for the compiled loops."""
-        return self.module.addressed(self._data)
+        """Its compiled functions, for the compiled loops of this thread."""
+        return self._own.addressed
 
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
         """Order parameters at a state, in the order of `order_names`.

@@ -28,7 +28,7 @@ class Backwards(ReducedPopulation):
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
         turned = self._data.share * np.array([1.0, -1.0, 1.0])
-        self._data = self.expectation.data = self._data._replace(share=turned)
+        self._data = self._data._replace(share=turned)
 
 
 class Lopsided(FullPopulation):

@@ -6,11 +6,9 @@ counts or as a contour integral (`blocks`). Its oracle is `full.FullPopulation`.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,9 +27,6 @@ from theory.papers.masked_image_modeling import recursion
 from theory.papers.masked_image_modeling.notation import EVENTS, ORDER_PARAMETERS
 from theory.papers.masked_image_modeling.rows import Rows
 from theory.reduction import ReducedSystem
-
-if TYPE_CHECKING:
-    from dynamics.codegen.addresses import AddressedModel
 
 RATES = ("alpha_m", "alpha_0", "rho")
 """Order parameters that are read off the gradient."""
@@ -88,6 +83,7 @@ class ReducedPopulation(CompiledProblem):
     order_names = ORDER_PARAMETERS
     rates = RATES
     reads_pass = True
+    scratch = ("sums", "room")
 
     def __init__(self, parameters: Parameters, expectation: str = "auto") -> None:
         check_parameters(parameters, Parameters)
@@ -97,32 +93,7 @@ class ReducedPopulation(CompiledProblem):
         parts = blocks.select(blocks.blocks_of(self.rows.types), parameters, expectation)
         self.settings = blocks.expectation_settings(parts)
         data = reduced_data(blocks.tables(parts), self._law(), len(self.rows.types))
-        self._of_threads = threading.local()
         super().__init__(_module(), data, layout_of(self.rows))
-
-    @property
-    def _data(self) -> kernels.ReducedData:
-        """What the kernels need in this thread: no two threads write into one array."""
-        data: kernels.ReducedData = self._of_thread()["data"]
-        return data
-
-    @_data.setter
-    def _data(self, data: kernels.ReducedData) -> None:
-        self._tables = data.blocks, data.law
-
-    @property
-    def addressed(self) -> AddressedModel:
-        """Its compiled functions, for the compiled loops of this thread."""
-        made: AddressedModel = self._of_thread()["addressed"]
-        return made
-
-    def _of_thread(self) -> dict[str, Any]:
-        made = vars(self._of_threads)
-        if made.get("tables") is not self._tables:
-            data = reduced_data(*self._tables, len(self.rows.types))
-            made |= {"tables": self._tables, "data": data}
-            made["addressed"] = self.module.addressed(data)
-        return made
 
     def _law(self) -> kernels.Law:
         parameters, rows = self.parameters, self.rows

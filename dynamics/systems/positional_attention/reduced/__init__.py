@@ -11,20 +11,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from dynamics import codegen
 from dynamics.problem import FloatArray
+from dynamics.problem.compiled import ThreadData
 from theory.papers.positional_attention import recursion
 
 
-@dataclass
 class Expectation(ABC):
     """Base of every way to take the expectation: compiled functions, data, a certificate.
 
-    Attributes
+    Parameters
     ----------
     module : CompiledModule
         ``gradient``, ``hessian``, ``order_parameters`` and ``summary``.
@@ -34,14 +32,27 @@ class Expectation(ABC):
         How it was made, stored with every run.
     """
 
-    module: codegen.CompiledModule
-    data: Any
-    settings: Mapping[str, Any]
+    scratch: Collection[str] = ()
 
-    @cached_property
+    def __init__(
+        self, module: codegen.CompiledModule, data: Any, settings: Mapping[str, Any]
+    ) -> None:
+        self.module, self.settings = module, settings
+        self.data = data
+
+    @property
+    def data(self) -> Any:
+        """What the functions need beside the state, in this thread."""
+        return self._own.data
+
+    @data.setter
+    def data(self, data: Any) -> None:
+        self._own = ThreadData(self.module, data, self.scratch)
+
+    @property
     def addressed(self) -> codegen.AddressedModel:
         """Gradient, Hessian and order parameters on the data, for the compiled loops."""
-        return self.module.addressed(self.data)
+        return self._own.addressed
 
     @abstractmethod
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:

@@ -103,7 +103,15 @@ class ReducedPopulation(PositionalProblem, CompiledProblem):
             parameters, self.initial_state, expectation, tolerance, samples, seed
         )
         self.settings = dict(self.expectation.settings)
-        super().__init__(self.expectation.module, self.expectation.data, LAYOUT)
+        self.module, self.layout = self.expectation.module, LAYOUT
+
+    @property
+    def _data(self) -> Any:
+        return self.expectation.data
+
+    @_data.setter
+    def _data(self, data: Any) -> None:
+        self.expectation.data = data
 
     @property
     def addressed(self) -> AddressedModel:

@@ -10,10 +10,9 @@ relative to the net would mean nothing.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -93,52 +92,49 @@ def sum_law(sets: int, law: SetLaw) -> FloatArray:
     return whole
 
 
-@dataclass
 class Spectral(Expectation):
     """The spectral expectation of one problem.
 
-    Attributes
+    Parameters
     ----------
+    module, data, settings
+        As for `Expectation`.
     parameters : Parameters
     """
 
-    parameters: Parameters
+    scratch = ("parts", "tables", "columns", "values", "gross", "bounds", "report")
 
-    @cached_property
+    def __init__(
+        self,
+        module: codegen.CompiledModule,
+        data: records.SpectralData,
+        settings: Mapping[str, Any],
+        parameters: Parameters,
+    ) -> None:
+        super().__init__(module, data, settings)
+        self.parameters = parameters
+
+    @property
     def addressed(self) -> codegen.AddressedModel:
         """Gradient, Hessian and order parameters on the data, for the compiled loops."""
         model = super().addressed
-        coarse = max(COARSE, self.data.tolerance)
-        model.coarse = model.with_data(self.data._replace(tolerance=coarse))
+        if model.coarse is None:
+            coarse = max(COARSE, self.data.tolerance)
+            model.coarse = model.with_data(self.data._replace(tolerance=coarse))
         return model
 
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Gradients, risk, and the bound relative to the gross."""
-        known = []
-        # Another thread computes the shares of the next state meanwhile.
-        with ThreadPoolExecutor(1) as ahead, self.addressed.spare_thread():
-            pending = ahead.submit(self._shares, states[0])
-            for k, state in enumerate(states):
-                exact = pending.result()
-                if k + 1 < len(states):
-                    pending = ahead.submit(self._shares, states[k + 1])
-                known.append(self._certified(state, exact))
+        known = [self.certify(state) for state in states]
         values = np.array([each["value"] for each in known])
         ratios = [rounding.relative(each["bound"], each["gross"]) for each in known]
         return values[:, :3], {"risk": values[:, 3], "certificate": np.array(ratios)}
 
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
         """Value, gross and bound, from one set of weights: of the integrals, and of rounding."""
-        return self._certified(state, self._shares(state))
-
-    def _shares(self, state: FloatArray) -> rounding.Shares:
-        """The shares at a state in the longest floats."""
-        data = self.data
-        numbers = state, data.constants, data.latents[2]
-        return rounding.shares(self.parameters.p, *numbers, data.multiples, data.sum_index)
-
-    def _certified(self, state: FloatArray, exact: rounding.Shares) -> dict[str, FloatArray]:
         value, data = np.empty(4), self.data
+        numbers = state, data.constants, data.latents[2]
+        exact = rounding.shares(self.parameters.p, *numbers, data.multiples, data.sum_index)
         value[:3] = loops.gradient(self.addressed, state)
         value[3] = np.nan if data.report[1] else data.values[3]
         share, bound = np.append(data.share, 1.0), np.full(4, np.inf)

@@ -8,7 +8,6 @@ a sample of any usual size does not contain, and its standard error cannot know 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
@@ -38,22 +37,30 @@ BLOCK = 1 << 18
 """Configurations whose terms are in memory at a time."""
 
 
-@dataclass
 class WeightedSum(Expectation):
     """A sum over configurations; with a number of samples, an estimate from them.
 
-    Attributes
+    Parameters
     ----------
-    degree : int
-        p.
-    law_rounding : float
-        Relative error of the probability of a type.
+    module, data, settings
+        As for `Expectation`.
+    parameters : Parameters
     samples : int or None
     """
 
-    degree: int
-    law_rounding: float
-    samples: int | None = None
+    scratch = ("work",)
+
+    def __init__(
+        self,
+        module: codegen.CompiledModule,
+        data: ReducedData,
+        settings: Mapping[str, Any],
+        parameters: Parameters,
+        samples: int | None = None,
+    ) -> None:
+        super().__init__(module, data, settings)
+        self.degree, self.samples = parameters.p, samples
+        self.law_rounding = parameters.set_law.rounding
 
     @classmethod
     def over(
@@ -88,7 +95,7 @@ class WeightedSum(Expectation):
         constants = constants_and_shares(parameters)
         data = ReducedData(*constants, rows, work)
         module = _module(parameters.p, rows.cuts.size > 2)
-        return cls(module, data, settings, parameters.p, parameters.set_law.rounding, samples)
+        return cls(module, data, settings, parameters, samples)
 
     @property
     def configurations(self) -> Configurations:

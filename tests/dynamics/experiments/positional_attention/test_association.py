@@ -50,7 +50,7 @@ class Turned(SYSTEM.ReducedPopulation):
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
         turned = self._data.share * np.array([1.0, -1.0, -1.0])
-        self._data = self.expectation.data = self._data._replace(share=turned)
+        self._data = self._data._replace(share=turned)
 
 
 def test_turned_attention_flips_both():
