@@ -272,7 +272,7 @@ def _compared(
         # Explained below, beside the deviation.
         warnings.filterwarnings("ignore", "the reduction does not hold", TrainingWarning)
         result = compare(reduced, fulls, **how)
-    known = fulls[0].view == "full population" and hasattr(fulls[0], "hessian_product")
+    known = fulls[0].view == "full population" and hasattr(reduced[0], "realization")
     if result.interrupted or not known:
         return result, False
     from dynamics.analysis.comparison import WRONG, explanation

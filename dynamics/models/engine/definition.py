@@ -214,7 +214,8 @@ class Definition:
         with refusals():
             check_globals(model)
             self.Parameters = parameters_of(model)
-        self.digests = Digests(lambda: digests(self.realization(self.Parameters())))
+        held = model.held_at or {}
+        self.digests = Digests(lambda: digests(self.realization(self.Parameters(**held))))
         self.declaration = None if model.reduced is None else Declaration(self)
         self._made: OrderedDict[Any, Realization] = OrderedDict()
         self._reduced: OrderedDict[Any, tuple[Realization, Closure]] = OrderedDict()

@@ -29,7 +29,7 @@ def digests(made: Realization) -> dict[str, str]:
     Parameters
     ----------
     made : Realization
-        Of the model at its default constants.
+        Of the model at its default constants, or where its declared reduction is held.
     """
     model, program = made.model, made.program
     parts: dict[str, list[Any]] = {
