@@ -117,7 +117,6 @@ def problems():
     yield attention.ReducedPopulation(law)
     yield attention.ReducedPopulation(law, expectation="spectral")
     yield attention.FullPopulation(law)
-    yield attention.FullEmpirical(attention.Parameters(D=4, C=2, d=4), 8)
     yield images.ReducedPopulation(images.Parameters())
 
 
