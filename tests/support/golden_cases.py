@@ -61,7 +61,7 @@ STAND_INS = {
     "images": (f"{MIM}.empirical.sampled_images", images),
     "weights": (f"{VIT}.starts.random_start", weights),
     "counts": (f"{VIT}.sampling.count_vectors", counts),
-    "tokens": (f"{VIT}.sampling.noisy_tokens", tokens),
+    "tokens": (f"{VIT}.empirical.noisy_tokens", tokens),
 }
 """What is drawn -> the function in `dynamics.systems` that draws it, and its stand-in."""
 

@@ -6,13 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynamics.registry import DefaultRun, System
+from dynamics.systems.shallow_vit.empirical import FullEmpirical
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.systems.shallow_vit.presentation import PRESENTATION
-from dynamics.systems.shallow_vit.problems import (
-    FullEmpirical,
-    FullPopulation,
-    ReducedPopulation,
-)
+from dynamics.systems.shallow_vit.problems import FullPopulation, ReducedPopulation
 from theory.page import Page
 from theory.papers.shallow_vit import recursion
 from theory.papers.shallow_vit.claims import CLAIMS

@@ -1,4 +1,4 @@
-r"""Training of the shallow Vision Transformer: on patterns, on tokens, on tokens with noise.
+r"""Training of the shallow Vision Transformer, on patterns and on tokens.
 
 The loss is that of the model file `dynamics.models.shallow_vit`, with tokens in place of patterns
 where every weight is trained:
@@ -17,16 +17,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import pydantic
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
-from pydantic import BeforeValidator
 
 from dynamics.codegen import compiled_program, jax
 from dynamics.models import shallow_vit as model_file
@@ -43,20 +40,13 @@ from dynamics.systems.shallow_vit.sampling import Tokens, Vectors
 from dynamics.systems.shallow_vit.starts import SYMMETRIC, Start, start_of
 from dynamics.training.minibatches import MiniBatches, fingerprint, sampling_settings
 from dynamics.validation import (
-    STRICT,
-    check_cost,
     check_parameters,
     integer,
-    known_word,
-    number,
     refuse,
-    refusing,
-    whole,
 )
 from theory.model import Model
 from theory.model_file import read_model
 from theory.papers.shallow_vit.attention import PARTS
-from theory.papers.shallow_vit.data_law import SPARSIFIERS
 from theory.papers.shallow_vit.notation import EVENTS, ORDER_PARAMETERS, RATES
 
 GROUPS = ("W_O", "W_V", "W_K", "W_Q")
@@ -253,7 +243,7 @@ class NoiseFree(VitProblem):
     ) -> None:
         check_parameters(parameters, Parameters)
         name = sampling.expectation_of(expectation, samples)
-        symmetric = _start(start) == SYMMETRIC
+        symmetric = checked_start(start) == SYMMETRIC
         streams = sampling.streams(seed, None if isinstance(start, str) else start)
         made = start_of(parameters, streams.start, symmetric)
         self.vectors: Vectors = sampling.vectors(parameters, samples, streams)
@@ -270,7 +260,7 @@ class NoiseFree(VitProblem):
         own = streams._replace(training=streams.test, tokens=streams.test_tokens)
         test = sampling.vectors(parameters, drawn, own)
         training, fresh = (self._tokens(each, parameters, made) for each in (self.vectors, test))
-        batches = _minibatches(streams.order, self.vectors.member.size, size)
+        batches = minibatches_of(streams.order, self.vectors.member.size, size)
         super().__init__(parameters, made, training, fresh, batches)
 
     @staticmethod
@@ -349,13 +339,8 @@ class FullPopulation(FullProblem, NoiseFree):
         return vectors.token_by_token(parameters.d)
 
 
-def _sparsifier(value: object) -> str | None:
-    if value in (None, "none"):
-        return None
-    return known_word("sparsify", value, ("none", *SPARSIFIERS))
-
-
-def _start(value: object) -> int | str | None:
+def checked_start(value: object) -> int | str | None:
+    """A seed of the weights alone, the word for a symmetric start, or None."""
     if value is None or value == SYMMETRIC:
         return None if value is None else SYMMETRIC
     if isinstance(value, str):
@@ -363,98 +348,7 @@ def _start(value: object) -> int | str | None:
     return integer("start", value, at_least=0, at_most=2**62)
 
 
-def _minibatches(order: Generator, samples: int, size: int | None) -> MiniBatches:
+def minibatches_of(order: Generator, samples: int, size: int | None) -> MiniBatches:
     """Batches of a size; of all samples where that is not less than N."""
     seed = int(order.integers(2**62))
     return MiniBatches(seed, samples, None if size is None or size >= samples else size)
-
-
-@refusing
-@pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
-class Training:
-    """How the empirical problem is trained, and what is done to its tokens.
-
-    Attributes
-    ----------
-    start : int, "symmetric" or None
-        Another seed, for the weights alone; or a symmetric start, as of `ReducedPopulation`.
-    batch : int or None
-        Samples of a mini-batch. Every epoch deals the samples out anew, each to one batch; a batch
-        of all samples or more is all of them.
-    sparsify : str or None
-        Which tokens go first, of training and test samples (Remark 2). ``"random"``: any.
-        ``"irrelevant"``: those whose pattern does not affect the label, then those of the confusion
-        pattern, then those of the label's, each kind in random order. ``"noisiest"``: those
-        farthest from their pattern. The tokens that stay keep their order.
-    removed : float
-        Share of the tokens of every sample that go: [removed L] of them.
-    noisy_share : float
-        Share of the tokens of every sample, at random positions, whose noise is ``noisy_std``: the
-        nearest whole number of tokens, halves up, as of ``removed``.
-    noisy_std : float
-        Standard deviation per coordinate of their noise.
-    test_samples : int
-        Fresh samples for test loss and test error.
-    """
-
-    start: Annotated[int | str | None, BeforeValidator(_start)] = None
-    batch: whole(1, optional=True) = None  # type: ignore[valid-type]
-    sparsify: Annotated[str | None, BeforeValidator(_sparsifier)] = None
-    removed: number(at_least=0.0) = 0.0  # type: ignore[valid-type]
-    noisy_share: number(at_least=0.0, at_most=1.0) = 0.0  # type: ignore[valid-type]
-    noisy_std: number(at_least=0.0) = 1.0  # type: ignore[valid-type]
-    test_samples: whole(1) = 1000  # type: ignore[valid-type]
-
-
-class FullEmpirical(FullProblem):
-    """W_O, W_V, W_K and W_Q trained, every entry, on N samples of noisy tokens.
-
-    A token is mu_pattern and Gaussian noise in every coordinate, of standard deviation c_0, or of
-    another one for the noisy ones. Every sample loses the same number of tokens, in training and in
-    test, so the network sees sequences of one length.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    samples : int
-        N.
-    seed : int or numpy Generator
-        Of the start, the samples, the test samples and the mini-batches; see `sampling.streams`.
-    **training
-        See `Training`: ``start``, ``batch``, ``sparsify``, ``removed``, ``noisy_share``,
-        ``noisy_std``, ``test_samples``.
-
-    Raises
-    ------
-    InvalidRequest
-        In one line, for a number of samples or an option that cannot be, and for a sparsifier that
-        removes every token.
-    """
-
-    view = "full empirical"
-
-    def __init__(
-        self,
-        parameters: Parameters,
-        samples: int = 200,
-        seed: int | Generator = 0,
-        **training: Any,
-    ) -> None:
-        check_parameters(parameters, Parameters)
-        self.samples = integer("samples", samples, at_least=1, at_most=10**8)
-        self.training = Training(**training)
-        of_tokens = (lambda n: n * parameters.L * parameters.d), sampling.MOST_NUMBERS, "numbers"
-        check_cost("samples", self.samples, *of_tokens)
-        check_cost("test_samples", self.training.test_samples, *of_tokens)
-        begun = self.training.start
-        streams = sampling.streams(seed, begun if isinstance(begun, int) else None)
-        start = start_of(parameters, streams.start, begun == SYMMETRIC)
-        self.settings = sampling_settings(self.samples, seed, asdict(self.training))
-        drawn = sampling.noisy_tokens(
-            parameters, self.samples, self.training, streams.training, streams.tokens
-        )
-        test = sampling.noisy_tokens(
-            parameters, self.training.test_samples, self.training, streams.test, streams.test_tokens
-        )
-        batches = _minibatches(streams.order, self.samples, self.training.batch)
-        super().__init__(parameters, start, drawn, test, batches)

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -41,7 +41,6 @@ from dynamics.validation import (
     written,
 )
 from theory.papers.shallow_vit import data_law
-from theory.papers.shallow_vit.data_law import SPARSIFIERS, rounded
 
 IntArray = NDArray[np.int64]
 
@@ -345,94 +344,3 @@ def vectors(parameters: Parameters, samples: int | None, streams: Streams) -> Ve
             counts, labels, weights = rows[:, 1:], rows[:, 0].astype(np.float64), times / many
     sequences = patterns(counts, streams.tokens.spawn(1)[0]) if per_position else None
     return Vectors(np.ascontiguousarray(counts), labels, weights, member.ravel(), sequences)
-
-
-def remaining_length(parameters: Parameters, sparsify: str | None, removed: float) -> int:
-    """L', the tokens of a sample that stay.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    sparsify : str or None
-    removed : float
-        See `Training`.
-
-    Raises
-    ------
-    InvalidRequest
-        If none stays, or if some are to go and no sparsifier says which.
-    """
-    length = parameters.L
-    gone = rounded(removed, length)
-    if gone and sparsify is None:
-        words = ", ".join(SPARSIFIERS)
-        problem = f"does not say which tokens go first, with removed={removed:g}"
-        refuse("sparsify", None, problem, words, SPARSIFIERS[0])
-    if gone >= length:
-        most = (length - 1) / length
-        problem = f"removes every token of L={length}"
-        refuse("removed", removed, problem, f"0 to {most:g}", f"{most:g}")
-    return length - gone
-
-
-def remaining_tokens(
-    sparsify: str | None,
-    remaining: int,
-    kinds: IntArray,
-    distance: FloatArray,
-    generator: Generator,
-) -> IntArray:
-    """Positions of the tokens that stay, ascending, shape (N, L').
-
-    Parameters
-    ----------
-    sparsify : str or None
-    remaining : int
-        L'.
-    kinds : int array, shape (N, L)
-    distance : float array, shape (N, L)
-        Of each token from its pattern.
-    generator : numpy Generator
-        Decides between tokens that are alike.
-    """
-    chance = generator.random(kinds.shape)
-    first = {None: chance, "random": chance, "irrelevant": chance - kinds, "noisiest": -distance}
-    order = np.argsort(first[sparsify], axis=1, kind="stable")
-    return np.sort(order[:, kinds.shape[1] - remaining :], axis=1).astype(np.int64)
-
-
-def noisy_tokens(
-    parameters: Parameters,
-    samples: int,
-    training: Any,
-    counts: Generator,
-    tokens: Generator,
-) -> Tokens:
-    """Noisy tokens of samples of the data law, some of them removed.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    samples : int
-        N.
-    training : Training
-        Which tokens are noisy, and which go.
-    counts, tokens : numpy Generator
-        Of the counts, and of all else: positions, noise, which tokens are noisy and which go have
-        streams of their own, so that one of them changes no other.
-    """
-    left = remaining_length(parameters, training.sparsify, training.removed)
-    data = count_vectors(parameters, samples, counts)
-    for_patterns, for_noise, for_noisy, for_removed = tokens.spawn(4)
-    sequences = patterns(data.counts, for_patterns)
-    rank = np.argsort(for_noisy.random(sequences.shape), axis=1, kind="stable")
-    noisy = rank < rounded(training.noisy_share, parameters.L)
-    spread = np.where(noisy, training.noisy_std, parameters.noise)
-    noise = spread[:, :, None] * for_noise.standard_normal((*sequences.shape, parameters.d))
-    distance, of_kind = np.linalg.norm(noise, axis=2), kinds(sequences, data.labels)
-    stay = remaining_tokens(training.sparsify, left, of_kind, distance, for_removed)
-    sequences = np.take_along_axis(sequences, stay, axis=1)
-    values = np.eye(parameters.d)[sequences] + np.take_along_axis(noise, stay[:, :, None], axis=1)
-    return Tokens(
-        values, sequences, data.labels, np.ones(sequences.shape), np.full(samples, 1.0 / samples)
-    )

@@ -6,8 +6,9 @@ import pytest
 
 import dynamics
 from dynamics.results.outcome import DIVERGED
+from dynamics.systems.shallow_vit.empirical import FullEmpirical
 from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.systems.shallow_vit.problems import FullEmpirical, ReducedPopulation
+from dynamics.systems.shallow_vit.problems import ReducedPopulation
 
 SMALL = {"M": 4, "L": 6, "m": 11, "d": 6, "xi": 0.5, "alpha_star": 0.5, "alpha_confusion": 0.2}
 CASES = [

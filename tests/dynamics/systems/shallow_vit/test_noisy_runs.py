@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.systems.shallow_vit.empirical import FullEmpirical
 from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.systems.shallow_vit.problems import FullEmpirical, ReducedPopulation
+from dynamics.systems.shallow_vit.problems import ReducedPopulation
 
 pytestmark = pytest.mark.long
 

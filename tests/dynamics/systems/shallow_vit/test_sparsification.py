@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from dynamics.systems.shallow_vit import sampling
+from dynamics.systems.shallow_vit.empirical import Training, noisy_tokens
 from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.systems.shallow_vit.problems import Training
-from dynamics.systems.shallow_vit.sampling import noisy_tokens
 from theory.papers.shallow_vit.data_law import SPARSIFIERS
 
 SIZES = {"M": 4, "L": 20, "alpha_star": 0.3, "alpha_confusion": 0.1, "d": 6}
