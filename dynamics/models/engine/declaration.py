@@ -9,17 +9,20 @@ it cannot, the declaration runs, and the closure says at which sizes it was held
 
 from __future__ import annotations
 
-import dataclasses
+import hashlib
 import inspect
+import json
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.codegen import jax
+from dynamics.codegen import cache_directory, jax
+from dynamics.codegen.folder import replace_file
 from dynamics.models.engine.functions import class_embedding
 from dynamics.models.engine.program import evaluated
 from dynamics.models.engine.realization import Realization
@@ -41,6 +44,8 @@ MAX_LISTED = 200_000
 """Samples of a law up to which a declaration is held against every entry."""
 SCALES = (0.03, 0.1, 0.3, 1.0, 1.0)
 """Sizes of random departures from the start at which a program is held against JAX."""
+KEPT = 1
+"""Counts changes of this module that make what is kept on disk out of date."""
 SAME = 1e-10
 """Part of the terms of a component by which the two may differ, by rounding."""
 UNUSED = (
@@ -79,7 +84,7 @@ class Declaration:
         used = [given.arguments.get(role, {}) for role in ("start", "names", "sizes")]
         parameters = {name: p for arguments in used for name, p in arguments.items()}
         nothing: dict[str, Any] = dict.fromkeys(UNUSED)
-        return dataclasses.replace(
+        return replace(
             given,
             start=self._with_defaults(start, parameters.values()),
             law=self._with_defaults(given.configurations),
@@ -125,7 +130,7 @@ class Declaration:
         return [(name, array, place) for _, _, name, array, place in sorted(places)]
 
     def at(self, constants: Mapping[str, Any]) -> tuple[Realization, Closure]:
-        """What runs at some constants, and what training closes on there.
+        """The model of the scalars at some constants, held against every entry, and its closure.
 
         Raises
         ------
@@ -134,28 +139,69 @@ class Declaration:
             state at which they part.
         """
         with refusals():
-            if self._can_be_listed(constants):
-                made = self._entries(constants)
-                found = made.closure
-                return made, dataclasses.replace(
-                    found, remarks=(*found.remarks, self._hold(made, constants))
-                )
-            made = self._scalars(constants)
+            made = self.scalars(constants)
+            if self.can_be_listed(constants):
+                self._hold(constants)
+            else:
+                self._hold_at_defaults(made)
             return made, self._closure(made, constants)
 
-    def _can_be_listed(self, constants: Mapping[str, Any]) -> bool:
-        model = self.definition.model
-        try:
-            with model.blamed("law"):
-                pairs = iter(model.call("law", constants=constants))
-                return sum(1 for _ in islice(pairs, MAX_LISTED + 1)) <= MAX_LISTED
-        except MemoryError:
-            return False
+    def closure(self, constants: Mapping[str, Any]) -> Closure:
+        """The closure of every entry where their law can be listed, else the declared one."""
+        with refusals():
+            if not self.can_be_listed(constants):
+                return self.at(constants)[1]
+            found = self._entries(constants).closure
+            return replace(found, remarks=(*found.remarks, self._hold(constants)))
+
+    def can_be_listed(self, constants: Mapping[str, Any]) -> bool:
+        """Whether the law has at most `MAX_LISTED` samples.
+
+        Parameters
+        ----------
+        constants : mapping
+            A value for every constant.
+        """
+
+        def listed() -> bool:
+            model = self.definition.model
+            try:
+                with model.blamed("law"):
+                    pairs = iter(model.call("law", constants=constants))
+                    return sum(1 for _ in islice(pairs, MAX_LISTED + 1)) <= MAX_LISTED
+            except MemoryError:
+                return False
+
+        return bool(self._kept("listed", constants, listed))
+
+    def _kept(self, what: str, constants: Mapping[str, Any], find: Callable[[], Any]) -> Any:
+        """What is found of the file at some constants, kept in the cache on disk."""
+        path = self.definition.model.path
+        if path is None or not path.exists():
+            return find()
+        of_file = path.read_bytes(), self.definition.model.imported, KEPT, jax.__version__
+        digest = hashlib.sha256(repr((what, of_file, sorted(constants.items()))).encode())
+        folder = cache_directory() / "declarations"
+        file = folder / f"{digest.hexdigest()[:32]}.json"
+        with suppress(OSError, ValueError):
+            return json.loads(file.read_text())
+        found = find()
+        with suppress(OSError):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            replace_file(file, json.dumps(found))
+        return found
 
     def _entries(self, constants: Mapping[str, Any]) -> Realization:
         return self.definition.realization(self.definition.Parameters(**constants))
 
-    def _scalars(self, constants: Mapping[str, Any]) -> Realization:
+    def scalars(self, constants: Mapping[str, Any]) -> Realization:
+        """The model of the scalars at some constants.
+
+        Parameters
+        ----------
+        constants : mapping
+            A value for every constant.
+        """
         given = self.definition.model.groups
         places = self._places(constants) if given else ()
         groups = {name: given[array] for name, array, _ in places if array in given}
@@ -197,14 +243,14 @@ class Declaration:
         usual = {**model.constants, **(model.held_at or {})}
         for constants in ({**usual, **made.reals}, usual):
             try:
-                if self._can_be_listed(constants):
-                    self._hold(self._entries(constants), constants)
+                if self.can_be_listed(constants):
+                    self._hold(constants)
                     return
             except InvalidRequest:  # the limits of the model exclude these real constants
                 if constants is usual:
                     raise
 
-    def _hold(self, made: Realization, constants: Mapping[str, Any]) -> str:
+    def _hold(self, constants: Mapping[str, Any]) -> str:
         """Compare a declaration with every entry at some constants; what was found, in words.
 
         Raises
@@ -212,13 +258,24 @@ class Declaration:
         ModelError
             If they part.
         """
-        inner, classes = self._scalars(constants), made.closure.classes
+        reals = {n for n, value in constants.items() if isinstance(value, float)}
+        where = " ".join(f"{n}={v}" for n, v in constants.items() if n not in reals)
+        where = where or self.definition.model.name
+        off, entries = self._kept("held", constants, lambda: self._departure(constants, where))
+        self._held[where] = off
+        return (
+            f"the declared recursion is that of all {entries} entries at {where}, to "
+            f"{off:.0e} of the terms of each component at {len(SCALES)} states"
+        )
+
+    def _departure(self, constants: Mapping[str, Any], where: str) -> tuple[float, int]:
+        """Largest difference to the gradient of every entry, and the number of entries."""
+        made = self._entries(constants)
+        inner, classes = self.scalars(constants), made.closure.classes
         entries = {
             name: made.entry_number(array, *place) for name, array, place in self._places(constants)
         }
         self._check_classes(made, inner, entries, constants)
-        where = " ".join(f"{n}={v}" for n, v in constants.items() if n not in made.reals)
-        where = where or made.model.name
         states, slopes = _looked_at(made)
         named = np.array(list(entries.values()))
         declared = self._classes(inner, constants)
@@ -245,11 +302,7 @@ class Declaration:
                         f"{name} of the declaration is {own[name]:.6g}, and {whole[name]:.6g} of "
                         f"every entry, at {where} near the start"
                     )
-        self._held[where] = float(off.max(initial=0.0))
-        return (
-            f"the declared recursion is that of all {classes.labels.size} entries at {where}, to "
-            f"{self._held[where]:.0e} of the terms of each component at {len(SCALES)} states"
-        )
+        return float(off.max(initial=0.0)), int(classes.labels.size)
 
     def _check_classes(
         self,

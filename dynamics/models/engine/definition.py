@@ -265,7 +265,10 @@ class Definition:
     def closure(self, parameters: Any = None, samples: Any = None, seed: Any = 0) -> Closure:
         """The closure of training at some parameters; see `theory.closure.Closure`."""
         selected = self.Parameters() if parameters is None else parameters
-        return self.reduction(selected, samples, seed)[1]
+        if self.declaration is None:
+            return self.realization(selected, samples, seed).closure
+        check_parameters(selected, self.Parameters, self.name)
+        return self.declaration.closure(dataclasses.asdict(selected))
 
     def presentation(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from dynamics.models.engine.tracing import refusals
 from dynamics.problem import FloatArray
 from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import InvalidRequest, check_parameters, integer, real
-from theory.closure import DECLARED
 from theory.program import NoProgram
 
 if TYPE_CHECKING:
@@ -204,8 +204,8 @@ class FullModelProblem(ModelProblem):
                 f"the law of {model.name} lists representatives, which have no symmetry of their "
                 "own: there is no full problem; list every sample, at a small size"
             )
-        declared = cls.definition.declaration is not None
-        if declared and cls.definition.reduction(parameters)[1].grade == DECLARED:
+        declared = cls.definition.declaration
+        if declared is not None and not declared.can_be_listed(asdict(parameters)):
             raise InvalidRequest(
                 f"the law of {model.name} has more than {MAX_LISTED:,} samples here, and its "
                 "declared reduction no entries: there is no full problem at this size"
