@@ -56,9 +56,6 @@ class Problem(ABC):
         that moves nothing is the last.
     reads_pass : bool
         Whether order parameters and summary are read off the pass that the gradient has made.
-    pass_names : tuple of str
-        Observables that the pass of the gradient leaves behind, so that a record of gradient
-        descent has them for nothing; only where it is ``autonomous``.
     costly_passes : float
         Gradients that the costly observables of one state take, those on fresh samples; 0 where
         there are none.
@@ -78,7 +75,6 @@ class Problem(ABC):
     flows = True
     autonomous = False
     reads_pass = False
-    pass_names: tuple[str, ...] = ()
     costly_passes = 0.0
     _arguments: tuple[Any, ...]
     _options: dict[str, Any]
@@ -129,16 +125,13 @@ class Problem(ABC):
         return columns_of([self.observables(state) for state in states])
 
     def observables_of_records(
-        self, states: FloatArray, noted: FloatArray, costly: NDArray[np.bool_]
+        self, states: FloatArray, costly: NDArray[np.bool_]
     ) -> dict[str, FloatArray]:
         """`observables_along` of the records of gradient descent.
 
         Parameters
         ----------
         states : float array, shape (records, n)
-        noted : float array, shape (records, names)
-            Order parameters and `pass_names` there, NaN where they are not known; no columns where
-            the problem has no `pass_names`.
         costly : bool array, shape (records,)
             Where the costly observables are computed; they are NaN elsewhere.
         """

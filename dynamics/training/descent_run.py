@@ -48,8 +48,6 @@ class Pass(NamedTuple):
     ----------
     step : int
     order_parameters : float array
-    noted : float array
-        What is noted beside the states of records; NaN where that takes another pass.
     moves : bool
         Whether the next step changes the state, or leaves what is finite; of mini-batches a step
         on all samples.
@@ -62,7 +60,6 @@ class Pass(NamedTuple):
 
     step: int
     order_parameters: FloatArray
-    noted: FloatArray
     moves: bool
     by_rounding: bool
     at_rest: bool
@@ -139,14 +136,13 @@ class Run:
         self.diverged, self.warning = False, ""
         self.remarks: list[str] = []
         self.pace = 0.0
-        self._noted_names = (*names, *problem.pass_names) if problem.pass_names else ()
         # A caller's own problem need not say it.
         self._autonomous = bool(getattr(problem, "autonomous", False))
         self._chunk = FIRST_CHUNK
         self._check = 1 if start.size <= SMALL else NEVER
         self._warned = False
-        # States and what is noted at each, with room for one more; a page is taken when written.
-        self._rows = np.empty((schedule.size + 1, start.size + len(self._noted_names)))
+        # With room for one more; a page is taken when written.
+        self._states = np.empty((schedule.size + 1, start.size))
         self._recorded = 0
         self._last: Pass | None = None
         # Order parameters since the last look for events, where they begin, and what they took.
@@ -183,18 +179,17 @@ class Run:
         end = last + (self._autonomous and bool(last == self.schedule[-1]))
         low, high = bisect_left(self.schedule, self.step), bisect_left(self.schedule, end)
         tracked = np.empty((end - self.step, len(self.problem.order_names)))
-        buffers = (tracked, self.schedule[low:high], self._rows[low:high])
+        buffers = (tracked, self.schedule[low:high], self._states[low:high])
         return Chunk((self.step, end), last, self.now.copy(), buffers)
 
     def take(self, chunk: Chunk, reached: int, seconds: float) -> None:
         """Go on to where the loop came with a chunk, and with the state, in so many seconds."""
         (step, end), last, before, (tracked, _, records) = chunk
-        size = self.now.size
         self.diverged = reached < last
         after: FloatArray | None = None
         if end > last and not self.diverged:
-            after = self.now if reached == end else np.full(size, np.nan)
-            self.now, reached = records[-1, :size].copy(), last
+            after = self.now if reached == end else np.full(self.now.size, np.nan)
+            self.now, reached = records[-1].copy(), last
         rows = tracked[: reached - step + self.diverged]
         self.track(step, rows, before)
         self._seconds += seconds
@@ -206,7 +201,7 @@ class Run:
         elif seconds < SECONDS_PER_CHUNK / 2 and reached - step >= self._chunk:
             self._chunk = min(LARGEST_CHUNK, 4 * self._chunk)
         if after is not None:  # at the end: an interruption there finds all of the chunk in place
-            self._last = self._pass_of(last, tracked[-1], records[-1, size:].copy(), after)
+            self._last = self._pass_of(last, tracked[-1], after)
 
     def track(self, first: int, rows: FloatArray, state: FloatArray) -> None:
         """Keep the order parameters of consecutive steps from ``state`` on for the next look."""
@@ -240,21 +235,18 @@ class Run:
             )
             self.remarks.append(self.warning)
 
-    def recorded(self) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
-        """Recorded steps so far, their states, shape (records, n), and what was noted there."""
-        rows, size = self._rows[: self._recorded], self.now.size
-        return self.schedule[: self._recorded], rows[:, :size], rows[:, size:]
+    def recorded(self) -> tuple[NDArray[np.int64], FloatArray]:
+        """Recorded steps so far, and their states, shape (records, n)."""
+        return self.schedule[: self._recorded], self._states[: self._recorded]
 
-    def records(self) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
+    def records(self) -> tuple[NDArray[np.int64], FloatArray]:
         """The same with the present state at the end."""
-        steps, states, noted = self.recorded()
+        steps, states = self.recorded()
         if steps.size and steps[-1] == self.step:
-            return steps, states, noted
-        rows, size = self._rows[: steps.size + 1], self.now.size
-        rows[-1, :size] = self.now
-        if self._noted_names:
-            rows[-1, size:] = self.last_pass().noted
-        return np.append(steps, self.step), rows[:, :size], rows[:, size:]
+            return steps, states
+        states = self._states[: steps.size + 1]
+        states[-1] = self.now
+        return np.append(steps, self.step), states
 
     def last_pass(self) -> Pass:
         """The pass at the state where the run is, made once, when it is asked for."""
@@ -264,32 +256,27 @@ class Run:
 
     def _pass(self) -> Pass:
         problem, now, step = self.problem, self.now, self.step
-        noted, slope = np.full((1, self._rows.shape[1]), np.nan), None
+        slope = None
         if self._autonomous:  # the loop has all of it on its way, in one pass
             rows, after = np.empty((1, len(problem.order_names))), now.copy()
-            buffers = (rows, np.array([step]), noted)
+            buffers = (rows, np.empty(0, dtype=np.int64), np.empty((0, now.size)))
             if problem.advance(after, self.eta, step, step + 1, buffers) == step:
                 after[:] = np.nan
             row = rows[0]
         else:
             row, after, slope = self._order_parameters(now)
-        return self._pass_of(step, row, noted[0, now.size :], after, slope)
+        return self._pass_of(step, row, after, slope)
 
     def _pass_of(
-        self,
-        step: int,
-        row: FloatArray,
-        noted: FloatArray,
-        after: FloatArray,
-        slope: FloatArray | None = None,
+        self, step: int, row: FloatArray, after: FloatArray, slope: FloatArray | None = None
     ) -> Pass:
         """The pass at the present state, of what was computed there.
 
         Parameters
         ----------
         step : int
-        row, noted : float arrays
-            Order parameters, and what is noted beside the states of records.
+        row : float array
+            Order parameters.
         after : float array, shape (n,)
             The next state.
         slope : float array, shape (n,), optional
@@ -299,7 +286,7 @@ class Run:
         change, size = np.abs(after - now).max(initial=0.0), np.abs(now).max(initial=0.0)
         moves, by_rounding = bool((after != now).any()), bool(change <= ROUNDING * size + LEAST)
         at_rest = not moves and self._is_small(problem.gradient(now) if slope is None else slope)
-        return Pass(step, row, noted, moves, by_rounding, at_rest)
+        return Pass(step, row, moves, by_rounding, at_rest)
 
     def _is_small(self, slope: FloatArray) -> bool:
         """Whether a gradient changes no entry of the present state in a unit of time, nearly."""
@@ -343,11 +330,10 @@ class Run:
     def state(self) -> dict[str, Any]:
         """All that the run needs to go on, as plain values and arrays, for `restore`."""
         self.look_for_events()
-        steps, states, noted = self.recorded()
         own = ("step", "now", "diverged", "remarks", "_warned", "_check")
         return {
             "run": {name: getattr(self, name) for name in own},
-            "records": [steps, states, noted],
+            "records": list(self.recorded()),
             "detector": self.detector.state(),
             "oscillation": self.oscillation.state(),
         }
@@ -359,6 +345,6 @@ class Run:
         self.oscillation.restore(state["oscillation"])
         vars(self).update(state["run"])
         self.warning = "; ".join(self.remarks)  # another process may have told it
-        steps, states, noted = state["records"]
+        steps, states = state["records"]
         self._recorded = steps.size
-        self._rows[: steps.size] = np.concatenate([states, noted], axis=1)
+        self._states[: steps.size] = states

@@ -223,17 +223,17 @@ class _Records(NamedTuple):
 
 def _records(run: Run, interrupted: threading.Event) -> _Records:
     """The records of a run; an interruption leaves those whose observables are computed."""
-    steps, states, noted = run.records()
+    steps, states = run.records()
     if interrupted.is_set() and run.pace:
         most = max(1, int(SECONDS_AFTER_SIGNAL / (PASSES * run.pace)))
-        steps, states, noted = steps[:most], states[:most], noted[:most]
+        steps, states = steps[:most], states[:most]
     costly = _paid_for(run, steps.size)
     already = interrupted.is_set()
     columns: dict[str, FloatArray] = {}
     done, together = 0, max(1, TOGETHER // run.now.size)
     while done < steps.size:
         part = slice(done, done + together)
-        found = run.problem.observables_of_records(states[part], noted[part], costly[part])
+        found = run.problem.observables_of_records(states[part], costly[part])
         for name, values in found.items():
             if name not in columns:
                 columns[name] = np.full(steps.size, np.nan)

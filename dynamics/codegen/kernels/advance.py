@@ -32,8 +32,7 @@ def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
         ``data`` (what the gradient needs), ``slope`` and ``proposal`` (n,), ``unit`` (n, the
         learning rate in which the time of each entry is counted), ``alike`` (whether every step
         has the same data), ``tracked`` (at least last - first, order parameters),
-        ``record_steps`` (ascending), ``records`` (as many rows, n; or wider, with room for the
-        order parameters of the step and for what the model has beside them, after the state).
+        ``record_steps`` (ascending), ``records`` (as many rows, n).
 
     Returns
     -------
@@ -41,12 +40,11 @@ def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
         ``last``, or the step whose successor is not finite; the state is then the last finite one.
     """
     data, slope, proposal, unit, alike, tracked, record_steps, records = buffers
-    record, wide, width = 0, records.shape[1] > state.size, tracked.shape[1]
+    record, width = 0, tracked.shape[1]
     uneven = 0
     for i in range(state.size):
         uneven += eta[i] != unit[i]
     for step in range(first, last):
-        noted = record
         while record < record_steps.size and record_steps[record] == step:
             for i in range(state.size):
                 records[record, i] = state[i]
@@ -60,26 +58,16 @@ def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
         if uneven > 0:  # rates are per unit of time, which is the largest eta times steps
             for i in range(state.size):
                 slope[i] *= eta[i] / unit[i]
-        if wide and record > noted:
-            order_parameters(state, slope, data, records[noted, state.size :])
-            for k in range(width):
-                tracked[step - first, k] = records[noted, state.size + k]
-        else:
-            order_parameters(state, slope, data, tracked[step - first])
+        order_parameters(state, slope, data, tracked[step - first])
         if broken > 0:
             return step
         if alike and moved == 0:
             for later in range(step + 1, last):
-                for k in range(tracked.shape[1]):
+                for k in range(width):
                     tracked[later - first, k] = tracked[step - first, k]
-            first_equal = record
             while record < record_steps.size and record_steps[record] < last:
                 for i in range(state.size):
                     records[record, i] = state[i]
-                if wide and record == first_equal:
-                    order_parameters(state, slope, data, records[record, state.size :])
-                for k in range(state.size, records.shape[1]):
-                    records[record, k] = records[first_equal, k]
                 record += 1
             return last
         for i in range(state.size):

@@ -298,7 +298,7 @@ class FullEmpirical(MatrixProblem, TracedProblem):
 
     @np.errstate(over="ignore", invalid="ignore")
     def observables_of_records(
-        self, states: FloatArray, noted: FloatArray, costly: NDArray[np.bool_]
+        self, states: FloatArray, costly: NDArray[np.bool_]
     ) -> dict[str, FloatArray]:
         """Projection, spreads, risk, training and test error, cosine, patch association."""
         alpha = self.alphas(states)
@@ -306,7 +306,7 @@ class FullEmpirical(MatrixProblem, TracedProblem):
         error = np.full(len(states), np.nan)
         error[costly] = self._test_errors(states[costly])
         cosine = np.divide(alpha, length, out=np.zeros_like(alpha), where=length > 0)
-        rest = super().observables_of_records(states, noted, costly)
+        rest = super().observables_of_records(states, costly)
         return {"alpha": alpha} | rest | {"test_error": error, "cosine": cosine}
 
     def _test_errors(self, states: FloatArray) -> FloatArray:

@@ -102,11 +102,11 @@ class MatrixProblem(PositionalProblem):
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
         """`observables` of states, shape (records, n): name -> values, shape (records,)."""
         every = np.ones(len(states), dtype=bool)
-        return self.observables_of_records(states, np.full((len(states), 0), np.nan), every)
+        return self.observables_of_records(states, every)
 
     @np.errstate(over="ignore", invalid="ignore")
     def observables_of_records(
-        self, states: FloatArray, noted: FloatArray, costly: NDArray[np.bool_]
+        self, states: FloatArray, costly: NDArray[np.bool_]
     ) -> dict[str, FloatArray]:
         """`observables_along` of the records of gradient descent; see `Problem`."""
         still = np.zeros(states.shape[1])  # rates are not reported
