@@ -181,8 +181,8 @@ class VitProblem(TracedProblem):
         gradient : float array, shape (n,), optional
             Not needed: none of them is a rate.
         """
-        seen = self.observed(self.layout.flatten(state)[None])["observables"]
-        return np.array([seen[name][0] for name in OBSERVED])
+        flat = self.layout.flatten(state)
+        return super().order_parameters(flat, np.zeros_like(flat))
 
     @cached_property
     def _test(self) -> Any:
@@ -196,7 +196,8 @@ class VitProblem(TracedProblem):
         that diverged may be too large for some of them.
         """
         flat = self.layout.flatten(state)
-        fresh = self.observed(flat[None], self._test)["observables"]
+        function = self._functions.compiled_observables  # of this state alone, always
+        fresh = self.evaluated(function, flat[None], payload=self._test)["observables"]
         masses = self.evaluated(self._masses, flat)[: len(self.tokens.labels)]
         order = dict(zip(self.order_names, self.order_parameters(flat), strict=True))
         attended = self.reader.attended(self.tokens, masses)
