@@ -12,8 +12,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import dynamics
+from dynamics.experiments.positional_attention.gram import GramEmpirical
 from dynamics.process_settings import COLLECTIONS, fewer_collections, one_blas_thread
-from dynamics.systems.positional_attention.gram import GramEmpirical
 
 
 @pytest.mark.parametrize("before", [(700, 10, 10), (10**6, 10, 100), (0, 10, 10)])

@@ -56,7 +56,7 @@ def tokens(given):
 
 
 STAND_INS = {
-    "patches": (f"{PA}.sampling.samples", patches),
+    "patches": (f"{PA}.empirical.sampling.samples", patches),
     "configurations": (f"{PA}.reduced.configurations.sample", configurations),
     "images": (f"{MIM}.empirical.sampled_images", images),
     "weights": (f"{VIT}.starts.random_start", weights),

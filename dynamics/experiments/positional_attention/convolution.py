@@ -44,15 +44,15 @@ from dynamics.experiments.measurement import (
     measures,
 )
 from dynamics.experiments.positional_attention import pictures
+from dynamics.experiments.positional_attention.gram import GramEmpirical
 from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import in_percent, share_of
 from dynamics.problem import FloatArray, Problem
 from dynamics.results.outcome import DIVERGED, HORIZON, INTERRUPTED, Outcome
-from dynamics.systems.positional_attention.gram import GramEmpirical
-from dynamics.systems.positional_attention.sampling import Convolution
 from dynamics.training.gradient_descent import descend
 from dynamics.training.progress import interruption
 from dynamics.validation import integer, real
+from theory.papers.positional_attention.samples import Convolution
 from theory.symmetry import Partition
 
 if TYPE_CHECKING:

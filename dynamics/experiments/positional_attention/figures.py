@@ -16,9 +16,9 @@ from dynamics.experiments.positional_attention import pictures
 from dynamics.experiments.positional_attention.population import SHOWN
 from dynamics.plotting.portrait import portraits
 from dynamics.registry import System
-from dynamics.systems.positional_attention.sampling import SignalSets
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import refuse
+from theory.papers.positional_attention.samples import SignalSets
 
 DRAWS = 1000
 """Data points among which Figure 3 seeks one like that of the paper."""

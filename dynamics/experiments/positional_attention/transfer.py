@@ -15,7 +15,7 @@ X_j\rangle`: a linear rule, and its error is that of sign(Z) at least
 
 Pooled noise is Gaussian with covariance :math:`\sigma^2 D^2 S S^T` between rows, so it is sampled
 as such, with one vector a distinct row; test data need one number a patch
-(`dynamics.systems.positional_attention.sampling`).
+(`theory.papers.positional_attention.samples`).
 
 The paper's descent has one rate. Here the rate of a run is halved wherever its loss rises, so that
 one rate does at every number of samples.
@@ -39,9 +39,9 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from dynamics.problem import FloatArray
-from dynamics.systems.positional_attention import sampling
-from dynamics.systems.positional_attention.matrices import own_attention, same_set, softmax
 from dynamics.training.gradient_descent import descend
+from theory.papers.positional_attention import samples as sampling
+from theory.papers.positional_attention.attention import own_attention, same_set, softmax
 from theory.symmetry import Partition
 
 if TYPE_CHECKING:

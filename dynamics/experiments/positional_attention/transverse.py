@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from dynamics.analysis.transverse_stability import Transverse, transverse
 from dynamics.experiments.figure import Drawing, FigureRequest, edges, page, state, stated
 from dynamics.experiments.measurement import Study, Undecided, computed_once, measures
+from dynamics.experiments.positional_attention.manifold import Manifold
 from dynamics.experiments.positional_attention.population import SHOWN
 from dynamics.experiments.verify import Finding
 from dynamics.plotting import style
 from dynamics.registry import System
 from dynamics.results.trajectory import Trajectory
-from dynamics.systems.positional_attention.manifold import Manifold
 from dynamics.training.flow import flow
 from dynamics.validation import InvalidRequest
 

@@ -30,7 +30,7 @@ from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.results.power_law import exponent as exponent_of
-from dynamics.systems.positional_attention import sampling
+from theory.papers.positional_attention import samples as sampling
 from theory.papers.positional_attention.linear_rules import least_samples, sign_rule_error
 
 if TYPE_CHECKING:

@@ -26,9 +26,9 @@ from dynamics.models.engine.functions import functions_of
 from dynamics.models.engine.program import Data, Program, on_device, program_of
 from dynamics.models.engine.traced_problem import TracedProblem
 from dynamics.problem import FloatArray, Layout
-from dynamics.systems.positional_attention import sampling
 from dynamics.systems.positional_attention.matrices import MatrixProblem
 from dynamics.systems.positional_attention.parameters import Parameters
+from dynamics.systems.positional_attention.partitions import check_sets, named_partition
 from dynamics.training.minibatches import MiniBatches, fingerprint
 from dynamics.validation import (
     STRICT,
@@ -42,6 +42,7 @@ from dynamics.validation import (
 )
 from theory.model import Model
 from theory.model_file import read_model
+from theory.papers.positional_attention import samples as sampling
 from theory.papers.positional_attention.data_law import SetLaw, bayes_error
 from theory.papers.positional_attention.notation import ORDER_PARAMETERS
 from theory.symmetry import Partition
@@ -201,9 +202,11 @@ class FullEmpirical(MatrixProblem, TracedProblem):
         self.parameters = parameters
         streams = random_stream(seed).spawn(5)
         if isinstance(partition, str):
-            partition = sampling.named_partition(partition, parameters, streams[4])
+            partition = named_partition(partition, parameters, streams[4])
         self.law = law or sampling.assumption_1(parameters, partition)
         self.partition = self.law.partition
+        if law is None:
+            check_sets(parameters, self.partition)
         self.feature = np.eye(depth)[0]
         self.bayes_error = self._least_error()
         self._start = self._initial_state(streams[0])

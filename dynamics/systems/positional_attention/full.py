@@ -15,17 +15,17 @@ from numpy.typing import ArrayLike
 from dynamics import codegen
 from dynamics.problem import CompiledProblem, FloatArray, Layout
 from dynamics.process_settings import one_blas_thread
-from dynamics.systems.positional_attention.enumeration import (
-    brute_configurations,
-    brute_law,
-    nearest_brute,
-)
 from dynamics.systems.positional_attention.kernels import full as kernels
-from dynamics.systems.positional_attention.manifold import Law, hessian
 from dynamics.systems.positional_attention.matrices import MatrixProblem
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.validation import check_parameters, refuse, written
 from theory.papers.positional_attention.data_law import bayes_error
+from theory.papers.positional_attention.enumeration import (
+    Law,
+    brute_configurations,
+    brute_law,
+    nearest_brute,
+)
 from theory.symmetry import Partition
 
 
@@ -94,15 +94,6 @@ class FullPopulation(MatrixProblem, CompiledProblem):
         """alpha0, and A = beta I (Parametrization 3.1, idealised case)."""
         matrix = self.parameters.beta * np.eye(self.parameters.D)
         return self.layout.flatten((self.parameters.alpha0, matrix))
-
-    @property
-    def has_jacobian(self) -> bool:
-        """The Hessian is in closed form; see `hessian`."""
-        return True
-
-    def jacobian(self, state: ArrayLike) -> FloatArray:
-        """Hessian of the risk by alpha and every off-diagonal entry, shape (1 + D^2, 1 + D^2)."""
-        return hessian(self.layout.flatten(state), self.law, self.parameters)
 
     def matrices(self, states: FloatArray) -> FloatArray:
         """A of states of shape (records, n), shape (records, D, D)."""

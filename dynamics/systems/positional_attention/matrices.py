@@ -11,39 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics.problem import FloatArray, record_of
 from dynamics.systems.positional_attention.presentation import PositionalProblem
+from theory.papers.positional_attention.attention import same_set
 from theory.symmetry import Partition
-
-
-def same_set(partition: Partition) -> NDArray[np.bool_]:
-    """Whether patches i and j belong to one set, shape (D, D)."""
-    return np.asarray(partition.labels[:, None] == partition.labels[None, :])
-
-
-def softmax(matrix: FloatArray, scale: float) -> FloatArray:
-    """S, the softmax of every row of scale * A.
-
-    Parameters
-    ----------
-    matrix : float array, shape (D, D)
-        A.
-    scale : float
-        Factor in the exponent.
-    """
-    weights = np.exp(scale * (matrix - matrix.max(axis=1, keepdims=True)))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-
-def own_attention(weights: FloatArray, partition: Partition) -> float:
-    """G: D times the mean attention that falls inside the own set.
-
-    Parameters
-    ----------
-    weights : float array, shape (D, D)
-        S.
-    partition : Partition
-        The true sets.
-    """
-    return float(weights[same_set(partition)].sum())
 
 
 class MatrixProblem(PositionalProblem):

@@ -13,6 +13,7 @@ from dynamics.analysis.transverse_growth import (
     least_curvature,
     transverse_growth,
 )
+from dynamics.experiments.positional_attention.manifold import hessian as closed_form
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
 
@@ -116,7 +117,8 @@ def test_positional_attention_agrees_with_its_own_spectrum():
     matrix = np.eye(6) * parameters.beta
     matrix[reduced.lift(scalars)[1:].reshape(6, 6) == 0.1] = 0.1
     matrix[reduced.lift(scalars)[1:].reshape(6, 6) == -0.05] = -0.05
-    hessian = own.jacobian(np.concatenate([scalars[:1], matrix.ravel()]))
+    state = np.concatenate([scalars[:1], matrix.ravel()])
+    hessian = closed_form(state, own.law, parameters)
     trained = np.concatenate([[True], ~np.eye(6, dtype=bool).ravel()])
     ours = full.jacobian(reduced.lift(scalars))
     np.testing.assert_allclose(

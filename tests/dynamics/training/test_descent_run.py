@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.systems.positional_attention.gram import GramEmpirical
+from dynamics.experiments.positional_attention.gram import GramEmpirical
 from dynamics.training import descent_run
 
 SYSTEM = dynamics.load_system("positional_attention")

@@ -10,11 +10,11 @@ import pytest
 import dynamics
 from dynamics.experiments.positional_attention import convolution
 from dynamics.experiments.positional_attention.convolution import adam
+from dynamics.experiments.positional_attention.gram import GramEmpirical
 from dynamics.experiments.positional_attention.pictures import localised
 from dynamics.results.outcome import DIVERGED, HORIZON
-from dynamics.systems.positional_attention.gram import GramEmpirical
-from dynamics.systems.positional_attention.sampling import Convolution
 from dynamics.validation import InvalidRequest
+from theory.papers.positional_attention.samples import Convolution
 
 SYSTEM = dynamics.load_system("positional_attention")
 PARAMETERS = SYSTEM.Parameters(omega=1e-3)

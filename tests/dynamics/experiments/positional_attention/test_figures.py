@@ -13,8 +13,8 @@ from dynamics.experiments.positional_attention import convolution as figure_2
 from dynamics.experiments.positional_attention.convolution import CASES, linear_error
 from dynamics.experiments.positional_attention.pictures import border, localised
 from dynamics.results.outcome import DIVERGED
-from dynamics.systems.positional_attention.sampling import SignalSets
 from dynamics.validation import InvalidRequest
+from theory.papers.positional_attention.samples import SignalSets
 from theory.symmetry import Partition
 
 SYSTEM = dynamics.load_system("positional_attention")

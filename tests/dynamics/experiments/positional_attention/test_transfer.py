@@ -14,7 +14,7 @@ from dynamics.experiments.positional_attention import (
     unknown_partition,
 )
 from dynamics.experiments.verify import Protocol
-from dynamics.systems.positional_attention import sampling
+from theory.papers.positional_attention import samples as sampling
 from theory.papers.positional_attention.linear_rules import sign_rule_error
 
 

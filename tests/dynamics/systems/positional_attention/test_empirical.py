@@ -7,7 +7,7 @@ import pytest
 from realistic import SYSTEM, problem
 
 import dynamics
-from dynamics.systems.positional_attention import sampling
+from theory.papers.positional_attention import samples as sampling
 from theory.symmetry import Partition
 
 SIZES = [(8, 2, 3), (9, 3, 7), (10, 5, 1), (16, 4, 16), (24, 4, 6), (64, 4, 8)]

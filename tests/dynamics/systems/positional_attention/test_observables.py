@@ -5,13 +5,9 @@ import pytest
 from realistic import SYSTEM, problem
 
 import dynamics
-from dynamics.systems.positional_attention.matrices import (
-    associated_share,
-    own_attention,
-    softmax,
-    spread,
-)
+from dynamics.systems.positional_attention.matrices import associated_share, spread
 from dynamics.training.gradient_descent import SHARE
+from theory.papers.positional_attention.attention import own_attention, softmax
 
 
 def test_order_parameters_are_of_their_state_whatever_was_looked_at_before():

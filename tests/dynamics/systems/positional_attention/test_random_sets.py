@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.systems.positional_attention.sampling import assumption_1
 from dynamics.validation import InvalidRequest
+from theory.papers.positional_attention.samples import assumption_1
 from theory.symmetry import Partition
 
 STATES = [(0.03, 0.0, 0.0), (0.3, 0.05, -0.02), (0.4, 0.6, -0.1)]
@@ -79,7 +79,7 @@ def test_a_word_that_is_no_law_is_refused(system):
         system.Parameters(random_sets="mixd")
     single = Partition.contiguous([1, 7])
     with pytest.raises(InvalidRequest, match="leaves a set of one patch no value"):
-        assumption_1(mixed(system, D=8, C=2, q=1.0), single)
+        system.FullEmpirical(mixed(system, D=8, C=2, q=1.0), 10, 0, single)
 
 
 def test_the_error_reaches_zero_and_alpha_grows_beyond_its_value_at_t1(system):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dynamics.systems.positional_attention.manifold import Law
 from theory.papers.positional_attention.data_law import MIXED, SetLaw
 from theory.symmetry import Partition
+
+Law = tuple[NDArray[np.int8], NDArray[np.float64]]
+"""Values of the patches, shape (D, N), and probabilities, shape (N,)."""
 
 
 def brute_configurations(size: int, set_size: int) -> int:

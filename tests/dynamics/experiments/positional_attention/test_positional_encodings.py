@@ -5,10 +5,10 @@ import pytest
 
 import dynamics
 from dynamics.experiments.positional_attention.convolution import adam
+from dynamics.experiments.positional_attention.gram import GramEmpirical
 from dynamics.results.outcome import DIVERGED
-from dynamics.systems.positional_attention.gram import GramEmpirical
-from dynamics.systems.positional_attention.sampling import Convolution
 from dynamics.validation import InvalidRequest
+from theory.papers.positional_attention.samples import Convolution
 from theory.symmetry import Partition
 
 SYSTEM = dynamics.load_system("positional_attention")

@@ -58,7 +58,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.parameters import Parameters
@@ -69,6 +69,7 @@ from dynamics.systems.positional_attention.reduced.configurations import (
 )
 from dynamics.validation import check_parameters, refuse
 from theory.color_refinement import IntArray
+from theory.papers.positional_attention.enumeration import Law
 from theory.symmetry import Classes, Partition, PermutationGroup, classes
 
 if TYPE_CHECKING:
@@ -78,9 +79,6 @@ LARGEST = 5e9
 """Multisets times entries of the Hessian that are accepted: about a second for each Hessian."""
 BLOCK = 512
 """Configurations of one matrix product: what is made of them stays in the cache."""
-
-Law = tuple[NDArray[np.int8], FloatArray]
-"""Values of the patches, shape (D, N), and probabilities, shape (N,)."""
 
 
 class Manifold:

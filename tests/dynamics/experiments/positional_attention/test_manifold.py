@@ -4,8 +4,9 @@ import naive
 import numpy as np
 import pytest
 
-from dynamics.systems.positional_attention.manifold import (
+from dynamics.experiments.positional_attention.manifold import (
     Manifold,
+    hessian,
     orthogonal_curvature,
     representatives,
 )
@@ -38,7 +39,7 @@ def test_hessian_is_the_slope_of_the_gradient(system, p, symmetric):
     manifold = Manifold(parameters, full)
     state = manifold.embedded((0.15, 0.5, -0.3)) if symmetric else asymmetric(full, 0.15)
     trained = manifold.trained
-    found = full.jacobian(state)[np.ix_(trained, trained)]
+    found = hessian(state, full.law, parameters)[np.ix_(trained, trained)]
     wanted = differences(full.gradient, state, trained)
     for block in (np.s_[:1, :1], np.s_[:1, 1:], np.s_[1:, :1], np.s_[1:, 1:]):
         error = np.abs(found[block] - wanted[block]).max()
@@ -47,7 +48,7 @@ def test_hessian_is_the_slope_of_the_gradient(system, p, symmetric):
 
 def test_the_diagonal_of_the_attention_matrix_is_held(system):
     full = system.FullPopulation(system.Parameters(D=6, C=2))
-    found = full.jacobian(asymmetric(full, 0.1))
+    found = hessian(asymmetric(full, 0.1), full.law, full.parameters)
     held = 1 + 7 * np.arange(6)
     assert not found[held].any()
     assert not found[:, held].any()

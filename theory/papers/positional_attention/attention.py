@@ -1,0 +1,42 @@
+"""Attention matrices of positional attention under a partition of the patches, in numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theory.symmetry import Partition
+
+FloatArray = NDArray[np.float64]
+
+
+def same_set(partition: Partition) -> NDArray[np.bool_]:
+    """Whether patches i and j belong to one set, shape (D, D)."""
+    return np.asarray(partition.labels[:, None] == partition.labels[None, :])
+
+
+def softmax(matrix: FloatArray, scale: float) -> FloatArray:
+    """S, the softmax of every row of scale * A.
+
+    Parameters
+    ----------
+    matrix : float array, shape (D, D)
+        A.
+    scale : float
+        Factor in the exponent.
+    """
+    weights = np.exp(scale * (matrix - matrix.max(axis=1, keepdims=True)))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def own_attention(weights: FloatArray, partition: Partition) -> float:
+    """G: D times the mean attention that falls inside the own set.
+
+    Parameters
+    ----------
+    weights : float array, shape (D, D)
+        S.
+    partition : Partition
+        The true sets.
+    """
+    return float(weights[same_set(partition)].sum())
