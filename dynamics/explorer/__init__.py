@@ -1,11 +1,11 @@
 """Pages to explore a system: one file of HTML that trains it, without server or network.
 
-The kernels of the generated files, the integrator of the flow and the loop of gradient descent are
-printed as JavaScript (`javascript`, `driver`); users' models are lists of instructions that the
-page interprets (`own_model`, `assets/lists.js`): no gradient is written twice. `page_model` defines
-what a page needs of a system; `positional_attention`, `prepared` and `own_model` make it;
-`description` has the words, and `page` puts everything into one file. What is written in JavaScript
-by hand is in ``assets``.
+Models are lists of instructions that the page interprets (`own_model`, `assets/lists.js`): no
+gradient is written twice. The integrator of the flow and the loop of gradient descent are printed
+as JavaScript (`javascript`, `driver`). `page_model` defines what a page needs of a system;
+`own_model` makes it of a model, `papers` and `shallow_vit` of the systems of papers; `description`
+has the words, and `page` puts everything into one file. What is written in JavaScript by hand is in
+``assets``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,13 @@ from dynamics.registry import System, load_system
 from dynamics.validation import path_of
 
 __all__ = ["explorer_page", "write_page"]
+
+PAGES = {
+    "positional_attention": "papers",
+    "masked_image_modeling": "papers",
+    "shallow_vit": "shallow_vit",
+}
+"""Module that makes the page of a system of a paper."""
 
 
 def explorer_page(source: Any, parameters: Any = None) -> str:
@@ -68,7 +75,7 @@ def page_model_of(system: System, parameters: Any) -> PageModel:
     system : System
     parameters : Parameters
     """
-    module = "own_model" if system.model is not None else system.name
+    module = "own_model" if system.model is not None else PAGES[system.name]
     maker = importlib.import_module(f"dynamics.explorer.{module}")
     model: PageModel = maker.page_model(system, parameters)
     return model

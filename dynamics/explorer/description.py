@@ -26,8 +26,8 @@ from theory.events import EventRule
 
 MOST_DERIVED = 8
 """Scalars of a model of one's own whose recursion is written out."""
-MOST_WRITTEN = 50_000
-"""Characters of its recursion that a page shows."""
+MOST_WRITTEN = 80_000
+"""Characters of a recursion that a page shows."""
 LEAST_TIME = 1e-2
 """First time of the curves."""
 
@@ -87,10 +87,9 @@ def summary(prose: str) -> str:
 
 def _equations(system: System, description: Description, problem: Problem) -> str:
     """The derivation; the model alone where its recursion is long, or takes sympy minutes."""
-    own = system.model is not None
-    if not own or problem.layout.size <= MOST_DERIVED:
+    if system.model is None or problem.layout.size <= MOST_DERIVED:
         text = fragment(system.derivation(problem.parameters).as_markdown(3))
-        if not own or len(text) <= MOST_WRITTEN:
+        if len(text) <= MOST_WRITTEN:
             return text
     return fragment(description.page.as_markdown(3))
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import reduce
 
-from dynamics.explorer.kinds import NOTHING, NUMBER, Array, Kind, Rows, Tuple
+from dynamics.explorer.kinds import NOTHING, NUMBER, Array, Kind, Tuple
 
 RESERVED = frozenset((
     "arguments", "await", "break", "case", "catch", "class", "const", "continue", "debugger",
@@ -15,25 +15,20 @@ RESERVED = frozenset((
     "function", "if", "implements", "import", "in", "instanceof", "interface", "let", "new",
     "null", "package", "private", "protected", "public", "return", "static", "super", "switch",
     "this", "throw", "try", "typeof", "var", "void", "while", "with", "yield", "row", "part",
-    "parts", "zeros", "larger", "smaller", "copysign", "modulo",
+    "zeros", "larger", "smaller",
 ))  # fmt: skip
 """Names that a variable cannot have."""
 FUNCTIONS = {
-    "abs": "Math.abs", "ceil": "Math.ceil", "copysign": "copysign", "cos": "Math.cos",
-    "exp": "Math.exp", "expm1": "Math.expm1", "float": "", "floor": "Math.floor",
-    "int": "Math.trunc", "isfinite": "Number.isFinite", "log": "Math.log",
-    "log1p": "Math.log1p", "sin": "Math.sin", "sqrt": "Math.sqrt",
+    "abs": "Math.abs", "cos": "Math.cos", "exp": "Math.exp", "expm1": "Math.expm1",
+    "float": "", "floor": "Math.floor", "isfinite": "Number.isFinite", "log1p": "Math.log1p",
+    "sin": "Math.sin", "sqrt": "Math.sqrt",
 }  # fmt: skip
 """Function of Python -> of JavaScript."""
-CONSTANTS = {"nan": "NaN", "inf": "Infinity", "pi": "Math.PI"}
 BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 COMPARED = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "===", ast.NotEq: "!==",
     ast.Is: "===", ast.IsNot: "!==",
 }  # fmt: skip
-ENTRIES = {"int64": "Int32Array", "int32": "Int32Array", "float64": "Float64Array"}
-LARGEST_POWER = 4
-"""Whole powers up to which a power of a name is a product."""
 
 Printed = tuple[str, Kind]
 """Text of an expression, and the kind of its value."""
@@ -171,8 +166,6 @@ class Expressions:
         return printed
 
     def _constant(self, node: ast.Constant) -> Printed:
-        if node.value is None:
-            return "null", NOTHING
         if isinstance(node.value, bool):
             return str(node.value).lower(), NUMBER
         if isinstance(node.value, int | float):
@@ -195,9 +188,6 @@ class Expressions:
         sign = {ast.USub: "-", ast.UAdd: "+", ast.Not: "!"}.get(type(node.op))
         if sign is None:
             raise self.refused(node, "is not covered")
-        text, kind = self.value(node.operand)
-        if sign == "-" and kind == Array(1):
-            return f"{text}.map((x) => -x)", kind
         return f"({sign}{self.number(node.operand)})", NUMBER
 
     def _binop(self, node: ast.BinOp) -> Printed:
@@ -206,12 +196,7 @@ class Expressions:
             return f"({left} {BINARY[type(node.op)]} {right})", NUMBER
         if isinstance(node.op, ast.FloorDiv):
             return f"Math.floor({left} / {right})", NUMBER
-        if isinstance(node.op, ast.Mod):
-            return f"modulo({left}, {right})", NUMBER
         if isinstance(node.op, ast.Pow):
-            power = node.right.value if isinstance(node.right, ast.Constant) else None
-            if isinstance(power, int) and 1 < power <= LARGEST_POWER and left.isidentifier():
-                return f"({' * '.join([left] * power)})", NUMBER
             return f"Math.pow({left}, {right})", NUMBER
         raise self.refused(node, "is not covered")
 
@@ -231,30 +216,19 @@ class Expressions:
         return f"({self.number(node.test)} ? {text} : {other})", kind
 
     def _attribute(self, node: ast.Attribute) -> Printed:
-        if isinstance(node.value, ast.Name) and node.value.id == "np":
-            if node.attr in CONSTANTS:
-                return CONSTANTS[node.attr], NUMBER
-            raise self.refused(node, "is not covered")
         text, kind = self.value(node.value)
         if isinstance(kind, Tuple) and node.attr in kind.names:
             return entry_of(text, kind, kind.names.index(node.attr))
-        if isinstance(kind, Rows | Array) and node.attr == "size":
+        if isinstance(kind, Array) and node.attr == "size":
             return f"{entries_of(text, kind)}.length", NUMBER
-        if isinstance(kind, Array) and node.attr == "shape":
-            shape = f"[{text}.length]" if kind.axes == 1 else f"{text}.shape"
-            return shape, Tuple((NUMBER,) * kind.axes)
+        if isinstance(kind, Array) and node.attr == "shape" and kind.axes > 1:
+            return f"{text}.shape", Tuple((NUMBER,) * kind.axes)
         raise self.refused(node, "is not covered")
 
     def _subscript(self, node: ast.Subscript) -> Printed:
-        shape = isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
         text, kind = self.value(node.value)
-        if shape and text.endswith(".length]"):
-            return text[1:-1], NUMBER
         if isinstance(kind, Tuple):
             return self._of_tuple(node, text, kind)
-        if isinstance(kind, Rows):
-            of_numbers = Tuple((NUMBER,) * len(kind.names), kind.names)
-            return f"{text}[{self.number(node.slice)}]", of_numbers
         if not isinstance(kind, Array):
             raise self.refused(node, "is no array")
         indices = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -282,10 +256,6 @@ class Expressions:
 
     def _of_tuple(self, node: ast.Subscript, text: str, kind: Tuple) -> Printed:
         index = node.slice
-        if isinstance(index, ast.Slice) and isinstance(index.lower, ast.Constant):
-            first = int(index.lower.value)  # type: ignore[arg-type]
-            if index.upper is None and not kind.names:
-                return f"{text}.slice({first})", Tuple(kind.entries[first:])
         if isinstance(index, ast.Constant) and isinstance(index.value, int):
             return entry_of(text, kind, index.value)
         raise self.refused(node, "tuples have constant indices")
@@ -301,16 +271,13 @@ class Expressions:
         inner: Kind = kind
         if leading:
             text, inner = self.value(ast.Subscript(node.value, ast.Tuple(leading), ast.Load()))
+        if not isinstance(inner, Array) or inner.axes > 1:
+            raise self.refused(node, "is not covered")
         first, *stop = [self.number(end) if end else "0" for end in (last.lower, last.upper)]
-        if last.lower is None and last.upper is None:
-            return text, inner
         ends = ", ".join([first, *stop] if last.upper else [first])
-        one_axis = isinstance(inner, Array) and inner.axes == 1
-        return f"{text}.subarray({ends})" if one_axis else f"parts({text}, {ends})", inner
+        return f"{text}.subarray({ends})", inner
 
     def _call(self, node: ast.Call) -> Printed:
-        if isinstance(node.func, ast.Attribute):
-            return self._method(node, node.func)
         if not isinstance(node.func, ast.Name):
             raise self.refused(node, "is not covered")
         name = node.func.id
@@ -325,29 +292,3 @@ class Expressions:
             raise self.refused(node, "is unknown")
         own, kind = self.kernels.called(name, tuple(k for _, k in printed))
         return f"{own}({', '.join(texts)})", kind
-
-    def _method(self, node: ast.Call, function: ast.Attribute) -> Printed:
-        if isinstance(function.value, ast.Name) and function.value.id == "np":
-            return self._of_numpy(node, function.attr)
-        text, kind = self.value(function.value)
-        if not isinstance(kind, Array):
-            raise self.refused(node, "is not covered")
-        flat = entries_of(text, kind)
-        if function.attr == "reshape":
-            if ast.unparse(node.args[0]) == "-1" and len(node.args) == 1:
-                return flat, Array(1, kind.whole)
-            shape = ", ".join(map(self.number, node.args))
-            return f"{{ data: {flat}, shape: [{shape}] }}", Array(len(node.args), kind.whole)
-        raise self.refused(node, "is not covered")
-
-    def _of_numpy(self, node: ast.Call, name: str) -> Printed:
-        if name not in ("empty", "zeros", "ones"):
-            raise self.refused(node, "is not covered")
-        text, kind = self.value(node.args[0])
-        axes = len(kind.entries) if isinstance(kind, Tuple) else 1
-        types = [*node.args[1:], *(word.value for word in node.keywords)]
-        dtype = types[0].attr if types and isinstance(types[0], ast.Attribute) else "float64"
-        if dtype not in ENTRIES or (name == "ones" and axes > 1):
-            raise self.refused(node, "has entries that are not covered")
-        filled = f"zeros({text}, {ENTRIES[dtype]})" + (".fill(1)" if name == "ones" else "")
-        return filled, Array(axes, dtype.startswith("int"))

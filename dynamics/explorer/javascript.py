@@ -1,13 +1,10 @@
 """Kernels as JavaScript: the subset of Python that numba compiles, printed for a browser.
 
-The text that is printed is that of the generated file itself (`dynamics.codegen`): expressions that
-sympy has printed, and kernels that are copied in. So the page runs what Python runs, operation by
-operation; only what a browser does better itself stands there by hand
-(`dynamics.explorer.printing.NATIVE`). Compiled code may reorder sums and fuse
-products; the texts agree to rounding, which the tests measure.
+The text that is printed is that of the kernels themselves (`dynamics.codegen.kernels`). So the page
+integrates as Python does, operation by operation. Compiled code may reorder sums and fuse products;
+the texts agree to rounding, which the tests measure.
 
-What is not covered is refused by name: slices that are not contiguous, complex numbers, functions
-that are not in `dynamics.explorer.expressions.FUNCTIONS`.
+What the loops of training do not use is refused by name.
 """
 
 from __future__ import annotations
@@ -21,7 +18,6 @@ from dynamics.explorer.expressions import (
     NotPrinted,
     Printed,
     Source,
-    entries_of,
     entry_of,
     spelled,
 )
@@ -225,9 +221,6 @@ class FunctionPrinter(Expressions):
             part, of = self.value(target)
             if of == NUMBER:
                 self.line(f"{part} = {text};")
-            elif isinstance(of, Array):
-                method = "fill" if kind == NUMBER else "set"
-                self.line(f"{entries_of(part, of)}.{method}({entries_of(text, kind)});")
             else:
                 raise self.refused(target, "cannot be assigned")
         else:

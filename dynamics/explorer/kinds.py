@@ -10,9 +10,6 @@ typed array, the last axis running fastest. Every array is contiguous.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 
 @dataclass(frozen=True)
@@ -53,51 +50,6 @@ class Tuple:
     names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Rows:
-    """A list of rows, each an object with numbers: a structured array of numpy.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Its fields.
-    """
-
-    names: tuple[str, ...]
-
-
-Kind = Plain | Array | Tuple | Rows
+Kind = Plain | Array | Tuple
 NUMBER, NOTHING, OPAQUE = map(Plain, ("number", "nothing", "opaque"))
 VECTOR, MATRIX = Array(1), Array(2)
-
-
-def kind_of(value: Any) -> Kind:
-    """The kind of a value of Python.
-
-    Parameters
-    ----------
-    value : number, array, None, or tuple of these
-
-    Raises
-    ------
-    TypeError
-        If it is something else.
-
-    Examples
-    --------
-    >>> kind_of((1.0, np.zeros((2, 3))))
-    Tuple(entries=(Plain(name='number'), Array(axes=2, whole=False)), names=())
-    """
-    if value is None:
-        return NOTHING
-    if isinstance(value, bool | int | float | np.number):
-        return NUMBER
-    if isinstance(value, np.ndarray) and value.dtype.names:
-        return Rows(value.dtype.names)
-    if isinstance(value, np.ndarray) and value.dtype.kind == "c":
-        return OPAQUE  # a branch that reads it cannot be printed
-    if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fiub":
-        return Array(value.ndim, value.dtype.kind in "iub")
-    if isinstance(value, tuple):
-        return Tuple(tuple(map(kind_of, value)), getattr(value, "_fields", ()))
-    raise TypeError(f"{type(value).__name__} is no value of a kernel")

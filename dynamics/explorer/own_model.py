@@ -15,16 +15,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from copy import copy
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from dynamics.explorer.declared import unheld
 from dynamics.explorer.own_points import Center, Point, center_of, points_around
 from dynamics.explorer.own_sliders import choice, printed_limits, real_slider
 from dynamics.explorer.page_model import PageModel, Slider
 from dynamics.explorer.printing import asset, expression, function_of, script
 from dynamics.explorer.tables import Tables
+from dynamics.models.engine.limits import Limit
 from dynamics.models.engine.real_constants import Reading
 from dynamics.registry import System
 from theory.program import OPERATIONS
@@ -46,12 +48,35 @@ def page_model(system: System, parameters: Any) -> PageModel:
     InvalidRequest
         If the model has too many scalars for a page, or computes something that has no program.
     """
-    center = center_of(system, parameters)
-    points = points_around(center)
-    at_sliders = copy(center.problem)
-    at_sliders.parameters = parameters
+    center = center_of(unheld(system), parameters)
+    return page_of(center, points_around(center))
+
+
+def page_of(center: Center, points: list[Point]) -> PageModel:
+    """The model of a page from its points.
+
+    Parameters
+    ----------
+    center : Center
+    points : list of Point
+    """
+    at_sliders = object.__new__(type(center.problem))  # a copy would be made anew, and compiled
+    vars(at_sliders).update(vars(center.problem), parameters=center.parameters)
+    names = center.problem.realization.constants
     return PageModel(
-        _script(center, points),
+        page_script(
+            points,
+            center.limits,
+            {
+                "name": center.system.name,
+                "command": center.command,
+                "others": {name: names[name] for name in center.still},
+                "reals": [n for n in names if n in center.problem.realization.reals],
+                "state_names": center.problem.layout.names,
+                "observable_names": center.observable_names,
+                "order_names": center.problem.order_names,
+            },
+        ),
         at_sliders,
         _sliders(center, points),
         center.observable_names,
@@ -64,12 +89,14 @@ def _sliders(center: Center, points: list[Point]) -> tuple[Slider, ...]:
     sliders = []
     constants = dataclasses.asdict(center.parameters)
     for name, value in constants.items():
+        if name in center.still:
+            continue
         if isinstance(value, float) and name not in center.held:
             weights = points[0].readings.inputs[0]
             sliders.append(real_slider(name, constants, center.limits, weights, center.remark))
         elif name in center.idle:
             sliders.append(choice(name, [value], "changes nothing at these values of the others"))
-        elif value is not None and not isinstance(value, bool):
+        else:
             values = {
                 point.at[name]: None for point in points
                 if {**point.at, name: None} == {**points[0].at, name: None}
@@ -79,8 +106,16 @@ def _sliders(center: Center, points: list[Point]) -> tuple[Slider, ...]:
     return tuple(sliders)
 
 
-def _script(center: Center, points: list[Point]) -> str:
-    """JavaScript that defines ``MODEL``."""
+def page_script(points: Sequence[Point], limits: Sequence[Limit], fixed: Mapping[str, Any]) -> str:
+    """JavaScript that defines ``MODEL``.
+
+    Parameters
+    ----------
+    points : sequence of Point
+    limits : sequence of Limit
+    fixed : mapping
+        Names and the command; see ``FIXED`` in `assets/own_model.js`.
+    """
     functions, programs, tables = {"() => 1": 0}, dict[str, int](), Tables()
 
     def function(formula: Any) -> int:
@@ -104,6 +139,7 @@ def _script(center: Center, points: list[Point]) -> str:
             "weights": array(point.readings.inputs[0]),
             "start": array(point.readings.start),
             "law": point.law,
+            "constants": point.constants,
             "matrices": {
                 name: {
                     "rows": each.labels.shape[0],
@@ -117,21 +153,12 @@ def _script(center: Center, points: list[Point]) -> str:
         }
         for point in points
     ]
-    problem = center.problem
-    fixed = {
-        "name": center.system.name,
-        "command": center.command,
-        "reals": [n for n in center.model.constants if n in problem.realization.reals],
-        "state_names": problem.layout.names,
-        "observable_names": center.observable_names,
-        "order_names": problem.order_names,
-    }
     parts = [
         f"const OPERATIONS = {script(OPERATIONS)};",
         f"const PROGRAMS = [{', '.join(programs)}];",
         f"const FUNCTIONS = [{', '.join(functions)}];",
         "const ONE = 0; // the function that is 1",
-        f"const LIMITS = {printed_limits(center.limits)};",
+        f"const LIMITS = {printed_limits(limits)};",
         f"const POINTS = {script(listed)};",
         f"const FIXED = {script(fixed)};",
         tables.script(),

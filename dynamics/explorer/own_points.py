@@ -6,15 +6,15 @@ import dataclasses
 import itertools
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dynamics.explorer.driver import rules
-from dynamics.explorer.own_programs import Lists, Matrix, lists_of, matrices_of
+from dynamics.explorer.own_programs import Lists, Matrix, lists_of, matrices_of, source_of
 from dynamics.explorer.own_sliders import idle_constants, words_of
 from dynamics.explorer.page_model import scalars
 from dynamics.explorer.tables import Tables
@@ -28,13 +28,15 @@ from theory.program import NoProgram
 
 MOST_TRIED = 12
 """Other constants than those of the first positions for which the model is derived, at most."""
+MOST_TERMS = 150_000
+"""Terms of the gradients for which it is, about."""
 ENOUGH = 2
 """Values of one constant that give other scalars or events, after which no more are tried."""
-BYTES = 150_000
+BYTES = 120_000
 """Of programs and data, encoded."""
 REACH = 4
 """Steps of a whole constant to either side, at most."""
-MOST_SAMPLES = 20_000
+MOST_SAMPLES = 4_000
 """Samples of a law that is larger than that at the first positions of the sliders, at most."""
 NUMBERS_OF_DRAWS = 12_000
 """Numbers in all samples of a law that can only be sampled, at most."""
@@ -60,13 +62,16 @@ class Point:
     law : bool
         Whether the risk is a sum over samples.
     matrices : mapping
+    constants : mapping
+        What rules of events use beside the constants of the model.
     """
 
     at: Mapping[str, Any]
     lists: Lists
     readings: Readings
     law: bool
-    matrices: Mapping[str, Matrix]
+    matrices: Mapping[str, Matrix] = field(default_factory=dict)
+    constants: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,10 @@ class Center:
         Functions of the model that are read by symbols.
     read : Readings
         The arrays of the problem as functions of the real constants.
+    still : frozenset of str
+        Constants without a slider.
+    derived : callable
+        Parameters -> what rules of events use beside the constants.
     """
 
     system: System
@@ -96,6 +105,8 @@ class Center:
     draws: tuple[int, int]
     roles: tuple[str, ...]
     read: Readings
+    still: frozenset[str] = frozenset()
+    derived: Callable[[Any], Mapping[str, float]] = lambda parameters: {}
 
     @property
     def model(self) -> Model:
@@ -137,14 +148,16 @@ class Center:
         for distance, name, value in _moves(self):
             if distance == 1 and name not in in_rules and name not in self.held:
                 next_values.setdefault(name, []).append(value)
-        return idle_constants(self.problem.definition, self.parameters, self.draws, next_values)
+        realized = self.system.ReducedPopulation.realized
+        return idle_constants(
+            lambda there: realized(there, self.draws)[0], self.parameters, next_values
+        )
 
     def matrices(self) -> Iterator[Mapping[str, Any]]:
         """The trained arrays, as a page lists them."""
         names = self.problem.closure.names
         for name, each in matrices_of(self.problem, self.read).items():
-            shape = self.problem.realization.shapes[name]
-            slices = len(shape) > 2
+            shape, slices = each.shape, len(each.shape) > 2
             sizes = f", {' x '.join(map(str, shape))} entries" if np.prod(shape) > 1 else ""
             yield {
                 "name": name,
@@ -157,13 +170,17 @@ class Center:
             }
 
 
-def center_of(system: System, parameters: Any) -> Center:
+def center_of(system: System, parameters: Any, still: Sequence[str] = (), **more: Any) -> Center:
     """The reduced problem around which a page is made.
 
     Parameters
     ----------
     system : System
     parameters : Parameters
+    still : sequence of str
+        Constants that do not move, beside those that are None or a truth value.
+    **more
+        Further fields of `Center`.
 
     Raises
     ------
@@ -191,7 +208,11 @@ def center_of(system: System, parameters: Any) -> Center:
     read = readings(finest, draws, roles)
     if finest is not problem and not holds(read, others):
         finest, held, roles, read = problem, reals, (), readings(problem, draws, ())
-    return Center(system, parameters, finest, held, draws, roles, read)
+    fixed = {
+        name for name, value in dataclasses.asdict(parameters).items()
+        if name in still or value is None or isinstance(value, bool)
+    }  # fmt: skip
+    return Center(system, parameters, finest, held, draws, roles, read, frozenset(fixed), **more)
 
 
 def _read_roles(system: System, problem: ModelProblem, draws: tuple[int, int]) -> tuple[str, ...]:
@@ -294,10 +315,14 @@ def points_around(center: Center) -> list[Point]:
         If the model computes something that has no program.
     """
     points = [_point(center, center.problem)]
+    short = bytes_of(points) > BYTES
+    if short:
+        points = [_without_tangents(points[0])]
+    most = min(MOST_TRIED, MOST_TERMS // points[0].lists.programs[0].index.size)
     reals, tried = center.problem.realization.reals, 0
     fits: dict[str, list[bool]] = {}
     for changes in _nearest(center):
-        if tried == MOST_TRIED:
+        if tried == most:
             break
         if any(len(fits.get(n, ())) >= ENOUGH and not any(fits[n]) for n in changes):
             continue
@@ -310,7 +335,9 @@ def points_around(center: Center) -> list[Point]:
             continue
         tried += 1
         made = _matched(center, problem)
-        if made is not None and _bytes([*points, made]) > BYTES:
+        if made is not None and short:
+            made = _without_tangents(made)
+        if made is not None and bytes_of([*points, made]) > BYTES:
             made = None
         if made is not None:
             points.append(made)
@@ -320,8 +347,20 @@ def points_around(center: Center) -> list[Point]:
     return points
 
 
-def _bytes(points: Sequence[Point]) -> int:
-    """Of the tables of all points, encoded; what two of them share counts once."""
+def _without_tangents(point: Point) -> Point:
+    """The point without its list along a direction, which is the longest."""
+    lists = point.lists
+    short = dataclasses.replace(lists, programs=lists.programs[:3], by_row=lists.by_row[:3])
+    return dataclasses.replace(point, lists=short)
+
+
+def bytes_of(points: Sequence[Point]) -> int:
+    """Of the tables of all points, encoded; what two of them share counts once.
+
+    Parameters
+    ----------
+    points : sequence of Point
+    """
     tables = Tables()
     for point in points:
         point.lists.documents(tables)
@@ -363,13 +402,15 @@ def _moves(center: Center) -> list[tuple[int, str, Any]]:
     """Distance, constant and value of every change of one constant, the smallest first."""
     moves: list[tuple[int, str, Any]] = []
     for name, value in dataclasses.asdict(center.parameters).items():
+        if name in center.still:
+            continue
         if isinstance(value, str):
             own = [words_of(limit) for limit in center.limits if name in limit.names]
             words = [word for word in itertools.chain(*own) if word != value]
             moves += [(k + 1, name, word) for k, word in enumerate(words)]
         elif name in center.held:
             moves += [(k + 1, name, value * factor) for k, factor in enumerate(GRID) if value]
-        elif isinstance(value, int) and not isinstance(value, bool):
+        elif isinstance(value, int):
             moves += [(k, name, value + sign * k) for k in range(1, REACH + 1) for sign in (-1, 1)]
     return sorted(moves, key=lambda move: move[0])
 
@@ -397,13 +438,15 @@ def _matched(center: Center, problem: ModelProblem) -> Point | None:
 
 
 def _point(center: Center, problem: ModelProblem) -> Point:
-    moving = {*problem.realization.reals}.difference(center.held).union(center.idle)
+    moving = {*problem.realization.reals}.difference(center.held)
+    moving |= center.idle | center.still
     at = {name: v for name, v in problem.realization.constants.items() if name not in moving}
     first = problem is center.problem
     read = center.read if first else readings(problem, center.draws, center.roles)
     try:
-        lists = lists_of(problem, read, bool(center.draws[0]))
+        lists = lists_of(source_of(problem), read, bool(center.draws[0]))
     except NoProgram as error:
         raise InvalidRequest(f"{center.system.name} has no page because it has {error}") from None
     law = problem.realization.program.has_law
-    return Point(at, lists, read, law, matrices_of(problem, read))
+    derived = center.derived(problem.parameters)
+    return Point(at, lists, read, law, matrices_of(problem, read), derived)

@@ -2,21 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import sympy
 from numpy.typing import NDArray
 
+from dynamics.explorer.declared import Unheld
 from dynamics.explorer.tables import Tables
+from dynamics.models.engine.functions import Columns
 from dynamics.models.engine.problem import ModelProblem
+from dynamics.models.engine.program import Data
+from dynamics.models.engine.program import Program as Traced
 from dynamics.models.engine.real_constants import Reading, Readings
 from dynamics.models.engine.reduced_risk import ReducedRisk, order_parameters
 from theory.program import NoProgram, Program
 
-LONG = 16_000
+LONG = 250_000
 """Terms of the lists of all samples, above which they are lists of one sample."""
+LONGEST = 1_000_000
+"""Terms of all lists, above which there are none along a direction."""
+
+
+class Source(NamedTuple):
+    """What lists are made of.
+
+    Attributes
+    ----------
+    program : Program
+        The traced functions of a model.
+    data : Data
+    embedding : Embedding
+    names : tuple of str
+        Of the coordinates.
+    order, reported : Columns
+        Order parameters, and what is reported of a state.
+    """
+
+    program: Traced
+    data: Data
+    embedding: Any
+    names: Sequence[str]
+    order: Columns
+    reported: Columns
+
+
+def source_of(problem: ModelProblem) -> Source:
+    """What the lists of a reduced problem are made of.
+
+    Parameters
+    ----------
+    problem : ModelProblem
+    """
+    made, (data, embedding) = problem.realization, problem.payload
+    reported = (("risk", ""), *(("observable", name) for name in made.observable_names))
+    return Source(made.program, data, embedding, problem.scalars, problem.columns, reported)
 
 
 @dataclass(frozen=True)
@@ -26,7 +69,8 @@ class Lists:
     Attributes
     ----------
     programs : tuple of Program
-        Gradient, order parameters, observables, and the change of the gradient along a direction.
+        Gradient, order parameters, observables, and the change of the gradient along a direction,
+        where there is room for it.
     by_row : tuple of bool array
         Which of their outputs depend on the row.
     given : tuple of sympy.Expr
@@ -73,13 +117,24 @@ def document(program: Program, by_row: NDArray[np.bool_], tables: Tables) -> dic
     arrays = {
         "constants": program.constants,
         "instructions": program.instructions,
-        "index": program.index,
+        "index": _steps(program),
         "counts": counts,
         "which": which,
         "outputs": program.outputs[""],
         "by_row": by_row,
     }
     return {"size": program.size} | {k: tables.number(array) for k, array in arrays.items()}
+
+
+def _steps(program: Program) -> NDArray[np.int64]:
+    """Indices of each result less those of the one before it: few distinct numbers."""
+    index, at = program.index.astype(np.int64), 0
+    steps = index.copy()
+    for _, first, last, length in program.instructions.tolist():
+        end = at + (last - first) * length
+        steps[at + length : end] -= index[at : end - length]
+        at = end
+    return steps
 
 
 @dataclass(frozen=True)
@@ -95,22 +150,25 @@ class Matrix:
     along : float array, shape (classes, scalars)
         Their derivatives by the coordinates.
     classes : tuple of (number of the class, sign)
+    shape : tuple of int
+        Of the array, of which this may be a slice.
     """
 
     labels: NDArray[np.int64]
     base: Reading
     along: NDArray[np.float64]
     classes: tuple[tuple[int, float], ...]
+    shape: tuple[int, ...]
 
 
-def lists_of(problem: ModelProblem, read: Readings, drawn: bool) -> Lists:
+def lists_of(source: Source, read: Readings, drawn: bool) -> Lists:
     """The programs of a reduced problem.
 
     Parameters
     ----------
-    problem : ModelProblem
+    source : Source
     read : Readings
-        Of the problem.
+        Of its arrays.
     drawn : bool
         Whether its law can only be sampled.
 
@@ -119,35 +177,35 @@ def lists_of(problem: ModelProblem, read: Readings, drawn: bool) -> Lists:
     NoProgram
         If the model computes something that has no program.
     """
-    if not drawn:
-        whole = _lists(problem, read, False)
+    whole = None if drawn else _lists(source, read, False)
+    if whole is not None:
         terms = sum(program.index.size for program in whole.programs)
-        if not problem.realization.program.has_law or terms <= LONG:
+        if not source.program.has_law or terms <= LONG:
             return whole
     with suppress(NoProgram):  # a sample may be an index, which no input can be
-        return _lists(problem, read, True)
-    return _lists(problem, read, False)
+        return _lists(source, read, True)
+    return whole or _lists(source, read, False)
 
 
-def _lists(problem: ModelProblem, read: Readings, one_by_one: bool) -> Lists:
+def _lists(source: Source, read: Readings, one_by_one: bool) -> Lists:
     import jax
 
-    made, (data, embedding) = problem.realization, problem.payload
-    weights, *leaves = read.inputs[: -1 - len(made.reals)]
+    data = source.data
+    weights, *leaves = read.inputs[: -1 - len(data.reals)]
     samples = leaves[: len(jax.tree.leaves(data.samples))] if one_by_one else []
     if one_by_one:
         first = jax.tree.map(lambda part: part[:1], data.samples)
         data = data._replace(weights=data.weights[:1], samples=first)
     arrays = [*[None] * len(samples), *leaves[len(samples) :], read.inputs[-1]]
-    risk = ReducedRisk(made.program, data, embedding, problem.scalars, arrays)
+    risk = ReducedRisk(source.program, data, source.embedding, source.names, arrays)
     slope = risk.gradient
-    observed = [risk.risk, *(risk.observed[name] for name in made.observable_names)]
-    programs = (
+    programs = [
         risk.program({"": slope}),
-        risk.program({"": order_parameters(risk, problem.columns)}, True),
-        risk.program({"": observed}),
-        risk.program({"": risk.along(slope)}, True),
-    )
+        risk.program({"": order_parameters(risk, source.order)}, True),
+        risk.program({"": order_parameters(risk, source.reported)}),
+    ]
+    if programs[0].index.size * len(source.names) <= LONGEST:
+        programs.append(risk.program({"": risk.along(slope)}, True))
     if one_by_one:
         count = weights.shape[0]
         rows = (*samples, Reading((count,), ((sympy.Integer(1), np.ones(count)),)))
@@ -155,7 +213,7 @@ def _lists(problem: ModelProblem, read: Readings, one_by_one: bool) -> Lists:
         rows = (weights.added(risk.classes, risk.weights.size),)
     row = len(risk.free) + 1 if one_by_one else 0
     by_row = tuple(_depends(each, len(each.inputs) - row) for each in programs)
-    return Lists(programs, by_row, tuple(risk.reals), rows, one_by_one)
+    return Lists(tuple(programs), by_row, tuple(risk.reals), rows, one_by_one)
 
 
 def _depends(program: Program, first: int) -> NDArray[np.bool_]:
@@ -176,6 +234,8 @@ def matrices_of(problem: ModelProblem, read: Readings) -> dict[str, Matrix]:
     read : Readings
         Of the problem; the last input is the offset of its embedding.
     """
+    if isinstance(problem, Unheld):
+        return problem.matrices()
     closure, embedding, offset = problem.closure, problem.embedding, read.inputs[-1]
     labels, signs, first = closure.classes.labels, closure.classes.signs, 0
     result = {}
@@ -201,5 +261,6 @@ def matrices_of(problem: ModelProblem, read: Readings) -> dict[str, Matrix]:
             along = np.zeros((len(moving), problem.layout.size))
             along[range(len(moving)), [label for label, _ in moving]] = [sign for _, sign in moving]
         base = Reading((len(moving),), tuple((f, table[entries]) for f, table in offset.parts))
-        result[name] = Matrix(np.array(numbers).reshape(own.shape), base, along, tuple(moving))
+        labeled = np.array(numbers).reshape(own.shape)
+        result[name] = Matrix(labeled, base, along, tuple(moving), shape)
     return result

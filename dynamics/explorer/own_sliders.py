@@ -11,7 +11,6 @@ import sympy
 
 from dynamics.explorer.page_model import Slider
 from dynamics.explorer.printing import expression, function_of, script
-from dynamics.models.engine.definition import Definition
 from dynamics.models.engine.limits import SIGN, WORDS, Limit
 from dynamics.models.engine.program import array_hash, traced_text
 from dynamics.models.engine.real_constants import Reading
@@ -131,9 +130,8 @@ def _side(text: str, names: Sequence[str]) -> str:
 
 
 def idle_constants(
-    definition: Definition,
+    realized: Callable[[Any], Realization],
     parameters: Any,
-    draws: tuple[int, int],
     moves: Mapping[str, Sequence[Any]],
 ) -> frozenset[str]:
     """Names of the whole constants and words that change nothing at some values of the others.
@@ -143,23 +141,21 @@ def idle_constants(
 
     Parameters
     ----------
-    definition : Definition
-        Of the model.
+    realized : callable
+        Parameters -> the model whose reduction runs there.
     parameters : Parameters
-    draws : (samples, seed)
-        Of a law that can only be sampled.
     moves : mapping
         Constant -> other values of it. One is idle if all that the model allows change nothing,
         and it allows some.
     """
-    here = _traced(definition.reduction(parameters, *draws)[0])
+    here = _traced(realized(parameters))
     idle = set()
     for name, values in moves.items():
         others = set()
         for value in values:
             with suppress(InvalidRequest):
                 changed = dataclasses.replace(parameters, **{name: value})
-                others.add(_traced(definition.reduction(changed, *draws)[0]))
+                others.add(_traced(realized(changed)))
         if others == {here}:
             idle.add(name)
     return frozenset(idle)

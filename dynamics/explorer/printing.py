@@ -1,35 +1,16 @@
-"""Text of JavaScript from expressions and kernels of generated files."""
+"""Text of JavaScript: files of ``assets``, expressions, functions, values."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import sympy
 
-from dynamics.explorer.javascript import Kernels
-from dynamics.explorer.kinds import Kind
-
 FOLDER = Path(__file__).parent / "assets"
-NATIVE = {
-    "exponentials": """function exponentials(values) {
-  for (let k = 0; k < values.length; k += 1) values[k] = Math.exp(values[k]);
-}""",
-    "logistic_losses": """function logistic_losses(margins, losses) {
-  for (let k = 0; k < margins.length; k += 1) {
-    losses[k] = Math.log1p(Math.exp(-Math.abs(margins[k]))) + Math.max(-margins[k], 0);
-  }
-}""",
-    "sum_at": """function sum_at(values, places, first, last) {
-  let sum = 0;
-  for (let m = first; m < last; m += 1) sum += values[places[m]];
-  return sum;
-}""",
-}
-"""Kernels that do by hand what a browser does itself."""
 
 
 @cache
@@ -47,7 +28,7 @@ def expression(value: Any) -> str:
     >>> expression(sympy.exp(x) / 3)
     '(1/3)*Math.exp(x)'
     """
-    return str(sympy.jscode(sympy.sympify(value), user_functions={"factorial": "factorial"}))
+    return str(sympy.jscode(sympy.sympify(value)))
 
 
 def function_of(arguments: Sequence[str], text: str) -> str:
@@ -67,25 +48,6 @@ def function_of(arguments: Sequence[str], text: str) -> str:
     """
     names = f"{{ {', '.join(arguments)} }}" if arguments else ""
     return f"({names}) => {text}"
-
-
-def closure(
-    source: str, functions: Mapping[str, Sequence[Kind]], native: Mapping[str, str] = NATIVE
-) -> str:
-    """Functions of a generated file as one object of JavaScript, which hides what they call.
-
-    Parameters
-    ----------
-    source : str
-        Text of the generated file.
-    functions : mapping
-        Name -> kinds of the arguments.
-    native : mapping
-        Kernels that have a text of their own.
-    """
-    kernels = Kernels(source, native)
-    names = [f"{name}: {kernels.function(name, kinds)}" for name, kinds in functions.items()]
-    return f"(() => {{\n{kernels.text()}\n\nreturn {{ {', '.join(names)} }};\n}})()"
 
 
 def script(value: Any) -> str:

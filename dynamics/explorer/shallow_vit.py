@@ -1,54 +1,40 @@
 """The page of the shallow ViT: every entry is trained, and the curves are order parameters.
 
-The hinge loss has kinks at which training stays, so that there is no flow: the page has gradient
-descent, from the random start of one seed.
+Lists are those of the loss of one sample, run for each. The hinge loss has kinks at which training
+stays, so that there is no flow: the page has gradient descent, from the random start of one seed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+import dataclasses
+from typing import Any
 
-from dynamics.explorer import prepared
-from dynamics.explorer.page_model import PageModel
+import numpy as np
+import sympy
+
+from dynamics.codegen import jax
+from dynamics.explorer.own_model import page_script
+from dynamics.explorer.own_points import BYTES, GRID, REACH, Point, bytes_of
+from dynamics.explorer.own_programs import Lists, Source, lists_of
+from dynamics.explorer.own_sliders import choice, real_slider
+from dynamics.explorer.page_model import PageModel, Slider
+from dynamics.models.engine.functions import Embedding
+from dynamics.models.engine.limits import parse_limits
+from dynamics.models.engine.real_constants import Reading, Readings, reading, symbol
 from dynamics.registry import System
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.systems.shallow_vit.problems import ReducedPopulation
 from dynamics.validation import InvalidRequest
 
-MOST_ENTRIES = 4000
-"""Trained entries of a page: a step of so many takes milliseconds."""
-SHARES = (0.3, 0.4, 0.5, 0.6, 0.7)
-"""Relevant tokens of a sample."""
-MARGINS = (0.5, 1.0, 2.0)
-"""Factors of the margin of the parameters."""
-
-
-class Data(NamedTuple):
-    """What `assets/shallow_vit.js` needs beside the state; ``own``: a is (vectors, M, m)."""
-
-    m: int
-    d: int
-    M: int
-    L: int
-    margin: float
-    hinge: bool
-    values: bool
-    attention: bool
-    own: bool
-    counts: Any
-    labels: Any
-    weights: Any
-    a: Any
-
-
-def _data(problem: ReducedPopulation) -> Data:
-    given, tokens = problem.parameters, problem.tokens
-    trained = (given.frozen != "values", given.frozen != "attention")
-    own = tokens.output is not None
-    a = tokens.output if own else problem.start.a[None]
-    sizes = (given.m, given.d, given.M, given.L, given.margin, given.loss == "hinge")
-    return Data(*sizes, *trained, own, tokens.times, tokens.labels, tokens.weights, a)
+MOST_ENTRIES = 6000
+"""Trained entries of a page: a step of so many takes some milliseconds."""
+LENGTHS = ("sigma", "delta", "xi")
+"""Constants that the start is linear in."""
+REALS = ("margin", *LENGTHS)
+WHOLE = {"L": REACH, "m": 2}
+"""Whole constants -> steps to either side."""
+SHARES = ("alpha_star", "alpha_confusion")
+"""Constants that counts are rounded from, of which a page has some values."""
 
 
 def page_model(system: System, parameters: Parameters) -> PageModel:
@@ -72,12 +58,90 @@ def page_model(system: System, parameters: Parameters) -> PageModel:
             f"m={parameters.m} has {size} trained entries; explore can be of up to "
             f"{MOST_ENTRIES}; nearest: m={most}"
         )
-    return prepared.page_model(system, parameters, _grid(parameters), own=("shallow_vit.js", _data))
-
-
-def _grid(parameters: Parameters) -> Mapping[str, Sequence[Any]]:
-    """Values of the constants that have sliders, those of the parameters among them."""
-    return {
-        "alpha_star": sorted({parameters.alpha_star, *SHARES}),
-        "margin": [float(f"{factor * parameters.margin:.6g}") for factor in MARGINS],
+    problem, points = ReducedPopulation(parameters), _points(parameters)
+    limits = parse_limits(("margin > 0", *(f"{name} >= 0" for name in LENGTHS)), REALS)
+    constants = {name: getattr(parameters, name) for name in (*WHOLE, *SHARES, *REALS)}
+    command = f"attdyn explore {system.name}"
+    fixed = {
+        "name": system.name,
+        "command": command,
+        "others": {},
+        "reals": REALS,
+        "state_names": (),
+        "observable_names": problem.order_names,
+        "order_names": problem.order_names,
     }
+    sliders: list[Slider] = []
+    for name in constants:
+        if name in REALS:
+            nothing = points[0].readings.inputs[0]
+            sliders.append(real_slider(name, constants, limits, nothing, ""))
+        else:
+            values = dict.fromkeys(point.at[name] for point in points)
+            ends = f"{command} --{name} ... writes a page with another"
+            sliders.append(choice(name, list(values), ends))
+    script = page_script(points, limits, fixed)
+    return PageModel(script, problem, tuple(sliders), problem.order_names)
+
+
+def _points(parameters: Parameters) -> list[Point]:
+    """The points of a page: the parameters, then neighbours, nearest first."""
+    known: dict[Any, tuple[Lists, Readings]] = {}
+    points = [_point(parameters, known)]
+    moves = [
+        (distance, name, getattr(parameters, name) + sign * distance)
+        for name, reach in WHOLE.items() for distance in range(1, reach + 1) for sign in (-1, 1)
+    ]  # fmt: skip
+    for name in SHARES:
+        value = getattr(parameters, name)
+        moves += [(k + 1, name, float(f"{value * x:.9g}")) for k, x in enumerate(GRID) if value]
+    for _, name, value in sorted(moves):
+        try:
+            made = _point(dataclasses.replace(parameters, **{name: value}), known)
+        except InvalidRequest:
+            continue
+        if bytes_of([*points, made]) <= BYTES:
+            points.append(made)
+    return points
+
+
+def _point(parameters: Parameters, known: dict[Any, tuple[Lists, Readings]]) -> Point:
+    problem = ReducedPopulation(parameters)
+    data, count = problem.payload[0], problem.layout.size
+    some = np.flatnonzero(np.asarray(data.weights))
+    samples = jax.tree.map(lambda part: np.asarray(part)[some], data.samples)
+    data = data._replace(weights=np.asarray(data.weights)[some], samples=samples)
+    embedding = Embedding(
+        np.zeros(count), np.zeros((0, 0)), np.arange(count), np.ones(count), np.ones(count)
+    )
+    leaves = jax.tree.leaves((data.weights, samples, data.fixed))
+    reals = [np.array(symbol(name), dtype=object) for name in sorted(data.reals)]
+    inputs = tuple(reading(np.asarray(leaf)) for leaf in [*leaves, *reals, embedding.offset])
+    own = inputs[1 : 1 + len(jax.tree.leaves(samples))]
+    key = parameters.m, tuple(each.shape[1:] for each in own)
+    start = known[key][1].start if key in known else _start(parameters)
+    read = Readings(inputs, start, ())
+    if key not in known:
+        names, columns = [f"w_{k}" for k in range(count)], problem._functions.columns
+        program = problem._functions.program
+        program.check(problem.payload[0])  # it knows then what is observed
+        source = Source(program, data, embedding, names, columns, columns)
+        known[key] = lists_of(source, read, drawn=True), read
+    ones = Reading((some.size,), ((sympy.Integer(1), np.ones(some.size)),))
+    lists = dataclasses.replace(known[key][0], rows=(*own, ones))
+    at = {name: getattr(parameters, name) for name in (*WHOLE, *SHARES)}
+    return Point(at, lists, read, law=True)
+
+
+def _start(parameters: Parameters) -> Reading:
+    """The start as a function of the lengths of its random parts."""
+
+    def at(lengths: tuple[float, ...]) -> Any:
+        there = dataclasses.replace(parameters, **dict(zip(LENGTHS, lengths, strict=True)))
+        return ReducedPopulation(there).initial_state
+
+    base = at((0.0, 0.0, 0.0))
+    parts = [(sympy.Integer(1), base)]
+    for name, lengths in zip(LENGTHS, np.eye(3), strict=True):
+        parts.append((symbol(name), at(tuple(lengths)) - base))
+    return Reading(base.shape, tuple(parts))

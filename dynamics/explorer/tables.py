@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import zlib
 from typing import Any
 
 import numpy as np
@@ -31,15 +32,21 @@ class Tables:
     @property
     def size(self) -> int:
         """Characters of all arrays, encoded."""
-        return sum(len(encoded(table)[1]) for table in self.arrays)
+        return len(self._text([encoded(table) for table in self.arrays]))
 
     def script(self) -> str:
         """JavaScript that defines ``ENCODED``, which `assets/points.js` decodes."""
-        return f"const ENCODED = {script([encoded(table) for table in self.arrays])};"
+        pairs = [encoded(table) for table in self.arrays]
+        heads = [(name, len(data)) for name, data in pairs]
+        return f"const ENCODED = {script({'arrays': heads, 'data': self._text(pairs)})};"
+
+    @staticmethod
+    def _text(pairs: list[tuple[str, bytes]]) -> str:
+        return base64.b64encode(zlib.compress(b"".join(data for _, data in pairs), 9)).decode()
 
 
-def encoded(values: NDArray[np.float64]) -> tuple[str, str]:
-    """The shortest type that holds an array exactly, and its bytes as base64.
+def encoded(values: NDArray[np.float64]) -> tuple[str, bytes]:
+    r"""The shortest type that holds an array exactly, and its bytes.
 
     Parameters
     ----------
@@ -48,12 +55,12 @@ def encoded(values: NDArray[np.float64]) -> tuple[str, str]:
     Examples
     --------
     >>> encoded(np.array([0.0, 3.0]))
-    ('u1', 'AAM=')
+    ('u1', b'\x00\x03')
     """
     signless = not np.signbit(values[values == 0]).any()
     for name, kind in TYPES.items():
         with np.errstate(invalid="ignore"):
             whole = values.astype(kind)
         if signless and np.array_equal(whole, values):
-            return name, base64.b64encode(whole.tobytes()).decode()
-    return "f8", base64.b64encode(np.ascontiguousarray(values).tobytes()).decode()
+            return name, whole.tobytes()
+    return "f8", np.ascontiguousarray(values).tobytes()

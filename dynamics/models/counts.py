@@ -44,6 +44,11 @@ def multinomial(n: int, probabilities: Sequence[float]) -> Iterator[tuple[float,
     [(0.25, (0, 2)), (0.5, (1, 1)), (0.25, (2, 0))]
     """
     n = integer("n", n, at_least=0, at_most=10**9)
+    if any(hasattr(p, "free_symbols") for p in probabilities):  # of constants, read by symbols
+        return (
+            (_in_symbols(counts, probabilities), counts)
+            for counts in _counts(n, len(probabilities))
+        )
     try:
         chances = [float(p) for p in probabilities]
     except (TypeError, ValueError):
@@ -108,14 +113,25 @@ def _counts(n: int, categories: int) -> Iterator[tuple[int, ...]]:
             yield (first, *rest)
 
 
-def _exact(counts: Sequence[int], chances: Sequence[float]) -> float:
-    """Multinomial coefficient times powers, sorted so that equal probabilities are equal."""
+def _in_symbols(counts: Sequence[int], chances: Sequence[Any]) -> Any:
+    """As `_exact`, of expressions."""
+    powers = (p**k for p, k in zip(chances, counts, strict=True))
+    return math.prod(powers, start=_coefficient(counts))
+
+
+def _coefficient(counts: Sequence[int]) -> int:
+    """Multinomial coefficient."""
     ways, left = 1, sum(counts)
     for count in counts:
         ways *= math.comb(left, count)
         left -= count
+    return ways
+
+
+def _exact(counts: Sequence[int], chances: Sequence[float]) -> float:
+    """Multinomial coefficient times powers, sorted so that equal probabilities are equal."""
     powers = sorted(p**k for p, k in zip(chances, counts, strict=True))
-    return float(ways) * math.prod(powers)
+    return float(_coefficient(counts)) * math.prod(powers)
 
 
 def _successive(counts: Sequence[int], chances: Sequence[float]) -> float:

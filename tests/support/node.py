@@ -22,6 +22,7 @@ const written = (key, value) => {
 };
 (async () => {
   const given = JSON.parse(require("fs").readFileSync(0));
+  if (typeof READY !== "undefined") await READY;
   const result = await (async (given) => { %s })(given);
   process.stdout.write(JSON.stringify(result ?? null, written));
 })();

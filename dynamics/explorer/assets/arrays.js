@@ -19,13 +19,6 @@ function part(a, i) {
   return { data: a.data.subarray(i * n, (i + 1) * n), shape: a.shape.slice(1) };
 }
 
-/** Parts from, ..., to - 1 of an array of two and more axes. */
-function parts(a, from, to) {
-  const n = a.data.length / a.shape[0];
-  const last = to === undefined ? a.shape[0] : to;
-  return { data: a.data.subarray(from * n, last * n), shape: [last - from, ...a.shape.slice(1)] };
-}
-
 /** The greater, as Python has it where one is no number. */
 function larger(a, b) {
   return b > a ? b : a;
@@ -34,15 +27,4 @@ function larger(a, b) {
 /** The smaller, as Python has it where one is no number. */
 function smaller(a, b) {
   return b < a ? b : a;
-}
-
-/** The size of a with the sign of b. */
-function copysign(a, b) {
-  const negative = b < 0 || (b === 0 && 1 / b < 0);
-  return negative ? -Math.abs(a) : Math.abs(a);
-}
-
-/** a modulo b with the sign of b. */
-function modulo(a, b) {
-  return a - b * Math.floor(a / b);
 }

@@ -95,8 +95,7 @@ class Path {
     if (!this.rows.has(key)) {
       const state = this.state(time), row = new Float64Array(this.problem.order_names.length);
       this.slope.fill(0);
-      // Some order parameters are read off the pass that the gradient has made.
-      if (rates || this.problem.reads_pass) this.problem.gradient(state, this.slope);
+      if (rates) this.problem.gradient(state, this.slope);
       this.problem.order_parameters(state, this.slope, row);
       this.rows.set(key, row);
     }
@@ -267,6 +266,7 @@ const RUNNING = { descent: null };
 async function answer(request, post) {
   const { id, kind } = request, began = performance.now();
   try {
+    await MODEL.ready;
     let reply;
     if (kind === "cancel") {
       RUNNING.descent = null;

@@ -96,6 +96,15 @@ function forward({ instructions, index, count }, values) {
   }
 }
 
+/** Make indices of their steps from one result of an instruction to the next, in place. */
+function addSteps({ instructions, index }) {
+  for (let m = 0, at = 0; m < instructions.length; m += 4) {
+    const length = instructions[m + 3], end = at + (instructions[m + 2] - instructions[m + 1]) * length;
+    for (let k = at + length; k < end; k += 1) index[k] += index[k - length];
+    at = end;
+  }
+}
+
 const LISTS = new Map();
 
 /** A list of PROGRAMS with its arrays, which are decoded once. */
@@ -104,6 +113,7 @@ function listOf(number) {
     const { size, constants, instructions, index, counts, which, outputs, by_row } = PROGRAMS[number];
     const whole = (table) => Int32Array.from(TABLES[table]), distinct = TABLES[counts];
     const list = { size, constants: TABLES[constants], instructions: whole(instructions), index: whole(index) };
+    addSteps(list);
     const count = Float64Array.from(TABLES[which], (k) => distinct[k]);
     LISTS.set(number, { ...list, count, outputs: whole(outputs), by_row: whole(by_row) });
   }

@@ -16,24 +16,25 @@ function shownValue(value) {
   return typeof value === "string" ? `'${value}'` : `${value}`;
 }
 
-function check(constants) {
+function check(moved) {
+  const constants = { ...FIXED.others, ...moved };
   const refused = (message, nearest = null) => ({ ok: false, message, nearest });
   for (const name of FIXED.reals) {
     if (!Number.isFinite(constants[name])) return refused(`${name}=${constants[name]} is not a finite number`);
   }
+  const point = pointAt(constants), nearest = nearestTo(constants);
   for (const { text, names, holds } of LIMITS) {
     if (!holds(constants)) {
       const there = names.map((name) => `${name}=${shownValue(constants[name])}`).join(" ");
-      return refused(`${there} is outside the limits of ${FIXED.name}: ${text}`);
+      const near = point === undefined ? { ...moved, ...nearest } : null;
+      return refused(`${there} is outside the limits of ${FIXED.name}: ${text}`, near);
     }
   }
-  const point = pointAt(constants);
   if (point === undefined) {
-    const nearest = nearestTo(constants);
     const other = Object.keys(nearest).filter((name) => nearest[name] !== constants[name]);
     const held = other.map((name) => `${name} = ${[...new Set(POINTS.map((each) => each.at[name]))].join(", ")}`);
     const flags = other.map((name) => `--${name} ${constants[name]}`).join(" ");
-    return refused(`this page holds ${held.join(" and ")}; ${FIXED.command} ${flags} writes another`, { ...constants, ...nearest });
+    return refused(`this page holds ${held.join(" and ")}; ${FIXED.command} ${flags} writes another`, { ...moved, ...nearest });
   }
   if (point.law) {
     const weights = arrayAt(point.weights, constants);
@@ -44,7 +45,8 @@ function check(constants) {
   return { ok: true, message: "", nearest: null };
 }
 
-function make(constants) {
+function make(moved) {
+  const constants = { ...FIXED.others, ...moved };
   const point = pointAt(constants);
   const given = Float64Array.from(point.given, (number) => FUNCTIONS[number](constants));
   const rows = point.rows.map((one) => arrayAt(one, constants));
@@ -52,24 +54,16 @@ function make(constants) {
   const total = weights.reduce((a, b) => a + b, 0), shares = weights.map((weight) => weight / total);
   const [gradient, order, observables, change] = point.programs.map((number) => runOf(listOf(number), given, rows, shares));
   const start = Float64Array.from(arrayAt(point.start, constants));
-  return {
+  const problem = {
     size: start.length,
     start,
     state_names: FIXED.state_names,
     observable_names: FIXED.observable_names,
     order_names: FIXED.order_names,
-    constants: Object.fromEntries(Object.entries(constants).filter(([, value]) => typeof value !== "string")),
+    constants: { ...constants, ...point.constants },
     gradient: (state, out) => gradient(state, null, out),
     order_parameters: order,
     observables: (state, out) => observables(state, null, out),
-    jacobian(state, out) {
-      const n = state.length, direction = new Float64Array(n), column = new Float64Array(n);
-      for (let j = 0; j < n; j += 1) {
-        direction.fill(0)[j] = 1;
-        change(state, direction, column);
-        for (let i = 0; i < n; i += 1) out[i * n + j] = column[i];
-      }
-    },
     matrix(name, state) {
       const { rows, columns, labels, base, along } = point.matrices[name];
       const values = Float64Array.from(arrayAt(base, constants)), n = state.length, by = TABLES[along];
@@ -77,6 +71,16 @@ function make(constants) {
       return { rows, columns, labels: Int32Array.from(TABLES[labels]), values };
     },
   };
+  // Without that list the integrator takes differences of the gradient.
+  if (change !== undefined) problem.jacobian = (state, out) => {
+    const n = state.length, direction = new Float64Array(n), column = new Float64Array(n);
+    for (let j = 0; j < n; j += 1) {
+      direction.fill(0)[j] = 1;
+      change(state, direction, column);
+      for (let i = 0; i < n; i += 1) out[i * n + j] = column[i];
+    }
+  };
+  return problem;
 }
 
-const MODEL = { check, make };
+const MODEL = { check, make, ready: READY };

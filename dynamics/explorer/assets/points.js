@@ -1,15 +1,23 @@
 // Constants at which a page holds data: POINTS has a point for each, ENCODED the tables of all.
 
 const ENTRIES = { u1: Uint8Array, i2: Int16Array, i4: Int32Array, f8: Float64Array };
+const TABLES = [];
 
-/** A table that `dynamics.explorer.tables` has written: type and base64. */
-function decode([type, text]) {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const values = new ENTRIES[type](bytes.buffer);
-  return type === "f8" ? values : Float64Array.from(values);
+/** Fill TABLES: types and lengths, and the bytes of all, deflated, as base64. */
+async function decode({ arrays, data }) {
+  const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const all = await new Response(stream).arrayBuffer();
+  let first = 0;
+  for (const [type, length] of arrays) {
+    const values = new ENTRIES[type](all.slice(first, first + length));
+    TABLES.push(type === "f8" ? values : Float64Array.from(values));
+    first += length;
+  }
 }
 
-const TABLES = ENCODED.map(decode);
+/** Resolves once TABLES are there. */
+const READY = decode(ENCODED);
 
 /** The point at some constants; undefined if there is none. */
 function pointAt(constants) {

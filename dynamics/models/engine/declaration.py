@@ -20,6 +20,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sympy import Basic
 
 from dynamics.codegen import cache_directory, jax
 from dynamics.codegen.folder import replace_file
@@ -78,8 +79,14 @@ class Declaration:
         given = self.definition.model
 
         def start(**constants: Any) -> dict[str, Any]:
-            arrays = given.starting_arrays(constants)
-            return {name: arrays[array][place] for name, array, place in self._places(constants)}
+            arrays = given.call("start", constants=constants)
+            # Constants may be symbols, and only whole ones decide the places.
+            plain = {
+                n: given.constants[n] if isinstance(v, Basic) else v for n, v in constants.items()
+            }
+            return {
+                name: np.asarray(arrays[array])[place] for name, array, place in self._places(plain)
+            }
 
         used = [given.arguments.get(role, {}) for role in ("start", "names", "sizes")]
         parameters = {name: p for arguments in used for name, p in arguments.items()}

@@ -37,7 +37,7 @@ def tab(browser, path):
 
 
 def test_the_page_is_small_and_shows_the_three_events(tab, path):
-    assert path.stat().st_size < 1.5e6
+    assert path.stat().st_size < 400_000
     times = [tab.cell(event, 0) for event in ("T0", "T1", "event_III")]
     assert times == sorted(times)
 
@@ -77,10 +77,10 @@ def median_frame(tab):
     return statistics.median(seen)
 
 
-def test_a_frame_of_a_drag_is_short_at_16_patches(browser, path):
-    tab = Tab(browser, path.as_uri() + "#D=16&C=4")
+def test_a_frame_of_a_drag_is_short(browser, path):
+    tab = Tab(browser, path.as_uri())
     tab.rests()
     frames = [median_frame(tab) for _ in range(3)]  # the first compiles
     assert min(frames) <= FRAME, frames
-    print(f"frames of a drag at D = 16: {frames} ms")
+    print(f"frames of a drag: {frames} ms")
     tab.context.close()

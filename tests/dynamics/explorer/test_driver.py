@@ -1,13 +1,16 @@
 """The driver of a page: flow, descent and events are those of `dynamics.flow` and `descend`."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 import sympy
 from node import needs_node, run_script
 
 import dynamics
+from dynamics.explorer import own_points
 from dynamics.explorer.driver import rules, worker_script
-from dynamics.explorer.positional_attention import model_script
+from dynamics.explorer.papers import page_model
 from dynamics.explorer.printing import asset
 from dynamics.training.event_detection import Detector
 from theory.events import event_rules
@@ -23,8 +26,9 @@ ASK = """
 
 @pytest.fixture(scope="module")
 def script():
-    problem = SYSTEM.ReducedPopulation(SYSTEM.Parameters(D=9, C=3))
-    return worker_script(model_script(), problem)
+    with mock.patch.object(own_points, "MOST_TRIED", 1):  # both laws
+        model = page_model(SYSTEM, SYSTEM.Parameters(**CONSTANTS))
+    return worker_script(model.script, model.problem)
 
 
 def problem_at(**changes):
@@ -93,7 +97,9 @@ def test_a_step_that_is_too_large_is_said(script):
     assert negative["error"].startswith("eta=-1 is not positive")
     assert long["error"].startswith("steps=100000000 is too long for a page")
     assert not check["ok"]
-    assert check["nearest"] == {"C": 3}
+    assert check["nearest"]["C"] == 3
+    limit = "outside the limits of positional_attention: D % C <= 0"
+    assert check["message"] == f"D=9 C=4 is {limit}"
     assert refused["error"] == check["message"]
 
 

@@ -275,7 +275,7 @@ def test_a_page_ends_where_its_bytes_do(monkeypatch):
         monkeypatch.setattr(own_points, "BYTES", most)
         return page_model(system, parameters).script.count('"at":')
 
-    assert (points(10_000), points(45_000)) == (1, 2)
+    assert (points(3_000), points(13_000)) == (1, 2)
 
 
 @needs_node

@@ -1,5 +1,7 @@
 """The shallow ViT in a page: every entry is trained, by descent alone."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from node import needs_node, run_script
@@ -11,6 +13,7 @@ from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("shallow_vit")
 PARAMETERS = SYSTEM.Parameters(m=30, L=20, margin=3.0)
+MOVED = [{}, {"margin": 2.5, "sigma": 0.2, "xi": 0.03}, {"m": 31}, {"L": 22}, {"alpha_star": 0.625}]
 
 
 @pytest.fixture(scope="module")
@@ -18,23 +21,31 @@ def model():
     return page_model(SYSTEM, PARAMETERS)
 
 
+def constants(parameters, model):
+    return {slider.name: getattr(parameters, slider.name) for slider in model.sliders}
+
+
 @needs_node
-def test_kernels_agree_with_the_compiled_ones_along_a_run(model):
-    problem = SYSTEM.ReducedPopulation(PARAMETERS)
+@pytest.mark.parametrize("moved", MOVED, ids=str)
+def test_gradients_are_those_of_python_along_a_run(model, moved):
+    there = dataclasses.replace(PARAMETERS, **moved)
+    problem = SYSTEM.ReducedPopulation(there)
     states = dynamics.descend(problem, eta=0.1, steps=60, record=12).states
     body = """
       const problem = MODEL.make(given.constants), n = problem.size;
-      return given.states.map((each) => {
+      const states = given.states.map((each) => {
         const state = Float64Array.from(each), slope = new Float64Array(n);
         const row = new Float64Array(problem.order_names.length);
         problem.gradient(state, slope);
         problem.order_parameters(state, slope, row);
         return [slope, row];
       });
+      return { states, start: problem.start };
     """
-    given = {"constants": {"alpha_star": 0.5, "margin": 3.0}, "states": states.tolist()}
-    script = worker_script(model.script, model.problem)
-    for state, (slope, row) in zip(states, run_script(script, body, given), strict=True):
+    given = {"constants": constants(there, model), "states": states.tolist()}
+    found = run_script(worker_script(model.script, model.problem), body, given)
+    assert found["start"] == pytest.approx(problem.initial_state, abs=1e-15)
+    for state, (slope, row) in zip(states, found["states"], strict=True):
         own = problem.gradient(state)
         assert slope == pytest.approx(own, rel=1e-11, abs=1e-13 * np.abs(own).max())
         assert row == pytest.approx(problem.order_parameters(state, own), rel=1e-12)
@@ -42,9 +53,9 @@ def test_kernels_agree_with_the_compiled_ones_along_a_run(model):
 
 @needs_node
 def test_descent_reaches_the_events_at_the_steps_of_python(model):
-    constants = {"alpha_star": 0.5, "margin": 3.0}
     request = {
-        "id": 1, "kind": "descent", "constants": constants, "eta": 0.1, "steps": 100, "records": 9
+        "id": 1, "kind": "descent", "constants": constants(PARAMETERS, model), "eta": 0.1,
+        "steps": 100, "records": 9,
     }  # fmt: skip
     body = "let r; await answer(given, (x) => { if (x.kind === 'descent') r = x; }); return r;"
     reply = run_script(worker_script(model.script, model.problem), body, request)

@@ -5,6 +5,7 @@ import math
 from fractions import Fraction
 
 import pytest
+import sympy
 
 from dynamics import multinomial, multisets
 from dynamics.models.counts import _exact, _successive
@@ -18,6 +19,14 @@ def test_probabilities_sum_to_one_over_all_counts(n, chances):
     assert math.fsum(probability for probability, _ in listed) == pytest.approx(1, abs=1e-12)
     assert len({counts for _, counts in listed}) == math.comb(n + len(chances) - 1, n)
     assert all(sum(counts) == n for _, counts in listed)
+
+
+def test_probabilities_may_be_expressions():
+    q = sympy.Symbol("q")
+    listed = list(multinomial(3, (q, 1 - q)))
+    assert [counts for _, counts in listed] == [counts for _, counts in multinomial(3, (0.5, 0.5))]
+    assert sympy.expand(sum(probability for probability, _ in listed)) == 1
+    assert listed[1][0] == 3 * q * (1 - q) ** 2
 
 
 def test_halves_are_exact():

@@ -1,0 +1,236 @@
+"""Pages of the papers whose model files declare their reduction.
+
+The page of such a system has the lists of its file in `dynamics.models`, at the constants that the
+parameters of the system stand for; title, letters, events and derivation are those of the system.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+from dynamics.codegen import jax
+from dynamics.explorer.declared import unheld
+from dynamics.explorer.own_model import page_of
+from dynamics.explorer.own_points import center_of, points_around
+from dynamics.explorer.own_programs import Matrix
+from dynamics.explorer.page_model import PageModel
+from dynamics.models.engine.real_constants import Reading
+from dynamics.registry import HERE, System, load_system
+from dynamics.systems.masked_image_modeling.scalars import rows_of
+from dynamics.validation import InvalidRequest
+from theory.events import EventRule
+from theory.papers.masked_image_modeling.notation import CONSTANTS
+
+MOST_CONFIGURATIONS = 2_000
+"""Configurations of a page, at most."""
+MOST_NUMBERS = 80_000
+"""Numbers in all of them, at most."""
+Changes = Iterator[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """How a system of a paper is a model file.
+
+    Attributes
+    ----------
+    constants : callable
+        Parameters of the system -> constants of the file.
+    moving : callable
+        Parameters -> constants that may have sliders.
+    order : mapping
+        Order parameter of the system -> what it is in those of the file.
+    smaller : callable
+        Parameters -> changes to ones of fewer configurations, the nearest first.
+    rest : tuple of str
+        Attributes of the parameters that rules of events use.
+    attributes : mapping
+        Further ones of the reduced problem of the page.
+    """
+
+    constants: Callable[[Any], dict[str, Any]]
+    moving: Callable[[Any], tuple[str, ...]]
+    order: Mapping[str, Any]
+    smaller: Callable[[Any], Changes]
+    rest: tuple[str, ...] = ()
+    attributes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@np.errstate(all="ignore")  # functions of the model are evaluated at values where some overflow
+def page_model(system: System, parameters: Any) -> PageModel:
+    """The model of the page.
+
+    Parameters
+    ----------
+    system : System
+    parameters : Parameters
+        First positions of the sliders.
+
+    Raises
+    ------
+    InvalidRequest
+        Where there are more configurations than a page can have.
+    """
+    paper = PAPERS[system.name]
+    events = tuple(_translated(rule, paper.order) for rule in system.ReducedPopulation.events)
+    file = load_system(HERE / "models" / f"{system.name}.py")
+    file = dataclasses.replace(file, origin=None)  # it is referred to by the name of the system
+    file = unheld(file, _rules=lambda problem: events, **paper.attributes)
+    constants = paper.constants(parameters)
+    _check_size(system, parameters, file, paper)
+    moving = paper.moving(parameters)
+
+    def at(there: Any) -> Any:
+        """Parameters of the system at constants of the file."""
+        free = {"d": None} if "d" in parameters.__dataclass_fields__ else {}
+        changes = {name: getattr(there, name) for name in moving if name in constants}
+        return dataclasses.replace(parameters, **free, **changes)
+
+    def derived(there: Any) -> dict[str, float]:
+        return {name: float(getattr(at(there), name)) for name in paper.rest}
+
+    still = [name for name in file.Parameters.__dataclass_fields__ if name not in moving]
+    center = center_of(file, file.Parameters(**constants), still, derived=derived)
+    model = page_of(center, points_around(center))
+    problem: Any = model.problem
+    problem.parameters = parameters
+    problem.presentation = system.presentation
+    if system.name == "masked_image_modeling":
+        notation = rows_of(parameters).notation
+        problem.presentation = dataclasses.replace(system.presentation, notation=notation)
+    return model
+
+
+def _translated(rule: EventRule, order: Mapping[str, Any]) -> EventRule:
+    """A rule in the order parameters of the file."""
+    changes = {}
+    for field in dataclasses.fields(rule):
+        value = getattr(rule, field.name)
+        if isinstance(value, sympy.Basic):
+            table = {s: order[s.name] for s in value.free_symbols if s.name in order}
+            changes[field.name] = value.xreplace(table)
+    return dataclasses.replace(rule, **changes)
+
+
+def _check_size(system: System, parameters: Any, file: System, paper: Paper) -> None:
+    """Refuse parameters with more configurations than a page can have."""
+
+    def fits(there: Any) -> bool:
+        constants = dataclasses.asdict(file.Parameters(**paper.constants(there)))
+        numbers = 0
+        for k, (_, sample) in enumerate(file.model.call("configurations", constants=constants)):
+            numbers += sum(map(np.size, jax.tree.leaves(sample)))
+            if k == MOST_CONFIGURATIONS or numbers > MOST_NUMBERS:
+                return False
+        return True
+
+    if fits(parameters):
+        return
+    free = {"d": None} if "d" in parameters.__dataclass_fields__ else {}
+    for changes in paper.smaller(parameters):
+        try:
+            near = dataclasses.replace(parameters, **free, **changes)
+        except InvalidRequest:
+            continue
+        if fits(near):
+            sizes = " ".join(f"{name}={getattr(parameters, name)}" for name in changes)
+            nearest = " ".join(f"{name}={value}" for name, value in changes.items())
+            raise InvalidRequest(
+                f"{sizes} has more configurations than a page can have; nearest: {nearest}"
+            )
+    raise InvalidRequest(
+        f"{system.name} has more configurations here than a page can have; explore can be at "
+        "fewer patches"
+    )
+
+
+def _s(name: str) -> sympy.Symbol:
+    return sympy.Symbol(name, real=True)
+
+
+def _positional_constants(parameters: Any) -> dict[str, Any]:
+    names = ("D", "C", "q", "p", "nu", "beta", "scale", "random_sets")
+    constants = {name: getattr(parameters, name) for name in names}
+    usual = dataclasses.replace(parameters, alpha0=None).alpha0
+    return constants | {"alpha0": None if parameters.alpha0 == usual else parameters.alpha0}
+
+
+def _smaller_sets(parameters: Any) -> Changes:
+    for patches in range(parameters.D - 1, 3, -1):
+        yield {"D": patches}
+    for size in range(parameters.C - 1, 1, -1):
+        yield {"D": 2 * size, "C": size}
+
+
+def _attention_logits(problem: Any) -> dict[str, Matrix]:
+    """The logits of attention, by whether two patches are of one set."""
+    constants, names = problem.realization.constants, list(problem.scalars)
+    patches = np.arange(constants["D"])
+    sets = patches // constants["C"]
+    labels = np.where(sets[:, None] == sets, 0, 1)
+    np.fill_diagonal(labels, -1)
+    numbers = [names.index("gamma"), names.index("rho")]
+    base = Reading((2,), ((sympy.Integer(1), np.zeros(2)),))
+    classes = tuple((k, 1.0) for k in numbers)
+    return {"A": Matrix(labels, base, np.eye(len(names))[numbers], classes, labels.shape)}
+
+
+def _image_constants(parameters: Any) -> dict[str, Any]:
+    sizes = {name: getattr(parameters, name) for name in ("P", "C_global", "C_local", "masked")}
+    words = {"z": parameters.z, "odds": parameters.odds}
+    texts = {name: ",".join(map(repr, values)) for name, values in words.items()}
+    areas = ""
+    if parameters.family != "one_cluster":
+        areas = ";".join(",".join(map(str, row)) for row in parameters.area_ids.tolist())
+        sizes |= {"C_global": 1, "C_local": 1}
+    return {**sizes, **texts, "areas": areas}
+
+
+def _image_sizes(parameters: Any) -> tuple[str, ...]:
+    sizes = ("P", "C_global", "C_local") if parameters.family == "one_cluster" else ()
+    return (*sizes, "masked")
+
+
+def _smaller_images(parameters: Any) -> Changes:
+    if parameters.family != "one_cluster":
+        many = parameters.P
+        yield from (
+            {"masked": k} for k in sorted(range(1, many), key=lambda k: abs(k - parameters.masked))
+        )
+        return
+    size = parameters.C_local
+    areas = (parameters.P - parameters.C_global) // size
+    for left in range(areas - 1, 0, -1):
+        share = left / areas
+        globally = max(1, round(share * parameters.C_global))
+        patches = globally + left * size
+        masked = min(max(1, round(share * parameters.masked)), patches - 1)
+        yield {"P": patches, "C_global": globally, "masked": masked}
+
+
+PAPERS: Mapping[str, Paper] = {
+    "positional_attention": Paper(
+        _positional_constants,
+        lambda parameters: ("D", "C", "q", "p", "nu", "beta", "scale", "random_sets", "alpha0"),
+        {"association_margin": sympy.Min(_s("beta"), _s("gamma")) - _s("rho")},
+        _smaller_sets,
+        attributes={"matrices": _attention_logits},
+    ),
+    "masked_image_modeling": Paper(
+        _image_constants,
+        _image_sizes,
+        {
+            "alpha_m": _s("d_Phi_m"),
+            "alpha_0": _s("d_Phi_0"),
+            "rho": sympy.Abs(_s("d_Phi_0")) / sympy.Abs(_s("d_Phi_m")),
+        },
+        _smaller_images,
+        rest=CONSTANTS,
+    ),
+}

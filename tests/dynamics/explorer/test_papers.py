@@ -1,0 +1,166 @@
+"""Pages of the papers: their lists give what Python gives, for positional attention and images."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from node import needs_node, run_script
+
+import dynamics
+from dynamics.explorer import own_points
+from dynamics.explorer.driver import worker_script
+from dynamics.explorer.papers import page_model
+from dynamics.validation import InvalidRequest
+
+POSITIONAL = dynamics.load_system("positional_attention")
+IMAGES = dynamics.load_system("masked_image_modeling")
+POINTS = [
+    (POSITIONAL, {"D": 9, "C": 3, "q": 0.5, "random_sets": "mixed"}, {}),
+    (POSITIONAL, {"D": 12, "C": 4, "q": 0.3, "beta": 0.4}, {"q": 0.8, "nu": 0.02, "scale": 1.7}),
+    (POSITIONAL, {"D": 8, "C": 4, "q": 0.9, "p": 5, "random_sets": "mixed"}, {"q": 0.1}),
+    (POSITIONAL, {"D": 8, "C": 2, "q": 1.0, "alpha0": 0.2}, {"beta": -0.5}),
+    (IMAGES, {"P": 12, "C_global": 8, "C_local": 2, "masked": 3}, {}),
+    (IMAGES, {"P": 12, "C_global": 8, "C_local": 2, "masked": 3, "z": (1.0, 2.0)}, {}),
+    (IMAGES, {"family": "two_cluster_grid", "b11": 3, "b10": 2, "C_local": 2, "T": 1}, {}),
+]
+PAPER = {"A_m": "A_m", "A_g": "A_g", "gap": "gap", "gap_g": "gap_g", "risk": "risk", "G": "G"}
+BODY = """
+  const problem = MODEL.make(given.constants), n = problem.size;
+  const states = given.states.map((each) => {
+    const state = Float64Array.from(each), slope = new Float64Array(n);
+    const observed = new Float64Array(problem.observable_names.length);
+    problem.gradient(state, slope);
+    problem.observables(state, observed);
+    return [slope, observed];
+  });
+  return { states, names: problem.observable_names, scalars: problem.state_names,
+    start: problem.start, check: MODEL.check(given.constants) };
+"""
+ASK = """
+  const replies = [];
+  for (const request of given) await answer(request, (reply) => replies.push(reply));
+  return replies.filter((reply) => reply.kind !== "progress");
+"""
+
+
+@pytest.fixture(autouse=True)
+def few_points(monkeypatch):
+    monkeypatch.setattr(own_points, "MOST_TRIED", 0)
+
+
+def constants(parameters, model):
+    return {slider.name: getattr(parameters, slider.name) for slider in model.sliders}
+
+
+def order_of(problem, scalars):
+    """Place in the state of Python of each scalar of a page."""
+    if problem.system == "positional_attention":
+        return [problem.layout.names.index(name) for name in scalars]
+    own, remote, _, _ = map(int, problem.rows.references)
+    names = list(problem.layout.names)
+    names[own], names[remote] = "Phi_m", "Phi_0"
+    return [names.index(name) for name in scalars]
+
+
+@needs_node
+@pytest.mark.parametrize(("system", "first", "moved"), POINTS, ids=str)
+def test_gradients_are_those_of_python_at_random_states(system, first, moved):
+    parameters = system.Parameters(**first)
+    model = page_model(system, parameters)
+    there = dataclasses.replace(parameters, **moved, **({"alpha0": None} if "nu" in moved else {}))
+    problem = system.ReducedPopulation(there)
+    states = np.random.default_rng(3).normal(size=(100, problem.layout.size))
+    given = {"constants": constants(there, model), "states": states.tolist()}
+    found = run_script(worker_script(model.script, model.problem), BODY, given)
+    assert found["check"]["ok"], found["check"]
+    place = order_of(problem, found["scalars"])
+    assert found["start"] == pytest.approx(problem.initial_state[place], rel=1e-14)
+    reported = [name for name in found["names"] if name != "error"]
+    for state, (slope, observed) in zip(states, found["states"], strict=True):
+        own = np.empty(state.size)
+        own[place] = state
+        expected = problem.gradient(own)[place]
+        # The net gradient may be far below what it is the sum of.
+        size = np.abs(expected).max()
+        if system is POSITIONAL:
+            size = max(size, problem.error_bound(own)["gross"][:3].max())
+        assert np.abs(np.array(slope) - expected).max() <= 1e-12 * size
+        values = problem.observables(own)
+        for name, value in zip(found["names"], observed, strict=True):
+            if name in reported:
+                assert value == pytest.approx(values[name], rel=1e-11, abs=1e-13), name
+
+
+@needs_node
+def test_events_of_images_are_those_of_the_paper():
+    parameters = IMAGES.Parameters(P=12, C_global=8, C_local=2, masked=3)
+    model = page_model(IMAGES, parameters)
+    usual = {"id": 1, "constants": constants(parameters, model), "records": 20}
+    requests = [
+        {**usual, "kind": "flow", "horizon": 3000.0, "least_time": 0.1, "precise": True},
+        {**usual, "kind": "descent", "eta": 1.0, "steps": 600},
+    ]
+    flow, descent = run_script(worker_script(model.script, model.problem), ASK, requests)
+    problem = IMAGES.ReducedPopulation(parameters)
+    run = dynamics.flow(problem, time=3000.0)
+    shown = {event["name"]: event["time"] for event in flow["events"]}
+    assert list(shown) == [rule.name for rule in problem.events]
+    assert {name for name, time in shown.items() if time is None} == set(run.reasons)
+    for name, event in run.events.items():
+        if name not in run.reasons:
+            assert shown[name] == pytest.approx(event.time, rel=1e-6, abs=2 * event.uncertainty)
+    steps = {name: e.step for name, e in dynamics.descend(problem, 1.0, 600).events.items()}
+    assert {event["name"]: event["step"] for event in descent["events"]} == steps
+    assert sum(step is not None for step in steps.values()) > 5
+
+
+@needs_node
+def test_sizes_are_the_given_one_and_its_neighbours(monkeypatch):
+    monkeypatch.setattr(own_points, "MOST_TRIED", 5)
+    parameters = POSITIONAL.Parameters(D=6, C=3, random_sets="mixed")
+    model = page_model(POSITIONAL, parameters)
+    sliders = {slider.name: slider for slider in model.sliders}
+    assert sliders["D"].values == (6, 9)
+    assert sliders["p"].values == (3, 5, 7)
+    assert sliders["random_sets"].values == ("mixed", "any")
+    assert (sliders["q"].minimum, sliders["q"].maximum) == (0.0, 1.0)
+    assert {"nu", "beta", "scale"} < {name for name, each in sliders.items() if not each.values}
+    usual = constants(parameters, model)
+    asked = [{}, {"D": 9, "q": 0.2}, {"D": 12}, {"q": 1.5}, {"nu": 0.0}]
+    script = worker_script(model.script, model.problem)
+    body = "return given.map((each) => MODEL.check(each));"
+    answers = run_script(script, body, [usual | changes for changes in asked])
+    assert [answer["ok"] for answer in answers] == [True, True, False, False, False]
+    command = "attdyn explore positional_attention --D 12 writes another"
+    assert answers[2]["message"] == f"this page holds D = 6, 9; {command}"
+    assert answers[2]["nearest"]["D"] == 9
+    assert "q=1.5" in answers[3]["message"]
+    assert "0 < q <= 1" in answers[3]["message"]
+    point = {"constants": usual | {"D": 9}, "states": [[0.2, 0.5, -0.3]]}
+    (found,) = run_script(script, BODY, point)["states"]
+    there = POSITIONAL.ReducedPopulation(dataclasses.replace(parameters, D=9))
+    assert found[0] == pytest.approx(there.gradient(np.array([0.2, 0.5, -0.3])), rel=1e-11)
+    shown = "return MODEL.make(given).matrix('A', Float64Array.of(0.1, 0.7, -0.4));"
+    matrix = run_script(script, shown, usual)
+    A = np.array([*matrix["values"], np.nan])[np.array(matrix["labels"]).reshape(6, 6)]
+    sets = np.arange(6) // 3
+    wanted = np.where(sets[:, None] == sets, 0.7, -0.4)
+    np.fill_diagonal(wanted, np.nan)  # never trained
+    np.testing.assert_array_equal(A, wanted)
+
+
+@pytest.mark.parametrize(
+    ("system", "large"),
+    [
+        (POSITIONAL, {"D": 64, "C": 8}),
+        (IMAGES, {"P": 64, "C_global": 16, "C_local": 4, "z": (1.0, 2.0)}),
+    ],
+    ids=str,
+)
+def test_more_configurations_than_a_page_can_have_are_refused_with_sizes_that_fit(system, large):
+    parameters = system.Parameters(**large)
+    with pytest.raises(InvalidRequest, match="more configurations than a page") as refused:
+        page_model(system, parameters)
+    _, _, near = str(refused.value).partition("nearest: ")
+    sizes = {name: int(value) for name, value in (part.split("=") for part in near.split())}
+    page_model(system, system.Parameters(**large | sizes))
