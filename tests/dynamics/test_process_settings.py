@@ -7,12 +7,9 @@ import sys
 from contextlib import ExitStack
 from functools import partial
 
-import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-import dynamics
-from dynamics.experiments.positional_attention.gram import GramEmpirical
 from dynamics.process_settings import COLLECTIONS, fewer_collections, one_blas_thread
 
 
@@ -111,23 +108,3 @@ def test_an_error_within_leaves_what_was_before(two_threads):
     with pytest.raises(ZeroDivisionError), one_blas_thread():
         _ = 1 / 0
     assert numbers() == {2}
-
-
-def test_steps_on_positional_encodings_start_no_threads(two_threads, monkeypatch):
-    """Threads would wait by computing, beside the compiled gradient and the next run."""
-    system = dynamics.load_system("positional_attention")
-    problem = GramEmpirical(system.Parameters(D=8, C=2, d=8), samples=20)
-    seen, matrix = [], type(problem).matrix
-
-    def looked_at(*arguments):
-        seen.append(numbers())
-        return matrix(*arguments)
-
-    monkeypatch.setattr(type(problem), "matrix", looked_at)
-    buffers = (np.empty((2, len(problem.order_names))), np.array([9]), np.empty((1, 72)))
-    problem.advance(problem.initial_state, np.full(72, 0.1), 0, 2, buffers)
-    states = np.stack([problem.initial_state] * 2)
-    problem.observables_of_records(states, np.empty((2, 0)), np.ones(2, dtype=bool))
-    assert len(seen) > 4
-    assert all(each == {1} for each in seen)
-    assert 2 in numbers()  # a library that was loaded meanwhile has its own number

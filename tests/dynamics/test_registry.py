@@ -25,6 +25,7 @@ def engine(monkeypatch):
         return file_engine.load(path)
 
     made = SimpleNamespace(load=load, system_of=file_engine.system_of, loads=loads)
+    monkeypatch.setattr(registry, "ENGINE", "engine_of_tests")
     monkeypatch.setitem(sys.modules, registry.ENGINE, made)
     monkeypatch.setattr(registry, "_FILES", {})
     return made

@@ -10,7 +10,6 @@ from dataclasses import replace
 from multiprocessing import current_process
 from pathlib import Path
 
-MODULE = "dynamics.models.engine"
 TEXT = "start = 1\nlaw = 2\nloss = 3\n"
 PRETEND = "ATTDYN_TEST_LOSS_OF_WORKERS"
 """Environment: hash of the loss as workers see it."""
@@ -39,8 +38,8 @@ def system_of(model):
 def elsewhere(folder):
     """Environment of other processes that are to use this module, by a folder of their own."""
     here = Path(__file__).parent
-    lines = ["import sys", f"sys.path.append({str(here)!r})", "import file_engine"]
-    lines += [f"sys.modules[{MODULE!r}] = file_engine"]
+    lines = ["import sys", f"sys.path.append({str(here)!r})"]
+    lines += ["from dynamics import registry", "registry.ENGINE = 'file_engine'"]
     (folder / "sitecustomize.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
     paths = [str(folder), str(here.parents[1]), os.environ.get("PYTHONPATH", "")]
     return {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}

@@ -204,6 +204,7 @@ class FullModelProblem(ModelProblem):
                 f"the law of {model.name} lists representatives, which have no symmetry of their "
                 "own: there is no full problem; list every sample, at a small size"
             )
+        check_parameters(parameters, cls.definition.Parameters, model.name)
         declared = cls.definition.declaration
         if declared is not None and not declared.can_be_listed(asdict(parameters)):
             raise InvalidRequest(

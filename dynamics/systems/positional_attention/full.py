@@ -10,11 +10,9 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dynamics import codegen
 from dynamics.problem import CompiledProblem, FloatArray, Layout
-from dynamics.process_settings import one_blas_thread
 from dynamics.systems.positional_attention.kernels import full as kernels
 from dynamics.systems.positional_attention.matrices import MatrixProblem
 from dynamics.systems.positional_attention.parameters import Parameters
@@ -107,16 +105,6 @@ class FullPopulation(MatrixProblem, CompiledProblem):
         """Risk and error at states, shape (records,) each."""
         found = np.array([self._summary(state) for state in states])
         return found[:, 0], found[:, 1]
-
-    @one_blas_thread()
-    def gradient(self, state: ArrayLike) -> FloatArray:
-        """Derivatives by alpha and by the entries of A, shape (1 + D^2,); 0 on the diagonal."""
-        return super().gradient(state)
-
-    @one_blas_thread()
-    def advance(self, *arguments: object) -> int:
-        """Steps in place, whatever the number of threads; see `CompiledProblem.advance`."""
-        return super().advance(*arguments)  # type: ignore[arg-type]
 
 
 @cache

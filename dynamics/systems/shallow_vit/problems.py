@@ -350,6 +350,14 @@ def checked_start(value: object) -> int | str | None:
 
 
 def minibatches_of(order: Generator, samples: int, size: int | None) -> MiniBatches:
-    """Batches of a size; of all samples where that is not less than N."""
+    """Batches of a size; of all samples where that is not less than N.
+
+    Parameters
+    ----------
+    order : numpy Generator
+    samples : int
+        N.
+    size : int or None
+    """
     seed = int(order.integers(2**62))
     return MiniBatches(seed, samples, None if size is None or size >= samples else size)
