@@ -32,7 +32,7 @@ MOST_TERMS = 150_000
 """Terms of the gradients for which it is, about."""
 ENOUGH = 2
 """Values of one constant that give other scalars or events, after which no more are tried."""
-BYTES = 120_000
+BYTES = 110_000
 """Of programs and data, encoded."""
 REACH = 4
 """Steps of a whole constant to either side, at most."""

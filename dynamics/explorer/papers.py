@@ -29,7 +29,7 @@ from theory.papers.masked_image_modeling.notation import CONSTANTS
 
 MOST_CONFIGURATIONS = 2_000
 """Configurations of a page, at most."""
-MOST_NUMBERS = 80_000
+MOST_NUMBERS = 25_000
 """Numbers in all of them, at most."""
 Changes = Iterator[dict[str, Any]]
 
@@ -86,14 +86,9 @@ def page_model(system: System, parameters: Any) -> PageModel:
     _check_size(system, parameters, file, paper)
     moving = paper.moving(parameters)
 
-    def at(there: Any) -> Any:
-        """Parameters of the system at constants of the file."""
-        free = {"d": None} if "d" in parameters.__dataclass_fields__ else {}
-        changes = {name: getattr(there, name) for name in moving if name in constants}
-        return dataclasses.replace(parameters, **free, **changes)
-
     def derived(there: Any) -> dict[str, float]:
-        return {name: float(getattr(at(there), name)) for name in paper.rest}
+        own = dataclasses.replace(parameters, d=None, **{n: getattr(there, n) for n in moving})
+        return {name: float(getattr(own, name)) for name in paper.rest}
 
     still = [name for name in file.Parameters.__dataclass_fields__ if name not in moving]
     center = center_of(file, file.Parameters(**constants), still, derived=derived)
@@ -132,10 +127,9 @@ def _check_size(system: System, parameters: Any, file: System, paper: Paper) -> 
 
     if fits(parameters):
         return
-    free = {"d": None} if "d" in parameters.__dataclass_fields__ else {}
     for changes in paper.smaller(parameters):
         try:
-            near = dataclasses.replace(parameters, **free, **changes)
+            near = dataclasses.replace(parameters, d=None, **changes)
         except InvalidRequest:
             continue
         if fits(near):

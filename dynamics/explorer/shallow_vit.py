@@ -28,6 +28,8 @@ from dynamics.validation import InvalidRequest
 
 MOST_ENTRIES = 6000
 """Trained entries of a page: a step of so many takes some milliseconds."""
+MOST_TERMS = 200_000
+"""Trained entries times count vectors of a page."""
 LENGTHS = ("sigma", "delta", "xi")
 """Constants that the start is linear in."""
 REALS = ("margin", *LENGTHS)
@@ -51,14 +53,9 @@ def page_model(system: System, parameters: Parameters) -> PageModel:
     InvalidRequest
         Where a step would take too long for a page.
     """
-    size = system.ReducedPopulation(parameters).layout.size
-    if size > MOST_ENTRIES:
-        most = parameters.m - -(-(size - MOST_ENTRIES) // parameters.d)  # d entries a neuron
-        raise InvalidRequest(
-            f"m={parameters.m} has {size} trained entries; explore can be of up to "
-            f"{MOST_ENTRIES}; nearest: m={most}"
-        )
-    problem, points = ReducedPopulation(parameters), _points(parameters)
+    problem = ReducedPopulation(parameters)
+    _check_size(problem)
+    points = _points(parameters)
     limits = parse_limits(("margin > 0", *(f"{name} >= 0" for name in LENGTHS)), REALS)
     constants = {name: getattr(parameters, name) for name in (*WHOLE, *SHARES, *REALS)}
     command = f"attdyn explore {system.name}"
@@ -82,6 +79,21 @@ def page_model(system: System, parameters: Parameters) -> PageModel:
             sliders.append(choice(name, list(values), ends))
     script = page_script(points, limits, fixed)
     return PageModel(script, problem, tuple(sliders), problem.order_names)
+
+
+def _check_size(problem: ReducedPopulation) -> None:
+    """Refuse a problem whose steps would take too long for a page."""
+    given, size = problem.parameters, problem.layout.size
+    vectors = len(problem.tokens.labels)
+    entries = min(MOST_ENTRIES, MOST_TERMS // vectors)
+    if size <= entries:
+        return
+    most = given.m - -(-(size - entries) // given.d)  # d entries a neuron
+    near = f"m={most}" if most > 0 else "data='fixed'"
+    raise InvalidRequest(
+        f"m={given.m} has {size} trained entries; explore can be of up to {entries} with "
+        f"{vectors} count vectors; nearest: {near}"
+    )
 
 
 def _points(parameters: Parameters) -> list[Point]:
