@@ -26,7 +26,6 @@ from typing import Any
 from dynamics.codegen.addresses import AddressedModel, entries_of, entry_source, packed
 from dynamics.codegen.array_functions import array_function, array_source
 from dynamics.codegen.folder import cache_directory, replace_file
-from dynamics.codegen.kernels import LANES
 from dynamics.codegen.long_floats import LONG_ROUNDING, block_rows, block_source
 from dynamics.codegen.printed_sources import printed_source
 from dynamics.codegen.printing import evaluate, tabulate
@@ -35,7 +34,6 @@ from dynamics.process_settings import fewer_collections
 from dynamics.validation import InvalidRequest
 
 __all__ = [
-    "LANES",
     "LONG_ROUNDING",
     "AddressedModel",
     "CompiledModule",
@@ -57,8 +55,6 @@ __all__ = [
 CACHE_FORMAT = 8
 """Of the files with machine code, of `dynamics.codegen.calls` and of the instructions of short
 vectors; in the names of the files."""
-THREADED_FROM = 20_000
-"""Terms of a sum from which a step is worth sharing among threads."""
 
 HEADER = '''"""{title}
 

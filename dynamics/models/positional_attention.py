@@ -214,7 +214,9 @@ def configurations(D, C, q, random_sets):
 
 
 def weights(scalars, xp, D, C, beta, scale):
-    """Partition function of a row, and the attention of a patch to itself less that to a mate.
+    """Attention of a patch to itself less that to a mate, to a mate, to one of another set.
+
+    No exponential overflows, and where the first is small no digit of it is lost.
 
     Parameters
     ----------
@@ -223,9 +225,13 @@ def weights(scalars, xp, D, C, beta, scale):
     D, C : int
     beta, scale : float
     """
-    gamma, rho = scale * scalars["gamma"], scale * scalars["rho"]
-    B = xp.exp(scale * beta) + (C - 1) * xp.exp(gamma) + (D - C) * xp.exp(rho)
-    return B, xp.exp(gamma) * xp.expm1(scale * beta - gamma) / B
+    b, g, r = scale * beta, scale * scalars["gamma"], scale * scalars["rho"]
+    top = xp.stop_gradient(xp.maximum(b, xp.maximum(g, r)))
+    own, mate, other = xp.exp(b - top), xp.exp(g - top), xp.exp(r - top)
+    B = own + (C - 1) * mate + (D - C) * other
+    sign = xp.where(b > g, 1.0, -1.0)
+    apart = -sign * xp.where(b > g, own, mate) * xp.expm1(sign * (g - b))
+    return apart / B, mate / B, other / B
 
 
 def parts(scalars, sample, xp, D, C, p, nu, beta, scale):
@@ -236,12 +242,12 @@ def parts(scalars, sample, xp, D, C, p, nu, beta, scale):
     scalars, sample, xp, D, C, p, nu, beta, scale
         As of `reduced`.
     """
-    B, own = weights(scalars, xp, D, C, beta, scale)
-    u = D * scalars["alpha"] * own
+    apart, _, other = weights(scalars, xp, D, C, beta, scale)
+    u = D * scalars["alpha"] * apart
     a, b = sample[:, 0], sample[:, 1]
     z = a - b
     m = z / C
-    mean = D * scalars["alpha"] * (m + xp.exp(scale * scalars["rho"]) / B * (z.sum() - D * m))
+    mean = D * scalars["alpha"] * (m + other * (z.sum() - D * m))
     share = C * (mean**p + nu * mean)
     for k in range(2, p + 1):
         moment = a * (1 - m) ** k + b * (-1 - m) ** k + (C - a - b) * (-m) ** k
@@ -284,5 +290,5 @@ def reduced_observables(scalars, xp, D, C, beta, scale):
     scalars, xp, D, C, beta, scale
         As of `reduced`.
     """
-    B, own = weights(scalars, xp, D, C, beta, scale)
-    return {"G": D * (own + C * xp.exp(scale * scalars["gamma"]) / B)}
+    apart, mate, _ = weights(scalars, xp, D, C, beta, scale)
+    return {"G": D * (apart + C * mate)}

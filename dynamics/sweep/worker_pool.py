@@ -25,8 +25,9 @@ from dynamics.registry import System, can_be_loaded_again, load_unchanged
 from dynamics.validation import InvalidRequest, integer
 
 THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-ENVIRONMENT = {**dict.fromkeys(THREADS, "1"), SAFE_PATH: "1"}
-"""Of the processes: one thread each, and modules never come from the folder they start in."""
+ENVIRONMENT = {**dict.fromkeys(THREADS, "1"), SAFE_PATH: "1", "LOKY_MAX_MEMORY_LEAK_SIZE": "4e9"}
+"""Of the processes: one thread each, modules never come from the folder they start in, and one that
+makes programs, which take memory, is no leak."""
 ADDRESS = "DASK_SCHEDULER_ADDRESS"
 
 

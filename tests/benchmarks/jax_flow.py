@@ -20,14 +20,12 @@ def flow(problem, times, rtol):
 
 def flows(problem, times, rtol):
     """Compiled flow of many points: their probabilities and nu are the arguments."""
-    from jax_reduced import shares
+    from jax_reduced import laid_out, shares
 
-    law, fixed = problem.expectation.configurations, problem.parameters
-    _, set_sums, totals = law.latents
-    entries = jnp.array(law.index.T.astype(int))
-    kinds, columns = entries // totals.size, entries % totals.size
-    composition, sums = jnp.array(law.composition), jnp.array(set_sums[law.sum_index])
-    every = jnp.array(totals)[columns]
+    fixed = problem.parameters
+    types, totals, kinds, columns = laid_out(problem)
+    composition, sums = jnp.array(types, float), jnp.array(types[:, 0] - types[:, 1], float)
+    every = jnp.array(totals, float)[columns]
 
     class Point:
         """Parameters whose nu is traced."""

@@ -9,6 +9,7 @@ import jax
 jax.config.update("jax_enable_x64", True)
 
 import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
 
 
 def shares(state, parameters, composition, sums, totals):
@@ -25,19 +26,27 @@ def shares(state, parameters, composition, sums, totals):
     return out
 
 
+def laid_out(problem):
+    """Types and sums Z; of configurations the type of each set and the position of Z, (n, L)."""
+    rows, parameters = problem.expectation.configurations, problem.parameters
+    D, C, types = parameters.D, parameters.C, parameters.set_law.types
+    kinds = np.searchsorted(types[:, :2] @ (C + 1, 1), rows.counts @ (C + 1, 1))
+    totals = np.arange(2 * C - D, D + 1)
+    columns = (rows.counts @ (1, -1)).sum(axis=1, keepdims=True).astype(int) - totals[0]
+    return types, totals, kinds, np.broadcast_to(columns, kinds.shape)
+
+
 def risks(problem):
     """The risk as a function of the state, written in both ways."""
-    law, parameters = problem.expectation.configurations, problem.parameters
-    _, set_sums, totals = law.latents
-    width, entries = totals.size, jnp.array(law.index.T.astype(int))
-    composition, sums = jnp.array(law.composition), jnp.array(set_sums[law.sum_index])
-    totals, probability = jnp.array(totals), jnp.array(law.probability)
+    parameters, probability = problem.parameters, problem.expectation.configurations.probability
+    types, totals, kinds, columns = laid_out(problem)
+    entries = jnp.array(kinds * totals.size + columns)
+    composition, sums = jnp.array(types, float), jnp.array(types[:, 0] - types[:, 1], float)
+    totals, kinds, columns = jnp.array(totals, float), jnp.array(kinds), jnp.array(columns)
 
     def table(state):
         grid = shares(state, parameters, composition[:, None, :], sums[:, None], totals[None, :])
         return (probability * jnp.logaddexp(0.0, -grid.ravel()[entries].sum(axis=1))).sum()
-
-    kinds, columns = entries // width, entries % width
 
     def direct(state):
         values = shares(state, parameters, composition[kinds], sums[kinds], totals[columns])

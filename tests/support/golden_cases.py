@@ -31,7 +31,7 @@ def patches(given):
 
 def configurations(types):
     rows, times = np.unique(np.sort(types, axis=1), axis=0, return_counts=True)
-    return lambda patches, law, samples, seed: assemble(patches, law, rows, times / len(types))
+    return lambda patches, law, samples, seed: assemble(law, rows, times / len(types))
 
 
 def images(given):

@@ -312,7 +312,7 @@ def test_run_of_the_full_problem(capsys):
     [
         ("text", "n(gamma) = D*(C - 1)"),
         ("latex", r"\begin{align*}"),
-        ("source", "def share_table(state, constants, latents, out):"),
+        ("source", "def reduced(scalars, sample, xp, D, C, p, nu, beta, scale):"),
     ],
 )
 def test_derive(capsys, form, part):

@@ -112,7 +112,7 @@ def test_what_proofs_print_leaves_source_and_latex_what_they_are(tmp_path, capsy
     assert all(line.startswith(begin) for line in proof)
     if form == "source":
         (tmp_path / "generated.py").write_text(text)
-        assert callable(runpy.run_path(str(tmp_path / "generated.py"))["gradient"])
+        assert callable(runpy.run_path(str(tmp_path / "generated.py"))["reduced"])
 
 
 def test_a_command_without_an_output_ends_well(monkeypatch, capsys):

@@ -25,10 +25,10 @@ AT = SYSTEM.Parameters(D=24, C=4, q=0.5)
 class Backwards(ReducedPopulation):
     """gamma moves against its gradient."""
 
-    def __init__(self, *arguments, **options):
-        super().__init__(*arguments, **options)
-        turned = self._data.share * np.array([1.0, -1.0, 1.0])
-        self._data = self._data._replace(share=turned)
+    has_jacobian = False
+
+    def gradient(self, state):
+        return super().gradient(state) * (1.0, -1.0, 1.0)
 
 
 class Lopsided(FullPopulation):

@@ -3,6 +3,7 @@ import pytest
 
 import dynamics
 from dynamics.systems.positional_attention.reduced import rounding
+from dynamics.systems.positional_attention.reduced.configurations import multiples
 from dynamics.validation import InvalidRequest
 
 
@@ -101,16 +102,19 @@ def test_jacobian_is_the_slope_of_the_gradient(system, settings):
 def test_jacobian_is_that_of_the_sum_over_all_configurations(system, state):
     """Also of margins beyond the range of the exponential, configuration by configuration."""
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2, p=3), expectation="exact")
-    rows, data = problem.expectation.configurations, problem.expectation.data
-    state = np.array(state)
+    rows = problem.expectation.configurations
+    totals, share = np.arange(-4.0, 9.0), np.array([1.0, 1 / 8, 1 / 48])
+    law, state = problem.parameters.set_law, np.array(state)
     found = problem.jacobian(state)
+    of_type = {(a, b): k for k, (a, b, _) in enumerate(law.types.tolist())}
+    kinds = np.array([[of_type[a, b] for a, b in sets] for sets in rows.counts.tolist()])
+    columns = (rows.counts @ (1, -1)).sum(axis=1).astype(int) + 4
 
     def slopes(at):
         """Derivatives of the margin of every configuration, shape (3, n), and the margins."""
-        shares = rounding.shares(
-            3, at, data.constants, rows.latents[2], rows.multiples, rows.sum_index
-        )
-        return shares.values.reshape(4, -1)[:, rows.index].sum(axis=1)
+        constants = np.array([8.0, 2.0, 1e-3, 1.0, 1.0])
+        shares = rounding.shares(3, at, constants, totals, multiples(law), law.sums + 2)
+        return shares.values[:, kinds, columns[:, None]].sum(axis=2)
 
     F, *first = slopes(state)
     weight = rows.probability / (1 + np.exp(np.minimum(F, 11000)))
@@ -120,7 +124,7 @@ def test_jacobian_is_that_of_the_sum_over_all_configurations(system, state):
         second = (slopes(state + move)[1:] - slopes(state - move)[1:]) / (2 * width)
         expected = (bent * first[k] * np.array(first)).sum(axis=1) - (weight * second).sum(axis=1)
         np.testing.assert_allclose(
-            found[:, k], expected * data.share, rtol=1e-6, atol=1e-9 * np.abs(found).max()
+            found[:, k], expected * share, rtol=1e-6, atol=1e-9 * np.abs(found).max()
         )
 
 

@@ -52,7 +52,6 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.systems.positional_attention.kernels.reduced import set_table
 from dynamics.systems.positional_attention.kernels.spectral_weights import spectrum
 
 share_table: Any = None  # supplied by the generated file
@@ -60,6 +59,25 @@ curvature_table: Any = None  # supplied by the generated file
 order: Any = None  # supplied by the generated file
 
 FINEST = 1e-14
+
+
+def set_table(parts, multiples, sum_index, table):  # type: ignore[no-untyped-def]
+    """h(type, Z), or a derivative: the sum over its parts times what the type has of each.
+
+    Parameters
+    ----------
+    parts : float array, shape (3, 2 C + 1, sums Z)
+        By (part, z, Z).
+    multiples : float array, shape (K, 3)
+    sum_index : uint64 array, shape (K,)
+    table : float array, shape (K, sums Z)
+        Filled.
+    """
+    for k in range(sum_index.size):
+        m = sum_index[k]
+        one, two, three = multiples[k, 0], multiples[k, 1], multiples[k, 2]
+        for j in range(table.shape[1]):
+            table[k, j] = one * parts[0, m, j] + two * parts[1, m, j] + three * parts[2, m, j]
 
 
 def first_tables(state, data, tables):  # type: ignore[no-untyped-def]

@@ -1,58 +1,79 @@
 """The three scalars, and the ways to take their expectation over the types of the random sets.
 
-`configurations` lists weighted configurations, all of them or sampled ones, and makes the
-expectation from them: a sum (`weighted_sum`), of samples with a standard error. `spectral` is exact
-to a tolerance at any size: one contour integral and one Fourier transform for each sum of the
-random sets. `population` is the problem, which makes one of them by its name, or for ``"auto"`` by
-predicted cost. This file has what they share.
+`configurations` lists weighted configurations, all of them or sampled ones, and `weighted_sum`
+makes the expectation from them: an exact sum, as a reduced program of the model file, or the mean
+over samples, with a standard error. `spectral` is exact to a tolerance at any size: one contour
+integral and one Fourier transform for each sum of the random sets. `population` is the problem,
+which makes one of them by its name, or for ``"auto"`` by predicted cost. This file has what they
+share.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
-from dynamics import codegen
+import numpy as np
+
+from dynamics.codegen import AddressedModel, loops
 from dynamics.problem import FloatArray
-from dynamics.problem.compiled import ThreadData
 from theory.papers.positional_attention import recursion
+from theory.papers.positional_attention.notation import ORDER_PARAMETERS
+
+if TYPE_CHECKING:
+    from dynamics.systems.positional_attention.parameters import Parameters
 
 
 class Expectation(ABC):
-    """Base of every way to take the expectation: compiled functions, data, a certificate.
+    """Base of every way to take the expectation: gradient, order parameters, steps of descent.
 
-    Parameters
+    Attributes
     ----------
-    module : CompiledModule
-        ``gradient``, ``hessian``, ``order_parameters`` and ``summary``.
-    data : NamedTuple
-        What its functions need beside the state.
     settings : mapping
         How it was made, stored with every run.
+    source : str
+        Text that its gradients are computed from.
+    program : str or None
+        Equal for expectations that may be taken `side_by_side`; None of one that cannot.
     """
 
-    scratch: Collection[str] = ()
-
-    def __init__(
-        self, module: codegen.CompiledModule, data: Any, settings: Mapping[str, Any]
-    ) -> None:
-        self.module, self.settings = module, settings
-        self.data = data
+    settings: Mapping[str, Any]
+    source: str
+    program: str | None = None
 
     @property
-    def data(self) -> Any:
-        """What the functions need beside the state, in this thread."""
-        return self._own.data
+    def addressed(self) -> Any:
+        """Gradient, Hessian and order parameters for the compiled loops; None without them."""
+        return None
 
-    @data.setter
-    def data(self, data: Any) -> None:
-        self._own = ThreadData(self.module, data, self.scratch)
+    def side_by_side(self, others: Sequence[Any]) -> AddressedModel:
+        """Compiled functions on a state of each of several expectations of one program."""
+        raise TypeError(f"{type(self).__name__} has no program")
 
-    @property
-    def addressed(self) -> codegen.AddressedModel:
-        """Gradient, Hessian and order parameters on the data, for the compiled loops."""
-        return self._own.addressed
+    def gradient(self, state: FloatArray) -> FloatArray:
+        """Per-entry gradient at a state, shape (3,)."""
+        return loops.gradient(self.addressed, state)
+
+    def order_parameters(self, state: FloatArray, slope: FloatArray) -> FloatArray:
+        """Order parameters at a state with its gradient, in the order of their names."""
+        slope = np.ascontiguousarray(slope, dtype=np.float64)
+        return loops.order_parameters(self.addressed, state, slope, len(ORDER_PARAMETERS))
+
+    def jacobian(self, state: FloatArray) -> FloatArray:
+        """Derivative of the gradient by the state, shape (3, 3)."""
+        return loops.hessian(self.addressed, state)
+
+    def advance(
+        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+    ) -> int:
+        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
+        return loops.advance(self.addressed, state, eta, (first, last), True, buffers)
+
+    @abstractmethod
+    def risk(self, state: FloatArray) -> float:
+        """Risk at a state."""
 
     @abstractmethod
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
@@ -70,39 +91,29 @@ class Expectation(ABC):
         return ""
 
 
-def compiled(
-    degree: int,
-    kernels: Sequence[Callable[..., Any]],
-    data: Collection[type],
-    parallel: Collection[Callable[..., Any]] = (),
-) -> codegen.CompiledModule:
-    """The generated file of the reduced problem for one p.
+def constants_of(parameters: Parameters) -> FloatArray:
+    """Values of the recursion's parameters, in the order of `recursion.PARAMETERS`.
 
     Parameters
     ----------
-    degree : int
-        p.
-    kernels : sequence of callable
-        ``gradient``, ``hessian``, ``order_parameters`` and ``summary``.
-    data : collection of type
-        Their named tuples.
-    parallel : collection of callable
-        Kernels whose loops run in threads.
+    parameters : Parameters
     """
-    printed = codegen.printed_source(_printed, degree)
-    parts = [printed, codegen.kernel_source(*kernels, parallel=parallel, data=data)]
-    title = f"Positional attention, reduced population problem, p = {degree}."
-    return codegen.build(title, [s.name for s in recursion.STATE], parts)
+    return np.array([float(getattr(parameters, s.name)) for s in recursion.PARAMETERS])
 
 
-def _printed(degree: int) -> str:
-    """Functions printed from the derivation: blocks, order parameters."""
-    reduction = recursion.derive(degree)
-    first = [name for name in reduction.blocks if name.startswith("share")]
-    second = [name for name in reduction.blocks if name.startswith("patch")]
-    parts = [
-        codegen.tabulate("share_table", first, reduction, len(recursion.PARTS)),
-        codegen.tabulate("curvature_table", second, reduction),
-        codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),
-    ]
-    return "\n\n".join(parts)
+def shares_of(parameters: Parameters) -> FloatArray:
+    """One over the number of entries of each state, shape (3,).
+
+    Parameters
+    ----------
+    parameters : Parameters
+    """
+    return np.array([1 / count for count in _entries(parameters.D, parameters.C)])
+
+
+@lru_cache(maxsize=256)
+def _entries(D: int, C: int) -> tuple[float, ...]:
+    """Number of entries that share each state."""
+    counts, sizes = recursion.multiplicity(), {"D": D, "C": C}
+    ordered = (counts[state] for state in recursion.STATE)
+    return tuple(float(n.subs({s: sizes[s.name] for s in n.free_symbols})) for n in ordered)

@@ -6,10 +6,7 @@ expectation over them is a sum over multisets, each with weight
 
 .. math:: \frac{(L-1)!}{\prod_k m_k!} \prod_k P_k^{m_k}. \qquad (1)
 
-Configurations do not depend on the state: they are listed once, and laid out so that the kernels
-gather them set by set and scatter them entry by entry.
-
-`exact` and `sampled` are the expectations over them (`weighted_sum`).
+Configurations do not depend on the state: they are listed once.
 """
 
 from __future__ import annotations
@@ -17,26 +14,39 @@ from __future__ import annotations
 import itertools
 from functools import lru_cache
 from math import comb
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dynamics import codegen
 from dynamics.problem import FloatArray, IntArray
-from dynamics.systems.positional_attention.kernels.reduced_data import Configurations
-from dynamics.systems.positional_attention.reduced.weighted_sum import WeightedSum
 from dynamics.validation import random_stream, refuse, written
 from theory.papers.positional_attention.data_law import SetLaw
 
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters
 
-MAX_CONFIGURATIONS = 5_000_000
-"""Largest number of configurations that is listed."""
-SECONDS_PER_ENTRY, BEYOND_CACHES, SECONDS_PER_CELL, OVERHEAD = 0.64e-9, 0.46e-9, 3e-9, 2.2e-6
-"""Predicted time of a gradient, fitted to measurements on one core; see `predicted_seconds`."""
-CACHED = 8e5
-"""Random sets of configurations that the caches hold; of twice as many they hold no part."""
+MAX_CONFIGURATIONS = 20_000
+"""Largest number of configurations that a program is made of, which takes some seconds then."""
+SECONDS_OF_GRADIENT, SECONDS_OF_PROGRAM, OVERHEAD = 16e-9, 2e-4, 1.1e-6
+"""Time for each configuration, of a gradient and of making its program, and of any gradient;
+fitted to sizes of 6 to 38,760 configurations on one core."""
+GRADIENTS = 20_000
+"""Gradients of a run, among which the time to make its program is shared out."""
+
+
+class Configurations(NamedTuple):
+    """Weighted configurations.
+
+    Attributes
+    ----------
+    counts : float array, shape (n, L, 2)
+        Patches at +1 and at -1 in each set, the signal set first.
+    probability : float array, shape (n,)
+        Sums to 1.
+    """
+
+    counts: FloatArray
+    probability: FloatArray
 
 
 def multinomial_weights(types: IntArray, chance: FloatArray) -> FloatArray:
@@ -58,13 +68,11 @@ def multinomial_weights(types: IntArray, chance: FloatArray) -> FloatArray:
     return weight.astype(np.float64)
 
 
-def assemble(patches: int, law: SetLaw, types: IntArray, probability: FloatArray) -> Configurations:
-    """Lay out configurations, those of weight 0 left out, ordered by Z.
+def assemble(law: SetLaw, types: IntArray, probability: FloatArray) -> Configurations:
+    """Configurations of the signal set and random sets, those of weight 0 left out.
 
     Parameters
     ----------
-    patches : int
-        D.
     law : SetLaw
         Of a random set.
     types : int array, shape (n, L-1)
@@ -72,53 +80,16 @@ def assemble(patches: int, law: SetLaw, types: IntArray, probability: FloatArray
     probability : float array, shape (n,)
         Weights.
     """
-    set_size, composition, sums = law.C, law.types, law.sums
-    totals = np.arange(2 * set_size - patches, patches + 1)
-    total = set_size + sums[types].sum(axis=1)
     rows = np.flatnonzero(probability > 0)
-    rows = rows[np.argsort(total[rows], kind="stable")]
-    column = total[rows] - totals[0]
-    signal = np.flatnonzero(sums == set_size)
-    sets = np.concatenate([np.broadcast_to(signal, (rows.size, 1)), types[rows]], axis=1)
-    index = np.ascontiguousarray((sets * totals.size + column[:, None]).T, dtype=np.uint32)
-    # Entries by (Z, type), configurations by Z: a lane reads what it has just written.
-    flat = np.ascontiguousarray(index[1:].T).ravel()
-    by_total = (flat % totals.size) * np.uint32(len(composition)) + flat // totals.size
-    order = np.argsort(by_total, kind="stable")
-    _, first = np.unique(by_total[order], return_index=True)
-    starts = np.append(first, order.size).astype(np.uint32)
-    lanes = codegen.LANES if rows.size >= codegen.THREADED_FROM else 1
-    set_sums = np.arange(-set_size, set_size + 1.0)
-    return Configurations(
-        latents=(np.array([1.0, -1.0, 0.0]), set_sums, totals.astype(float)),
-        composition=composition.astype(float),
-        multiples=multiples(law),
-        sum_index=(sums + set_size).astype(np.uint64),
-        index=index,
-        probability=probability[rows],
-        entries=flat[order[first]],
-        starts=starts,
-        members=(order // (len(index) - 1)).astype(np.uint32),
-        cuts=lane_cuts(starts, lanes),
-    )
+    signal = np.broadcast_to([law.C, 0], (rows.size, 1, 2))
+    counts = np.concatenate([signal, law.types[types[rows], :2]], axis=1)
+    return Configurations(counts.astype(float), probability[rows])
 
 
 def multiples(law: SetLaw) -> FloatArray:
     """What each type has of the parts of a share: 1, 2 min(a, b), C - a - b, shape (K, 3)."""
     plus, minus, zeros = law.types.T.astype(float)
     return np.stack([np.ones(zeros.size), 2.0 * np.minimum(plus, minus), zeros], axis=1)
-
-
-def lane_cuts(starts: np.ndarray, lanes: int) -> IntArray:
-    """Entries at which to cut them into lanes of about equal work, shape (lanes + 1,).
-
-    Parameters
-    ----------
-    starts : int array, shape (e + 1,)
-        Where the members of each entry begin.
-    lanes : int
-    """
-    return np.searchsorted(starts, np.linspace(0, starts[-1], lanes + 1)).astype(np.int64)
 
 
 def number_of_multisets(kinds: int, size: int) -> int:
@@ -158,7 +129,7 @@ def multisets(kinds: int, size: int) -> IntArray:
 
 @lru_cache(maxsize=4)
 def enumeration(patches: int, law: SetLaw) -> Configurations:
-    """All configurations, those of probability 0 left out, ordered by Z.
+    """All configurations, those of probability 0 left out.
 
     Parameters
     ----------
@@ -179,20 +150,24 @@ def enumeration(patches: int, law: SetLaw) -> Configurations:
             "expectation",
             "exact",
             f"needs {written(number)} configurations at D={patches} C={set_size}",
-            f"sizes of at most {MAX_CONFIGURATIONS:,} configurations",
-            f"D={_largest(set_size)} at C={set_size}",
+            f"sizes of at most {MAX_CONFIGURATIONS:,} configurations; the spectral expectation has "
+            "no such limit",
+            _largest(set_size),
         )
     types = multisets(len(law.types), sets - 1)
-    return assemble(patches, law, types, multinomial_weights(types, law.probabilities))
+    return assemble(law, types, multinomial_weights(types, law.probabilities))
 
 
-def _largest(set_size: int) -> int:
-    """The largest D that can be enumerated."""
-    sizes = itertools.count(3)
-    first_refused = next(
-        sets for sets in sizes if number_of_configurations(sets, set_size) > MAX_CONFIGURATIONS
+def _largest(set_size: int) -> str:
+    """The largest size with sets of so many patches that is listed, or of a half, a quarter, ..."""
+    while number_of_configurations(2, set_size) > MAX_CONFIGURATIONS:
+        set_size //= 2
+    refused = next(
+        sets
+        for sets in itertools.count(3)
+        if number_of_configurations(sets, set_size) > MAX_CONFIGURATIONS
     )
-    return (first_refused - 1) * set_size
+    return f"D={(refused - 1) * set_size} at C={set_size}"
 
 
 def sample(patches: int, law: SetLaw, samples: int, seed: int) -> Configurations:
@@ -234,7 +209,7 @@ def sample(patches: int, law: SetLaw, samples: int, seed: int) -> Configurations
             types[rows, r - 1] = generator.choice(members, rows.size, p=chance)
         left = left - set_sum
     distinct, times = np.unique(np.sort(types, axis=1), axis=0, return_counts=True)
-    return assemble(patches, law, distinct, times / samples)
+    return assemble(law, distinct, times / samples)
 
 
 def _one_set(left: IntArray, each: FloatArray, rest: FloatArray, chance: FloatArray) -> IntArray:
@@ -257,42 +232,12 @@ def _inverse(law: FloatArray, chance: FloatArray) -> IntArray:
     return np.searchsorted(grown / grown[-1], chance, side="right").astype(np.int64)
 
 
-def exact(parameters: Parameters) -> WeightedSum:
-    """The sum over all configurations.
-
-    Raises
-    ------
-    InvalidRequest
-        If there are too many.
-    """
-    rows = enumeration(parameters.D, parameters.set_law)
-    return WeightedSum.over(rows, parameters, {"expectation": "exact"})
-
-
-def sampled(parameters: Parameters, samples: int, seed: int) -> WeightedSum:
-    """The mean over sampled configurations.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    samples, seed : int
-        Number of draws, and their seed.
-    """
-    rows = sample(parameters.D, parameters.set_law, samples, seed)
-    settings = {"expectation": "sampled", "samples": samples, "seed": seed}
-    return WeightedSum.over(rows, parameters, settings, samples)
-
-
 def predicted_seconds(parameters: Parameters) -> float:
-    """Predicted time of one gradient of `exact`; infinite where there are too many configurations.
+    """Predicted time of one gradient of the exact sum, with its share of the time of its program.
 
-    An entry is a random set of a configuration; it costs more where the caches do not hold all.
+    Infinite where there are too many configurations.
     """
     number = number_of_configurations(parameters.L, parameters.C)
     if number > MAX_CONFIGURATIONS:
         return float("inf")
-    kinds = (parameters.C + 1) * (parameters.C + 2) // 2
-    cells = kinds * (2 * parameters.D - 2 * parameters.C + 1)
-    entries = number * (parameters.L - 1)
-    each = SECONDS_PER_ENTRY + BEYOND_CACHES * min(max(np.log2(entries / CACHED), 0.0), 1.0)
-    return float(each * entries + SECONDS_PER_CELL * cells + OVERHEAD)
+    return (SECONDS_OF_GRADIENT + SECONDS_OF_PROGRAM / GRADIENTS) * number + OVERHEAD

@@ -7,8 +7,9 @@ the random sets is taken is chosen here too, once, when it is made. Its oracle i
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from math import sqrt
 from typing import Any
@@ -18,13 +19,15 @@ from numpy.typing import ArrayLike
 
 from dynamics import codegen
 from dynamics.codegen import AddressedModel
-from dynamics.problem import CompiledProblem, FloatArray, Layout, record_of
+from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.presentation import PositionalProblem
 from dynamics.systems.positional_attention.reduced import (
     Expectation,
     configurations,
+    constants_of,
     spectral,
+    weighted_sum,
 )
 from dynamics.validation import check_parameters, integer, known_word, real, refuse
 from theory.page import Page
@@ -57,7 +60,7 @@ def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSys
     return {"exact": recursion.derive(degree), "leading order": recursion.leading_order()}
 
 
-class ReducedPopulation(PositionalProblem, CompiledProblem):
+class ReducedPopulation(PositionalProblem):
     """(P) on the symmetric manifold: gradient descent on (alpha, gamma, rho), exact.
 
     Parameters
@@ -86,6 +89,9 @@ class ReducedPopulation(PositionalProblem, CompiledProblem):
     """
 
     view = "reduced population"
+    layout = LAYOUT
+    autonomous = True
+    has_jacobian = True
 
     def __init__(
         self,
@@ -103,20 +109,60 @@ class ReducedPopulation(PositionalProblem, CompiledProblem):
             parameters, self.initial_state, expectation, tolerance, samples, seed
         )
         self.settings = dict(self.expectation.settings)
-        self.module, self.layout = self.expectation.module, LAYOUT
+        self._constants = constants_of(parameters)
 
     @property
-    def _data(self) -> Any:
-        return self.expectation.data
-
-    @_data.setter
-    def _data(self, data: Any) -> None:
-        self.expectation.data = data
+    def source(self) -> str:
+        """Text that its gradients are computed from: the model file, or the printed kernels."""
+        return self.expectation.source
 
     @property
-    def addressed(self) -> AddressedModel:
-        """Those of the expectation."""
-        return self.expectation.addressed
+    def identity(self) -> Mapping[str, Any]:
+        """What decides its gradients beside the parameters: settings, and their source."""
+        code = hashlib.sha256(self.source.encode()).hexdigest()[:12]
+        return {**self.settings, "code": code}
+
+    @property
+    def addressed(self) -> AddressedModel | None:
+        """Those of the expectation; None of a sampled one."""
+        made: AddressedModel | None = self.expectation.addressed
+        return made
+
+    @property
+    def program(self) -> str | None:
+        """A hash of the programs of the exact expectation; see `Problem`."""
+        return self.expectation.program
+
+    def side_by_side(self, problems: Sequence[Any]) -> AddressedModel:
+        """Compiled functions on a state of each of several problems; see `Problem`."""
+        return self.expectation.side_by_side([problem.expectation for problem in problems])
+
+    def gradient(self, state: ArrayLike) -> FloatArray:
+        """What one step of gradient descent subtracts, divided by eta; shape (3,)."""
+        return self.expectation.gradient(self.layout.flatten(state))
+
+    def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
+        """Order parameters at a state, in the order of `order_names`; see `Problem`."""
+        flat = self.layout.flatten(state)
+        slope = self.gradient(flat) if gradient is None else gradient
+        return self.expectation.order_parameters(flat, slope)
+
+    def jacobian(self, state: ArrayLike) -> FloatArray:
+        """Derivative of the gradient by the state, shape (3, 3).
+
+        Row i is that of the Hessian of the risk over the number of entries that share state i.
+        """
+        return self.expectation.jacobian(self.layout.flatten(state))
+
+    def risk(self, state: ArrayLike) -> float:
+        """Risk at a state."""
+        return self.expectation.risk(self.layout.flatten(state))
+
+    def advance(
+        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+    ) -> int:
+        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
+        return self.expectation.advance(state, eta, first, last, buffers)
 
     @property
     def initial_state(self) -> FloatArray:
@@ -136,7 +182,7 @@ class ReducedPopulation(PositionalProblem, CompiledProblem):
         slopes, measured = self.expectation.observe(states)
         derived = _derived(self.parameters.p)
         with np.errstate(all="ignore"):
-            reported = derived(*states.T, *-slopes.T, *self._data.constants)
+            reported = derived(*states.T, *-slopes.T, *self._constants)
         alpha, gamma, rho = states.T
         return {
             **dict(zip(_derived_names(), reported, strict=True)),
@@ -157,16 +203,16 @@ class ReducedPopulation(PositionalProblem, CompiledProblem):
         -------
         dict
             ``value``, shape (4,): per-entry gradient, then risk; ``gross``, the same with every
-            set's contribution in absolute value; a ``bound`` on the error, rounding included, or,
-            under the sampled expectation, a ``standard_error``. From the gross on, no digit is
-            certain.
+            set's contribution in absolute value; under the spectral expectation a ``bound`` on
+            the error, rounding included, and under the sampled one a ``standard_error``.
         """
         return self.expectation.certify(self.layout.flatten(state))
 
     def gradient_bound(self, state: ArrayLike) -> FloatArray | None:
-        """The bound of `error_bound` on the gradient; None under the sampled expectation."""
-        bound = self.error_bound(state).get("bound")
-        return None if bound is None else bound[:3]
+        """The bound of `error_bound` on the gradient; None but under the spectral expectation."""
+        if not isinstance(self.expectation, spectral.Spectral):
+            return None
+        return self.error_bound(state)["bound"][:3]
 
     def certificate_failure(self, state: ArrayLike) -> str:
         """Why there is no gradient at a state; empty where there is one, with its `error_bound`."""
@@ -256,12 +302,20 @@ def _expectation(
     samples = integer("samples", samples, at_least=2, at_most=10**8)
     seed = integer("seed", seed, at_least=0, at_most=2**63 - 1)
     if expectation == "exact":
-        return configurations.exact(parameters)
+        return _exact(parameters)
     if expectation == "sampled":
-        return configurations.sampled(parameters, samples, seed)
+        rows = configurations.sample(parameters.D, parameters.set_law, samples, seed)
+        made = {"expectation": "sampled", "samples": samples, "seed": seed}
+        return weighted_sum.Sampled(parameters, rows, made, samples)
     if expectation == "spectral":
         return spectral.spectral(parameters, tolerance)
     return _cheapest(parameters, tolerance, state)
+
+
+def _exact(parameters: Parameters) -> Expectation:
+    """The sum over all configurations; refused where there are too many."""
+    rows = configurations.enumeration(parameters.D, parameters.set_law)
+    return weighted_sum.Exact(parameters, rows, {"expectation": "exact"})
 
 
 def _cheapest(parameters: Parameters, tolerance: float, state: FloatArray) -> Expectation:
@@ -276,7 +330,7 @@ def _cheapest(parameters: Parameters, tolerance: float, state: FloatArray) -> Ex
         result = spectral.spectral(parameters, tolerance)
         if np.isfinite(costs["exact"]) and result.failure(state):
             name, other, result = other, name, None
-    result = result or configurations.exact(parameters)
+    result = result or _exact(parameters)
     why = (
         f"{_milliseconds(costs[name])} a gradient predicted; {other} {_milliseconds(costs[other])}"
     )

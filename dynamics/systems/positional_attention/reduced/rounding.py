@@ -1,4 +1,4 @@
-r"""What rounding may change in gradient and risk: tables and sums in longer floats, with bounds.
+r"""What rounding may change in gradient and risk: tables in longer floats, with bounds.
 
 Written out at a state, with :math:`\varsigma = 1/(1 + e^F)`: where the share h of every set has an
 error of at most e, the margin F = sum of h has one of at most :math:`\delta` = sum of e, and
@@ -8,8 +8,8 @@ error of at most e, the margin F = sum of h has one of at most :math:`\delta` = 
    |\delta \log(1 + e^{-F})| \le \min\bigl(\delta, \varsigma\,(e^\delta - 1)\bigr), \qquad (1)
 
 since the logarithms of :math:`\varsigma(1-\varsigma)` and :math:`\varsigma` change by at most
-:math:`\delta`. Where large shares cancel in F, that is what decides. A kernel is not analysed: its
-result is compared with a sum in numpy's longest floats, and that sum is bounded.
+:math:`\delta`. Where large shares cancel in F, that is what decides. The tables of a kernel are
+compared with those in numpy's longest floats, whose errors are bounded; `spectral` sums them up.
 """
 
 from __future__ import annotations
@@ -31,12 +31,6 @@ ROUNDING = 2.0**-53
 """Largest relative error of one rounding of a float64."""
 FLOOR = 1e-290
 """Added to every bound, for what underflows."""
-SUMMATION = 64 * LONG_ROUNDING
-"""Relative to the sum of sizes: numpy's sum of so many terms as fit in memory, and its products."""
-LARGEST_EXPONENT = 0.9 * float(np.log(np.finfo(np.longdouble).max))
-"""Of the longest floats; errors of a margin beyond it bound nothing."""
-MORE = 1.0 + 1e-12
-"""On bounds whose last digits are those of a float64."""
 LARGEST_SPREAD, LARGEST_ENTRY, LARGEST_POWER, LEAST_NU = 600.0, 1e7, 30, 1e-30
 """Exponents of the softmax, D alpha, p and nu up to which, and from which on, sizes of terms are
 computed in float64: no exponential underflows and nothing overflows, and a power that underflows is
@@ -133,64 +127,6 @@ def _printed(degree: int, sizes: bool) -> str:
     reduction = recursion.derive(degree)
     names = [name for name in reduction.blocks if name.startswith("share")]
     return codegen.block_source(names, reduction, sizes)
-
-
-class Terms(NamedTuple):
-    """What configurations add, by component and configuration, the risk last, shape (4, n) each.
-
-    Attributes
-    ----------
-    values : longdouble array
-        Minus E's integrand s dF, and log(1 + e^-F).
-    gross : float array
-        The same with the contribution of every set in absolute value.
-    errors : float array
-        Bounds on the errors of the values.
-    """
-
-    values: np.ndarray
-    gross: FloatArray
-    errors: FloatArray
-
-
-def terms(table: Shares, index: IntArray) -> Terms:
-    """What configurations add to E[s dF] and to the risk, with the bounds (1).
-
-    Parameters
-    ----------
-    table : Shares
-    index : int array, shape (L, n)
-        Flat position (type, column) of each set of each configuration.
-    """
-    flat, flat_errors = table.values.reshape(4, -1), table.errors.reshape(4, -1)
-    sizes = np.abs(flat).astype(np.float64)
-    sums = np.zeros((4, index.shape[1]), np.longdouble)
-    gross, errors = np.zeros((2, 4, index.shape[1]))
-    with np.errstate(all="ignore"):
-        for row in index:
-            sums += flat.take(row, axis=1)
-            gross += sizes.take(row, axis=1)
-            errors += flat_errors.take(row, axis=1)
-        # What is computed in float64 is right to 1e-12, for which MORE makes up; what underflows
-        # there is below FLOOR. In (1) a small factor stands beside a large one: in longer floats.
-        errors = MORE * errors + len(index) * LONG_ROUNDING * gross
-        delta = errors[0].astype(np.longdouble)
-        grown = np.where(delta < LARGEST_EXPONENT, MORE * np.expm1(delta), np.inf)
-        smaller, positive = np.exp(-np.abs(sums[0])), sums[0] > 0  # of e^F and e^-F
-        larger_share = 1 / (1 + smaller)
-        lesser_share = smaller * larger_share
-        weight = np.where(positive, lesser_share, larger_share)
-        loss = np.log1p(smaller) + np.maximum(0, -sums[0])
-        short, steep = weight.astype(np.float64), lesser_share * larger_share
-        of_weight = np.fmin(1, steep * grown).astype(np.float64) + 8 * LONG_ROUNDING * short
-        of_loss = np.fmin(delta, weight * grown) + 8 * LONG_ROUNDING * loss
-        slopes = np.abs(sums[1:]).astype(np.float64)
-        slopes = of_weight * (slopes + errors[1:]) + short * errors[1:]
-        return Terms(
-            np.concatenate([-weight * sums[1:], loss[None]]),
-            np.concatenate([short * gross[1:], loss[None]], dtype=np.float64, casting="same_kind"),
-            np.concatenate([slopes, of_loss[None]], dtype=np.float64, casting="same_kind") * MORE,
-        )
 
 
 def relative(bound: FloatArray, gross: FloatArray) -> float:

@@ -24,13 +24,9 @@ from dynamics.systems.positional_attention.kernels import spectral_data as recor
 from dynamics.systems.positional_attention.kernels.grid_weights import ABOVE, BELOW, GRAIN
 from dynamics.systems.positional_attention.kernels.saddle_points import LARGEST_TILT, scan_group
 from dynamics.systems.positional_attention.kernels.spectral_weights import weigh_sums
-from dynamics.systems.positional_attention.reduced import (
-    Expectation,
-    compiled,
-    rounding,
-)
+from dynamics.systems.positional_attention.reduced import constants_of, rounding, shares_of
 from dynamics.systems.positional_attention.reduced.configurations import multiples
-from dynamics.systems.positional_attention.reduced.weighted_sum import constants_and_shares
+from dynamics.systems.positional_attention.reduced.printed import PrintedExpectation, compiled
 from theory.papers.positional_attention.data_law import SetLaw
 
 if TYPE_CHECKING:
@@ -92,13 +88,13 @@ def sum_law(sets: int, law: SetLaw) -> FloatArray:
     return whole
 
 
-class Spectral(Expectation):
+class Spectral(PrintedExpectation):
     """The spectral expectation of one problem.
 
     Parameters
     ----------
     module, data, settings
-        As for `Expectation`.
+        As for `PrintedExpectation`.
     parameters : Parameters
     """
 
@@ -248,10 +244,9 @@ def spectral(parameters: Parameters, tolerance: float) -> Spectral:
     size, law = parameters.C, law_of_sums(parameters.set_law, parameters.L - 1)
     many, types = law.z.size, law.sums.size
     set_sums = np.arange(-size, size + 1.0)
-    constants, share = constants_and_shares(parameters)
     data = records.SpectralData(
-        constants=constants,
-        share=share,
+        constants=constants_of(parameters),
+        share=shares_of(parameters),
         latents=(np.array([1.0, -1.0, 0.0]), set_sums, law.z + float(size)),
         composition=parameters.set_law.types.astype(float),
         multiples=multiples(parameters.set_law),

@@ -1,5 +1,9 @@
 """The expectation as a weighted sum over configurations: all, or sampled ones.
 
+The loss of one configuration is `reduced` of the model file `dynamics.models.positional_attention`.
+The sum over all of them is a reduced program (`dynamics.models.engine.reduced_risk`); sampled ones
+stay arrays of JAX, as a program of each draw would take longer than its run.
+
 A sampled sum is unbiased, with the standard errors that one sample shows. What is rare is missing
 from it: late in training the gradient is carried by configurations of probability below 1e-7, which
 a sample of any usual size does not contain, and its standard error cannot know of them.
@@ -7,164 +11,251 @@ a sample of any usual size does not contain, and its standard error cannot know 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics import codegen
-from dynamics.codegen import loops
-from dynamics.problem import FloatArray
-from dynamics.systems.positional_attention.kernels import reduced as kernels
-from dynamics.systems.positional_attention.kernels.reduced_data import (
-    Configurations,
-    ReducedData,
-    Work,
+from dynamics.codegen import AddressedModel, compiled_program, jax
+from dynamics.models import positional_attention as file
+from dynamics.models.engine.functions import Columns, Embedding, class_embedding, functions_of
+from dynamics.models.engine.program import (
+    Data,
+    Program,
+    device_data,
+    evaluated,
+    on_device,
+    program_of,
 )
-from dynamics.systems.positional_attention.kernels.reduced_hessian import hessian
-from dynamics.systems.positional_attention.reduced import Expectation, compiled, rounding
-from theory.papers.positional_attention import recursion
+from dynamics.models.engine.reduced_risk import CompiledRisk, reduced_risk
+from dynamics.models.engine.tracing import namespace
+from dynamics.problem import FloatArray
+from dynamics.systems.positional_attention.reduced import Expectation, rounding, shares_of
+from dynamics.systems.positional_attention.reduced.configurations import Configurations
+from theory.closure.partition import EntryClasses
+from theory.law import Law
+from theory.model import Model
+from theory.papers.positional_attention.notation import ORDER_PARAMETERS
 
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters
 
 TAIL = 5
 """Draws in the outermost strata; whether a sum that is rare occurs at all is part of the error."""
-IN_SILENCE = np.errstate(all="ignore")
-"""Numbers beyond the largest are no error: what they bound is lost."""
-BLOCK = 1 << 18
-"""Configurations whose terms are in memory at a time."""
+SCALARS = ("alpha", "gamma", "rho")
+COLUMNS: Columns = (
+    *(("state", k) for k in range(len(SCALARS))),
+    ("observable", "G"),
+    ("rate", 0),
+    ("observable_rate", "G"),
+    ("observable", "association_margin"),
+)
+"""The order parameters: `ORDER_PARAMETERS`."""
+assert len(COLUMNS) == len(ORDER_PARAMETERS)
+BATCH = 1 << 13
+"""Configurations whose terms are computed at a time."""
+PLACES = 4
+"""Leading binary digits of a number of samples that is compiled for."""
+
+
+def _start(
+    D: int = 16, C: int = 4, p: int = 3, nu: float = 1e-3, beta: float = 1.0, scale: float = 1.0
+) -> dict[str, float]:
+    return dict.fromkeys(SCALARS, 0.0)
+
+
+def _observables(
+    scalars: Any, xp: Any, D: int, C: int, beta: float, scale: float
+) -> dict[str, Any]:
+    """What the file observes, and the margin of patch association."""
+    margin = xp.minimum(beta, scalars["gamma"]) - scalars["rho"]
+    return {
+        **file.reduced_observables(scalars, xp, D, C, beta, scale),
+        "association_margin": margin,
+    }
+
+
+@cache
+def _model() -> Model:
+    """The model whose entries are the scalars and whose samples are configurations."""
+    return Model(
+        start=_start, law=lambda: (), loss=file.reduced, path=Path(file.__file__),
+        observables=_observables, observe=file.reduced_observe,
+    )  # fmt: skip
 
 
 class WeightedSum(Expectation):
-    """A sum over configurations; with a number of samples, an estimate from them.
+    """Base of the sums over configurations.
 
     Parameters
     ----------
-    module, data, settings
-        As for `Expectation`.
     parameters : Parameters
-    samples : int or None
+    rows : Configurations
+    settings : mapping
+        How the configurations were made.
     """
 
-    scratch = ("work",)
+    def __init__(
+        self, parameters: Parameters, rows: Configurations, settings: Mapping[str, Any]
+    ) -> None:
+        self.settings, self.configurations = settings, rows
+        self.source = Path(file.__file__).read_text(encoding="utf-8")
+        self.share, self._statics = shares_of(parameters), _statics(parameters)
+        self._reals = {name: float(getattr(parameters, name)) for name in ("nu", "beta", "scale")}
+
+    @cached_property
+    def traced(self) -> Program:
+        """The traced functions of the model file."""
+        return program_of(_model(), self._statics, tuple((name, ()) for name in SCALARS))
+
+    @property
+    def embedding(self) -> Embedding:
+        """Three entries, each of which stands for many."""
+        counts = tuple(round(1 / share) for share in self.share)
+        three = np.arange(3), np.ones(3), np.zeros(3)
+        return class_embedding(EntryClasses(*three, declared=counts))
+
+    def data_of(self, rows: Configurations) -> Data:
+        """Configurations and weights, as the traced functions take them."""
+        data = device_data(Law(rows.probability, rows.counts), {}, self._reals)
+        self.traced.check(data)
+        return data
+
+    def contributions(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What each configuration adds to per-entry gradient and risk, and its gross, (4, n)."""
+        samples = self.configurations.counts
+        many = _padded(len(samples))
+        whole = np.concatenate([samples, np.repeat(samples[-1:], many - len(samples), axis=0)])
+        function = _terms(*(value for _, value in self._statics))
+        values, gross = evaluated(function, np.asarray(state, dtype=float), whole, self._reals)
+        share = np.append(self.share, 1.0)
+        return (values[: len(samples)] * share).T, (gross[: len(samples)] * share).T
+
+
+class Exact(WeightedSum):
+    """The sum over all configurations, as a reduced program."""
+
+    def __init__(
+        self, parameters: Parameters, rows: Configurations, settings: Mapping[str, Any]
+    ) -> None:
+        super().__init__(parameters, rows, settings)
+        data = self.data_of(rows)
+        risk = reduced_risk(self.traced, data, self.embedding, SCALARS)
+        self._compiled = CompiledRisk(risk, COLUMNS, data)
+
+    @property
+    def addressed(self) -> AddressedModel:
+        """Its programs, for the compiled loops."""
+        return self._compiled.addressed
+
+    @property
+    def program(self) -> str:  # type: ignore[override]
+        """A hash of its programs but for the numbers in them."""
+        return self._compiled.structure
+
+    def side_by_side(self, others: Sequence[Any]) -> AddressedModel:
+        """Compiled functions on a state of each of several expectations of one program."""
+        return CompiledRisk.side_by_side([each._compiled for each in others])
+
+    def _rows(self, states: FloatArray) -> dict[str, FloatArray]:
+        """Risk and observables of states."""
+        rows = self._compiled.rows(states)
+        return dict(zip(self._compiled.names, np.ascontiguousarray(rows.T), strict=True))
+
+    def risk(self, state: FloatArray) -> float:
+        """Risk at a state."""
+        return float(self._rows(state[None, :])["risk"][0])
+
+    def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
+        """Gradients, risk and population error."""
+        rows = self._rows(states)
+        slopes = np.array([self.gradient(state) for state in states]).reshape(states.shape)
+        return slopes, {name: rows[name] for name in ("risk", "error")}
+
+    def certify(self, state: FloatArray) -> dict[str, FloatArray]:
+        """Value and gross."""
+        gross = self.contributions(state)[1] @ self.configurations.probability
+        return {"value": np.append(self.gradient(state), self.risk(state)), "gross": gross}
+
+
+class Sampled(WeightedSum):
+    """The mean over sampled configurations, with its standard error.
+
+    Parameters
+    ----------
+    parameters, rows, settings
+        As for `WeightedSum`.
+    samples : int
+        Draws that the configurations were made from.
+    """
 
     def __init__(
         self,
-        module: codegen.CompiledModule,
-        data: ReducedData,
-        settings: Mapping[str, Any],
         parameters: Parameters,
-        samples: int | None = None,
-    ) -> None:
-        super().__init__(module, data, settings)
-        self.degree, self.samples = parameters.p, samples
-        self.law_rounding = parameters.set_law.rounding
-
-    @classmethod
-    def over(
-        cls,
         rows: Configurations,
-        parameters: Parameters,
         settings: Mapping[str, Any],
-        samples: int | None = None,
-    ) -> Self:
-        """The sum over given configurations, compiled, with the data of the kernels.
+        samples: int,
+    ) -> None:
+        super().__init__(parameters, rows, settings)
+        self.samples = samples
+        more = _padded(rows.probability.size) - rows.probability.size
+        counts = np.concatenate([rows.counts, np.repeat(rows.counts[-1:], more, axis=0)])
+        filled = rows._replace(counts=counts, probability=np.pad(rows.probability, (0, more)))
+        self._payload = self.data_of(filled), on_device(self.embedding)
+        self._functions = functions_of(self.traced, True, COLUMNS, len(SCALARS))
 
-        Parameters
-        ----------
-        rows : Configurations
-        parameters : Parameters
-        settings : mapping
-            How the configurations were made.
-        samples : int, optional
-            Number of draws that they are from.
-        """
-        grid = tuple(latent.size for latent in rows.latents)
-        parts, table = np.empty((4, *grid)), np.empty((rows.sum_index.size, grid[2]))
-        work = Work(
-            parts=parts,
-            parts_at=np.full(3, np.nan),
-            flat_parts=parts.reshape(12, *grid[1:]),
-            table=table,
-            total=np.empty(table.size),
-            weights=np.empty(grid),
-            chance=np.empty(rows.probability.size),
-        )
-        constants = constants_and_shares(parameters)
-        data = ReducedData(*constants, rows, work)
-        module = _module(parameters.p, rows.cuts.size > 2)
-        return cls(module, data, settings, parameters, samples)
+    def gradient(self, state: FloatArray) -> FloatArray:
+        """Per-entry gradient at a state, shape (3,)."""
+        return np.asarray(evaluated(self._functions.compiled_slope, state, self._payload))
 
-    @property
-    def configurations(self) -> Configurations:
-        """The configurations and their weights."""
-        return self.data.configurations
+    def order_parameters(self, state: FloatArray, slope: FloatArray) -> FloatArray:
+        """Order parameters at a state with its gradient, in the order of their names."""
+        return np.asarray(evaluated(self._functions.compiled_row, state, slope, self._payload))
+
+    def jacobian(self, state: FloatArray) -> FloatArray:
+        """Derivative of the gradient by the state, shape (3, 3)."""
+        return np.asarray(evaluated(self._functions.compiled_jacobian, state, self._payload))
+
+    def advance(
+        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+    ) -> int:
+        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
+        loop = self._functions.loop
+        return loop.advance(state, eta, (first, last), buffers, self._payload)
+
+    def risk(self, state: FloatArray) -> float:
+        """Risk at a state."""
+        return float(self._observed(state[None, :])["risk"][0])
+
+    def _observed(self, states: FloatArray) -> dict[str, FloatArray]:
+        """Risk and error of states."""
+        # Of two states at least: XLA rounds a loop over one of them in another way.
+        rows = states if len(states) != 1 else np.repeat(states, 2, axis=0)
+        found = evaluated(self._functions.compiled_observables, rows, self._payload)
+        named = {"risk": found["risk"], "error": found["observables"]["error"]}
+        return {name: np.asarray(column[: len(states)]) for name, column in named.items()}
 
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
-        """Gradients, risk, population error; of samples the largest standard error over gross."""
-        slopes, out = loops.summary_rows(self.addressed, states)
-        measured = {"risk": out[:, 0], "error": out[:, 1]}
-        if self.samples is not None:
-            estimates = [self.certify(state) for state in states]
-            measured["standard_error"] = np.array(
-                [rounding.relative(each["standard_error"], each["gross"]) for each in estimates]
-            )
-        return slopes, measured
+        """Gradients, risk, population error, and the largest standard error over gross."""
+        slopes = np.array([self.gradient(state) for state in states]).reshape(states.shape)
+        known = [self.certify(state) for state in states]
+        ratios = [rounding.relative(each["standard_error"], each["gross"]) for each in known]
+        return slopes, {**self._observed(states), "standard_error": np.array(ratios)}
 
-    @IN_SILENCE
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Value, gross, and a bound of rounding; of samples the standard error of each.
-
-        The value is the kernels', or that of the longer floats where these refuse one.
-        """
-        if self.samples is None:
-            return self._certified(state)
+        """Value, gross and standard error."""
         weight, (each, sizes) = self.configurations.probability, self.contributions(state)
         spread = self._standard_error(each)
         return {"value": each @ weight, "gross": sizes @ weight, "standard_error": spread}
 
-    def _certified(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Value, gross and bound of a sum over all of its configurations."""
-        table, rows = self._shares(state), self.configurations
-        share = np.append(self.data.share, 1.0)
-        weight, count = rows.probability, rows.index.shape[1]
-        total = np.zeros((4, 4), np.longdouble)
-        for first in range(0, count, BLOCK):
-            block = slice(first, first + BLOCK)
-            terms = rounding.terms(table, rows.index[:, block])
-            for summed, part in zip(total, (*terms, np.abs(terms.values)), strict=True):
-                summed += (part * weight[block]).sum(axis=1)
-        value, gross, bound, size = total * share
-        # Of a weight: L-1 rounded probabilities, and its own rounding.
-        of_weight = len(rows.index) * (self.law_rounding + 4 * codegen.LONG_ROUNDING)
-        bound += (of_weight + rounding.SUMMATION) * size
-        slope = loops.gradient(self.addressed, state)
-        found = np.append(slope, loops.summary(self.addressed, state)[0])
-        found = np.where(np.isfinite(found), found, _short(value))
-        bound = _short(bound + np.abs(found - value)) * (1 + 1e-9) + rounding.FLOOR
-        return {"value": found, "gross": _short(gross), "bound": _finite(bound)}
-
-    @IN_SILENCE
-    def contributions(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """What each configuration adds to per-entry gradient and risk, and its gross, (4, n)."""
-        terms = rounding.terms(self._shares(state), self.configurations.index)
-        share = np.append(self.data.share, 1.0)[:, None]
-        return _short(terms.values * share), _short(terms.gross * share)
-
-    def _shares(self, state: FloatArray) -> rounding.Shares:
-        """Shares of the sets in longer floats."""
-        rows = self.configurations
-        numbers = state, self.data.constants, rows.latents[2]
-        return rounding.shares(self.degree, *numbers, rows.multiples, rows.sum_index)
-
     def _standard_error(self, terms: FloatArray) -> FloatArray:
         """From the variance within the strata: the sums Z, and the few samples of either tail."""
-        columns = self.configurations.latents[2].size
-        strata = self.configurations.index[0].astype(np.int64) % columns
-        weight, samples = self.configurations.probability, float(self.samples or 0)
-        counts = np.rint(np.bincount(strata, weight, columns) * samples)
+        totals = (self.configurations.counts @ np.array([1.0, -1.0])).sum(axis=1)
+        strata = (totals - totals.min()).astype(np.int64)
+        weight, samples = self.configurations.probability, float(self.samples)
+        counts = np.rint(np.bincount(strata, weight) * samples)
         low = int(np.searchsorted(np.cumsum(counts), TAIL))
         high = counts.size - 1 - int(np.searchsorted(np.cumsum(counts[::-1]), TAIL))
         strata = np.clip(strata, low, max(low, high))
@@ -179,45 +270,32 @@ class WeightedSum(Expectation):
         return np.sqrt(variance) / samples
 
 
-def _short(numbers: np.ndarray) -> FloatArray:
-    """The nearest float64; infinite beyond the largest."""
-    return numbers.astype(np.float64)
+def _statics(parameters: Parameters) -> tuple[tuple[str, int], ...]:
+    return (("D", parameters.D), ("C", parameters.C), ("p", parameters.p))
 
 
-def _finite(bound: FloatArray) -> FloatArray:
-    """A bound, infinite where it is lost."""
-    return np.where(np.isfinite(bound), bound, np.inf)
-
-
-def constants_and_shares(parameters: Parameters) -> tuple[FloatArray, FloatArray]:
-    """Values of the recursion's parameters, and one over the number of entries of each state.
-
-    Parameters
-    ----------
-    parameters : Parameters
-
-    Returns
-    -------
-    constants : float array
-        In the order of `recursion.PARAMETERS`.
-    shares : float array, shape (3,)
-    """
-    constants = np.array([float(getattr(parameters, s.name)) for s in recursion.PARAMETERS])
-    shares = np.array([1 / count for count in _entries(parameters.D, parameters.C)])
-    return constants, shares
-
-
-@lru_cache(maxsize=256)
-def _entries(D: int, C: int) -> tuple[float, ...]:
-    """Number of entries that share each state."""
-    counts, sizes = recursion.multiplicity(), {"D": D, "C": C}
-    ordered = (counts[state] for state in recursion.STATE)
-    return tuple(float(n.subs({s: sizes[s.name] for s in n.free_symbols})) for n in ordered)
+def _padded(many: int) -> int:
+    """A number of samples from which on, so that few are compiled for."""
+    unit = 1 << max(0, many.bit_length() - PLACES)
+    return -(-many // unit) * unit
 
 
 @cache
-def _module(degree: int, threaded: bool) -> codegen.CompiledModule:
-    """The generated file for one p, with or without threads."""
-    functions = (kernels.gradient, hessian, kernels.order_parameters, kernels.summary)
-    parallel = (kernels.weigh, kernels.scatter) if threaded else ()
-    return compiled(degree, functions, (ReducedData,), parallel)
+def _terms(D: int, C: int, p: int) -> Any:
+    """What configurations add to gradient and risk, and the gross of it; compiled on first call."""
+    xp = namespace()
+
+    def one(state: Any, sample: Any, reals: Any) -> tuple[Any, Any]:
+        def shares(at: Any) -> Any:
+            scalars = dict(zip(SCALARS, at, strict=True))
+            return file.parts(scalars, sample, xp, D, C, p, **reals)
+
+        margin, slopes = shares(state).sum(), jax.jacfwd(shares)(state)
+        weight, loss = jax.nn.sigmoid(-margin), jax.nn.softplus(-margin)[None]
+        values = jax.numpy.concatenate([-weight * slopes.sum(axis=0), loss])
+        return values, jax.numpy.concatenate([weight * abs(slopes).sum(axis=0), loss])
+
+    def all_of(state: Any, samples: Any, reals: Any) -> Any:
+        return jax.lax.map(lambda sample: one(state, sample, reals), samples, batch_size=BATCH)
+
+    return compiled_program(all_of)

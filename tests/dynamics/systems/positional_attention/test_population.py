@@ -144,22 +144,6 @@ def test_extreme_exponents_stay_finite(system):
     assert np.isfinite(problem.gradient((0.1, 900.0, -900.0))).all()
 
 
-def test_threaded_and_serial_sums_agree(system):
-    """A size above the threshold runs in 16 lanes; naive sums over configurations agree."""
-    parameters = system.Parameters(D=32, C=4, q=0.3)
-    problem = system.ReducedPopulation(parameters, "exact")
-    assert "parallel_kernel\ndef weigh" in problem.source
-    chosen = problem.expectation.configurations
-    state = np.array([0.15, 0.4, -0.1])
-    problem.risk(state)
-    table = problem._data.work.table.ravel()
-    margins = table[chosen.index].sum(axis=0)
-    risk = (chosen.probability * np.logaddexp(0, -margins)).sum()
-    assert problem.risk(state) == pytest.approx(risk, rel=1e-12)
-    known = problem.error_bound(state)  # from a sum in longer floats; the gradient is in lanes
-    assert (known["bound"] < 1e-13 * known["gross"]).all()
-
-
 def test_sizes_that_cannot_be_enumerated_are_refused_with_the_number(system):
     with pytest.raises(InvalidRequest, match=r"D=16 needs 2,125,764 configurations .* D=12 at C=4"):
         system.FullPopulation(system.Parameters())
@@ -171,11 +155,6 @@ def test_sizes_that_cannot_be_enumerated_are_refused_with_the_number(system):
 def test_partitions_of_other_sizes_are_refused(system, sizes):
     with pytest.raises(InvalidRequest, match="are not the sizes of the sets"):
         system.FullPopulation(system.Parameters(D=8, C=4), Partition.contiguous(sizes))
-
-
-def test_large_sets_have_a_law(system):
-    problem = system.ReducedPopulation(system.Parameters(D=400, C=200, q=0.1), "exact")
-    assert abs(problem.expectation.configurations.probability.sum() - 1) < 1e-9
 
 
 def test_state_may_be_given_in_parts(system):

@@ -9,6 +9,14 @@ from dynamics.systems.positional_attention.reduced import rounding, spectral
 STATES = [(0.0358, 0.0, 0.0), (0.2, 1.3, -0.4), (0.09, 3.0, -1.2), (-0.3, -0.5, 0.7)]
 
 
+def shares(known, degree, state):
+    """Shares of the sets of a spectral expectation in longer floats."""
+    data, at = known.data, np.array(state)
+    return rounding.shares(
+        degree, at, data.constants, data.latents[2], data.multiples, data.sum_index
+    )
+
+
 @pytest.mark.parametrize("degree", [3, 9])
 def test_sizes_of_terms_in_short_floats_are_those_in_longer_ones(system, degree, monkeypatch):
     """Up to the last spread at which they are short: none underflows, and the factor makes up."""
@@ -16,10 +24,10 @@ def test_sizes_of_terms_in_short_floats_are_those_in_longer_ones(system, degree,
     known = system.ReducedPopulation(parameters, "spectral").expectation
     far = rounding.LARGEST_SPREAD / parameters.scale - parameters.beta
     for state in [*STATES, (0.2, 0.999 * far, 0.0), (0.2, 0.0, 0.999 * far)]:
-        short = known._shares(np.array(state)).errors
+        short = shares(known, degree, state).errors
         with monkeypatch.context() as patch:
             patch.setattr(rounding, "LARGEST_SPREAD", 0.0)
-            long = known._shares(np.array(state)).errors
+            long = shares(known, degree, state).errors
         assert (short > 0.0).any()
         assert (short >= long / rounding.MORE_OF_SIZES).all()
         np.testing.assert_allclose(short, long, rtol=1e-10)
@@ -30,10 +38,11 @@ def test_sizes_of_terms_in_short_floats_are_those_in_longer_ones(system, degree,
     [({"nu": 1e-300, "p": 9}, (1e-20, 3.0, 1.0)), ({}, (1e90, 0.5, -0.2)), ({"p": 31}, STATES[1])],
 )
 def test_where_powers_may_underflow_or_overflow_sizes_are_long(system, law, state, monkeypatch):
-    known = system.ReducedPopulation(system.Parameters(D=12, C=4, **law), "exact").expectation
-    found = known._shares(np.array(state)).errors
+    parameters = system.Parameters(D=12, C=4, **law)
+    known = system.ReducedPopulation(parameters, "spectral").expectation
+    found = shares(known, parameters.p, state).errors
     monkeypatch.setattr(rounding, "LARGEST_SPREAD", 0.0)
-    np.testing.assert_array_equal(found, known._shares(np.array(state)).errors)
+    np.testing.assert_array_equal(found, shares(known, parameters.p, state).errors)
 
 
 def over_all_kappas(data, exact):
@@ -76,8 +85,8 @@ def over_all_kappas(data, exact):
 def test_two_kappas_of_every_sum_bound_nearly_as_well_as_all(system, settings):
     known = system.ReducedPopulation(system.Parameters(**settings), "spectral").expectation
     for state in map(np.array, STATES):
-        exact = known._shares(state)
-        known._certified(state, exact)
+        exact = shares(known, 3, state)
+        known.gradient(state)
         found = spectral.rounding_bound(known.data, exact)
         least = over_all_kappas(known.data, exact)
         assert (found >= least * (1.0 - 1e-9)).all()

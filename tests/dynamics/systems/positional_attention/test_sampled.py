@@ -58,23 +58,27 @@ def test_draws_follow_the_law(kind):
     """Every configuration as often as its weight says, and every sum exactly so."""
     D, C, q, samples = 12, 3, 0.4, 4000
     whole = configurations.enumeration(D, SetLaw(C, q, kind))
-    law = dict(zip(map(key, whole.index.T), whole.probability, strict=True))
-    width = whole.latents[2].size
-    found, sums = dict.fromkeys(law, 0.0), np.zeros(width)
+    law = dict(zip(map(key, whole.counts), whole.probability, strict=True))
+    found, width = dict.fromkeys(law, 0.0), 2 * D + 1
     for seed in range(20):
         drawn = configurations.sample(D, SetLaw(C, q, kind), samples, seed)
-        for index, share in zip(drawn.index.T, drawn.probability, strict=True):
-            found[key(index)] += share / 20
-        sums = np.bincount(drawn.index[0] % width, drawn.probability, width)
-        exact = np.bincount(whole.index[0] % width, whole.probability, width)
+        for counts, share in zip(drawn.counts, drawn.probability, strict=True):
+            found[key(counts)] += share / 20
+        sums = np.bincount(totals(drawn, D), drawn.probability, width)
+        exact = np.bincount(totals(whole, D), whole.probability, width)
         assert np.abs(sums - exact).max() <= 1.0001 / samples
     for which, chance in law.items():
         error = np.sqrt(chance / (20 * samples))
         assert abs(found[which] - chance) < 5 * error + 1e-9
 
 
-def key(index):
-    return tuple(sorted(index[1:].tolist()))
+def key(counts):
+    return tuple(sorted(map(tuple, counts[1:].tolist())))
+
+
+def totals(rows, D):
+    """Sum of all patches of each configuration, from -D on."""
+    return (D + rows.counts @ (1, -1) @ np.ones(rows.counts.shape[1])).astype(int)
 
 
 def test_a_run_carries_its_standard_error(system):
