@@ -144,7 +144,7 @@ def test_threads_are_up_when_only_the_callee_was_cached(tmp_path):
     """A gradient cached by one process, a loop compiled around it by another: this crashed."""
     make = (
         "import dynamics; s = dynamics.load_system('positional_attention');"
-        "p = s.ReducedPopulation(s.Parameters(D=2048, C=4), 'spectral');"
+        "p = s.ReducedPopulation(s.Parameters(D=2048, C=4, alpha0=1e-6), 'spectral');"
     )
     environment = {"ATTDYN_CACHE_DIR": str(tmp_path), "NUMBA_NUM_THREADS": "1"}
     first = run(f"{make} print(p.gradient(p.initial_state)[0])", **environment)
