@@ -234,8 +234,8 @@ def weights(scalars, xp, D, C, beta, scale):
     return apart / B, mate / B, other / B
 
 
-def parts(scalars, sample, xp, D, C, p, nu, beta, scale):
-    """What each set adds to F, shape (D / C,).
+def moments(scalars, sample, xp, D, C, p, nu, beta, scale):
+    """What each central moment of each set adds to F, shape (p, D / C).
 
     Parameters
     ----------
@@ -248,11 +248,22 @@ def parts(scalars, sample, xp, D, C, p, nu, beta, scale):
     z = a - b
     m = z / C
     mean = D * scalars["alpha"] * (m + other * (z.sum() - D * m))
-    share = C * (mean**p + nu * mean)
+    added = [C * (mean**p + nu * mean)]
     for k in range(2, p + 1):
         moment = a * (1 - m) ** k + b * (-1 - m) ** k + (C - a - b) * (-m) ** k
-        share = share + comb(p, k) * mean ** (p - k) * u**k * moment
-    return share
+        added.append(comb(p, k) * mean ** (p - k) * u**k * moment)
+    return xp.stack(added)
+
+
+def parts(scalars, sample, xp, D, C, p, nu, beta, scale):
+    """What each set adds to F, shape (D / C,).
+
+    Parameters
+    ----------
+    scalars, sample, xp, D, C, p, nu, beta, scale
+        As of `reduced`.
+    """
+    return xp.sum(moments(scalars, sample, xp, D, C, p, nu, beta, scale), axis=0)
 
 
 def reduced(scalars, sample, xp, D, C, p, nu, beta, scale):

@@ -192,7 +192,7 @@ def test_what_strata_and_antithetic_draws_bring(system, capsys):
     for moment, state in {
         "plateau": (0.2, 1e-4, -1e-5), "Event II": (0.15, 0.6, -0.2), "late": (0.083, 4.06, -1.7),
     }.items():  # fmt: skip
-        terms, _ = problem.expectation.contributions(np.array(state))
+        terms, _, _ = problem.expectation.contributions(np.array(state))
         variance = (terms**2 @ weight - (terms @ weight) ** 2)[:3]
         pairs = ((terms * terms[:, other]) @ weight - (terms @ weight) ** 2)[:3]
         values = [

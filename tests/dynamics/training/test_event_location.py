@@ -273,7 +273,7 @@ def test_events_of_random_problems_are_within_half_of_their_uncertainty(rtol, sy
 @pytest.mark.parametrize("q", [0.1, 0.9])
 def test_what_rounding_alone_moves_has_no_events_and_stalls_nothing(q, system, monkeypatch):
     """At beta = 0 no patch is nearer to itself than to others: gamma = rho = 0 for ever."""
-    problem = system.ReducedPopulation(system.Parameters(D=8, C=2, q=q, beta=0.0), "spectral")
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2, q=q, beta=0.0))
     calls, gradient = [], type(problem).gradient
     monkeypatch.setattr(
         type(problem), "gradient", lambda self, state: calls.append(1) or gradient(self, state)

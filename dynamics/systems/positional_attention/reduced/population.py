@@ -203,16 +203,17 @@ class ReducedPopulation(PositionalProblem):
         -------
         dict
             ``value``, shape (4,): per-entry gradient, then risk; ``gross``, the same with every
-            set's contribution in absolute value; under the spectral expectation a ``bound`` on
-            the error, rounding included, and under the sampled one a ``standard_error``.
+            set's contribution in absolute value; under the exact expectation an ``estimate`` of
+            what rounding changes, under the spectral one a ``bound`` on the error, under the
+            sampled one a ``standard_error``.
         """
         return self.expectation.certify(self.layout.flatten(state))
 
     def gradient_bound(self, state: ArrayLike) -> FloatArray | None:
-        """The bound of `error_bound` on the gradient; None but under the spectral expectation."""
-        if not isinstance(self.expectation, spectral.Spectral):
-            return None
-        return self.error_bound(state)["bound"][:3]
+        """Known error of the gradient at a state, of `error_bound`; None of a sampled one."""
+        known = self.error_bound(state)
+        error = known.get("bound", known.get("estimate"))
+        return None if error is None else error[:3]
 
     def certificate_failure(self, state: ArrayLike) -> str:
         """Why there is no gradient at a state; empty where there is one, with its `error_bound`."""

@@ -56,6 +56,8 @@ COLUMNS: Columns = (
 assert len(COLUMNS) == len(ORDER_PARAMETERS)
 BATCH = 1 << 13
 """Configurations whose terms are computed at a time."""
+ROUNDINGS = 8
+"""Roundings of a share, beside one for each degree, about."""
 PLACES = 4
 """Leading binary digits of a number of samples that is compiled for."""
 
@@ -123,15 +125,16 @@ class WeightedSum(Expectation):
         self.traced.check(data)
         return data
 
-    def contributions(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """What each configuration adds to per-entry gradient and risk, and its gross, (4, n)."""
+    def contributions(self, state: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Each configuration's part of per-entry gradient and risk, gross and rounding, (4, n)."""
         samples = self.configurations.counts
         many = _padded(len(samples))
         whole = np.concatenate([samples, np.repeat(samples[-1:], many - len(samples), axis=0)])
         function = _terms(*(value for _, value in self._statics))
-        values, gross = evaluated(function, np.asarray(state, dtype=float), whole, self._reals)
+        found = evaluated(function, np.asarray(state, dtype=float), whole, self._reals)
         share = np.append(self.share, 1.0)
-        return (values[: len(samples)] * share).T, (gross[: len(samples)] * share).T
+        values, gross, rounded = ((part[: len(samples)] * share).T for part in found)
+        return values, gross, rounded
 
 
 class Exact(WeightedSum):
@@ -175,9 +178,12 @@ class Exact(WeightedSum):
         return slopes, {name: rows[name] for name in ("risk", "error")}
 
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Value and gross."""
-        gross = self.contributions(state)[1] @ self.configurations.probability
-        return {"value": np.append(self.gradient(state), self.risk(state)), "gross": gross}
+        """Value, gross and an estimate of what rounding changes."""
+        _, gross, rounded = (
+            part @ self.configurations.probability for part in self.contributions(state)
+        )
+        value = np.append(self.gradient(state), self.risk(state))
+        return {"value": value, "gross": gross, "estimate": rounded}
 
 
 class Sampled(WeightedSum):
@@ -246,7 +252,7 @@ class Sampled(WeightedSum):
 
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
         """Value, gross and standard error."""
-        weight, (each, sizes) = self.configurations.probability, self.contributions(state)
+        weight, (each, sizes, _) = self.configurations.probability, self.contributions(state)
         spread = self._standard_error(each)
         return {"value": each @ weight, "gross": sizes @ weight, "standard_error": spread}
 
@@ -282,18 +288,38 @@ def _padded(many: int) -> int:
 
 @cache
 def _terms(D: int, C: int, p: int) -> Any:
-    """What configurations add to gradient and risk, and the gross of it; compiled on first call."""
-    xp = namespace()
+    r"""Parts of gradient and risk, their gross and their rounding; compiled on first call.
 
-    def one(state: Any, sample: Any, reals: Any) -> tuple[Any, Any]:
-        def shares(at: Any) -> Any:
+    Where the terms of the shares have errors of :math:`\epsilon` of them, F has one of
+    :math:`\delta`, and :math:`\varsigma = 1 / (1 + e^F)` one of at most
+    :math:`\varsigma (1 - \varsigma)(e^\delta - 1)`: much is lost where large terms cancel.
+    """
+    xp, unit = namespace(), (ROUNDINGS + p) * float(np.finfo(float).eps)
+
+    def one(state: Any, sample: Any, reals: Any) -> tuple[Any, Any, Any]:
+        def terms(at: Any) -> Any:
             scalars = dict(zip(SCALARS, at, strict=True))
-            return file.parts(scalars, sample, xp, D, C, p, **reals)
+            return file.moments(scalars, sample, xp, D, C, p, **reals)
 
-        margin, slopes = shares(state).sum(), jax.jacfwd(shares)(state)
+        h, slopes = terms(state), jax.jacfwd(terms)(state)
+        margin, delta = h.sum(), unit * abs(h).sum()
         weight, loss = jax.nn.sigmoid(-margin), jax.nn.softplus(-margin)[None]
-        values = jax.numpy.concatenate([-weight * slopes.sum(axis=0), loss])
-        return values, jax.numpy.concatenate([weight * abs(slopes).sum(axis=0), loss])
+        shares = abs(slopes.sum(axis=0)).sum(axis=0)
+        # e^delta times what is small beside it, as one exponential.
+        large = xp.exp(xp.minimum(delta - abs(margin), 0.0))
+        little, small = xp.expm1(xp.minimum(delta, 1.0)), delta < 1.0
+        off = xp.where(small, weight * jax.nn.sigmoid(margin) * little, large)
+        sizes = abs(slopes).sum(axis=(0, 1))
+        # A derivative of the softmax is a difference of its entries, which F has by alpha.
+        by_entries = reals["scale"] * abs(state[0]) * sizes[0]
+        sizes = weight * (sizes + jax.numpy.array([0.0, 1.0, 1.0]) * by_entries)
+        changed = off * abs(slopes.sum(axis=(0, 1))) + unit * sizes
+        of_risk = xp.where(small, weight * little, delta) + unit * loss
+        return (
+            jax.numpy.concatenate([-weight * slopes.sum(axis=(0, 1)), loss]),
+            jax.numpy.concatenate([weight * shares, loss]),
+            jax.numpy.concatenate([changed, of_risk]),
+        )
 
     def all_of(state: Any, samples: Any, reals: Any) -> Any:
         return jax.lax.map(lambda sample: one(state, sample, reals), samples, batch_size=BATCH)

@@ -93,7 +93,7 @@ def test_strata_pay(system):
     parameters = system.Parameters()
     problem = system.ReducedPopulation(parameters, "exact")
     state = np.array([0.2, 0.01, -0.004])
-    terms, _ = problem.expectation.contributions(state)
+    terms, _, _ = problem.expectation.contributions(state)
     weight = problem.expectation.configurations.probability
     alone = np.sqrt((terms**2 @ weight - (terms @ weight) ** 2) / 2000)
     seen = system.ReducedPopulation(parameters, "sampled", samples=2000).error_bound(state)
