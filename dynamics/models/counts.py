@@ -44,13 +44,11 @@ def multinomial(n: int, probabilities: Sequence[float]) -> Iterator[tuple[float,
     [(0.25, (0, 2)), (0.5, (1, 1)), (0.25, (2, 0))]
     """
     n = integer("n", n, at_least=0, at_most=10**9)
-    if any(hasattr(p, "free_symbols") for p in probabilities):  # of constants, read by symbols
-        return (
-            (_in_symbols(counts, probabilities), counts)
-            for counts in _counts(n, len(probabilities))
-        )
     try:
-        chances = [float(p) for p in probabilities]
+        given = list(probabilities)
+        if any(hasattr(p, "free_symbols") for p in given):  # of constants, read by symbols
+            return ((_in_symbols(each, given), each) for each in _counts(n, len(given)))
+        chances = [float(p) for p in given]
     except (TypeError, ValueError):
         raise InvalidRequest(f"probabilities={probabilities!r} can be a list of numbers") from None
     if not (min(chances, default=-1.0) >= 0 and abs(math.fsum(chances) - 1) <= SUM_TOLERANCE):

@@ -6,7 +6,7 @@ import pytest
 
 from dynamics.codegen import printed_sources
 from dynamics.codegen.printed_sources import printed_source
-from dynamics.systems.positional_attention import reduced
+from dynamics.systems.positional_attention.reduced import printed as reduced
 from theory.papers.positional_attention import recursion
 
 DEGREE = 3
