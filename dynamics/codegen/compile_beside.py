@@ -37,7 +37,6 @@ LOOPS_OF_FLOWS = (
     "integrate",
     "along",
     "order_rows",
-    "summary_rows",
     "order_along",
     "carry_gradient",
 )

@@ -42,7 +42,6 @@ __all__ = [
     "order_parameters",
     "order_rows",
     "summary",
-    "summary_rows",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -89,7 +88,6 @@ def _module() -> codegen.CompiledModule:
         collocation.integrate,
         path_values.order_along,
         path_values.order_rows,
-        path_values.summary_rows,
     )
     source = codegen.kernel_source(*functions, data=(Table, Control, Path, Room))
     return codegen.build("Loops over steps of any model.", (), [BY_ADDRESS, source], False)
@@ -112,7 +110,6 @@ def compiled_loop(name: str) -> Callable[..., Any]:
         "along": (one, *path, two, two),
         "carry_gradient": (one, *path, addresses, two),
         "order_along": (one, *path, addresses, two),
-        "summary_rows": (two, addresses, two, two),
         "order_rows": (two, addresses, True, two),
     }
     return _module().entry_point(name, *arguments[name])
@@ -172,20 +169,6 @@ def summary(model: AddressedModel, state: FloatArray) -> FloatArray:
     out = np.empty(2)
     compiled_loop("summary")(_floats(state), model.table("summary"), out)
     return out
-
-
-def summary_rows(model: AddressedModel, states: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Gradients of many states, shape (rows, n), and risk and error of each, shape (rows, 2).
-
-    Parameters
-    ----------
-    model : AddressedModel
-    states : float array, shape (rows, n)
-    """
-    slopes, out = np.empty(states.shape), np.empty((len(states), 2))
-    table = model.table("gradient", "summary")
-    compiled_loop("summary_rows")(_floats(states), table, slopes, out)
-    return slopes, out
 
 
 def order_parameters(

@@ -88,20 +88,3 @@ def order_rows(states, model, with_gradient, out):  # type: ignore[no-untyped-de
         if with_gradient:
             gradient(states[row], model, slope)
         order_parameters(states[row], slope, model, out[row])
-
-
-@exact
-def summary_rows(states, model, slopes, out):  # type: ignore[no-untyped-def]
-    """Gradient and summary of each state.
-
-    Parameters
-    ----------
-    states : float array, shape (rows, n)
-    model
-        What gradient and summary need beside the state.
-    slopes, out : float arrays, shapes (rows, n) and (rows, 2)
-        Filled.
-    """
-    for row in range(states.shape[0]):
-        gradient(states[row], model, slopes[row])
-        summary(states[row], model, out[row])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+from functools import cache
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,6 +19,12 @@ from dynamics.training.minibatches import MiniBatches
 
 MOST_WHOLE = 256
 """Entries up to which the Jacobian is a full matrix."""
+
+
+@cache
+def hash_of_file(module: ModuleType) -> str:
+    """A short hash of the file of a module, by which a resumed run knows its loss again."""
+    return hashlib.sha256(Path(str(module.__file__)).read_bytes()).hexdigest()[:12]
 
 
 class TracedProblem(Problem):

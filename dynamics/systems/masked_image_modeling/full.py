@@ -8,12 +8,10 @@ with `ReducedPopulation` is evidence for the reduction and for both of its expec
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, cached_property
 from math import comb
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +21,7 @@ from numpy.typing import ArrayLike
 from dynamics.models import masked_image_modeling as file
 from dynamics.models.engine.functions import Columns, Embedding
 from dynamics.models.engine.program import device_data, program_of
-from dynamics.models.engine.traced_problem import TracedProblem
+from dynamics.models.engine.traced_problem import TracedProblem, hash_of_file
 from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.systems.masked_image_modeling import cost
 from dynamics.systems.masked_image_modeling.parameters import Parameters
@@ -125,7 +123,7 @@ class FullProblem(TracedProblem):
         """What a resumed run must find again: the settings, the file and the random numbers."""
         seed = 0 if self.minibatches is None else self.minibatches.seed
         drawn = fingerprint([*self.images, self.initial_state, self._axes, np.array([seed])])
-        return {**self.settings, "code": _code(), "random_numbers": drawn}
+        return {**self.settings, "code": hash_of_file(file), "random_numbers": drawn}
 
     @property
     def initial_state(self) -> FloatArray:
@@ -195,11 +193,6 @@ def _observe(theta: Any, sample: Any, xp: Any) -> dict[str, Any]:
 def _model() -> Model:
     """The model of the file, with what is read off the rows of each type."""
     return Model(start=file.start, law=file.law, loss=file.loss, observe=_observe)
-
-
-@cache
-def _code() -> str:
-    return hashlib.sha256(Path(file.__file__).read_bytes()).hexdigest()[:12]
 
 
 class FullPopulation(FullProblem):

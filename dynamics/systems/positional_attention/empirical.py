@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dynamics.models import positional_attention as file
 from dynamics.models.engine.functions import functions_of
 from dynamics.models.engine.program import Data, Program, on_device, program_of
-from dynamics.models.engine.traced_problem import TracedProblem
+from dynamics.models.engine.traced_problem import TracedProblem, hash_of_file
 from dynamics.problem import FloatArray, Layout
 from dynamics.systems.positional_attention.matrices import MatrixProblem
 from dynamics.systems.positional_attention.parameters import Parameters
@@ -41,7 +41,6 @@ from dynamics.validation import (
     word,
 )
 from theory.model import Model
-from theory.model_file import read_model
 from theory.papers.positional_attention import samples as sampling
 from theory.papers.positional_attention.data_law import SetLaw, bayes_error
 from theory.papers.positional_attention.notation import ORDER_PARAMETERS
@@ -114,9 +113,10 @@ def trained_model(diagonal: bool = False) -> Model:
     diagonal : bool
         Whether the diagonal of A is trained.
     """
-    model = read_model(Path(file.__file__))
-    parts = {name: getattr(model, name) for name in ("start", "law", "fixed", "loss", "observe")}
-    made = Model(**parts, observables=order_parameters, name=model.name, path=model.path)
+    made = Model(
+        start=file.start, law=file.law, fixed=file.fixed, loss=file.loss, observe=file.observe,
+        observables=order_parameters, path=Path(file.__file__),
+    )  # fmt: skip
     if not diagonal:
         return made
 
@@ -261,9 +261,8 @@ class FullEmpirical(MatrixProblem, TracedProblem):
     @property
     def identity(self) -> Mapping[str, Any]:
         """What a resumed run must find again: the settings, the file and the random numbers."""
-        code = np.frombuffer(Path(file.__file__).read_bytes(), dtype=np.uint8)
         numbers = self.data()[1], self._start, self.fresh.labels
-        return {**self.settings, "code": fingerprint([code]), "numbers": fingerprint(numbers)}
+        return {**self.settings, "code": hash_of_file(file), "numbers": fingerprint(numbers)}
 
     def data(self) -> tuple[FloatArray, FloatArray]:
         """The samples: patches X, shape (N, D, d), and labels y, shape (N,)."""

@@ -29,7 +29,7 @@ from dynamics.codegen import compiled_program, jax
 from dynamics.models import shallow_vit as model_file
 from dynamics.models.engine.functions import Columns
 from dynamics.models.engine.program import Data, Program, on_device, program_of
-from dynamics.models.engine.traced_problem import TracedProblem
+from dynamics.models.engine.traced_problem import TracedProblem, hash_of_file
 from dynamics.models.engine.tracing import namespace
 from dynamics.problem import FloatArray, Layout
 from dynamics.systems.shallow_vit import sampling
@@ -165,7 +165,7 @@ class VitProblem(TracedProblem):
         arrays = [*jax.tree.leaves(self.payload[0]), self.initial_state]
         if not self.autonomous and self.minibatches is not None:
             arrays.append(np.array([self.minibatches.seed]))
-        code = fingerprint([np.frombuffer(Path(model_file.__file__).read_bytes(), np.uint8)])
+        code = hash_of_file(model_file)
         return {**self.settings, "code": code, "random_numbers": fingerprint(arrays)}
 
     def risk(self, state: ArrayLike) -> float:
