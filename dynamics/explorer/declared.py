@@ -33,7 +33,7 @@ class Unheld:
         assert declaration is not None
         with refusals():
             made = declaration.scalars(constants)
-            classes = declaration._classes(made, constants)
+            classes = declaration.classes(made, constants)
         space = LinearSpace(np.eye(classes.count))
         names = tuple(made.arrays)
         return made, Closure(classes, space, None, (), names, 0.0, DECLARED, "", (), made.shapes)

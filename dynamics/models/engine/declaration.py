@@ -226,7 +226,15 @@ class Declaration:
                 raise ModelError(f"sizes: {name} stands for {size!r} entries, no whole number")
         return tuple(int(table[name]) for name in made.arrays)
 
-    def _classes(self, made: Realization, constants: Mapping[str, Any]) -> EntryClasses:
+    def classes(self, made: Realization, constants: Mapping[str, Any]) -> EntryClasses:
+        """A class for each scalar, of as many entries as it stands for.
+
+        Parameters
+        ----------
+        made : Realization
+            The model of the scalars.
+        constants : mapping
+        """
         count, sizes = made.flat_start.size, self._sizes(made, constants)
         return EntryClasses(np.arange(count), np.ones(count), made.flat_start, declared=sizes)
 
@@ -238,7 +246,7 @@ class Declaration:
         scope = "not held against the entries: the law of its default size cannot be listed"
         if held:
             scope = f"held against every entry at {held}, in parts of the terms of the gradient"
-        classes = self._classes(made, constants)
+        classes = self.classes(made, constants)
         return Closure(
             classes, LinearSpace(np.eye(classes.count)), None, (), tuple(made.arrays), 0.0,
             DECLARED, scope, (f"{made.law.size} configurations stand for the law",), made.shapes,
@@ -285,7 +293,7 @@ class Declaration:
         self._check_classes(made, inner, entries, constants)
         states, slopes = _looked_at(made)
         named = np.array(list(entries.values()))
-        declared = self._classes(inner, constants)
+        declared = self.classes(inner, constants)
         try:
             risk = reduced_risk(
                 inner.program, inner.data, class_embedding(declared), tuple(inner.arrays)

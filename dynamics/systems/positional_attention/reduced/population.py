@@ -118,7 +118,7 @@ class ReducedPopulation(PositionalProblem):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What decides its gradients beside the parameters: settings, and their source."""
+        """Settings and a hash of the source of the gradients."""
         code = hashlib.sha256(self.source.encode()).hexdigest()[:12]
         return {**self.settings, "code": code}
 
@@ -138,7 +138,7 @@ class ReducedPopulation(PositionalProblem):
         return self.expectation.side_by_side([problem.expectation for problem in problems])
 
     def gradient(self, state: ArrayLike) -> FloatArray:
-        """What one step of gradient descent subtracts, divided by eta; shape (3,)."""
+        """Gradient per entry, which one step subtracts times eta; shape (3,)."""
         return self.expectation.gradient(self.layout.flatten(state))
 
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
