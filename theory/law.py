@@ -76,6 +76,21 @@ def line_of(error: BaseException, path: Path | None) -> str:
     return f" ({path.name}, line {lines[-1]})" if lines else f" ({path.name})"
 
 
+def line_of_function(function: Any, path: Path | None) -> str:
+    """`` (my.py, line 7)``: where a function of a model's file begins.
+
+    Parameters
+    ----------
+    function : callable
+    path : Path or None
+        File of the model.
+    """
+    code = getattr(function, "__code__", None)
+    if path is None or code is None:
+        return ""
+    return f" ({path.name}, line {code.co_firstlineno})"
+
+
 FloatArray = NDArray[np.float64]
 
 
@@ -140,6 +155,61 @@ def stacked(samples: list[Any], role: str) -> Any:
         if not np.isfinite(whole).all():
             raise ModelError(f"{role}: a sample holds a number that is not finite")
     return whole
+
+
+def leading_axis(drawn: Any, count: int, like: Any = None, place: str = "", part: str = "") -> Any:
+    """The arrays of ``samples``, checked: one leading axis, parts and shapes of the law's samples.
+
+    Parameters
+    ----------
+    drawn : nested dict, tuple or list of arrays, each of shape (count, ...)
+    count : int
+    like : nested arrays, optional
+        Samples of the law.
+    place : str
+        Line of the function, for messages.
+    part : str
+        Of the samples, for messages.
+
+    Raises
+    ------
+    ModelError
+    """
+    role = f"samples{part}"
+    usual = drawn if like is None else like
+    if isinstance(usual, (Mapping, tuple, list)):
+        given, keys = _keys(drawn), _keys(usual)
+        if set(given) != set(keys):
+            found = ", ".join(given) or type(drawn).__name__
+            raise ModelError(f"{role} gives {found}; a sample has {', '.join(keys)}{place}")
+        parts = {
+            name: leading_axis(
+                drawn[key], count, None if like is None else like[key], place, f"{part}, {name}"
+            )
+            for name, key in keys.items()
+        }
+        return parts if isinstance(usual, Mapping) else tuple(parts.values())
+    array = _array(role, drawn)
+    shape = (count, *(array.shape[1:] if like is None else like.shape[1:]))
+    if array.shape != shape:
+        raise ModelError(
+            f"{role} gives the shape {array.shape} for {count} samples; it can be {shape}{place}"
+        )
+    kind = array.dtype if like is None else like.dtype
+    if array.dtype.kind not in "biuf" or not np.can_cast(array.dtype, kind, "same_kind"):
+        raise ModelError(f"{role} gives {array.dtype}; a sample has {kind}{place}")
+    array = array.astype(np.float64 if kind.kind == "f" else kind)
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ModelError(f"{role} gives a number that is not finite{place}")
+    return array
+
+
+def _keys(structure: Any) -> dict[str, Any]:
+    """Parts of a sample, as words -> as keys; none of an array."""
+    if isinstance(structure, Mapping):
+        return {str(key): key for key in structure}
+    many = len(structure) if isinstance(structure, (tuple, list)) else 0
+    return {f"part {k}": k for k in range(many)}
 
 
 def select_samples(samples: Any, index: Any) -> Any:

@@ -32,6 +32,8 @@ from theory.law import (
     ModelError,
     blamed,
     is_number,
+    leading_axis,
+    line_of_function,
     named_arrays,
     numbers_in,
     own_arrays,
@@ -48,6 +50,7 @@ LEADING: Mapping[str, tuple[str, ...]] = {
     "loss": ("theta", "sample", "xp"),
     "risk": ("theta", "xp"),
     "sample": ("rng",),
+    "samples": ("rng", "count"),
     "observables": ("theta", "xp"),
     "observe": ("theta", "sample", "xp"),
     "names": (),
@@ -64,6 +67,7 @@ TABLES: Mapping[str, tuple[type, ...]] = {
     "names": (Mapping,),
     "events": (Mapping,),
     "groups": (Mapping,),
+    "starts": (Mapping,),
     "axes": (Mapping,),
     "sizes": (Mapping,),
     "held_at": (Mapping,),
@@ -86,13 +90,17 @@ RESERVED = frozenset({
     "block", "R",
 })  # fmt: skip
 """Names of flags, of arguments, of quantities and of letters of the page, which no constant has."""
-SHARED = frozenset({"omega", "seed", "format", "width", "linear"})
+SHARED = frozenset({
+    "omega", "seed", "format", "width", "linear", "start", "dtype", "test_samples",
+})  # fmt: skip
 """Names of flags that a constant may have: the flag is then that of the constant."""
 QUANTITIES = frozenset({
     "risk", "outside", "time", "steps", "record", "event", "entry", "event_state", "outcome",
     "end_time", "entries", "scalars", "free", "done", "block", "point", "R", "eta",
 })  # fmt: skip
 """Names that results and pages use for other things, which no scalar or observable may have."""
+DECLARED_START = "declared"
+"""Name of the start that ``start`` gives."""
 BEGINNINGS = ("d_", "time_", "path_", "uncertainty_", "observed_")
 """Beginnings of such names."""
 SUM_TOLERANCE = 1e-12
@@ -119,6 +127,8 @@ class Model:
         ``risk(theta, xp, **constants)`` -> the population risk.
     sample : callable, optional
         ``sample(rng, **constants)`` -> one sample, by a numpy Generator.
+    samples : callable, optional
+        ``samples(rng, count, **constants)`` -> that many samples, with a leading axis, in one call.
     fixed : callable, optional
         ``fixed(**constants)`` -> dict of arrays that are not trained, beside those of ``start``.
     observables : callable, optional
@@ -131,6 +141,8 @@ class Model:
         Name -> rule, as text: ``{"T1": "G >= D/2"}``; see `theory.events`.
     groups : mapping, optional
         Array -> parameter group; groups may have learning rates of their own.
+    starts : mapping, optional
+        Name -> function ``(rng, **constants)`` -> trained arrays of another start of runs on draws.
     symmetry : callable, optional
         ``symmetry(**constants)`` -> generators; each maps index sets to permutations.
     axes : mapping, optional
@@ -198,12 +210,14 @@ class Model:
     loss: Callable[..., Any] | None = None
     risk: Callable[..., Any] | None = None
     sample: Callable[..., Any] | None = None
+    samples: Callable[..., Any] | None = None
     fixed: Callable[..., Any] | None = None
     observables: Callable[..., Any] | None = None
     observe: Callable[..., Any] | None = None
     names: Any = None
     events: Any = None
     groups: Mapping[str, str] = field(default_factory=dict)
+    starts: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     symmetry: Callable[..., Any] | None = None
     axes: Mapping[str, Any] = field(default_factory=dict)
     reduced: Callable[..., Any] | None = None
@@ -233,7 +247,7 @@ class Model:
         if not callable(self.start):
             raise ModelError("a model needs start(...), the trained arrays at step 0")
         if self.risk is None:
-            if self.loss is None or (self.law is None and self.sample is None):
+            if self.loss is None or (self.law is None and not self.can_be_drawn):
                 raise ModelError(
                     "a model needs law and loss, or risk, or sample, loss and symmetry"
                 )
@@ -244,7 +258,7 @@ class Model:
                 )
         elif self.law is not None:
             raise ModelError("a model has a law or a closed risk, not both; leave one of them out")
-        if self.observe is not None and self.law is None and self.sample is None:
+        if self.observe is not None and self.law is None and not self.can_be_drawn:
             raise ModelError("observe is averaged over a law, and this model has a closed risk")
         if self.representatives and (self.symmetry is None or self.law is None):
             raise ModelError("representatives are of a law with a stated symmetry; give symmetry")
@@ -274,6 +288,11 @@ class Model:
                 raise ModelError(f"{role} is {type(value).__name__}; {role} can be {form}")
         if unknown := sorted(set(self.held_at or ()) - set(self.constants)):
             raise ModelError(f"held_at: {unknown[0]!r} is no constant")
+        for name, function in self.starts.items():
+            if not (isinstance(name, str) and name.isidentifier()) or name == DECLARED_START:
+                raise ModelError(f"starts: {name!r} is no name of a start; names are words")
+            if not callable(function):
+                raise ModelError(f"starts: {name} is {type(function).__name__}, not a function")
         for array, group in self.groups.items():
             if not isinstance(group, str) or not group.isidentifier():
                 raise ModelError(f"groups: {group!r} of {array!r} is no word, as 'value'")
@@ -314,14 +333,24 @@ class Model:
                 )
         return {name: defaults[name] for names in self.arguments.values() for name in names}
 
+    @property
+    def can_be_drawn(self) -> bool:
+        """Whether a function draws from the law."""
+        return self.sample is not None or self.samples is not None
+
+    @cached_property
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """Role -> function; a start by its name, as ``starts, random``."""
+        roles = {role: getattr(self, role) for role in LEADING}
+        roles |= {_start(name): function for name, function in self.starts.items()}
+        return {role: function for role, function in roles.items() if callable(function)}
+
     @cached_property
     def arguments(self) -> dict[str, dict[str, inspect.Parameter]]:
         """Function -> its constants."""
         result: dict[str, dict[str, inspect.Parameter]] = {}
-        for role, leading in LEADING.items():
-            function = getattr(self, role)
-            if not callable(function):
-                continue
+        for role, function in self.functions.items():
+            leading = LEADING.get(role, ("rng",))
             parameters = list(inspect.signature(function).parameters.values())
             names = [parameter.name for parameter in parameters]
             form = f"{role}({', '.join((*leading, '...'))})"
@@ -345,7 +374,7 @@ class Model:
         """
         arguments = {name: constants[name] for name in self.arguments[role]}
         with self.blamed(role):
-            return getattr(self, role)(*leading, **arguments)
+            return self.functions[role](*leading, **arguments)
 
     def blamed(self, role: str) -> AbstractContextManager[None]:
         """A context in which errors of a user's function become one line, with that of the file."""
@@ -376,6 +405,26 @@ class Model:
                     f"groups: there is no trained array {name!r}; there are {', '.join(result)}"
                 )
         return result
+
+    def random_start(
+        self, name: str, generator: np.random.Generator, constants: Mapping[str, Any]
+    ) -> dict[str, FloatArray]:
+        """The trained arrays of one of ``starts``, with the names and shapes of ``start``.
+
+        Raises
+        ------
+        ModelError
+            As for `starting_arrays`, or if names or shapes are others.
+        """
+        role = _start(name)
+        found = named_arrays(role, self.call(role, generator, constants=constants))
+        usual = {n: a.shape for n, a in self.starting_arrays(constants).items()}
+        if usual != (given := {n: a.shape for n, a in found.items()}):
+            raise ModelError(
+                f"{role} gives {_shapes(given)}; start gives {_shapes(usual)}"
+                f"{line_of_function(self.functions[role], self.path)}"
+            )
+        return {name: found[name] for name in usual}
 
     def fixed_arrays(self, constants: Mapping[str, Any]) -> dict[str, FloatArray]:
         """The arrays that are not trained; none where the model has no ``fixed``."""
@@ -434,18 +483,38 @@ class Model:
             raise ModelError(f"the probabilities of law sum to {total:.12g}, not to 1")
         return Law(np.array(weights), stacked(samples, "law"))
 
-    def draw_samples(self, constants: Mapping[str, Any], count: int, seed: int) -> Law:
-        """Samples drawn from ``sample``, or from ``law``, with equal weights."""
-        generator = np.random.default_rng(seed)
+    def draw_samples(
+        self, constants: Mapping[str, Any], count: int, seed: Any, law: Law | None = None
+    ) -> Law:
+        """Samples drawn by ``samples``, by ``sample``, or from ``law``, with equal weights.
+
+        Parameters
+        ----------
+        constants : mapping
+        count : int
+        seed : int or sequence of int
+        law : Law, optional
+            The law, or other draws from it, where it is at hand: ``samples`` is checked by it.
+
+        Raises
+        ------
+        ModelError
+            If what is drawn has no leading axis of this length, or is not like the law's samples.
+        """
+        generator, weights = np.random.default_rng(seed), np.full(count, 1 / count)
+        if self.samples is not None:
+            drawn = self.call("samples", generator, count, constants=constants)
+            place = line_of_function(self.samples, self.path)
+            return Law(weights, leading_axis(drawn, count, law and law.samples, place))
         if self.sample is not None:
             samples = [
                 own_arrays(self.call("sample", generator, constants=constants))
                 for _ in range(count)
             ]
-            return Law(np.full(count, 1 / count), stacked(samples, "sample"))
-        law = self.enumerated_law(constants)
-        index = generator.choice(law.size, size=count, p=law.weights / law.weights.sum())
-        return Law(np.full(count, 1 / count), select_samples(law.samples, index))
+            return Law(weights, stacked(samples, "sample"))
+        listed = self.enumerated_law(constants) if law is None else law
+        index = generator.choice(listed.size, size=count, p=listed.weights / listed.weights.sum())
+        return Law(weights, select_samples(listed.samples, index))
 
     def table(self, role: str, constants: Mapping[str, Any]) -> dict[str, Any]:
         """``names``, ``events`` or ``sizes`` at some constants, as a dict."""
@@ -478,6 +547,15 @@ def check_name(role: str, name: Any, others: Mapping[str, Any]) -> None:
         raise ModelError(f"{role}: {name!r} is no word, as alpha or S_12")
     if name in others or name in QUANTITIES or name.startswith(BEGINNINGS):
         raise ModelError(f"{role}: {name!r} is the name of something else; give it another")
+
+
+def _start(name: str) -> str:
+    """The role of a start, in messages and in `Model.functions`."""
+    return f"starts, {name}"
+
+
+def _shapes(shapes: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {shape}" for name, shape in shapes.items())
 
 
 def _plain(name: str, default: Any) -> Any:

@@ -83,7 +83,7 @@ def markdown(
     run, name = comparison.reduced, shlex.quote(system.reference)
     few = 0 < closure.scalars <= MOST_DERIVED
     recursion = system.derivation(parameters) if few else system.describe(parameters).page
-    drawn = system.model.sample is not None
+    drawn = system.model.can_be_drawn
     events = "; ".join(
         f"{event.name} at time {event.time:.5g}" if event else f"{event.name} {event.reason}"
         for event in run.events.values()

@@ -73,7 +73,7 @@ def syntax(path: Path | None) -> dict[str, str]:
     for statement in tree.body:
         for name in _names(statement):
             named.setdefault(name, []).append(statement)
-    return {role: _closure(role, named) for role in LEADING if role in named}
+    return {role: _closure(role, named) for role in (*LEADING, "starts") if role in named}
 
 
 def _names(statement: ast.stmt) -> set[str]:

@@ -242,7 +242,7 @@ def _samples_of_a_step(payload: Any, index: Any) -> Any:
     """Payload with the samples of one step, equally weighted; an index of -1 is no sample."""
     data, embedding = payload
     there = index >= 0
-    weights = jax.numpy.where(there, 1.0 / there.sum(), 0.0)
+    weights = jax.numpy.where(there, 1.0 / there.sum(), 0.0).astype(data.weights.dtype)
     samples = jax.tree.map(lambda part: part[jax.numpy.maximum(index, 0)], data.samples)
     return data._replace(weights=weights, samples=samples), embedding
 

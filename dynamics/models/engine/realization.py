@@ -75,7 +75,7 @@ class Realization:
     def __init__(
         self, model: Model, constants: Mapping[str, Any], samples: int = 0, seed: int = 0
     ) -> None:
-        self.model, self.constants = model, dict(constants)
+        self.model, self.constants, self.seed = model, dict(constants), seed
         self.reals = {name: x for name, x in constants.items() if isinstance(x, float)}
         statics = tuple((name, x) for name, x in constants.items() if name not in self.reals)
         with refusals():

@@ -16,7 +16,7 @@ from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from theory.law import ModelError
-from theory.model import LEADING, Model
+from theory.model import Model
 
 IN_ORDER = ("start", "fixed", "law", "sample")
 """Functions that are called in this order, one after the other, for all constants."""
@@ -54,7 +54,7 @@ def check_globals(model: Model) -> None:
     ------
     ModelError
     """
-    uses = {role: _use_of(getattr(model, role)) for role in LEADING}
+    uses = {role: _use_of(function) for role, function in model.functions.items()}
     for reader, reading in uses.items():
         for writer, writing in uses.items():
             shared = reading.from_outside(writing) if writer != reader else []

@@ -7,18 +7,29 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+import pydantic
+from numpy.typing import ArrayLike, NDArray
 
 from dynamics.codegen import AddressedModel, loops
 from dynamics.models.engine.declaration import MAX_LISTED, states_near
 from dynamics.models.engine.problem import MOST_NAMED, ModelProblem, Realized
-from dynamics.models.engine.program import device_data
+from dynamics.models.engine.program import Data
 from dynamics.models.engine.reduced_risk import CompiledRisk, ReducedRisk, reduced_risk
+from dynamics.models.engine.sampled import Training
 from dynamics.models.engine.traced_problem import MOST_WHOLE
 from dynamics.models.engine.tracing import refusals
 from dynamics.problem import FloatArray
-from dynamics.training.minibatches import MiniBatches
-from dynamics.validation import InvalidRequest, check_parameters, integer, real
+from dynamics.validation import (
+    STRICT,
+    InvalidRequest,
+    check_parameters,
+    integer,
+    known_word,
+    number,
+    refusing,
+    whole,
+)
+from theory.model import DECLARED_START
 from theory.program import NoProgram
 
 if TYPE_CHECKING:
@@ -31,6 +42,11 @@ SAME = 1e-9
 """Part of the terms of a component by which the two may differ, by rounding."""
 MAX_VALUES = 2_000_000
 """Distinct numbers of a program that is worth running in place of JAX's arrays."""
+
+START, FRESH = 1, 2
+"""Streams of a seed beside that of the samples: the start, fresh samples."""
+OMEGA = 1e-3
+"""Standard deviation of the noise on every entry of the declared start."""
 
 
 class ReducedPopulation(ModelProblem):
@@ -266,6 +282,28 @@ class FullPopulation(FullModelProblem):
         return self.realization.flat_start.copy()
 
 
+@refusing
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
+class DrawnTraining(Training):
+    """How `FullEmpirical` of a model file is trained.
+
+    Attributes
+    ----------
+    start : str
+        ``"declared"``, or one of the ``starts`` of the file.
+    omega : float or None
+        Standard deviation of what is added to every entry of the start: by default 1e-3, and 0 for
+        one of ``starts``.
+    test_samples : int or None
+        Fresh samples, for ``test_risk`` and ``test_`` of what is averaged over the law; none by
+        default.
+    """
+
+    start: str = DECLARED_START
+    omega: number(at_least=0.0, optional=True) = None  # type: ignore[valid-type]
+    test_samples: whole(1, optional=True, at_most=10**8) = None  # type: ignore[valid-type]
+
+
 class FullEmpirical(FullModelProblem):
     """Every trained entry on N draws of the law, from a start with noise.
 
@@ -276,12 +314,10 @@ class FullEmpirical(FullModelProblem):
         N.
     seed : int
         Of the draws and of the start.
-    omega : float
-        Standard deviation of what is added to every entry of the start.
-    batch : int, optional
-        Samples of a step, reshuffled every epoch; all by default.
     coordinates : str
         As for `ReducedPopulation`.
+    **training
+        See `DrawnTraining`: ``start``, ``omega``, ``batch``, ``dtype``, ``test_samples``.
 
     Raises
     ------
@@ -296,37 +332,78 @@ class FullEmpirical(FullModelProblem):
         parameters: Any,
         samples: Any = 1000,
         seed: Any = 0,
-        omega: Any = 1e-3,
-        batch: Any = None,
         coordinates: str = "auto",
+        **training: Any,
     ) -> None:
         model = self.definition.model
         check_parameters(parameters, self.definition.Parameters, model.name)
-        if model.loss is None or (model.law is None and model.sample is None):
+        if model.loss is None or (model.law is None and not model.can_be_drawn):
             raise InvalidRequest(
                 f"{model.name} has its risk in closed form and nothing to draw from; "
                 "give it a law and a loss, or a sample and a loss, for --full empirical"
             )
-        count = integer("samples", samples, at_least=1, at_most=10**8)
-        self._seed = integer("seed", seed, at_least=0, at_most=2**63 - 1)
-        self._omega = real("omega", omega, at_least=0.0)
-        size = 0 if batch is None else integer("batch", batch, at_least=1)
-        realization, closure = self.realized(parameters, (count, self._seed))
+        self.samples = integer("samples", samples, at_least=1, at_most=10**8)
+        seed = integer("seed", seed, at_least=0, at_most=2**63 - 1)
+        self.training = how = DrawnTraining(**training)
+        known_word("start", how.start, (DECLARED_START, *model.starts))
+        made, closure = self.realized(parameters, (self.samples, seed))
         if closure.scalars == 0:
             # The noise of the start may move what the start itself does not.
-            closure = realization.open_closure()
-        law = realization.law
-        if not realization.only_sampled:
+            closure = made.open_closure()
+
+        def drawn(count: int, seed: Any) -> Data:
+            law = made.law
+            if law is None or not made.only_sampled or seed != made.seed:
+                with refusals():
+                    law = model.draw_samples(made.constants, count, seed, law)
+            return how.data(law, made.data.fixed, made.reals)
+
+        data = drawn(self.samples, seed)
+        fresh = how.test_samples
+        self._fresh = None if fresh is None else drawn(fresh, [seed, FRESH])
+        dealt = how.minibatches(seed, self.samples)
+        super().__init__(parameters, made, closure, data, False, coordinates, dealt)
+        self._start, omega = self._drawn_start(np.random.default_rng([seed, START]))
+        stated = how.changed | {"omega": omega}
+        self.settings = {**self.settings, "samples": self.samples, "seed": seed, **stated}
+
+    def _drawn_start(self, generator: np.random.Generator) -> tuple[FloatArray, float]:
+        """The start with noise, shape (n,), and the standard deviation of the noise."""
+        how, start = self.training, self.realization.flat_start
+        declared = how.start == DECLARED_START
+        if not declared:
+            model, constants = self.definition.model, self.realization.constants
             with refusals():
-                law = model.draw_samples(realization.constants, count, self._seed)
-        data = device_data(law, realization.data.fixed, realization.reals)
-        dealt = MiniBatches(self._seed, count, size) if 0 < size < count else None
-        super().__init__(parameters, realization, closure, data, False, coordinates, dealt)
-        own = {"samples": count, "seed": self._seed, "omega": self._omega}
-        self.settings = {**self.settings, **own, **({"batch": size} if size else {})}
+                arrays = model.random_start(how.start, generator, constants)
+            start = self.layout.flatten(tuple(arrays.values()))
+        omega = float((OMEGA if declared else 0.0) if how.omega is None else how.omega)
+        return start + omega * generator.standard_normal(start.size), omega
 
     @property
     def initial_state(self) -> FloatArray:
         """The start with noise, shape (n,)."""
-        noise = np.random.default_rng([self._seed, 1]).standard_normal(self.layout.size)
-        return self.realization.flat_start + self._omega * noise
+        return self._start.copy()
+
+    @property
+    def costly_passes(self) -> float:  # type: ignore[override]
+        """A forward pass over the fresh samples, in gradients of the samples of a step, about."""
+        return (self.training.test_samples or 0) / (self.training.batch or self.samples)
+
+    def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
+        """`observables` of states, shape (records, n)."""
+        return self.observables_of_records(states, np.ones(len(states), dtype=bool))
+
+    def observables_of_records(
+        self, states: FloatArray, costly: NDArray[np.bool_]
+    ) -> dict[str, FloatArray]:
+        """`observables_along` of the records of gradient descent, fresh samples among them."""
+        columns = super().observables_along(states)
+        if self._fresh is None:
+            return columns
+        found = self.observed(states[costly], payload=(self._fresh, self.payload[1]))
+        averaged = self.realization.program.observed_names[1]
+        for name in ("risk", *averaged):
+            column = np.full(len(states), np.nan)
+            column[costly] = found["risk"] if name == "risk" else found["observables"][name]
+            columns[f"test_{name}"] = column
+        return columns

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamics.models.engine.definition import Definition, notation_of
 from dynamics.models.engine.problem import ModelProblem
+from dynamics.models.engine.sampled import BATCH, DTYPE
 from dynamics.models.engine.square import FullEmpirical, FullPopulation, ReducedPopulation
 from dynamics.models.engine.tracing import refusals
 from dynamics.process_settings import end_as_usual
@@ -70,7 +71,7 @@ def system_of(model: Model) -> System:
         )
         for name, kind in PROBLEMS.items()
     }  # fmt: skip
-    draws = model.law is None and model.sample is not None and model.risk is None
+    draws = model.law is None and model.can_be_drawn and model.risk is None
     return System(
         name=model.name,
         title=model.title or model.name,
@@ -87,10 +88,7 @@ def system_of(model: Model) -> System:
             "empirical": DefaultRun({}, model.eta, model.steps, EMPIRICAL_SAMPLES),
         },
         expectations=(),
-        empirical_options={
-            "omega": "standard deviation of the noise on every entry of the start (default 1e-3)",
-            "batch": "samples of a mini-batch (default: all)",
-        },
+        empirical_options=_empirical_options(model),
         plot_description=PlotDescription(overlaid=(*named[:4], "risk")),
         cost_model=_seconds,
         sampling_options=("samples", "seed") if draws else (),
@@ -102,6 +100,18 @@ def system_of(model: Model) -> System:
         closure=definition.closure,
         expressions=lambda parameters=None: _expressions(definition, parameters),
     )
+
+
+def _empirical_options(model: Model) -> dict[str, str]:
+    """Options of `FullEmpirical` -> their meaning; ``start`` where the file has ``starts``."""
+    starts = {"start": f"declared (default), {', '.join(model.starts)}"} if model.starts else {}
+    usual = " and 0 for another start" if starts else ""
+    return starts | {
+        "omega": f"standard deviation of noise on every entry of the start (default 1e-3{usual})",
+        "batch": BATCH,
+        "dtype": DTYPE,
+        "test_samples": "fresh samples, of which records report test_risk (default: none)",
+    }
 
 
 def _page_of(definition: Definition, name: str) -> Callable[..., Page]:

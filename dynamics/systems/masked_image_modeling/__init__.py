@@ -1,5 +1,6 @@
 """Masked image modelling and feature-position correlations, made to run."""
 
+from dynamics.models.engine.sampled import BATCH, DTYPE
 from dynamics.registry import DefaultRun, System
 from dynamics.systems.masked_image_modeling.cost import gradient_seconds
 from dynamics.systems.masked_image_modeling.empirical import FullEmpirical
@@ -47,7 +48,8 @@ SYSTEM = System(
     empirical_options={
         "start": "start of Q: zero (default) or random",
         "spread": "standard deviation of a random start (default 0.01)",
-        "batch": "images of a mini-batch (default: all)",
+        "batch": BATCH,
+        "dtype": DTYPE,
     },
     plot_description=PRESENTATION.plot,
     cost_model=gradient_seconds,

@@ -15,11 +15,12 @@ import numpy as np
 import pydantic
 from numpy.random import Generator
 
+from dynamics.models.engine.sampled import Training
 from dynamics.problem import FloatArray
 from dynamics.systems.masked_image_modeling import cost
 from dynamics.systems.masked_image_modeling.full import FullProblem
 from dynamics.systems.masked_image_modeling.parameters import Parameters
-from dynamics.training.minibatches import MiniBatches, sampling_settings
+from dynamics.training.minibatches import sampling_settings
 from dynamics.validation import (
     STRICT,
     check_parameters,
@@ -27,7 +28,6 @@ from dynamics.validation import (
     number,
     random_stream,
     refusing,
-    whole,
     word,
 )
 from theory.papers.masked_image_modeling.images import sampled_images
@@ -35,7 +35,7 @@ from theory.papers.masked_image_modeling.images import sampled_images
 
 @refusing
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
-class Training:
+class MaskedTraining(Training):
     """How the empirical problem is trained; the paper's way by default.
 
     Attributes
@@ -44,13 +44,10 @@ class Training:
         ``"zero"``: Q = 0; ``"random"``: independent Gaussian entries.
     spread : float
         Standard deviation of a random start.
-    batch : int or None
-        Images of a mini-batch, reshuffled every epoch; all images by default.
     """
 
     start: word("zero", "random") = "zero"  # type: ignore[valid-type]
     spread: number(at_least=0.0) = 1e-2  # type: ignore[valid-type]
-    batch: whole(1, optional=True) = None  # type: ignore[valid-type]
 
 
 class FullEmpirical(FullProblem):
@@ -64,7 +61,7 @@ class FullEmpirical(FullProblem):
     seed : int or numpy Generator
         Of the samples, the start and the mini-batches.
     **training
-        See `Training`: ``start``, ``spread``, ``batch``.
+        See `MaskedTraining`: ``start``, ``spread``, ``batch``, ``dtype``.
 
     Raises
     ------
@@ -89,7 +86,7 @@ class FullEmpirical(FullProblem):
     ) -> None:
         check_parameters(parameters, Parameters)
         self.samples = integer("samples", samples, at_least=1, at_most=10**8)
-        self.training = Training(**training)
+        self.training = MaskedTraining(**training)
         cost.check_matrices(parameters)
         of_step = min(self.samples, self.training.batch or self.samples)
         cost.check_images(parameters, self.samples, of_step, "empirical", ("samples", self.samples))
@@ -98,10 +95,8 @@ class FullEmpirical(FullProblem):
         self._start = np.zeros(parameters.d**2)
         if self.training.start == "random":
             self._start = self.training.spread * streams[1].standard_normal(self._start.size)
-        size, minibatches = self.training.batch, None
-        if size is not None and size < self.samples:
-            minibatches = MiniBatches(int(streams[2].integers(2**62)), self.samples, size)
-        super().__init__(parameters, images, minibatches=minibatches)
+        dealt = self.training.minibatches(streams[2], self.samples)
+        super().__init__(parameters, images, minibatches=dealt)
         self.settings = sampling_settings(self.samples, seed, self.training)
 
     @property

@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike
 
 from dynamics.models import masked_image_modeling as file
 from dynamics.models.engine.functions import Columns, Embedding
-from dynamics.models.engine.program import device_data, program_of
+from dynamics.models.engine.program import program_of
+from dynamics.models.engine.sampled import Training
 from dynamics.models.engine.traced_problem import TracedProblem, hash_of_file
 from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.systems.masked_image_modeling import cost
@@ -63,6 +64,7 @@ class FullProblem(TracedProblem):
     events = EVENTS
     order_names = ORDER_PARAMETERS
     rates = ReducedPopulation.rates
+    training = Training()
 
     def __init__(
         self,
@@ -87,7 +89,7 @@ class FullProblem(TracedProblem):
         fixed = {"basis": self._axes, "rows": np.array(patches) / self.rows.many[:, None]}
         layout = Layout(("Q",), ((depth, depth),), groups=("Q",))
         program = program_of(_model(), (), (("Q", (depth, depth)),))
-        data = device_data(Law(images.weight, samples), fixed, {})
+        data = self.training.data(Law(images.weight, samples), fixed, {})
         super().__init__(
             program, data, self._references(), layout, self._columns(), minibatches=minibatches
         )

@@ -1,5 +1,6 @@
 """Positional attention and patch association, made to run."""
 
+from dynamics.models.engine.sampled import BATCH, DTYPE
 from dynamics.registry import Contrast, DefaultRun, System
 from dynamics.systems.positional_attention.empirical import FullEmpirical
 from dynamics.systems.positional_attention.full import FullPopulation
@@ -66,9 +67,10 @@ SYSTEM = System(
     empirical_options={
         "partition": "true sets: contiguous (default), grid or random",
         "start": "random (default) or symmetric, as in the idealised case",
-        "batch": "samples of a mini-batch (default: all)",
-        "dtype": "float64 (default) or float32, of samples and their sums",
+        "batch": BATCH,
+        "dtype": DTYPE,
         "diagonal": "1 to train the diagonal of A too",
+        "test_samples": "fresh samples of the test error (default 10000)",
     },
     plot_description=PRESENTATION.plot,
     cost_model=gradient_seconds,

@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 
 from dynamics.models import positional_attention as file
 from dynamics.models.engine.functions import functions_of
-from dynamics.models.engine.program import Data, Program, on_device, program_of
+from dynamics.models.engine.program import Data, Program, program_of
+from dynamics.models.engine.sampled import Training
 from dynamics.models.engine.traced_problem import TracedProblem, hash_of_file
 from dynamics.problem import FloatArray, Layout
 from dynamics.systems.positional_attention.matrices import MatrixProblem
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.partitions import check_sets, named_partition
-from dynamics.training.minibatches import MiniBatches, fingerprint
+from dynamics.training.minibatches import fingerprint, sampling_settings
 from dynamics.validation import (
     STRICT,
     check_cost,
@@ -40,6 +41,7 @@ from dynamics.validation import (
     whole,
     word,
 )
+from theory.law import Law
 from theory.model import Model
 from theory.papers.positional_attention import samples as sampling
 from theory.papers.positional_attention.data_law import SetLaw, bayes_error
@@ -54,7 +56,7 @@ MOST_NUMBERS = 2**29
 
 @refusing
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
-class Training:
+class RealisticTraining(Training):
     """How the realistic problem is trained; the paper's way by default.
 
     Attributes
@@ -62,10 +64,6 @@ class Training:
     start : str
         ``"random"``: v and A as in Parametrization 3.1, realistic case; ``"symmetric"``: v =
         alpha0 w* and A = beta I, as in the idealised one.
-    batch : int or None
-        Samples of a mini-batch, reshuffled every epoch; all samples by default.
-    dtype : str
-        ``"float64"``, or ``"float32"`` for samples, fresh ones too, and sums.
     diagonal : bool
         Train the diagonal of A too.
     test_samples : int
@@ -73,8 +71,6 @@ class Training:
     """
 
     start: word("random", "symmetric") = "random"  # type: ignore[valid-type]
-    batch: whole(1, optional=True) = None  # type: ignore[valid-type]
-    dtype: word("float64", "float32") = "float64"  # type: ignore[valid-type]
     diagonal: bool = False
     test_samples: whole(1) = 10_000  # type: ignore[valid-type]
 
@@ -164,7 +160,7 @@ class FullEmpirical(MatrixProblem, TracedProblem):
     law : SignalSets or Convolution, optional
         Another data law, with its own partition.
     **training
-        See `Training`: ``start``, ``batch``, ``dtype``, ``diagonal``, ``test_samples``.
+        See `RealisticTraining`: ``start``, ``batch``, ``dtype``, ``diagonal``, ``test_samples``.
 
     Raises
     ------
@@ -192,7 +188,7 @@ class FullEmpirical(MatrixProblem, TracedProblem):
     ) -> None:
         check_parameters(parameters, Parameters)
         self.samples = integer("samples", samples, at_least=1, at_most=10**8)
-        self.training = Training(**training)
+        self.training = RealisticTraining(**training)
         size, depth = parameters.D, parameters.d
         sizes = range(parameters.C, size, parameters.C)
         check_cost("D", size, lambda D: MATRICES * D**2, MOST_NUMBERS, "numbers", sizes)
@@ -210,20 +206,14 @@ class FullEmpirical(MatrixProblem, TracedProblem):
         self.feature = np.eye(depth)[0]
         self.bayes_error = self._least_error()
         self._start = self._initial_state(streams[0])
-        kind = np.dtype(self.training.dtype)
-        patches, labels = sampling.samples(self.law, depth, self.samples, streams[2])
-        data = self._data_of(patches.astype(kind), labels.astype(kind))
+        data = self._data_of(*sampling.samples(self.law, depth, self.samples, streams[2]))
         self.fresh = sampling.fresh(self.law, self.training.test_samples, streams[1])
-        pairs, fresh_labels = self.fresh.pairs(), self.fresh.labels
-        self._fresh = self._data_of(pairs.astype(kind), fresh_labels.astype(kind))
-        self.settings = {
-            "samples": self.samples,
-            "seed": seed if isinstance(seed, int) else "generator",
-            **{name: value for name, value in vars(self.training).items() if value is not None},
+        self._fresh = self._data_of(self.fresh.pairs(), self.fresh.labels)
+        self.settings = sampling_settings(self.samples, seed, self.training) | {
             "law": type(self.law).__name__,
             "sets": self.partition.labels.tolist(),
         }
-        dealt = MiniBatches(int(streams[3].integers(2**62)), self.samples, self.training.batch)
+        dealt = self.training.minibatches(streams[3], self.samples)
         layout = Layout(("v", self.trained), ((depth,), (size, size)), groups=("v", self.trained))
         program = program_at(
             self._model, parameters, dict(zip(layout.names, layout.shapes, strict=True))
@@ -234,12 +224,10 @@ class FullEmpirical(MatrixProblem, TracedProblem):
     def _model(self) -> Model:
         return trained_model(self.training.diagonal)
 
-    def _data_of(self, patches: NDArray[Any], labels: NDArray[Any]) -> Data:
-        weights = np.full(labels.size, 1 / labels.size, dtype=labels.dtype)
-        names = ("nu", "beta", "scale")
-        reals = {name: labels.dtype.type(getattr(self.parameters, name)) for name in names}
-        fixed = {"sets": self.partition.labels}
-        return on_device(Data(weights, {"X": patches, "y": labels}, fixed, reals))
+    def _data_of(self, patches: FloatArray, labels: FloatArray) -> Data:
+        law = Law(np.full(labels.size, 1 / labels.size), {"X": patches, "y": labels})
+        reals = {name: getattr(self.parameters, name) for name in ("nu", "beta", "scale")}
+        return self.training.data(law, {"sets": self.partition.labels}, reals)
 
     def _least_error(self) -> float:
         sizes = {members.size for members in self.partition.sets}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dynamics.models.engine.sampled import BATCH, DTYPE
 from dynamics.registry import DefaultRun, System
 from dynamics.systems.shallow_vit.empirical import FullEmpirical
 from dynamics.systems.shallow_vit.parameters import Parameters
@@ -73,7 +74,8 @@ SYSTEM = System(
     expectations=("exact", "sampled", "auto"),
     empirical_options={
         "start": "another seed, for the weights alone; or symmetric (without noise)",
-        "batch": "samples of a mini-batch (default: all)",
+        "batch": BATCH,
+        "dtype": DTYPE,
         "sparsify": "tokens that go first: random, irrelevant or noisiest (default: none)",
         "removed": "share of the tokens that go (default 0)",
         "noisy_share": "share of tokens with other noise (default 0)",

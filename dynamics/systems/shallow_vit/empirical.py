@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,10 +9,11 @@ import pydantic
 from numpy.random import Generator
 from pydantic import BeforeValidator
 
+from dynamics.models.engine.sampled import Training
 from dynamics.problem import FloatArray
 from dynamics.systems.shallow_vit import sampling
 from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.systems.shallow_vit.problems import FullProblem, checked_start, minibatches_of
+from dynamics.systems.shallow_vit.problems import FullProblem, checked_start
 from dynamics.systems.shallow_vit.sampling import IntArray, Tokens
 from dynamics.systems.shallow_vit.starts import SYMMETRIC, start_of
 from dynamics.training.minibatches import sampling_settings
@@ -39,16 +39,13 @@ def _sparsifier(value: object) -> str | None:
 
 @refusing
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
-class Training:
+class TokenTraining(Training):
     """How the empirical problem is trained, and what is done to its tokens.
 
     Attributes
     ----------
     start : int, "symmetric" or None
         Another seed, for the weights alone; or a symmetric start, as of `ReducedPopulation`.
-    batch : int or None
-        Samples of a mini-batch. Every epoch deals the samples out anew, each to one batch; a batch
-        of all samples or more is all of them.
     sparsify : str or None
         Which tokens go first, of training and test samples (Remark 2). ``"random"``: any.
         ``"irrelevant"``: those whose pattern does not affect the label, then those of the confusion
@@ -66,7 +63,6 @@ class Training:
     """
 
     start: Annotated[int | str | None, BeforeValidator(checked_start)] = None
-    batch: whole(1, optional=True) = None  # type: ignore[valid-type]
     sparsify: Annotated[str | None, BeforeValidator(_sparsifier)] = None
     removed: number(at_least=0.0) = 0.0  # type: ignore[valid-type]
     noisy_share: number(at_least=0.0, at_most=1.0) = 0.0  # type: ignore[valid-type]
@@ -89,8 +85,8 @@ class FullEmpirical(FullProblem):
     seed : int or numpy Generator
         Of the start, the samples, the test samples and the mini-batches; see `sampling.streams`.
     **training
-        See `Training`: ``start``, ``batch``, ``sparsify``, ``removed``, ``noisy_share``,
-        ``noisy_std``, ``test_samples``.
+        See `TokenTraining`: ``start``, ``batch``, ``dtype``, ``sparsify``, ``removed``,
+        ``noisy_share``, ``noisy_std``, ``test_samples``.
 
     Raises
     ------
@@ -110,21 +106,21 @@ class FullEmpirical(FullProblem):
     ) -> None:
         check_parameters(parameters, Parameters)
         self.samples = integer("samples", samples, at_least=1, at_most=10**8)
-        self.training = Training(**training)
+        self.training = TokenTraining(**training)
         of_tokens = (lambda n: n * parameters.L * parameters.d), sampling.MOST_NUMBERS, "numbers"
         check_cost("samples", self.samples, *of_tokens)
         check_cost("test_samples", self.training.test_samples, *of_tokens)
         begun = self.training.start
         streams = sampling.streams(seed, begun if isinstance(begun, int) else None)
         start = start_of(parameters, streams.start, begun == SYMMETRIC)
-        self.settings = sampling_settings(self.samples, seed, asdict(self.training))
+        self.settings = sampling_settings(self.samples, seed, self.training)
         drawn = noisy_tokens(
             parameters, self.samples, self.training, streams.training, streams.tokens
         )
         test = noisy_tokens(
             parameters, self.training.test_samples, self.training, streams.test, streams.test_tokens
         )
-        batches = minibatches_of(streams.order, self.samples, self.training.batch)
+        batches = self.training.minibatches(streams.order, self.samples)
         super().__init__(parameters, start, drawn, test, batches)
 
 
@@ -136,7 +132,7 @@ def remaining_length(parameters: Parameters, sparsify: str | None, removed: floa
     parameters : Parameters
     sparsify : str or None
     removed : float
-        See `Training`.
+        See `TokenTraining`.
 
     Raises
     ------
@@ -185,7 +181,7 @@ def remaining_tokens(
 def noisy_tokens(
     parameters: Parameters,
     samples: int,
-    training: Training,
+    training: TokenTraining,
     counts: Generator,
     tokens: Generator,
 ) -> Tokens:
@@ -196,7 +192,7 @@ def noisy_tokens(
     parameters : Parameters
     samples : int
         N.
-    training : Training
+    training : TokenTraining
         Which tokens are noisy, and which go.
     counts, tokens : numpy Generator
         Of the counts, and of all else: positions, noise, which tokens are noisy and which go have

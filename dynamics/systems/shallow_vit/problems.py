@@ -28,7 +28,8 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics.codegen import compiled_program, jax
 from dynamics.models import shallow_vit as model_file
 from dynamics.models.engine.functions import Columns
-from dynamics.models.engine.program import Data, Program, on_device, program_of
+from dynamics.models.engine.program import Data, Program, program_of
+from dynamics.models.engine.sampled import Training
 from dynamics.models.engine.traced_problem import TracedProblem, hash_of_file
 from dynamics.models.engine.tracing import namespace
 from dynamics.problem import FloatArray, Layout
@@ -44,6 +45,7 @@ from dynamics.validation import (
     integer,
     refuse,
 )
+from theory.law import Law
 from theory.model import Model
 from theory.model_file import read_model
 from theory.papers.shallow_vit.attention import PARTS
@@ -104,6 +106,7 @@ class VitProblem(TracedProblem):
     flows = False
     has_jacobian = False
     rows_of_all = True
+    training = Training()
 
     def __init__(
         self,
@@ -138,7 +141,7 @@ class VitProblem(TracedProblem):
         weights[:many] = tokens.weights
         fixed = {"a": self.start.a.T if self.start.a.ndim == 1 else self.start.a.T[:length]}
         fixed["X"] = np.eye(self.parameters.M)
-        return on_device(Data(weights, samples, fixed, {"margin": self.parameters.margin}))
+        return self.training.data(Law(weights, samples), fixed, {"margin": self.parameters.margin})
 
     @cached_property
     def reader(self) -> Reader:
@@ -248,12 +251,12 @@ class NoiseFree(VitProblem):
         streams = sampling.streams(seed, None if isinstance(start, str) else start)
         made = start_of(parameters, streams.start, symmetric)
         self.vectors: Vectors = sampling.vectors(parameters, samples, streams)
-        size = None if batch is None else integer("batch", batch, at_least=1, at_most=10**8)
-        if size is not None and samples is None:
+        self.training = Training(batch=batch)
+        if batch is not None and samples is None:
             refuse(
                 "batch", batch, "is of samples, and none are drawn", "left out, or with samples", 1
             )
-        options = {"expectation": name, "start": start, "batch": size}
+        options = {"expectation": name, "start": start, "batch": self.training.batch}
         self.settings = sampling_settings(samples, seed, options) | (
             {"tokens": "without noise"} if parameters.noise > 0 else {}
         )
@@ -261,7 +264,7 @@ class NoiseFree(VitProblem):
         own = streams._replace(training=streams.test, tokens=streams.test_tokens)
         test = sampling.vectors(parameters, drawn, own)
         training, fresh = (self._tokens(each, parameters, made) for each in (self.vectors, test))
-        batches = minibatches_of(streams.order, self.vectors.member.size, size)
+        batches = self.training.minibatches(streams.order, self.vectors.member.size)
         super().__init__(parameters, made, training, fresh, batches)
 
     @staticmethod
@@ -347,17 +350,3 @@ def checked_start(value: object) -> int | str | None:
     if isinstance(value, str):
         refuse("start", value, "is unknown", "a whole number, or 'symmetric'", SYMMETRIC)
     return integer("start", value, at_least=0, at_most=2**62)
-
-
-def minibatches_of(order: Generator, samples: int, size: int | None) -> MiniBatches:
-    """Batches of a size; of all samples where that is not less than N.
-
-    Parameters
-    ----------
-    order : numpy Generator
-    samples : int
-        N.
-    size : int or None
-    """
-    seed = int(order.integers(2**62))
-    return MiniBatches(seed, samples, None if size is None or size >= samples else size)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dynamics.systems.shallow_vit import sampling
-from dynamics.systems.shallow_vit.empirical import Training, noisy_tokens
+from dynamics.systems.shallow_vit.empirical import TokenTraining, noisy_tokens
 from dynamics.validation import InvalidRequest
 
 WRONG = [
@@ -109,7 +109,7 @@ def test_places_stand_for_their_counts_and_noise_has_its_size(system):
     parameters = system.Parameters(noise=0.3)
     found = sampling.count_vectors(parameters, 40, sampling.streams(1).training)
     streams = sampling.streams(1)
-    seen = noisy_tokens(parameters, 40, Training(), streams.training, streams.tokens)
+    seen = noisy_tokens(parameters, 40, TokenTraining(), streams.training, streams.tokens)
     for row, counts in zip(seen.patterns, found.counts, strict=True):
         assert (np.bincount(row, minlength=5) == counts).all()
     per_position = system.Parameters(output_weights="per_position")

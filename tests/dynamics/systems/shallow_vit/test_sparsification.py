@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dynamics.systems.shallow_vit import sampling
-from dynamics.systems.shallow_vit.empirical import Training, noisy_tokens
+from dynamics.systems.shallow_vit.empirical import TokenTraining, noisy_tokens
 from dynamics.systems.shallow_vit.parameters import Parameters
 from theory.papers.shallow_vit.data_law import SPARSIFIERS
 
@@ -14,7 +14,7 @@ SIZES = {"M": 4, "L": 20, "alpha_star": 0.3, "alpha_confusion": 0.1, "d": 6}
 def tokens(seed=0, samples=30, parameters=None, **options):
     given = parameters or Parameters(**SIZES, data="fixed_disc")
     streams = sampling.streams(seed)
-    return noisy_tokens(given, samples, Training(**options), streams.training, streams.tokens)
+    return noisy_tokens(given, samples, TokenTraining(**options), streams.training, streams.tokens)
 
 
 def by_kind(found):

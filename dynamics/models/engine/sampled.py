@@ -1,0 +1,75 @@
+"""Options of training on samples: mini-batches, and single or double precision."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pydantic
+from numpy.typing import NDArray
+
+from dynamics.codegen import jax
+from dynamics.models.engine.program import Data, on_device
+from dynamics.training.minibatches import MiniBatches
+from dynamics.validation import STRICT, refusing, whole, word
+from theory.law import Law
+
+BATCH = "samples of a mini-batch (default: all)"
+DTYPE = "float64 (default) or float32, of samples and their sums"
+"""What the options are, for the help of the command line."""
+
+
+@refusing
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
+class Training:
+    """How a problem is trained on samples.
+
+    Attributes
+    ----------
+    batch : int or None
+        Samples of a mini-batch, reshuffled every epoch; all samples by default.
+    dtype : str
+        ``"float64"``, or ``"float32"`` for samples, fresh ones too, and sums.
+    """
+
+    batch: whole(1, optional=True) = None  # type: ignore[valid-type]
+    dtype: word("float64", "float32") = "float64"  # type: ignore[valid-type]
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """The options that are not the default."""
+        fields = dataclasses.fields(self)
+        held = {field.name: getattr(self, field.name) for field in fields}
+        return {f.name: held[f.name] for f in fields if held[f.name] != f.default}
+
+    def minibatches(self, seed: Any, samples: int) -> MiniBatches:
+        """The batches of a run on N samples; of all samples where that is not less than N.
+
+        Parameters
+        ----------
+        seed : int or numpy Generator
+        samples : int
+            N.
+        """
+        drawn = seed if isinstance(seed, int) else int(seed.integers(2**62))
+        few = self.batch is not None and self.batch < samples
+        return MiniBatches(drawn, samples, self.batch if few else None)
+
+    def data(self, law: Law, fixed: Mapping[str, Any], reals: Mapping[str, Any]) -> Data:
+        """Samples, untrained arrays and real constants as arrays of JAX, in the chosen precision.
+
+        Parameters
+        ----------
+        law : Law
+        fixed, reals : mapping
+        """
+        data = Data(law.weights, law.samples, dict(fixed), dict(reals))
+        return on_device(data if self.dtype == "float64" else jax.tree.map(_single, data))
+
+
+def _single(part: Any) -> NDArray[Any]:
+    """A number or an array, real ones in single precision."""
+    array = np.asarray(part)
+    return array.astype(np.float32) if array.dtype.kind == "f" else array
