@@ -119,15 +119,22 @@ class Program:
         return ceil(count / ceil(count / most))
 
     def numbers_of_a_sample(self, data: Data) -> int:
-        """Numbers that the loss of one sample needs at a time, roughly."""
-        one = jax.tree.map(lambda part: jax.ShapeDtypeStruct(part.shape[1:], part.dtype),
-                           data.samples)  # fmt: skip
+        """Numbers that the loss of one more sample needs at a time, roughly."""
         flat = jax.ShapeDtypeStruct((self.size,), data.weights.dtype)
-        key = (tuple((s.shape, str(s.dtype)) for s in jax.tree.leaves(one)), str(flat.dtype))
+        shapes = jax.tree.map(lambda part: (part.shape[1:], str(part.dtype)), data.samples)
+        key = str(shapes), str(flat.dtype)
+
+        def numbers(count: int) -> int:
+            samples = jax.tree.map(
+                lambda part: jax.ShapeDtypeStruct((count, *part.shape[1:]), part.dtype),
+                data.samples,
+            )
+            losses = jax.vmap(self.sample_loss, (None, 0, None))
+            program = jax.make_jaxpr(lambda f, s: losses(f, s, data))(flat, samples)
+            return sum(prod(v.aval.shape) for eqn in program.eqns for v in eqn.outvars)
+
         if key not in self._counted:
-            program = jax.make_jaxpr(lambda f, s: self.sample_loss(f, s, data))(flat, one)
-            shapes = [v.aval.shape for eqn in program.eqns for v in eqn.outvars]
-            self._counted[key] = sum(prod(shape) for shape in shapes)
+            self._counted[key] = numbers(2) - numbers(1)
         return self._counted[key]
 
     def blocks(self, data: Data) -> tuple[Any, Any, int]:
