@@ -28,15 +28,17 @@ from dynamics.analysis.comparison import compare, overlay
 from dynamics.analysis.period_doubling import Branches, Onsets, branches, onsets
 from dynamics.attention_maps import diversity, total_variation
 from dynamics.experiments.verify import Finding, Verdict, verify
+from dynamics.library import system_names
 from dynamics.models import Model
 from dynamics.models.counts import multinomial, multisets
-from dynamics.registry import System, load_system, system_names
+from dynamics.registry import load_system
 from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.event import Event
 from dynamics.results.outcome import TrainingWarning
 from dynamics.results.storage import load, save
 from dynamics.results.trajectory import Trajectory
 from dynamics.sweep import Sweep, sweep
+from dynamics.system import System
 from dynamics.training.flow import flow, flows
 from dynamics.training.gradient_descent import descend
 from dynamics.training.stability_limit import stability_limit

@@ -58,6 +58,8 @@ class Claim:
         The text at hand has lost a formula of the statement, which is derived anew here.
     reading : str
         How the statement is read where its literal words fail or are empty; "" where they stand.
+    check : callable or None
+        System, protocol -> `dynamics.Finding`, of a claim of a model file of one's own.
     """
 
     source: str
@@ -68,6 +70,7 @@ class Claim:
     one_sided: bool = False
     re_derived: bool = False
     reading: str = ""
+    check: Callable[..., Any] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Join the lines of every text."""

@@ -334,6 +334,11 @@ class Model:
         return {name: defaults[name] for names in self.arguments.values() for name in names}
 
     @property
+    def only_drawn(self) -> bool:
+        """Whether the law can only be sampled."""
+        return self.law is None and self.risk is None
+
+    @property
     def can_be_drawn(self) -> bool:
         """Whether a function draws from the law."""
         return self.sample is not None or self.samples is not None

@@ -25,7 +25,8 @@ from typing import Any
 
 from dynamics.experiments.figure import figures
 from dynamics.experiments.verdict_report import prose
-from dynamics.registry import load_system, system_names
+from dynamics.library import system_names
+from dynamics.registry import load_system
 
 CACHE = Path(__file__).resolve().parents[1] / "cache"
 REDUCED = ((1500, 256), (1500, 128), (1300, 128), (1100, 128))

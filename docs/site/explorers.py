@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from dynamics.registry import system_names
+from dynamics.library import system_names
 from dynamics.validation import InvalidRequest
 
 

@@ -18,7 +18,9 @@ from explorers import frame, listed, write_explorers
 
 from dynamics.experiments.gallery import source_of
 from dynamics.experiments.verdict_report import counted, prose
-from dynamics.registry import System, built_in_names, load_system, system_names, title
+from dynamics.library import built_in_names, system_names
+from dynamics.registry import load_system, title
+from dynamics.system import System
 from theory.closure import closure_lines
 
 REFERENCE = {
@@ -131,7 +133,7 @@ def _model(system: System, own: Sequence[Item], folder: Path, more: Sequence[str
             f"## Claims\n\n{len(system.claims)} statements of the paper are measured: "
             f"[verdicts](../verdicts/{name}.md)."
         )
-    if system.closure is not None:
+    if system.model is not None:
         closure = system.closure(system.Parameters()).document()
         parts.append("\n".join(["## What closes", "", "```text", *closure_lines(closure), "```"]))
     for item in own:

@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dynamics.cli.arguments import Parser, value
 from dynamics.cli.files import only_results
-from dynamics.registry import built_in_names, is_model_file, load_system, system_names, title
+from dynamics.library import built_in_names, system_names
+from dynamics.registry import is_model_file, load_system, title
 from dynamics.results.outcome import TrainingWarning
 from dynamics.training.progress import termination
 from dynamics.validation import InvalidRequest, one_line, unknown
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
+    from dynamics.system import System
 
 
 class Command(NamedTuple):

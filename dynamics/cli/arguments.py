@@ -20,7 +20,7 @@ from dynamics.validation import InvalidRequest, brief, path_of, unknown
 from theory.model import SHARED
 
 if TYPE_CHECKING:
-    from dynamics.registry import DefaultRun
+    from dynamics.default_runs import DefaultRun
 
 
 PATHS = ("DIR", "FILE", "STORE")

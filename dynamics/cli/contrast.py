@@ -12,7 +12,8 @@ from dynamics.cli import report
 from dynamics.results.trajectory import Trajectory
 
 if TYPE_CHECKING:
-    from dynamics.registry import Contrast, System
+    from dynamics.default_runs import Contrast
+    from dynamics.system import System
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dynamics.problem import FloatArray
 from dynamics.results.comparison import DEPARTURE_SHARES, Comparison
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
+    from dynamics.system import System
 
 SYMMETRIC = "symmetric"
 

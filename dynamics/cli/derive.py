@@ -14,7 +14,7 @@ from dynamics.validation import InvalidRequest, unknown
 from theory.closure import PROVED
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
+    from dynamics.system import System
     from theory.claims import Claim
     from theory.page import Page
 
@@ -65,7 +65,7 @@ def execute(request: CommandRequest) -> int:
         from theory.rendering import as_latex, as_text
 
         render = as_text if form == "text" else as_latex
-        for reduction in system.derivations(specific).values():
+        for reduction in system.derivation.reductions(specific).values():
             print(render(reduction))
     else:
         print(_written(system.derivation(specific), form, standalone))

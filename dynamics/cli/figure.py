@@ -22,7 +22,7 @@ from dynamics.validation import InvalidRequest, integer, unknown
 
 if TYPE_CHECKING:
     from dynamics.experiments.figure import Drawing
-    from dynamics.registry import System
+    from dynamics.system import System
 
 
 def add_flags(parser: Parser) -> None:

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dynamics.registry import FLOW_GRADIENTS
+from dynamics.system import FLOW_GRADIENTS
 
 if TYPE_CHECKING:
     from dynamics.cli.arguments import CommandRequest

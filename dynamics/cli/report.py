@@ -22,7 +22,7 @@ from theory.events import Crossing, event_rule
 from theory.law import ModelError
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
+    from dynamics.system import System
 
 SAMPLED = {"test_error", "patch_association", "cosine"}
 """Observables that only runs on samples have."""
@@ -175,7 +175,7 @@ def table(system: System, result: Result) -> str:
     if isinstance(result, (Comparison, Overlay)):
         end = "reduced, end" if isinstance(result, Comparison) else "flow, end"
     states = {name: final[name] for name in first.layout.names if name in final}
-    names = [*(_largest(states) or system.plot_description.overlaid), "G", "risk", "error"]
+    names = [*(_largest(states) or system.presentation.plot.overlaid), "G", "risk", "error"]
     names += first.events
     if len(states) > MOST_ROWS:
         end = f"{end}, {MOST_SHOWN} of {len(states)}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamics.cli.arguments import CommandRequest, Parser, value
 from dynamics.cli.files import print_result
-from dynamics.registry import EXPECTATION_OPTIONS, SAMPLING_OPTIONS
+from dynamics.system import EXPECTATION_OPTIONS, SAMPLING_OPTIONS
 from dynamics.validation import InvalidRequest, brief, path_of
 
 if TYPE_CHECKING:
@@ -47,8 +47,10 @@ def add_flags(parser: Parser) -> None:
         " or a formula of other names."
         + (f" Lists themselves, and one for all points: {', '.join(lists)}." if lists else ""),
     )
-    choices = " or ".join(system.expectations)
-    words = {"expectation": f"how the reduced problem averages over data: {choices} (default)"}
+    words = {}
+    if system.expectations:
+        choices = " or ".join(system.expectations)
+        words["expectation"] = f"how the reduced problem averages over data: {choices} (default)"
     if not system.flows:
         words |= {"time": "no flow here", "rtol": "no flow here"}
         words |= {"eta": "learning rate (default: that of attdyn run)"}

@@ -20,14 +20,15 @@ from dynamics.cli.arguments import CommandRequest, Parser, flag_text, toml_text,
 from dynamics.cli.contrast import Beside, lay_beside
 from dynamics.cli.forecast import hint
 from dynamics.cli.picture_flags import add_picture_flags, picture_look, picture_name
-from dynamics.registry import FULL
 from dynamics.results.outcome import TrainingWarning
+from dynamics.system import FULL
 from dynamics.validation import InvalidRequest, integer, unknown
 
 if TYPE_CHECKING:
-    from dynamics.registry import DefaultRun, System
+    from dynamics.default_runs import DefaultRun
     from dynamics.results.comparison import Comparison
     from dynamics.results.storage import Result
+    from dynamics.system import System
     from dynamics.training.checkpoint import Checkpoint
 
 EXPECTATION = {"tolerance": "accuracy of the spectral or auto expectation (default 1e-10)"}
@@ -51,7 +52,7 @@ def add_flags(parser: Parser) -> None:
     if system.expectations:
         choices = " or ".join(system.expectations)
         words |= {"expectation": f"how the reduced problem averages over data: {choices} (default)"}
-    if "coordinates" in system.reduced_options:
+    if system.model is not None:
         words |= REDUCED
     numbers = {
         "steps": f"number of steps of gradient descent (default {default_run.steps})",

@@ -28,7 +28,7 @@ from dynamics.validation import allowed_values, check_parameters
 from theory.events import Crossing
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
+    from dynamics.system import System
     from theory.events import EventRule
     from theory.notation import Notation
     from theory.page import Page
@@ -64,8 +64,9 @@ def describe(system: System, parameters: Any = None) -> Description:
     notation = problem.presentation.notation
     constants = tuple(_constants(system, notation))
     claims = tuple(Statement(c.source, c.statement, c.hypothesis) for c in system.claims)
-    if system.model is not None and system.defining is not None:
-        model, page = system.model, system.defining(parameters)
+    page = system.derivation.defining(parameters)
+    if system.model is not None:
+        model = system.model
         return Description(
             system.name,
             system.title,
@@ -77,8 +78,6 @@ def describe(system: System, parameters: Any = None) -> Description:
             tuple(model_file.events(model, problem.events)),
             claims,
         )
-    derivation = system.derivation(parameters)
-    page = dataclasses.replace(derivation, sections=derivation.model)
     reported = _reported(problem)
     formulas = _formulas(system, parameters, page, notation)
     observables = tuple(
@@ -168,7 +167,7 @@ def _formulas(system: System, parameters: Any, page: Page, notation: Notation) -
     formulas = {
         name: defined[entry.latex] for name, entry in notation.items() if entry.latex in defined
     }
-    for reduction in system.derivations(parameters).values():
+    for reduction in system.derivation.reductions(parameters).values():
         for table in (reduction.definitions, reduction.order_parameters, reduction.observables):
             for name, value in table.items():
                 written = _in_letters(value, reduction.definitions, notation)

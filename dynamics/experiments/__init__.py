@@ -11,16 +11,16 @@ import importlib.util
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dynamics.registry import built_in_names
+from dynamics.library import built_in_names
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
+    from dynamics.system import System
 
 
 def experiments_of(system: System, kind: str) -> Mapping[str, Callable[..., Any]]:
     """The checks or the figures of a system: name -> function; empty where there are none.
 
-    They are its own where it brings them, else those of the paper here.
+    Claims of a model file of one's own bring their checks; others are here.
 
     Parameters
     ----------
@@ -28,9 +28,9 @@ def experiments_of(system: System, kind: str) -> Mapping[str, Callable[..., Any]
     kind : str
         ``"checks"`` or ``"figures"``.
     """
-    own: Mapping[str, Callable[..., Any]] | None = getattr(system, kind)
-    if own is not None:
-        return own
+    own = {claim.source: claim.check for claim in system.claims if claim.check is not None}
+    if own:
+        return own if kind == "checks" else {}
     if system.in_library:
         name = f"{__name__}.library.{system.name}"
         if importlib.util.find_spec(name) is None:

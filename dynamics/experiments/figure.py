@@ -24,7 +24,7 @@ from dynamics.validation import InvalidRequest, integer, real
 from theory.summary import summarized
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
+    from dynamics.system import System
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ def figures(system: System) -> Mapping[str, Figure]:
     Those of `dynamics.experiments.own_models` too where it is made of a model.
     """
     own = experiments_of(system, "figures")
-    if system.figures is None and system.model is not None:
+    if system.model is not None:
         from dynamics.experiments.own_models import FIGURES
 
         return {**own, **FIGURES}

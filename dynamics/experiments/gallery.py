@@ -21,8 +21,8 @@ from theory.documentation import Documentation
 
 if TYPE_CHECKING:
     from dynamics.experiments.verify import Verdict
-    from dynamics.registry import System
     from dynamics.results.comparison import Comparison
+    from dynamics.system import System
 
 MOST_DERIVED = 8
 """Scalars up to which derivatives are written out and a plane is drawn; more take minutes."""
@@ -77,7 +77,6 @@ def markdown(
     """
     documentation, code = source_of(system)
     documented = Documentation(documentation)
-    assert system.closure is not None
     parameters = system.Parameters(**comparison.reduced.parameters)
     closure = system.closure(parameters)
     run, name = comparison.reduced, shlex.quote(system.reference)

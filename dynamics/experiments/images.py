@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from dynamics.experiments.figure import FigureRequest
 from dynamics.experiments.measurement import Study, Undecided
 from dynamics.images.protocol import estimate
-from dynamics.registry import System
+from dynamics.system import System
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.validation import InvalidRequest
 

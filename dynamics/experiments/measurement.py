@@ -22,8 +22,8 @@ from dynamics.experiments.verify import Check, Finding, Protocol
 from dynamics.experiments.wording import listed
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
     from dynamics.results.trajectory import Trajectory
+    from dynamics.system import System
 
 Result = TypeVar("Result")
 

@@ -20,7 +20,7 @@ from dynamics.validation import InvalidRequest, real
 from theory.closure import DECLARED
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
+    from dynamics.system import System
 
 GRID = 24
 ROUNDING = 1e-12
@@ -36,7 +36,6 @@ def classes(system: System, request: FigureRequest) -> Drawing:
     request : FigureRequest
     """
     request.options({})
-    assert system.closure is not None
     parameters = request.make_parameters(system)
     closure = system.closure(parameters)
     document = closure.document()

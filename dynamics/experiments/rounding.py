@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from dynamics.experiments.verify import Check, Finding, Protocol
-    from dynamics.registry import System
+    from dynamics.system import System
 
 PERTURBATION = 1e-15
 """Relative change of the start that shows what a run makes of rounding."""

@@ -19,7 +19,7 @@ from dynamics.validation import InvalidRequest, check_parameters, integer, refus
 from theory.summary import summarized
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
+    from dynamics.system import System
     from theory.claims import Claim
 
 MISSING = {

@@ -18,7 +18,8 @@ from dynamics.explorer.description import page_description
 from dynamics.explorer.driver import worker_script
 from dynamics.explorer.page import page
 from dynamics.explorer.page_model import PageModel
-from dynamics.registry import System, load_system
+from dynamics.registry import load_system
+from dynamics.system import System
 from dynamics.validation import path_of
 
 __all__ = ["explorer_page", "write_page"]

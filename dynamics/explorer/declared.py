@@ -10,7 +10,7 @@ import numpy as np
 from dynamics.models.engine.definition import Definition
 from dynamics.models.engine.realization import Realization
 from dynamics.models.engine.tracing import refusals
-from dynamics.registry import System
+from dynamics.system import System
 from theory.closure import DECLARED, Closure
 from theory.closure.linear import LinearSpace
 

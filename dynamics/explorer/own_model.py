@@ -28,7 +28,7 @@ from dynamics.explorer.printing import asset, expression, function_of, script
 from dynamics.explorer.tables import Tables
 from dynamics.models.engine.limits import Limit
 from dynamics.models.engine.real_constants import Reading
-from dynamics.registry import System
+from dynamics.system import System
 from theory.program import OPERATIONS
 
 

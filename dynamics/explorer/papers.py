@@ -20,8 +20,10 @@ from dynamics.explorer.own_model import page_of
 from dynamics.explorer.own_points import center_of, points_around
 from dynamics.explorer.own_programs import Matrix
 from dynamics.explorer.page_model import PageModel
+from dynamics.library import HERE
 from dynamics.models.engine.real_constants import Reading
-from dynamics.registry import HERE, System, load_system
+from dynamics.registry import load_system
+from dynamics.system import System
 from dynamics.systems.masked_image_modeling.scalars import rows_of
 from dynamics.validation import InvalidRequest
 from theory.events import EventRule
@@ -80,7 +82,8 @@ def page_model(system: System, parameters: Any) -> PageModel:
     paper = PAPERS[system.name]
     events = tuple(_translated(rule, paper.order) for rule in system.ReducedPopulation.events)
     file = load_system(HERE / "models" / f"{system.name}.py")
-    file = dataclasses.replace(file, origin=None)  # it is referred to by the name of the system
+    shown = dataclasses.replace(file.presentation, origin=None)  # the system's name refers to it
+    file = dataclasses.replace(file, presentation=shown)
     file = unheld(file, _rules=lambda problem: events, **paper.attributes)
     constants = paper.constants(parameters)
     _check_size(system, parameters, file, paper)

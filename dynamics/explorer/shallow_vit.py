@@ -21,7 +21,7 @@ from dynamics.explorer.page_model import PageModel, Slider
 from dynamics.models.engine.functions import Embedding
 from dynamics.models.engine.limits import parse_limits
 from dynamics.models.engine.real_constants import Reading, Readings, reading, symbol
-from dynamics.registry import System
+from dynamics.system import System
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.systems.shallow_vit.problems import ReducedPopulation
 from dynamics.validation import InvalidRequest

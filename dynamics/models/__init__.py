@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dynamics.validation import InvalidRequest, refuse
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
+    from dynamics.system import System
 
 
 def Model(**functions: Any) -> System:  # noqa: N802 (it stands for what it makes)

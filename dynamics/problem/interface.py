@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,6 +60,11 @@ class Problem(ABC):
     costly_passes : float
         Gradients that the costly observables of one state take, those on fresh samples; 0 where
         there are none.
+    sampling_options : tuple of str
+        Options of samples that every problem of the system takes, ``samples`` and ``seed`` among
+        them: where starts are random, or few samples stand for the population.
+    options : mapping
+        Options of a problem on samples beside ``samples`` and ``seed`` -> their meaning.
     addressed : AddressedModel or None
         Its compiled functions, for the compiled loops; None where it has none.
     """
@@ -76,6 +82,8 @@ class Problem(ABC):
     autonomous = False
     reads_pass = False
     costly_passes = 0.0
+    sampling_options: ClassVar[tuple[str, ...]] = ()
+    options: ClassVar[Mapping[str, str]] = MappingProxyType({})
     _arguments: tuple[Any, ...]
     _options: dict[str, Any]
 

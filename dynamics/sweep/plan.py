@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from dynamics.codegen.kernels.vectors import WIDTH
 from dynamics.problem import Problem
-from dynamics.registry import FLOW_GRADIENTS, FULL, SAMPLING_OPTIONS, System
 from dynamics.results.expression import Expression
 from dynamics.results.presentation import Presentation
 from dynamics.results.storage import differences, versions
 from dynamics.sweep.axes import PAIRED, Axis, Grid, grid, switched
 from dynamics.sweep.point_runner import PointRunner
+from dynamics.system import FLOW_GRADIENTS, FULL, SAMPLING_OPTIONS, System
 from dynamics.training import progress
 from dynamics.training.descents_together import SHORT
 from dynamics.validation import InvalidRequest, brief, integer, known_word, refuse

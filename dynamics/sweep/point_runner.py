@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.problem import Problem
-from dynamics.registry import System, load_unchanged
+from dynamics.registry import load_unchanged
 from dynamics.results.outcome import INVALID, KILLED, POINT_KINDS
 from dynamics.results.trajectory import Trajectory, with_remarks
+from dynamics.system import System
 from dynamics.training.descent_run import Run
 from dynamics.training.descents_together import advance_together
 from dynamics.training.flow import trajectory_of

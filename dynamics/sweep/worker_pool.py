@@ -21,7 +21,8 @@ from typing import Any
 
 from dynamics.codegen.compile_beside import expect_no_more
 from dynamics.process_settings import SAFE_PATH, collect_less, cores, end_quickly
-from dynamics.registry import System, can_be_loaded_again, load_unchanged
+from dynamics.registry import can_be_loaded_again, load_unchanged
+from dynamics.system import System
 from dynamics.validation import InvalidRequest, integer
 
 THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

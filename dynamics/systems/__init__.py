@@ -1,1 +1,1 @@
-"""The built-in systems: every folder here with a ``SYSTEM`` is one; see `dynamics.registry`."""
+"""What a paper has beside the engine: parameters, problems, sums; see `dynamics.models.papers`."""

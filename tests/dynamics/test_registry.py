@@ -9,10 +9,10 @@ import file_engine
 import pytest
 
 import dynamics
-from dynamics import registry
+from dynamics import library, registry
 from dynamics.cli import main
-from dynamics.results.presentation import Origin
 from dynamics.validation import InvalidRequest
+from theory.claims import Claim
 
 
 @pytest.fixture
@@ -97,12 +97,12 @@ def test_a_model_in_memory(engine):
     assert system.model is model
     assert system.reference == "model"
     assert not registry.can_be_loaded_again(system)
-    assert not registry.can_be_loaded_again(replace(system, origin=Origin("", {"loss": "1"})))
+    assert not registry.can_be_loaded_again(file_engine.from_file(system, "", {"loss": "1"}))
 
 
 def test_a_built_in_system_that_was_changed_in_memory_is_in_no_file(system):
     assert registry.can_be_loaded_again(system)
-    assert not registry.can_be_loaded_again(replace(system, title="another"))
+    assert not registry.can_be_loaded_again(replace(system, claims=()))
 
 
 def test_a_changed_model_is_refused_by_its_parts(engine, mine):
@@ -117,8 +117,8 @@ def test_a_changed_model_is_refused_by_its_parts(engine, mine):
 def test_what_a_file_imports_may_change_too(engine, mine, monkeypatch):
     """The file is the same, and what was loaded of it before is not taken for granted."""
     digests = dict(dynamics.load_system("my.py").digests)
-    imported = lambda path: replace(  # noqa: E731
-        file_engine.load(path), origin=Origin(path, digests | {"law": "new"})
+    imported = lambda path: file_engine.from_file(  # noqa: E731
+        file_engine.load(path), path, digests | {"law": "new"}
     )
     monkeypatch.setattr(engine, "load", imported)
     assert registry.load_unchanged(str(mine), digests | {"law": "new"})
@@ -132,8 +132,8 @@ def test_library_models_are_listed(system, engine, tmp_path, monkeypatch, capsys
     (models / "wells.py").write_text('"""Two wells (Nobody 2000).\n\nMore."""\n\nstart = 1\n')
     (models / "_hidden.py").write_text("start = 1\n")
     (models / "engine.py").write_text("def load(path):\n    start = 1\n")
-    monkeypatch.setattr(engine, "load", lambda path: replace(system, origin=Origin(path, {})))
-    monkeypatch.setattr(registry, "HERE", tmp_path)
+    monkeypatch.setattr(engine, "load", lambda path: file_engine.from_file(system, path, {}))
+    monkeypatch.setattr(library, "HERE", tmp_path)
     assert dynamics.system_names() == ("wells",)
     assert main(["systems"]) == 0
     assert capsys.readouterr().out.split(maxsplit=1) == ["wells", "Two wells (Nobody 2000)\n"]
@@ -156,14 +156,15 @@ def test_commands_take_a_file(engine, mine, capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_a_system_may_bring_its_own_checks_and_figures(system):
+def test_a_claim_may_bring_its_own_check(system):
     from dynamics.experiments.figure import figures
     from dynamics.experiments.verify import Finding, checks
 
-    own = {"mine": lambda system, protocol: Finding(True, "x", 1.0, 1.0, "because")}
-    bringing = replace(system, checks=own, figures={})
-    assert checks(bringing) is own
+    check = lambda system, protocol: Finding(True, "x", 1.0, 1.0, "because")  # noqa: E731
+    claim = Claim("mine", "x is 1", "", "", check=check)
+    bringing = replace(system, claims=(claim,))
+    assert checks(bringing) == {"mine": check}
     assert figures(bringing) == {}
     assert "4" in figures(system)
     assert checks(replace(system, name="another")) == {}
-    assert checks(replace(system, origin=Origin("/x.py", {}))) == {}
+    assert checks(file_engine.from_file(system, "/x.py", {})) == {}

@@ -22,9 +22,15 @@ def load(path):
     digests = {k.strip(): hashlib.sha256(v.encode()).hexdigest()[:12] for k, v in pairs}
     if PRETEND in os.environ and current_process().name.startswith("LokyProcess"):
         digests["loss"] = os.environ[PRETEND]
+    return from_file(replace(system_of(None), name=Path(path).stem), str(path), digests)
+
+
+def from_file(system, path, digests):
+    """A system as of a model file, with hashes of its parts."""
     from dynamics.results.presentation import Origin
 
-    return replace(system_of(None), name=Path(path).stem, origin=Origin(str(path), digests))
+    shown = replace(system.presentation, origin=Origin(path, digests))
+    return replace(system, presentation=shown)
 
 
 def system_of(model):
@@ -32,7 +38,8 @@ def system_of(model):
     import dynamics
 
     built_in = dynamics.load_system("positional_attention")
-    return replace(built_in, name="model", title="A model of mine", model=model, claims=())
+    shown = replace(built_in.presentation, title="A model of mine")
+    return replace(built_in, name="model", presentation=shown, model=model, claims=())
 
 
 def elsewhere(folder):

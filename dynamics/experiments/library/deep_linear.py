@@ -31,7 +31,7 @@ from dynamics.problem import FloatArray
 from dynamics.training.flow import flow
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
+    from dynamics.system import System
 
 RTOL = 1e-11
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, VERMILION)

@@ -29,8 +29,8 @@ from dynamics.training.gradient_descent import descend
 from theory.closure.orbits import generators_of, orbit_classes
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
     from dynamics.results.trajectory import Trajectory
+    from dynamics.system import System
 
 ROUNDING = 1e-12
 SIZES = (4, 8, 16, 32)
@@ -252,7 +252,6 @@ def rounds(system: System, request: FigureRequest) -> Drawing:
     """
     request.options({})
     parameters = request.make_parameters(system)
-    assert system.closure is not None
     closure = system.closure(parameters)
     counts = np.array(closure.classes.rounds)
     places = np.arange(1, len(counts) + 1)

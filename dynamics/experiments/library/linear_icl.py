@@ -28,7 +28,7 @@ from dynamics.training.flow import flow
 from dynamics.training.gradient_descent import descend
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
+    from dynamics.system import System
 
 RTOL = 1e-11
 CLOSED = 1e-8

@@ -13,7 +13,7 @@ from dynamics.plotting.style import BLUE, GREEN, ORANGE
 from dynamics.training.flow import flow
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
+    from dynamics.system import System
 
 LONG = 3000.0
 LEARNED = 0.01

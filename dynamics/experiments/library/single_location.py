@@ -13,7 +13,7 @@ from dynamics.plotting.style import BLUE, GREEN, ORANGE, legend
 from dynamics.training.flow import flow
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
+    from dynamics.system import System
 
 LONG = 1e5
 RECOVERED = 0.01

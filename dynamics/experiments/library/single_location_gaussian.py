@@ -14,7 +14,7 @@ from dynamics.plotting.style import BLUE, GREEN, ORANGE, legend
 from dynamics.training.flow import flow
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
+    from dynamics.system import System
 
 LONG = 1e4
 SAMPLES = 2000

@@ -15,7 +15,7 @@ from dynamics.training.flow import flow
 from dynamics.training.gradient_descent import descend
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
+    from dynamics.system import System
 
 ROUNDING = 1e-12
 ATTENDED = 0.99

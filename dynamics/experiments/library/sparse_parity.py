@@ -13,7 +13,7 @@ from dynamics.experiments.verify import Finding
 from dynamics.training.gradient_descent import descend
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
+    from dynamics.system import System
 
 LARGE = 51
 """A dimension with 2^51 inputs, at which no bias of the start meets a kink."""

@@ -12,7 +12,7 @@ from dynamics.experiments.verify import Finding
 from dynamics.training.flow import flow
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
+    from dynamics.system import System
 
 LONG = 2e4
 

@@ -17,7 +17,7 @@ from dynamics.experiments.masked_image_modeling.rounding_of_terms import roundin
 from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, either, measures
 from dynamics.experiments.verify import Finding
 from dynamics.problem import IntArray
-from dynamics.registry import System
+from dynamics.system import System
 from theory.papers.masked_image_modeling.required_sizes import first_phase, ratio_at_start
 
 SAME = 1e-9

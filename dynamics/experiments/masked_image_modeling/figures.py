@@ -21,7 +21,7 @@ from dynamics.experiments.masked_image_modeling import runs
 from dynamics.plotting.labels import logarithmic
 from dynamics.plotting.style import BLUE, GREEN, GREY, VERMILION, legend_on_the_right
 from dynamics.problem import FloatArray
-from dynamics.registry import System
+from dynamics.system import System
 from dynamics.validation import InvalidRequest, integer, real
 from theory.papers.masked_image_modeling.information_gap import leading_motion, rho0
 

@@ -23,8 +23,8 @@ from dynamics.experiments.rules import Repeat
 from dynamics.experiments.verify import Finding
 from dynamics.plotting.style import BLUE, GREEN, GREY, VERMILION
 from dynamics.problem import FloatArray
-from dynamics.registry import System
 from dynamics.results.trajectory import Trajectory
+from dynamics.system import System
 from dynamics.training.gradient_descent import descend
 from theory.papers.masked_image_modeling.model import latent_moment
 from theory.papers.masked_image_modeling.rows import Rows

@@ -22,9 +22,9 @@ from dynamics.plotting import style
 from dynamics.plotting.labels import NARROW, logarithmic
 from dynamics.plotting.phases import shade
 from dynamics.problem import FloatArray
-from dynamics.registry import System
 from dynamics.results.power_law import exponent, power_law
 from dynamics.results.trajectory import Trajectory
+from dynamics.system import System
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import refuse
 from theory.papers.masked_image_modeling.notation import SLACK, STAGE_2

@@ -41,7 +41,7 @@ from dynamics.images.reconstruction import Reconstruction, attention
 from dynamics.images.training import Classification, Run, train
 from dynamics.plotting.style import BLUE, GREY, VERMILION, legend
 from dynamics.problem import FloatArray
-from dynamics.registry import System
+from dynamics.system import System
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.progress import bar
 from dynamics.validation import refuse

@@ -18,8 +18,8 @@ from dynamics.experiments.figure import FigureRequest
 from dynamics.experiments.measurement import Study, Undecided
 from dynamics.experiments.rules import Repeat
 from dynamics.problem import FloatArray
-from dynamics.registry import System
 from dynamics.results.power_law import exponent
+from dynamics.system import System
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import refuse
 from theory.papers.masked_image_modeling.model import latent_moment

@@ -56,8 +56,8 @@ from theory.papers.positional_attention.samples import Convolution
 from theory.symmetry import Partition
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
     from dynamics.results.trajectory import Trajectory
+    from dynamics.system import System
 
 QUICK = {
     "samples": 16_000,

@@ -15,7 +15,7 @@ from dynamics.experiments.measurement import Study, Undecided, measures
 from dynamics.experiments.positional_attention import transfer
 from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import counted, in_percent
-from dynamics.registry import System
+from dynamics.system import System
 from dynamics.training.flow import flow
 from theory.papers.positional_attention.data_law import SetLaw, bayes_error
 from theory.papers.positional_attention.linear_rules import sign_rule_error

@@ -30,7 +30,7 @@ from dynamics.images import datasets, protocol
 from dynamics.images.datasets import Images
 from dynamics.images.networks import CONTROL, POSITIONAL, VANILLA, Convolution, Transformer
 from dynamics.images.protocol import Estimate, Trained, Trial, estimate
-from dynamics.registry import System
+from dynamics.system import System
 from dynamics.training.progress import bar
 
 PATCHES = {8: 1, 28: 4, 32: 4}

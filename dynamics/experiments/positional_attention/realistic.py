@@ -23,9 +23,9 @@ from dynamics.experiments.positional_attention.population import SHOWN, populati
 from dynamics.experiments.wording import counted
 from dynamics.plotting import style
 from dynamics.problem import FloatArray
-from dynamics.registry import System
 from dynamics.results.power_law import exponent
 from dynamics.results.trajectory import Trajectory
+from dynamics.system import System
 from dynamics.training.gradient_descent import descend
 from dynamics.training.stability_limit import limits_along
 from theory.papers.positional_attention.linear_rules import sign_rule_error

@@ -22,7 +22,7 @@ from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import listed
 from dynamics.plotting import style
 from dynamics.plotting.labels import logarithmic as ticks
-from dynamics.registry import System
+from dynamics.system import System
 from theory.events import RISE
 from theory.papers.positional_attention.data_law import ANY, MIXED, SetLaw
 from theory.papers.positional_attention.separability import criterion

@@ -45,8 +45,8 @@ from theory.papers.positional_attention.attention import own_attention, same_set
 from theory.symmetry import Partition
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
     from dynamics.results.trajectory import Trajectory
+    from dynamics.system import System
     from dynamics.systems.positional_attention.parameters import Parameters
 
 NUMBERS_AT_ONCE = 1 << 18

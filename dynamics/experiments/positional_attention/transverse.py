@@ -27,8 +27,8 @@ from dynamics.experiments.positional_attention.manifold import Manifold
 from dynamics.experiments.positional_attention.population import SHOWN
 from dynamics.experiments.verify import Finding
 from dynamics.plotting import style
-from dynamics.registry import System
 from dynamics.results.trajectory import Trajectory
+from dynamics.system import System
 from dynamics.training.flow import flow
 from dynamics.validation import InvalidRequest
 

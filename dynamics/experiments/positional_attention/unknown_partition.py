@@ -28,8 +28,8 @@ from dynamics.experiments.positional_attention import transfer
 from dynamics.experiments.positional_attention.learned_attention import LARGEST, downstream_sizes
 from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray
-from dynamics.registry import System
 from dynamics.results.power_law import exponent as exponent_of
+from dynamics.system import System
 from theory.papers.positional_attention import samples as sampling
 from theory.papers.positional_attention.linear_rules import least_samples, sign_rule_error
 

@@ -21,7 +21,7 @@ from dynamics.experiments.shallow_vit import (
     textured_images,
 )
 from dynamics.experiments.verify import Check, Finding, Protocol
-from dynamics.registry import System
+from dynamics.system import System
 
 NOISY = {
     "Remark 2", "Figure 4", "Figure 5", "Figures 7 and 8", "Section 4.1, initialization", "Lemma 1",

@@ -20,8 +20,8 @@ from dynamics.experiments.measurement import computed_once
 from dynamics.experiments.shallow_vit import runs
 from dynamics.phase_diagrams.threshold import Threshold, threshold
 from dynamics.problem import FloatArray
-from dynamics.registry import System
 from dynamics.results.power_law import PowerLaw, power_law
+from dynamics.system import System
 
 SUCCESS = 1e-3
 """Test loss below which a trial succeeds (Section 4.1)."""

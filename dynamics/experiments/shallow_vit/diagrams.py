@@ -35,8 +35,8 @@ from dynamics.plotting.labels import hatch, logarithmic
 from dynamics.plotting.style import BLUE, GREEN, ORANGE, VERMILION
 from dynamics.problem import FloatArray
 from dynamics.process_settings import cores
-from dynamics.registry import System
 from dynamics.results.power_law import PowerLaw
+from dynamics.system import System
 from dynamics.validation import refuse
 
 ALPHAS = {

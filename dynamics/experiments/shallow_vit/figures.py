@@ -14,8 +14,8 @@ from dynamics.experiments.shallow_vit.attention import KINDS, limit
 from dynamics.experiments.shallow_vit.runs import PATTERNS, SAMPLES, proofs_margin
 from dynamics.experiments.wording import counted
 from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
-from dynamics.registry import System
 from dynamics.results.trajectory import Trajectory
+from dynamics.system import System
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import refuse
 

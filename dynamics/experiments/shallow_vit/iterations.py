@@ -31,9 +31,9 @@ from dynamics.plotting.labels import logarithmic
 from dynamics.plotting.style import BLUE, GREEN, GREY, PURPLE, VERMILION
 from dynamics.problem import FloatArray
 from dynamics.process_settings import cores
-from dynamics.registry import System
 from dynamics.results.expression import Expression
 from dynamics.results.power_law import exponent
+from dynamics.system import System
 from dynamics.validation import refuse
 
 ETA, STEPS = 0.05, 20_000

@@ -29,10 +29,10 @@ from dynamics.experiments.figure import FigureRequest
 from dynamics.experiments.measurement import Study
 from dynamics.phase_diagrams.quantities import Quantity
 from dynamics.problem import FloatArray
-from dynamics.registry import System
 from dynamics.results.storage import versions
 from dynamics.results.trajectory import Trajectory
 from dynamics.sweep import Sweep, sweep
+from dynamics.system import System
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import path_of
 from theory.papers.shallow_vit.attention import PARTS, attention

@@ -22,7 +22,7 @@ from dynamics.experiments.wording import counted, listed
 from dynamics.plotting.style import BLUE, GREEN, VERMILION
 from dynamics.problem import FloatArray
 from dynamics.process_settings import cores
-from dynamics.registry import System
+from dynamics.system import System
 from dynamics.training.gradient_descent import descend
 from theory.papers.shallow_vit.data_law import SPARSIFIERS, rounded
 

@@ -33,7 +33,7 @@ from dynamics.images.protocol import Estimate, estimate
 from dynamics.images.textures import Canvases
 from dynamics.images.training import Classification
 from dynamics.problem import FloatArray
-from dynamics.registry import System
+from dynamics.system import System
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.progress import bar
 from dynamics.validation import refuse

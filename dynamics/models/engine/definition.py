@@ -237,7 +237,7 @@ class Definition:
         check_parameters(parameters, self.Parameters, self.name)
         constants = dataclasses.asdict(parameters)
         count = 0
-        if self.model.law is None and self.model.can_be_drawn and self.model.risk is None:
+        if self.model.only_drawn:
             usual = DRAWS if samples is None else samples
             count = integer("samples", usual, at_least=1, at_most=10**8)
         seed = integer("seed", seed, at_least=0, at_most=2**63 - 1) if count else 0

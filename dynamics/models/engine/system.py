@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dynamics.default_runs import DefaultRun
+from dynamics.library import in_library
 from dynamics.models.engine.definition import Definition, notation_of
-from dynamics.models.engine.problem import ModelProblem
 from dynamics.models.engine.sampled import BATCH, DTYPE
 from dynamics.models.engine.square import FullEmpirical, FullPopulation, ReducedPopulation
 from dynamics.models.engine.tracing import refusals
 from dynamics.process_settings import end_as_usual
-from dynamics.registry import DefaultRun, System, in_library
-from dynamics.results.presentation import PlotDescription
+from dynamics.results.presentation import PlotDescription, Presentation, conditions
+from dynamics.system import Derivation, System
 from dynamics.validation import InvalidRequest
 from theory.claims import Claim
+from theory.closure import Closure
 from theory.events import Crossing, EventRule
 from theory.law import ModelError
 from theory.model import Model
@@ -26,11 +29,6 @@ if TYPE_CHECKING:
     from theory.page import Page
 
 EMPIRICAL_SAMPLES = 1000
-PROBLEMS: Mapping[str, type[ModelProblem]] = {
-    "ReducedPopulation": ReducedPopulation,
-    "FullPopulation": FullPopulation,
-    "FullEmpirical": FullEmpirical,
-}
 
 
 def load(path: str | os.PathLike[str]) -> System:
@@ -57,49 +55,79 @@ def system_of(model: Model) -> System:
     """
     definition = Definition(model)
     with refusals():
-        claims, checks = _claims(model)
+        claims = _claims(model)
         named = tuple(model.table("names", model.constants))
         events = _rules_by_name(model)
-    kinds = {
-        name: type(
-            name,
-            (kind,),
-            {
-                "definition": definition, "system": model.name, "events": events,
-                "__doc__": kind.__doc__, "__module__": kind.__module__,
-            },
-        )
-        for name, kind in PROBLEMS.items()
+    attributes = {
+        "definition": definition, "system": model.name, "events": events,
+        "sampling_options": ("samples", "seed") if model.only_drawn else (),
+        "options": _empirical_options(model),
     }  # fmt: skip
-    draws = model.law is None and model.can_be_drawn and model.risk is None
-    return System(
-        name=model.name,
+    kinds: dict[str, Any] = {
+        kind.__name__: type(
+            kind.__name__,
+            (kind,),
+            {**attributes, "__doc__": kind.__doc__, "__module__": kind.__module__},
+        )
+        for kind in (ReducedPopulation, FullPopulation, FullEmpirical)
+    }
+    presentation = Presentation(
         title=model.title or model.name,
         notation=notation_of(model, named, ()),
-        claims=claims,
-        derivation=_page_of(definition, "page"),
-        defining=_page_of(definition, "defining"),
-        derivations=lambda parameters=None: {},
-        Parameters=definition.Parameters,
-        **kinds,  # type: ignore[arg-type]
-        default_runs={
-            "run": DefaultRun({}, model.eta, model.steps),
-            "compare": DefaultRun({}, model.eta, model.steps),
-            "empirical": DefaultRun({}, model.eta, model.steps, EMPIRICAL_SAMPLES),
-        },
-        expectations=(),
-        empirical_options=_empirical_options(model),
-        plot_description=PlotDescription(overlaid=(*named[:4], "risk")),
-        cost_model=_seconds,
-        sampling_options=("samples", "seed") if draws else (),
+        plot=PlotDescription(overlaid=(*named[:4], "risk")),
+        event_latex=conditions(events),
         origin=definition.origin,
-        model=model,
-        checks=checks,
-        reduced_options=("coordinates",),
-        full_options=("coordinates",),
-        closure=definition.closure,
-        expressions=lambda parameters=None: _expressions(definition, parameters),
     )
+    return System(
+        name=model.name,
+        presentation=presentation,
+        claims=claims,
+        derivation=FileDerivation(definition),
+        Parameters=definition.Parameters,
+        **kinds,
+        default_runs={
+            name: DefaultRun({}, model.eta, model.steps, samples)
+            for name, samples in (("run", 0), ("compare", 0), ("empirical", EMPIRICAL_SAMPLES))
+        },
+        cost_model=_seconds,
+        model=model,
+    )
+
+
+class FileDerivation(Derivation):
+    """What is derived of a model file.
+
+    Parameters
+    ----------
+    definition : Definition
+    """
+
+    def __init__(self, definition: Definition) -> None:
+        super().__init__(partial(self._page, "page"))
+        self._definition = definition
+
+    def _page(self, name: str, parameters: Any = None, eta: Any = None, **options: Any) -> Page:
+        """A page at some parameters, by a function of `dynamics.models.engine.derivation`."""
+        from dynamics.models.engine import derivation
+
+        definition = self._definition
+        selected = definition.Parameters() if parameters is None else parameters
+        rates = definition.reduction(selected)[0].rates(eta)
+        return getattr(derivation, name)(definition, selected, rates, **options)
+
+    def defining(self, parameters: Any = None) -> Page:
+        """What defines the model, in a few equations."""
+        return self._page("defining", parameters)
+
+    def closure(self, parameters: Any = None, samples: Any = None, seed: Any = 0) -> Closure:
+        """What training closes on."""
+        return self._definition.closure(parameters, samples, seed)
+
+    def expressions(self, parameters: Any = None) -> Any:
+        """Risk and recursion as expressions."""
+        from dynamics.models.engine.expressions import expressions_of
+
+        return expressions_of(self._definition, parameters)
 
 
 def _empirical_options(model: Model) -> dict[str, str]:
@@ -112,25 +140,6 @@ def _empirical_options(model: Model) -> dict[str, str]:
         "dtype": DTYPE,
         "test_samples": "fresh samples, of which records report test_risk (default: none)",
     }
-
-
-def _page_of(definition: Definition, name: str) -> Callable[..., Page]:
-    def made(parameters: Any = None, eta: Any = None, **options: Any) -> Page:
-        """A page at some parameters, by a function of `dynamics.models.engine.derivation`."""
-        from dynamics.models.engine import derivation
-
-        selected = definition.Parameters() if parameters is None else parameters
-        rates = definition.reduction(selected)[0].rates(eta)
-        return getattr(derivation, name)(definition, selected, rates, **options)
-
-    return made
-
-
-def _expressions(definition: Definition, parameters: Any) -> Any:
-    """Risk and recursion of a model; sympy is loaded here."""
-    from dynamics.models.engine.expressions import expressions_of
-
-    return expressions_of(definition, parameters)
 
 
 def _seconds(parameters: Any, full: str | None, options: Mapping[str, Any]) -> float:
@@ -148,37 +157,34 @@ def _rules_by_name(model: Model) -> tuple[EventRule, ...]:
     return tuple(Crossing(str(n), str(text), "", one) for n, text in table.items())
 
 
-def _claims(model: Model) -> tuple[tuple[Claim, ...], dict[str, Callable[..., Any]] | None]:
-    """The claims of a model file, and the functions that check them; None for the library's own."""
-    claims_of_model = model.claims
-    if claims_of_model is None:
-        return (), {}
-    if in_library(model.path) and isinstance(claims_of_model, Mapping):
-        stated = claims_of_model.items()
+def _claims(model: Model) -> tuple[Claim, ...]:
+    """The claims of a model file with their checks, which the library has elsewhere."""
+    stated = model.claims or ()
+    named = dict(stated) if isinstance(stated, Mapping) else None
+    if in_library(model.path) and named:
         return tuple(
-            Claim(*item, "the law of the model file", "its check") for item in stated
-        ), None
-    items = (
-        claims_of_model.items()
-        if isinstance(claims_of_model, Mapping)
-        else [(None, f) for f in claims_of_model]
-    )
-    checks: dict[str, Callable[..., Any]] = {}
+            Claim(n, text, "the law of the model file", "its check") for n, text in named.items()
+        )
     claims = []
-    for name, function in items:
+    for name, function in [(None, each) for each in stated] if named is None else named.items():
         if not callable(function):
             raise ModelError(f"claims: {function!r} is no function (system, protocol) -> Finding")
-        name_of_check = getattr(function, "__name__", type(function).__name__)
-        source = str(name or name_of_check.replace("_", " "))
+        source = str(name or _name_of(function).replace("_", " "))
         statement = " ".join((function.__doc__ or source).split())
-        checks[source] = _guarded(function, model)
-        claims.append(Claim(source, statement, "stated in the model file", "its own check"))
-    return tuple(claims), checks
+        check = _guarded(function, model)
+        claims.append(
+            Claim(source, statement, "stated in the model file", "its own check", check=check)
+        )
+    return tuple(claims)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def _guarded(function: Callable[..., Any], model: Model) -> Callable[..., Any]:
     """A check whose errors are one line, and which must give a Finding."""
-    name_of_check = getattr(function, "__name__", type(function).__name__)
+    name_of_check = _name_of(function)
 
     def check(system: Any, protocol: Any) -> Any:
         with refusals(), model.blamed(f"claim {name_of_check}"):

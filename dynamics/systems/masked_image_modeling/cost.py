@@ -31,7 +31,7 @@ MATRICES = 12
 
 
 def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
-    """Predicted seconds of one gradient; see `dynamics.registry.System`.
+    """Predicted seconds of one gradient; see `dynamics.system.System`.
 
     Parameters
     ----------

@@ -9,13 +9,13 @@ a scalar of the reduced problem stands for.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pydantic
 from numpy.random import Generator
 
-from dynamics.models.engine.sampled import Training
+from dynamics.models.engine.sampled import BATCH, DTYPE, Training
 from dynamics.problem import FloatArray
 from dynamics.systems.masked_image_modeling import cost
 from dynamics.systems.masked_image_modeling.full import FullProblem
@@ -76,6 +76,12 @@ class FullEmpirical(FullProblem):
     """
 
     view = "full empirical"
+    options: ClassVar = {
+        "start": "start of Q: zero (default) or random",
+        "spread": "standard deviation of a random start (default 0.01)",
+        "batch": BATCH,
+        "dtype": DTYPE,
+    }
 
     def __init__(
         self,

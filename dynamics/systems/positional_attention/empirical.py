@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pydantic
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dynamics.models import positional_attention as file
 from dynamics.models.engine.functions import functions_of
 from dynamics.models.engine.program import Data, Program, program_of
-from dynamics.models.engine.sampled import Training
+from dynamics.models.engine.sampled import BATCH, DTYPE, Training
 from dynamics.models.engine.traced_problem import TracedProblem, hash_of_file
 from dynamics.problem import FloatArray, Layout
 from dynamics.systems.positional_attention.matrices import MatrixProblem
@@ -176,6 +176,14 @@ class FullEmpirical(MatrixProblem, TracedProblem):
 
     view = "full empirical"
     trained = "A"
+    options: ClassVar = {
+        "partition": "true sets: contiguous (default), grid or random",
+        "start": "random (default) or symmetric, as in the idealised case",
+        "batch": BATCH,
+        "dtype": DTYPE,
+        "diagonal": "1 to train the diagonal of A too",
+        "test_samples": "fresh samples of the test error (default 10000)",
+    }
 
     def __init__(
         self,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pydantic
 from numpy.random import Generator
 from pydantic import BeforeValidator
 
-from dynamics.models.engine.sampled import Training
+from dynamics.models.engine.sampled import BATCH, DTYPE, Training
 from dynamics.problem import FloatArray
 from dynamics.systems.shallow_vit import sampling
 from dynamics.systems.shallow_vit.parameters import Parameters
@@ -96,6 +96,16 @@ class FullEmpirical(FullProblem):
     """
 
     view = "full empirical"
+    options: ClassVar = {
+        "start": "another seed, for the weights alone; or symmetric (without noise)",
+        "batch": BATCH,
+        "dtype": DTYPE,
+        "sparsify": "tokens that go first: random, irrelevant or noisiest (default: none)",
+        "removed": "share of the tokens that go (default 0)",
+        "noisy_share": "share of tokens with other noise (default 0)",
+        "noisy_std": "standard deviation of that noise (default 1)",
+        "test_samples": "fresh samples of the test set (default 1000)",
+    }
 
     def __init__(
         self,

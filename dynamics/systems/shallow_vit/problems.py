@@ -106,6 +106,7 @@ class VitProblem(TracedProblem):
     flows = False
     has_jacobian = False
     rows_of_all = True
+    sampling_options = ("samples", "seed", "start", "batch")
     training = Training()
 
     def __init__(

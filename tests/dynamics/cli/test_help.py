@@ -6,7 +6,7 @@ import pytest
 
 import dynamics
 from dynamics.cli import COMMANDS, main, parser_of
-from dynamics.registry import system_names
+from dynamics.library import system_names
 
 PARSERS = [
     (command, name)

@@ -10,7 +10,7 @@ import pytest
 import dynamics
 from dynamics.cli import main
 from dynamics.description.model_file import LISTED
-from dynamics.registry import library_names
+from dynamics.library import library_names
 from dynamics.validation import InvalidRequest
 
 MODELS = Path(__file__).parents[2] / "support" / "models"

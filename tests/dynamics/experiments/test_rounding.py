@@ -42,7 +42,9 @@ def test_what_rests_on_rounding_decides_nothing(name, amplified, holds):
     """At parameters of the user every check, and at its own those that are decorated."""
     system = dynamics.load_system(name)
     check = distance(system, amplified, ("seed",))
-    changed = dataclasses.replace(system, checks={system.claims[0].source: check})
+    changed = dataclasses.replace(
+        system, claims=(dataclasses.replace(system.claims[0], check=check),)
+    )
     claims = [system.claims[0].source]
     (own,) = dynamics.verify(changed, claims=claims)
     (users,) = dynamics.verify(changed, system.Parameters(), claims)

@@ -11,7 +11,7 @@ import dynamics
 from dynamics import models
 from dynamics.experiments import experiments_of
 from dynamics.experiments.figure import draw
-from dynamics.registry import library_names
+from dynamics.library import library_names
 
 FOLDER = Path(models.__file__).parent
 CLOSES = {

@@ -8,7 +8,7 @@ import pytest
 from scalars import wells
 
 import dynamics
-from dynamics import plotting, registry
+from dynamics import library, plotting, registry
 from dynamics.analysis.phase_portrait import portrait
 from dynamics.results.presentation import Origin, Panel, PlotDescription, Presentation
 from theory.notation import Notation, NotationEntry
@@ -16,7 +16,7 @@ from theory.notation import Notation, NotationEntry
 
 def problems():
     """One problem of each system; the letters of the second are those of its own rows."""
-    for name in registry.built_in_names():
+    for name in library.built_in_names():
         system = dynamics.load_system(name)
         yield system.ReducedPopulation(
             system.Parameters(**system.default_runs["compare"].parameters)

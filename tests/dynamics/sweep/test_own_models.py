@@ -15,7 +15,6 @@ import dynamics
 from dynamics import registry
 from dynamics.cli import phase as phase_command
 from dynamics.cli.arguments import CommandRequest
-from dynamics.results.presentation import Origin
 from dynamics.sweep import load, status
 from dynamics.sweep.point_runner import PointRunner, measure_points
 from dynamics.sweep.store import read_request
@@ -164,8 +163,8 @@ def test_a_store_of_an_earlier_version_is_read(small, tmp_path, files):
 
 @pytest.mark.parametrize("how", [{"workers": 2}, {"scheduler": "tcp://127.0.0.1:9"}])
 def test_a_model_in_memory_runs_in_this_process_only(how):
-    model = replace(SYSTEM, name="model", origin=Origin("", {"loss": "12ab"}))
-    for system in (model, replace(SYSTEM, title="changed in memory")):
+    model = file_engine.from_file(replace(SYSTEM, name="model"), "", {"loss": "12ab"})
+    for system in (model, replace(SYSTEM, claims=())):
         with pytest.raises(InvalidRequest, match="is in this one only") as caught:
             dynamics.sweep(system, GIVEN, **how)
         assert "\n" not in str(caught.value)
@@ -176,12 +175,12 @@ def test_a_model_in_memory_is_run_as_it_is(tmp_path):
         def gradient(self, state):
             return 0.5 * super().gradient(state)
 
-    model = replace(SYSTEM, name="model", origin=Origin("", {"loss": "12ab"}),
-                    ReducedPopulation=Slower)  # fmt: skip
+    model = replace(SYSTEM, name="model", ReducedPopulation=Slower)
+    model = file_engine.from_file(model, "", {"loss": "12ab"})
     found = dynamics.sweep(model, GIVEN, tmp_path / "m.zarr")
     slower = GIVEN | {"time": 2.5}
     usual = dynamics.sweep(SYSTEM, slower, workers=0)
     assert abs(found.dataset["alpha"] - usual.dataset["alpha"]).max() < 1e-7
-    other = replace(model, origin=Origin("", {"loss": "another"}))
+    other = file_engine.from_file(model, "", {"loss": "another"})
     with pytest.raises(InvalidRequest, match="loss of the model"):
         dynamics.sweep(other, GIVEN, tmp_path / "m.zarr")
