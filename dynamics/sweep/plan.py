@@ -26,7 +26,13 @@ from dynamics.results.presentation import Presentation
 from dynamics.results.storage import differences, versions
 from dynamics.sweep.axes import PAIRED, Axis, Grid, grid, switched
 from dynamics.sweep.point_runner import PointRunner
-from dynamics.system import FLOW_GRADIENTS, FULL, SAMPLING_OPTIONS, System
+from dynamics.system import (
+    EXPECTATION_OPTIONS,
+    FLOW_GRADIENTS,
+    FULL,
+    SAMPLING_OPTIONS,
+    System,
+)
 from dynamics.training import progress
 from dynamics.training.descents_together import SHORT
 from dynamics.validation import InvalidRequest, brief, integer, known_word, refuse
@@ -351,6 +357,9 @@ def planned(system: System, entries: Mapping[str, Any], paired: bool, records: i
         own = name in parameters or name in system.sampling_options
         if name in numbers and not sampled and not own:
             raise InvalidRequest(f"{name} is of {system.sampling_hint}")
+    for name in EXPECTATION_OPTIONS:
+        if name in entries and full is None and name not in system.expectation_options:
+            raise InvalidRequest(f"{name} is no option of the reduced problem of {system.name}")
     numbers = _with_run(system, full, numbers)
     defaults = {n: switched(value) for n, value in parameters.items() if isinstance(value, Real)}
     order = {name: k for k, name in enumerate((*parameters, *RUN))}

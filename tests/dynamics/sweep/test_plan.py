@@ -195,3 +195,17 @@ def test_a_plan_is_restored_from_its_description():
 def test_wrong_requests(given, message):
     with pytest.raises(InvalidRequest, match=message):
         _ = planned(SYSTEM, given, False, 0).invalid_reasons
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("linear_icl", {"tolerance": 1e-6}),
+        ("linear_icl", {"expectation": "exact"}),
+        ("masked_image_modeling", {"tolerance": 1e-6}),
+    ],
+)
+def test_an_option_that_the_reduced_problem_does_not_have_is_refused_at_once(name, option):
+    message = f"{next(iter(option))} is no option of the reduced problem of {name}"
+    with pytest.raises(InvalidRequest, match=message):
+        planned(dynamics.load_system(name), {"time": 1.0, **option}, False, 0)
