@@ -127,8 +127,7 @@ class CompiledProblem(Problem):
             The gradient there, computed if it is not given.
         """
         flat = self.layout.flatten(state)
-        fresh = gradient is None or self.reads_pass
-        slope = self.gradient(flat) if fresh else np.ascontiguousarray(gradient, dtype=np.float64)
+        slope = self.gradient(flat) if gradient is None else np.ascontiguousarray(gradient, float)
         return loops.order_parameters(self.addressed, flat, slope, len(self.order_names))
 
     @property
@@ -153,8 +152,6 @@ class CompiledProblem(Problem):
         return float(self._summary(self.layout.flatten(state))[0])
 
     def _summary(self, state: FloatArray) -> FloatArray:
-        if self.reads_pass:
-            self.gradient(state)
         return loops.summary(self.addressed, state)
 
     def advance(

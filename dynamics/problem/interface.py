@@ -55,8 +55,6 @@ class Problem(ABC):
     autonomous : bool
         Whether every step has the same data: then one more may be made to look at a state, and one
         that moves nothing is the last.
-    reads_pass : bool
-        Whether order parameters and summary are read off the pass that the gradient has made.
     costly_passes : float
         Gradients that the costly observables of one state take, those on fresh samples; 0 where
         there are none.
@@ -80,7 +78,6 @@ class Problem(ABC):
     settings: Mapping[str, Any]
     flows = True
     autonomous = False
-    reads_pass = False
     costly_passes = 0.0
     sampling_options: ClassVar[tuple[str, ...]] = ()
     options: ClassVar[Mapping[str, str]] = MappingProxyType({})

@@ -158,7 +158,7 @@ class FlowPath:
 
     def _costs_no_gradient(self, rates: bool) -> bool:
         """Whether order parameters cost none: without rates, those of a path of polynomials."""
-        return isinstance(self.at, Polynomials) and not (rates or self.problem.reads_pass)
+        return isinstance(self.at, Polynomials) and not rates
 
     def _known_rows(self, times: FloatArray, rates: bool) -> FloatArray:
         """`order_rows`, of which each is computed once."""
@@ -195,8 +195,7 @@ def order_rows(problem: Problem, states: FloatArray, rates: bool) -> FloatArray:
     none = None if rates else np.zeros_like(states[0])
     if (model := compiled_model(problem)) is None:
         return np.array([problem.order_parameters(state, none) for state in states])
-    fresh = rates or problem.reads_pass
-    rows = loops.order_rows(model, states, fresh, len(problem.order_names))
+    rows = loops.order_rows(model, states, rates, len(problem.order_names))
     # A compiled gradient may overflow where that of the problem does not.
     for k in np.flatnonzero(~np.isfinite(rows).all(axis=1)):
         rows[k] = problem.order_parameters(states[k], none)

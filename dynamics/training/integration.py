@@ -23,6 +23,8 @@ from dynamics.training.progress import bar, interruption
 from dynamics.training.tolerances import Allowed, Lsoda, tolerance_floor
 
 MAX_STEPS = 200_000
+MAX_STRETCH_STEPS = 2_000
+"""Steps of a stretch that is integrated again: rounding allows none of the tolerance after them."""
 TOO_MANY = (
     f"{MAX_STEPS:,} steps of the integrator do not reach the horizon, as where the gradient jumps; "
     "try gradient descent, or a flow that stops before"
@@ -249,7 +251,7 @@ def integrate_again(
     if isinstance(path.at, Polynomials):
         model = path.at.model
         running = collocation_runs.Integration(model, start, span, relative, floor)
-        while running.outcome == collocation_runs.FULL and running.steps <= MAX_STEPS:
+        while running.outcome == collocation_runs.FULL and running.steps <= MAX_STRETCH_STEPS:
             running.proceed()
         if running.outcome != collocation_runs.DONE or not running.steps:
             return None

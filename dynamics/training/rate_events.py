@@ -162,7 +162,7 @@ def _smoother(path: FlowPath, time: float, relaxation: float) -> bool:
     A gradient magnifies the error of the state by one over the relaxation time, a derivative of a
     polynomial by `DERIVATIVE` over the width of its step.
     """
-    if not isinstance(path.at, Polynomials) or path.problem.reads_pass:
+    if not isinstance(path.at, Polynomials):
         return False
     return path.at.width(time) > DERIVATIVE * relaxation
 
@@ -173,9 +173,7 @@ def _carried(path: FlowPath, end: float, relaxation: float) -> FlowPath | None:
     The errors of all states before add up, so that far from the start other rates err less.
     """
     problem, at = path.problem, path.at
-    if not isinstance(at, Polynomials) or problem.reads_pass:
-        return None
-    if "hessian" not in at.model.entries:
+    if not isinstance(at, Polynomials) or "hessian" not in at.model.entries:
         return None
     if not 0 < end <= 2 * RELAXATIONS * relaxation:
         return None

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
-from dynamics.systems.masked_image_modeling.reduced import blocks
+from dynamics.expectations import masks
 from dynamics.systems.masked_image_modeling.scalars import rows_of
 from dynamics.validation import refuse
 from theory.papers.masked_image_modeling.images import image_digits
@@ -51,11 +51,7 @@ def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[
     if full == "population":
         images = 10.0 ** min(image_digits(parameters), 250.0)
         return PER_KEY * keys * images + PER_PRODUCT * parameters.P * parameters.d**2
-    name = str(options.get("expectation", "auto"))
-    return sum(
-        blocks.expectation_seconds(block, parameters, name)
-        for block in blocks.blocks_of(rows_of(parameters).types)
-    )
+    return masks.gradient_seconds(rows_of(parameters), str(options.get("expectation", "auto")))
 
 
 def check_matrices(parameters: Parameters) -> None:

@@ -196,7 +196,7 @@ class Rows:
         Parameters
         ----------
         mass : float array, shape (records, n)
-            As `kernels` has it, the mean over clusters.
+            Attention as the expectation has it, the mean over clusters.
         """
         result: dict[str, FloatArray] = {}
         for name, kind, start in zip(self.names, self.types, self.starts, strict=False):

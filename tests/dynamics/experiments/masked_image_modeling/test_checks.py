@@ -88,8 +88,8 @@ class Halved(ReducedPopulation):
 
     def __init__(self, parameters):
         super().__init__(parameters)
-        law = self._data.law
-        self._data = self._data._replace(law=law._replace(mates=2 * law.mates))
+        read = self._data.reading
+        self._data = self._data._replace(reading=read._replace(mates=2 * read.mates))
 
 
 class Higher(ReducedPopulation):
@@ -97,9 +97,9 @@ class Higher(ReducedPopulation):
 
     def __init__(self, parameters):
         super().__init__(parameters)
-        law = self._data.law
-        floors = law.floors + 8e-4 * parameters.gamma
-        self._data = self._data._replace(law=law._replace(floors=floors))
+        read = self._data.reading
+        floors = read.floors + 8e-4 * parameters.gamma
+        self._data = self._data._replace(reading=read._replace(floors=floors))
 
 
 FULL = {"P": 256, "C_global": 128, "C_local": 8}
@@ -267,9 +267,10 @@ class Turned(ReducedPopulation):
 
     def __init__(self, parameters):
         super().__init__(parameters)
-        shares = self._data.law.shares.copy()
+        read = self._data.reading
+        shares = read.shares.copy()
         shares[self.rows.references[1]] *= -1
-        self._data = self._data._replace(law=self._data.law._replace(shares=shares))
+        self._data = self._data._replace(reading=read._replace(shares=shares))
 
 
 def test_every_claim_has_a_check_and_nothing_else_has():

@@ -36,7 +36,7 @@ def lifted(rows, scalars, size):
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_value_and_gradient_at_random_states(system, declared, sizes):
+def test_value_gradient_and_hessian_at_random_states(system, declared, sizes):
     family = {"family": "custom"} if "areas" in sizes else {}
     parameters = system.Parameters(**sizes, **family)
     counts, contour = (system.ReducedPopulation(parameters, k) for k in ("counts", "contour"))
@@ -46,6 +46,7 @@ def test_value_and_gradient_at_random_states(system, declared, sizes):
     given = reduced.parameters
     names = list(file.names(given.P, given.C_global, given.C_local, given.areas))
     order = [names.index(name) for name in reduced.scalars]
+    gross = (counts.rows.sizes**-1.0).max() * given.masked / given.P  # attentions sum to 1
     generator, depth = np.random.default_rng(0), parameters.d
     for scale in np.repeat([0.1, 0.5, 1.0, 2.0], 25):
         state = scale * generator.standard_normal(counts.layout.size)
@@ -56,6 +57,10 @@ def test_value_and_gradient_at_random_states(system, declared, sizes):
         Q = lifted(counts.rows, state, depth)
         found = entries.gradient(Q).reshape(Q.shape)
         np.testing.assert_allclose(found, lifted(counts.rows, slope, depth), **allowed)
+        hessian = reduced.jacobian(state[order])
+        for fast in (counts, contour):
+            error = fast.jacobian(state)[np.ix_(order, order)] - hessian
+            assert np.abs(error).max() < 1e-9 * gross
         for problem, point in ((contour, state), (reduced, state[order]), (entries, Q)):
             assert problem.risk(point) == pytest.approx(risk, rel=1e-11)
 

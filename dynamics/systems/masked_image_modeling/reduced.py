@@ -1,25 +1,22 @@
 r"""The reduced population problem: every Ups and Phi of every row type, exactly.
 
-`ReducedPopulation` takes the expectation over masks and latents block by block, as a sum over
-counts or as a contour integral (`blocks`). Its oracle is `full.FullPopulation`.
+The expectation over masks and latents is `dynamics.expectations.masks`; its oracle is
+`full.FullPopulation`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics import codegen
+from dynamics.expectations.masks import MaskExpectation
 from dynamics.problem import CompiledProblem, FloatArray, record_of
-from dynamics.systems.masked_image_modeling.kernels import reduced as kernels
-from dynamics.systems.masked_image_modeling.kernels.counts import BLOCK
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.systems.masked_image_modeling.presentation import PRESENTATION
-from dynamics.systems.masked_image_modeling.reduced import blocks
 from dynamics.systems.masked_image_modeling.scalars import layout_of, rows_of
 from dynamics.validation import check_parameters
 from theory.page import Page
@@ -82,34 +79,18 @@ class ReducedPopulation(CompiledProblem):
     events = EVENTS
     order_names = ORDER_PARAMETERS
     rates = RATES
-    reads_pass = True
-    scratch = ("sums", "room")
 
     def __init__(self, parameters: Parameters, expectation: str = "auto") -> None:
         check_parameters(parameters, Parameters)
         self.parameters = parameters
         self.rows: Rows = rows_of(parameters)
         self.presentation = replace(PRESENTATION, notation=self.rows.notation)
-        parts = blocks.select(blocks.blocks_of(self.rows.types), parameters, expectation)
-        self.settings = blocks.expectation_settings(parts)
-        data = reduced_data(blocks.tables(parts), self._law(), len(self.rows.types))
-        super().__init__(_module(), data, layout_of(self.rows))
-
-    def _law(self) -> kernels.Law:
-        parameters, rows = self.parameters, self.rows
-        factor = parameters.gamma / parameters.K
-        return kernels.Law(
-            parameters.P - 1.0,
-            parameters.masked - 1.0,
-            np.array(parameters.z),
-            np.array(parameters.odds),
-            factor,
-            factor / rows.sizes,
-            rows.floors,
-            parameters.K * rows.mates,
-            rows.many,
-            *map(int, rows.references),
-        )
+        self.expectation = MaskExpectation(self.rows, expectation)
+        self.settings = {
+            "expectation": self.expectation.name,
+            "configurations": self.expectation.configurations,
+        }
+        super().__init__(self.expectation.module, self.expectation.data, layout_of(self.rows))
 
     @property
     def initial_state(self) -> FloatArray:
@@ -134,8 +115,9 @@ class ReducedPopulation(CompiledProblem):
         state : float array, shape (n,)
         """
         flat = self.layout.flatten(state)
-        by_contour = "contour" in str(self.settings["expectation"])
-        if not by_contour or not np.isfinite(flat).all() or np.isfinite(self.gradient(flat)).all():
+        if "contour" not in self.expectation.name or not np.isfinite(flat).all():
+            return ""
+        if np.isfinite(self.gradient(flat)).all():
             return ""
         return (
             "the contour over masks is no number where weights of keys differ by so many orders "
@@ -157,16 +139,15 @@ class ReducedPopulation(CompiledProblem):
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
         """`observables` of states, shape (records, n): name -> values, shape (records,)."""
-        records, rho0 = len(states), self.rho0  # a pass of its own
-        slopes, mass = np.empty(states.shape), np.empty((records, self._data.sums.mass.size))
-        order, risk = np.empty((records, len(self.order_names))), np.empty((records, 2))
-        rows = np.empty((records, len(self.rows.types), 2))
+        records, rho0 = len(states), self.rho0
+        slopes, mass, risk = *np.empty((2, *states.shape)), np.empty((records, 2))
+        order, rows = np.empty((records, 9)), np.empty((records, len(self.rows.types), 2))
+        floor = float(self._data.reading.floors @ self.rows.many)
         for k, state in enumerate(states):
-            slopes[k] = self.gradient(state)
+            self.module.everything(state, self._data, slopes[k], mass[k], rows[k])
             order[k] = self.order_parameters(state, slopes[k])
-            risk[k] = self._summary(state)
-            self.module.row_numbers(self._data, rows[k])
-            mass[k] = self._data.sums.mass
+            excess = float(rows[k, :, 0] @ self.rows.many)
+            risk[k] = floor + excess, excess
         rates = {f"d_{n}": -rate for n, rate in zip(self.state_names, slopes.T, strict=True)}
         sizes = {"rho0": rho0, "Delta": self.parameters.Delta, "Delta_eff": self.gap_here}
         named = dict(zip(self.order_names, order.T, strict=True))
@@ -176,39 +157,6 @@ class ReducedPopulation(CompiledProblem):
             | row_observables(self.rows, named, rows, risk)
             | {name: np.full(records, value) for name, value in sizes.items()}
         )
-
-
-def reduced_data(table: kernels.Blocks, law: kernels.Law, rows: int) -> kernels.ReducedData:
-    """What the kernels need beside the state.
-
-    Parameters
-    ----------
-    table : Blocks
-    law : Law
-    rows : int
-        Number of row types.
-
-    Returns
-    -------
-    ReducedData
-    """
-    size, many = law.shares.size, table.blocks.size
-    widest = int((table.blocks["last_area"] - table.blocks["first_area"]).max())
-    return kernels.ReducedData(
-        table,
-        law,
-        kernels.Sums(np.empty(size), np.empty(size), np.empty(many), np.empty(many)),
-        kernels.Room(
-            inverse=np.empty(BLOCK),
-            rest=np.empty(BLOCK),
-            squared=np.empty(BLOCK),
-            weight=np.empty(BLOCK),
-            attention=np.empty((widest, BLOCK)),
-            squares=np.empty((widest, BLOCK)),
-            rows=np.empty((rows, 2)),
-            state=np.full(size, np.nan),
-        ),
-    )
 
 
 def row_observables(
@@ -241,10 +189,3 @@ def row_observables(
         "excess": risk[:, 1],
         "patch_association": attending,
     }
-
-
-@cache
-def _module() -> codegen.CompiledModule:
-    names = (kernels.gradient, kernels.order_parameters, kernels.summary)
-    parts = [codegen.kernel_source(*names, data=(kernels.ReducedData,))]
-    return codegen.build("Masked image modelling, reduced population problem.", ("state",), parts)

@@ -1,0 +1,371 @@
+r"""Masked patches: their classes as the tables of `contour`, and how each block is summed.
+
+A block sums over *configurations*, or takes the contour. Of N - 1 patches other than p, U are
+unmasked, every set of them with equal chance, so the numbers h_c in classes of n_c patches are
+multivariate hypergeometric: :math:`P(h) = \prod_c \binom{n_c}{h_c} / \binom{N-1}{U}`. Classes are
+added one by one, and what has a marginal chance below `NEGLIGIBLE` is left out with everything that
+it would become.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from math import prod, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics import codegen
+from dynamics.codegen import loops
+from dynamics.expectations import Expectation, FloatArray, contour
+from dynamics.validation import known_word, refuse
+
+if TYPE_CHECKING:
+    from theory.papers.masked_image_modeling.rows import Rows
+    from theory.papers.masked_image_modeling.symmetry import Area
+
+KINDS = ("auto", "counts", "contour")
+NEGLIGIBLE = 1e-32
+WIDTHS = 24.0
+"""Standard deviations of a count that matter, both sides together."""
+MAX_NUMBERS = 2e7
+"""Numbers that a table of configurations may hold."""
+MAX_TERMS = 1e9
+"""Terms of one gradient, latents included."""
+PER_TERM, PER_BLOCK, PER_NODE = 1.5e-9, 1e-6, 3e-8
+"""Seconds."""
+RADII = 110
+"""Values of s on a contour, about."""
+FIRST, STEP = -3.7, 0.09
+"""First node of the contour in tau, and the distance of two."""
+MOVE = 2e-5
+"""Change of a score in the differences of a Hessian."""
+ROUNDING = 2.0**-52
+
+BLOCK_FIELDS = (
+    "row", "self_ups", "clusters", "first_class", "last_class", "first_area", "last_area",
+    "configurations", "counts", "factors", "chances",
+)  # fmt: skip
+"""Of a block: row type, place of the Ups of p itself, clusters alike, its classes and areas; number
+of configurations (0: contour), and its first count, factor and chance."""
+AREA_FIELDS = ("copies", "first", "last")
+"""Of an area, or areas alike: how many, and its classes, counted from the first of the block."""
+CLASS_FIELDS = ("area", "ups", "phi", "patches", "many")
+"""Of a class: its area, counted from the first of the block, places of its Ups and Phi, patches of
+it in one area, and in all of them."""
+
+Configurations = tuple[FloatArray, FloatArray]
+
+
+@dataclass(frozen=True)
+class AreaClass:
+    """An area, or areas alike: place of its Phi, how many, and (place of Ups, patches) of classes.
+
+    Where the areas are ``merged``, the patches are those of all of them.
+    """
+
+    phi: int
+    copies: int
+    classes: tuple[tuple[int, int], ...]
+    merged: bool = False
+
+
+@dataclass(frozen=True)
+class Block:
+    """One row type in one cluster, or in clusters alike.
+
+    Attributes
+    ----------
+    row : int
+        Which row type.
+    self_ups : int
+        Place of the Ups of p itself in the state.
+    areas : tuple of AreaClass
+        That of p first.
+    clusters : int
+        Number of clusters alike.
+    """
+
+    row: int
+    self_ups: int
+    areas: tuple[AreaClass, ...]
+    clusters: int = 1
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of patches of every class."""
+        return tuple(patches for area in self.areas for _, patches in area.classes)
+
+    def single(self, merging: bool) -> Block:
+        """Every area for itself, but those alike of one class merged where that is exact."""
+        areas: list[AreaClass] = []
+        for area in self.areas:
+            if area.copies > 1 and merging and len(area.classes) == 1:
+                ((ups, patches),) = area.classes
+                together = ((ups, patches * area.copies),)
+                areas.append(replace(area, classes=together, merged=True))
+            else:
+                areas += [replace(area, copies=1)] * area.copies
+        return replace(self, areas=tuple(areas))
+
+
+def blocks_of(rows: Rows) -> tuple[Block, ...]:
+    """The blocks of all rows, row by row, areas alike as one and clusters alike as one."""
+    clusters: dict[Block, int] = {}
+    for number, (row, start) in enumerate(zip(rows.types, rows.starts, strict=False)):
+        phi = start + len(row.ups_names)
+        for areas in row.clusters:
+            classes = tuple(_area_class(area, start, phi, k == 0) for k, area in enumerate(areas))
+            block = Block(number, start, classes)
+            clusters[block] = clusters.get(block, 0) + 1
+    return tuple(replace(block, clusters=many) for block, many in clusters.items())
+
+
+def _area_class(area: Area, ups: int, phi: int, own: bool) -> AreaClass:
+    cells = [(ups + cell, patches) for cell, patches in area.cells if not (own and cell == 0)]
+    return AreaClass(phi + area.phi, area.multiplicity, tuple(cells))
+
+
+def mean_squares(area: AreaClass, counts: FloatArray) -> FloatArray:
+    """Mean of the sum of squares of areas alike over the square of their sum, given their counts.
+
+    Parameters
+    ----------
+    area : AreaClass
+    counts : float array, shape (N,)
+        Unmasked patches of all of them.
+    """
+    if not area.merged:
+        return np.ones(counts.shape)
+    each, total = 1.0 / area.copies, area.classes[0][1]
+    return each + (1.0 - each) * (total - counts) / ((total - 1.0) * np.maximum(counts, 1.0))
+
+
+def tables(parts: Sequence[tuple[Block, Configurations | None]]) -> contour.Tables:
+    """Blocks as the compiled functions read them; without configurations by the contour."""
+    blocks: list[tuple[int, ...]] = []
+    areas: list[tuple[int, ...]] = []
+    classes: list[tuple[int, ...]] = []
+    numbers: tuple[list[FloatArray], ...] = ([np.empty(0)], [np.empty(0)], [np.empty(0)])
+    for block, configurations in parts:
+        first_class, first_area = len(classes), len(areas)
+        at, places = 0, [sum(map(len, each)) for each in numbers]
+        for a, area in enumerate(block.areas):
+            copies = 1 if area.merged else area.copies
+            areas.append((area.copies, at, at + len(area.classes)))
+            classes += [(a, ups, area.phi, n, n * copies) for ups, n in area.classes]
+            if configurations is not None:
+                counts = configurations[0][at : at + len(area.classes)].sum(axis=0)
+                numbers[1].append(mean_squares(area, counts))
+            at += len(area.classes)
+        if configurations is not None:
+            numbers[0].append(configurations[0].ravel())
+            numbers[2].append(configurations[1])
+        many = 0 if configurations is None else configurations[1].size
+        ends = (first_class, len(classes), first_area, len(areas))
+        blocks.append((block.row, block.self_ups, block.clusters, *ends, many, *places))
+    return contour.Tables(
+        _table(blocks, BLOCK_FIELDS),
+        _table(areas, AREA_FIELDS),
+        _table(classes, CLASS_FIELDS),
+        *map(np.concatenate, numbers),
+    )
+
+
+def _table(rows: list[tuple[int, ...]], fields: Sequence[str]) -> NDArray[Any]:
+    return np.array(rows, dtype=[(field, np.int64) for field in fields])
+
+
+def estimate(sizes: Sequence[int], unmasked: int) -> float:
+    """About how many configurations there are of classes of these sizes."""
+    total = sum(sizes)
+    widths = []
+    for size in sizes:
+        share = unmasked / total
+        spread = sqrt(size * share * (1 - share) * (total - size) / max(1, total - 1))
+        widths.append(1.0 + min(size, unmasked, total - unmasked, WIDTHS * spread + 2.0))
+    return prod(sorted(widths)[:-1]) if len(widths) > 1 else 1.0
+
+
+def configurations(sizes: Sequence[int], unmasked: int) -> Configurations:
+    """All configurations that matter: counts, shape (classes, N), and chances, shape (N,).
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Patches of every class.
+    unmasked : int
+        U.
+    """
+    # In long double where there is one: logarithms of thousands cost three digits of a chance.
+    logs = np.log(np.arange(1, sum(sizes) + 1, dtype=np.longdouble))
+    logs = np.concatenate([np.zeros(1, np.longdouble), np.cumsum(logs)])
+
+    def log_binomial(n: int, k: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+        k = k.astype(np.int64)
+        return np.asarray(logs[n] - logs[k] - logs[n - k])
+
+    total = sum(sizes)
+    every = log_binomial(total, np.array([unmasked]))[0]
+    least = np.log(np.longdouble(NEGLIGIBLE))
+    order = sorted(range(len(sizes)), key=lambda c: sizes[c])
+    counts = np.zeros((len(sizes), 1))
+    weight, used, left = np.zeros(1, np.longdouble), np.zeros(1), total
+    for c in order:
+        size = sizes[c]
+        left -= size
+        alone = np.arange(max(0, unmasked - total + size), min(size, unmasked) + 1.0)
+        marginal = log_binomial(size, alone) + log_binomial(total - size, unmasked - alone)
+        h = alone[marginal - every >= least] if left else np.empty(0)
+        # The last class, the largest, has what is left over.
+        after = used[:, None] + h if left else np.full((used.size, 1), float(unmasked))
+        count = after - used[:, None]
+        possible = (count >= 0) & (count <= size) & (after <= unmasked) & (unmasked - after <= left)
+        marginal = weight[:, None] + log_binomial(size, np.clip(count, 0, size))
+        rest = log_binomial(left, np.clip(unmasked - after, 0, left))
+        matter = np.nonzero(possible & (marginal + rest - every >= least))
+        counts = counts[:, matter[0]]
+        counts[c] = count[matter]
+        weight, used = marginal[matter], after[matter]
+    chances = np.exp(weight - every)
+    return np.ascontiguousarray(counts), np.asarray(chances / chances.sum(), dtype=np.float64)
+
+
+def _seconds(block: Block, law: Any) -> tuple[float, float]:
+    """Predicted time of one gradient of a block by counts and by the contour."""
+    others, latents = law.P - 1, len(law.z)
+    share = (law.P - law.masked) / others
+    angles = min(others / 2 + 1, 7.0 * sqrt(others * share * (1 - share)) + 12.0)
+    # Few of the angles matter at most radii; see the cut in `contour`.
+    nodes = RADII * (20.0 + 0.2 * angles) * (1 + len(block.sizes)) * latents
+    return PER_BLOCK + PER_TERM * _terms(block.single(latents == 1), law), PER_NODE * nodes
+
+
+def _terms(single: Block, law: Any) -> float:
+    """Predicted terms of a sum over counts, classes and latents."""
+    many = estimate(single.sizes, law.P - law.masked)
+    return many * (1 + len(single.sizes)) * float(len(law.z)) ** len(single.areas)
+
+
+def gradient_seconds(rows: Rows, kind: str) -> float:
+    """Predicted time of one gradient of all rows.
+
+    Parameters
+    ----------
+    rows : Rows
+    kind : str
+        One of `KINDS`.
+    """
+    known_word("expectation", kind, KINDS)
+    pairs = [_seconds(block, rows.parameters) for block in blocks_of(rows)]
+    return sum(min(pair) if kind == "auto" else pair[kind == "contour"] for pair in pairs)
+
+
+def _selected(rows: Rows, kind: str) -> Iterator[tuple[Block, Configurations | None]]:
+    """Every block with its configurations, or with None where it takes the contour."""
+    law = rows.parameters
+    computed: dict[tuple[int, ...], Configurations] = {}
+    for block in blocks_of(rows):
+        by_counts, by_contour = _seconds(block, law)
+        if kind == "contour" or (kind == "auto" and by_counts > by_contour):
+            yield block, None
+            continue
+        single = block.single(merging=len(law.z) == 1)
+        _check_affordable(single, law)
+        if single.sizes not in computed:
+            computed[single.sizes] = configurations(single.sizes, law.P - law.masked)
+        yield single, computed[single.sizes]
+
+
+def _check_affordable(single: Block, law: Any) -> None:
+    """Refuse a table that would not fit, or sums that would not end."""
+    terms = _terms(single, law)
+    numbers = estimate(single.sizes, law.P - law.masked) * len(single.sizes)
+    if max(numbers / MAX_NUMBERS, terms / MAX_TERMS) > 1:
+        allowed = f"another one where counts need more than {MAX_TERMS:.0g} terms"
+        problem = f"needs {terms:.2g} terms at P={law.P}"
+        refuse("expectation", "counts", problem, allowed, "contour")
+
+
+class MaskExpectation(Expectation):
+    """The expectation over masks and latents, row by row.
+
+    Parameters
+    ----------
+    rows : Rows
+        Of parameters or of an `ImageLaw`.
+    kind : str
+        ``"counts"``, ``"contour"``, or ``"auto"``: for every block the one predicted to be faster.
+
+    Attributes
+    ----------
+    configurations : int
+        How many the sums over counts have.
+
+    Raises
+    ------
+    InvalidRequest
+        For an unknown kind, or a sum over counts that is too long.
+    """
+
+    def __init__(self, rows: Rows, kind: str = "auto") -> None:
+        known_word("expectation", kind, KINDS)
+        self.rows, self.kind, self.module = rows, kind, _module()
+        parts = tuple(_selected(rows, kind))
+        law = rows.parameters
+        factor = law.masked / law.P / law.K
+        kinds = ("contour" if part is None else "counts" for _, part in parts)
+        self.name = "+".join(sorted(set(kinds), reverse=True))
+        self.configurations = sum(part[1].size for _, part in parts if part is not None)
+        features = [
+            start + len(row.ups_names) for start, row in zip(rows.starts, rows.types, strict=False)
+        ]
+        widths = np.full(rows.starts[-1], MOVE)
+        for first, last in zip(features, rows.starts[1:], strict=True):
+            widths[first:last] /= max(law.z)
+        self.data = contour.MaskData(
+            tables(parts),
+            contour.Law(
+                law.P - 1.0, law.masked - 1.0, np.array(law.z), np.array(law.odds), FIRST, STEP
+            ),
+            contour.Reading(
+                np.array(rows.starts), widths, factor / rows.sizes, rows.floors,
+                law.K * rows.mates, rows.many, factor, *map(int, rows.references),
+            ),
+        )  # fmt: skip
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.rows, self.kind)
+
+    def error_estimate(self, state: ArrayLike) -> tuple[float, float]:
+        """Estimated errors of the gradient, its largest component, and of the risk.
+
+        Of the contour the difference to nodes half a step farther, which errs as much the other
+        way; and the rounding of all sums, whose terms are attentions times squares of latents.
+        """
+        flat = np.ascontiguousarray(state, dtype=np.float64)
+        law, reading = self.data.law, self.data.reading
+        shifted = self.addressed.with_data(
+            self.data._replace(law=law._replace(first=law.first + 0.5 * law.step))
+        )
+        largest = float(law.z.max())
+        scale = 2.0 * largest**2 * MOVE / reading.widths
+        rounding = 4.0 * ROUNDING * (1.0 + law.others / 64.0)
+        slopes = np.abs(self.gradient(flat) - loops.gradient(shifted, flat)).max()
+        risks = abs(self.value(flat) - float(loops.summary(shifted, flat)[0]))
+        of_gradient = rounding * float((reading.shares * scale).max())
+        of_risk = rounding * reading.factor * float(reading.patches.sum()) * largest**2
+        return float(slopes) + of_gradient, risks + of_risk
+
+
+@cache
+def _module() -> codegen.CompiledModule:
+    functions = (
+        contour.gradient, contour.hessian, contour.order_parameters, contour.summary,
+        contour.everything,
+    )  # fmt: skip
+    source = codegen.kernel_source(*functions, data=(contour.MaskData,))
+    return codegen.build("Masked patches: sums over counts and contours.", ("state",), [source])

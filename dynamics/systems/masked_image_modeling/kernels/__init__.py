@@ -1,1 +1,0 @@
-"""Plain functions of masked image modelling that numba compiles."""
