@@ -26,16 +26,16 @@ class MiniBatches:
         Of the permutations.
     samples : int
         N.
-    size : int or None
-        Samples of a batch; None for all samples at every step.
+    size : int
+        Samples of a batch; the last one of an epoch holds those that are left.
     """
 
     seed: int
     samples: int
-    size: int | None
+    size: int
 
     def members(self, first: int, last: int) -> list[NDArray[np.int64]]:
-        """Samples of the batch of every step first, ..., last - 1; see `reshuffled_batches`.
+        """Samples of the batch of every step first, ..., last - 1, ascending.
 
         Parameters
         ----------
@@ -46,41 +46,13 @@ class MiniBatches:
         -------
         list of int arrays
         """
-        size = self.samples if self.size is None else self.size
-        return reshuffled_batches(self.seed, self.samples, size, first, last)
-
-
-def reshuffled_batches(
-    seed: int, samples: int, size: int, first: int, last: int
-) -> list[NDArray[np.int64]]:
-    """The samples of the batch of every step first, ..., last - 1.
-
-    Parameters
-    ----------
-    seed : int
-        Of the permutations.
-    samples : int
-        N.
-    size : int
-        Samples of a batch; one of N or more is all samples, at every step. The last batch of an
-        epoch holds the samples that are left.
-    first, last : int
-        Steps, counted from the start of the run.
-
-    Returns
-    -------
-    list of int arrays
-        Ascending.
-    """
-    if size >= samples:
-        return [np.arange(samples)] * (last - first)
-    epoch_steps, batches = -(-samples // size), []
-    for epoch in range(first // epoch_steps, (last - 1) // epoch_steps + 1):
-        permutation = np.random.default_rng([seed, epoch]).permutation(samples)
-        begin = epoch * epoch_steps
-        inside = range(max(first - begin, 0), min(last - begin, epoch_steps))
-        batches += [np.sort(permutation[k * size : (k + 1) * size]) for k in inside]
-    return batches
+        size, epoch_steps, batches = self.size, -(-self.samples // self.size), []
+        for epoch in range(first // epoch_steps, (last - 1) // epoch_steps + 1):
+            permutation = np.random.default_rng([self.seed, epoch]).permutation(self.samples)
+            begin = epoch * epoch_steps
+            inside = range(max(first - begin, 0), min(last - begin, epoch_steps))
+            batches += [np.sort(permutation[k * size : (k + 1) * size]) for k in inside]
+        return batches
 
 
 def fingerprint(arrays: Iterable[np.ndarray]) -> str:

@@ -44,8 +44,8 @@ class Training:
         held = {field.name: getattr(self, field.name) for field in fields}
         return {f.name: held[f.name] for f in fields if held[f.name] != f.default}
 
-    def minibatches(self, seed: Any, samples: int) -> MiniBatches:
-        """The batches of a run on N samples; of all samples where that is not less than N.
+    def minibatches(self, seed: Any, samples: int) -> MiniBatches | None:
+        """The batches of a run on N samples; None where every step is on all of them.
 
         Parameters
         ----------
@@ -53,9 +53,10 @@ class Training:
         samples : int
             N.
         """
+        if self.batch is None or self.batch >= samples:
+            return None
         drawn = seed if isinstance(seed, int) else int(seed.integers(2**62))
-        few = self.batch is not None and self.batch < samples
-        return MiniBatches(drawn, samples, self.batch if few else None)
+        return MiniBatches(drawn, samples, self.batch)
 
     def data(self, law: Law, fixed: Mapping[str, Any], reals: Mapping[str, Any]) -> Data:
         """Samples, untrained arrays and real constants as arrays of JAX, in the chosen precision.

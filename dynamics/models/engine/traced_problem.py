@@ -68,7 +68,7 @@ class TracedProblem(Problem):
         self.layout = layout
         self.payload: tuple[Data, Any] = (data, on_device(embedding))
         self.minibatches = minibatches
-        self.autonomous = minibatches is None or minibatches.size is None
+        self.autonomous = minibatches is None
         self._functions = functions_of(
             program, reduced, columns, layout.size, not self.autonomous, self.rows_of_all
         )
@@ -130,9 +130,9 @@ class TracedProblem(Problem):
 
     def _batches(self, first: int, last: int) -> NDArray[np.int64] | None:
         """Samples of each step, shape (steps, B), -1 where a batch has fewer; None for all."""
-        if self.autonomous or self.minibatches is None:
+        if self.minibatches is None:
             return None
-        rows = np.full((last - first, self.minibatches.size or 0), -1, dtype=np.int64)
+        rows = np.full((last - first, self.minibatches.size), -1, dtype=np.int64)
         for row, members in zip(rows, self.minibatches.members(first, last), strict=True):
             row[: members.size] = members
         return rows

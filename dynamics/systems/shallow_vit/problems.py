@@ -94,7 +94,7 @@ class VitProblem(TracedProblem):
     start : Start
     training, test : Tokens
         Training samples, and fresh ones.
-    minibatches : MiniBatches
+    minibatches : MiniBatches or None
         Which samples each step is on.
     """
 
@@ -115,7 +115,7 @@ class VitProblem(TracedProblem):
         start: Start,
         training: Tokens,
         test: Tokens,
-        minibatches: MiniBatches,
+        minibatches: MiniBatches | None,
     ) -> None:
         self.parameters, self.start = parameters, start
         self.tokens, self.test, layout = training, test, self._layout(parameters)
@@ -167,7 +167,7 @@ class VitProblem(TracedProblem):
     def identity(self) -> Mapping[str, Any]:
         """What a resumed run must find again: the settings, the loss and the random numbers."""
         arrays = [*jax.tree.leaves(self.payload[0]), self.initial_state]
-        if not self.autonomous and self.minibatches is not None:
+        if self.minibatches is not None:
             arrays.append(np.array([self.minibatches.seed]))
         code = hash_of_file(model_file)
         return {**self.settings, "code": code, "random_numbers": fingerprint(arrays)}
@@ -285,7 +285,7 @@ class NoiseFree(VitProblem):
         ----------
         step : int or None
         """
-        if step is None or self.autonomous or self.minibatches is None:
+        if step is None or self.minibatches is None:
             return self.vectors.weights
         (members,) = self.minibatches.members(step, step + 1)
         taken = np.bincount(self.vectors.member[members], minlength=self.vectors.weights.size)
