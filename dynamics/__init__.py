@@ -10,8 +10,6 @@ T1 at time 759
 Nothing heavy is imported before it is used: sympy and numba come with the first system.
 """
 
-import os
-
 from dynamics.process_settings import collect_less, end_quickly
 from dynamics.training.progress import is_command, leave_at_signals
 
@@ -19,10 +17,6 @@ if is_command():
     leave_at_signals()  # during the imports below
     collect_less()
     end_quickly()
-
-# OpenMP's threads wait for each other by spinning. A loop with a parallel region in every step is
-# then 20 to 50 times slower when another process has a core; after a short spin, sleep instead.
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 from dynamics.analysis.comparison import compare, overlay
 from dynamics.analysis.period_doubling import Branches, Onsets, branches, onsets

@@ -70,7 +70,7 @@ def test_problems_fit_the_drivers(pair):
             "cosine",
             "gamma_spread",
             "rho_spread",
-            "certificate",
+            "error_estimate",
         }
 
 

@@ -1,8 +1,7 @@
-"""From expressions to compiled functions, by way of a source file that can be read.
+"""From kernels to compiled functions, by way of a source file that can be read.
 
-A generated file holds, in one text, the functions printed from sympy expressions
-(`dynamics.codegen.printing`), the hand-written kernels they need (their source is copied in) and
-entries by which the loops that train call them (`dynamics.codegen.loops`; those are compiled once
+A generated file holds, in one text, hand-written kernels (their source is copied in) and entries by
+which the loops that train call them (`dynamics.codegen.loops`; those are compiled once
 for all models). Its name carries a hash of that text, of numba's version and of `CACHE_FORMAT`,
 which counts changes of what a file imports, so nothing stale is run; numba caches machine code
 beside it, so a second process compiles nothing (`dynamics.codegen.machine_code`: nor does it run
@@ -24,32 +23,20 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from dynamics.codegen.addresses import AddressedModel, entries_of, entry_source, packed
-from dynamics.codegen.array_functions import array_function, array_source
 from dynamics.codegen.folder import cache_directory, replace_file
-from dynamics.codegen.long_floats import LONG_ROUNDING, block_rows, block_source
-from dynamics.codegen.printed_sources import printed_source
-from dynamics.codegen.printing import evaluate, tabulate
 from dynamics.codegen.programs import compiled_program, jax, programs_kept
 from dynamics.process_settings import fewer_collections
 from dynamics.validation import InvalidRequest
 
 __all__ = [
-    "LONG_ROUNDING",
     "AddressedModel",
     "CompiledModule",
-    "array_function",
-    "array_source",
-    "block_rows",
-    "block_source",
     "build",
     "cache_directory",
     "compiled_program",
-    "evaluate",
     "jax",
     "kernel_source",
-    "printed_source",
     "programs_kept",
-    "tabulate",
 ]
 
 CACHE_FORMAT = 8
@@ -65,7 +52,7 @@ from math import asinh, atan, atan2, ceil, copysign, cos, cosh, erf, erfc, exp, 
 from math import isfinite, log, log1p, pi, sin, sinh, sqrt, tan, tanh
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from dynamics.codegen.linked_functions import linked
 
@@ -80,7 +67,6 @@ FLAGS = {{"contract", "arcp", "nsz", "reassoc"}}
 kernel = linked(error_model="numpy", fastmath=FLAGS)
 exact_kernel = linked(error_model="numpy", fastmath=False, nogil=True)
 fused_kernel = linked(error_model="numpy", fastmath={{"contract"}}, nogil=True)
-parallel_kernel = njit(cache=True, error_model="numpy", fastmath=FLAGS, parallel=True)
 '''
 
 
@@ -143,14 +129,10 @@ class CompiledModule:
             If the data hold something else.
         """
         entries = entries_of(self.functions, data)
-        return AddressedModel(entries, data, packed(data), "@parallel_kernel" in self.source)
+        return AddressedModel(entries, data, packed(data))
 
 
-def kernel_source(
-    *entries: Callable[..., Any],
-    parallel: Collection[Callable[..., Any]] = (),
-    data: Collection[type] = (),
-) -> str:
+def kernel_source(*entries: Callable[..., Any], data: Collection[type] = ()) -> str:
     """Source of hand-written kernels and of all that they call, callees before callers.
 
     The functions and the numbers that a kernel reads from its module are followed; a name that is
@@ -163,8 +145,6 @@ def kernel_source(
     *entries : callable
         Plain functions of `dynamics.codegen.kernels` or of a system's kernels. Each replaces
         every function of its name.
-    parallel : collection of callable
-        Those whose ``prange`` loops run in threads.
     data : collection of type
         The named tuples that the entries are called with; those in their fields are followed.
 
@@ -210,8 +190,6 @@ def kernel_source(
         text = textwrap.dedent(inspect.getsource(function))
         marks = [mark for mark in ("fused", "exact") if hasattr(function, mark)]
         decorator = f"{marks[0]}_kernel" if marks else "kernel"
-        if function in parallel:
-            decorator = "parallel_kernel"
         texts.append(f"@{decorator}\n{text[text.index('def ') :]}")
     return "\n\n".join([*_field_names(data), *filter(str.strip, texts)])
 
@@ -274,9 +252,6 @@ def build(
     path = cache_directory() / f"{name}.py"
     if not path.exists() or path.read_bytes() != text.encode():
         replace_file(path, text)
-    if "@parallel_kernel" in text:
-        # A caller loaded from the cache does not start the threads its callee needs, and crashes.
-        numba.get_num_threads()
     module = sys.modules.get(name) or _run(name, path, text)
     return CompiledModule(path, text, order, module)
 

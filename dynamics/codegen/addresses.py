@@ -170,22 +170,12 @@ class AddressedModel:
         Of arrays, numbers and tuples of these; arrays are read and written where they are.
     memory : array
         The packed data.
-    threaded : bool
-        Whether a gradient shares its work among threads.
-
-    Attributes
-    ----------
-    coarse : AddressedModel or None
-        The same for a lower precision, which costs less.
     """
 
-    def __init__(
-        self, entries: Entries, data: Any, memory: NDArray[Any], threaded: bool = False
-    ) -> None:
-        self.entries, self.data, self.memory, self.threaded = entries, data, memory, threaded
+    def __init__(self, entries: Entries, data: Any, memory: NDArray[Any]) -> None:
+        self.entries, self.data, self.memory = entries, data, memory
         self._table = np.zeros(5, dtype=np.int64)
         self._table[DATA] = memory.ctypes.data
-        self.coarse: AddressedModel | None = None
 
     def table(self, *names: str) -> NDArray[np.int64]:
         """Addresses for a loop that calls these functions, shape (5,): 0 where there is none.
@@ -206,7 +196,7 @@ class AddressedModel:
         for name, before, part in zip(memory.dtype.names or (), self.data, data, strict=True):
             if part is not before:
                 memory[name][0] = _words(part)
-        other = AddressedModel(self.entries, data, memory, self.threaded)
+        other = AddressedModel(self.entries, data, memory)
         other._table[:DATA] = self._table[:DATA]
         return other
 

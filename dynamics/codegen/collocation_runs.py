@@ -82,14 +82,13 @@ class Integration:
         size = self.state.size
         most = min(MOST_STEPS, max(FIRST_STEPS, self.steps))
         path = Path(np.empty(most + 1), np.empty(most), np.empty((most, STAGES + 1, size)))
-        work = (*self._addresses(), table(), self.control, path, self._room)
+        work = (self._addresses(), table(), self.control, path, self._room)
         self._add(path, compiled_loop("integrate")(self.state, *work))
 
-    def _addresses(self) -> list[NDArray[np.int64]]:
-        """What the loop calls, precise and coarse; compiled when it is first needed."""
-        models = self.model, self.model.coarse or self.model
+    def _addresses(self) -> NDArray[np.int64]:
+        """What the loop calls; compiled when it is first needed."""
         names = [name for name in ("gradient", "hessian") if name in self.model.entries]
-        return [model.table(*names) for model in models]
+        return self.model.table(*names)
 
     def _add(self, path: Path, end: tuple[int, int]) -> None:
         steps, self.outcome = int(end[0]), int(end[1])

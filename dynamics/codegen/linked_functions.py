@@ -56,8 +56,7 @@ class _WholeLibrary(JITCodeLibrary):
         super()._optimize_final_module()
 
 
-# Of all libraries, because numba makes those of threaded loops by itself; without linked functions
-# they are as before.
+# Of all libraries; without linked functions they are as before.
 cpu_target.target_context.codegen()._library_class = _WholeLibrary
 remember_operators()
 

@@ -106,7 +106,7 @@ def compiled_loop(name: str) -> Callable[..., Any]:
         "summary": (one, addresses, one),
         "order_parameters": (one, one, addresses, one),
         "advance": (one, one, 0, 1, buffers),
-        "integrate": (one, addresses, addresses, table(), control, path, new_room(1)),
+        "integrate": (one, addresses, table(), control, path, new_room(1)),
         "along": (one, *path, two, two),
         "carry_gradient": (one, *path, addresses, two),
         "order_along": (one, *path, addresses, two),
@@ -158,15 +158,17 @@ def hessian(model: AddressedModel, state: FloatArray) -> FloatArray:
     return out
 
 
-def summary(model: AddressedModel, state: FloatArray) -> FloatArray:
-    """Risk and error of a model at a state, after a gradient there; shape (2,).
+def summary(model: AddressedModel, state: FloatArray, count: int = 2) -> FloatArray:
+    """Risk and error of a model at a state, after a gradient there, and what else it reports.
 
     Parameters
     ----------
     model : AddressedModel
     state : float array, shape (n,)
+    count : int
+        How many numbers.
     """
-    out = np.empty(2)
+    out = np.empty(count)
     compiled_loop("summary")(_floats(state), model.table("summary"), out)
     return out
 

@@ -38,7 +38,7 @@ Letters = Mapping[str, NotationEntry]
 WORDS = {
     "samples": "samples $N$",
     "patch_association": "share of associated rows",
-    "certificate": "bound / gross gradient",
+    "error_estimate": "error / gross gradient",
     "T0": "$T_0$",
     "T1": "$T_1$",
     "T1_paper": "$T_1$ (paper)",

@@ -18,8 +18,8 @@ from dynamics.results.trajectory import Trajectory
 COLOURS = (style.VERMILION, style.BLUE, style.GREEN, style.PURPLE, style.ORANGE)
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 BELOW = "#BBBBBB"
-WORDS = {"certificate": "bound / gross gradient"}
-LOGARITHMIC = ("risk", "certificate")
+WORDS = {"error_estimate": "error / gross gradient"}
+LOGARITHMIC = ("risk", "error_estimate")
 ROUNDING = 1e-12
 """Curvatures, and growths beyond 1, below this are rounding."""
 LEAVES = 2.0

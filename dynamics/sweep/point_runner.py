@@ -30,9 +30,9 @@ from dynamics.training.flow import trajectory_of
 from dynamics.training.gradient_descent import begun, finished
 from dynamics.training.integration import (
     IntegratedFlow,
+    implicit_model,
     integrate_flow,
     integrate_flows,
-    model_in_a_thread,
 )
 from dynamics.training.progress import interruption
 from dynamics.training.settings import check_flow, check_settings
@@ -235,7 +235,7 @@ def _flows(
     """Flows of few entries, which one process integrates in threads; None for the others."""
     groups: dict[tuple[float, float], list[int]] = {}
     for k, (problem, entries) in enumerate(zip(problems, options, strict=True)):
-        if problem is not None and "time" in entries and model_in_a_thread(problem):
+        if problem is not None and "time" in entries and implicit_model(problem):
             groups.setdefault(_checked(problem, entries), []).append(k)
     made: list[IntegratedFlow | None] = [None] * len(problems)
     for (time, rtol), members in groups.items():

@@ -67,17 +67,6 @@ def implicit_model(problem: Problem) -> AddressedModel | None:
     return compiled_model(problem) if problem.layout.size <= MOST_IMPLICIT else None
 
 
-def model_in_a_thread(problem: Problem) -> AddressedModel | None:
-    """The same, of a flow that `integrate_flows` integrates beside others; None of other flows.
-
-    Parameters
-    ----------
-    problem : Problem
-    """
-    model = implicit_model(problem)
-    return None if model is None or model.threaded else model
-
-
 def integrate_flow(
     problem: Problem, start: FloatArray, time: float, rtol: float, compiled: bool = True
 ) -> IntegratedFlow:
@@ -126,7 +115,7 @@ def integrate_flows(
     running: dict[int, collocation_runs.Integration] = {}
     models: set[AddressedModel] = set()
     for k, problem in enumerate(problems):
-        model = model_in_a_thread(problem)
+        model = implicit_model(problem)
         # A gradient writes into the data of its model: one thread at a time.
         if model is not None and model not in models:
             models.add(model)

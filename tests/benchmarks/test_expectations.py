@@ -78,7 +78,7 @@ def sampled(system, parameters, state, tolerance):
     Measured up to 20,000 draws; beyond, in proportion to the number of draws.
     """
     pilot = system.ReducedPopulation(parameters, "sampled", samples=2000)
-    found = pilot.error_bound(state)
+    found = pilot.error_estimate(state)
     ratio = (found["standard_error"][:3] / found["gross"][:3]).max()
     wanted = 2000 * (SURE * ratio / tolerance) ** 2
     drawn = int(min(max(wanted, 2), 20_000))

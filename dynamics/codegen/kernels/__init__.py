@@ -8,9 +8,6 @@ directly they run as ordinary Python, which is how the tests read them slowly.
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-LANES = 16
-"""Parts into which a threaded sum is cut, whatever the number of threads."""
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

@@ -90,15 +90,15 @@ class Path(NamedTuple):
 
 
 @exact
-def integrate(state, model, coarse, table, control, path, room):  # type: ignore[no-untyped-def]
+def integrate(state, model, table, control, path, room):  # type: ignore[no-untyped-def]
     """Integrate the flow to the horizon, or until the path is full.
 
     Parameters
     ----------
     state : float array, shape (n,)
         At the time of ``control.now`` on entry; at the last node on exit.
-    model, coarse
-        What gradient and Hessian need beside the state; the same for a lower precision.
+    model
+        What gradient and Hessian need beside the state.
     table : Table
     control : Control
     path : Path
@@ -111,7 +111,7 @@ def integrate(state, model, coarse, table, control, path, room):  # type: ignore
     """
     now, steps = control.now, 0
     path.nodes[0] = now[TIME]
-    if now[SCALE] <= 0.0 and not begin(state, coarse, control, room):
+    if now[SCALE] <= 0.0 and not begin(state, model, control, room):
         return steps, STUCK
     while now[TIME] < now[HORIZON]:
         if steps == path.coefficients.shape[0]:
@@ -125,7 +125,7 @@ def integrate(state, model, coarse, table, control, path, room):  # type: ignore
         span = now[SCALE] * expm1(width)
         if not span > SPACING * now[TIME] or span < 1e-300:
             return steps, STUCK
-        if not try_step(state, width, model, coarse, table, control, room):
+        if not try_step(state, width, model, table, control, room):
             continue
         fill_polynomial(state, table.powers, room.stages, path.coefficients[steps])
         for power in range(STAGES + 1):
@@ -165,7 +165,7 @@ def begin(state, model, control, room):  # type: ignore[no-untyped-def]
 
 
 @exact
-def try_step(state, width, model, coarse, table, control, room):  # type: ignore[no-untyped-def]
+def try_step(state, width, model, table, control, room):  # type: ignore[no-untyped-def]
     """Try a step: on success ``room.stages`` is Z; the width of the next step is chosen.
 
     Parameters
@@ -173,7 +173,7 @@ def try_step(state, width, model, coarse, table, control, room):  # type: ignore
     state : float array, shape (n,)
     width : float
         D.
-    model, coarse, table, control
+    model, table, control
         As of `integrate`.
     room : Room
 
@@ -187,7 +187,7 @@ def try_step(state, width, model, coarse, table, control, room):  # type: ignore
     predict(width, table.points, now[LAST_WIDTH], room)
     for k in range(state.size):
         room.inner[k] = state[k] + room.stages[STAGES - 1, k]
-    if not differentiate(room.inner, coarse, room, 1):
+    if not differentiate(room.inner, model, room, 1):
         copy(room.inner, control.refused)
         return reject(0.25 * width, now)
     measure_sizes(state, room)
@@ -196,8 +196,7 @@ def try_step(state, width, model, coarse, table, control, room):  # type: ignore
         return reject(0.5 * width, now)
     last, error = 0.0, 0.0
     for iteration in range(1, MOST_ITERATIONS + 1):
-        present = model if iteration > 1 else coarse
-        if not newton_iteration(state, width, present, table, control, room):
+        if not newton_iteration(state, width, model, table, control, room):
             return reject(0.25 * width, now)
         moved, error = moved_and_error(state, table.ending, control, room)
         rate = moved / last if last > 0.0 else 1.0
@@ -211,7 +210,7 @@ def try_step(state, width, model, coarse, table, control, room):  # type: ignore
         after = MOST_ITERATIONS - iteration
         if stalls or (iteration > 2 and moved * rate**after / (1.0 - rate) > CONVERGED):
             # J at the beginning was that at a predicted state.
-            if not differentiate(state, coarse, room, 0):
+            if not differentiate(state, model, room, 0):
                 copy(state, control.refused)
             return reject(0.5 * width, now)
         if error > HOPELESS and error > 3.0 * moved * (rate if iteration > 1 else 0.3):

@@ -9,7 +9,7 @@ import pytest
 
 import dynamics
 from dynamics.cli import main
-from dynamics.systems.positional_attention.reduced import spectral
+from dynamics.expectations import spectral_sum
 
 PAPERS = ["--D", "16", "--C", "4", "--random_sets", "any"]
 QUICK = ["compare", "positional_attention", "--D", "4", "--C", "2", "--steps", "20"]
@@ -280,7 +280,7 @@ def test_comparison_of_flows(capsys):
 
 
 def test_a_lost_certificate_is_an_outcome(capsys, monkeypatch):
-    monkeypatch.setattr(spectral, "BUDGET", 100.0)
+    monkeypatch.setattr(spectral_sum, "BUDGET", 100.0)
     words = ["run", "positional_attention", "--D", "8", "--C", "2", "--time", "1", "--out", "x"]
     code, out, err = call(capsys, *words, "--expectation", "spectral", "--json")
     document = json.loads(out)

@@ -42,7 +42,7 @@ def solve(gradient, start, horizon, relative=1e-8, hessian=None, most=3000):
     floor = 1e-3 * relative * np.maximum(np.abs(state), 1e-2)
     control, path = beginning((0.0, horizon), relative, floor, most)
     room = equations.new_room(state.size)
-    steps, end = collocation.integrate(state, None, None, table(), control, path, room)
+    steps, end = collocation.integrate(state, None, table(), control, path, room)
     return cut(path, steps), state, len(calls), (end, control)
 
 
@@ -115,7 +115,7 @@ def test_a_step_solves_its_equations():
     control, _ = beginning((0.0, 5.0), 1e-8, floor, 1)
     assert collocation.begin(start, None, control, room)
     control.now[collocation.SCALE] = scale
-    assert collocation.try_step(start, width, None, None, constants, control, room)
+    assert collocation.try_step(start, width, None, constants, control, room)
     np.testing.assert_allclose(room.stages, naive, rtol=0, atol=1e-10)
 
 
@@ -157,52 +157,6 @@ def test_a_smaller_tolerance_costs_few_gradients():
     assert results[1e-9][2] < 3 * results[1e-6][2]
 
 
-def test_what_a_coarse_gradient_errs_is_corrected():
-    """One that errs by 1e-5, with a Jacobian that errs by 1e-3: the path is that without it."""
-    matrix = np.array([[50.0, 3.0], [1.0, 0.5]])
-    gradient = lambda y: matrix @ y + np.array([0.1 * y[1] ** 3, y[1] ** 2])  # noqa: E731
-    hessian = lambda y: matrix + np.array([[0.0, 0.3 * y[1] ** 2], [0.0, 2.0 * y[1]]])  # noqa: E731
-    errors, states = {"precise": 0.0, "coarse": 1e-5}, {}
-    for coarse in errors:
-        supply(gradient, hessian)
-        evaluated = []
-
-        def slope(state, model, out, evaluated=evaluated):
-            evaluated.append(model)
-            out[:] = gradient(state) * (1.0 + errors[model])
-
-        def jacobian(state, model, out):
-            out[:] = hessian(state) * (1.0 + 100.0 * errors[model])
-
-        collocation.gradient = equations.gradient = slope
-        equations.hessian = jacobian
-        state, relative = np.array([1.0, 2.0]), 1e-9
-        control, path = beginning((0.0, 50.0), relative, np.full(2, 1e-14), 500)
-        work = (table(), control, path, equations.new_room(2))
-        steps, end = collocation.integrate(state, "precise", coarse, *work)
-        assert end == collocation.DONE
-        states[coarse] = between(cut(path, steps), np.geomspace(1e-3, 50.0, 40))[0]
-    # At least one iteration of every attempt, which is seven gradients, and that at the start.
-    assert evaluated.count("coarse") >= 7 * steps + 1
-    assert evaluated.count("precise") >= 7 * steps
-    np.testing.assert_allclose(states["coarse"], states["precise"], rtol=30 * relative, atol=1e-13)
-
-
-def test_no_step_is_accepted_on_a_coarse_gradient():
-    """One of 0, with which the first iteration moves nothing, and so seems to have converged."""
-    supply(lambda y: y, lambda y: np.eye(1))
-
-    def slope(state, model, out):
-        out[:] = state if model == "precise" else 0.0
-
-    collocation.gradient = equations.gradient = slope
-    state = np.array([1.0])
-    control, path = beginning((0.0, 1.0), 1e-9, np.full(1, 1e-12), 100)
-    work = (table(), control, path, equations.new_room(1))
-    assert collocation.integrate(state, "precise", "coarse", *work)[1] == collocation.DONE
-    assert state[0] == pytest.approx(np.exp(-1.0), rel=1e-8)
-
-
 def test_differences_stand_in_for_the_hessian():
     gradient = lambda y: np.array([100.0 * (y[0] - np.cos(y[1])), y[1] ** 3])  # noqa: E731
     jacobian = lambda y: np.array(  # noqa: E731
@@ -235,7 +189,7 @@ def test_a_full_path_goes_on_where_it_stopped():
     control, path = beginning((0.0, 100.0), 1e-8, floor, 3)
     room, end = equations.new_room(2), collocation.FULL
     while end == collocation.FULL:
-        steps, end = collocation.integrate(state, None, None, table(), control, path, room)
+        steps, end = collocation.integrate(state, None, table(), control, path, room)
         parts.append([np.copy(each) for each in cut(path, steps)])
     assert len(parts) > 3
     np.testing.assert_array_equal(
@@ -298,9 +252,9 @@ def test_a_step_that_errs_too_much_is_refused_and_shortened():
     assert collocation.begin(start, None, control, room)
     scale = control.now[collocation.SCALE]
     width = np.log1p(0.25 / scale)
-    assert not collocation.try_step(start, width, None, None, table(), control, room)
+    assert not collocation.try_step(start, width, None, table(), control, room)
     assert control.now[collocation.WIDTH] < width
-    assert collocation.try_step(start, 0.3, None, None, table(), control, room)
+    assert collocation.try_step(start, 0.3, None, table(), control, room)
     exact = np.exp(-40.0 * scale * np.expm1(0.3 * table().points)) - 1.0
     np.testing.assert_allclose(room.stages[:, 0], exact, rtol=0, atol=1e-8)
 

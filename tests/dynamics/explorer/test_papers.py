@@ -83,7 +83,7 @@ def test_gradients_are_those_of_python_at_random_states(system, first, moved):
         # The net gradient may be far below what it is the sum of, and e^-F has |F| roundings.
         allowed = 1e-12 * np.abs(expected).max()
         if system is POSITIONAL:
-            known = problem.error_bound(own)
+            known = problem.error_estimate(own)
             allowed = max(allowed, 1e-12 * known["gross"][:3].max()) + known["estimate"][:3].max()
         assert np.abs(np.array(slope) - expected).max() <= allowed
         values = problem.observables(own)

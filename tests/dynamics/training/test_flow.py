@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.systems.positional_attention.reduced import rounding
-from dynamics.systems.positional_attention.reduced.configurations import multiples
+from dynamics.expectations import shares
+from dynamics.expectations.spectral_sum import central_moments
 from dynamics.validation import InvalidRequest
 
 
@@ -113,12 +113,13 @@ def test_jacobian_is_that_of_the_sum_over_all_configurations(system, state):
     def slopes(at):
         """Derivatives of the margin of every configuration, shape (3, n), and the margins."""
         constants = np.array([8.0, 2.0, 1e-3, 1.0, 1.0])
-        shares = rounding.shares(3, at, constants, totals, multiples(law), law.sums + 2)
-        return shares.values[:, kinds, columns[:, None]].sum(axis=2)
+        tables, moments = np.empty((4, 13, len(law.types))), central_moments(law.types[:, :2], 2, 3)
+        shares.expand(shares.coordinates(at, constants), moments, 2e-3, law.sums, totals, tables)
+        return tables[:, columns[:, None], kinds].sum(axis=2)
 
     F, *first = slopes(state)
-    weight = rows.probability / (1 + np.exp(np.minimum(F, 11000)))
-    bent = weight / (1 + np.exp(np.minimum(-F, 11000)))
+    weight = rows.probability / (1 + np.exp(np.minimum(F, 700)))
+    bent = weight / (1 + np.exp(np.minimum(-F, 700)))
     for k, width in enumerate(1e-5 * np.maximum(np.abs(state), 1.0)):
         move = width * np.eye(3)[k]
         second = (slopes(state + move)[1:] - slopes(state - move)[1:]) / (2 * width)

@@ -91,8 +91,8 @@ ROWS: tuple[Row, ...] = (
         "standard deviation of the entries of A between the sets",
     ),
     word(
-        "certificate",
-        "bound on the error of the gradient over the gross gradient, largest component",
+        "error_estimate",
+        "estimated error of the gradient over the gross gradient, largest component",
     ),
     ("polylog_gamma", "κγ", r"\kappa_\gamma", "the hidden polylog of Lemma 4.3, gamma"),
     ("polylog_rho", "κρ", r"\kappa_\rho", "least constant in Lemma 4.3, rho"),

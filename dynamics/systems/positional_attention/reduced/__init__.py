@@ -2,10 +2,9 @@
 
 `configurations` lists weighted configurations, all of them or sampled ones, and `weighted_sum`
 makes the expectation from them: an exact sum, as a reduced program of the model file, or the mean
-over samples, with a standard error. `spectral` is exact to a tolerance at any size: one contour
-integral and one Fourier transform for each sum of the random sets. `population` is the problem,
-which makes one of them by its name, or for ``"auto"`` by predicted cost. This file has what they
-share.
+over samples, with a standard error. `fast` is exact to a tolerance at any size: the spectral sum of
+`dynamics.expectations`. `population` is the problem, which makes one of them by its name, or for
+``"auto"`` by predicted cost. This file has what they share.
 """
 
 from __future__ import annotations
@@ -24,6 +23,10 @@ from theory.papers.positional_attention.notation import ORDER_PARAMETERS
 
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters
+
+
+FLOOR = 1e-290
+"""Errors up to which nothing is known, as numbers underflow."""
 
 
 class Expectation(ABC):
@@ -79,26 +82,28 @@ class Expectation(ABC):
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Per-entry gradients at states, both (n, 3), and what else is known at each.
 
-        That is risk, error, certificate, by name; shape (n,) each.
+        That is risk, error, error_estimate, by name; shape (n,) each.
         """
 
     @abstractmethod
-    def certify(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Value, gross and known error at a state: see `ReducedPopulation.error_bound`."""
+    def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
+        """Value, gross and error at a state: see `ReducedPopulation.error_estimate`."""
 
     def failure(self, state: FloatArray) -> str:
         """Why the gradient at a state is not a number, where that is known; else empty."""
         return ""
 
 
-def constants_of(parameters: Parameters) -> FloatArray:
-    """Values of the recursion's parameters, in the order of `recursion.PARAMETERS`.
+def relative_error(error: FloatArray, gross: FloatArray) -> float:
+    """Largest error of a component of the gradient, in its gross; none where both underflow.
 
     Parameters
     ----------
-    parameters : Parameters
+    error, gross : float arrays, shape (at least 3,)
     """
-    return np.array([float(getattr(parameters, s.name)) for s in recursion.PARAMETERS])
+    with np.errstate(all="ignore"):
+        known = np.where(error[:3] > 2 * FLOOR, error[:3] / gross[:3], 0.0)
+    return float(known.max())
 
 
 def shares_of(parameters: Parameters) -> FloatArray:

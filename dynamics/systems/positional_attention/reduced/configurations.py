@@ -86,12 +86,6 @@ def assemble(law: SetLaw, types: IntArray, probability: FloatArray) -> Configura
     return Configurations(counts.astype(float), probability[rows])
 
 
-def multiples(law: SetLaw) -> FloatArray:
-    """What each type has of the parts of a share: 1, 2 min(a, b), C - a - b, shape (K, 3)."""
-    plus, minus, zeros = law.types.T.astype(float)
-    return np.stack([np.ones(zeros.size), 2.0 * np.minimum(plus, minus), zeros], axis=1)
-
-
 def number_of_multisets(kinds: int, size: int) -> int:
     """Number of multisets of so many members of so many kinds.
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics import codegen
 from dynamics.codegen import AddressedModel
 from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.systems.positional_attention.parameters import Parameters
@@ -25,8 +23,7 @@ from dynamics.systems.positional_attention.presentation import PositionalProblem
 from dynamics.systems.positional_attention.reduced import (
     Expectation,
     configurations,
-    constants_of,
-    spectral,
+    fast,
     weighted_sum,
 )
 from dynamics.validation import check_parameters, integer, known_word, real, refuse
@@ -109,11 +106,10 @@ class ReducedPopulation(PositionalProblem):
             parameters, self.initial_state, expectation, tolerance, samples, seed
         )
         self.settings = dict(self.expectation.settings)
-        self._constants = constants_of(parameters)
 
     @property
     def source(self) -> str:
-        """Text that its gradients are computed from: the model file, or the printed kernels."""
+        """Text that its gradients are computed from: the model file, or the kernels."""
         return self.expectation.source
 
     @property
@@ -172,7 +168,8 @@ class ReducedPopulation(PositionalProblem):
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Entries of S, G, alpha G, risk, errors, patch association, hidden polylogs at a state.
 
-        ``certificate`` is the largest bound on a component of the gradient, relative to its gross.
+        ``error_estimate`` is the largest error of a component of the gradient, relative to its
+        gross, as far as it is known.
         """
         return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
@@ -180,19 +177,18 @@ class ReducedPopulation(PositionalProblem):
         """`observables` of states, shape (records, 3): name -> values, shape (records,)."""
         states = np.ascontiguousarray(states)
         slopes, measured = self.expectation.observe(states)
-        derived = _derived(self.parameters.p)
         with np.errstate(all="ignore"):
-            reported = derived(*states.T, *-slopes.T, *self._constants)
+            derived = derived_observables(states, slopes, self.parameters)
         alpha, gamma, rho = states.T
         return {
-            **dict(zip(_derived_names(), reported, strict=True)),
+            **derived,
             **measured,
             "bayes_error": np.full(len(states), self.bayes_error),
             "patch_association": (np.minimum(self.parameters.beta, gamma) > rho).astype(float),
             "cosine": np.sign(alpha),
         }
 
-    def error_bound(self, state: ArrayLike) -> dict[str, FloatArray]:
+    def error_estimate(self, state: ArrayLike) -> dict[str, FloatArray]:
         """Gradient and risk, and what is known of their error.
 
         Parameters
@@ -203,20 +199,18 @@ class ReducedPopulation(PositionalProblem):
         -------
         dict
             ``value``, shape (4,): per-entry gradient, then risk; ``gross``, the same with every
-            set's contribution in absolute value; under the exact expectation an ``estimate`` of
-            what rounding changes, under the spectral one a ``bound`` on the error, under the
-            sampled one a ``standard_error``.
+            set's contribution in absolute value; under the exact and the spectral expectation an
+            ``estimate`` of the error, under the sampled one a ``standard_error``.
         """
-        return self.expectation.certify(self.layout.flatten(state))
+        return self.expectation.error_estimate(self.layout.flatten(state))
 
     def gradient_bound(self, state: ArrayLike) -> FloatArray | None:
-        """Known error of the gradient at a state, of `error_bound`; None of a sampled one."""
-        known = self.error_bound(state)
-        error = known.get("bound", known.get("estimate"))
+        """Estimated error of the gradient at a state; None of a sampled one."""
+        error = self.error_estimate(state).get("estimate")
         return None if error is None else error[:3]
 
     def certificate_failure(self, state: ArrayLike) -> str:
-        """Why there is no gradient at a state; empty where there is one, with its `error_bound`."""
+        """Why there is no gradient at a state; empty where there is one."""
         return self.expectation.failure(self.layout.flatten(state))
 
 
@@ -252,24 +246,33 @@ def _largest(set_size: int) -> str:
     return f"D={sizes[last]} C={set_size}"
 
 
-@cache
-def _derived_names() -> tuple[str, ...]:
-    """Names of what `_derived` returns."""
-    return tuple(recursion.observables())
+def derived_observables(
+    states: FloatArray, slopes: FloatArray, parameters: Parameters
+) -> dict[str, FloatArray]:
+    """Entries of S, G, alpha G and the hidden polylogs of Lemma 4.3, shape (records,) each.
 
-
-@cache
-def _derived(degree: int) -> Callable[..., list[FloatArray]]:
-    """Observables of the derivation for one p: arrays of state and rates, and the constants."""
-    return codegen.array_function(codegen.printed_source(_printed, degree))
-
-
-def _printed(degree: int) -> str:
-    """What `_derived` is made of, printed from the derivation."""
-    reduction = recursion.derive(degree)
-    state = [symbol.name for symbol in reduction.state]
-    names = [*state, *(f"d_{name}" for name in state), *(s.name for s in reduction.parameters)]
-    return codegen.array_source(names, list(reduction.observables.values()), reduction)
+    Parameters
+    ----------
+    states, slopes : float arrays, shape (records, 3)
+        With gradients per entry.
+    parameters : Parameters
+    """
+    D, C, p, (alpha, gamma, rho) = parameters.D, parameters.C, parameters.p, states.T
+    logits = parameters.scale * np.stack([np.full_like(gamma, parameters.beta), gamma, rho])
+    weights = np.exp(logits - logits.max(axis=0))
+    own, mate, other = weights / (np.array([1, C - 1, D - C]) @ weights)
+    G = D * (own + (C - 1) * mate)
+    increment = alpha**p * mate * G ** (p - 1)
+    growth = np.where(rho == 0, np.abs(slopes[:, 2]), -np.sign(rho) * slopes[:, 2])
+    return {
+        "Lambda": own,
+        "Gamma": mate,
+        "Xi": other,
+        "G": G,
+        "alpha_G": alpha * G,
+        "polylog_gamma": -slopes[:, 1] / increment,
+        "polylog_rho": growth * D / (alpha**p + increment),
+    }
 
 
 def _expectation(
@@ -309,7 +312,7 @@ def _expectation(
         made = {"expectation": "sampled", "samples": samples, "seed": seed}
         return weighted_sum.Sampled(parameters, rows, made, samples)
     if expectation == "spectral":
-        return spectral.spectral(parameters, tolerance)
+        return fast.Spectral(parameters, tolerance)
     return _cheapest(parameters, tolerance, state)
 
 
@@ -328,7 +331,7 @@ def _cheapest(parameters: Parameters, tolerance: float, state: FloatArray) -> Ex
     name, other = sorted(costs, key=costs.__getitem__)
     result: Expectation | None = None
     if name == "spectral":
-        result = spectral.spectral(parameters, tolerance)
+        result = fast.Spectral(parameters, tolerance)
         if np.isfinite(costs["exact"]) and result.failure(state):
             name, other, result = other, name, None
     result = result or _exact(parameters)
@@ -347,7 +350,7 @@ def predicted_seconds(parameters: Parameters) -> dict[str, float]:
     """Predicted time of one gradient along a run, of the exact and of the spectral expectation."""
     return {
         "exact": configurations.predicted_seconds(parameters),
-        "spectral": spectral.predicted_seconds(parameters),
+        "spectral": fast.predicted_seconds(parameters),
     }
 
 

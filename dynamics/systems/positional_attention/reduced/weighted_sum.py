@@ -32,7 +32,7 @@ from dynamics.models.engine.program import (
 from dynamics.models.engine.reduced_risk import CompiledRisk, reduced_risk
 from dynamics.models.engine.tracing import namespace
 from dynamics.problem import FloatArray
-from dynamics.systems.positional_attention.reduced import Expectation, rounding, shares_of
+from dynamics.systems.positional_attention.reduced import Expectation, relative_error, shares_of
 from dynamics.systems.positional_attention.reduced.configurations import Configurations
 from theory.closure.partition import EntryClasses
 from theory.law import Law
@@ -177,7 +177,7 @@ class Exact(WeightedSum):
         slopes = np.array([self.gradient(state) for state in states]).reshape(states.shape)
         return slopes, {name: rows[name] for name in ("risk", "error")}
 
-    def certify(self, state: FloatArray) -> dict[str, FloatArray]:
+    def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
         """Value, gross and an estimate of what rounding changes."""
         _, gross, rounded = (
             part @ self.configurations.probability for part in self.contributions(state)
@@ -246,11 +246,11 @@ class Sampled(WeightedSum):
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Gradients, risk, population error, and the largest standard error over gross."""
         slopes = np.array([self.gradient(state) for state in states]).reshape(states.shape)
-        known = [self.certify(state) for state in states]
-        ratios = [rounding.relative(each["standard_error"], each["gross"]) for each in known]
+        known = [self.error_estimate(state) for state in states]
+        ratios = [relative_error(each["standard_error"], each["gross"]) for each in known]
         return slopes, {**self._observed(states), "standard_error": np.array(ratios)}
 
-    def certify(self, state: FloatArray) -> dict[str, FloatArray]:
+    def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
         """Value, gross and standard error."""
         weight, (each, sizes, _) = self.configurations.probability, self.contributions(state)
         spread = self._standard_error(each)

@@ -92,7 +92,7 @@ def test_on_the_slow_plane_alpha_rests(problem, slow_plane):
         (branch, *_) = slow_plane.nullclines[name].branches
         for gamma, rho in branch[::7]:
             alpha = brentq(lambda a, g=gamma, r=rho: problem.gradient((a, g, r))[0], 0.05, 2.0)
-            found = problem.error_bound(np.array([alpha, gamma, rho]))
+            found = problem.error_estimate(np.array([alpha, gamma, rho]))
             assert abs(found["value"][k]) < 1e-9 * found["gross"][k]
 
 
@@ -102,7 +102,7 @@ def test_the_fast_plane_has_the_slow_manifold_as_its_first_nullcline(problem, fa
     assert slow.attracting == (True,)
     for alpha, gamma, rho in zip(slow.values[0], slow.at["gamma"], slow.at["rho"], strict=True):
         if np.isfinite(alpha):
-            found = problem.error_bound(np.array([alpha, gamma, rho]))
+            found = problem.error_estimate(np.array([alpha, gamma, rho]))
             assert abs(found["value"][0]) < 1e-11 * found["gross"][0]
     (branch,) = fast_plane.nullclines["alpha"].branches
     order = np.argsort(slow.at["gamma"])

@@ -38,7 +38,7 @@ def test_every_entry_the_declared_sum_and_the_derived_one_agree(system, settings
     sets = np.arange(parameters.D) // parameters.C
     same = sets[:, None] == sets[None, :]
     for state in draw.uniform((-0.3, -1.0, -1.0), (0.3, 1.5, 1.0), (100, 3)):
-        known = exact.error_bound(state)
+        known = exact.error_estimate(state)
         matrix = np.where(same, state[1], state[2])
         np.fill_diagonal(matrix, parameters.beta)
         entries = np.concatenate([state[:1], matrix.ravel()])
@@ -53,7 +53,7 @@ def test_what_is_chosen_stays_for_the_whole_run(system):
     problem = system.ReducedPopulation(system.Parameters(D=64, q=0.02), tolerance=1e-4)
     run = dynamics.descend(problem, 0.01, 300)
     assert run.settings["expectation"] == "spectral"
-    assert (run["certificate"] <= 1e-4).all()
+    assert (run["error_estimate"] <= 1e-4).all()
     fine = dynamics.descend(system.ReducedPopulation(problem.parameters, "spectral"), 0.01, 300)
     np.testing.assert_allclose(run.states, fine.states, rtol=1e-3, atol=1e-9)
 

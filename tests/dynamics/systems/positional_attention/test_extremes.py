@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import dynamics
+from dynamics.expectations import spectral_sum
 from dynamics.results.outcome import KINDS
-from dynamics.systems.positional_attention.reduced import spectral
 
 SIZES = [(8, 2), (12, 3), (16, 4)]
 EXPECTATIONS = ("exact", "spectral", "auto")
@@ -21,7 +21,7 @@ def problem(size, p, beta, expectation):
     parameters = system.Parameters(D=size[0], C=size[1], p=p, beta=beta)
     with pytest.MonkeyPatch.context() as patch:
         # A budget of a tenth of a second: what matters is that it is kept, not how large it is.
-        patch.setattr(spectral, "BUDGET", 1e8)
+        patch.setattr(spectral_sum, "BUDGET", 1e8)
         return system.ReducedPopulation(parameters, expectation, tolerance=1e-6)
 
 

@@ -31,16 +31,18 @@ def test_the_reduction_is_that_of_the_full_problem(system, D, C):
 @pytest.mark.parametrize(("D", "C"), [(16, 4), (32, 8)])
 def test_the_spectral_expectation_holds_its_bound(system, D, C, state):
     parameters = mixed(system, D=D, C=C)
-    exact = system.ReducedPopulation(parameters, "exact").error_bound(state)
-    smooth = system.ReducedPopulation(parameters, "spectral").error_bound(state)
+    exact = system.ReducedPopulation(parameters, "exact").error_estimate(state)
+    smooth = system.ReducedPopulation(parameters, "spectral").error_estimate(state)
     distance = np.abs(exact["value"] - smooth["value"])
-    assert (distance <= 1e-13 * exact["gross"] + smooth["bound"]).all()
+    assert (distance <= 1e-13 * exact["gross"] + smooth["estimate"]).all()
 
 
 def test_a_sampled_expectation_agrees_within_its_errors(system):
     parameters = mixed(system, D=16, C=4)
-    exact = system.ReducedPopulation(parameters, "exact").error_bound(STATES[1])
-    drawn = system.ReducedPopulation(parameters, "sampled", samples=20_000).error_bound(STATES[1])
+    exact = system.ReducedPopulation(parameters, "exact").error_estimate(STATES[1])
+    drawn = system.ReducedPopulation(parameters, "sampled", samples=20_000).error_estimate(
+        STATES[1]
+    )
     assert (np.abs(exact["value"] - drawn["value"]) < 4 * drawn["standard_error"]).all()
 
 

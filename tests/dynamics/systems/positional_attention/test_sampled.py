@@ -11,10 +11,12 @@ STATE = (0.2, 0.3, -0.1)
 def test_unbiased_with_the_standard_error_it_reports(system):
     """Over 300 seeds: the mean is the exact value, the spread is the reported error."""
     parameters = system.Parameters()
-    exact = system.ReducedPopulation(parameters, "exact").error_bound(STATE)
+    exact = system.ReducedPopulation(parameters, "exact").error_estimate(STATE)
     seeds = range(300)
     found = [
-        system.ReducedPopulation(parameters, "sampled", samples=400, seed=seed).error_bound(STATE)
+        system.ReducedPopulation(parameters, "sampled", samples=400, seed=seed).error_estimate(
+            STATE
+        )
         for seed in seeds
     ]
     values = np.array([one["value"] for one in found])
@@ -28,7 +30,7 @@ def test_unbiased_with_the_standard_error_it_reports(system):
 
 def test_terms_add_up_to_the_gradient(system):
     problem = system.ReducedPopulation(system.Parameters(), "exact")
-    found = problem.error_bound(STATE)
+    found = problem.error_estimate(STATE)
     terms = problem.expectation.configurations.probability
     assert terms.sum() == pytest.approx(1, rel=1e-14)
     assert (found["gross"] >= np.abs(found["value"]) * (1 - 1e-12)).all()
@@ -47,8 +49,8 @@ def test_a_seed_is_a_run(system):
 def test_agrees_with_the_spectral_expectation_where_nothing_can_be_enumerated(system):
     parameters = system.Parameters(D=64, C=4, q=0.25)
     state = (0.05, 0.5, -0.05)
-    found = system.ReducedPopulation(parameters, "sampled", samples=20_000).error_bound(state)
-    smooth = system.ReducedPopulation(parameters, "spectral").error_bound(state)
+    found = system.ReducedPopulation(parameters, "sampled", samples=20_000).error_estimate(state)
+    smooth = system.ReducedPopulation(parameters, "spectral").error_estimate(state)
     distance = np.abs(found["value"] - smooth["value"])
     assert (distance < 4 * found["standard_error"]).all()
 
@@ -83,7 +85,7 @@ def totals(rows, D):
 
 def test_a_run_carries_its_standard_error(system):
     problem = system.ReducedPopulation(system.Parameters(), "sampled", samples=500)
-    found = problem.error_bound(STATE)
+    found = problem.error_estimate(STATE)
     ratio = (found["standard_error"][:3] / found["gross"][:3]).max()
     assert problem.observables(STATE)["standard_error"] == ratio
 
@@ -96,7 +98,7 @@ def test_strata_pay(system):
     terms, _, _ = problem.expectation.contributions(state)
     weight = problem.expectation.configurations.probability
     alone = np.sqrt((terms**2 @ weight - (terms @ weight) ** 2) / 2000)
-    seen = system.ReducedPopulation(parameters, "sampled", samples=2000).error_bound(state)
+    seen = system.ReducedPopulation(parameters, "sampled", samples=2000).error_estimate(state)
     assert (seen["standard_error"] < 0.5 * alone).all()
 
 

@@ -1,0 +1,204 @@
+"""The spectral expectation of positional attention, polynomial in D for every law.
+
+The sum over types is replaced, for each sum z of the random sets, by one contour integral (for the
+logistic) and one discrete Fourier transform (for the coupling through z); the formulas are in
+`dynamics.expectations.spectral`. The tolerance is relative to the *gross*, in which the
+contribution of every set counts with its absolute value: on the slow manifold the net gradient of
+alpha is smaller than that by 1e-9 to 1e-15, so a tolerance relative to the net would mean nothing.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import comb
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics import codegen
+from dynamics.codegen.loops import summary
+from dynamics.expectations import Expectation, FloatArray, spectral
+
+BUDGET = 3e9
+"""Largest number of nodes (omega times zeta) of one gradient, times the types of a set: about two
+seconds."""
+NEGLIGIBLE = 1e-60
+"""Sums less likely than this are left out."""
+FLOOR = 1e-290
+"""Added to every error, for what underflows."""
+FAULTS = {
+    spectral.OVERFLOW: "the integrals of the spectral expectation overflow here: |F| is too large "
+    "with both signs; take the exact expectation or start elsewhere",
+    spectral.CANCELLED: "the integrals of the spectral expectation cancel here until no digit is "
+    "left; take the exact or the sampled expectation or start elsewhere",
+}
+
+
+class Report(NamedTuple):
+    """Gradient per entry, then risk, and what is known of them, shape (4,) each.
+
+    Attributes
+    ----------
+    value, gross, error : float arrays
+        NaN, and an infinite error, where there is no result.
+    nodes : float
+    fault : float
+        0, or why there is no result.
+    """
+
+    value: FloatArray
+    gross: FloatArray
+    error: FloatArray
+    nodes: float
+    fault: float
+
+
+class SpectralSum(Expectation):
+    """The expectation over the types of L - 1 random sets.
+
+    Parameters
+    ----------
+    D, C, p : int
+    nu, beta, scale : float
+    types : int array, shape (K, 2)
+        Patches at +1 and at -1 of each type of a random set.
+    probabilities : float array, shape (K,)
+    tolerance : float
+        Relative to the gross.
+    chance_error : float
+        Relative error of the probabilities.
+    """
+
+    name = "spectral"
+
+    def __init__(
+        self, D: int, C: int, p: int, nu: float, beta: float, scale: float,
+        types: ArrayLike, probabilities: ArrayLike,
+        tolerance: float = 1e-10, chance_error: float = 2.0**-53,
+    ) -> None:  # fmt: skip
+        given, chances = np.asarray(types), np.asarray(probabilities, dtype=np.float64)
+        self._arguments = D, C, p, nu, beta, scale, given, chances, tolerance, chance_error
+        given, chances = given[chances > 0.0, :2], chances[chances > 0.0]
+        sets, sums = D // C - 1, given[:, 0] - given[:, 1]
+        each = np.bincount(sums + C, chances, 2 * C + 1).astype(np.float64)
+        whole, less = law_of_sum(sets, each), law_of_sum(sets - 1, each)
+        likely = np.flatnonzero(whole > NEGLIGIBLE)
+        likely = likely[np.argsort(-whole[likely], kind="stable")]
+        left = likely[:, None] - (sums + C)
+        inside = (left >= 0) & (left < less.size)
+        others = np.where(inside, less[np.clip(left, 0, less.size - 1)], 0.0) * chances
+        self.data = spectral.SpectralData(
+            constants=np.array([D, C, nu, beta, scale], dtype=np.float64),
+            share=1.0 / np.array([1.0, D * (C - 1.0), D * (D - float(C))]),
+            moments=central_moments(np.vstack([given, [C, 0]]), C, p),
+            probability=chances,
+            sums=np.append(sums, C).astype(np.int64),
+            z=(likely - sets * C).astype(np.int64),
+            chance=whole[likely],
+            others=np.ascontiguousarray(others),
+            n=int(sets),
+            variance=float(chances @ (sums * sums)),
+            tolerance=float(tolerance),
+            budget=BUDGET / chances.size,
+        )
+        self.module = _module()
+        self._left_out = float(whole[whole <= NEGLIGIBLE].sum())
+        self._addressed = self.module.addressed(self.data)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._arguments
+
+    @property
+    def addressed(self) -> codegen.AddressedModel:
+        """The functions that the loops call."""
+        return self._addressed
+
+    def report(self, state: ArrayLike) -> Report:
+        """Gradient and risk at a state with their gross and error.
+
+        Parameters
+        ----------
+        state : float array, shape (3,)
+        """
+        flat = np.ascontiguousarray(state, dtype=np.float64)
+        value, gross, error, (nodes, fault, *_) = summary(self.addressed, flat, 16).reshape(4, 4)
+        share = np.append(self.data.share, 1.0)
+        if fault:
+            return Report(np.full(4, np.nan), gross * share, np.full(4, np.inf), nodes, fault)
+        with np.errstate(all="ignore"):
+            error = error + self._tail(flat) + self.data.n * self._arguments[-1] * gross
+        value = np.array([-1.0, -1.0, -1.0, 1.0]) * share * value
+        return Report(value, gross * share, error * share + FLOOR, nodes, fault)
+
+    def _tail(self, state: FloatArray) -> FloatArray:
+        """A bound on what the sums below `NEGLIGIBLE` may add: no entry of S x is larger than 1."""
+        D, _, p, nu, _, scale = self._arguments[:6]
+        inner = D * abs(state[0])
+        steep = D * (p * inner ** (p - 1) + nu)
+        turn = steep * inner * scale / 2.0
+        loss = 1.0 + D * (inner**p + nu * inner)
+        return self._left_out * np.array([steep * D, turn, turn, loss])
+
+    def error_estimate(self, state: ArrayLike) -> tuple[float, float]:
+        """Estimated errors of the gradient, its largest component, and of the risk."""
+        error = self.report(state).error
+        return float(error[:3].max()), float(error[3])
+
+    def failure(self, state: ArrayLike) -> str:
+        """Why there is no gradient at a state: cancellation, overflow, or too many nodes."""
+        found = self.report(state)
+        if found.fault == spectral.TOO_MANY:
+            return (
+                f"the spectral expectation needs more than {found.nodes:.1e} nodes for one "
+                f"gradient here, above its budget of {self.data.budget:.1e}; loosen the tolerance "
+                "or start elsewhere"
+            )
+        return FAULTS.get(found.fault, "")
+
+
+def law_of_sum(sets: int, each: FloatArray) -> FloatArray:
+    """Law of the sum of independent sets, by repeated squaring.
+
+    Parameters
+    ----------
+    sets : int
+    each : float array, shape (2 C + 1,)
+        Law of the sum of one, from -C to C.
+    """
+    whole, step = np.array([1.0]), each
+    while sets:
+        if sets % 2:
+            whole = np.convolve(whole, step)
+        step = np.convolve(step, step)
+        sets //= 2
+    return whole
+
+
+def central_moments(types: NDArray[Any], C: int, p: int) -> FloatArray:
+    """binom(p, k) S_k of each type, shape (p + 1, K); see `dynamics.expectations.shares`.
+
+    Parameters
+    ----------
+    types : int array, shape (K, 2)
+        Patches at +1 and at -1.
+    C, p : int
+    """
+    a, b = types.T.astype(float)
+    mean = (a - b) / C
+    rows = [
+        comb(p, k) * (a * (1 - mean) ** k + b * (-1 - mean) ** k + (C - a - b) * (-mean) ** k)
+        for k in range(p + 1)
+    ]
+    rows[0], rows[1] = np.full(a.size, float(C)), np.zeros(a.size)
+    return np.array(rows)
+
+
+@cache
+def _module() -> codegen.CompiledModule:
+    """The generated file of the kernels."""
+    source = codegen.kernel_source(
+        spectral.derivatives, spectral.order_parameters, data=(spectral.SpectralData,)
+    )
+    names = ("alpha", "gamma", "rho")
+    return codegen.build("Positional attention: spectral expectation.", names, [source])
