@@ -24,12 +24,12 @@ from dynamics.phase_diagrams.selection import Axis, Slice
 from dynamics.plotting.style import GREY, number, tick
 from dynamics.problem import FloatArray
 from dynamics.results.outcome import (
-    CERTIFICATE_LOST,
     DIVERGED,
     INTERRUPTED,
     INVALID,
     OSCILLATING,
     PENDING,
+    PRECISION_LOST,
 )
 from theory.notation import NotationEntry
 
@@ -129,7 +129,7 @@ def formula(notation: Letters, text: str) -> str:
 MARKS = {
     OSCILLATING: "d",
     DIVERGED: "X",
-    CERTIFICATE_LOST: "v",
+    PRECISION_LOST: "v",
     INTERRUPTED: "s",
 }
 OTHER = "P"

@@ -6,7 +6,7 @@ has what all problems share, `compiled` those whose gradient is in a generated f
 """
 
 from dynamics.problem.compiled import CompiledProblem
-from dynamics.problem.interface import Problem, certificate_failure, check_problem
+from dynamics.problem.interface import Problem, check_problem, gradient_failure
 from dynamics.problem.layout import FloatArray, IntArray, Layout
 from dynamics.problem.numerical_jacobian import SMALL
 from dynamics.problem.observables import columns_of, record_of
@@ -18,8 +18,8 @@ __all__ = [
     "IntArray",
     "Layout",
     "Problem",
-    "certificate_failure",
     "check_problem",
     "columns_of",
+    "gradient_failure",
     "record_of",
 ]

@@ -29,8 +29,8 @@ class Problem(ABC):
     A problem supplies ``initial_state``, ``gradient``, ``risk``, ``observables``,
     ``order_parameters``, ``advance`` and ``identity``; the rest follows from these. Some have more:
     a full one ``orbit_values(states)``, reduced state -> every value that it stands for, shape
-    (records, entries); one whose gradient has a known error ``gradient_bound(state)``; one that may
-    refuse a gradient ``certificate_failure(state)``; one whose events may be due to something else
+    (records, entries); one whose gradient has a known error ``gradient_error(state)``; one that may
+    refuse a gradient ``gradient_failure(state)``; one whose events may be due to something else
     ``remarks(final)``, event -> words, from the observables at the end.
 
     Attributes
@@ -247,14 +247,14 @@ def check_problem(problem: object) -> None:
     raise InvalidRequest(f"problem={shown(problem)} is a {kind}, no problem; {hint}")
 
 
-def certificate_failure(problem: Problem, state: FloatArray) -> str:
-    """Why a problem certifies no gradient at a state; empty where it does, or certifies none.
+def gradient_failure(problem: Problem, state: FloatArray) -> str:
+    """Reason for which a problem has no gradient at a state; empty where it has one.
 
     Parameters
     ----------
     problem : Problem
-        Those whose gradient may be refused have a method ``certificate_failure``.
+        Those whose gradient may be refused have a method ``gradient_failure``.
     state : float array, shape (n,)
     """
-    method = getattr(problem, "certificate_failure", None)
+    method = getattr(problem, "gradient_failure", None)
     return "" if method is None else str(method(state))

@@ -182,8 +182,8 @@ def known_gradient_error(problem: Problem, state: FloatArray) -> FloatArray | No
     problem : Problem
     state : float array, shape (n,)
     """
-    gradient_bound = getattr(problem, "gradient_bound", None)
-    return None if gradient_bound is None else gradient_bound(state)
+    gradient_error = getattr(problem, "gradient_error", None)
+    return None if gradient_error is None else gradient_error(state)
 
 
 def bound_noise(problem: Problem, value: Column, state: FloatArray) -> float:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics.problem import FloatArray, Problem, certificate_failure, check_problem
+from dynamics.problem import FloatArray, Problem, check_problem, gradient_failure
 from dynamics.results import outcome as ends
 from dynamics.results.event import Event, Events
 from dynamics.results.outcome import SMALLER, Outcome, TrainingWarning, first_not_finite, undefined
@@ -358,8 +358,8 @@ def _event(run: Run, rule: EventRule, records: _Records) -> Event:
 def _outcome(run: Run, steps: int, stopped: str, proceed: Callable[[], bool]) -> Outcome:
     problem, reached, now = run.problem, run.step, run.step * run.step_time
     if run.diverged:
-        if failure := certificate_failure(problem, run.now):
-            return Outcome(ends.CERTIFICATE_LOST, reached, now, failure)
+        if failure := gradient_failure(problem, run.now):
+            return Outcome(ends.PRECISION_LOST, reached, now, failure)
         return Outcome(
             ends.DIVERGED,
             reached,

@@ -16,7 +16,7 @@ import numpy as np
 
 from dynamics.codegen import AddressedModel, collocation_runs
 from dynamics.codegen.compile_beside import LOOPS_OF_FLOWS, compile_beside
-from dynamics.problem import FloatArray, Problem, certificate_failure
+from dynamics.problem import FloatArray, Problem, gradient_failure
 from dynamics.results import outcome as ends
 from dynamics.training.flow_path import FlowPath, Polynomials, compiled_model
 from dynamics.training.progress import bar, interruption
@@ -154,8 +154,8 @@ def _ended(
             # A compiled gradient may overflow where that of the problem does not.
             if np.isfinite(problem.gradient(refused)).all():
                 return None
-            failure = certificate_failure(problem, refused)
-        kind = ends.CERTIFICATE_LOST if failure else ends.DIVERGED
+            failure = gradient_failure(problem, refused)
+        kind = ends.PRECISION_LOST if failure else ends.DIVERGED
     if not running.steps:
         return IntegratedFlow(_nothing(problem, start, rtol), kind, failure)
     at = Polynomials(running.path(), start, running.model)
@@ -202,8 +202,8 @@ def by_lsoda(problem: Problem, start: FloatArray, time: float, rtol: float) -> I
             piece = solver.step()
             stuck = solver.t <= nodes[-1]  # the step is below the spacing of numbers there
             if stuck or solver.status == "failed" or not np.isfinite(solver.y).all():
-                failure = certificate_failure(problem, refused[0]) if refused else ""
-                kind = ends.CERTIFICATE_LOST if failure else ends.DIVERGED
+                failure = gradient_failure(problem, refused[0]) if refused else ""
+                kind = ends.PRECISION_LOST if failure else ends.DIVERGED
                 break
             if len(nodes) > MAX_STEPS:
                 kind, failure = ends.STALLED, TOO_MANY

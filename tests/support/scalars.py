@@ -27,7 +27,7 @@ class Scalars:
     def gradient(self, state):
         return np.array(self._gradient(*np.asarray(state, dtype=float)), dtype=float)
 
-    def gradient_bound(self, state):
+    def gradient_error(self, state):
         return None if self._bound is None else np.array(self._bound(*state))
 
     def observables(self, state):

@@ -9,7 +9,7 @@ import xarray
 import dynamics
 
 KINDS = (
-    "converged", "reached horizon", "oscillating", "diverged", "certificate lost", "interrupted",
+    "converged", "reached horizon", "oscillating", "diverged", "precision lost", "interrupted",
     "killed its worker",
 )  # fmt: skip
 CONVERGED, HORIZON, OSCILLATING, DIVERGED = range(4)

@@ -131,7 +131,7 @@ class _CountedGradient:
     def __init__(self, problem: Any, interrupted: threading.Event) -> None:
         self.view, self.layout, self._interrupted = problem.view, problem.layout, interrupted
         self._gradient, self.count = problem.gradient, 0
-        self._bound = getattr(problem, "gradient_bound", lambda state: None)
+        self._bound = getattr(problem, "gradient_error", lambda state: None)
 
     def gradient(self, state: ArrayLike) -> FloatArray:
         """The problem's gradient."""
@@ -140,8 +140,8 @@ class _CountedGradient:
         self.count += 1
         return self._gradient(state)
 
-    def gradient_bound(self, state: ArrayLike) -> FloatArray | None:
-        """Bound on the error of each entry of the gradient, where the problem knows one."""
+    def gradient_error(self, state: ArrayLike) -> FloatArray | None:
+        """Estimated error of each entry of the gradient, where the problem knows one."""
         self.count += 1
         return self._bound(state)
 
@@ -178,7 +178,7 @@ class _PlaneField:
             if np.isfinite(state).all():
                 gradient = self._problem.gradient(state)[self._axes]
                 limits = self._limits
-                bound = None if limits is None else self._problem.gradient_bound(state)
+                bound = None if limits is None else self._problem.gradient_error(state)
                 if limits is not None and bound is not None:
                     gradient = np.where(bound[self._axes] > limits, np.nan, gradient)
             self._rates[x, y] = -float(gradient[0]), -float(gradient[1])

@@ -107,7 +107,7 @@ class ReducedPopulation(CompiledProblem):
         """Delta_eff."""
         return self.parameters.Delta_eff
 
-    def certificate_failure(self, state: ArrayLike) -> str:
+    def gradient_failure(self, state: ArrayLike) -> str:
         """Why there is no gradient at a state; empty where there is one, or without a contour.
 
         Parameters

@@ -279,13 +279,13 @@ def test_comparison_of_flows(capsys):
     assert "eta is of gradient descent and time of the flow" in err
 
 
-def test_a_lost_certificate_is_an_outcome(capsys, monkeypatch):
+def test_lost_precision_is_an_outcome(capsys, monkeypatch):
     monkeypatch.setattr(spectral_sum, "BUDGET", 100.0)
     words = ["run", "positional_attention", "--D", "8", "--C", "2", "--time", "1", "--out", "x"]
     code, out, err = call(capsys, *words, "--expectation", "spectral", "--json")
     document = json.loads(out)
     assert code == 1
-    assert document["outcome"] == "certificate lost"
+    assert document["outcome"] == "precision lost"
     assert "above its budget" in document["remedy"]
     assert err.count("\n") == 1
 

@@ -103,6 +103,6 @@ def test_a_risk_or_state_that_is_not_finite_is_an_outcome(words, tmp_path, monke
     assert main(["run", *words, "--json"]) == 1
     printed = capsys.readouterr()
     document = json.loads(printed.out)
-    assert document["outcome"] in ("diverged", "certificate lost")
+    assert document["outcome"] in ("diverged", "precision lost")
     assert document["remedy"]
     assert f"attdyn: {document['outcome']} at " in printed.err.splitlines()[-1]

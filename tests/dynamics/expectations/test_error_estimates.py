@@ -50,7 +50,7 @@ def found_and_estimated(problem, state):
     if not np.isfinite(known["estimate"]).all():
         assert (known["estimate"] == np.inf).all()
         assert np.isnan(direct).all()
-        assert problem.certificate_failure(state)
+        assert problem.gradient_failure(state)
         return None
     np.testing.assert_array_equal(known["value"], direct)
     return errors(direct, reference(problem.parameters, state)), known["estimate"]
@@ -62,7 +62,7 @@ def parts_of_gross(system, settings, state):
     problem = system.ReducedPopulation(parameters, "exact")
     at = np.array(state or (parameters.alpha0, 0.0, 0.0), dtype=float)
     known = problem.error_estimate(at)
-    np.testing.assert_array_equal(problem.gradient_bound(at), known["estimate"][:3])
+    np.testing.assert_array_equal(problem.gradient_error(at), known["estimate"][:3])
     found = errors(known["value"], reference(parameters, at))
     return found / known["gross"], known["estimate"] / known["gross"]
 
@@ -114,7 +114,7 @@ def test_an_integral_that_rounding_would_fill_has_no_result(system, alpha):
     problem = system.ReducedPopulation(parameters, "spectral")
     state = np.array([alpha, 0.0, 0.0])
     assert np.isnan(problem.gradient(state)).all()
-    assert "no digit is left" in problem.certificate_failure(state)
+    assert "no digit is left" in problem.gradient_failure(state)
     assert problem.error_estimate(np.array([0.1, 0.0, 0.0]))["estimate"][0] < 1e-8
 
 

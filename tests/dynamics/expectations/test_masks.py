@@ -282,13 +282,13 @@ def test_where_the_contour_ends_counts_are_named_at_once(system):
     state = 1e11 * np.random.default_rng(1).normal(size=problem.layout.size)
     assert np.isnan(problem.gradient(state)).any()
     run = dynamics.descend(problem, eta=1.0, steps=1000, initial=state)
-    assert (run.outcome.kind, run.outcome.step) == ("certificate lost", 0)
+    assert (run.outcome.kind, run.outcome.step) == ("precision lost", 0)
     assert "try expectation='counts', or a smaller eta" in run.outcome.remedy
-    assert problem.certificate_failure(problem.initial_state) == ""
-    assert problem.certificate_failure(np.full(state.size, np.nan)) == ""
+    assert problem.gradient_failure(problem.initial_state) == ""
+    assert problem.gradient_failure(np.full(state.size, np.nan)) == ""
     counts = system.ReducedPopulation(parameters, "counts")
     assert np.isfinite(counts.gradient(state)).all()
-    assert counts.certificate_failure(state) == ""
+    assert counts.gradient_failure(state) == ""
 
 
 @pytest.mark.parametrize(("sizes", "opened"), [((3, 4, 2), 5), ((6,), 2), ((2, 2, 2, 2), 7)])

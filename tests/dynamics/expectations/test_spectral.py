@@ -106,7 +106,7 @@ def test_estimates_at_a_thousand_perturbed_states(system, capsys):
             error = np.abs(found["value"] - reference["value"])
             if not np.isfinite(error).all():
                 # Named, not wrong: late states with p = 5 and a larger alpha need too many nodes.
-                assert tight.certificate_failure(moved) or loose.certificate_failure(moved)
+                assert tight.gradient_failure(moved) or loose.gradient_failure(moved)
                 over += 1
                 continue
             assert (error <= found["estimate"] + reference["estimate"]).all()
@@ -172,7 +172,7 @@ def test_more_work_than_the_budget_is_not_a_number_and_no_wrong_digit(system, mo
     assert np.isnan(problem.gradient(problem.initial_state)).all()
     assert np.isnan(problem.risk(problem.initial_state))
     for run in (dynamics.descend(problem, eta=0.02, steps=9), dynamics.flow(problem, time=1.0)):
-        assert run.outcome.kind == "certificate lost"
+        assert run.outcome.kind == "precision lost"
         assert "above its budget" in run.outcome.remedy
 
 
@@ -202,7 +202,7 @@ def test_where_no_digit_is_left_it_says_so(system):
     for scale in np.linspace(0.0, 1.0, 11):
         state = np.array([0.022, 3.1, -0.067]) + scale * np.array([0.048, 1.1, -0.013])
         found = problem.gradient(state)
-        if failure := problem.certificate_failure(state):
+        if failure := problem.gradient_failure(state):
             lost += 1
             assert "no digit is left" in failure
             assert np.isnan(found).all()
@@ -212,7 +212,7 @@ def test_where_no_digit_is_left_it_says_so(system):
             assert np.isfinite(found).all()
     assert 0 < lost < 11
     run = dynamics.descend(problem, 0.01, 5, initial=state)
-    assert run.outcome.kind == "certificate lost"
+    assert run.outcome.kind == "precision lost"
 
 
 @pytest.mark.parametrize(

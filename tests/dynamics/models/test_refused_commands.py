@@ -93,7 +93,7 @@ def test_a_start_at_random_closes_on_all_and_says_so(here, capsys):
 
 
 def test_a_run_that_diverges_has_a_remedy(here, capsys):
-    """Exit code 1, everything written, no warnings; the certificate is of states before that."""
+    """Exit code 1, everything written, no warnings; error estimates are of states before that."""
     Path("my.py").write_text(BASE)
     assert cli.main(["run", "my.py", "--eta", "3", "--steps", "3000", "--out", "x"]) == 1
     captured = capsys.readouterr()

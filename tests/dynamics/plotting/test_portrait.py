@@ -25,7 +25,7 @@ PLANES = [("gamma", "rho"), ("alpha", "gamma")]
 def portrait_of(plane):
     system = dynamics.load_system("positional_attention")
     problem = system.ReducedPopulation(system.Parameters(D=12, C=3, q=0.4))
-    problem.gradient_bound = lambda state: None  # no rate is left out for its error
+    problem.gradient_error = lambda state: None  # no rate is left out for its error
     return portrait(problem, 2e4, plane, starts=2, grid=8)
 
 

@@ -71,7 +71,7 @@ CASES = {
     "spectral": ("ReducedPopulation", (16, 4, 0.5), ("spectral", 1e-6), 0.02, 40, "log"),
     "sampled": ("ReducedPopulation", (12, 3, 0.4), ("sampled", 1e-10, 500), 0.02, 3000, 100),
     "oscillating": ("ReducedPopulation", (16, 4, 0.5), (), 0.04, 30_000, "log"),
-    "certificate lost": ("ReducedPopulation", (8, 2, 0.5), ("spectral", 1e-6), 0.3, 2000, 1),
+    "precision lost": ("ReducedPopulation", (8, 2, 0.5), ("spectral", 1e-6), 0.3, 2000, 1),
     "diverged": ("ReducedPopulation", (8, 2, 0.5), (), 0.3, 2000, 1),
     "samples": ("FullEmpirical", (16, 4, 0.25), (300, 3), (0.02, 0.01), 3000, 100),
     "batches": ("FullEmpirical", (8, 2, 0.5), (110, 3), 0.02, 3000, "log"),
@@ -94,14 +94,14 @@ def test_an_interrupted_run_ends_bitwise_like_one_that_was_not(system, tmp_path,
         again = getattr(system, view)(problem.parameters, *how, **named)
         return dynamics.descend(again, eta, steps, record, checkpoint=path)
 
-    run, pieces = in_pieces(generator, 3 if case == "certificate lost" else 12, descend)
+    run, pieces = in_pieces(generator, 3 if case == "precision lost" else 12, descend)
     assert pieces > 1
     same(run, reference)
     assert list(tmp_path.iterdir()) == []
     assert set(EVENTS) <= set(run.events)
     if case == "exact":
         assert all(run.events[name] for name in EVENTS[:3])
-    if case in ("oscillating", "certificate lost", "diverged"):
+    if case in ("oscillating", "precision lost", "diverged"):
         assert run.outcome.kind == case
 
 

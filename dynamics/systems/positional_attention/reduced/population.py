@@ -204,12 +204,12 @@ class ReducedPopulation(PositionalProblem):
         """
         return self.expectation.error_estimate(self.layout.flatten(state))
 
-    def gradient_bound(self, state: ArrayLike) -> FloatArray | None:
+    def gradient_error(self, state: ArrayLike) -> FloatArray | None:
         """Estimated error of the gradient at a state; None of a sampled one."""
         error = self.error_estimate(state).get("estimate")
         return None if error is None else error[:3]
 
-    def certificate_failure(self, state: ArrayLike) -> str:
+    def gradient_failure(self, state: ArrayLike) -> str:
         """Why there is no gradient at a state; empty where there is one."""
         return self.expectation.failure(self.layout.flatten(state))
 

@@ -59,7 +59,7 @@ def gradient_or_reason(size, p, beta, expectation, state):
         # Where the gradient is known, so is the risk.
         assert np.isfinite(given_problem.risk(np.array(state)))
     else:
-        assert given_problem.certificate_failure(np.array(state))
+        assert given_problem.gradient_failure(np.array(state))
 
 
 @pytest.mark.long
