@@ -179,7 +179,7 @@ def _table(rows: list[tuple[int, ...]], fields: Sequence[str]) -> NDArray[Any]:
     return np.array(rows, dtype=[(field, np.int64) for field in fields])
 
 
-def estimate(sizes: Sequence[int], unmasked: int) -> float:
+def _count(sizes: Sequence[int], unmasked: int) -> float:
     """About how many configurations there are of classes of these sizes."""
     total = sum(sizes)
     widths = []
@@ -246,7 +246,7 @@ def _seconds(block: Block, law: Any) -> tuple[float, float]:
 
 def _terms(single: Block, law: Any) -> float:
     """Predicted terms of a sum over counts, classes and latents."""
-    many = estimate(single.sizes, law.P - law.masked)
+    many = _count(single.sizes, law.P - law.masked)
     return many * (1 + len(single.sizes)) * float(len(law.z)) ** len(single.areas)
 
 
@@ -283,7 +283,7 @@ def _selected(rows: Rows, kind: str) -> Iterator[tuple[Block, Configurations | N
 def _check_affordable(single: Block, law: Any) -> None:
     """Refuse a table that would not fit, or sums that would not end."""
     terms = _terms(single, law)
-    numbers = estimate(single.sizes, law.P - law.masked) * len(single.sizes)
+    numbers = _count(single.sizes, law.P - law.masked) * len(single.sizes)
     if max(numbers / MAX_NUMBERS, terms / MAX_TERMS) > 1:
         allowed = f"another one where counts need more than {MAX_TERMS:.0g} terms"
         problem = f"needs {terms:.2g} terms at P={law.P}"

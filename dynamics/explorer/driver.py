@@ -59,7 +59,7 @@ def loops() -> str:
     )
     arguments: dict[str, Sequence[Kind]] = {
         "advance": (VECTOR, VECTOR, NUMBER, NUMBER, buffers),
-        "integrate": (VECTOR, OPAQUE, OPAQUE, constants, control, path, room),
+        "integrate": (VECTOR, OPAQUE, constants, control, path, room),
         "along": (VECTOR, *path.entries, MATRIX, MATRIX),
     }
     names = [kernels.function(name, kinds) for name, kinds in arguments.items()]

@@ -53,7 +53,7 @@ function integrated(problem, horizon, relative, begin = { time: 0, state: proble
     const coefficients = zeros([most, width, n], Float64Array);
     const path = { nodes: new Float64Array(most + 1), scales: new Float64Array(most), coefficients };
     let steps;
-    [steps, end] = LOOPS.integrate(state, problem, problem, LOOPS.TABLE, control, path, room);
+    [steps, end] = LOOPS.integrate(state, problem, LOOPS.TABLE, control, path, room);
     nodes.push(...path.nodes.subarray(1, steps + 1));
     scales.push(...path.scales.subarray(0, steps));
     pieces.push(coefficients.data.subarray(0, steps * width * n));
