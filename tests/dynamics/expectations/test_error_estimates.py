@@ -172,7 +172,8 @@ def test_few_errors_are_above_their_estimate(system, count, capsys):
                 continue
             found, estimate = pair
             above += [(found / estimate).max()] if (found > estimate).any() else []
-            ratios += list(estimate[found > 0] / found[found > 0])
+            with np.errstate(over="ignore"):  # of errors below 1e-300
+                ratios += list(estimate[found > 0] / found[found > 0])
     if count > 40:
         with capsys.disabled():
             print(f"\n{count} states, {missing} without a gradient, {len(above)} errors above")
