@@ -166,7 +166,7 @@ class FunctionPrinter(Expressions):
     def _for(self, node: ast.For) -> None:
         call, target = node.iter, node.target
         ranged = isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-        if not ranged or call.func.id not in ("range", "prange"):  # type: ignore[attr-defined]
+        if not ranged or call.func.id != "range":  # type: ignore[attr-defined]
             raise self.refused(node, "loops are over range")
         if not isinstance(target, ast.Name):
             raise self.refused(node, "loops have one variable")
