@@ -1,6 +1,6 @@
 """Every system there is: by name, from a model file, or made of a `Model` object.
 
-A paper's system is made by `dynamics.models.papers`, a library model is a file of
+A paper's system is `dynamics.papers.<name>.system`, a library model is a file of
 `dynamics.models`. Systems are looked up here once, where a request names one; everything after that
 is given the `System`, and results carry what they are drawn with (`dynamics.results.presentation`).
 """
@@ -20,8 +20,8 @@ from dynamics.system import System
 from dynamics.validation import NEAR, InvalidRequest, nearest_name, path_of, refuse, shown
 from theory.model_file import imports_are_unchanged
 
-PAPERS = "dynamics.models.papers"
-"""The module that makes the systems of the papers."""
+PAPERS = "dynamics.papers.{}.system"
+"""The module of the system of a paper."""
 ENGINE = "dynamics.models.engine"
 """The module that turns model files and `Model` objects into systems."""
 
@@ -126,7 +126,7 @@ def _changed(system: System, digests: Mapping[str, str]) -> list[str]:
 
 def _named(source: str) -> System:
     if source in built_in_names():
-        system: System = importlib.import_module(PAPERS).system_of_paper(source)
+        system: System = importlib.import_module(PAPERS.format(source)).SYSTEM
         return system
     if source in library_names():
         return _from_file(str(library_file(source)))

@@ -186,10 +186,11 @@ def central_moments(types: NDArray[Any], C: int, p: int) -> FloatArray:
     """
     a, b = types.T.astype(float)
     mean = (a - b) / C
-    rows = [
-        comb(p, k) * (a * (1 - mean) ** k + b * (-1 - mean) ** k + (C - a - b) * (-mean) ** k)
+    sums = [
+        a * (1 - mean) ** k + b * (-1 - mean) ** k + (C - a - b) * (-mean) ** k
         for k in range(p + 1)
     ]
+    rows = [float(comb(p, k)) * total for k, total in enumerate(sums)]
     rows[0], rows[1] = np.full(a.size, float(C)), np.zeros(a.size)
     return np.array(rows)
 

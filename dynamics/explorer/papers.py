@@ -22,9 +22,9 @@ from dynamics.explorer.own_programs import Matrix
 from dynamics.explorer.page_model import PageModel
 from dynamics.library import HERE
 from dynamics.models.engine.real_constants import Reading
+from dynamics.papers.masked_image_modeling.scalars import rows_of
 from dynamics.registry import load_system
 from dynamics.system import System
-from dynamics.systems.masked_image_modeling.scalars import rows_of
 from dynamics.validation import InvalidRequest
 from theory.events import EventRule
 from theory.papers.masked_image_modeling.notation import CONSTANTS

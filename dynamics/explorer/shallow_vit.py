@@ -21,9 +21,9 @@ from dynamics.explorer.page_model import PageModel, Slider
 from dynamics.models.engine.functions import Embedding
 from dynamics.models.engine.limits import parse_limits
 from dynamics.models.engine.real_constants import Reading, Readings, reading, symbol
+from dynamics.papers.shallow_vit.parameters import Parameters
+from dynamics.papers.shallow_vit.problems import ReducedPopulation
 from dynamics.system import System
-from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.systems.shallow_vit.problems import ReducedPopulation
 from dynamics.validation import InvalidRequest
 
 MOST_ENTRIES = 6000

@@ -251,7 +251,7 @@ def moments(scalars, sample, xp, D, C, p, nu, beta, scale):
     added = [C * (mean**p + nu * mean)]
     for k in range(2, p + 1):
         moment = a * (1 - m) ** k + b * (-1 - m) ** k + (C - a - b) * (-m) ** k
-        added.append(comb(p, k) * mean ** (p - k) * u**k * moment)
+        added.append(float(comb(p, k)) * mean ** (p - k) * u**k * moment)
     return xp.stack(added)
 
 

@@ -49,7 +49,8 @@ def integer(
     if rounded < at_least:
         refuse(parameter, value, "is too small", allowed, near)
     if rounded > at_most:
-        refuse(parameter, value, "is too large", f"at most {at_most:,}", at_most - (odd and 1))
+        largest = at_most - (1 if odd and at_most % 2 == 0 else 0)
+        refuse(parameter, value, "is too large", f"at most {at_most:,}", largest)
     if odd and rounded % 2 == 0:
         refuse(parameter, value, "is even", allowed, near)
     return rounded

@@ -13,9 +13,9 @@ from unittest.mock import patch
 import numpy as np
 
 import dynamics
-from dynamics.systems.positional_attention.reduced.configurations import assemble
-from dynamics.systems.shallow_vit.sampling import Samples, Tokens
-from dynamics.systems.shallow_vit.starts import Start
+from dynamics.papers.positional_attention.reduced.configurations import assemble
+from dynamics.papers.shallow_vit.sampling import Samples, Tokens
+from dynamics.papers.shallow_vit.starts import Start
 from theory.papers.masked_image_modeling.images import Images
 
 FEW = 20
@@ -63,7 +63,7 @@ STAND_INS = {
     "counts": (f"{VIT}.sampling.count_vectors", counts),
     "tokens": (f"{VIT}.empirical.noisy_tokens", tokens),
 }
-"""What is drawn -> the function in `dynamics.systems` that draws it, and its stand-in."""
+"""What is drawn -> the function in `dynamics.papers` that draws it, and its stand-in."""
 
 
 def arrays(given):
@@ -79,7 +79,7 @@ def instead_of_draws(given):
     with ExitStack() as stack:
         for name in STAND_INS.keys() & given.keys():
             place, stand_in = STAND_INS[name]
-            stack.enter_context(patch(f"dynamics.systems.{place}", stand_in(arrays(given[name]))))
+            stack.enter_context(patch(f"dynamics.papers.{place}", stand_in(arrays(given[name]))))
         yield
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dynamics.systems.masked_image_modeling.full import FullPopulation
+from dynamics.papers.masked_image_modeling.full import FullPopulation
 
 
 class Heavier(FullPopulation):

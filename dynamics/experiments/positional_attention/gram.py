@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from dynamics.papers.positional_attention.empirical import FullEmpirical, trained_model
+from dynamics.papers.positional_attention.parameters import Parameters
 from dynamics.problem import FloatArray
-from dynamics.systems.positional_attention.empirical import FullEmpirical, trained_model
-from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.validation import check_parameters, refuse
 from theory.model import Model
 

@@ -60,20 +60,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.problem import FloatArray
-from dynamics.systems.positional_attention.parameters import Parameters
-from dynamics.systems.positional_attention.reduced.configurations import (
+from dynamics.papers.positional_attention.parameters import Parameters
+from dynamics.papers.positional_attention.reduced.configurations import (
     multinomial_weights,
     multisets,
     number_of_configurations,
 )
+from dynamics.problem import FloatArray
 from dynamics.validation import check_parameters, refuse
 from theory.color_refinement import IntArray
 from theory.papers.positional_attention.enumeration import Law
 from theory.symmetry import Classes, Partition, PermutationGroup, classes
 
 if TYPE_CHECKING:
-    from dynamics.systems.positional_attention.full import FullPopulation
+    from dynamics.papers.positional_attention.full import FullPopulation
 
 LARGEST = 5e9
 """Multisets times entries of the Hessian that are accepted: about a second for each Hessian."""

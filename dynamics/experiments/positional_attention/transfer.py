@@ -45,9 +45,9 @@ from theory.papers.positional_attention.attention import own_attention, same_set
 from theory.symmetry import Partition
 
 if TYPE_CHECKING:
+    from dynamics.papers.positional_attention.parameters import Parameters
     from dynamics.results.trajectory import Trajectory
     from dynamics.system import System
-    from dynamics.systems.positional_attention.parameters import Parameters
 
 NUMBERS_AT_ONCE = 1 << 18
 """Numbers of pooled samples that are trained at once: several seeds, within the cache."""

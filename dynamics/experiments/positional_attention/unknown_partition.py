@@ -34,7 +34,7 @@ from theory.papers.positional_attention import samples as sampling
 from theory.papers.positional_attention.linear_rules import least_samples, sign_rule_error
 
 if TYPE_CHECKING:
-    from dynamics.systems.positional_attention.parameters import Parameters
+    from dynamics.papers.positional_attention.parameters import Parameters
 
 ERROR = 0.05
 """What stands for a small test error where samples are counted."""

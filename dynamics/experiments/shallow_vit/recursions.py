@@ -37,7 +37,7 @@ from theory.papers.shallow_vit.symmetry import (
 )
 
 if TYPE_CHECKING:
-    from dynamics.systems.shallow_vit.problems import ReducedPopulation
+    from dynamics.papers.shallow_vit.problems import ReducedPopulation
 
 MATRICES = ("H", "B", "G_V", "G_K", "G_Q", "J")
 

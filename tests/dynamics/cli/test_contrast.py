@@ -8,7 +8,7 @@ import pytest
 import dynamics
 from dynamics.cli import main
 from dynamics.cli.report import table
-from dynamics.models.papers import what_decides
+from dynamics.papers.positional_attention.system import what_decides
 from theory.papers.positional_attention.separability import criterion
 
 SHOWCASE = ["compare", "positional_attention", "--steps", "40", "--out", "x"]

@@ -13,9 +13,9 @@ from dynamics.experiments import verify
 from dynamics.experiments.positional_attention import population
 from dynamics.experiments.verify import checks
 from dynamics.models.engine.program import on_device
-from dynamics.systems.positional_attention.empirical import FullEmpirical
-from dynamics.systems.positional_attention.full import FullPopulation
-from dynamics.systems.positional_attention.reduced.population import ReducedPopulation
+from dynamics.papers.positional_attention.empirical import FullEmpirical
+from dynamics.papers.positional_attention.full import FullPopulation
+from dynamics.papers.positional_attention.reduced.population import ReducedPopulation
 from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("positional_attention")

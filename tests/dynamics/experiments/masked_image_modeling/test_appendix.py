@@ -16,7 +16,7 @@ from dynamics.experiments.masked_image_modeling import (
 )
 from dynamics.experiments.measurement import Study
 from dynamics.experiments.verify import Protocol, checks
-from dynamics.systems.masked_image_modeling.full import FullPopulation
+from dynamics.papers.masked_image_modeling.full import FullPopulation
 
 SYSTEM = dynamics.load_system("masked_image_modeling")
 SMALL = {"P": 12, "C_global": 8, "C_local": 2, "masked": 3}

@@ -34,7 +34,7 @@ from dynamics.experiments.masked_image_modeling.runs import (
 )
 from dynamics.experiments.measurement import Study
 from dynamics.experiments.verify import Protocol, checks
-from dynamics.systems.masked_image_modeling.reduced import ReducedPopulation
+from dynamics.papers.masked_image_modeling.reduced import ReducedPopulation
 from theory.papers.masked_image_modeling.model import unavoidable_error
 
 SYSTEM = dynamics.load_system("masked_image_modeling")

@@ -18,7 +18,7 @@ from dynamics.experiments.shallow_vit import (
     samples,
 )
 from dynamics.experiments.verify import Protocol, checks
-from dynamics.systems.shallow_vit.problems import FullPopulation, ReducedPopulation
+from dynamics.papers.shallow_vit.problems import FullPopulation, ReducedPopulation
 
 SYSTEM = dynamics.load_system("shallow_vit")
 SMALL = {"m": 60, "L": 20, "alpha_confusion": 0.1}

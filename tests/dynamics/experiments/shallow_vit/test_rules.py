@@ -18,8 +18,8 @@ from dynamics.experiments.shallow_vit import (
     samples,
 )
 from dynamics.experiments.verify import Finding, Protocol, checks
-from dynamics.systems.shallow_vit.empirical import FullEmpirical
-from dynamics.systems.shallow_vit.problems import ReducedPopulation
+from dynamics.papers.shallow_vit.empirical import FullEmpirical
+from dynamics.papers.shallow_vit.problems import ReducedPopulation
 
 SYSTEM = dynamics.load_system("shallow_vit")
 NARROW = SYSTEM.Parameters(m=100, L=20, alpha_confusion=0.0, margin=10.0, d=6)

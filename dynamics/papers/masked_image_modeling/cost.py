@@ -1,0 +1,116 @@
+"""Predicted time of a gradient, by which a sweep orders its points and sizes are refused.
+
+Full problems that would not fit, or whose gradients would not end, are refused before anything of
+their size is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isqrt
+from typing import TYPE_CHECKING, Any
+
+from dynamics.expectations import masks
+from dynamics.papers.masked_image_modeling.scalars import rows_of
+from dynamics.validation import refuse
+from theory.papers.masked_image_modeling.images import image_digits
+
+if TYPE_CHECKING:
+    from dynamics.papers.masked_image_modeling.parameters import Parameters
+
+PER_KEY = 1.5e-8
+"""Seconds for each key of each masked query of an image."""
+PER_PRODUCT = 1.5e-9
+"""For each patch and entry of Q, to read Q in a basis in general position and write it back."""
+MOST_NUMBERS = 2**29
+"""Numbers that the images or the matrices of a full problem may hold: 4 GiB."""
+MOST_SECONDS = 60.0
+"""Longest gradient of a full problem."""
+MATRICES = 12
+"""Matrices d x d that a run holds: states, slopes, rates, the basis, the records at least."""
+
+
+def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
+    """Predicted seconds of one gradient; see `dynamics.system.System`.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    full : {"population", "empirical"} or None
+        None is the reduced problem.
+    options : mapping
+        Of the problem: ``samples``, ``expectation``.
+
+    Returns
+    -------
+    float
+    """
+    keys = float(parameters.P * parameters.masked)
+    if full == "empirical":
+        return PER_KEY * keys * float(options.get("samples", 1))
+    if full == "population":
+        images = 10.0 ** min(image_digits(parameters), 250.0)
+        return PER_KEY * keys * images + PER_PRODUCT * parameters.P * parameters.d**2
+    return masks.gradient_seconds(rows_of(parameters), str(options.get("expectation", "auto")))
+
+
+def check_matrices(parameters: Parameters) -> None:
+    """Refuse a dimension at which a dense Q does not fit.
+
+    Raises
+    ------
+    InvalidRequest
+    """
+    depth, side = parameters.d, isqrt(MOST_NUMBERS // MATRICES)
+    if depth <= side:
+        return
+    least = parameters.P + parameters.features
+    problem = f"needs {MATRICES} matrices of {depth:,} x {depth:,} entries in a full problem"
+    problem += f", {_memory(MATRICES * depth**2)}"
+    allowed = f"a size with at most {side:,} rows (the reduced problem has no such limit)"
+    if least <= side:
+        refuse("d", depth, problem, allowed, side)
+    refuse("P", parameters.P, problem, allowed, f"about {parameters.P * side // depth}")
+
+
+def check_images(
+    parameters: Parameters, images: int, step_images: int, full: str, option: tuple[str, int]
+) -> None:
+    """Refuse images that do not fit, or gradients of a full problem that take too long.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    images : int
+        Masked images that are held.
+    step_images : int
+        Those of one step.
+    full : str
+        ``"population"`` or ``"empirical"``.
+    option : (name, value)
+        That decides how many there are.
+
+    Raises
+    ------
+    InvalidRequest
+    """
+    # Latents, the random numbers behind them, masks; see `images`.
+    each = 3 * parameters.P + 2 * parameters.masked + 3 * parameters.features
+    seconds = gradient_seconds(parameters, full, {"samples": step_images})
+    share, problem, allowed = 1.0, "", ""
+    if images * each > MOST_NUMBERS:
+        share = MOST_NUMBERS / (images * each)
+        problem = f"needs {images * each:,} numbers at P={parameters.P}, {_memory(images * each)}"
+        allowed = f"a number that needs at most {_memory(MOST_NUMBERS)}"
+    elif seconds > MOST_SECONDS:
+        share = MOST_SECONDS / seconds
+        problem = f"needs about {seconds:,.0f} s for each gradient at P={parameters.P}"
+        allowed = f"a number that needs at most {MOST_SECONDS:g} s"
+    if problem:
+        near = int(images * share) if full == "empirical" else "a smaller P"
+        allowed += " (the reduced problem has no such limit)"
+        refuse(*option, f"{problem} in the full {full} problem", allowed, near)
+
+
+def _memory(numbers: int) -> str:
+    return f"{numbers * 8 / 2**30:,.3g} GiB"

@@ -1,0 +1,116 @@
+r"""The empirical problem: N sampled images and masks, every entry of Q free.
+
+.. math:: \hat L(Q) = \frac1N \sum_n \sum_{p \in M_n} \tfrac12 |F_p - X_p|^2
+
+Nothing here knows the reduction. A state is read by its projection: the mean over the entries that
+a scalar of the reduced problem stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import pydantic
+from numpy.random import Generator
+
+from dynamics.models.engine.sampled import BATCH, DTYPE, Training
+from dynamics.papers.masked_image_modeling import cost
+from dynamics.papers.masked_image_modeling.full import FullProblem
+from dynamics.papers.masked_image_modeling.parameters import Parameters
+from dynamics.problem import FloatArray
+from dynamics.training.minibatches import sampling_settings
+from dynamics.validation import (
+    STRICT,
+    check_parameters,
+    integer,
+    number,
+    random_stream,
+    refusing,
+    word,
+)
+from theory.papers.masked_image_modeling.images import sampled_images
+
+
+@refusing
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
+class MaskedTraining(Training):
+    """How the empirical problem is trained; the paper's way by default.
+
+    Attributes
+    ----------
+    start : str
+        ``"zero"``: Q = 0; ``"random"``: independent Gaussian entries.
+    spread : float
+        Standard deviation of a random start.
+    """
+
+    start: word("zero", "random") = "zero"  # type: ignore[valid-type]
+    spread: number(at_least=0.0) = 1e-2  # type: ignore[valid-type]
+
+
+class FullEmpirical(FullProblem):
+    """Every entry of Q trained, on N sampled images with their masks.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    samples : int
+        N.
+    seed : int or numpy Generator
+        Of the samples, the start and the mini-batches.
+    **training
+        See `MaskedTraining`: ``start``, ``spread``, ``batch``, ``dtype``.
+
+    Raises
+    ------
+    InvalidRequest
+        In one line, for a number of samples or an option that cannot be, or sizes that do not fit.
+
+    Notes
+    -----
+    The basis is that of positions and features. The gradient is that of the risk of all samples;
+    `advance` takes the batch of each step. With mini-batches the order parameters at a step are
+    those of its batch. Floors and own attention are those of the samples.
+    """
+
+    view = "full empirical"
+    options: ClassVar = {
+        "start": "start of Q: zero (default) or random",
+        "spread": "standard deviation of a random start (default 0.01)",
+        "batch": BATCH,
+        "dtype": DTYPE,
+    }
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        samples: int = 1000,
+        seed: int | Generator = 0,
+        **training: Any,
+    ) -> None:
+        check_parameters(parameters, Parameters)
+        self.samples = integer("samples", samples, at_least=1, at_most=10**8)
+        self.training = MaskedTraining(**training)
+        cost.check_matrices(parameters)
+        of_step = min(self.samples, self.training.batch or self.samples)
+        cost.check_images(parameters, self.samples, of_step, "empirical", ("samples", self.samples))
+        streams = random_stream(seed).spawn(3)
+        images = sampled_images(parameters, self.samples, streams[0])
+        self._start = np.zeros(parameters.d**2)
+        if self.training.start == "random":
+            self._start = self.training.spread * streams[1].standard_normal(self._start.size)
+        dealt = self.training.minibatches(streams[2], self.samples)
+        super().__init__(parameters, images, minibatches=dealt)
+        self.settings = sampling_settings(self.samples, seed, self.training)
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """Q = 0, or a random one."""
+        return self._start.copy()
+
+    def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
+        """Reduced state -> the mean of its entries, shape (records, 1)."""
+        values = super().orbit_values(states)
+        return {name: entries.mean(axis=1, keepdims=True) for name, entries in values.items()}

@@ -1,0 +1,272 @@
+r"""Training with every entry of Q, and the population problem: every masked image with its chance.
+
+The state is Q (d, d), flat. Features v_{k,a} and positions e_p are rows of an orthonormal basis, in
+which the entries that move are :math:`e_p^\top Q e_q` and :math:`e_p^\top Q v`. The loss is that of
+the model file `dynamics.models.masked_image_modeling`, which knows no reduction, so that agreement
+with `ReducedPopulation` is evidence for the reduction and for both of its expectations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache, cached_property
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from dynamics.models import masked_image_modeling as file
+from dynamics.models.engine.functions import Columns, Embedding
+from dynamics.models.engine.program import program_of
+from dynamics.models.engine.sampled import Training
+from dynamics.models.engine.traced_problem import TracedProblem, hash_of_file
+from dynamics.papers.masked_image_modeling import cost
+from dynamics.papers.masked_image_modeling.parameters import Parameters
+from dynamics.papers.masked_image_modeling.presentation import PRESENTATION
+from dynamics.papers.masked_image_modeling.reduced import ReducedPopulation, row_observables
+from dynamics.papers.masked_image_modeling.scalars import rows_of
+from dynamics.problem import FloatArray, Layout, record_of
+from dynamics.training.minibatches import MiniBatches, fingerprint
+from dynamics.validation import check_parameters, integer, refuse
+from theory.law import Law
+from theory.model import Model
+from theory.papers.masked_image_modeling.images import (
+    Images,
+    all_images,
+    image_count,
+    image_digits,
+    latent_choices,
+)
+from theory.papers.masked_image_modeling.notation import EVENTS, ORDER_PARAMETERS
+from theory.papers.masked_image_modeling.rows import Rows
+from theory.papers.masked_image_modeling.symmetry import feature_offsets
+
+MOST_DIGITS = 15.0
+
+
+class FullProblem(TracedProblem):
+    """Training of all entries of Q on weighted masked images.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    images : Images
+    basis : float array, shape (d, d), optional
+        Orthonormal rows: e_p for every patch, then the features; the unit vectors by default.
+    minibatches : MiniBatches, optional
+        Which images every step is on; all by default.
+    """
+
+    system = "masked_image_modeling"
+    events = EVENTS
+    order_names = ORDER_PARAMETERS
+    rates = ReducedPopulation.rates
+    training = Training()
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        images: Images,
+        basis: FloatArray | None = None,
+        minibatches: MiniBatches | None = None,
+    ) -> None:
+        self.parameters, self.images = parameters, images
+        self.rows: Rows = rows_of(parameters)
+        self.presentation = replace(PRESENTATION, notation=self.rows.notation, unused=())
+        size, depth = parameters.P, parameters.d
+        self._axes = (np.eye(depth) if basis is None else basis)[: size + parameters.features]
+        self.positions, self.features = self._axes[:size], self._axes[size:]
+        offsets = feature_offsets(parameters.area_ids)[images.cluster]
+        samples = {
+            "feature": parameters.area_ids[images.cluster] + offsets[:, None],
+            "z": images.latent,
+            "masked": images.masked,
+        }
+        patches = [np.isin(np.arange(size), row.patches) for row in self.rows.types]
+        fixed = {"basis": self._axes, "rows": np.array(patches) / self.rows.many[:, None]}
+        layout = Layout(("Q",), ((depth, depth),), groups=("Q",))
+        program = program_of(_model(), (), (("Q", (depth, depth)),))
+        data = self.training.data(Law(images.weight, samples), fixed, {})
+        super().__init__(
+            program, data, self._references(), layout, self._columns(), minibatches=minibatches
+        )
+
+    def _references(self) -> Embedding:
+        """Phi_m and Phi_0, the means over the entries that they stand for."""
+        own, remote, local, _ = map(int, self.rows.references)
+        pairs = [self.rows.pairs(local, index) for index in (own, remote)]
+        means = [
+            (self.positions[p].T @ self.features[v]).ravel() for p, v in (each.T for each in pairs)
+        ]
+        share = np.array([1 / len(each) if len(each) else np.nan for each in pairs])
+        nothing = np.zeros(0)
+        return Embedding(
+            np.zeros(self.parameters.d**2), np.stack(means, 1), nothing, nothing, share
+        )
+
+    def _columns(self) -> Columns:
+        """The order parameters, in the order of `order_names`."""
+        local, far = map(int, self.rows.references[2:])
+
+        def numbers(row: int) -> list[tuple[str, Any]]:
+            if row < 0:
+                return [("state", 0)] * 2  # not a number without a local patch
+            attention = ("observable", f"own_{row}"), ("observable", f"in_sight_{row}")
+            return [("ratio", attention), ("observable", f"gap_{row}")]
+
+        rates, states = ([(kind, 0), (kind, 1)] for kind in ("rate", "state"))
+        return (("ratio", tuple(rates[::-1])), *rates, *states, *numbers(local), *numbers(far))
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What a resumed run must find again: the settings, the file and the random numbers."""
+        seed = 0 if self.minibatches is None else self.minibatches.seed
+        drawn = fingerprint([*self.images, self.initial_state, self._axes, np.array([seed])])
+        return {**self.settings, "code": hash_of_file(file), "random_numbers": drawn}
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """Q = 0."""
+        return np.zeros(self.layout.size)
+
+    @cached_property
+    def rho0(self) -> float:
+        """Ratio of the increments of Phi_0 and Phi_m at the start."""
+        order = self.order_parameters(self.initial_state)
+        return float(order[self.order_names.index("rho")])
+
+    def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
+        """Reduced state -> what is compared with it: the entries it stands for."""
+        return self.class_entries(states)
+
+    def class_entries(self, states: FloatArray) -> Mapping[str, FloatArray]:
+        """Reduced state -> the entries it stands for, shape (records, entries)."""
+        queries = self.positions @ self.layout.part(states, "Q")
+        return self.rows.orbit_values(queries @ self.positions.T, queries @ self.features.T)
+
+    def risk(self, state: ArrayLike) -> float:
+        """Risk over all images at a state."""
+        return float(self.observed(self.layout.flatten(state)[None])["risk"][0])
+
+    def observables(self, state: ArrayLike) -> dict[str, float]:
+        """Means over the entries of each class, their largest spread, gaps, risk at a state.
+
+        ``dead`` is the largest entry v^T Q, which never moves.
+        """
+        flat = self.layout.flatten(state)
+        slope, seen = self.gradient(flat), self.observed(flat[None])
+        order = self.order_parameters(flat, slope)[:, None]
+        kinds, found = range(len(self.rows.types)), seen["observables"]
+        gaps = np.array([found[f"gap_{row}"] for row in kinds])
+        with np.errstate(invalid="ignore"):  # 0/0 where no mate is ever in sight
+            own = [found[f"own_{row}"] / found[f"in_sight_{row}"] for row in kinds]
+        numbers = np.stack([gaps, own], axis=-1).swapaxes(0, 1)
+        risk = np.stack([seen["risk"], self.rows.many @ gaps], axis=-1)
+        named = dict(zip(self.order_names, order, strict=True))
+        values, moved = self.class_entries(flat[None]), self.class_entries(slope[None])
+        return (
+            {name: float(entries.mean()) for name, entries in values.items()}
+            | {f"d_{name}": -float(entries.mean()) for name, entries in moved.items()}
+            | record_of(row_observables(self.rows, named, numbers, risk), 0)
+            | {
+                "rho0": self.rho0,
+                "spread": max(float(np.ptp(entries)) for entries in values.values()),
+                "dead": float(np.abs(self.features @ self.layout.part(flat, "Q")).max()),
+            }
+        )
+
+
+def _observe(theta: Any, sample: Any, xp: Any) -> dict[str, Any]:
+    """Means over the rows of each type, of one image."""
+    part = file.of_masked(theta, sample, xp)
+    patches = {
+        "gap": part["loss"] - part["floor"],
+        "own": part["own"],
+        "in_sight": part["in_sight"],
+    }
+    means = {name: theta["rows"][:, sample["masked"]] @ values for name, values in patches.items()}
+    return {f"{name}_{row}": mean[row] for name, mean in means.items() for row in range(len(mean))}
+
+
+@cache
+def _model() -> Model:
+    """The model of the file, with what is read off the rows of each type."""
+    return Model(start=file.start, law=file.law, loss=file.loss, observe=_observe)
+
+
+class FullPopulation(FullProblem):
+    """Every entry of Q trained, over all masked images, in a random orthonormal basis.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    max_configurations : int
+        Largest number of masked images that is accepted.
+    basis : int or None
+        Seed of the basis; None for the unit vectors.
+
+    Raises
+    ------
+    InvalidRequest
+        If the enumeration is larger than that, with the number it needs; or if memory or the time
+        of a gradient are too much (`cost`).
+    """
+
+    view = "full population"
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        max_configurations: int = 200_000,
+        basis: int | None = 0,
+    ) -> None:
+        check_parameters(parameters, Parameters)
+        cost.check_matrices(parameters)
+        needed = _enumerable(parameters, max_configurations)
+        cost.check_images(parameters, needed, needed, "population", ("masked", parameters.masked))
+        self.settings = {"images": needed, "basis": "unit" if basis is None else basis}
+        axes = None
+        if basis is not None:
+            seed = integer("basis", basis, at_least=0, at_most=2**62)
+            axes = random_basis(parameters.d, np.random.default_rng(seed))
+        super().__init__(parameters, all_images(parameters), axes)
+
+
+def random_basis(depth: int, generator: Generator) -> FloatArray:
+    """Orthonormal rows in general position.
+
+    Parameters
+    ----------
+    depth : int
+        d.
+    generator : numpy Generator
+
+    Returns
+    -------
+    float array, shape (d, d)
+    """
+    orthogonal, upper = np.linalg.qr(generator.standard_normal((depth, depth)))
+    return np.ascontiguousarray((orthogonal * np.sign(np.diag(upper))).T)
+
+
+def _enumerable(parameters: Parameters, limit: int) -> int:
+    """The number of masked images, if there are not too many."""
+    # Numbers of thousands of digits are slow to make, and not for reading.
+    few = image_digits(parameters) < MOST_DIGITS
+    needed = image_count(parameters) if few else None
+    if needed is not None and needed <= limit:
+        return needed
+    masked = 0
+    while comb(parameters.P, masked + 1) * latent_choices(parameters) <= limit:
+        masked += 1
+    number = f"{needed:,}" if few else f"about 1e{image_digits(parameters):.0f}"
+    refuse(
+        "masked",
+        parameters.masked,
+        f"needs {number} masked images in the full population problem at P={parameters.P}",
+        f"a number with at most {limit:,} of them (the reduced problem has no such limit)",
+        masked or "a smaller P",
+    )

@@ -1,0 +1,191 @@
+r"""The reduced population problem: every Ups and Phi of every row type, exactly.
+
+The expectation over masks and latents is `dynamics.expectations.masks`; its oracle is
+`full.FullPopulation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics.expectations.masks import MaskExpectation
+from dynamics.papers.masked_image_modeling.parameters import Parameters
+from dynamics.papers.masked_image_modeling.presentation import PRESENTATION
+from dynamics.papers.masked_image_modeling.scalars import layout_of, rows_of
+from dynamics.problem import CompiledProblem, FloatArray, record_of
+from dynamics.validation import check_parameters
+from theory.page import Page
+from theory.papers.masked_image_modeling import recursion
+from theory.papers.masked_image_modeling.notation import EVENTS, ORDER_PARAMETERS
+from theory.papers.masked_image_modeling.rows import Rows
+from theory.reduction import ReducedSystem
+
+RATES = ("alpha_m", "alpha_0", "rho")
+"""Order parameters that are read off the gradient."""
+
+
+def derivation(parameters: Parameters | None = None) -> Page:
+    """The page of the derivation; with parameters, of their row types."""
+    from theory.papers.masked_image_modeling.derivation import page
+
+    if parameters is None:
+        return page()
+    rows = rows_of(parameters)
+    named = zip(rows.names, rows.types, strict=True)
+    return page({name: recursion.slots_of(row) for name, row in named}, rows.notation)
+
+
+def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSystem]:
+    """The exact reduction of every row type; without parameters of one cluster, in letters."""
+    if parameters is None:
+        return recursion.family()
+    rows = rows_of(parameters)
+    return {
+        name: recursion.derive(row, name) for name, row in zip(rows.names, rows.types, strict=True)
+    }
+
+
+class ReducedPopulation(CompiledProblem):
+    """Gradient descent on the few scalars that the entries of Q stay equal to.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    expectation : str
+        How the expectation over masks and latents is taken: ``"counts"`` sums over the numbers of
+        unmasked patches of each class; ``"contour"`` is an integral of two parameters, of a cost
+        that does not grow with these numbers; ``"auto"`` takes for each row what is predicted to be
+        faster. Both are exact to rounding.
+
+    Raises
+    ------
+    InvalidRequest
+        For an unknown expectation, or a sum over counts that is too long.
+
+    Notes
+    -----
+    The state is one scalar for each class of each row type; see `rows`. The gradient is per
+    entry of Q.
+    """
+
+    system = "masked_image_modeling"
+    presentation = PRESENTATION
+    view = "reduced population"
+    events = EVENTS
+    order_names = ORDER_PARAMETERS
+    rates = RATES
+
+    def __init__(self, parameters: Parameters, expectation: str = "auto") -> None:
+        check_parameters(parameters, Parameters)
+        self.parameters = parameters
+        self.rows: Rows = rows_of(parameters)
+        self.presentation = replace(PRESENTATION, notation=self.rows.notation)
+        self.expectation = MaskExpectation(self.rows, expectation)
+        self.settings = {
+            "expectation": self.expectation.name,
+            "configurations": self.expectation.configurations,
+        }
+        super().__init__(self.expectation.module, self.expectation.data, layout_of(self.rows))
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """Q = 0."""
+        return np.zeros(self.layout.size)
+
+    @cached_property
+    def rho0(self) -> float:
+        """Ratio of the increments of Phi_0 and Phi_m at the start."""
+        return float(self._named(self.initial_state)["rho"])
+
+    @cached_property
+    def gap_here(self) -> float:
+        """Delta_eff."""
+        return self.parameters.Delta_eff
+
+    def gradient_failure(self, state: ArrayLike) -> str:
+        """Why there is no gradient at a state; empty where there is one, or without a contour.
+
+        Parameters
+        ----------
+        state : float array, shape (n,)
+        """
+        flat = self.layout.flatten(state)
+        if "contour" not in self.expectation.name or not np.isfinite(flat).all():
+            return ""
+        if np.isfinite(self.gradient(flat)).all():
+            return ""
+        return (
+            "the contour over masks is no number where weights of keys differ by so many orders "
+            f"(correlations up to {np.abs(flat).max():.3g}); try expectation='counts', or a "
+            "smaller eta"
+        )
+
+    def _named(self, state: FloatArray) -> dict[str, float]:
+        values = self.order_parameters(state)
+        return {n: float(v) for n, v in zip(self.order_names, values, strict=True)}
+
+    def observables(self, state: ArrayLike) -> dict[str, float]:
+        """Increments, attention of each row, gaps, risk, ratio of the dominant effects at a state.
+
+        ``d_<state>`` is the rate of a state; ``<row>_A_<class>`` the attention from a masked patch
+        on the unmasked patches of a class of areas; ``<row>_masked`` that on masked patches.
+        """
+        return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
+
+    def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
+        """`observables` of states, shape (records, n): name -> values, shape (records,)."""
+        records, rho0 = len(states), self.rho0
+        slopes, mass, risk = *np.empty((2, *states.shape)), np.empty((records, 2))
+        order, rows = np.empty((records, 9)), np.empty((records, len(self.rows.types), 2))
+        floor = float(self._data.reading.floors @ self.rows.many)
+        for k, state in enumerate(states):
+            self.module.everything(state, self._data, slopes[k], mass[k], rows[k])
+            order[k] = self.order_parameters(state, slopes[k])
+            excess = float(rows[k, :, 0] @ self.rows.many)
+            risk[k] = floor + excess, excess
+        rates = {f"d_{n}": -rate for n, rate in zip(self.state_names, slopes.T, strict=True)}
+        sizes = {"rho0": rho0, "Delta": self.parameters.Delta, "Delta_eff": self.gap_here}
+        named = dict(zip(self.order_names, order.T, strict=True))
+        return (
+            rates
+            | self.rows.attention(mass / self.parameters.K)
+            | row_observables(self.rows, named, rows, risk)
+            | {name: np.full(records, value) for name, value in sizes.items()}
+        )
+
+
+def row_observables(
+    rows: Rows, order: Mapping[str, FloatArray], numbers: FloatArray, risk: FloatArray
+) -> dict[str, FloatArray]:
+    """What every problem of this system reports of records, by name.
+
+    Parameters
+    ----------
+    rows : Rows
+    order : mapping
+        Order parameters, shape (records,) each.
+    numbers : float array, shape (records, rows, 2)
+        L_p - L*_p, and own attention given that a mate is unmasked.
+    risk : float array, shape (records, 2)
+        Risk, and its excess over the floor, the sum of L*_p.
+
+    Returns
+    -------
+    dict
+        Name -> float array, shape (records,).
+    """
+    values = dict(order)
+    for name, row in zip(rows.names, numbers.swapaxes(0, 1), strict=True):
+        values |= {f"{name}_gap": row[:, 0], f"{name}_own_attention": row[:, 1]}
+    attending = np.where(numbers[:, :, 1] >= 0.5, rows.many, 0).sum(axis=1) / rows.many.sum()
+    return values | {
+        "risk": risk[:, 0],
+        "floor": risk[:, 0] - risk[:, 1],
+        "excess": risk[:, 1],
+        "patch_association": attending,
+    }

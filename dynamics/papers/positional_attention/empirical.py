@@ -1,0 +1,324 @@
+r"""The realistic problem (E): N noisy samples, a random start, every entry of v and A free.
+
+.. math:: \hat L(A, v) = \frac1N \sum_n \log\big(1 + e^{-y[n] F(X[n])}\big)
+
+The loss is that of the model file `dynamics.models.positional_attention`, with patches of d
+entries. Nothing here knows the reduction. A state is read by its projection: alpha = <v, w*>, and
+the mean of A over each orbit, which is compared with the scalars of the reduced problem. The law is
+invariant under rotations, so w* is the first unit vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pydantic
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from dynamics.models import positional_attention as file
+from dynamics.models.engine.functions import functions_of
+from dynamics.models.engine.program import Data, Program, program_of
+from dynamics.models.engine.sampled import BATCH, DTYPE, Training
+from dynamics.models.engine.traced_problem import TracedProblem, hash_of_file
+from dynamics.papers.positional_attention.matrices import MatrixProblem
+from dynamics.papers.positional_attention.parameters import Parameters
+from dynamics.papers.positional_attention.partitions import check_sets, named_partition
+from dynamics.problem import FloatArray, Layout
+from dynamics.training.minibatches import fingerprint, sampling_settings
+from dynamics.validation import (
+    STRICT,
+    check_cost,
+    check_parameters,
+    integer,
+    random_stream,
+    refusing,
+    whole,
+    word,
+)
+from theory.law import Law
+from theory.model import Model
+from theory.papers.positional_attention import samples as sampling
+from theory.papers.positional_attention.data_law import SetLaw, bayes_error
+from theory.papers.positional_attention.notation import ORDER_PARAMETERS
+from theory.symmetry import Partition
+
+MATRICES = 12
+"""Matrices D x D that a run holds: states, slopes, rates, the records at least."""
+MOST_NUMBERS = 2**29
+"""Numbers in them, 4 GiB; samples may hold twice as many."""
+
+
+@refusing
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
+class RealisticTraining(Training):
+    """How the realistic problem is trained; the paper's way by default.
+
+    Attributes
+    ----------
+    start : str
+        ``"random"``: v and A as in Parametrization 3.1, realistic case; ``"symmetric"``: v =
+        alpha0 w* and A = beta I, as in the idealised one.
+    diagonal : bool
+        Train the diagonal of A too.
+    test_samples : int
+        Fresh samples for the test error.
+    """
+
+    start: word("random", "symmetric") = "random"  # type: ignore[valid-type]
+    diagonal: bool = False
+    test_samples: whole(1) = 10_000  # type: ignore[valid-type]
+
+
+def order_parameters(theta: Any, xp: Any, scale: float) -> dict[str, Any]:
+    """Alpha, orbit means of A, G, association margin; traced.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+        v, A and the set of each patch.
+    xp : array namespace
+    scale : float
+    """
+    matrix = theta["A"]
+    same = theta["sets"][:, None] == theta["sets"][None, :]
+    inside = 1.0 * same - xp.eye(len(theta["sets"]))
+    gaps = xp.min(xp.where(same, matrix, np.inf), axis=1) - xp.max(
+        xp.where(same, -np.inf, matrix), axis=1
+    )
+    return {
+        "alpha": theta["v"][0],
+        "gamma": xp.sum(inside * matrix) / xp.sum(inside),
+        "rho": xp.sum(xp.where(same, 0.0, matrix)) / xp.sum(1.0 * ~same),
+        "G": xp.sum(same * xp.softmax(scale * matrix, axis=-1)),
+        "association_margin": xp.min(gaps),
+    }
+
+
+@cache
+def trained_model(diagonal: bool = False) -> Model:
+    """The model file with the order parameters of every entry.
+
+    Parameters
+    ----------
+    diagonal : bool
+        Whether the diagonal of A is trained.
+    """
+    made = Model(
+        start=file.start, law=file.law, fixed=file.fixed, loss=file.loss, observe=file.observe,
+        observables=order_parameters, path=Path(file.__file__),
+    )  # fmt: skip
+    if not diagonal:
+        return made
+
+    def loss(
+        theta: Any, sample: Any, xp: Any, D: int, p: int, nu: float, scale: float = 1.0
+    ) -> Any:
+        return xp.softplus(-sample["y"] * xp.sum(file.shares(theta, sample, xp, D, p, nu, scale)))
+
+    return replace(made, loss=loss)
+
+
+def program_at(model: Model, parameters: Parameters, shapes: Mapping[str, Any]) -> Program:
+    """Traced functions of a model, of arrays of these shapes.
+
+    Parameters
+    ----------
+    model : Model
+    parameters : Parameters
+    shapes : mapping
+        Trained array -> shape.
+    """
+    statics = (("D", parameters.D), ("p", parameters.p))
+    return program_of(model, statics, tuple(shapes.items()))
+
+
+COLUMNS = tuple(
+    ("observable_rate", name[2:]) if name.startswith("d_") else ("observable", name)
+    for name in ORDER_PARAMETERS
+)
+
+
+class FullEmpirical(MatrixProblem, TracedProblem):
+    """(E) with v and every off-diagonal entry of A trained, on N samples.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    samples : int
+        N.
+    seed : int or numpy Generator
+        Of the samples, the start, the test data and the mini-batches.
+    partition : Partition or str, optional
+        The true sets: consecutive patches (``"contiguous"``, the default), blocks of a square
+        ``"grid"``, ``"random"`` ones; or any partition, sets of unequal size allowed.
+    law : SignalSets or Convolution, optional
+        Another data law, with its own partition.
+    **training
+        See `RealisticTraining`: ``start``, ``batch``, ``dtype``, ``diagonal``, ``test_samples``.
+
+    Raises
+    ------
+    InvalidRequest
+        In one line, for a number of samples, a partition or an option that cannot be.
+
+    Notes
+    -----
+    The state is (v, A), flat, A row by row. The gradient is that of the empirical risk of all
+    samples; `advance` takes the batch of each step. With mini-batches the order parameters at a
+    step have the rates of its batch.
+    """
+
+    view = "full empirical"
+    trained = "A"
+    options: ClassVar = {
+        "partition": "true sets: contiguous (default), grid or random",
+        "start": "random (default) or symmetric, as in the idealised case",
+        "batch": BATCH,
+        "dtype": DTYPE,
+        "diagonal": "1 to train the diagonal of A too",
+        "test_samples": "fresh samples of the test error (default 10000)",
+    }
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        samples: int = 1000,
+        seed: int | Generator = 0,
+        partition: Partition | str | None = None,
+        law: sampling.Law | None = None,
+        **training: Any,
+    ) -> None:
+        check_parameters(parameters, Parameters)
+        self.samples = integer("samples", samples, at_least=1, at_most=10**8)
+        self.training = RealisticTraining(**training)
+        size, depth = parameters.D, parameters.d
+        sizes = range(parameters.C, size, parameters.C)
+        check_cost("D", size, lambda D: MATRICES * D**2, MOST_NUMBERS, "numbers", sizes)
+        of_samples = 2 * MOST_NUMBERS, "numbers"
+        check_cost("samples", self.samples, lambda n: n * size * depth, *of_samples)
+        check_cost("test_samples", self.training.test_samples, lambda n: n * size, *of_samples)
+        self.parameters = parameters
+        streams = random_stream(seed).spawn(5)
+        if isinstance(partition, str):
+            partition = named_partition(partition, parameters, streams[4])
+        self.law = law or sampling.assumption_1(parameters, partition)
+        self.partition = self.law.partition
+        if law is None:
+            check_sets(parameters, self.partition)
+        self.feature = np.eye(depth)[0]
+        self.bayes_error = self._least_error()
+        self._start = self._initial_state(streams[0])
+        data = self._data_of(*sampling.samples(self.law, depth, self.samples, streams[2]))
+        self.fresh = sampling.fresh(self.law, self.training.test_samples, streams[1])
+        self._fresh = self._data_of(self.fresh.pairs(), self.fresh.labels)
+        self.settings = sampling_settings(self.samples, seed, self.training) | {
+            "law": type(self.law).__name__,
+            "sets": self.partition.labels.tolist(),
+        }
+        dealt = self.training.minibatches(streams[3], self.samples)
+        layout = Layout(("v", self.trained), ((depth,), (size, size)), groups=("v", self.trained))
+        program = program_at(
+            self._model, parameters, dict(zip(layout.names, layout.shapes, strict=True))
+        )
+        super().__init__(program, data, None, layout, COLUMNS, minibatches=dealt)
+
+    @property
+    def _model(self) -> Model:
+        return trained_model(self.training.diagonal)
+
+    def _data_of(self, patches: FloatArray, labels: FloatArray) -> Data:
+        law = Law(np.full(labels.size, 1 / labels.size), {"X": patches, "y": labels})
+        reals = {name: getattr(self.parameters, name) for name in ("nu", "beta", "scale")}
+        return self.training.data(law, {"sets": self.partition.labels}, reals)
+
+    def _least_error(self) -> float:
+        sizes = {members.size for members in self.partition.sets}
+        if isinstance(self.law, sampling.SignalSets) and len(sizes) == 1:
+            law = SetLaw(sizes.pop(), self.law.q, self.law.random_sets)
+            return bayes_error(law, len(self.partition.sets))
+        return 0.0 if isinstance(self.law, sampling.Convolution) else float("nan")
+
+    def _initial_state(self, generator: Generator) -> FloatArray:
+        parameters, size = self.parameters, self.parameters.D
+        matrix, value = np.zeros((size, size)), parameters.alpha0 * self.feature
+        if self.training.start == "random":
+            for_value, for_matrix = generator.spawn(2)
+            value = parameters.omega * for_value.standard_normal(parameters.d)
+            matrix = parameters.omega * for_matrix.standard_normal((size, size))
+        np.fill_diagonal(matrix, parameters.beta)
+        return np.concatenate([value, matrix.ravel()])
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What a resumed run must find again: the settings, the file and the random numbers."""
+        numbers = self.data()[1], self._start, self.fresh.labels
+        return {**self.settings, "code": hash_of_file(file), "numbers": fingerprint(numbers)}
+
+    def data(self) -> tuple[FloatArray, FloatArray]:
+        """The samples: patches X, shape (N, D, d), and labels y, shape (N,)."""
+        samples = self.payload[0].samples
+        return np.asarray(samples["X"], np.float64), np.asarray(samples["y"], np.float64)
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """V and A of Parametrization 3.1, realistic case, or the symmetric start."""
+        return self._start.copy()
+
+    def matrices(self, states: FloatArray) -> FloatArray:
+        """A of states of shape (records, n), shape (records, D, D)."""
+        return self.layout.part(states, "A")
+
+    def alphas(self, states: FloatArray) -> FloatArray:
+        """<v, w*> of each state."""
+        return np.asarray(self.layout.part(states, "v")[..., 0])
+
+    def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
+        """Reduced state -> what is compared with it: <v, w*>, orbit means of A; (records, 1)."""
+        values = super().orbit_values(states)
+        return {name: entries.mean(axis=1, keepdims=True) for name, entries in values.items()}
+
+    def fits(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Risk and error on the training samples at states, shape (records,) each."""
+        found = self.observed(states)
+        return found["risk"].astype(float), found["observables"]["error"].astype(float)
+
+    @property
+    def costly_passes(self) -> float:  # type: ignore[override]
+        """A forward pass over the fresh samples, in gradients of the samples of a step, about."""
+        share = 1.0 / self.parameters.D**0.5
+        return share * self.training.test_samples / (self.training.batch or self.samples)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def observables_of_records(
+        self, states: FloatArray, costly: NDArray[np.bool_]
+    ) -> dict[str, FloatArray]:
+        """Projection, spreads, risk, training and test error, cosine, patch association."""
+        alpha = self.alphas(states)
+        length = np.linalg.norm(self.layout.part(states, "v"), axis=1)
+        error = np.full(len(states), np.nan)
+        error[costly] = self._test_errors(states[costly])
+        cosine = np.divide(alpha, length, out=np.zeros_like(alpha), where=length > 0)
+        rest = super().observables_of_records(states, costly)
+        return {"alpha": alpha} | rest | {"test_error": error, "cosine": cosine}
+
+    def _test_errors(self, states: FloatArray) -> FloatArray:
+        """Share of the fresh samples without yF > 0, of each state.
+
+        F sees a patch through its product with v alone, so v has its length along w* and across.
+        """
+        size = self.parameters.D
+        program = program_at(trained_model(), self.parameters, {"v": (2,), "A": (size, size)})
+        value, alpha = self.layout.part(states, "v"), self.alphas(states)
+        across = np.linalg.norm(value[:, 1:], axis=1)
+        pairs = np.stack([alpha, across], axis=1)
+        flat = np.concatenate([pairs, self.matrices(states).reshape(len(states), -1)], axis=1)
+        functions = functions_of(program, False, COLUMNS, flat.shape[1])
+        payload = self._fresh, None
+        found = self.evaluated(functions.compiled_observables, flat, payload=payload)
+        return np.asarray(found["observables"]["error"], dtype=float)

@@ -1,0 +1,114 @@
+"""The idealised problem (P) in full: alpha and every entry of A, on all configurations.
+
+`FullPopulation` enumerates all patch values and shares nothing with `ReducedPopulation`, so their
+agreement is evidence for the reduction. Its kernel is plain numba; tests hold it against JAX
+training the model file `dynamics.models.positional_attention`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from dynamics import codegen
+from dynamics.papers.positional_attention.kernels import full as kernels
+from dynamics.papers.positional_attention.matrices import MatrixProblem
+from dynamics.papers.positional_attention.parameters import Parameters
+from dynamics.problem import CompiledProblem, FloatArray, Layout
+from dynamics.validation import check_parameters, refuse, written
+from theory.papers.positional_attention.data_law import bayes_error
+from theory.papers.positional_attention.enumeration import (
+    Law,
+    brute_configurations,
+    brute_law,
+    nearest_brute,
+)
+from theory.symmetry import Partition
+
+
+class FullPopulation(MatrixProblem, CompiledProblem):
+    """(P) with alpha and every off-diagonal entry of A trained, by brute enumeration.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    partition : Partition, optional
+        The true sets, of size C; consecutive patches by default.
+    max_configurations : int
+        Largest number of configurations that is accepted.
+
+    Raises
+    ------
+    InvalidRequest
+        If the enumeration is larger than that, with the number it needs.
+
+    Notes
+    -----
+    The state is (alpha, A), flat, A row by row, its diagonal held at beta. Noise is orthogonal to
+    w* and never enters F, so v stays in span(w*) (Lemma 4.2, checked by computation in `theory`).
+    The label is +1: the other half of the law has the same risk because the activation is odd.
+    """
+
+    view = "full population"
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        partition: Partition | None = None,
+        max_configurations: int = 1_000_000,
+    ) -> None:
+        check_parameters(parameters, Parameters)
+        size, set_size = parameters.D, parameters.C
+        needed = brute_configurations(size, set_size)
+        if needed > max_configurations:
+            refuse(
+                "D",
+                size,
+                f"needs {written(needed)} configurations in the full population problem at "
+                f"C={set_size}",
+                f"a size of at most {max_configurations:,} configurations "
+                "(the reduced problem has no such limit)",
+                nearest_brute(set_size, max_configurations),
+            )
+        partition = partition or Partition.contiguous([set_size] * parameters.L)
+        sizes = [members.size for members in partition.sets]
+        if sizes != [set_size] * parameters.L:
+            allowed = f"a partition of {size} patches in sets of {set_size}"
+            refuse("partition", sizes, "are not the sizes of the sets", allowed, "the default")
+        self.parameters, self.partition = parameters, partition
+        self.settings = {"sets": partition.labels.tolist()}
+        self.bayes_error = bayes_error(parameters.set_law, parameters.L)
+        self.law: Law = brute_law(partition, parameters.set_law)
+        data = kernels.MatrixData(
+            np.ascontiguousarray(self.law[0].T, dtype=np.float64), self.law[1], partition.labels,
+            parameters.p, parameters.nu, parameters.scale,
+        )  # fmt: skip
+        layout = Layout(("alpha", "A"), ((), (size, size)), groups=("v", "A"))
+        super().__init__(_module(), data, layout)
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """alpha0, and A = beta I (Parametrization 3.1, idealised case)."""
+        matrix = self.parameters.beta * np.eye(self.parameters.D)
+        return self.layout.flatten((self.parameters.alpha0, matrix))
+
+    def matrices(self, states: FloatArray) -> FloatArray:
+        """A of states of shape (records, n), shape (records, D, D)."""
+        return self.layout.part(states, "A")
+
+    def alphas(self, states: FloatArray) -> FloatArray:
+        """Alpha, the first entry of each state."""
+        return self.layout.part(states, "alpha")
+
+    def fits(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Risk and error at states, shape (records,) each."""
+        found = np.array([self._summary(state) for state in states])
+        return found[:, 0], found[:, 1]
+
+
+@cache
+def _module() -> codegen.CompiledModule:
+    entries = (kernels.gradient, kernels.order_parameters, kernels.summary)
+    parts = [codegen.kernel_source(*entries, data=(kernels.MatrixData,))]
+    return codegen.build("Positional attention, every entry of A.", ("v", "A"), parts)

@@ -1,0 +1,125 @@
+"""Every entry of A as results report it: orbit means, spreads, attention, patch association."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics.papers.positional_attention.presentation import PositionalProblem
+from dynamics.problem import FloatArray, record_of
+from theory.papers.positional_attention.attention import same_set
+from theory.symmetry import Partition
+
+
+class MatrixProblem(PositionalProblem):
+    """Observables of a problem with every entry of A.
+
+    Attributes
+    ----------
+    partition : Partition
+        The true sets.
+    bayes_error : float
+        The least error that any classifier can have.
+    """
+
+    partition: Partition
+    bayes_error: float
+
+    @abstractmethod
+    def matrices(self, states: FloatArray) -> FloatArray:
+        """A of states of shape (records, n), shape (records, D, D)."""
+
+    @abstractmethod
+    def alphas(self, states: FloatArray) -> FloatArray:
+        """<v, w*> of each state, shape (records,)."""
+
+    @abstractmethod
+    def fits(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Risk and error on the training samples at states, shape (records,) each."""
+
+    @cached_property
+    def _orbits(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Positions of the off-diagonal entries of A, row by row, inside and between sets."""
+        same = same_set(self.partition)
+        return np.flatnonzero(same & ~np.eye(len(same), dtype=bool)), np.flatnonzero(~same)
+
+    def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
+        """Reduced state -> every value that it stands for, shape (records, values).
+
+        Beside alpha stands <v, w*>; beside gamma the off-diagonal entries of A inside sets; beside
+        rho those between sets.
+        """
+        flat = self.matrices(states).reshape(len(states), -1)
+        own, other = self._orbits
+        return {
+            "alpha": self.alphas(states)[:, None],
+            "gamma": flat.take(own, axis=1),
+            "rho": flat.take(other, axis=1),
+        }
+
+    def observables(self, state: ArrayLike) -> dict[str, float]:
+        """Orbit means and spreads of A, G, alpha G, risk, errors, patch association at a state.
+
+        The last finite state of a run that diverged may be too large for some of them.
+        """
+        return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
+
+    def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
+        """`observables` of states, shape (records, n): name -> values, shape (records,)."""
+        every = np.ones(len(states), dtype=bool)
+        return self.observables_of_records(states, every)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def observables_of_records(
+        self, states: FloatArray, costly: NDArray[np.bool_]
+    ) -> dict[str, FloatArray]:
+        """`observables_along` of the records of gradient descent; see `Problem`."""
+        still = np.zeros(states.shape[1])  # rates are not reported
+        order = np.array([self.order_parameters(state, still) for state in states])
+        alpha, gamma, rho, own = order.T[:4]
+        values = MatrixProblem.orbit_values(self, states)
+        risk, error = self.fits(states)
+        return {
+            "gamma": gamma,
+            "rho": rho,
+            "gamma_spread": spread(values["gamma"]),
+            "rho_spread": spread(values["rho"]),
+            "G": own,
+            "alpha_G": alpha * own,
+            "risk": risk,
+            "error": error,
+            "bayes_error": np.full(len(states), self.bayes_error),
+            "patch_association": associated_share(self.matrices(states), same_set(self.partition)),
+            "cosine": np.sign(alpha),
+        }
+
+
+def associated_share(matrices: FloatArray, same: NDArray[np.bool_]) -> FloatArray:
+    """Share of rows whose C largest A_ij are exactly their set (Definition 2.2), of each matrix.
+
+    Parameters
+    ----------
+    matrices : float array, shape (records, D, D)
+        A.
+    same : bool array, shape (D, D)
+        Whether two patches are of one set.
+    """
+    inside = np.where(same, matrices, np.inf).min(axis=2)
+    outside = np.where(same, -np.inf, matrices).max(axis=2)
+    return np.asarray((inside > outside).mean(axis=1))
+
+
+def spread(entries: FloatArray) -> FloatArray:
+    """Standard deviation of each row, exactly 0 of equal entries; NaN of none.
+
+    Parameters
+    ----------
+    entries : float array, shape (rows, entries)
+    """
+    if not entries.shape[1]:
+        return np.full(len(entries), np.nan)
+    return np.asarray((entries - entries[:, :1]).std(axis=1))

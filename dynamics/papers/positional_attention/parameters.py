@@ -1,0 +1,75 @@
+"""Parameters of the system, validated on construction."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from pydantic.dataclasses import dataclass
+
+from dynamics.validation import STRICT, divisor, number, refusing, whole, word
+from theory.papers.positional_attention.data_law import ANY, RANDOM_SETS, SetLaw
+
+MAX_DEGREE = 1001
+"""Degree p up to which binomial coefficients are numbers of double precision."""
+
+
+@refusing
+@dataclass(frozen=True, config=STRICT, kw_only=True)
+class Parameters:
+    """Data law, model and start of positional attention (Assumption 1, Parametrization 3.1).
+
+    Attributes
+    ----------
+    D : int
+        Patches.
+    C : int
+        Patches in each set; divides D, 2 <= C < D.
+    q : float
+        Chance that a patch of a random set carries a feature, in (0, 1].
+    p : int
+        Odd degree of the activation, at least 3.
+    nu : float
+        Linear part of the activation, positive.
+    beta : float
+        Diagonal of A (sigma_A), never trained.
+    d : int
+        Dimension of a patch; D by default.
+    sigma : float
+        Noise per coordinate; 1/sqrt(d) by default.
+    omega : float
+        Spread of a random start.
+    scale : float
+        Factor in the exponent of the softmax, positive.
+    alpha0 : float
+        alpha at the start; nu^(1/(p-1)) by default.
+    random_sets : str
+        ``"any"``, as Assumption 1 has them, or ``"mixed"``: none of them is all of one sign.
+
+    Raises
+    ------
+    InvalidRequest
+        In one line that names parameter, value, what is allowed, the nearest valid.
+    """
+
+    D: whole(4) = 16  # type: ignore[valid-type]
+    C: divisor(of="D") = 4  # type: ignore[valid-type]
+    q: number(above=0.0, at_most=1.0) = 0.5  # type: ignore[valid-type]
+    p: whole(3, odd=True, at_most=MAX_DEGREE) = 3  # type: ignore[valid-type]
+    nu: number(above=0.0) = 1e-3  # type: ignore[valid-type]
+    beta: number() = 1.0  # type: ignore[valid-type]
+    d: whole(1, optional=lambda fields: fields["D"]) = None  # type: ignore[valid-type]
+    sigma: number(at_least=0.0, optional=lambda fields: 1 / sqrt(fields["d"])) = None  # type: ignore[valid-type]
+    omega: number(at_least=0.0) = 1e-3  # type: ignore[valid-type]
+    scale: number(above=0.0) = 1.0  # type: ignore[valid-type]
+    alpha0: number(optional=lambda fields: fields["nu"] ** (1 / (fields["p"] - 1))) = None  # type: ignore[valid-type]
+    random_sets: word(*RANDOM_SETS) = ANY  # type: ignore[valid-type]
+
+    @property
+    def L(self) -> int:  # noqa: N802 (the paper's letter)
+        """Number of sets, D/C."""
+        return int(self.D // self.C)
+
+    @property
+    def set_law(self) -> SetLaw:
+        """Law of one random set."""
+        return SetLaw(self.C, self.q, self.random_sets)

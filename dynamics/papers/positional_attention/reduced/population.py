@@ -1,0 +1,379 @@
+r"""The idealised problem (P), reduced to three scalars.
+
+`ReducedPopulation` iterates the derived recursion on (alpha, gamma, rho); how the expectation over
+the random sets is taken is chosen here too, once, when it is made. Its oracle is
+`dynamics.papers.positional_attention.full.FullPopulation`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics.codegen import AddressedModel
+from dynamics.papers.positional_attention.parameters import Parameters
+from dynamics.papers.positional_attention.presentation import PositionalProblem
+from dynamics.papers.positional_attention.reduced import (
+    Expectation,
+    configurations,
+    fast,
+    weighted_sum,
+)
+from dynamics.problem import FloatArray, Layout, record_of
+from dynamics.validation import check_parameters, integer, known_word, real, refuse
+from theory.page import Page
+from theory.papers.positional_attention import recursion
+from theory.papers.positional_attention.data_law import bayes_error
+from theory.reduction import ReducedSystem
+
+EXPECTATIONS = ("auto", "exact", "spectral", "sampled")
+SECONDS_PER_PRODUCT = 4e-10
+"""Of a full problem, for each entry of A and each feature or configuration."""
+MOST_PATCHES = 2**14
+"""Patches whose law of sums takes some seconds; its time grows as their square."""
+MOST_NUMBERS = 85_000_000
+"""Numbers of all tables together, 680 MB; a gradient takes up to a second."""
+TABLES, SPREAD = 10, 33.0
+"""Tables of an expectation; sums that are no less likely than 1e-60, in roots of patches."""
+LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
+
+
+def derivation(parameters: Parameters | None = None) -> Page:
+    """The page of the derivation; with parameters, for their degree p and their law."""
+    from theory.papers.positional_attention.derivation import page
+
+    return page() if parameters is None else page(parameters.p, parameters.random_sets)
+
+
+def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSystem]:
+    """The exact reduction and its leading order; with parameters, for their degree p."""
+    degree = None if parameters is None else parameters.p
+    return {"exact": recursion.derive(degree), "leading order": recursion.leading_order()}
+
+
+class ReducedPopulation(PositionalProblem):
+    """(P) on the symmetric manifold: gradient descent on (alpha, gamma, rho), exact.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    expectation : str
+        How the expectation over the random sets is taken: ``"exact"`` sums all multisets of types;
+        ``"spectral"`` is exact to a tolerance at any size; ``"sampled"`` draws from the law;
+        ``"auto"`` is the cheaper of exact and spectral, which hold for a whole run.
+    tolerance : float
+        Of ``"spectral"`` and ``"auto"``, relative to the gross contributions.
+    samples, seed : int
+        Of ``"sampled"``.
+
+    Raises
+    ------
+    InvalidRequest
+        For an unknown expectation, or a size at which it cannot be taken.
+
+    Notes
+    -----
+    The gradient is per entry: dR/dalpha, dR/dgamma / (D (C-1)), dR/drho / (D (D-C)).
+
+    The gross of a component counts every set's contribution with its absolute value. On the slow
+    manifold the net gradient of alpha is 1e-9 to 1e-15 of it, so nothing is measured by the net.
+    """
+
+    view = "reduced population"
+    layout = LAYOUT
+    autonomous = True
+    has_jacobian = True
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        expectation: str = "auto",
+        tolerance: float = 1e-10,
+        samples: int = 10_000,
+        seed: int = 0,
+    ) -> None:
+        check_parameters(parameters, Parameters)
+        _check_size(parameters)
+        self.parameters = parameters
+        self.bayes_error = bayes_error(parameters.set_law, parameters.L)
+        self.expectation = _expectation(
+            parameters, self.initial_state, expectation, tolerance, samples, seed
+        )
+        self.settings = dict(self.expectation.settings)
+
+    @property
+    def source(self) -> str:
+        """Text that its gradients are computed from: the model file, or the kernels."""
+        return self.expectation.source
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Settings and a hash of the source of the gradients."""
+        code = hashlib.sha256(self.source.encode()).hexdigest()[:12]
+        return {**self.settings, "code": code}
+
+    @property
+    def addressed(self) -> AddressedModel | None:
+        """Those of the expectation; None of a sampled one."""
+        made: AddressedModel | None = self.expectation.addressed
+        return made
+
+    @property
+    def program(self) -> str | None:
+        """A hash of the programs of the exact expectation; see `Problem`."""
+        return self.expectation.program
+
+    def side_by_side(self, problems: Sequence[Any]) -> AddressedModel:
+        """Compiled functions on a state of each of several problems; see `Problem`."""
+        return self.expectation.side_by_side([problem.expectation for problem in problems])
+
+    def gradient(self, state: ArrayLike) -> FloatArray:
+        """Gradient per entry, which one step subtracts times eta; shape (3,)."""
+        return self.expectation.gradient(self.layout.flatten(state))
+
+    def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
+        """Order parameters at a state, in the order of `order_names`; see `Problem`."""
+        flat = self.layout.flatten(state)
+        slope = self.gradient(flat) if gradient is None else gradient
+        return self.expectation.order_parameters(flat, slope)
+
+    def jacobian(self, state: ArrayLike) -> FloatArray:
+        """Derivative of the gradient by the state, shape (3, 3).
+
+        Row i is that of the Hessian of the risk over the number of entries that share state i.
+        """
+        return self.expectation.jacobian(self.layout.flatten(state))
+
+    def risk(self, state: ArrayLike) -> float:
+        """Risk at a state."""
+        return self.expectation.risk(self.layout.flatten(state))
+
+    def advance(
+        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+    ) -> int:
+        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
+        return self.expectation.advance(state, eta, first, last, buffers)
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """(alpha0, 0, 0), Parametrization 3.1, idealised case."""
+        return np.array([self.parameters.alpha0, 0.0, 0.0])
+
+    def observables(self, state: ArrayLike) -> dict[str, float]:
+        """Entries of S, G, alpha G, risk, errors, patch association, hidden polylogs at a state.
+
+        ``error_estimate`` is the largest error of a component of the gradient, relative to its
+        gross, as far as it is known.
+        """
+        return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
+
+    def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
+        """`observables` of states, shape (records, 3): name -> values, shape (records,)."""
+        states = np.ascontiguousarray(states)
+        slopes, measured = self.expectation.observe(states)
+        with np.errstate(all="ignore"):
+            derived = derived_observables(states, slopes, self.parameters)
+        alpha, gamma, rho = states.T
+        return {
+            **derived,
+            **measured,
+            "bayes_error": np.full(len(states), self.bayes_error),
+            "patch_association": (np.minimum(self.parameters.beta, gamma) > rho).astype(float),
+            "cosine": np.sign(alpha),
+        }
+
+    def error_estimate(self, state: ArrayLike) -> dict[str, FloatArray]:
+        """Gradient and risk, and what is known of their error.
+
+        Parameters
+        ----------
+        state : float array, shape (3,)
+
+        Returns
+        -------
+        dict
+            ``value``, shape (4,): per-entry gradient, then risk; ``gross``, the same with every
+            set's contribution in absolute value; under the exact and the spectral expectation an
+            ``estimate`` of the error, under the sampled one a ``standard_error``.
+        """
+        return self.expectation.error_estimate(self.layout.flatten(state))
+
+    def gradient_error(self, state: ArrayLike) -> FloatArray | None:
+        """Estimated error of the gradient at a state; None of a sampled one."""
+        error = self.error_estimate(state).get("estimate")
+        return None if error is None else error[:3]
+
+    def gradient_failure(self, state: ArrayLike) -> str:
+        """Why there is no gradient at a state; empty where there is one."""
+        return self.expectation.failure(self.layout.flatten(state))
+
+
+def _check_size(parameters: Parameters) -> None:
+    """Refuse a size whose tables do not fit, or whose law of sums takes minutes."""
+    patches, set_size = parameters.D, parameters.C
+    if _fits(patches, set_size):
+        return
+    divisors = [c for c in range(2, set_size) if patches % c == 0 and _fits(patches, c)]
+    near = f"D={patches} C={divisors[-1]}" if divisors else _largest(set_size)
+    problem = f"needs tables of {_numbers(patches, set_size):.1e} numbers at C={set_size}"
+    if patches > MOST_PATCHES:
+        problem = "takes minutes before the first step"
+    refuse("D", patches, problem, f"at most {MOST_PATCHES:,}, with tables that fit", near)
+
+
+def _numbers(patches: int, set_size: int) -> float:
+    """Numbers in tables of types and sums of the random sets, about."""
+    kinds = (set_size + 1) * (set_size + 2) // 2
+    return TABLES * kinds * min(2 * (patches - set_size) + 1, SPREAD * sqrt(patches - set_size))
+
+
+def _fits(patches: int, set_size: int) -> bool:
+    return patches <= MOST_PATCHES and _numbers(patches, set_size) <= MOST_NUMBERS
+
+
+def _largest(set_size: int) -> str:
+    """The largest size with sets of so many patches that fits, or of a half, a quarter, ..."""
+    while not _fits(2 * set_size, set_size):
+        set_size //= 2
+    sizes = range(2 * set_size, MOST_PATCHES + 1, set_size)
+    last = bisect_left(sizes, True, key=lambda patches: not _fits(patches, set_size)) - 1
+    return f"D={sizes[last]} C={set_size}"
+
+
+def derived_observables(
+    states: FloatArray, slopes: FloatArray, parameters: Parameters
+) -> dict[str, FloatArray]:
+    """Entries of S, G, alpha G and the hidden polylogs of Lemma 4.3, shape (records,) each.
+
+    Parameters
+    ----------
+    states, slopes : float arrays, shape (records, 3)
+        With gradients per entry.
+    parameters : Parameters
+    """
+    D, C, p, (alpha, gamma, rho) = parameters.D, parameters.C, parameters.p, states.T
+    logits = parameters.scale * np.stack([np.full_like(gamma, parameters.beta), gamma, rho])
+    weights = np.exp(logits - logits.max(axis=0))
+    own, mate, other = weights / (np.array([1, C - 1, D - C]) @ weights)
+    G = D * (own + (C - 1) * mate)
+    increment = alpha**p * mate * G ** (p - 1)
+    growth = np.where(rho == 0, np.abs(slopes[:, 2]), -np.sign(rho) * slopes[:, 2])
+    return {
+        "Lambda": own,
+        "Gamma": mate,
+        "Xi": other,
+        "G": G,
+        "alpha_G": alpha * G,
+        "polylog_gamma": -slopes[:, 1] / increment,
+        "polylog_rho": growth * D / (alpha**p + increment),
+    }
+
+
+def _expectation(
+    parameters: Parameters,
+    state: FloatArray,
+    expectation: str,
+    tolerance: float,
+    samples: int,
+    seed: int,
+) -> Expectation:
+    """The expectation of a name, good enough at a state.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    state : float array, shape (3,)
+    expectation : str
+        One of `EXPECTATIONS`.
+    tolerance : float
+        Of ``"spectral"`` and ``"auto"``, relative to the gross contributions.
+    samples, seed : int
+        Of ``"sampled"``.
+
+    Raises
+    ------
+    InvalidRequest
+        If an argument is not valid, or the expectation cannot be made at this size.
+    """
+    known_word("expectation", expectation, EXPECTATIONS)
+    tolerance = real("tolerance", tolerance, at_least=1e-12, at_most=1e-2)
+    samples = integer("samples", samples, at_least=2, at_most=10**8)
+    seed = integer("seed", seed, at_least=0, at_most=2**63 - 1)
+    if expectation == "exact":
+        return _exact(parameters)
+    if expectation == "sampled":
+        rows = configurations.sample(parameters.D, parameters.set_law, samples, seed)
+        made = {"expectation": "sampled", "samples": samples, "seed": seed}
+        return weighted_sum.Sampled(parameters, rows, made, samples)
+    if expectation == "spectral":
+        return fast.Spectral(parameters, tolerance)
+    return _cheapest(parameters, tolerance, state)
+
+
+def _exact(parameters: Parameters) -> Expectation:
+    """The sum over all configurations; refused where there are too many."""
+    rows = configurations.enumeration(parameters.D, parameters.set_law)
+    number, most = len(rows.probability), configurations.MAX_DEGREES
+    if number * parameters.p > most:
+        problem = f"makes too many terms of {number:,} configurations"
+        allowed = f"at most {most // number} under the exact expectation at this size"
+        refuse("p", parameters.p, problem, allowed, "the spectral expectation")
+    return weighted_sum.Exact(parameters, rows, {"expectation": "exact"})
+
+
+def _cheapest(parameters: Parameters, tolerance: float, state: FloatArray) -> Expectation:
+    """The sum over all configurations where it costs less, else the spectral expectation.
+
+    Both hold for a whole run. Where the spectral one fails at the start, the sum if there is one.
+    """
+    costs = predicted_seconds(parameters)
+    name, other = sorted(costs, key=costs.__getitem__)
+    result: Expectation | None = None
+    if name == "spectral":
+        result = fast.Spectral(parameters, tolerance)
+        if np.isfinite(costs["exact"]) and result.failure(state):
+            name, other, result = other, name, None
+    result = result or _exact(parameters)
+    why = (
+        f"{_milliseconds(costs[name])} a gradient predicted; {other} {_milliseconds(costs[other])}"
+    )
+    result.settings = {**result.settings, "auto": why}
+    return result
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{1e3 * seconds:.2g} ms" if np.isfinite(seconds) else "impossible"
+
+
+def predicted_seconds(parameters: Parameters) -> dict[str, float]:
+    """Predicted time of one gradient along a run, of the exact and of the spectral expectation."""
+    return {
+        "exact": configurations.predicted_seconds(parameters),
+        "spectral": fast.predicted_seconds(parameters),
+    }
+
+
+def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
+    """Predicted time of one gradient, by which the points of a sweep are ordered and shared out.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    full : str or None
+        ``"population"`` or ``"empirical"``; None for the reduced problem.
+    options : mapping
+        Of the problem: ``samples``, ``expectation``.
+    """
+    entries = SECONDS_PER_PRODUCT * parameters.D**2
+    if full == "empirical":
+        return entries * parameters.d * float(options.get("samples", 1))
+    if full == "population":
+        return entries * configurations.number_of_configurations(parameters.L, parameters.C)
+    costs = predicted_seconds(parameters)
+    return costs.get(str(options.get("expectation", "auto")), min(costs.values()))

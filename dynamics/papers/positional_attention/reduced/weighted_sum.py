@@ -1,0 +1,327 @@
+"""The expectation as a weighted sum over configurations: all, or sampled ones.
+
+The loss of one configuration is `reduced` of the model file `dynamics.models.positional_attention`.
+The sum over all of them is a reduced program (`dynamics.models.engine.reduced_risk`); sampled ones
+stay arrays of JAX, as a program of each draw would take longer than its run.
+
+A sampled sum is unbiased, with the standard errors that one sample shows. What is rare is missing
+from it: late in training the gradient is carried by configurations of probability below 1e-7, which
+a sample of any usual size does not contain, and its standard error cannot know of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynamics.codegen import AddressedModel, compiled_program, jax
+from dynamics.models import positional_attention as file
+from dynamics.models.engine.functions import Columns, Embedding, class_embedding, functions_of
+from dynamics.models.engine.program import (
+    Data,
+    Program,
+    device_data,
+    evaluated,
+    on_device,
+    program_of,
+)
+from dynamics.models.engine.reduced_risk import CompiledRisk, reduced_risk
+from dynamics.models.engine.tracing import namespace
+from dynamics.papers.positional_attention.reduced import Expectation, relative_error, shares_of
+from dynamics.papers.positional_attention.reduced.configurations import Configurations
+from dynamics.problem import FloatArray
+from theory.closure.partition import EntryClasses
+from theory.law import Law
+from theory.model import Model
+from theory.papers.positional_attention.notation import ORDER_PARAMETERS
+
+if TYPE_CHECKING:
+    from dynamics.papers.positional_attention.parameters import Parameters
+
+TAIL = 5
+"""Draws in the outermost strata; whether a sum that is rare occurs at all is part of the error."""
+SCALARS = ("alpha", "gamma", "rho")
+COLUMNS: Columns = (
+    *(("state", k) for k in range(len(SCALARS))),
+    ("observable", "G"),
+    ("rate", 0),
+    ("observable_rate", "G"),
+    ("observable", "association_margin"),
+)
+"""The order parameters: `ORDER_PARAMETERS`."""
+assert len(COLUMNS) == len(ORDER_PARAMETERS)
+BATCH = 1 << 13
+"""Configurations whose terms are computed at a time."""
+ROUNDINGS = 8
+"""Roundings of a share, beside one for each degree, about."""
+PLACES = 4
+"""Leading binary digits of a number of samples that is compiled for."""
+
+
+def _start(
+    D: int = 16, C: int = 4, p: int = 3, nu: float = 1e-3, beta: float = 1.0, scale: float = 1.0
+) -> dict[str, float]:
+    return dict.fromkeys(SCALARS, 0.0)
+
+
+def _observables(
+    scalars: Any, xp: Any, D: int, C: int, beta: float, scale: float
+) -> dict[str, Any]:
+    """What the file observes, and the margin of patch association."""
+    margin = xp.minimum(beta, scalars["gamma"]) - scalars["rho"]
+    return {
+        **file.reduced_observables(scalars, xp, D, C, beta, scale),
+        "association_margin": margin,
+    }
+
+
+@cache
+def _model() -> Model:
+    """The model whose entries are the scalars and whose samples are configurations."""
+    return Model(
+        start=_start, law=lambda: (), loss=file.reduced, path=Path(file.__file__),
+        observables=_observables, observe=file.reduced_observe,
+    )  # fmt: skip
+
+
+class WeightedSum(Expectation):
+    """Base of the sums over configurations.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    rows : Configurations
+    settings : mapping
+        How the configurations were made.
+    """
+
+    def __init__(
+        self, parameters: Parameters, rows: Configurations, settings: Mapping[str, Any]
+    ) -> None:
+        self.settings, self.configurations = settings, rows
+        self.source = Path(file.__file__).read_text(encoding="utf-8")
+        self.share, self._statics = shares_of(parameters), _statics(parameters)
+        self._reals = {name: float(getattr(parameters, name)) for name in ("nu", "beta", "scale")}
+
+    @cached_property
+    def traced(self) -> Program:
+        """The traced functions of the model file."""
+        return program_of(_model(), self._statics, tuple((name, ()) for name in SCALARS))
+
+    @property
+    def embedding(self) -> Embedding:
+        """Three entries, each of which stands for many."""
+        counts = tuple(round(1 / share) for share in self.share)
+        three = np.arange(3), np.ones(3), np.zeros(3)
+        return class_embedding(EntryClasses(*three, declared=counts))
+
+    def data_of(self, rows: Configurations) -> Data:
+        """Configurations and weights, as the traced functions take them."""
+        data = device_data(Law(rows.probability, rows.counts), {}, self._reals)
+        self.traced.check(data)
+        return data
+
+    def contributions(self, state: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Each configuration's part of per-entry gradient and risk, gross and rounding, (4, n)."""
+        samples = self.configurations.counts
+        many = _padded(len(samples))
+        whole = np.concatenate([samples, np.repeat(samples[-1:], many - len(samples), axis=0)])
+        function = _terms(*(value for _, value in self._statics))
+        found = evaluated(function, np.asarray(state, dtype=float), whole, self._reals)
+        share = np.append(self.share, 1.0)
+        values, gross, rounded = ((part[: len(samples)] * share).T for part in found)
+        return values, gross, rounded
+
+
+class Exact(WeightedSum):
+    """The sum over all configurations, as a reduced program."""
+
+    def __init__(
+        self, parameters: Parameters, rows: Configurations, settings: Mapping[str, Any]
+    ) -> None:
+        super().__init__(parameters, rows, settings)
+        data = self.data_of(rows)
+        risk = reduced_risk(self.traced, data, self.embedding, SCALARS)
+        self._compiled = CompiledRisk(risk, COLUMNS, data)
+
+    @property
+    def addressed(self) -> AddressedModel:
+        """Its programs, for the compiled loops."""
+        return self._compiled.addressed
+
+    @property
+    def program(self) -> str:  # type: ignore[override]
+        """A hash of its programs but for the numbers in them."""
+        return self._compiled.structure
+
+    def side_by_side(self, others: Sequence[Any]) -> AddressedModel:
+        """Compiled functions on a state of each of several expectations of one program."""
+        return CompiledRisk.side_by_side([each._compiled for each in others])
+
+    def _rows(self, states: FloatArray) -> dict[str, FloatArray]:
+        """Risk and observables of states."""
+        rows = self._compiled.rows(states)
+        return dict(zip(self._compiled.names, np.ascontiguousarray(rows.T), strict=True))
+
+    def risk(self, state: FloatArray) -> float:
+        """Risk at a state."""
+        return float(self._rows(state[None, :])["risk"][0])
+
+    def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
+        """Gradients, risk and population error."""
+        rows = self._rows(states)
+        slopes = np.array([self.gradient(state) for state in states]).reshape(states.shape)
+        return slopes, {name: rows[name] for name in ("risk", "error")}
+
+    def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
+        """Value, gross and an estimate of what rounding changes."""
+        _, gross, rounded = (
+            part @ self.configurations.probability for part in self.contributions(state)
+        )
+        value = np.append(self.gradient(state), self.risk(state))
+        return {"value": value, "gross": gross, "estimate": rounded}
+
+
+class Sampled(WeightedSum):
+    """The mean over sampled configurations, with its standard error.
+
+    Parameters
+    ----------
+    parameters, rows, settings
+        As for `WeightedSum`.
+    samples : int
+        Draws that the configurations were made from.
+    """
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        rows: Configurations,
+        settings: Mapping[str, Any],
+        samples: int,
+    ) -> None:
+        super().__init__(parameters, rows, settings)
+        self.samples = samples
+        more = _padded(rows.probability.size) - rows.probability.size
+        counts = np.concatenate([rows.counts, np.repeat(rows.counts[-1:], more, axis=0)])
+        filled = rows._replace(counts=counts, probability=np.pad(rows.probability, (0, more)))
+        self._payload = self.data_of(filled), on_device(self.embedding)
+        self._functions = functions_of(self.traced, True, COLUMNS, len(SCALARS))
+
+    def gradient(self, state: FloatArray) -> FloatArray:
+        """Per-entry gradient at a state, shape (3,)."""
+        return np.asarray(evaluated(self._functions.compiled_slope, state, self._payload))
+
+    def order_parameters(self, state: FloatArray, slope: FloatArray) -> FloatArray:
+        """Order parameters at a state with its gradient, in the order of their names."""
+        return np.asarray(evaluated(self._functions.compiled_row, state, slope, self._payload))
+
+    def jacobian(self, state: FloatArray) -> FloatArray:
+        """Derivative of the gradient by the state, shape (3, 3)."""
+        return np.asarray(evaluated(self._functions.compiled_jacobian, state, self._payload))
+
+    def advance(
+        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+    ) -> int:
+        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
+        loop = self._functions.loop
+        return loop.advance(state, eta, (first, last), buffers, self._payload)
+
+    def risk(self, state: FloatArray) -> float:
+        """Risk at a state."""
+        return float(self._observed(state[None, :])["risk"][0])
+
+    def _observed(self, states: FloatArray) -> dict[str, FloatArray]:
+        """Risk and error of states."""
+        # Of two states at least: XLA rounds a loop over one of them in another way.
+        rows = states if len(states) != 1 else np.repeat(states, 2, axis=0)
+        found = evaluated(self._functions.compiled_observables, rows, self._payload)
+        named = {"risk": found["risk"], "error": found["observables"]["error"]}
+        return {name: np.asarray(column[: len(states)]) for name, column in named.items()}
+
+    def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
+        """Gradients, risk, population error, and the largest standard error over gross."""
+        slopes = np.array([self.gradient(state) for state in states]).reshape(states.shape)
+        known = [self.error_estimate(state) for state in states]
+        ratios = [relative_error(each["standard_error"], each["gross"]) for each in known]
+        return slopes, {**self._observed(states), "standard_error": np.array(ratios)}
+
+    def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
+        """Value, gross and standard error."""
+        weight, (each, sizes, _) = self.configurations.probability, self.contributions(state)
+        spread = self._standard_error(each)
+        return {"value": each @ weight, "gross": sizes @ weight, "standard_error": spread}
+
+    def _standard_error(self, terms: FloatArray) -> FloatArray:
+        """From the variance within the strata: the sums Z, and the few samples of either tail."""
+        totals = (self.configurations.counts @ np.array([1.0, -1.0])).sum(axis=1)
+        strata = (totals - totals.min()).astype(np.int64)
+        weight, samples = self.configurations.probability, float(self.samples)
+        counts = np.rint(np.bincount(strata, weight) * samples)
+        low = int(np.searchsorted(np.cumsum(counts), TAIL))
+        high = counts.size - 1 - int(np.searchsorted(np.cumsum(counts[::-1]), TAIL))
+        strata = np.clip(strata, low, max(low, high))
+        counts = np.rint(np.bincount(strata, weight) * samples)
+        variance = np.zeros(4)
+        for stratum in np.flatnonzero(counts):
+            rows = strata == stratum
+            inside = weight[rows] / weight[rows].sum()
+            mean = terms[:, rows] @ inside
+            spread = ((terms[:, rows] - mean[:, None]) ** 2) @ inside
+            variance += counts[stratum] * spread * counts[stratum] / max(counts[stratum] - 1, 1)
+        return np.sqrt(variance) / samples
+
+
+def _statics(parameters: Parameters) -> tuple[tuple[str, int], ...]:
+    return (("D", parameters.D), ("C", parameters.C), ("p", parameters.p))
+
+
+def _padded(many: int) -> int:
+    """A number of samples from which on, so that few are compiled for."""
+    unit = 1 << max(0, many.bit_length() - PLACES)
+    return -(-many // unit) * unit
+
+
+@cache
+def _terms(D: int, C: int, p: int) -> Any:
+    r"""Parts of gradient and risk, their gross and their rounding; compiled on first call.
+
+    Where the terms of the shares have errors of :math:`\epsilon` of them, F has one of
+    :math:`\delta`, and :math:`\varsigma = 1 / (1 + e^F)` one of at most
+    :math:`\varsigma (1 - \varsigma)(e^\delta - 1)`: much is lost where large terms cancel.
+    """
+    xp, unit = namespace(), (ROUNDINGS + p) * float(np.finfo(float).eps)
+
+    def one(state: Any, sample: Any, reals: Any) -> tuple[Any, Any, Any]:
+        def terms(at: Any) -> Any:
+            scalars = dict(zip(SCALARS, at, strict=True))
+            return file.moments(scalars, sample, xp, D, C, p, **reals)
+
+        h, slopes = terms(state), jax.jacfwd(terms)(state)
+        margin, delta = h.sum(), unit * abs(h).sum()
+        weight, loss = jax.nn.sigmoid(-margin), jax.nn.softplus(-margin)[None]
+        shares = abs(slopes.sum(axis=0)).sum(axis=0)
+        # e^delta times what is small beside it, as one exponential.
+        large = xp.exp(xp.minimum(delta - abs(margin), 0.0))
+        little, small = xp.expm1(xp.minimum(delta, 1.0)), delta < 1.0
+        off = xp.where(small, weight * jax.nn.sigmoid(margin) * little, large)
+        sizes = abs(slopes).sum(axis=(0, 1))
+        # A derivative of the softmax is a difference of its entries, which F has by alpha.
+        by_entries = reals["scale"] * abs(state[0]) * sizes[0]
+        sizes = weight * (sizes + jax.numpy.array([0.0, 1.0, 1.0]) * by_entries)
+        changed = off * abs(slopes.sum(axis=(0, 1))) + unit * sizes
+        of_risk = xp.where(small, weight * little, delta) + unit * loss
+        return (
+            jax.numpy.concatenate([-weight * slopes.sum(axis=(0, 1)), loss]),
+            jax.numpy.concatenate([weight * shares, loss]),
+            jax.numpy.concatenate([changed, of_risk]),
+        )
+
+    def all_of(state: Any, samples: Any, reals: Any) -> Any:
+        return jax.lax.map(lambda sample: one(state, sample, reals), samples, batch_size=BATCH)
+
+    return compiled_program(all_of)

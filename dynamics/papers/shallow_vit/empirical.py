@@ -1,0 +1,225 @@
+"""The empirical problem: N samples of noisy tokens, every entry of W_O, W_V, W_K, W_Q free."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+import pydantic
+from numpy.random import Generator
+from pydantic import BeforeValidator
+
+from dynamics.models.engine.sampled import BATCH, DTYPE, Training
+from dynamics.papers.shallow_vit import sampling
+from dynamics.papers.shallow_vit.parameters import Parameters
+from dynamics.papers.shallow_vit.problems import FullProblem, checked_start
+from dynamics.papers.shallow_vit.sampling import IntArray, Tokens
+from dynamics.papers.shallow_vit.starts import SYMMETRIC, start_of
+from dynamics.problem import FloatArray
+from dynamics.training.minibatches import sampling_settings
+from dynamics.validation import (
+    STRICT,
+    check_cost,
+    check_parameters,
+    integer,
+    known_word,
+    number,
+    refuse,
+    refusing,
+    whole,
+)
+from theory.papers.shallow_vit.data_law import SPARSIFIERS, rounded
+
+
+def _sparsifier(value: object) -> str | None:
+    if value in (None, "none"):
+        return None
+    return known_word("sparsify", value, ("none", *SPARSIFIERS))
+
+
+@refusing
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
+class TokenTraining(Training):
+    """How the empirical problem is trained, and what is done to its tokens.
+
+    Attributes
+    ----------
+    start : int, "symmetric" or None
+        Another seed, for the weights alone; or a symmetric start, as of `ReducedPopulation`.
+    sparsify : str or None
+        Which tokens go first, of training and test samples (Remark 2). ``"random"``: any.
+        ``"irrelevant"``: those whose pattern does not affect the label, then those of the confusion
+        pattern, then those of the label's, each kind in random order. ``"noisiest"``: those
+        farthest from their pattern. The tokens that stay keep their order.
+    removed : float
+        Share of the tokens of every sample that go: [removed L] of them.
+    noisy_share : float
+        Share of the tokens of every sample, at random positions, whose noise is ``noisy_std``: the
+        nearest whole number of tokens, halves up, as of ``removed``.
+    noisy_std : float
+        Standard deviation per coordinate of their noise.
+    test_samples : int
+        Fresh samples for test loss and test error.
+    """
+
+    start: Annotated[int | str | None, BeforeValidator(checked_start)] = None
+    sparsify: Annotated[str | None, BeforeValidator(_sparsifier)] = None
+    removed: number(at_least=0.0) = 0.0  # type: ignore[valid-type]
+    noisy_share: number(at_least=0.0, at_most=1.0) = 0.0  # type: ignore[valid-type]
+    noisy_std: number(at_least=0.0) = 1.0  # type: ignore[valid-type]
+    test_samples: whole(1) = 1000  # type: ignore[valid-type]
+
+
+class FullEmpirical(FullProblem):
+    """W_O, W_V, W_K and W_Q trained, every entry, on N samples of noisy tokens.
+
+    A token is mu_pattern and Gaussian noise in every coordinate, of standard deviation c_0, or of
+    another one for the noisy ones. Every sample loses the same number of tokens, in training and in
+    test, so the network sees sequences of one length.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    samples : int
+        N.
+    seed : int or numpy Generator
+        Of the start, the samples, the test samples and the mini-batches; see `sampling.streams`.
+    **training
+        See `TokenTraining`: ``start``, ``batch``, ``dtype``, ``sparsify``, ``removed``,
+        ``noisy_share``, ``noisy_std``, ``test_samples``.
+
+    Raises
+    ------
+    InvalidRequest
+        In one line, for a number of samples or an option that cannot be, and for a sparsifier that
+        removes every token.
+    """
+
+    view = "full empirical"
+    options: ClassVar = {
+        "start": "another seed, for the weights alone; or symmetric (without noise)",
+        "batch": BATCH,
+        "dtype": DTYPE,
+        "sparsify": "tokens that go first: random, irrelevant or noisiest (default: none)",
+        "removed": "share of the tokens that go (default 0)",
+        "noisy_share": "share of tokens with other noise (default 0)",
+        "noisy_std": "standard deviation of that noise (default 1)",
+        "test_samples": "fresh samples of the test set (default 1000)",
+    }
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        samples: int = 200,
+        seed: int | Generator = 0,
+        **training: Any,
+    ) -> None:
+        check_parameters(parameters, Parameters)
+        self.samples = integer("samples", samples, at_least=1, at_most=10**8)
+        self.training = TokenTraining(**training)
+        of_tokens = (lambda n: n * parameters.L * parameters.d), sampling.MOST_NUMBERS, "numbers"
+        check_cost("samples", self.samples, *of_tokens)
+        check_cost("test_samples", self.training.test_samples, *of_tokens)
+        begun = self.training.start
+        streams = sampling.streams(seed, begun if isinstance(begun, int) else None)
+        start = start_of(parameters, streams.start, begun == SYMMETRIC)
+        self.settings = sampling_settings(self.samples, seed, self.training)
+        drawn = noisy_tokens(
+            parameters, self.samples, self.training, streams.training, streams.tokens
+        )
+        test = noisy_tokens(
+            parameters, self.training.test_samples, self.training, streams.test, streams.test_tokens
+        )
+        batches = self.training.minibatches(streams.order, self.samples)
+        super().__init__(parameters, start, drawn, test, batches)
+
+
+def remaining_length(parameters: Parameters, sparsify: str | None, removed: float) -> int:
+    """L', the tokens of a sample that stay.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    sparsify : str or None
+    removed : float
+        See `TokenTraining`.
+
+    Raises
+    ------
+    InvalidRequest
+        If none stays, or if some are to go and no sparsifier says which.
+    """
+    length = parameters.L
+    gone = rounded(removed, length)
+    if gone and sparsify is None:
+        words = ", ".join(SPARSIFIERS)
+        problem = f"does not say which tokens go first, with removed={removed:g}"
+        refuse("sparsify", None, problem, words, SPARSIFIERS[0])
+    if gone >= length:
+        most = (length - 1) / length
+        problem = f"removes every token of L={length}"
+        refuse("removed", removed, problem, f"0 to {most:g}", f"{most:g}")
+    return length - gone
+
+
+def remaining_tokens(
+    sparsify: str | None,
+    remaining: int,
+    kinds: IntArray,
+    distance: FloatArray,
+    generator: Generator,
+) -> IntArray:
+    """Positions of the tokens that stay, ascending, shape (N, L').
+
+    Parameters
+    ----------
+    sparsify : str or None
+    remaining : int
+        L'.
+    kinds : int array, shape (N, L)
+    distance : float array, shape (N, L)
+        Of each token from its pattern.
+    generator : numpy Generator
+        Decides between tokens that are alike.
+    """
+    chance = generator.random(kinds.shape)
+    first = {None: chance, "random": chance, "irrelevant": chance - kinds, "noisiest": -distance}
+    order = np.argsort(first[sparsify], axis=1, kind="stable")
+    return np.sort(order[:, kinds.shape[1] - remaining :], axis=1).astype(np.int64)
+
+
+def noisy_tokens(
+    parameters: Parameters,
+    samples: int,
+    training: TokenTraining,
+    counts: Generator,
+    tokens: Generator,
+) -> Tokens:
+    """Noisy tokens of samples of the data law, some of them removed.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    samples : int
+        N.
+    training : TokenTraining
+        Which tokens are noisy, and which go.
+    counts, tokens : numpy Generator
+        Of the counts, and of all else: positions, noise, which tokens are noisy and which go have
+        streams of their own, so that one of them changes no other.
+    """
+    left = remaining_length(parameters, training.sparsify, training.removed)
+    data = sampling.count_vectors(parameters, samples, counts)
+    for_patterns, for_noise, for_noisy, for_removed = tokens.spawn(4)
+    sequences = sampling.patterns(data.counts, for_patterns)
+    rank = np.argsort(for_noisy.random(sequences.shape), axis=1, kind="stable")
+    noisy = rank < rounded(training.noisy_share, parameters.L)
+    spread = np.where(noisy, training.noisy_std, parameters.noise)
+    noise = spread[:, :, None] * for_noise.standard_normal((*sequences.shape, parameters.d))
+    distance, of_kind = np.linalg.norm(noise, axis=2), sampling.kinds(sequences, data.labels)
+    stay = remaining_tokens(training.sparsify, left, of_kind, distance, for_removed)
+    sequences = np.take_along_axis(sequences, stay, axis=1)
+    values = np.eye(parameters.d)[sequences] + np.take_along_axis(noise, stay[:, :, None], axis=1)
+    return Tokens(
+        values, sequences, data.labels, np.ones(sequences.shape), np.full(samples, 1.0 / samples)
+    )

@@ -1,0 +1,353 @@
+r"""Training of the shallow Vision Transformer, on patterns and on tokens.
+
+The loss is that of the model file `dynamics.models.shallow_vit`, with tokens in place of patterns
+where every weight is trained:
+
+.. math:: \hat R = \sum_n p_n \max(\gamma - y^n F(X^n), 0).
+
+The gradient is that of :math:`\hat R`; what is reported as the risk is :math:`\hat R / \gamma`. The
+full problems know no reduction; with `ReducedPopulation` the noise-free one shares the start, the
+samples and what is read off a state, so their agreement is evidence for the reduction. A state is
+read by its projection, W_O and what W_V, W_K, W_Q do to the patterns.
+
+Order parameters are those of all training samples, whatever the batch of a step.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics.codegen import compiled_program, jax
+from dynamics.models import shallow_vit as model_file
+from dynamics.models.engine.functions import Columns
+from dynamics.models.engine.program import Data, Program, program_of
+from dynamics.models.engine.sampled import Training
+from dynamics.models.engine.traced_problem import TracedProblem, hash_of_file
+from dynamics.models.engine.tracing import namespace
+from dynamics.papers.shallow_vit import sampling
+from dynamics.papers.shallow_vit.parameters import Parameters
+from dynamics.papers.shallow_vit.presentation import PRESENTATION
+from dynamics.papers.shallow_vit.reader import Reader
+from dynamics.papers.shallow_vit.sampling import Tokens, Vectors
+from dynamics.papers.shallow_vit.starts import SYMMETRIC, Start, start_of
+from dynamics.problem import FloatArray, Layout
+from dynamics.training.minibatches import MiniBatches, fingerprint, sampling_settings
+from dynamics.validation import (
+    check_parameters,
+    integer,
+    refuse,
+)
+from theory.law import Law
+from theory.model import Model
+from theory.model_file import read_model
+from theory.papers.shallow_vit.attention import PARTS
+from theory.papers.shallow_vit.notation import EVENTS, ORDER_PARAMETERS, RATES
+
+GROUPS = ("W_O", "W_V", "W_K", "W_Q")
+TEST_SAMPLES = 1000
+"""Samples of a test set that is drawn; that of ``data="fixed"`` without noise is the law."""
+OBSERVED = ("loss_over_margin", *ORDER_PARAMETERS[1:])
+"""Order parameters as the model file calls them."""
+PLACES = 2
+"""Binary places of the numbers of vectors that are compiled for."""
+ONE_BY_ONE = 64
+"""Samples whose attention is computed at a time."""
+
+
+@cache
+def _model() -> Model:
+    return read_model(Path(model_file.__file__))
+
+
+@cache
+def _masses(program: Program) -> Any:
+    """(state, payload) -> attention to relevant and confusion keys, shape (S, n, 2); compiled."""
+
+    def masses(flat: Any, payload: Any) -> Any:
+        data, _ = payload
+        theta = program.theta(flat, data.fixed)
+
+        def of(sample: Any) -> Any:
+            _, P = model_file.attention(theta, sample, namespace())
+            keys = [P @ sample[f"is_{kind}"] for kind in ("relevant", "confusion")]
+            return jax.numpy.stack(keys, axis=1)
+
+        return jax.lax.map(of, data.samples, batch_size=ONE_BY_ONE)
+
+    return compiled_program(masses)
+
+
+class VitProblem(TracedProblem):
+    """Base of the problems of the system.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    start : Start
+    training, test : Tokens
+        Training samples, and fresh ones.
+    minibatches : MiniBatches or None
+        Which samples each step is on.
+    """
+
+    system = "shallow_vit"
+    presentation = PRESENTATION
+    events = EVENTS
+    order_names = ORDER_PARAMETERS
+    rates = RATES
+    flows = False
+    has_jacobian = False
+    rows_of_all = True
+    sampling_options = ("samples", "seed", "start", "batch")
+    training = Training()
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        start: Start,
+        training: Tokens,
+        test: Tokens,
+        minibatches: MiniBatches | None,
+    ) -> None:
+        self.parameters, self.start = parameters, start
+        self.tokens, self.test, layout = training, test, self._layout(parameters)
+        columns: Columns = tuple(("observable", name) for name in OBSERVED)
+        shapes = tuple(zip(PARTS, layout.shapes, strict=True))
+        words = (("frozen", parameters.frozen), ("hinge", parameters.loss == "hinge"))
+        program = program_of(_model(), words, shapes)
+        self._masses = _masses(program)
+        data = self._data(training)
+        super().__init__(program, data, None, layout, columns, minibatches=minibatches)
+
+    @staticmethod
+    @abstractmethod
+    def _layout(parameters: Parameters) -> Layout:
+        """W_O, and the other weights on patterns or on tokens."""
+
+    def _data(self, tokens: Tokens) -> Data:
+        """Samples as the loss takes them; padded, so that few numbers of them are compiled for."""
+        many, length = tokens.patterns.shape
+        unit = 1 << max(0, many.bit_length() - PLACES) if tokens.values is None else 1
+        rows = np.minimum(np.arange(-(-many // unit) * unit), many - 1)
+        samples = {name: part[rows] for name, part in tokens.arrays().items()}
+        weights = np.zeros(rows.size)
+        weights[:many] = tokens.weights
+        fixed = {"a": self.start.a.T if self.start.a.ndim == 1 else self.start.a.T[:length]}
+        fixed["X"] = np.eye(self.parameters.M)
+        return self.training.data(Law(weights, samples), fixed, {"margin": self.parameters.margin})
+
+    @cached_property
+    def reader(self) -> Reader:
+        """What is read off a state on the patterns."""
+        tokens, many = self.tokens, np.arange(self.parameters.M)
+        at = tokens.patterns[:, :, None] == many
+        counts = (tokens.times[:, :, None] * at).sum(axis=1).astype(np.int64)
+        own = counts, tokens.labels, tokens.weights
+        return Reader(self.parameters, self.start.a, self.start.p, *own)
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """Weights of the start, flat."""
+        return self.layout.flatten(self.start.weights)
+
+    def parts(self, states: FloatArray) -> tuple[FloatArray, ...]:
+        """W_O, V, K, Q of flat states, shape (..., n): what the weights do to the patterns."""
+        hidden, *others = (self.layout.part(states, name) for name in self.layout.names)
+        return hidden, *(part[..., : self.parameters.M] for part in others)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What a resumed run must find again: the settings, the loss and the random numbers."""
+        arrays = [*jax.tree.leaves(self.payload[0]), self.initial_state]
+        if self.minibatches is not None:
+            arrays.append(np.array([self.minibatches.seed]))
+        code = hash_of_file(model_file)
+        return {**self.settings, "code": code, "random_numbers": fingerprint(arrays)}
+
+    def risk(self, state: ArrayLike) -> float:
+        """Risk over the margin at a state."""
+        return float(self.order_parameters(state)[0])
+
+    def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
+        """Risk over the margin, active, error, relevant, of all training samples.
+
+        Parameters
+        ----------
+        state : float array, shape (n,)
+        gradient : float array, shape (n,), optional
+            Not needed: none of them is a rate.
+        """
+        flat = self.layout.flatten(state)
+        return super().order_parameters(flat, np.zeros_like(flat))
+
+    @cached_property
+    def _test(self) -> Any:
+        return self._data(self.test), None
+
+    def observables(self, state: ArrayLike) -> dict[str, float]:
+        """Order parameters, errors on fresh samples, attention, scores, neurons at a state.
+
+        Attention is that of the training samples, gates and scores are those of the patterns; with
+        noise ``odds`` is how far it is from what is exact without. The last finite state of a run
+        that diverged may be too large for some of them.
+        """
+        flat = self.layout.flatten(state)
+        function = self._functions.compiled_observables  # of this state alone, always
+        fresh = self.evaluated(function, flat[None], payload=self._test)["observables"]
+        masses = self.evaluated(self._masses, flat)[: len(self.tokens.labels)]
+        order = dict(zip(self.order_names, self.order_parameters(flat), strict=True))
+        attended = self.reader.attended(self.tokens, masses)
+        found = {"relevant": order["relevant"]} | attended | self.reader.read(self.parts(flat))
+        found |= {"odds": found.pop("odds")} | order
+        found |= {"test_loss": fresh["hinge_over_margin"][0], "test_error": fresh["error"][0]}
+        return {name: float(value) for name, value in found.items()}
+
+
+class NoiseFree(VitProblem):
+    """Base of the problems on tokens without noise: equal samples are one vector with a weight.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    expectation : str
+        ``"exact"``: the law itself; ``"sampled"``: N samples; ``"auto"``: sampled where
+        ``samples`` is not None, else exact.
+    samples : int or None
+        N.
+    seed : int or numpy Generator
+        Of every random number.
+    start : int, "symmetric" or None
+        Another seed for the weights alone; or the start of the seed, completed to a set of neurons
+        that the symmetries of the law map onto itself (`starts.symmetric_start`).
+    batch : int or None
+        Samples of a mini-batch. Every epoch takes each sample once, in new batches; a size of N or
+        more is full batch.
+
+    Raises
+    ------
+    InvalidRequest
+        In one line, for an option that cannot be.
+    """
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        expectation: str = "auto",
+        samples: int | None = None,
+        seed: int | Generator = 0,
+        start: int | str | None = None,
+        batch: int | None = None,
+    ) -> None:
+        check_parameters(parameters, Parameters)
+        name = sampling.expectation_of(expectation, samples)
+        symmetric = checked_start(start) == SYMMETRIC
+        streams = sampling.streams(seed, None if isinstance(start, str) else start)
+        made = start_of(parameters, streams.start, symmetric)
+        self.vectors: Vectors = sampling.vectors(parameters, samples, streams)
+        self.training = Training(batch=batch)
+        if batch is not None and samples is None:
+            refuse(
+                "batch", batch, "is of samples, and none are drawn", "left out, or with samples", 1
+            )
+        options = {"expectation": name, "start": start, "batch": self.training.batch}
+        self.settings = sampling_settings(samples, seed, options) | (
+            {"tokens": "without noise"} if parameters.noise > 0 else {}
+        )
+        drawn = None if parameters.data == "fixed" else TEST_SAMPLES
+        own = streams._replace(training=streams.test, tokens=streams.test_tokens)
+        test = sampling.vectors(parameters, drawn, own)
+        training, fresh = (self._tokens(each, parameters, made) for each in (self.vectors, test))
+        batches = self.training.minibatches(streams.order, self.vectors.member.size)
+        super().__init__(parameters, made, training, fresh, batches)
+
+    @staticmethod
+    @abstractmethod
+    def _tokens(vectors: Vectors, parameters: Parameters, start: Start) -> Tokens:
+        """Count vectors as the weights of the problem take them."""
+
+    def _batches(self, first: int, last: int) -> NDArray[np.int64] | None:
+        """Vectors of the samples of each step, -1 where a batch has fewer."""
+        rows = super()._batches(first, last)
+        return rows if rows is None else np.where(rows < 0, -1, self.vectors.member[rows])
+
+    def weights_of(self, step: int | None) -> FloatArray:
+        """Weights of the vectors in a step, shape (S,); of all samples where it is None.
+
+        Parameters
+        ----------
+        step : int or None
+        """
+        if step is None or self.minibatches is None:
+            return self.vectors.weights
+        (members,) = self.minibatches.members(step, step + 1)
+        taken = np.bincount(self.vectors.member[members], minlength=self.vectors.weights.size)
+        return np.asarray(taken / members.size)
+
+
+class ReducedPopulation(NoiseFree):
+    """Gradient descent on patterns: exact where tokens have no noise.
+
+    The state is W_O (m, d) and what the other weights do to the patterns, V = W_V mu, K = W_K mu
+    and Q = W_Q mu, each (d, M). The gradient by them is that by the weights, and what weights do
+    across the patterns never moves. Parameters are those of `NoiseFree`.
+    """
+
+    view = "reduced population"
+
+    @staticmethod
+    def _layout(parameters: Parameters) -> Layout:
+        square = (parameters.d, parameters.M)
+        return Layout(PARTS, ((parameters.m, parameters.d), square, square, square), GROUPS)
+
+    @staticmethod
+    def _tokens(vectors: Vectors, parameters: Parameters, start: Start) -> Tokens:
+        return vectors.on_patterns(start.a)
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """Weights of the start, on the patterns."""
+        return self.layout.flatten(self.start.on_patterns(self.parameters.M))
+
+
+class FullProblem(VitProblem):
+    """A problem with every weight, which can be laid beside the reduced one."""
+
+    @staticmethod
+    def _layout(parameters: Parameters) -> Layout:
+        square = (parameters.d, parameters.d)
+        return Layout(GROUPS, ((parameters.m, parameters.d), square, square, square), GROUPS)
+
+    def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
+        """Reduced state -> the entries beside it, shape (records, ...)."""
+        return dict(zip(PARTS, self.parts(states), strict=True))
+
+
+class FullPopulation(FullProblem, NoiseFree):
+    """Every weight trained, on tokens without noise, one sample for each distinct vector.
+
+    Parameters are those of `NoiseFree`; `ReducedPopulation` with the same ones has the same start
+    and the same samples.
+    """
+
+    view = "full population"
+
+    @staticmethod
+    def _tokens(vectors: Vectors, parameters: Parameters, start: Start) -> Tokens:
+        return vectors.token_by_token(parameters.d)
+
+
+def checked_start(value: object) -> int | str | None:
+    """A seed of the weights alone, the word for a symmetric start, or None."""
+    if value is None or value == SYMMETRIC:
+        return None if value is None else SYMMETRIC
+    if isinstance(value, str):
+        refuse("start", value, "is unknown", "a whole number, or 'symmetric'", SYMMETRIC)
+    return integer("start", value, at_least=0, at_most=2**62)

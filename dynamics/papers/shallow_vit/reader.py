@@ -1,0 +1,152 @@
+r"""What is read off a state of any problem of this system, through V, K, Q on the patterns.
+
+The scores B = K^T Q and the responses H = W_O V say everything about noise-free samples. Gates and
+lucky neurons are those of the two samples of the ``fixed`` law, whatever the training samples are:
+``lucky_W`` counts the neurons with a > 0 that are open to query 1 of the positive one, ``lucky_U``
+those with a < 0 open to query 2 of the negative one, ``lucky_angle`` those within an angle sigma of
+p_1 (Definition 2). Where a neuron has a weight for every position the first two are not numbers.
+
+Attention to relevant tokens and ``odds`` are no functions of the scores: they are read off the
+attention that training computes for its own samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dynamics.papers.shallow_vit import sampling
+from dynamics.papers.shallow_vit.parameters import Parameters
+from dynamics.papers.shallow_vit.sampling import IntArray, Tokens
+from dynamics.problem import FloatArray
+from theory.papers.shallow_vit.attention import attention
+from theory.papers.shallow_vit.symmetry import asymmetry, class_means, pairs
+
+QUERIES = ("relevant", "confusion", "other")
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """What is reported of a state.
+
+    Attributes
+    ----------
+    parameters : Parameters
+    a : float array, shape (m,) or (m, L)
+        Output weights.
+    p : float array, shape (d, M)
+        The orthonormal p_j that V starts near to.
+    counts : int array, shape (S, M)
+        Tokens of every pattern in the training samples.
+    labels, weights : float arrays, shape (S,)
+    """
+
+    parameters: Parameters
+    a: FloatArray
+    p: FloatArray
+    counts: IntArray
+    labels: FloatArray
+    weights: FloatArray
+
+    @cached_property
+    def pair(self) -> IntArray:
+        """Counts of the positive and the negative sample of the ``fixed`` law, shape (2, M)."""
+        both = np.tile(sampling.even(self.parameters), (2, 1))
+        return sampling.arranged(both, np.array([1.0, -1.0]))
+
+    @np.errstate(all="ignore")
+    def read(self, parts: tuple[FloatArray, ...]) -> dict[str, float]:
+        """Scores and neurons at a state; not a number where a run has diverged.
+
+        Parameters
+        ----------
+        parts : (W_O, V, K, Q)
+            Of shapes (m, d) and (d, M).
+        """
+        hidden, values, keys, queries = parts
+        scores = keys.T @ queries
+        pair_classes, names = pairs(self.parameters.M)
+        means = class_means(scores, pair_classes)
+        return {f"B_{name}": mean for name, mean in zip(names, means, strict=True)} | {
+            "q1_norm2": np.vecdot(keys[:, 0], keys[:, 0]),
+            "symmetry": asymmetry(scores, pair_classes),
+            **self._neurons(hidden, values, attention(scores, self.pair)),
+        }
+
+    def _neurons(
+        self, hidden: FloatArray, values: FloatArray, both: FloatArray
+    ) -> dict[str, float]:
+        """Lucky neurons, and distinct (sign, gates) among all."""
+        inputs = hidden @ values @ both
+        gates = np.concatenate([inputs[0], inputs[1]], axis=1) > 0
+        found = {"lucky_W": np.nan, "lucky_U": np.nan}
+        if self.a.ndim == 1:
+            positive = self.a > 0
+            found["lucky_W"] = (positive & gates[:, 0]).sum()
+            found["lucky_U"] = (~positive & gates[:, self.parameters.M + 1]).sum()
+            gates = np.column_stack([positive, gates])
+        lengths = np.linalg.norm(hidden, axis=1)
+        near = hidden @ self.p[:, 0] >= np.cos(self.parameters.sigma) * lengths
+        words = {row.tobytes() for row in np.packbits(gates, axis=1)}
+        return found | {"lucky_angle": (near & (lengths > 0)).sum(), "gate_classes": len(words)}
+
+    @np.errstate(all="ignore")
+    def attended(self, tokens: Tokens, masses: FloatArray) -> dict[str, float]:
+        """Attention to relevant tokens by kind of query, and the error of the odds identity.
+
+        Parameters
+        ----------
+        tokens : Tokens
+            Training samples.
+        masses : float array, shape (S, n, 2)
+            Attention of every token to all relevant and to all confusion keys of its sample.
+        """
+        each = tokens.weights[:, None] * tokens.times
+        found = {}
+        for kind, name in enumerate(QUERIES):
+            weight = np.where(tokens.kinds == kind, each, 0.0)
+            total = float(weight.sum()) or float("nan")
+            found[f"relevant_by_{name}"] = (weight * masses[:, :, 0]).sum() / total
+        return found | {"odds": self.odds(masses, tokens.patterns, each)}
+
+    @cached_property
+    def ratio(self) -> float:
+        """n_* / n_#; not a number where there are no confusion tokens, or not always as many."""
+        positive = (self.labels > 0)[:, None]
+        pairs = np.where(positive, self.counts[:, :2], self.counts[:, 1::-1])
+        star, confusion = pairs[0]
+        if (pairs != pairs[0]).any() or star == 0 or confusion == 0:
+            return float("nan")
+        return float(star / confusion)
+
+    @np.errstate(all="ignore")
+    def odds(self, masses: FloatArray, patterns: IntArray, weights: FloatArray) -> float:
+        """Largest relative change of the product of the odds, over query patterns.
+
+        The mean log odds of relevant against confusion keys, over the queries of a pattern in the
+        positive samples, and that in the negative ones have the sum 2 log(n_* / n_#) where tokens
+        have no noise. Not a number where that says nothing: see `ratio`; or with one label alone.
+
+        Parameters
+        ----------
+        masses : float array, shape (S, n, 2)
+            Attention of every query to all relevant and to all confusion keys of its sample.
+        patterns : int array, shape (S, n)
+            Of the queries, from 0.
+        weights : float array, shape (S, n)
+            Of the queries in a mean.
+        """
+        if np.isnan(self.ratio):
+            return float("nan")
+        logs, asked = np.log(masses[:, :, 0]) - np.log(masses[:, :, 1]), weights > 0
+        place = (2 * patterns + (self.labels > 0)[:, None])[asked]
+        sums, totals = (
+            np.bincount(place, each, minlength=2 * patterns.max() + 2).reshape(-1, 2)
+            for each in ((weights * logs)[asked], weights[asked])
+        )
+        both = (totals > 0).all(axis=1)
+        sides = (sums[both] / totals[both]).sum(axis=1)
+        changes = np.abs(np.expm1(sides - 2.0 * np.log(self.ratio)))
+        return float(changes.max()) if changes.size else float("nan")

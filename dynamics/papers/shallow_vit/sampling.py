@@ -1,0 +1,346 @@
+r"""Samples: counts of the patterns among the L tokens, labels, and noisy tokens.
+
+The pattern of the label is 1 (index 0) where y = +1 and 2 where y = -1; the other of the two is the
+confusion pattern. A sample has counts c of the M patterns, of sum L (`Parameters`: ``data``):
+
+- ``fixed``: n_star, n_confusion, and the rest as even as possible, the first patterns having more;
+- ``fixed_disc``: the rest multinomial, uniform over the M - 2 other patterns;
+- ``iid``: all counts multinomial; ties of patterns 1 and 2 are rejected, and the two are exchanged
+  so that the pattern of the label has the majority.
+
+Labels alternate, beginning with +1: as many + as -, or one more where N is odd (one sample is of
+one class). Token l of a sample is :math:`\mu_{\mathrm{pattern}(l)}` and noise :math:`N(0, c_0^2)`
+in every coordinate.
+
+Without noise a sample is its counts and its label, so equal samples are one vector with a weight
+(`Vectors`). Where output weights are per position, the positions of the tokens matter too: every
+vector then has one order of its tokens, and samples are only merged where counts decide everything.
+
+Everything is drawn sample by sample: with one seed, more samples begin with the fewer ones. The
+`streams` of a seed are the same in every problem, so that problems share start and data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from dynamics.papers.shallow_vit.parameters import Parameters
+from dynamics.problem import FloatArray
+from dynamics.validation import (
+    check_cost,
+    integer,
+    known_word,
+    random_stream,
+    refuse,
+    written,
+)
+from theory.papers.shallow_vit import data_law
+
+IntArray = NDArray[np.int64]
+
+RELEVANT, CONFUSION, OTHER = range(3)
+EXPECTATIONS = ("exact", "sampled", "auto")
+MOST_NUMBERS = 2**29
+"""Numbers of all samples: 4 GiB."""
+MOST_VECTORS = 20_000
+"""Count vectors of a law that are enumerated at most."""
+
+
+class Streams(NamedTuple):
+    """What is drawn from a seed, each from a stream of its own.
+
+    Attributes
+    ----------
+    start : Generator
+        Weights; see `start`.
+    training, tokens : Generator
+        Counts of the training samples; positions of their tokens and noise.
+    test, test_tokens : Generator
+        The same of the test samples.
+    order : Generator
+        Order of mini-batches.
+    """
+
+    start: Generator
+    training: Generator
+    tokens: Generator
+    test: Generator
+    test_tokens: Generator
+    order: Generator
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Counts and labels.
+
+    Attributes
+    ----------
+    counts : int array, shape (N, M)
+    labels : float array, shape (N,)
+        +1 or -1.
+    """
+
+    counts: IntArray
+    labels: FloatArray
+
+
+def streams(seed: int | Generator, start: int | None = None) -> Streams:
+    """The streams of a seed, the weights from another one where ``start`` is not None.
+
+    Parameters
+    ----------
+    seed : int or numpy Generator
+    start : int or None
+        Another seed, for the weights alone.
+
+    Raises
+    ------
+    InvalidRequest
+        If either is no whole number from 0.
+    """
+    result = Streams(*random_stream(seed).spawn(6))
+    if start is None:
+        return result
+    return result._replace(start=random_stream(start, "start").spawn(6)[0])
+
+
+def even(parameters: Parameters) -> IntArray:
+    """Counts (relevant, confusion, others) of every sample of ``fixed``, shape (M,)."""
+    shares = parameters.shares
+    counts = [shares.n_star, shares.n_confusion, *data_law.even_rest(shares)]
+    return np.array(counts, dtype=np.int64)
+
+
+def arranged(counts: IntArray, labels: FloatArray) -> IntArray:
+    """Counts (relevant, confusion, others) as counts of the patterns 1, 2, others.
+
+    Parameters
+    ----------
+    counts : int array, shape (N, M)
+    labels : float array, shape (N,)
+        +1 or -1.
+    """
+    swapped = counts.copy()
+    swapped[:, :2] = counts[:, 1::-1]
+    return np.where(labels[:, None] > 0, counts, swapped)
+
+
+def count_vectors(parameters: Parameters, samples: int, generator: Generator) -> Samples:
+    """Samples of the data law.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    samples : int
+        N.
+    generator : numpy Generator
+    """
+    labels = np.where(np.arange(samples) % 2 == 0, 1.0, -1.0)
+    counts = np.tile(even(parameters), (samples, 1))
+    if parameters.data == "fixed_disc":
+        left, many = int(counts[0, 2:].sum()), parameters.M - 2
+        counts[:, 2:] = generator.multinomial(left, np.full(many, 1.0 / many), size=samples)
+    elif parameters.data == "iid":
+        counts = _without_ties(parameters, samples, generator)
+    return Samples(arranged(counts, labels), labels)
+
+
+def _without_ties(parameters: Parameters, samples: int, generator: Generator) -> IntArray:
+    """The first draws without a tie, the majority of patterns 1 and 2 first, shape (N, M)."""
+    chances, parts, many = data_law.chances(parameters.shares), [], 0
+    while many < samples:
+        counts = generator.multinomial(parameters.L, chances, size=samples)
+        parts.append(counts[counts[:, 0] != counts[:, 1]])
+        many += len(parts[-1])
+    counts = np.concatenate(parts)[:samples].astype(np.int64)
+    counts[:, :2] = np.sort(counts[:, :2], axis=1)[:, ::-1]
+    return counts
+
+
+def patterns(counts: IntArray, generator: Generator) -> IntArray:
+    """Pattern of every token, in a random order, shape (N, L).
+
+    Parameters
+    ----------
+    counts : int array, shape (N, M)
+        All of one sum L.
+    generator : numpy Generator
+    """
+    many, length = counts.shape[0], int(counts[0].sum())
+    ordered = np.repeat(np.tile(np.arange(counts.shape[1]), many), counts.ravel())
+    order = np.argsort(generator.random((many, length)), axis=1, kind="stable")
+    return np.take_along_axis(ordered.reshape(many, length), order, axis=1)
+
+
+def kinds(sequences: IntArray, labels: FloatArray) -> IntArray:
+    """Of every token: 0 the pattern of the label, 1 the confusion pattern, 2 another.
+
+    Parameters
+    ----------
+    sequences : int array, shape (N, L)
+        Patterns, from 0.
+    labels : float array, shape (N,)
+    """
+    relevant = np.where(labels > 0, 0, 1)[:, None]
+    discriminative = np.where(sequences == relevant, RELEVANT, CONFUSION)
+    return np.where(sequences < 2, discriminative, OTHER).astype(np.int64)
+
+
+def expectation_of(expectation: str, samples: int | None) -> str:
+    """Name of the expectation, ``exact`` or ``sampled``.
+
+    Parameters
+    ----------
+    expectation : str
+        One of `EXPECTATIONS`.
+    samples : int or None
+        N; None for the law itself.
+
+    Raises
+    ------
+    InvalidRequest
+        For another name, or where it does not go with the samples.
+    """
+    known_word("expectation", expectation, EXPECTATIONS)
+    if expectation == "exact" and samples is not None:
+        refuse("samples", samples, "are drawn, and the expectation is exact", "left out", "sampled")
+    if expectation == "sampled" and samples is None:
+        refuse("samples", samples, "is not given", "a whole number of at least 1", 100)
+    return "exact" if samples is None else "sampled"
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """Samples as a network sees them: their distinct tokens.
+
+    Attributes
+    ----------
+    values : float array, shape (N, n, d), or None
+        Tokens; None where they are the patterns themselves.
+    patterns : int array, shape (N, n)
+        Their patterns, from 0.
+    labels : float array, shape (N,)
+        +1 or -1.
+    times : float array, shape (N, n)
+        How often each token occurs.
+    weights : float array, shape (N,)
+        Chances, of sum 1.
+    output : float array, shape (N, n, m), or None
+        Output weights where they are not the same in all samples.
+    """
+
+    values: FloatArray | None
+    patterns: IntArray
+    labels: FloatArray
+    times: FloatArray
+    weights: FloatArray
+    output: FloatArray | None = None
+
+    @cached_property
+    def kinds(self) -> IntArray:
+        """Of every token 0 relevant, 1 confusion, 2 another, shape (N, n)."""
+        return kinds(self.patterns, self.labels)
+
+    def arrays(self) -> dict[str, FloatArray]:
+        """What the loss takes of them."""
+        found = {"times": self.times, "y": self.labels}
+        found |= {"is_relevant": 1.0 * (self.kinds == RELEVANT)}
+        found |= {"is_confusion": 1.0 * (self.kinds == CONFUSION)}
+        own = {"X": self.values, "a": self.output}
+        return found | {name: part for name, part in own.items() if part is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """Distinct count vectors with their chances, and which of them every sample is.
+
+    Attributes
+    ----------
+    counts : int array, shape (S, M)
+    labels, weights : float arrays, shape (S,)
+        +1 or -1; chances, of sum 1.
+    member : int array, shape (N,)
+        Vector of every sample; empty where nothing was drawn.
+    sequences : int array, shape (S, L), or None
+        Pattern of every token, where positions matter.
+    """
+
+    counts: IntArray
+    labels: FloatArray
+    weights: FloatArray
+    member: IntArray
+    sequences: IntArray | None
+
+    def on_patterns(self, a: FloatArray) -> Tokens:
+        """One token for each pattern; output weights are means over the positions of a pattern.
+
+        Parameters
+        ----------
+        a : float array, shape (m,) or (m, L)
+        """
+        many, output = np.arange(self.counts.shape[1]), None
+        if self.sequences is not None:
+            at = (self.sequences[:, None] == many[:, None]) / np.maximum(self.counts, 1)[:, :, None]
+            output = at @ a.T
+        patterns, times = np.tile(many, (self.labels.size, 1)), self.counts.astype(float)
+        return Tokens(None, patterns, self.labels, times, self.weights, output)
+
+    def token_by_token(self, depth: int) -> Tokens:
+        """One token for each position, in order of the patterns where positions do not matter.
+
+        Parameters
+        ----------
+        depth : int
+            d.
+        """
+        many, patterns = np.arange(self.counts.shape[1]), self.sequences
+        if patterns is None:
+            patterns = np.stack([np.repeat(many, row) for row in self.counts])
+        times = np.ones(patterns.shape)
+        return Tokens(np.eye(depth)[patterns], patterns, self.labels, times, self.weights)
+
+
+def vectors(parameters: Parameters, samples: int | None, streams: Streams) -> Vectors:
+    """The vectors of the law, or of N samples.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    samples : int or None
+        N; None for the law itself.
+    streams : Streams
+
+    Raises
+    ------
+    InvalidRequest
+        If the law has too many vectors, with their number.
+    """
+    per_position = parameters.output_weights == "per_position"
+    if samples is None:
+        size = data_law.support_size(parameters.shares, parameters.data)
+        if size > MOST_VECTORS:
+            problem = (
+                f"has {written(size)} count vectors, more than are enumerated ({MOST_VECTORS:,})"
+            )
+            refuse("data", parameters.data, problem, "fixed, or any with samples=N", "samples=1000")
+        law = data_law.law(parameters.shares, parameters.data)
+        counts, labels, weights = law.counts, law.labels.astype(np.float64), law.probability
+        member = np.empty(0, dtype=np.int64)
+    else:
+        many = integer("samples", samples, at_least=1, at_most=10**8)
+        size = 4 * (parameters.L if per_position else parameters.M)
+        check_cost("samples", many, lambda n: n * size, MOST_NUMBERS, "numbers")
+        drawn, member = count_vectors(parameters, many, streams.training), np.arange(many)
+        counts, labels, weights = drawn.counts, drawn.labels, np.full(many, 1.0 / many)
+        if not per_position:
+            rows = np.column_stack([labels.astype(np.int64), counts])
+            rows, member, times = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+            counts, labels, weights = rows[:, 1:], rows[:, 0].astype(np.float64), times / many
+    sequences = patterns(counts, streams.tokens.spawn(1)[0]) if per_position else None
+    return Vectors(np.ascontiguousarray(counts), labels, weights, member.ravel(), sequences)

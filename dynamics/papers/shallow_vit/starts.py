@@ -1,0 +1,175 @@
+r"""Initial weights, those of Assumption 1 with patterns :math:`\mu_j = e_j`.
+
+.. math:: W_V = O_V + E_V \mu^\top, \quad W_K = O_K + E_K \mu^\top, \quad
+   W_Q = O_K + E_Q \mu^\top, \quad W_O \sim N(0, \xi^2)
+
+O_V and O_K are Haar-orthogonal: :math:`p_j = O_V \mu_j`, and :math:`q_j = r_j = O_K \mu_j`. The
+columns of the E are random directions of length sigma (E_V) or delta (E_K, E_Q). The output weights
+a are :math:`\pm 1/\sqrt m`, never trained.
+
+Every part comes from a stream of its own, so no parameter changes what another part draws, and more
+neurons begin with the fewer ones (up to the size of a).
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from math import factorial, sqrt
+
+import numpy as np
+from numpy.random import Generator
+
+from dynamics.papers.shallow_vit.parameters import Parameters
+from dynamics.problem import FloatArray
+from dynamics.validation import check_cost, refuse
+
+MOST_IN_MATRIX, MOST_NUMBERS = 2**24, 2**29
+"""Numbers in a matrix of a start, of which an orthogonal one takes some seconds; in all weights."""
+SYMMETRIC = "symmetric"
+"""A start that the symmetries of the law leave as it is."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Weights before training.
+
+    Attributes
+    ----------
+    a : float array, shape (m,), or (m, L) where the output weights are per position
+    W_O : float array, shape (m, d)
+    W_V, W_K, W_Q : float arrays, shape (d, d)
+    p : float array, shape (d, M)
+        The orthonormal p_j that V is near to.
+    """
+
+    a: FloatArray
+    W_O: FloatArray
+    W_V: FloatArray
+    W_K: FloatArray
+    W_Q: FloatArray
+    p: FloatArray
+
+    def on_patterns(self, patterns: int) -> tuple[FloatArray, ...]:
+        """W_O, V, K, Q: the last three (d, M), what W_V, W_K, W_Q do to the M patterns."""
+        return self.W_O, *(part[:, :patterns] for part in (self.W_V, self.W_K, self.W_Q))
+
+    @property
+    def weights(self) -> tuple[FloatArray, ...]:
+        """W_O, W_V, W_K, W_Q."""
+        return self.W_O, self.W_V, self.W_K, self.W_Q
+
+
+def orthogonal(depth: int, generator: Generator) -> FloatArray:
+    """A Haar-orthogonal matrix, shape (d, d).
+
+    Parameters
+    ----------
+    depth : int
+        d.
+    generator : numpy Generator
+    """
+    q, upper = np.linalg.qr(generator.standard_normal((depth, depth)))
+    return np.asarray(q * np.sign(np.diag(upper)))
+
+
+def directions(depth: int, many: int, generator: Generator) -> FloatArray:
+    """Columns of length 1, each in a random direction, shape (d, many).
+
+    Parameters
+    ----------
+    depth, many : int
+    generator : numpy Generator
+    """
+    columns = generator.standard_normal((many, depth)).T
+    return np.asarray(columns / np.linalg.norm(columns, axis=0))
+
+
+def random_start(parameters: Parameters, generator: Generator) -> Start:
+    """A random start.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    generator : numpy Generator
+    """
+    many, depth, patterns = parameters.m, parameters.d, parameters.M
+    for_a, for_v, for_k, for_errors, for_o = generator.spawn(5)
+    shared = parameters.output_weights == "shared"
+    signs = for_a.integers(2, size=many if shared else (many, parameters.L))
+    values, keys = orthogonal(depth, for_v), orthogonal(depth, for_k)
+    queries, frame = keys.copy(), values[:, :patterns].copy()
+    lengths = (parameters.sigma, parameters.delta, parameters.delta)
+    streams = for_errors.spawn(3)
+    for matrix, length, stream in zip((values, keys, queries), lengths, streams, strict=True):
+        matrix[:, :patterns] += length * directions(depth, patterns, stream)
+    return Start(
+        a=np.asarray((2.0 * signs - 1.0) / sqrt(many), dtype=np.float64),
+        W_O=parameters.xi * for_o.standard_normal((many, depth)),
+        W_V=values,
+        W_K=keys,
+        W_Q=queries,
+        p=frame,
+    )
+
+
+def symmetric_start(parameters: Parameters, generator: Generator) -> Start:
+    """A start that permutations of the non-discriminative patterns leave as it is.
+
+    And the exchange of patterns 1 and 2 with that of the signs a. Neurons of a random start are
+    completed to whole orbits; an element of the group turns a row of W_O as it permutes the p_j.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        With sigma = delta = 0, shared output weights, and neurons in whole orbits.
+    generator : numpy Generator
+
+    Raises
+    ------
+    InvalidRequest
+        If the start cannot be symmetric.
+    """
+    for name in ("sigma", "delta"):
+        if getattr(parameters, name) > 0:
+            refuse(name, getattr(parameters, name), "breaks a symmetric start", "0 there", 0)
+    if parameters.output_weights != "shared":
+        weights = parameters.output_weights
+        refuse("output_weights", weights, "breaks a symmetric start", "shared there", "shared")
+    order = 2 * factorial(parameters.M - 2)
+    if parameters.m % order:
+        near = order * max(1, round(parameters.m / order))
+        problem = f"is no whole number of orbits of {order} neurons, as a symmetric start needs"
+        refuse("m", parameters.m, problem, f"a multiple of {order}", near)
+    start, base, size = random_start(parameters, generator), parameters.m // order, parameters.M
+    inside = start.W_O[:base] @ start.p
+    outside = start.W_O[:base] - inside @ start.p.T
+    rows, signs = [], []
+    for others in itertools.permutations(range(2, size)):
+        for first, sign in (((0, 1), 1.0), ((1, 0), -1.0)):
+            rows.append(inside[:, [*first, *others]] @ start.p.T + outside)
+            signs.append(sign * start.a[:base])
+    return replace(start, a=np.concatenate(signs), W_O=np.concatenate(rows))
+
+
+def start_of(parameters: Parameters, generator: Generator, symmetric: bool) -> Start:
+    """A random start, or a symmetric one.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    generator : numpy Generator
+    symmetric : bool
+
+    Raises
+    ------
+    InvalidRequest
+        If weights of these sizes do not fit.
+    """
+    wide = 8 * (parameters.d + parameters.M)
+    wide += parameters.L if parameters.output_weights == "per_position" else 0
+    for name in ("M", "d"):
+        square = "numbers in a matrix"
+        check_cost(name, getattr(parameters, name), lambda side: side**2, MOST_IN_MATRIX, square)
+    check_cost("m", parameters.m, lambda m: m * wide, MOST_NUMBERS, "numbers")
+    return (symmetric_start if symmetric else random_start)(parameters, generator)

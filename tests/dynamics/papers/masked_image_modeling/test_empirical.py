@@ -1,0 +1,221 @@
+"""The empirical problem against the full population, loops, and the reduction."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.codegen.programs import compiled_program
+from dynamics.models import masked_image_modeling as file
+from dynamics.papers.masked_image_modeling import cost
+from dynamics.papers.masked_image_modeling.full import FullProblem
+from dynamics.validation import InvalidRequest
+from theory.papers.masked_image_modeling import images
+
+
+@pytest.fixture
+def small(crossed):
+    return crossed(masked=3, z="0.7,1.3", odds="0.4,0.6")
+
+
+def test_the_gradient_is_that_of_tokens_and_autograd(system, small):
+    """Against dense attention over all images, differentiated by JAX, in a random basis."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    problem, every = system.FullPopulation(small), images.all_images(small)
+    positions, features = problem.positions, problem.features
+    offsets = np.array([0, 3])[every.cluster]
+    content = features[small.area_ids[every.cluster] + offsets[:, None]] * every.latent[..., None]
+    masked = np.zeros(every.latent.shape)
+    np.put_along_axis(masked, every.masked, 1.0, axis=1)
+    shown = (1 - masked)[..., None] * content
+
+    def risk(Q):
+        tokens = positions + shown
+        scores = tokens @ Q @ tokens.transpose(0, 2, 1)
+        error = jax.nn.softmax(scores, axis=-1) @ shown - content
+        return every.weight @ (masked[..., None] * error**2).sum(axis=(1, 2)) / 2
+
+    state = np.random.default_rng(0).normal(size=(small.d, small.d))
+    value, slope = compiled_program(jax.value_and_grad(risk))(state)
+    assert problem.risk(state) == pytest.approx(float(value), rel=1e-14)
+    np.testing.assert_allclose(
+        problem.gradient(state).reshape(state.shape), slope, rtol=0, atol=1e-15
+    )
+
+
+def test_all_images_are_all_once():
+    system = dynamics.load_system("masked_image_modeling")
+    parameters = system.Parameters(P=5, C_global=1, C_local=2, masked=2, z="1,2", odds="0.3,0.7")
+    every = images.all_images(parameters)
+    assert every.weight.size == images.image_count(parameters) == 10 * 8
+    assert every.weight.sum() == pytest.approx(1.0)
+    seen = {
+        (*z[[0, 1, 3]].tolist(), *masked.tolist()): weight
+        for z, masked, weight in zip(every.latent, every.masked, every.weight, strict=True)
+    }
+    for z in itertools.product((1.0, 2.0), repeat=3):
+        chance = np.prod([0.3 if value == 1 else 0.7 for value in z]) / 10
+        for mask in itertools.combinations(range(5), 2):
+            assert seen[(*z, *mask)] == pytest.approx(chance)
+
+
+def test_all_images_are_those_of_the_model_file(system, small):
+    every, area = images.all_images(small), np.array([0, 3])[:, None] + small.area_ids
+    areas = ";".join(",".join(map(str, row)) for row in small.areas)
+    listed = list(file.law(8, 4, 2, areas, 3, "0.7,1.3", "0.4,0.6"))
+    assert every.weight == pytest.approx([chance for chance, _ in listed], rel=1e-14)
+    found = {"feature": area[every.cluster], "z": every.latent, "masked": every.masked}
+    for name, values in found.items():
+        np.testing.assert_array_equal(values, [sample[name] for _, sample in listed])
+
+
+def test_the_file_is_listed_once_and_runs_by_its_path(system):
+    assert dynamics.system_names().count(system.name) == 1
+    own = dynamics.load_system(file.__file__)
+    assert (own.reference, own.in_library) == (file.__file__, False)
+    assert own.name == system.name
+
+
+def test_samples_follow_the_law(crossed):
+    parameters = crossed(masked=3, z="0.7,1.3", odds="0.4,0.6")
+    count = 40_000
+    made = images.sampled_images(parameters, count, np.random.default_rng(1))
+    error = 4 / np.sqrt(count)
+    assert abs(made.cluster.mean() - 0.5) < error
+    assert abs((made.latent == 0.7).mean(axis=0) - 0.4).max() < error
+    for k, areas in enumerate(parameters.area_ids):
+        own = made.latent[made.cluster == k]
+        for a in range(3):
+            assert np.ptp(own[:, areas == a], axis=1).max() == 0
+        assert abs(np.corrcoef(own[:, 0], own[:, np.argmax(areas)])[0, 1]) < 2 * error
+    assert (np.diff(made.masked, axis=1) > 0).all()
+    shares = np.bincount(made.masked.ravel(), minlength=8) / count
+    assert abs(shares - 3 / 8).max() < error
+
+
+def test_more_samples_begin_with_the_fewer(crossed):
+    few, many = (images.sampled_images(crossed(), n, np.random.default_rng(7)) for n in (10, 30))
+    for name in ("cluster", "latent", "masked"):
+        np.testing.assert_array_equal(getattr(many, name)[:10], getattr(few, name))
+
+
+def test_the_population_is_the_limit(system):
+    """The distance from the reduction falls like one over the square root of N."""
+    parameters = system.Parameters(P=16, C_global=8, C_local=4, masked=6)
+    reduced = system.ReducedPopulation(parameters)
+    distance = []
+    for samples in (40, 2560):
+        runs = [
+            dynamics.compare(reduced, system.FullEmpirical(parameters, samples, seed), 2.0, 20, 20)
+            for seed in range(3)
+        ]
+        distance.append(np.mean([max(run.deviation.values()) for run in runs]))
+    assert 4 < distance[0] / distance[1] < 16
+
+
+def test_gradient_is_the_slope_of_the_empirical_risk(system, small):
+    problem = system.FullEmpirical(small, samples=7, seed=3, start="random", spread=0.5)
+    state, draw = problem.initial_state, np.random.default_rng(4)
+    direction = draw.normal(size=state.size)
+    errors = []
+    for width in (4e-3, 2e-3):
+        ahead, behind = (problem.risk(state + side * width * direction) for side in (1, -1))
+        errors.append(abs((ahead - behind) / (2 * width) - direction @ problem.gradient(state)))
+    assert errors[1] < 0.3 * errors[0]
+
+
+def test_batches_take_every_sample_once_an_epoch(system, small):
+    """Steps on batches, by hand from problems of their own samples."""
+    problem = system.FullEmpirical(small, samples=10, seed=0, batch=4)
+    state = problem.initial_state
+    batches = problem.minibatches.members(0, 6)
+    for members in batches:
+        parts = [array[members] for array in problem.images[:-1]]
+        part = images.Images(*parts, np.full(members.size, 1 / members.size))
+        state = state - 0.5 * FullProblem(small, part).gradient(state)
+    run = dynamics.descend(problem, eta=0.5, steps=6, record=2)
+    np.testing.assert_allclose(run.final_state, state, atol=1e-14)
+    for epoch in (batches[:3], batches[3:]):
+        assert sorted(np.concatenate(epoch)) == list(range(10))
+
+
+def test_a_run_on_batches_can_be_cut_anywhere(system, small, tmp_path):
+    problem = system.FullEmpirical(small, samples=20, seed=0, batch=6, start="random")
+    whole = dynamics.descend(problem, eta=0.5, steps=9)
+    state = problem.initial_state
+    eta = np.full(state.size, 0.5)
+    for first, last in ((0, 2), (2, 7), (7, 9)):
+        tracked = np.empty((last - first, len(problem.order_names)))
+        problem.advance(
+            state, eta, first, last, (tracked, np.array([], int), np.empty((0, state.size)))
+        )
+    np.testing.assert_array_equal(state, whole.final_state)
+
+
+def test_what_is_read_between_batches_is_of_all_samples(system, small):
+    """A pass over a batch at the same state is not mistaken for one over everything."""
+    problem = system.FullEmpirical(small, samples=20, seed=0, batch=5)
+    run = dynamics.descend(problem, eta=0.5, steps=3, record=1)
+    fresh = system.FullEmpirical(small, samples=20, seed=0)
+    np.testing.assert_array_equal(run["risk"], [fresh.risk(state) for state in run.states])
+
+
+def test_options_are_refused_in_one_line(system, small):
+    with pytest.raises(InvalidRequest, match="samples=0 is too small"):
+        system.FullEmpirical(small, samples=0)
+    with pytest.raises(ValueError, match="batch"):
+        system.FullEmpirical(small, batch=0)
+    with pytest.raises(ValueError, match="start"):
+        system.FullEmpirical(small, start="ones")
+
+
+TOO_LARGE = [
+    ({}, "FullEmpirical", {"samples": 10**8}, "samples=100000000 needs 112,300,000,000 numbers"),
+    ({}, "FullEmpirical", {"samples": 300_000}, "nearest: 122070"),
+    ({"P": 65536, "C_global": 32768, "C_local": 32}, "FullEmpirical", {"samples": 10}, "396 GiB"),
+    ({"P": 65536, "C_global": 32768, "C_local": 32}, "FullPopulation", {}, "396 GiB"),
+    ({"P": 16384, "C_global": 8192, "C_local": 32, "masked": 1}, "FullPopulation", {}, "P=16384"),
+    ({"P": 6000, "C_global": 5000, "C_local": 100, "masked": 1}, "FullPopulation", {},
+     "masked=1 needs about 326 s for each gradient"),
+    ({"P": 4096, "C_global": 2048, "C_local": 16}, "FullPopulation", {}, "needs about 1e1231 mask"),
+    ({"d": 10_000}, "FullEmpirical", {"samples": 10}, "nearest: 6688"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sizes", "kind", "options", "said"), TOO_LARGE)
+def test_what_does_not_fit_is_refused(system, sizes, kind, options, said):
+    parameters = system.Parameters(**sizes)
+    with pytest.raises(InvalidRequest) as caught:
+        getattr(system, kind)(parameters, **options)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "nearest: " in str(caught.value)
+
+
+def test_digits_of_the_number_of_images(system, crossed):
+    for parameters in (system.Parameters(P=12, C_global=8, C_local=2), crossed(z="0.5,1.5")):
+        many = images.image_count(parameters)
+        assert 10 ** images.image_digits(parameters) == pytest.approx(many, rel=1e-12)
+    assert system.cost_model(system.Parameters(P=4096, C_global=2048), "population", {}) > 1e200
+
+
+def test_mini_batches_are_as_dear_as_their_images(system, monkeypatch):
+    monkeypatch.setattr(cost, "MOST_SECONDS", 1e-3)
+    with pytest.raises(InvalidRequest, match="for each gradient at P=256"):
+        system.FullEmpirical(system.Parameters(), samples=10)
+    assert system.FullEmpirical(system.Parameters(), samples=10, batch=2).samples == 10
+
+
+def test_the_spread_is_that_of_the_entries_of_a_class_not_of_its_mean(system):
+    small = system.Parameters(P=8, C_global=4, C_local=2, masked=4)
+    problem = system.FullEmpirical(small, samples=8, seed=0, start="random", spread=0.1)
+    state = problem.initial_state
+    queries = problem.positions @ problem.layout.part(state, "Q")
+    entries = problem.rows.orbit_values(
+        (queries @ problem.positions.T)[None], (queries @ problem.features.T)[None]
+    )
+    widest = max(float(np.ptp(values)) for values in entries.values())
+    assert problem.observables(state)["spread"] == widest > 0.1

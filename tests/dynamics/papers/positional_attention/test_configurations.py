@@ -1,0 +1,61 @@
+import itertools
+import math
+
+import pytest
+
+from dynamics.papers.positional_attention.reduced import configurations
+from dynamics.validation import InvalidRequest
+from theory.papers.positional_attention.data_law import SetLaw
+
+
+@pytest.mark.parametrize(
+    ("D", "C", "q", "number"),
+    [(16, 4, 0.5, 680), (24, 4, 0.3, 11_628), (32, 8, 0.25, 16_215), (9, 3, 0.6, 55)],
+)
+def test_counts_and_total_probability(D, C, q, number):
+    chosen = configurations.enumeration(D, SetLaw(C, q))
+    assert configurations.number_of_configurations(D // C, C) == number == chosen.probability.size
+    assert abs(math.fsum(chosen.probability) - 1) < 1e-13
+
+
+def test_law_equals_all_sequences_of_patches():
+    """The distribution of (multiset of types) against the product over single patches."""
+    D, C, q = 8, 2, 0.3
+    chosen = configurations.enumeration(D, SetLaw(C, q))
+    found = {}
+    for sets, chance in zip(chosen.counts[:, 1:].astype(int), chosen.probability, strict=True):
+        found[tuple(sorted((a, b, C - a - b) for a, b in sets.tolist()))] = chance
+    naive = {}
+    for values in itertools.product((1, -1, 0), repeat=D - C):
+        chance = math.prod(1 - q if v == 0 else q / 2 for v in values)
+        sets = [values[k : k + C] for k in range(0, D - C, C)]
+        key = tuple(sorted(tuple(s.count(v) for v in (1, -1, 0)) for s in sets))
+        naive[key] = naive.get(key, 0.0) + chance
+    assert naive.keys() == found.keys()
+    for key, chance in naive.items():
+        assert found[key] == pytest.approx(chance, rel=1e-13)
+
+
+def test_the_first_set_is_the_signal():
+    chosen = configurations.enumeration(12, SetLaw(3, 0.4))
+    assert chosen.counts.shape == (220, 4, 2)
+    assert (chosen.counts[:, 0] == (3, 0)).all()
+
+
+def test_certain_features_leave_no_empty_patch():
+    chosen = configurations.enumeration(8, SetLaw(2, 1.0))
+    assert abs(chosen.probability.sum() - 1) < 1e-15
+    assert (chosen.counts.sum(axis=2) == 2).all()
+
+
+def test_too_many_configurations_are_refused_with_their_number():
+    refused = "77,558,760 configurations at D=64 C=4.*spectral expectation has no such.*D=24 at C=4"
+    with pytest.raises(InvalidRequest, match=refused):
+        configurations.enumeration(64, SetLaw(4, 0.25))
+    with pytest.raises(InvalidRequest, match="D=300 at C=150"):
+        configurations.enumeration(600, SetLaw(300, 0.25))
+
+
+def test_large_sets_have_a_law():
+    law = configurations.enumeration(304, SetLaw(152, 0.1))
+    assert abs(law.probability.sum() - 1) < 1e-9

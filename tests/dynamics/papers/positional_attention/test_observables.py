@@ -1,0 +1,205 @@
+"""What runs on samples report: of the state they name, whatever was computed before or beside."""
+
+import numpy as np
+import pytest
+from realistic import SYSTEM, problem
+
+import dynamics
+from dynamics.papers.positional_attention.matrices import associated_share, spread
+from dynamics.training.gradient_descent import SHARE
+from theory.papers.positional_attention.attention import own_attention, softmax
+
+
+def test_order_parameters_are_of_their_state_whatever_was_looked_at_before():
+    """The attention that a gradient leaves is taken again at its own A alone."""
+    made, generator = problem(samples=20), np.random.default_rng(1)
+    states = [made.initial_state + generator.standard_normal(made.layout.size) for _ in range(3)]
+    states.append(states[0].copy())
+    states[3][0] += 1.0  # the same A, another v
+    states.append(np.full(made.layout.size, np.nan))
+    slopes = [generator.standard_normal(made.layout.size) for _ in states]
+    alone = [
+        problem(samples=20).order_parameters(*each) for each in zip(states, slopes, strict=True)
+    ]
+    for before in states:
+        for state, slope, expected in zip(states, slopes, alone, strict=True):
+            made.gradient(before)
+            made.risk(before)
+            made.observables(before)
+            np.testing.assert_array_equal(made.order_parameters(state, slope), expected)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "samples"),
+    [
+        ("float64", 40_000),
+        ("float32", 4000),
+        pytest.param("float32", 40_000, marks=pytest.mark.long),  # in threads
+    ],
+)
+def test_ties_are_errors_on_training_and_fresh_samples(dtype, samples):
+    """Full attention at D = 4, C = 2: F = 0 where the random set is all -y, chance (q/2)^2."""
+    parameters = SYSTEM.Parameters(D=4, C=2, q=0.5, d=4)
+    made = SYSTEM.FullEmpirical(parameters, samples, 0, test_samples=40_000, dtype=dtype)
+    layout, state = made.layout, made.initial_state
+    layout.part(state, "v")[:] = 0.2 * made.feature
+    same = np.kron(np.eye(2), np.ones((2, 2)))
+    layout.part(state, "A")[:] = np.where(same > 0, parameters.beta, -400.0)
+    found = made.observables(state)
+    for name, count in (("error", samples), ("test_error", 40_000)):
+        assert found[name] == pytest.approx(1 / 16, abs=1 / np.sqrt(count)), name
+    state[:] = 0.0
+    assert made.observables(state)["error"] == made.observables(state)["test_error"] == 1.0
+
+
+@pytest.mark.parametrize("degree", [3, 5, 7])
+def test_a_test_error_is_a_share_of_fresh_samples(degree):
+    made = problem(8, 2, 5, 20, degree, test_samples=4097)
+    matrix = np.random.default_rng(2).standard_normal((8, 8))
+    state = made.layout.flatten(([0.3, 0.0, 0.2, 0.0, 0.0], matrix))
+    weights, fresh = softmax(matrix, made.parameters.scale), made.fresh
+    attended = 8 * (0.3 * fresh.values + 0.2 * fresh.sigma * fresh.noise) @ weights.T
+    outputs = (attended**degree + made.parameters.nu * attended).sum(axis=1)
+    assert made.observables(state)["test_error"] == (fresh.labels * outputs <= 0).mean()
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 1, 1, 2, 2], [1, 0, 0, 1, 0, 2], [0, 1, 2, 3, 4, 5]])
+def test_associated_share_by_sorting_each_row(labels):
+    """Definition 2.2 row by row: the largest entries are exactly the own set; ties are not."""
+    generator = np.random.default_rng(5)
+    matrices = generator.integers(0, 3, size=(200, 6, 6)).astype(float)
+    matrices += 3.0 * (np.equal.outer(labels, labels) & (generator.random((200, 6, 6)) < 0.8))
+    expected = []
+    for matrix in matrices:
+        rows = []
+        for row, own in zip(matrix, labels, strict=True):
+            inside = [entry for entry, label in zip(row, labels, strict=True) if label == own]
+            outside = [entry for entry, label in zip(row, labels, strict=True) if label != own]
+            rows.append(min(inside) > max(outside))
+        expected.append(np.mean(rows))
+    shares = associated_share(matrices, np.equal.outer(labels, labels))
+    np.testing.assert_array_equal(shares, expected)
+    assert 0 < np.mean(shares) < 1
+
+
+PARTITIONS = [
+    [0, 0, 1, 1, 2, 2],
+    [1, 0, 0, 1, 0, 2],
+    [0, 1, 1, 1, 2, 2, 2, 2],
+    [0, 1, 2],
+    [0, 0, 0],
+]
+
+
+@pytest.mark.parametrize("labels", PARTITIONS)
+def test_spreads_are_standard_deviations_and_exactly_0_where_all_are_equal(labels):
+    labels = np.array(labels)
+    same, size = np.equal.outer(labels, labels), labels.size
+    orbits = same & ~np.eye(size, dtype=bool), ~same
+    # One entry far from all others, which stands first, and a mean far from 0.
+    matrix = 3.0 + 1e-3 * np.random.default_rng(1).standard_normal((size, size))
+    matrix[0, 1] += 1.0
+    for orbit in orbits:
+        expected = matrix[orbit].std() if orbit.any() else np.nan
+        np.testing.assert_allclose(spread(matrix[orbit][None]), expected, 1e-12)
+        equal = np.where(same, 0.1, 0.3)[orbit][None]
+        np.testing.assert_array_equal(spread(equal), [0.0 if orbit.any() else np.nan])
+
+
+def assert_records_are_of_their_states(made, run, tolerance=1e-12):
+    """Observables that a run has noted on its way are those of its states, computed one by one."""
+    for k, state in enumerate(run.states):
+        for name, value in made.observables(state).items():
+            if not (name == "test_error" and np.isnan(run[name][k])):
+                assert run[name][k] == pytest.approx(value, rel=tolerance, abs=1e-15), (name, k)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"batch": 7}, {"dtype": "float32"}, {"start": "symmetric"}]
+)
+@pytest.mark.parametrize("record", [None, 1, [3, 17]])
+def test_observables_of_a_run_are_of_the_states_of_its_records(options, record):
+    made = problem(samples=41, **options)
+    tolerance = 1e-4 if "dtype" in options else 1e-11
+    run = dynamics.descend(made, 0.01, 40, record)
+    assert_records_are_of_their_states(made, run, tolerance)
+    assert (np.diff(run["risk"]) != 0).all()
+
+
+@pytest.mark.parametrize("start", ["random", "symmetric"])
+def test_the_full_population_problem_notes_its_risk_too(start):
+    made = SYSTEM.FullPopulation(SYSTEM.Parameters(D=6, C=2))
+    state = made.initial_state
+    if start == "random":
+        state += 0.1 * np.random.default_rng(0).standard_normal(state.size)
+    run = dynamics.descend(made, 0.05, 30, initial=state)
+    assert_records_are_of_their_states(made, run)
+
+
+def test_a_run_that_does_not_move_has_its_observables_at_every_record():
+    made = problem(samples=9)
+    run = dynamics.descend(made, 1e-30, 500)
+    assert (run.states == made.initial_state).all()
+    assert (run["risk"] == made.risk(made.initial_state)).all()
+    once = dynamics.descend(made, 1e-30, 1)
+    for name, values in run.observables.items():
+        measured = values[~np.isnan(values)]
+        assert (measured == once[name][-1]).all(), name
+
+
+def test_observables_of_a_state_by_their_definitions():
+    made = problem(samples=41)
+    state = made.initial_state + 0.3 * np.random.default_rng(4).standard_normal(made.layout.size)
+    matrix, labels = made.layout.part(state, "A"), made.partition.labels
+    same = np.equal.outer(labels, labels)
+    within = matrix[same & ~np.eye(labels.size, dtype=bool)]
+    expected = {
+        "gamma": within.mean(),
+        "rho": matrix[~same].mean(),
+        "gamma_spread": within.std(),
+        "rho_spread": matrix[~same].std(),
+        "G": own_attention(softmax(matrix, made.parameters.scale), made.partition),
+        "patch_association": associated_share(matrix[None], same)[0],
+    }
+    found = made.observables(state)
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, rel=1e-12), name
+
+
+def test_equal_entries_have_no_spread_and_an_error_of_all_is_1():
+    made = SYSTEM.FullPopulation(SYSTEM.Parameters(D=6, C=2, q=0.3))
+    same = np.equal.outer(made.partition.labels, made.partition.labels)
+    state = made.layout.flatten((-0.5, np.where(same, 0.7, 0.3)))
+    run = dynamics.descend(made, 0.05, 3, initial=state)
+    for found in (dynamics.problem.record_of(run.observables, 0), made.observables(state)):
+        assert found["gamma_spread"] == found["rho_spread"] == 0
+    nothing = made.layout.flatten((0.0, np.zeros((6, 6))))
+    assert made.observables(nothing)["error"] == 1.0
+
+
+def test_test_errors_are_at_as_many_records_as_the_steps_pay_for():
+    made = problem(samples=50, test_samples=100)
+    cost = made.costly_passes
+    assert cost == pytest.approx(2 / 8**0.5)
+    for steps in (20, 300, 3000):
+        run = dynamics.descend(made, 1e-3, steps)
+        measured = np.flatnonzero(~np.isnan(run["test_error"]))
+        assert len(measured) == min(len(run.steps), max(1, int(SHARE * steps / cost)))
+        assert measured[-1] == len(run.steps) - 1
+        assert np.isfinite(run["risk"]).all()
+    for record in ("log", 1, [5]):
+        run = dynamics.descend(made, 1e-3, 20, record)
+        assert np.isfinite(run["test_error"]).all()
+    batches = problem(samples=50, test_samples=100, batch=5)
+    assert batches.costly_passes == pytest.approx(10 * cost)
+
+
+@pytest.mark.parametrize("size", [8, 24, 64])
+def test_observables_do_not_depend_on_what_they_are_computed_with(size):
+    made = problem(size, 4, 11, 30)
+    states = np.random.default_rng(0).normal(size=(7, made.layout.size))
+    together = made.observables_along(states)
+    part, alone = made.observables_along(states[2:5]), [made.observables(s) for s in states]
+    for name, values in together.items():
+        assert values.tolist() == [each[name] for each in alone]
+        assert values[2:5].tolist() == part[name].tolist()

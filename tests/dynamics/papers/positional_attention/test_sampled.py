@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.papers.positional_attention.reduced import configurations
+from theory.papers.positional_attention.data_law import RANDOM_SETS, SetLaw
+
+STATE = (0.2, 0.3, -0.1)
+
+
+def test_unbiased_with_the_standard_error_it_reports(system):
+    """Over 300 seeds: the mean is the exact value, the spread is the reported error."""
+    parameters = system.Parameters()
+    exact = system.ReducedPopulation(parameters, "exact").error_estimate(STATE)
+    seeds = range(300)
+    found = [
+        system.ReducedPopulation(parameters, "sampled", samples=400, seed=seed).error_estimate(
+            STATE
+        )
+        for seed in seeds
+    ]
+    values = np.array([one["value"] for one in found])
+    reported = np.array([one["standard_error"] for one in found]).mean(axis=0)
+    spread = values.std(axis=0, ddof=1)
+    assert (np.abs(values.mean(axis=0) - exact["value"]) < 4 * spread / np.sqrt(len(seeds))).all()
+    assert (reported > 0.9 * spread).all()
+    assert (reported < 1.7 * spread).all()
+    assert "standard_error" not in exact
+
+
+def test_terms_add_up_to_the_gradient(system):
+    problem = system.ReducedPopulation(system.Parameters(), "exact")
+    found = problem.error_estimate(STATE)
+    terms = problem.expectation.configurations.probability
+    assert terms.sum() == pytest.approx(1, rel=1e-14)
+    assert (found["gross"] >= np.abs(found["value"]) * (1 - 1e-12)).all()
+
+
+def test_a_seed_is_a_run(system):
+    parameters = system.Parameters(D=64, C=4, q=0.25)
+    first, again, other = (
+        system.ReducedPopulation(parameters, "sampled", samples=1000, seed=seed).gradient(STATE)
+        for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).all()
+
+
+def test_agrees_with_the_spectral_expectation_where_nothing_can_be_enumerated(system):
+    parameters = system.Parameters(D=64, C=4, q=0.25)
+    state = (0.05, 0.5, -0.05)
+    found = system.ReducedPopulation(parameters, "sampled", samples=20_000).error_estimate(state)
+    smooth = system.ReducedPopulation(parameters, "spectral").error_estimate(state)
+    distance = np.abs(found["value"] - smooth["value"])
+    assert (distance < 4 * found["standard_error"]).all()
+
+
+@pytest.mark.parametrize("kind", RANDOM_SETS)
+def test_draws_follow_the_law(kind):
+    """Every configuration as often as its weight says, and every sum exactly so."""
+    D, C, q, samples = 12, 3, 0.4, 4000
+    whole = configurations.enumeration(D, SetLaw(C, q, kind))
+    law = dict(zip(map(key, whole.counts), whole.probability, strict=True))
+    found, width = dict.fromkeys(law, 0.0), 2 * D + 1
+    for seed in range(20):
+        drawn = configurations.sample(D, SetLaw(C, q, kind), samples, seed)
+        for counts, share in zip(drawn.counts, drawn.probability, strict=True):
+            found[key(counts)] += share / 20
+        sums = np.bincount(totals(drawn, D), drawn.probability, width)
+        exact = np.bincount(totals(whole, D), whole.probability, width)
+        assert np.abs(sums - exact).max() <= 1.0001 / samples
+    for which, chance in law.items():
+        error = np.sqrt(chance / (20 * samples))
+        assert abs(found[which] - chance) < 5 * error + 1e-9
+
+
+def key(counts):
+    return tuple(sorted(map(tuple, counts[1:].tolist())))
+
+
+def totals(rows, D):
+    """Sum of all patches of each configuration, from -D on."""
+    return (D + rows.counts @ (1, -1) @ np.ones(rows.counts.shape[1])).astype(int)
+
+
+def test_a_run_carries_its_standard_error(system):
+    problem = system.ReducedPopulation(system.Parameters(), "sampled", samples=500)
+    found = problem.error_estimate(STATE)
+    ratio = (found["standard_error"][:3] / found["gross"][:3]).max()
+    assert problem.observables(STATE)["standard_error"] == ratio
+
+
+def test_strata_pay(system):
+    """Variance against independent draws of the same number: from the exact law."""
+    parameters = system.Parameters()
+    problem = system.ReducedPopulation(parameters, "exact")
+    state = np.array([0.2, 0.01, -0.004])
+    terms, _, _ = problem.expectation.contributions(state)
+    weight = problem.expectation.configurations.probability
+    alone = np.sqrt((terms**2 @ weight - (terms @ weight) ** 2) / 2000)
+    seen = system.ReducedPopulation(parameters, "sampled", samples=2000).error_estimate(state)
+    assert (seen["standard_error"] < 0.5 * alone).all()
+
+
+def test_rare_configurations_decide_whether_alpha_rises_again(system):
+    """A sample has too few of them: it invents an Event III that the exact dynamics has not."""
+    parameters = system.Parameters(D=32, C=8, q=0.25, nu=1e-4)
+    whole = dynamics.flow(system.ReducedPopulation(parameters, "exact"), time=1e9, record=20)
+    assert not whole.events["event_III"]
+    assert whole.final_state[0] == pytest.approx(0.049, abs=1e-3)
+    drawn = system.ReducedPopulation(parameters, "sampled", samples=100_000)
+    followed = dynamics.flow(drawn, time=1e9, record=20)
+    assert followed.events["event_III"].time == pytest.approx(2.61e5, rel=0.01)
+    assert followed.final_state[0] > 0.3

@@ -1,0 +1,150 @@
+"""Every wrong request ends in one line that says what is allowed."""
+
+import numpy as np
+import pytest
+
+from dynamics.papers.shallow_vit import sampling
+from dynamics.papers.shallow_vit.empirical import TokenTraining, noisy_tokens
+from dynamics.validation import InvalidRequest
+
+WRONG = [
+    ({"M": 2}, "M=2 is too small"),
+    ({"L": 0}, "L=0 is too small"),
+    ({"m": 0}, "m=0 is too small"),
+    ({"alpha_star": 0.05}, "gives 3 of 50 tokens, no strict majority over the 3"),
+    ({"alpha_star": 0.5, "alpha_confusion": 0.5}, "nearest: 0.5 with alpha_confusion=0"),
+    ({"alpha_star": 0.7, "alpha_confusion": 0.4}, "together more than 1; alpha_confusion can be"),
+    ({"alpha_star": 0.97, "alpha_confusion": 0.03}, "to more than L=50 tokens"),
+    ({"alpha_star": 1.2}, "alpha_star=1.2 is too large"),
+    ({"sigma": -0.1}, "sigma=-0.1 is too small"),
+    ({"delta": -0.1}, "delta=-0.1 is too small"),
+    ({"noise": -0.1}, "noise=-0.1 is too small"),
+    ({"xi": -1}, "xi=-1 is too small"),
+    ({"margin": 0}, "margin=0 is too small"),
+    ({"d": 4}, "d=4 has no room for M=5 patterns"),
+    ({"data": "images"}, "data='images' is unknown; data can be fixed, fixed_disc, iid"),
+    ({"loss": "square"}, "loss can be hinge, linear"),
+    ({"frozen": "all"}, "frozen can be none, attention, values"),
+    ({"output_weights": 1}, "output_weights=1 is unknown"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), WRONG)
+def test_wrong_parameters_are_refused_in_one_line(system, given, said):
+    with pytest.raises(InvalidRequest) as caught:
+        system.Parameters(**given)
+    line = str(caught.value)
+    assert said in line
+    assert "\n" not in line
+
+
+REFUSED = [
+    ({"samples": 0}, "samples=0 is too small"),
+    ({"seed": -1}, "seed=-1 is too small"),
+    ({"start": -2}, "start=-2 is too small"),
+    ({"start": "zero"}, "start='zero' is unknown"),
+    ({"start": "symmetric"}, "sigma=0.1 breaks a symmetric start"),
+    ({"batch": 4}, "batch=4 is of samples, and none are drawn"),
+    ({"batch": 0, "samples": 8}, "batch=0 is too small"),
+    ({"expectation": "counts"}, "expectation='counts' is unknown"),
+    ({"expectation": "exact", "samples": 8}, "samples=8 are drawn, and the expectation is exact"),
+    ({"expectation": "sampled"}, "samples=None is not given"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), REFUSED)
+def test_wrong_options_are_refused_in_one_line(system, given, said):
+    for kind in (system.ReducedPopulation, system.FullPopulation):
+        with pytest.raises(InvalidRequest) as caught:
+            kind(system.Parameters(m=24), **given)
+        assert said in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_too_many_count_vectors_are_refused_with_their_number(system):
+    with pytest.raises(InvalidRequest, match="1,150,688 count vectors"):
+        system.ReducedPopulation(system.Parameters(m=24, data="iid", L=40, M=6, d=6))
+
+
+def test_a_flow_is_refused(system):
+    import dynamics
+
+    problem = system.ReducedPopulation(system.Parameters(m=24))
+    with pytest.raises(InvalidRequest, match="time=10 asks for a gradient flow"):
+        dynamics.flow(problem, 10)
+    assert not system.flows
+    assert dynamics.load_system("positional_attention").flows
+
+
+def test_halves_are_rounded_up_whatever_binary_fractions_say(system):
+    assert system.Parameters().n_confusion == 3
+    for share in np.arange(1, 50) / 100:
+        parameters = system.Parameters(alpha_star=0.5, alpha_confusion=round(float(share), 2) / 2)
+        assert parameters.n_confusion == (round(share * 100) + 2) // 4
+
+
+@pytest.mark.parametrize("data", ["fixed", "fixed_disc", "iid"])
+def test_samples_are_balanced_nested_and_of_the_law(system, data):
+    parameters = system.Parameters(data=data)
+    few, many = (
+        sampling.count_vectors(parameters, n, sampling.streams(5).training) for n in (301, 4000)
+    )
+    assert (many.counts[:301] == few.counts).all()
+    assert (many.labels[::2] == 1).all()
+    assert (many.labels[1::2] == -1).all()
+    assert few.labels.sum() == 1
+    assert (many.counts.sum(axis=1) == 50).all()
+    star = np.where(many.labels > 0, many.counts[:, 0], many.counts[:, 1])
+    confusion = np.where(many.labels > 0, many.counts[:, 1], many.counts[:, 0])
+    assert (star > confusion).all()
+    if data != "iid":
+        assert (star == 25).all()
+        assert (confusion == 3).all()
+    assert star.mean() == pytest.approx(parameters.n_star, abs=0.3)
+    others = many.counts[:, 2:].mean(axis=0)
+    assert others == pytest.approx(np.full(3, 22 / 3) if data != "fixed" else [8, 7, 7], abs=0.2)
+
+
+def test_places_stand_for_their_counts_and_noise_has_its_size(system):
+    parameters = system.Parameters(noise=0.3)
+    found = sampling.count_vectors(parameters, 40, sampling.streams(1).training)
+    streams = sampling.streams(1)
+    seen = noisy_tokens(parameters, 40, TokenTraining(), streams.training, streams.tokens)
+    for row, counts in zip(seen.patterns, found.counts, strict=True):
+        assert (np.bincount(row, minlength=5) == counts).all()
+    per_position = system.Parameters(output_weights="per_position")
+    alone = sampling.vectors(per_position, 40, sampling.streams(1))
+    assert (alone.sequences == seen.patterns).all()
+    assert (seen.values - np.eye(10)[seen.patterns]).std() == pytest.approx(0.3, rel=0.02)
+
+
+def test_the_start_is_that_of_assumption_1(system):
+    from dynamics.papers.shallow_vit.starts import random_start
+
+    parameters = system.Parameters(m=400, sigma=0.3, delta=0.4, d=12, output_weights="per_position")
+    made = random_start(parameters, sampling.streams(2).start)
+    assert made.a.shape == (400, 50)
+    assert np.unique(np.abs(made.a)) == pytest.approx([1 / 20])
+    assert made.a.mean() == pytest.approx(0, abs=1e-3)
+    assert np.abs(made.p.T @ made.p - np.eye(5)).max() < 1e-14
+    errors = np.linalg.norm(made.W_V[:, :5] - made.p, axis=0)
+    assert errors == pytest.approx(np.full(5, 0.3), rel=1e-12)
+    assert made.W_O.std() == pytest.approx(0.01, rel=0.05)
+    calm = random_start(system.Parameters(m=400, delta=0.0, d=12), sampling.streams(2).start)
+    assert (calm.W_K == calm.W_Q).all()
+    assert np.abs(calm.W_K.T @ calm.W_K - np.eye(12)).max() < 1e-14
+    assert np.linalg.norm((made.W_K - calm.W_K)[:, :5], axis=0) == pytest.approx(np.full(5, 0.4))
+    assert (made.W_K[:, 5:] == calm.W_K[:, 5:]).all()
+    assert (calm.W_O == made.W_O).all()
+
+
+def test_a_seed_of_the_weights_alone_leaves_the_samples(system):
+    parameters = system.Parameters(m=24, data="fixed_disc")
+    one, two = (
+        system.ReducedPopulation(parameters, samples=9, seed=3, start=start) for start in (None, 8)
+    )
+    assert (one.vectors.counts == two.vectors.counts).all()
+    assert not np.allclose(one.initial_state, two.initial_state)
+    again = system.ReducedPopulation(parameters, samples=9, seed=8)
+    assert (again.initial_state == two.initial_state).all()
+    assert one.identity["random_numbers"] != two.identity["random_numbers"]
