@@ -1,12 +1,13 @@
-"""Fast expectations: risks at sizes at which no configuration can be listed."""
+"""Expectations of a risk over its law: the one protocol that problems use."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dynamics.codegen import loops
 from dynamics.codegen.addresses import AddressedModel
@@ -15,43 +16,98 @@ FloatArray = NDArray[np.float64]
 
 
 class Expectation(ABC):
-    """The expectation of a risk over its law, as compiled functions that several threads may call.
+    """The expectation of a risk over its law, which several threads may use at once.
 
     Attributes
     ----------
     name : str
+    settings : mapping
+        How it was made, stored with every run.
     module : dynamics.codegen.CompiledModule
         With ``gradient``, ``hessian``, ``order_parameters`` and ``summary``.
     data : NamedTuple
         What these need beside the state; they write none of it.
+    program : str or None
+        Equal for expectations that can be taken `side_by_side`.
     """
 
     name: str
+    settings: Mapping[str, Any]
     module: Any
     data: Any
+    program: str | None = None
 
     @property
-    def addressed(self) -> AddressedModel:
-        """The functions that the loops call."""
-        model: AddressedModel = self.module.addressed(self.data)
-        return model
+    def source(self) -> str:
+        """Text that its gradients are computed from."""
+        return str(self.module.source)
 
-    def value(self, state: ArrayLike) -> float:
+    @property
+    def addressed(self) -> Any:
+        """An `AddressedModel`, which the loops call; None where gradients are not compiled."""
+        return self.module.addressed(self.data)
+
+    def side_by_side(self, others: Sequence[Any]) -> AddressedModel:
+        """Compiled functions on a state of each of several expectations of one program."""
+        raise TypeError(f"{type(self).__name__} has no program")
+
+    def value(self, state: FloatArray) -> float:
         """Risk at a state."""
-        return float(loops.summary(self.addressed, _floats(state))[0])
+        return float(loops.summary(self.addressed, state)[0])
 
-    def gradient(self, state: ArrayLike) -> FloatArray:
+    def gradient(self, state: FloatArray) -> FloatArray:
         """Gradient at a state, shape (n,)."""
-        return loops.gradient(self.addressed, _floats(state))
+        return loops.gradient(self.addressed, state)
 
-    def hessian(self, state: ArrayLike) -> FloatArray:
+    def hessian(self, state: FloatArray) -> FloatArray:
         """Jacobian of the gradient at a state, shape (n, n)."""
-        return loops.hessian(self.addressed, _floats(state))
+        return loops.hessian(self.addressed, state)
+
+    def order_parameters(self, state: FloatArray, slope: FloatArray, count: int) -> FloatArray:
+        """Order parameters at a state with its gradient, shape (count,)."""
+        return loops.order_parameters(self.addressed, state, slope, count)
+
+    def advance(
+        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+    ) -> int:
+        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
+        return loops.advance(self.addressed, state, eta, (first, last), True, buffers)
 
     @abstractmethod
-    def error_estimate(self, state: ArrayLike) -> tuple[float, float]:
-        """Estimated errors of the gradient, its largest component, and of the risk."""
+    def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
+        """Return ``value``, gradient and then risk, and the ``estimate`` of its error.
+
+        Shape (n + 1,) each. Where they are known, ``gross`` has the sizes of all contributions, and
+        a sampled expectation has a ``standard_error`` in place of the estimate.
+        """
+
+    def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
+        """Return gradients at states, shape (records, n), and what else is known there, by name.
+
+        That is the risk, and the largest error of a component of the gradient in its gross.
+        """
+        known = [self.error_estimate(state) for state in states]
+        values = np.array([each["value"] for each in known]).reshape(len(states), -1)
+        errors = np.array([relative_error(e["estimate"], e["gross"]) for e in known])
+        return values[:, :-1], {"risk": values[:, -1], "error_estimate": errors}
+
+    def failure(self, state: FloatArray) -> str:
+        """Why there is no gradient at a state; empty where there is one."""
+        return ""
 
 
-def _floats(state: ArrayLike) -> FloatArray:
-    return np.ascontiguousarray(state, dtype=np.float64)
+FLOOR = 1e-290
+"""Errors of this size are those of underflow, of which nothing is known."""
+
+
+def relative_error(error: FloatArray, gross: FloatArray) -> float:
+    """Largest error of a component of the gradient in its gross; 0 where both underflow.
+
+    Parameters
+    ----------
+    error, gross : float arrays, shape (n + 1,)
+        The last is that of the risk, which does not count.
+    """
+    with np.errstate(all="ignore"):
+        known = np.where(error[:-1] > 2 * FLOOR, error[:-1] / gross[:-1], 0.0)
+    return float(known.max())

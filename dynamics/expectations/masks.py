@@ -16,7 +16,7 @@ from math import prod, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dynamics import codegen
 from dynamics.codegen import loops
@@ -320,6 +320,7 @@ class MaskExpectation(Expectation):
         kinds = ("contour" if part is None else "counts" for _, part in parts)
         self.name = "+".join(sorted(set(kinds), reverse=True))
         self.configurations = sum(part[1].size for _, part in parts if part is not None)
+        self.settings = {"expectation": self.name, "configurations": self.configurations}
         features = [
             start + len(row.ups_names) for start, row in zip(rows.starts, rows.types, strict=False)
         ]
@@ -340,25 +341,40 @@ class MaskExpectation(Expectation):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.rows, self.kind)
 
-    def error_estimate(self, state: ArrayLike) -> tuple[float, float]:
-        """Estimated errors of the gradient, its largest component, and of the risk.
+    def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
+        """Value and estimated error, which is the largest one for every component of the gradient.
 
         Of the contour the difference to nodes half a step farther, which errs as much the other
         way; and the rounding of all sums, whose terms are attentions times squares of latents.
+
+        Parameters
+        ----------
+        state : float array, shape (n,)
         """
-        flat = np.ascontiguousarray(state, dtype=np.float64)
         law, reading = self.data.law, self.data.reading
-        shifted = self.addressed.with_data(
-            self.data._replace(law=law._replace(first=law.first + 0.5 * law.step))
-        )
+        moved = self.data._replace(law=law._replace(first=law.first + 0.5 * law.step))
+        shifted = self.module.addressed(moved)
         largest = float(law.z.max())
         scale = 2.0 * largest**2 * MOVE / reading.widths
         rounding = 4.0 * ROUNDING * (1.0 + law.others / 64.0)
-        slopes = np.abs(self.gradient(flat) - loops.gradient(shifted, flat)).max()
-        risks = abs(self.value(flat) - float(loops.summary(shifted, flat)[0]))
-        of_gradient = rounding * float((reading.shares * scale).max())
-        of_risk = rounding * reading.factor * float(reading.patches.sum()) * largest**2
-        return float(slopes) + of_gradient, risks + of_risk
+        value = np.append(self.gradient(state), self.value(state))
+        slopes = np.abs(value[:-1] - loops.gradient(shifted, state)).max()
+        risks = abs(value[-1] - float(loops.summary(shifted, state)[0]))
+        of_gradient = slopes + rounding * float((reading.shares * scale).max())
+        of_risk = risks + rounding * reading.factor * float(reading.patches.sum()) * largest**2
+        return {"value": value, "estimate": np.append(np.full(state.size, of_gradient), of_risk)}
+
+    def failure(self, state: FloatArray) -> str:
+        """Why there is no gradient at a state: a contour on which weights of keys overflow."""
+        if "contour" not in self.name or not np.isfinite(state).all():
+            return ""
+        if np.isfinite(self.gradient(state)).all():
+            return ""
+        return (
+            "the contour over masks is no number where weights of keys differ by so many orders "
+            f"(correlations up to {np.abs(state).max():.3g}); try expectation='counts', or a "
+            "smaller eta"
+        )
 
 
 @cache

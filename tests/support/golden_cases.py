@@ -13,7 +13,7 @@ from unittest.mock import patch
 import numpy as np
 
 import dynamics
-from dynamics.papers.positional_attention.reduced.configurations import assemble
+from dynamics.papers.positional_attention.configurations import assemble
 from dynamics.papers.shallow_vit.sampling import Samples, Tokens
 from dynamics.papers.shallow_vit.starts import Start
 from theory.papers.masked_image_modeling.images import Images

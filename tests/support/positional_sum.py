@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dynamics.papers.positional_attention.reduced.configurations import multisets
+from dynamics.papers.positional_attention.configurations import multisets
 from theory.program import ONE, Values, adjoints, build, read
 
 

@@ -60,12 +60,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.papers.positional_attention.parameters import Parameters
-from dynamics.papers.positional_attention.reduced.configurations import (
+from dynamics.papers.positional_attention.configurations import (
     multinomial_weights,
     multisets,
     number_of_configurations,
 )
+from dynamics.papers.positional_attention.parameters import Parameters
 from dynamics.problem import FloatArray
 from dynamics.validation import check_parameters, refuse
 from theory.color_refinement import IntArray

@@ -9,12 +9,10 @@ it cannot, the declaration runs, and the closure says at which sizes it was held
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -22,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sympy import Basic
 
-from dynamics.codegen import cache_directory, jax
-from dynamics.codegen.folder import replace_file
+from dynamics.codegen import jax
 from dynamics.models.engine.functions import class_embedding
+from dynamics.models.engine.kept import kept
 from dynamics.models.engine.program import evaluated
 from dynamics.models.engine.realization import Realization
-from dynamics.models.engine.reduced_risk import reduced_risk
+from dynamics.models.engine.reduced_risk import ReducedRisk, reduced_risk
 from dynamics.models.engine.tracing import refusals
 from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest
@@ -45,8 +43,6 @@ MAX_LISTED = 200_000
 """Samples of a law up to which a declaration is held against every entry."""
 SCALES = (0.03, 0.1, 0.3, 1.0, 1.0)
 """Sizes of random departures from the start at which a program is held against JAX."""
-KEPT = 1
-"""Counts changes of this module that make what is kept on disk out of date."""
 SAME = 1e-10
 """Part of the terms of a component by which the two may differ, by rounding."""
 UNUSED = (
@@ -186,17 +182,8 @@ class Declaration:
         path = self.definition.model.path
         if path is None or not path.exists():
             return find()
-        of_file = path.read_bytes(), self.definition.model.imported, KEPT, jax.__version__
-        digest = hashlib.sha256(repr((what, of_file, sorted(constants.items()))).encode())
-        folder = cache_directory() / "declarations"
-        file = folder / f"{digest.hexdigest()[:32]}.json"
-        with suppress(OSError, ValueError):
-            return json.loads(file.read_text())
-        found = find()
-        with suppress(OSError):
-            folder.mkdir(mode=0o700, exist_ok=True)
-            replace_file(file, json.dumps(found))
-        return found
+        of_file = path.read_bytes(), self.definition.model.imported
+        return kept((what, of_file, sorted(constants.items())), find)
 
     def _entries(self, constants: Mapping[str, Any]) -> Realization:
         return self.definition.realization(self.definition.Parameters(**constants))
@@ -293,13 +280,7 @@ class Declaration:
         self._check_classes(made, inner, entries, constants)
         states, slopes = _looked_at(made)
         named = np.array(list(entries.values()))
-        declared = self.classes(inner, constants)
-        try:
-            risk = reduced_risk(
-                inner.program, inner.data, class_embedding(declared), tuple(inner.arrays)
-            )
-        except NoProgram as error:
-            raise ModelError(f"reduced: {error}") from None
+        risk = self._risk(inner, constants)
         off = risk.departures(states[:, named], slopes[:, named], inner.data)
         if off.max(initial=0.0) > SAME:
             state, k = np.unravel_index(int(np.argmax(off)), off.shape)
@@ -318,6 +299,33 @@ class Declaration:
                         f"every entry, at {where} near the start"
                     )
         return float(off.max(initial=0.0)), int(classes.labels.size)
+
+    def _risk(self, inner: Realization, constants: Mapping[str, Any]) -> ReducedRisk:
+        """The risk of the scalars as a program."""
+        embedding = class_embedding(self.classes(inner, constants))
+        try:
+            return reduced_risk(inner.program, inner.data, embedding, tuple(inner.arrays))
+        except NoProgram as error:
+            raise ModelError(f"reduced: {error}") from None
+
+    def departure_of(
+        self,
+        constants: Mapping[str, Any],
+        gradient: Callable[[tuple[str, ...], FloatArray], FloatArray],
+    ) -> float:
+        """Largest difference of another gradient to the declared one near the start, in its terms.
+
+        Parameters
+        ----------
+        constants : mapping
+            A value for every constant.
+        gradient : callable
+            Names of scalars, states of them, shape (states, n) -> gradients per entry, alike.
+        """
+        inner = self.scalars(constants)
+        states = states_near(inner.flat_start)
+        slopes = gradient(tuple(inner.arrays), states)
+        return float(self._risk(inner, constants).departures(states, slopes, inner.data).max())
 
     def _check_classes(
         self,

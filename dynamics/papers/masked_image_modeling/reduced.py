@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.expectations.masks import MaskExpectation
+from dynamics.models import masked_image_modeling as file
+from dynamics.papers.held import hold
 from dynamics.papers.masked_image_modeling.parameters import Parameters
 from dynamics.papers.masked_image_modeling.presentation import PRESENTATION
 from dynamics.papers.masked_image_modeling.scalars import layout_of, rows_of
@@ -27,6 +30,22 @@ from theory.reduction import ReducedSystem
 
 RATES = ("alpha_m", "alpha_0", "rho")
 """Order parameters that are read off the gradient."""
+
+HELD: dict[str, Any] = {"P": 7, "C_global": 3, "C_local": 2, "masked": 3}
+"""Size at which the contour is held against the declared recursion."""
+
+
+def _contour_gradient(names: tuple[str, ...], states: FloatArray) -> FloatArray:
+    """Gradients of the contour at `HELD`, in the order of the scalars of the model file."""
+    rows = rows_of(Parameters(**HELD))
+    named = list(file.names(HELD["P"], HELD["C_global"], HELD["C_local"], ""))
+    places = [named.index(name) for name in names]
+    made, slopes = MaskExpectation(rows, "contour"), np.empty_like(states)
+    for k, state in enumerate(states):
+        ordered = np.empty_like(state)
+        ordered[places] = state
+        slopes[k] = made.gradient(ordered)[places]
+    return slopes
 
 
 def derivation(parameters: Parameters | None = None) -> Page:
@@ -86,10 +105,9 @@ class ReducedPopulation(CompiledProblem):
         self.rows: Rows = rows_of(parameters)
         self.presentation = replace(PRESENTATION, notation=self.rows.notation)
         self.expectation = MaskExpectation(self.rows, expectation)
-        self.settings = {
-            "expectation": self.expectation.name,
-            "configurations": self.expectation.configurations,
-        }
+        self.settings = self.expectation.settings
+        if "contour" in self.expectation.name:
+            hold(self.expectation, file, HELD, _contour_gradient)
         super().__init__(self.expectation.module, self.expectation.data, layout_of(self.rows))
 
     @property
@@ -114,16 +132,7 @@ class ReducedPopulation(CompiledProblem):
         ----------
         state : float array, shape (n,)
         """
-        flat = self.layout.flatten(state)
-        if "contour" not in self.expectation.name or not np.isfinite(flat).all():
-            return ""
-        if np.isfinite(self.gradient(flat)).all():
-            return ""
-        return (
-            "the contour over masks is no number where weights of keys differ by so many orders "
-            f"(correlations up to {np.abs(flat).max():.3g}); try expectation='counts', or a "
-            "smaller eta"
-        )
+        return self.expectation.failure(self.layout.flatten(state))
 
     def _named(self, state: FloatArray) -> dict[str, float]:
         values = self.order_parameters(state)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dynamics.default_runs import Contrast, DefaultRun
+from dynamics.papers.positional_attention import reduced
 from dynamics.papers.positional_attention.empirical import FullEmpirical
 from dynamics.papers.positional_attention.full import FullPopulation
 from dynamics.papers.positional_attention.parameters import Parameters
 from dynamics.papers.positional_attention.presentation import PRESENTATION
-from dynamics.papers.positional_attention.reduced import population
 from dynamics.system import Derivation, System
 from theory.papers.positional_attention.claims import CLAIMS
 from theory.papers.positional_attention.separability import criterion
@@ -42,9 +42,9 @@ SYSTEM = System(
     name="positional_attention",
     presentation=PRESENTATION,
     claims=CLAIMS,
-    derivation=Derivation(population.derivation, population.derivations),
+    derivation=Derivation(reduced.derivation, reduced.derivations),
     Parameters=Parameters,
-    ReducedPopulation=population.ReducedPopulation,
+    ReducedPopulation=reduced.ReducedPopulation,
     FullPopulation=FullPopulation,
     FullEmpirical=FullEmpirical,
     default_runs={
@@ -53,5 +53,5 @@ SYSTEM = System(
         "empirical": DefaultRun({"q": 0.25}, eta=0.02, steps=10_000, samples=8000),
     },
     expectations=("exact", "spectral", "sampled", "auto"),
-    cost_model=population.gradient_seconds,
+    cost_model=reduced.gradient_seconds,
 )

@@ -55,7 +55,7 @@ def test_a_second_process_compiles_nothing(tmp_path, code):
 
 def test_source_is_readable_and_knows_its_state(system):
     problem = system.ReducedPopulation(system.Parameters(), "spectral")
-    module = problem.expectation.sum.module
+    module = problem.expectation.module
     assert module.state_order == module.STATE_ORDER == ("alpha", "gamma", "rho")
     assert problem.source == module.path.read_text(encoding="utf-8")
     assert "def spectrum(state, data, tables, results, second):" in problem.source

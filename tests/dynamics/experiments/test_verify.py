@@ -15,7 +15,7 @@ from dynamics.experiments.verify import checks
 from dynamics.models.engine.program import on_device
 from dynamics.papers.positional_attention.empirical import FullEmpirical
 from dynamics.papers.positional_attention.full import FullPopulation
-from dynamics.papers.positional_attention.reduced.population import ReducedPopulation
+from dynamics.papers.positional_attention.reduced import ReducedPopulation
 from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("positional_attention")

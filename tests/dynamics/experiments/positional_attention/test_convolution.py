@@ -64,7 +64,7 @@ def test_a_gram_matrix_fits_under_adam_and_associates(seed):
     assert share >= 0.9
     last = run.states[-1]
     value = problem.layout.part(last, "v")
-    again = error_on_new_data(value, problem.matrix(last), problem.inner.feature)
+    again = error_on_new_data(value, problem.matrices(last[None])[0], problem.feature)
     assert again == pytest.approx(error, abs=5 * np.sqrt(error / 10_000))
 
 

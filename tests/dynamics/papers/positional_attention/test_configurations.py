@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from dynamics.papers.positional_attention.reduced import configurations
+from dynamics.papers.positional_attention import configurations
 from dynamics.validation import InvalidRequest
 from theory.papers.positional_attention.data_law import SetLaw
 

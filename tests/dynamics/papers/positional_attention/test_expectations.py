@@ -29,7 +29,7 @@ def test_the_cheapest_is_taken_and_said_why(system, settings, tolerance, chosen)
     "settings", [{"D": 6, "C": 2}, {"D": 8, "C": 2, "p": 5}, {"D": 9, "C": 3, "q": 0.6}]
 )
 def test_every_entry_the_declared_sum_and_the_derived_one_agree(system, settings):
-    """Risk and gradient at 100 random states, in parts of the gross."""
+    """Risk, gradient and Hessian at 100 random states, in parts of the gross."""
     parameters, draw = system.Parameters(**settings), np.random.default_rng(3)
     exact, smooth = (
         system.ReducedPopulation(parameters, kind, 1e-12) for kind in ("exact", "spectral")
@@ -47,6 +47,8 @@ def test_every_entry_the_declared_sum_and_the_derived_one_agree(system, settings
         derived = [*smooth.gradient(state), smooth.risk(state)]
         for other in (of_entries, derived):
             assert (np.abs(known["value"] - other) <= 1e-11 * known["gross"]).all()
+        curved = np.abs(smooth.jacobian(state) - exact.jacobian(state))
+        assert (curved <= 1e-9 * known["gross"][:3, None]).all()
 
 
 def test_what_is_chosen_stays_for_the_whole_run(system):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.papers.positional_attention.reduced import configurations
+from dynamics.papers.positional_attention import configurations
 from theory.papers.positional_attention.data_law import RANDOM_SETS, SetLaw
 
 STATE = (0.2, 0.3, -0.1)

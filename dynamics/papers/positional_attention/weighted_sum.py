@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.codegen import AddressedModel, compiled_program, jax
+from dynamics.expectations import Expectation, relative_error
 from dynamics.models import positional_attention as file
 from dynamics.models.engine.functions import Columns, Embedding, class_embedding, functions_of
 from dynamics.models.engine.program import (
@@ -31,8 +32,7 @@ from dynamics.models.engine.program import (
 )
 from dynamics.models.engine.reduced_risk import CompiledRisk, reduced_risk
 from dynamics.models.engine.tracing import namespace
-from dynamics.papers.positional_attention.reduced import Expectation, relative_error, shares_of
-from dynamics.papers.positional_attention.reduced.configurations import Configurations
+from dynamics.papers.positional_attention.configurations import Configurations
 from dynamics.problem import FloatArray
 from theory.closure.partition import EntryClasses
 from theory.law import Law
@@ -102,10 +102,15 @@ class WeightedSum(Expectation):
     def __init__(
         self, parameters: Parameters, rows: Configurations, settings: Mapping[str, Any]
     ) -> None:
-        self.settings, self.configurations = settings, rows
-        self.source = Path(file.__file__).read_text(encoding="utf-8")
-        self.share, self._statics = shares_of(parameters), _statics(parameters)
+        self.settings, self.configurations, self.name = settings, rows, settings["expectation"]
+        self._entries = tuple(file.sizes(parameters.D, parameters.C).values())
+        self._statics = tuple((name, getattr(parameters, name)) for name in ("D", "C", "p"))
         self._reals = {name: float(getattr(parameters, name)) for name in ("nu", "beta", "scale")}
+
+    @property
+    def source(self) -> str:
+        """The model file."""
+        return Path(file.__file__).read_text(encoding="utf-8")
 
     @cached_property
     def traced(self) -> Program:
@@ -115,9 +120,8 @@ class WeightedSum(Expectation):
     @property
     def embedding(self) -> Embedding:
         """Three entries, each of which stands for many."""
-        counts = tuple(round(1 / share) for share in self.share)
         three = np.arange(3), np.ones(3), np.zeros(3)
-        return class_embedding(EntryClasses(*three, declared=counts))
+        return class_embedding(EntryClasses(*three, declared=self._entries))
 
     def data_of(self, rows: Configurations) -> Data:
         """Configurations and weights, as the traced functions take them."""
@@ -132,7 +136,7 @@ class WeightedSum(Expectation):
         whole = np.concatenate([samples, np.repeat(samples[-1:], many - len(samples), axis=0)])
         function = _terms(*(value for _, value in self._statics))
         found = evaluated(function, np.asarray(state, dtype=float), whole, self._reals)
-        share = np.append(self.share, 1.0)
+        share = 1.0 / np.array([*self._entries, 1])
         values, gross, rounded = ((part[: len(samples)] * share).T for part in found)
         return values, gross, rounded
 
@@ -167,7 +171,7 @@ class Exact(WeightedSum):
         rows = self._compiled.rows(states)
         return dict(zip(self._compiled.names, np.ascontiguousarray(rows.T), strict=True))
 
-    def risk(self, state: FloatArray) -> float:
+    def value(self, state: FloatArray) -> float:
         """Risk at a state."""
         return float(self._rows(state[None, :])["risk"][0])
 
@@ -182,7 +186,7 @@ class Exact(WeightedSum):
         _, gross, rounded = (
             part @ self.configurations.probability for part in self.contributions(state)
         )
-        value = np.append(self.gradient(state), self.risk(state))
+        value = np.append(self.gradient(state), self.value(state))
         return {"value": value, "gross": gross, "estimate": rounded}
 
 
@@ -212,15 +216,19 @@ class Sampled(WeightedSum):
         self._payload = self.data_of(filled), on_device(self.embedding)
         self._functions = functions_of(self.traced, True, COLUMNS, len(SCALARS))
 
+    @property
+    def addressed(self) -> None:
+        """None: its arrays are JAX's."""
+
     def gradient(self, state: FloatArray) -> FloatArray:
         """Per-entry gradient at a state, shape (3,)."""
         return np.asarray(evaluated(self._functions.compiled_slope, state, self._payload))
 
-    def order_parameters(self, state: FloatArray, slope: FloatArray) -> FloatArray:
-        """Order parameters at a state with its gradient, in the order of their names."""
+    def order_parameters(self, state: FloatArray, slope: FloatArray, count: int) -> FloatArray:
+        """Order parameters at a state with its gradient, shape (count,)."""
         return np.asarray(evaluated(self._functions.compiled_row, state, slope, self._payload))
 
-    def jacobian(self, state: FloatArray) -> FloatArray:
+    def hessian(self, state: FloatArray) -> FloatArray:
         """Derivative of the gradient by the state, shape (3, 3)."""
         return np.asarray(evaluated(self._functions.compiled_jacobian, state, self._payload))
 
@@ -231,7 +239,7 @@ class Sampled(WeightedSum):
         loop = self._functions.loop
         return loop.advance(state, eta, (first, last), buffers, self._payload)
 
-    def risk(self, state: FloatArray) -> float:
+    def value(self, state: FloatArray) -> float:
         """Risk at a state."""
         return float(self._observed(state[None, :])["risk"][0])
 
@@ -274,10 +282,6 @@ class Sampled(WeightedSum):
             spread = ((terms[:, rows] - mean[:, None]) ** 2) @ inside
             variance += counts[stratum] * spread * counts[stratum] / max(counts[stratum] - 1, 1)
         return np.sqrt(variance) / samples
-
-
-def _statics(parameters: Parameters) -> tuple[tuple[str, int], ...]:
-    return (("D", parameters.D), ("C", parameters.C), ("p", parameters.p))
 
 
 def _padded(many: int) -> int:

@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.codegen import AddressedModel
+from dynamics.expectations import Expectation
+from dynamics.expectations.spectral_sum import SpectralSum
+from dynamics.models import positional_attention as file
+from dynamics.papers.held import hold
+from dynamics.papers.positional_attention import configurations, weighted_sum
 from dynamics.papers.positional_attention.parameters import Parameters
 from dynamics.papers.positional_attention.presentation import PositionalProblem
-from dynamics.papers.positional_attention.reduced import (
-    Expectation,
-    configurations,
-    fast,
-    weighted_sum,
-)
 from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.validation import check_parameters, integer, known_word, real, refuse
 from theory.page import Page
@@ -33,6 +32,8 @@ from theory.papers.positional_attention.data_law import bayes_error
 from theory.reduction import ReducedSystem
 
 EXPECTATIONS = ("auto", "exact", "spectral", "sampled")
+SECONDS_PER_SUM, SECONDS_PER_TYPE = 1.4e-5, 2.8e-7
+"""Of one sum z of the spectral expectation, and there of one type; fitted to 20 problems."""
 SECONDS_PER_PRODUCT = 4e-10
 """Of a full problem, for each entry of A and each feature or configuration."""
 MOST_PATCHES = 2**14
@@ -41,6 +42,8 @@ MOST_NUMBERS = 85_000_000
 """Numbers of all tables together, 680 MB; a gradient takes up to a second."""
 TABLES, SPREAD = 10, 33.0
 """Tables of an expectation; sums that are no less likely than 1e-60, in roots of patches."""
+HELD, HELD_DEGREE = {"D": 8, "C": 2}, 11
+"""Size and largest degree p at which the spectral sum is held against the declared recursion."""
 LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
 
 
@@ -121,8 +124,7 @@ class ReducedPopulation(PositionalProblem):
     @property
     def addressed(self) -> AddressedModel | None:
         """Those of the expectation; None of a sampled one."""
-        made: AddressedModel | None = self.expectation.addressed
-        return made
+        return self.expectation.addressed
 
     @property
     def program(self) -> str | None:
@@ -141,18 +143,18 @@ class ReducedPopulation(PositionalProblem):
         """Order parameters at a state, in the order of `order_names`; see `Problem`."""
         flat = self.layout.flatten(state)
         slope = self.gradient(flat) if gradient is None else gradient
-        return self.expectation.order_parameters(flat, slope)
+        return self.expectation.order_parameters(flat, slope, len(self.order_names))
 
     def jacobian(self, state: ArrayLike) -> FloatArray:
         """Derivative of the gradient by the state, shape (3, 3).
 
         Row i is that of the Hessian of the risk over the number of entries that share state i.
         """
-        return self.expectation.jacobian(self.layout.flatten(state))
+        return self.expectation.hessian(self.layout.flatten(state))
 
     def risk(self, state: ArrayLike) -> float:
         """Risk at a state."""
-        return self.expectation.risk(self.layout.flatten(state))
+        return self.expectation.value(self.layout.flatten(state))
 
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
@@ -312,7 +314,7 @@ def _expectation(
         made = {"expectation": "sampled", "samples": samples, "seed": seed}
         return weighted_sum.Sampled(parameters, rows, made, samples)
     if expectation == "spectral":
-        return fast.Spectral(parameters, tolerance)
+        return _spectral(parameters, tolerance)
     return _cheapest(parameters, tolerance, state)
 
 
@@ -327,6 +329,27 @@ def _exact(parameters: Parameters) -> Expectation:
     return weighted_sum.Exact(parameters, rows, {"expectation": "exact"})
 
 
+def _spectral(parameters: Parameters, tolerance: float) -> SpectralSum:
+    """The spectral sum, held against the declared recursion at a small size."""
+    made = _sum_of(parameters, tolerance)
+    constants = {"p": min(parameters.p, HELD_DEGREE), "random_sets": parameters.random_sets}
+
+    def gradient(names: tuple[str, ...], states: FloatArray) -> FloatArray:
+        small = _sum_of(Parameters(**HELD, **constants))
+        return np.array([small.gradient(state) for state in states])
+
+    hold(made, file, HELD | constants, gradient)
+    return made
+
+
+def _sum_of(parameters: Parameters, tolerance: float = 1e-12) -> SpectralSum:
+    law = parameters.set_law
+    return SpectralSum(
+        parameters.D, parameters.C, parameters.p, parameters.nu, parameters.beta,
+        parameters.scale, law.types, law.probabilities, tolerance, law.rounding,
+    )  # fmt: skip
+
+
 def _cheapest(parameters: Parameters, tolerance: float, state: FloatArray) -> Expectation:
     """The sum over all configurations where it costs less, else the spectral expectation.
 
@@ -336,7 +359,7 @@ def _cheapest(parameters: Parameters, tolerance: float, state: FloatArray) -> Ex
     name, other = sorted(costs, key=costs.__getitem__)
     result: Expectation | None = None
     if name == "spectral":
-        result = fast.Spectral(parameters, tolerance)
+        result = _spectral(parameters, tolerance)
         if np.isfinite(costs["exact"]) and result.failure(state):
             name, other, result = other, name, None
     result = result or _exact(parameters)
@@ -355,8 +378,16 @@ def predicted_seconds(parameters: Parameters) -> dict[str, float]:
     """Predicted time of one gradient along a run, of the exact and of the spectral expectation."""
     return {
         "exact": configurations.predicted_seconds(parameters),
-        "spectral": fast.predicted_seconds(parameters),
+        "spectral": _spectral_seconds(parameters),
     }
+
+
+def _spectral_seconds(parameters: Parameters) -> float:
+    """Time of one spectral gradient, from the number of sums within three standard deviations."""
+    widest = 2.0 * (parameters.D - parameters.C)
+    columns = min(6.0 * sqrt(0.5 * widest * parameters.q), widest) + 1.0
+    kinds = (parameters.C + 1) * (parameters.C + 2) // 2
+    return (SECONDS_PER_SUM + SECONDS_PER_TYPE * kinds) * columns
 
 
 def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
