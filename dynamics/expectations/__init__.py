@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from dynamics.codegen.addresses import AddressedModel
 FloatArray = NDArray[np.float64]
 
 
-class Expectation(ABC):
+class Expectation:
     """The expectation of a risk over its law, which several threads may use at once.
 
     Attributes
@@ -29,6 +29,7 @@ class Expectation(ABC):
         What these need beside the state; they write none of it.
     program : str or None
         Equal for expectations that can be taken `side_by_side`.
+    has_hessian : bool
     """
 
     name: str
@@ -36,13 +37,14 @@ class Expectation(ABC):
     module: Any
     data: Any
     program: str | None = None
+    has_hessian = True
 
     @property
     def source(self) -> str:
         """Text that its gradients are computed from."""
         return str(self.module.source)
 
-    @property
+    @cached_property
     def addressed(self) -> Any:
         """An `AddressedModel`, which the loops call; None where gradients are not compiled."""
         return self.module.addressed(self.data)
@@ -73,13 +75,15 @@ class Expectation(ABC):
         """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
         return loops.advance(self.addressed, state, eta, (first, last), True, buffers)
 
-    @abstractmethod
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
         """Return ``value``, gradient and then risk, and the ``estimate`` of its error.
 
-        Shape (n + 1,) each. Where they are known, ``gross`` has the sizes of all contributions, and
-        a sampled expectation has a ``standard_error`` in place of the estimate.
+        Shape (n + 1,) each; NaN where errors are not estimated. Where they are known, ``gross`` has
+        the sizes of all contributions, and a sampled expectation has a ``standard_error`` in place
+        of the estimate.
         """
+        value = np.append(self.gradient(state), self.value(state))
+        return {"value": value, "estimate": np.full(value.size, np.nan)}
 
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Return gradients at states, shape (records, n), and what else is known there, by name.

@@ -87,15 +87,9 @@ class SpectralSum(Expectation):
         self.settings = {"expectation": "spectral", "tolerance": tolerance}
         self.module = _module()
         self._left_out = float(whole[whole <= NEGLIGIBLE].sum())
-        self._addressed = self.module.addressed(self.data)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self._arguments
-
-    @property
-    def addressed(self) -> codegen.AddressedModel:
-        """The functions that the loops call."""
-        return self._addressed
 
     def _summary(self, state: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Sums, their gross and error, before signs and shares; nodes and fault."""

@@ -20,7 +20,7 @@ from dynamics.papers.held import hold
 from dynamics.papers.masked_image_modeling.parameters import Parameters
 from dynamics.papers.masked_image_modeling.presentation import PRESENTATION
 from dynamics.papers.masked_image_modeling.scalars import layout_of, rows_of
-from dynamics.problem import CompiledProblem, FloatArray, record_of
+from dynamics.problem import ExpectedProblem, FloatArray, record_of
 from dynamics.validation import check_parameters
 from theory.page import Page
 from theory.papers.masked_image_modeling import recursion
@@ -69,7 +69,7 @@ def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSys
     }
 
 
-class ReducedPopulation(CompiledProblem):
+class ReducedPopulation(ExpectedProblem):
     """Gradient descent on the few scalars that the entries of Q stay equal to.
 
     Parameters
@@ -104,11 +104,11 @@ class ReducedPopulation(CompiledProblem):
         self.parameters = parameters
         self.rows: Rows = rows_of(parameters)
         self.presentation = replace(PRESENTATION, notation=self.rows.notation)
-        self.expectation = MaskExpectation(self.rows, expectation)
+        self.expectation: MaskExpectation = MaskExpectation(self.rows, expectation)
+        self.layout = layout_of(self.rows)
         self.settings = self.expectation.settings
         if "contour" in self.expectation.name:
             hold(self.expectation, file, HELD, _contour_gradient)
-        super().__init__(self.expectation.module, self.expectation.data, layout_of(self.rows))
 
     @property
     def initial_state(self) -> FloatArray:
@@ -124,15 +124,6 @@ class ReducedPopulation(CompiledProblem):
     def gap_here(self) -> float:
         """Delta_eff."""
         return self.parameters.Delta_eff
-
-    def gradient_failure(self, state: ArrayLike) -> str:
-        """Why there is no gradient at a state; empty where there is one, or without a contour.
-
-        Parameters
-        ----------
-        state : float array, shape (n,)
-        """
-        return self.expectation.failure(self.layout.flatten(state))
 
     def _named(self, state: FloatArray) -> dict[str, float]:
         values = self.order_parameters(state)
@@ -151,9 +142,10 @@ class ReducedPopulation(CompiledProblem):
         records, rho0 = len(states), self.rho0
         slopes, mass, risk = *np.empty((2, *states.shape)), np.empty((records, 2))
         order, rows = np.empty((records, 9)), np.empty((records, len(self.rows.types), 2))
-        floor = float(self._data.reading.floors @ self.rows.many)
+        floor = float(self.expectation.data.reading.floors @ self.rows.many)
+        data, everything = self.expectation.data, self.expectation.module.everything
         for k, state in enumerate(states):
-            self.module.everything(state, self._data, slopes[k], mass[k], rows[k])
+            everything(state, data, slopes[k], mass[k], rows[k])
             order[k] = self.order_parameters(state, slopes[k])
             excess = float(rows[k, :, 0] @ self.rows.many)
             risk[k] = floor + excess, excess

@@ -12,10 +12,12 @@ from functools import cache
 import numpy as np
 
 from dynamics import codegen
+from dynamics.codegen import loops
+from dynamics.expectations import Expectation
 from dynamics.papers.positional_attention.kernels import full as kernels
 from dynamics.papers.positional_attention.matrices import MatrixProblem
 from dynamics.papers.positional_attention.parameters import Parameters
-from dynamics.problem import CompiledProblem, FloatArray, Layout
+from dynamics.problem import ExpectedProblem, FloatArray, Layout
 from dynamics.validation import check_parameters, refuse, written
 from theory.papers.positional_attention.data_law import bayes_error
 from theory.papers.positional_attention.enumeration import (
@@ -27,7 +29,7 @@ from theory.papers.positional_attention.enumeration import (
 from theory.symmetry import Partition
 
 
-class FullPopulation(MatrixProblem, CompiledProblem):
+class FullPopulation(MatrixProblem, ExpectedProblem):
     """(P) with alpha and every off-diagonal entry of A trained, by brute enumeration.
 
     Parameters
@@ -84,8 +86,8 @@ class FullPopulation(MatrixProblem, CompiledProblem):
             np.ascontiguousarray(self.law[0].T, dtype=np.float64), self.law[1], partition.labels,
             parameters.p, parameters.nu, parameters.scale,
         )  # fmt: skip
-        layout = Layout(("alpha", "A"), ((), (size, size)), groups=("v", "A"))
-        super().__init__(_module(), data, layout)
+        self.expectation = EveryConfiguration(data)
+        self.layout = Layout(("alpha", "A"), ((), (size, size)), groups=("v", "A"))
 
     @property
     def initial_state(self) -> FloatArray:
@@ -103,8 +105,23 @@ class FullPopulation(MatrixProblem, CompiledProblem):
 
     def fits(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Risk and error at states, shape (records,) each."""
-        found = np.array([self._summary(state) for state in states])
+        found = np.array([loops.summary(self.addressed, state) for state in states])
         return found[:, 0], found[:, 1]
+
+
+class EveryConfiguration(Expectation):
+    """The sum over all configurations, one by one.
+
+    Parameters
+    ----------
+    data : kernels.MatrixData
+    """
+
+    name = "exact"
+    has_hessian = False
+
+    def __init__(self, data: kernels.MatrixData) -> None:
+        self.data, self.module = data, _module()
 
 
 @cache

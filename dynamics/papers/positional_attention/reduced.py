@@ -7,16 +7,14 @@ the random sets is taken is chosen here too, once, when it is made. Its oracle i
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.codegen import AddressedModel
 from dynamics.expectations import Expectation
 from dynamics.expectations.spectral_sum import SpectralSum
 from dynamics.models import positional_attention as file
@@ -24,7 +22,7 @@ from dynamics.papers.held import hold
 from dynamics.papers.positional_attention import configurations, weighted_sum
 from dynamics.papers.positional_attention.parameters import Parameters
 from dynamics.papers.positional_attention.presentation import PositionalProblem
-from dynamics.problem import FloatArray, Layout, record_of
+from dynamics.problem import ExpectedProblem, FloatArray, Layout, record_of
 from dynamics.validation import check_parameters, integer, known_word, real, refuse
 from theory.page import Page
 from theory.papers.positional_attention import recursion
@@ -60,7 +58,7 @@ def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSys
     return {"exact": recursion.derive(degree), "leading order": recursion.leading_order()}
 
 
-class ReducedPopulation(PositionalProblem):
+class ReducedPopulation(PositionalProblem, ExpectedProblem):
     """(P) on the symmetric manifold: gradient descent on (alpha, gamma, rho), exact.
 
     Parameters
@@ -90,8 +88,6 @@ class ReducedPopulation(PositionalProblem):
 
     view = "reduced population"
     layout = LAYOUT
-    autonomous = True
-    has_jacobian = True
 
     def __init__(
         self,
@@ -109,58 +105,6 @@ class ReducedPopulation(PositionalProblem):
             parameters, self.initial_state, expectation, tolerance, samples, seed
         )
         self.settings = dict(self.expectation.settings)
-
-    @property
-    def source(self) -> str:
-        """Text that its gradients are computed from: the model file, or the kernels."""
-        return self.expectation.source
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """Settings and a hash of the source of the gradients."""
-        code = hashlib.sha256(self.source.encode()).hexdigest()[:12]
-        return {**self.settings, "code": code}
-
-    @property
-    def addressed(self) -> AddressedModel | None:
-        """Those of the expectation; None of a sampled one."""
-        return self.expectation.addressed
-
-    @property
-    def program(self) -> str | None:
-        """A hash of the programs of the exact expectation; see `Problem`."""
-        return self.expectation.program
-
-    def side_by_side(self, problems: Sequence[Any]) -> AddressedModel:
-        """Compiled functions on a state of each of several problems; see `Problem`."""
-        return self.expectation.side_by_side([problem.expectation for problem in problems])
-
-    def gradient(self, state: ArrayLike) -> FloatArray:
-        """Gradient per entry, which one step subtracts times eta; shape (3,)."""
-        return self.expectation.gradient(self.layout.flatten(state))
-
-    def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
-        """Order parameters at a state, in the order of `order_names`; see `Problem`."""
-        flat = self.layout.flatten(state)
-        slope = self.gradient(flat) if gradient is None else gradient
-        return self.expectation.order_parameters(flat, slope, len(self.order_names))
-
-    def jacobian(self, state: ArrayLike) -> FloatArray:
-        """Derivative of the gradient by the state, shape (3, 3).
-
-        Row i is that of the Hessian of the risk over the number of entries that share state i.
-        """
-        return self.expectation.hessian(self.layout.flatten(state))
-
-    def risk(self, state: ArrayLike) -> float:
-        """Risk at a state."""
-        return self.expectation.value(self.layout.flatten(state))
-
-    def advance(
-        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
-    ) -> int:
-        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
-        return self.expectation.advance(state, eta, first, last, buffers)
 
     @property
     def initial_state(self) -> FloatArray:
@@ -210,10 +154,6 @@ class ReducedPopulation(PositionalProblem):
         """Estimated error of the gradient at a state; None of a sampled one."""
         error = self.error_estimate(state).get("estimate")
         return None if error is None else error[:3]
-
-    def gradient_failure(self, state: ArrayLike) -> str:
-        """Why there is no gradient at a state; empty where there is one."""
-        return self.expectation.failure(self.layout.flatten(state))
 
 
 def _check_size(parameters: Parameters) -> None:

@@ -36,8 +36,10 @@ class Lopsided(FullPopulation):
 
     def __init__(self, parameters):
         super().__init__(parameters)
-        tilted = self._data.chances * np.where(self._data.values[:, 0] == 0, 0.5, 1.0)
-        self._data = self._data._replace(chances=tilted / tilted.sum())
+        tilted = self.expectation.data.chances * np.where(
+            self.expectation.data.values[:, 0] == 0, 0.5, 1.0
+        )
+        self.expectation.data = self.expectation.data._replace(chances=tilted / tilted.sum())
 
 
 class Drifting(FullEmpirical):

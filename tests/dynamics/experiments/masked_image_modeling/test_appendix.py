@@ -107,8 +107,9 @@ class Higher(SYSTEM.ReducedPopulation):
 
     def __init__(self, parameters):
         super().__init__(parameters)
-        read = self._data.reading
-        self._data = self._data._replace(reading=read._replace(floors=1.1 * read.floors))
+        data = self.expectation.data
+        read = data.reading
+        self.expectation.data = data._replace(reading=read._replace(floors=1.1 * read.floors))
 
 
 def test_a_loss_below_the_floor_is_seen():

@@ -88,8 +88,9 @@ class Halved(ReducedPopulation):
 
     def __init__(self, parameters):
         super().__init__(parameters)
-        read = self._data.reading
-        self._data = self._data._replace(reading=read._replace(mates=2 * read.mates))
+        data = self.expectation.data
+        read = data.reading
+        self.expectation.data = data._replace(reading=read._replace(mates=2 * read.mates))
 
 
 class Higher(ReducedPopulation):
@@ -97,9 +98,10 @@ class Higher(ReducedPopulation):
 
     def __init__(self, parameters):
         super().__init__(parameters)
-        read = self._data.reading
+        data = self.expectation.data
+        read = data.reading
         floors = read.floors + 8e-4 * parameters.gamma
-        self._data = self._data._replace(reading=read._replace(floors=floors))
+        self.expectation.data = data._replace(reading=read._replace(floors=floors))
 
 
 FULL = {"P": 256, "C_global": 128, "C_local": 8}
@@ -267,10 +269,11 @@ class Turned(ReducedPopulation):
 
     def __init__(self, parameters):
         super().__init__(parameters)
-        read = self._data.reading
+        data = self.expectation.data
+        read = data.reading
         shares = read.shares.copy()
         shares[self.rows.references[1]] *= -1
-        self._data = self._data._replace(reading=read._replace(shares=shares))
+        self.expectation.data = data._replace(reading=read._replace(shares=shares))
 
 
 def test_every_claim_has_a_check_and_nothing_else_has():
