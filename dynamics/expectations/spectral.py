@@ -52,6 +52,9 @@ LONG = 60.0
 """T from which on the fine grid is tried."""
 UNKNOWN, TINY, HUGE = 1e300, 1e-280, 1e300
 UNIT = 2.3e-16
+SAFETY = 2.0
+"""Factor of roundings in an estimated error: without it 11 of 5,000 random states have a larger
+error, the largest 1.4 times the estimate."""
 LARGEST_TILT = 30.0
 BLOCK = 32
 """Nodes of a contour that are computed at a time."""
@@ -545,7 +548,7 @@ def missing(i, scanned, grid, chosen, count):  # type: ignore[no-untyped-def]
         if t > s and t >= at_zero and (t <= at_one or one != 0.0):
             right = min(right, size)
     terms = (zero, height[at_zero] + log1p(period)), (one, height[at_one])
-    noise = rounding(count, grain * (s - at_zero), height[s], terms[0], terms[1])
+    noise = SAFETY * rounding(count, grain * (s - at_zero), height[s], terms[0], terms[1])
     noise += 2.0 * exp(min(height[s] + last, 700.0))
     return noise + 2.0 * (exp(min(left, 700.0)) + exp(min(right, 700.0)))
 
@@ -602,7 +605,7 @@ def add_table_errors(state, data, tables, scanned, results):  # type: ignore[no-
                         turned = min(turned, height * moved * means[i, s])
             if i < 3:  # s <= 1
                 slope = min(slope + turned, exp(psi[4]) * means[i, 4])
-            results[2, i] += slope
+            results[2, i] += SAFETY * slope
 
 
 def spectrum(state, data, tables, results, second):  # type: ignore[no-untyped-def]
