@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from theory.program import rows
+from theory.program.algebra import Algebra
 from theory.program.movements import destinations, dynamic_slice, dynamic_update_slice, gather
-from theory.program.numbering import ONE, ZERO, Ids
+from theory.program.numbering import ONE, ZERO, Ids, Values
 from theory.program.operations import ELEMENTWISE
-
-if TYPE_CHECKING:
-    from theory.program.reading import Reading
 
 CALLS = {
     "jit", "pjit", "remat", "remat2", "checkpoint", "composite", "closed_call", "core_call",
@@ -26,7 +26,50 @@ MAX_TERMS = 1 << 22
 """Terms of matrix products and sums that are held at a time."""
 
 
-def _over_axis(reading: Reading, jaxpr: Any, x: Ids, kind: str) -> Ids:
+class Walk(Algebra, ABC):
+    """What the rules are given: an algebra that runs the jaxprs of a primitive, too."""
+
+    @abstractmethod
+    def run(self, program: Any, inputs: list[Ids]) -> list[Ids]:
+        """Ids of the outputs of a jaxpr, with its constants or without."""
+
+    def known(self, ids: Ids) -> bool:
+        """Whether all are constants."""
+        return bool(self.values.constant[ids].all())
+
+    def floats(self, ids: Ids, aval: Any) -> NDArray[Any]:
+        """The numbers of constants, in the type of their variable."""
+        return self.values.floats[ids].astype(aval.dtype)
+
+    def whole(self, ids: Ids) -> list[int]:
+        """Constants as whole numbers."""
+        return [int(n) for n in self.values.floats[ids].reshape(-1)]
+
+    def all_known(self, inputs: list[Ids]) -> bool:
+        """Whether all of several arrays are constants."""
+        return all(self.known(x) for x in inputs)
+
+    def negated(self, condition: Ids) -> Ids:
+        """1 - condition."""
+        return self.linear((1, ONE), (-1, condition))
+
+    def reduced(self, of: Callable[[Values, Ids], Ids], value: Ids, axes: Sequence[int]) -> Ids:
+        """A function of rows, shape (m, k) -> (m,), along some axes."""
+        kept = [k for k in range(value.ndim) if k not in axes]
+        moved = value.transpose([*kept, *map(int, axes)])
+        shape = moved.shape[: len(kept)]
+        return of(self.values, moved.reshape(int(np.prod(shape, dtype=int)), -1)).reshape(shape)
+
+    def running(self, of: Callable[[Ids, Ids], Ids], value: Ids, params: Any) -> Ids:
+        """Cumulative values along an axis."""
+        axis, step = int(params["axis"]), -1 if params["reverse"] else 1
+        out: list[Ids] = []
+        for row in np.moveaxis(value, axis, 0)[::step]:
+            out.append(of(out[-1], row) if out else row)
+        return np.moveaxis(np.stack(out)[::step], 0, axis) if out else value
+
+
+def _over_axis(reading: Walk, jaxpr: Any, x: Ids, kind: str) -> Ids:
     """Softmax, its logarithm or logsumexp, as a traced function of that name has it."""
     inner = jaxpr
     while inner.eqns[0].primitive.name in CALLS:
@@ -59,11 +102,11 @@ def _order(jaxpr: Any, shape: tuple[int, ...], axis: int, kind: str, axes: int) 
     raise ArithmeticError(f"{kind} is another function in this version of JAX")
 
 
-def _logaddexp(reading: Reading, jaxpr: Any, x: Ids, y: Ids) -> Ids:
+def _logaddexp(reading: Walk, jaxpr: Any, x: Ids, y: Ids) -> Ids:
     return reading.linear((1, y), (1, reading.op("softplus", reading.linear((1, x), (-1, y)))))
 
 
-def _relu(reading: Reading, jaxpr: Any, x: Ids) -> Ids:
+def _relu(reading: Walk, jaxpr: Any, x: Ids) -> Ids:
     return reading.op("select", reading.op("lt", ZERO, x), x, ZERO)
 
 
@@ -78,7 +121,7 @@ NAMED: dict[str, Callable[..., Ids]] = {
 """Functions that are operations of their own: by `named_function`, or by JAX's own names."""
 
 
-def _power(r: Reading, e: Any, x: Ids, y: Ids) -> Ids:
+def _power(r: Walk, e: Any, x: Ids, y: Ids) -> Ids:
     if r.known(y) and y.size and (y == y.reshape(-1)[0]).all():
         exponent = float(r.values.floats[y.reshape(-1)[0]])
         if exponent == round(exponent) and abs(exponent) < 2**31:
@@ -86,26 +129,26 @@ def _power(r: Reading, e: Any, x: Ids, y: Ids) -> Ids:
     return r.op("pow", x, y)
 
 
-def _opposite(r: Reading, x: Ids) -> Ids:
+def _opposite(r: Walk, x: Ids) -> Ids:
     return r.linear((-1, x))
 
 
-def _max(r: Reading, e: Any, x: Ids, y: Ids) -> Ids:
+def _max(r: Walk, e: Any, x: Ids, y: Ids) -> Ids:
     low = r.number(-np.inf)
     if (x == low).all() or (y == low).all():
         return np.broadcast_to(y if (x == low).all() else x, e.outvars[0].aval.shape)
     return r.op("max", x, y)
 
 
-def _min(r: Reading, e: Any, x: Ids, y: Ids) -> Ids:
+def _min(r: Walk, e: Any, x: Ids, y: Ids) -> Ids:
     return _opposite(r, r.op("max", _opposite(r, x), _opposite(r, y)))
 
 
-def _clamp(r: Reading, e: Any, low: Ids, x: Ids, high: Ids) -> Ids:
+def _clamp(r: Walk, e: Any, low: Ids, x: Ids, high: Ids) -> Ids:
     return _min(r, e, _max(r, e, x, low), high)
 
 
-def _compare(r: Reading, e: Any, x: Ids, y: Ids) -> Ids:
+def _compare(r: Walk, e: Any, x: Ids, y: Ids) -> Ids:
     name = e.primitive.name
     if name == "ne":
         return r.negated(r.op("eq", x, y))
@@ -114,7 +157,7 @@ def _compare(r: Reading, e: Any, x: Ids, y: Ids) -> Ids:
     return r.op(name, x, y)
 
 
-def _select(r: Reading, e: Any, which: Ids, *cases: Ids) -> Ids | None:
+def _select(r: Walk, e: Any, which: Ids, *cases: Ids) -> Ids | None:
     if r.known(which):
         number = np.broadcast_to(r.values.floats[which].astype(int), cases[0].shape)
         return np.choose(number, cases) if len(cases) < 30 else None
@@ -123,7 +166,7 @@ def _select(r: Reading, e: Any, which: Ids, *cases: Ids) -> Ids | None:
     return r.op("select", which, cases[1], cases[0])
 
 
-def _convert(r: Reading, e: Any, x: Ids) -> Ids | None:
+def _convert(r: Walk, e: Any, x: Ids) -> Ids | None:
     source, target = e.invars[0].aval.dtype, e.outvars[0].aval.dtype
     if target.kind == "b" and source.kind != "b":
         return r.negated(r.op("eq", x, ZERO))
@@ -134,7 +177,7 @@ def _convert(r: Reading, e: Any, x: Ids) -> Ids | None:
     return x if target.itemsize >= source.itemsize else None
 
 
-def _dot(r: Reading, e: Any, left: Ids, right: Ids) -> Ids:
+def _dot(r: Walk, e: Any, left: Ids, right: Ids) -> Ids:
     (contract_left, contract_right), (batch_left, batch_right) = e.params["dimension_numbers"]
 
     def stacked(x: Ids, contract: Any, batch: Any, last: bool) -> Ids:
@@ -153,7 +196,7 @@ def _dot(r: Reading, e: Any, left: Ids, right: Ids) -> Ids:
     return out.reshape(e.outvars[0].aval.shape)
 
 
-def _scatter(r: Reading, e: Any, value: Ids, indices: Ids, updates: Ids) -> Ids | None:
+def _scatter(r: Walk, e: Any, value: Ids, indices: Ids, updates: Ids) -> Ids | None:
     if not r.known(indices):
         return None
     numbers = r.floats(indices, e.invars[1].aval)
@@ -176,7 +219,7 @@ def _scatter(r: Reading, e: Any, value: Ids, indices: Ids, updates: Ids) -> Ids 
     return flat.reshape(value.shape)
 
 
-def _gather(r: Reading, e: Any, value: Ids, indices: Ids) -> Ids | None:
+def _gather(r: Walk, e: Any, value: Ids, indices: Ids) -> Ids | None:
     if not r.known(indices):
         return None
     filling = e.params["fill_value"]
@@ -184,7 +227,7 @@ def _gather(r: Reading, e: Any, value: Ids, indices: Ids) -> Ids | None:
     return gather(e.params, value, r.floats(indices, e.invars[1].aval), int(missing))
 
 
-def _dynamic(r: Reading, e: Any, value: Ids, *others: Ids) -> Ids | None:
+def _dynamic(r: Walk, e: Any, value: Ids, *others: Ids) -> Ids | None:
     updates = e.primitive.name == "dynamic_update_slice"
     starts = others[1:] if updates else others
     if not all(r.known(s) for s in starts):
@@ -197,13 +240,13 @@ def _dynamic(r: Reading, e: Any, value: Ids, *others: Ids) -> Ids | None:
     )
 
 
-def _cond(r: Reading, e: Any, which: Ids, *operands: Ids) -> list[Ids] | None:
+def _cond(r: Walk, e: Any, which: Ids, *operands: Ids) -> list[Ids] | None:
     if not r.known(which):
         return None
     return r.run(e.params["branches"][r.whole(which)[0]], list(operands))
 
 
-def _scan(r: Reading, e: Any, *inputs: Ids) -> list[Ids]:
+def _scan(r: Walk, e: Any, *inputs: Ids) -> list[Ids]:
     params = e.params
     program, length = params["jaxpr"], params["length"]
     if "ft_in" in params:  # JAX 0.12
@@ -225,7 +268,7 @@ def _scan(r: Reading, e: Any, *inputs: Ids) -> list[Ids]:
     return state + [np.stack(column) for column in zip(*turns, strict=True)]
 
 
-def _while(r: Reading, e: Any, *inputs: Ids) -> list[Ids] | None:
+def _while(r: Walk, e: Any, *inputs: Ids) -> list[Ids] | None:
     """A loop for as long as its condition, of constants, holds."""
     of_test, of_body = e.params["cond_nconsts"], e.params["body_nconsts"]
     test, body = list(inputs[:of_test]), list(inputs[of_test : of_test + of_body])

@@ -11,12 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from theory.program.algebra import Algebra
 from theory.program.movements import MOVEMENTS
-from theory.program.numbering import ONE, Ids, NoProgram, Values
-from theory.program.primitives import CALLS, NAMED, NOT_WHOLE, OF_PAIRS, RULES
+from theory.program.numbering import Ids, NoProgram, Values
+from theory.program.primitives import CALLS, NAMED, NOT_WHOLE, OF_PAIRS, RULES, Walk
 
 
 class UnreadPrimitive(NoProgram):
@@ -73,7 +71,7 @@ def named_function(function: Callable[..., Any], name: str, **options: Any) -> C
     return jax.jit(named, **options)
 
 
-class Reading(Algebra):
+class Reading(Walk):
     """The walk of a traced function; see `read`."""
 
     def run(self, program: Any, inputs: list[Ids]) -> list[Ids]:
@@ -94,18 +92,6 @@ class Reading(Algebra):
             results = self.equation(equation, [value(v) for v in equation.invars])
             held |= dict(zip(equation.outvars, results, strict=True))
         return [value(v) for v in jaxpr.outvars]
-
-    def known(self, ids: Ids) -> bool:
-        """Whether all are constants."""
-        return bool(self.values.constant[ids].all())
-
-    def floats(self, ids: Ids, aval: Any) -> NDArray[Any]:
-        """The numbers of constants, in the type of their variable."""
-        return self.values.floats[ids].astype(aval.dtype)
-
-    def whole(self, ids: Ids) -> list[int]:
-        """Constants as whole numbers."""
-        return [int(n) for n in self.values.floats[ids].reshape(-1)]
 
     def equation(self, equation: Any, inputs: list[Ids]) -> list[Ids]:
         """The results of one equation."""
@@ -138,29 +124,6 @@ class Reading(Algebra):
             many = equation.primitive.multiple_results
             return [self.number(r) for r in (results if many else [results])]
         raise UnreadPrimitive(name, _source(equation))
-
-    def all_known(self, inputs: list[Ids]) -> bool:
-        """Whether all of several arrays are constants."""
-        return all(self.known(x) for x in inputs)
-
-    def negated(self, condition: Ids) -> Ids:
-        """1 - condition."""
-        return self.linear((1, ONE), (-1, condition))
-
-    def reduced(self, of: Callable[[Values, Ids], Ids], value: Ids, axes: Sequence[int]) -> Ids:
-        """A function of rows, shape (m, k) -> (m,), along some axes."""
-        kept = [k for k in range(value.ndim) if k not in axes]
-        moved = value.transpose([*kept, *map(int, axes)])
-        shape = moved.shape[: len(kept)]
-        return of(self.values, moved.reshape(int(np.prod(shape, dtype=int)), -1)).reshape(shape)
-
-    def running(self, of: Callable[[Ids, Ids], Ids], value: Ids, params: Any) -> Ids:
-        """Cumulative values along an axis."""
-        axis, step = int(params["axis"]), -1 if params["reverse"] else 1
-        out: list[Ids] = []
-        for row in np.moveaxis(value, axis, 0)[::step]:
-            out.append(of(out[-1], row) if out else row)
-        return np.moveaxis(np.stack(out)[::step], 0, axis) if out else value
 
 
 def _live(jaxpr: Any) -> list[Any]:
