@@ -23,13 +23,14 @@ from dynamics.analysis.period_doubling import Branches, Onsets, branches, onsets
 from dynamics.attention_maps import diversity, total_variation
 from dynamics.experiments.verify import Finding, Verdict, verify
 from dynamics.library import system_names
+from dynamics.loading import load
 from dynamics.models import Model
 from dynamics.models.counts import multinomial, multisets
 from dynamics.registry import load_system
 from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.event import Event
 from dynamics.results.outcome import TrainingWarning
-from dynamics.results.storage import load, save
+from dynamics.results.storage import save
 from dynamics.results.trajectory import Trajectory
 from dynamics.sweep import Sweep, sweep
 from dynamics.system import System

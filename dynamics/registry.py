@@ -2,7 +2,7 @@
 
 A paper's system is `dynamics.papers.<name>.system`, a library model is a file of
 `dynamics.models`. Systems are looked up here once, where a request names one; everything after that
-is given the `System`, and results carry what they are drawn with (`dynamics.results.presentation`).
+is given the `System`, and results carry what they are drawn with (`dynamics.presentation`).
 """
 
 from __future__ import annotations
@@ -11,19 +11,11 @@ import ast
 import importlib
 import os
 from collections.abc import Mapping
-from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 from dynamics.library import built_in_names, library_file, library_names, system_names
 from dynamics.system import System
-from dynamics.validation import NEAR, InvalidRequest, nearest_name, path_of, refuse, shown
-from theory.model_file import imports_are_unchanged
-
-PAPERS = "dynamics.papers.{}.system"
-"""The module of the system of a paper."""
-ENGINE = "dynamics.models.engine"
-"""The module that turns model files and `Model` objects into systems."""
+from dynamics.validation import InvalidRequest, nearest_name, refuse, shown
 
 
 def title(name: str) -> str:
@@ -74,8 +66,9 @@ def load_system(source: Any) -> System:
     if isinstance(source, (str, os.PathLike)):
         return _named(os.fspath(source))
     if hasattr(source, "start") and (hasattr(source, "loss") or hasattr(source, "risk")):
-        made: System = importlib.import_module(ENGINE).system_of(source)
-        return made
+        from dynamics.models.engine.system import system_of
+
+        return system_of(source)
     raise InvalidRequest(
         f"system={shown(source)} is no system; system can be a name, a model file, a Model "
         f"or a System; nearest: {built_in_names()[0]!r}"
@@ -100,7 +93,7 @@ def load_unchanged(reference: str, digests: Mapping[str, str]) -> System:
     system = load_system(reference)
     if _changed(system, digests) and system.origin is not None:
         # What a model imports may have changed although its file has not.
-        system = _from_file(system.origin.path, anew=True)
+        system = _file(system.origin.path, anew=True)
     if changed := _changed(system, digests):
         name = os.path.basename(reference)
         raise InvalidRequest(
@@ -124,40 +117,20 @@ def _changed(system: System, digests: Mapping[str, str]) -> list[str]:
     return [part for part in parts if digests.get(part) != system.digests.get(part)]
 
 
+def _file(path: str, anew: bool = False) -> System:
+    from dynamics.models.engine.system import load
+
+    return load(path, anew)
+
+
 def _named(source: str) -> System:
     if source in built_in_names():
-        system: System = importlib.import_module(PAPERS.format(source)).SYSTEM
+        system: System = importlib.import_module(f"dynamics.papers.{source}.system").SYSTEM
         return system
     if source in library_names():
-        return _from_file(str(library_file(source)))
+        return _file(str(library_file(source)))
     if is_model_file(source):
-        return _from_file(source)
+        return _file(source)
     names = system_names()
     allowed = f"{', '.join(names)}, or a model file"
     refuse("system", source, "is unknown", allowed, nearest_name(source, names))
-
-
-def _imports_are_unchanged(system: System) -> bool:
-    imported = getattr(system.model, "imported", None)
-    return not imported or imports_are_unchanged(system.model)
-
-
-_FILES: dict[tuple[str, int, int], System] = {}
-"""Path, time of change and size of a model file -> its system."""
-
-
-def _from_file(source: str, anew: bool = False) -> System:
-    path = os.path.abspath(path_of("system", source))
-    try:
-        status = os.stat(path)
-    except OSError as error:
-        beside = Path(path).parent
-        files = [p.name for p in beside.glob("*.py")] if beside.is_dir() else []
-        near = get_close_matches(Path(path).name, files, 1, NEAR) or ["the path of a file"]
-        missing = isinstance(error, FileNotFoundError)
-        why = "is missing" if missing else f"cannot be read ({str(error.strerror).lower()})"
-        refuse("system", source, why, "a model file or a name", near[0])
-    key = (path, status.st_mtime_ns, status.st_size)
-    if anew or key not in _FILES or not _imports_are_unchanged(_FILES[key]):
-        _FILES[key] = importlib.import_module(ENGINE).load(path)
-    return _FILES[key]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamics.default_runs import DefaultRun
 from dynamics.library import in_library
-from dynamics.results.presentation import Origin, Presentation
+from dynamics.presentation import Origin, Presentation
 from dynamics.validation import InvalidRequest
 from theory.summary import summarized
 

@@ -31,7 +31,7 @@ REFERENCE = {
         (
             "dynamics.problem.Problem", "dynamics.problem.Layout",
             "dynamics.description.Description", "dynamics.description.Symbol",
-            "dynamics.description.Definition", "dynamics.results.presentation.Presentation",
+            "dynamics.description.Definition", "dynamics.presentation.Presentation",
         ),
     ),
     "plotting": ("Pictures", "dynamics.plotting", ()),

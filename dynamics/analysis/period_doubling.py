@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray, Problem, check_problem
-from dynamics.results.presentation import Presentation
 from dynamics.training.stability_limit import stability_limit
 from dynamics.validation import InvalidRequest, integer, known_word
 from theory.summary import summarized

@@ -28,7 +28,6 @@ from dynamics.validation import allowed_values, check_parameters
 from theory.events import Crossing
 
 if TYPE_CHECKING:
-    from dynamics.system import System
     from theory.events import EventRule
     from theory.notation import Notation
     from theory.page import Page
@@ -43,7 +42,7 @@ MOST_RATES = 6
 """Rates that have a row each."""
 
 
-def describe(system: System, parameters: Any = None) -> Description:
+def describe(system: Any, parameters: Any = None) -> Description:
     """What a system is: model, symbols, observables, events, claims.
 
     Parameters
@@ -92,7 +91,7 @@ def describe(system: System, parameters: Any = None) -> Description:
     )
 
 
-def _constants(system: System, notation: Notation) -> Iterator[Symbol]:
+def _constants(system: Any, notation: Notation) -> Iterator[Symbol]:
     """The fields of ``Parameters``: meaning, default, and what they can be."""
     allowed, remarks = allowed_values(system.Parameters), _remarks(system.Parameters)
     default = system.Parameters()
@@ -160,7 +159,7 @@ def _letters(
         yield RATE
 
 
-def _formulas(system: System, parameters: Any, page: Page, notation: Notation) -> Mapping[str, str]:
+def _formulas(system: Any, parameters: Any, page: Page, notation: Notation) -> Mapping[str, str]:
     """Observable -> its formula, where the model or what is compiled of it has one."""
     rows = [row for section in page.sections for row in section.equations]
     defined = {page.formula(left): page.formula(right) for left, right, *_ in reversed(rows)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from dynamics.models.engine.tracing import refusals
 from dynamics.system import System
 from theory.closure import DECLARED, Closure
 from theory.closure.linear import LinearSpace
-
-if TYPE_CHECKING:
-    from dynamics.explorer.own_programs import Matrix
 
 
 class Unheld:
@@ -41,7 +38,7 @@ class Unheld:
     def _compiled_risk(self) -> None:
         """Nothing: a page has lists of its own."""
 
-    def matrices(self) -> dict[str, Matrix]:
+    def matrices(self) -> dict[str, Any]:
         """Trained arrays by class; none, since a declaration does not say where they are equal."""
         return {}
 

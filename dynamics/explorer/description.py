@@ -16,10 +16,10 @@ from typing import Any
 
 from dynamics.description.page import Definition, Description, Symbol
 from dynamics.explorer.page_model import PageModel, Slider, scalars
+from dynamics.presentation import Presentation
 from dynamics.problem import Problem
 from dynamics.results.formulas import mathml, plain_text
 from dynamics.results.hypertext import fragment
-from dynamics.results.presentation import Presentation
 from dynamics.system import System
 from dynamics.validation import InvalidRequest
 from theory.events import EventRule

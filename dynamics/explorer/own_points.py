@@ -20,7 +20,7 @@ from dynamics.explorer.page_model import scalars
 from dynamics.explorer.tables import Tables
 from dynamics.models.engine.limits import Limit, parse_limits
 from dynamics.models.engine.problem import MOST_NAMED, ModelProblem
-from dynamics.models.engine.real_constants import ROLES, Readings, holds, readings
+from dynamics.models.engine.readings import ROLES, Readings, holds, readings
 from dynamics.system import System
 from dynamics.validation import InvalidRequest
 from theory.model import Model

@@ -17,7 +17,8 @@ from dynamics.models.engine.functions import Columns
 from dynamics.models.engine.problem import ModelProblem
 from dynamics.models.engine.program import Data
 from dynamics.models.engine.program import Program as Traced
-from dynamics.models.engine.real_constants import Reading, Readings
+from dynamics.models.engine.readings import Readings
+from dynamics.models.engine.real_constants import Reading
 from dynamics.models.engine.reduced_risk import ReducedRisk, order_parameters
 from theory.program import NoProgram, Program
 

@@ -20,7 +20,8 @@ from dynamics.explorer.own_sliders import choice, real_slider
 from dynamics.explorer.page_model import PageModel, Slider
 from dynamics.models.engine.functions import Embedding
 from dynamics.models.engine.limits import parse_limits
-from dynamics.models.engine.real_constants import Reading, Readings, reading, symbol
+from dynamics.models.engine.readings import Readings
+from dynamics.models.engine.real_constants import Reading, reading, symbol
 from dynamics.papers.shallow_vit.parameters import Parameters
 from dynamics.papers.shallow_vit.problems import ReducedPopulation
 from dynamics.system import System

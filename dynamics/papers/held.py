@@ -8,10 +8,9 @@ from types import ModuleType
 from typing import Any
 
 from dynamics.expectations import Expectation, FloatArray
-from dynamics.models.engine.definition import Definition
+from dynamics.models.engine import load
 from dynamics.models.engine.kept import kept
 from dynamics.validation import InvalidRequest
-from theory.model_file import read_model
 
 SAME = 1e-9
 """Part of the terms of a component by which a gradient may differ from the declared one."""
@@ -44,10 +43,10 @@ def hold(
     path = Path(str(file.__file__))
 
     def departure() -> float:
-        model = read_model(path)
-        declaration = Definition(model).declaration
-        assert declaration is not None
-        return declaration.departure_of({**model.constants, **constants}, gradient)
+        system = load(path)
+        declaration = system.ReducedPopulation.definition.declaration
+        off: float = declaration.departure_of({**system.model.constants, **constants}, gradient)
+        return off
 
     of_file = path.read_bytes(), sorted(constants.items())
     off = kept((expectation.name, expectation.source, of_file), departure)

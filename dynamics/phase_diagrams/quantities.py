@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray
 from dynamics.results.outcome import CONVERGED, HORIZON, POINT_KINDS
-from dynamics.results.presentation import Presentation
 from dynamics.validation import InvalidRequest, refuse
 from theory.summary import summarized
 

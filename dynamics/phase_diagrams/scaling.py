@@ -26,11 +26,11 @@ from dynamics.phase_diagrams.quantities import (
     variables,
 )
 from dynamics.phase_diagrams.selection import hold
+from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray
 from dynamics.results.expression import Expression
 from dynamics.results.outcome import INVALID, PENDING
 from dynamics.results.power_law import PowerLaw, power_law
-from dynamics.results.presentation import Presentation
 from dynamics.validation import InvalidRequest, nearest_name, refuse
 from theory.summary import summarized
 

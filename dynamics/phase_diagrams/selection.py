@@ -28,9 +28,9 @@ from dynamics.phase_diagrams.quantities import (
     outcomes,
     presentation_of,
 )
+from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray
 from dynamics.results.outcome import INVALID, PENDING
-from dynamics.results.presentation import Presentation
 from dynamics.validation import InvalidRequest, known_word, real, refuse
 from theory.summary import summarized
 

@@ -9,7 +9,7 @@ from typing import Any
 from dynamics.phase_diagrams.selection import Slice
 from dynamics.plotting.labels import Letters, formula, letter
 from dynamics.plotting.style import CAPTION, number, styled
-from dynamics.results.presentation import Presentation
+from dynamics.presentation import Presentation
 from dynamics.results.trajectory import Trajectory
 from dynamics.validation import brief
 

@@ -12,12 +12,12 @@ from matplotlib.lines import Line2D
 
 from dynamics.plotting import captions, choices, style
 from dynamics.plotting.phases import shade
+from dynamics.presentation import Panel
 from dynamics.problem import FloatArray
 from dynamics.results.comparison import Comparison
 from dynamics.results.event import Events
 from dynamics.results.expression import Expression
 from dynamics.results.outcome import DIVERGED
-from dynamics.results.presentation import Panel
 from dynamics.results.trajectory import Trajectory
 
 COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, style.GREY)

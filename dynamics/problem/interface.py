@@ -18,7 +18,7 @@ from dynamics.validation import InvalidRequest, one_line, shown
 
 if TYPE_CHECKING:
     from dynamics.codegen.addresses import AddressedModel
-    from dynamics.results.presentation import Presentation
+    from dynamics.presentation import Presentation
     from theory.events import EventRule
     from theory.notation import Notation
 

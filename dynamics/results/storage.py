@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import errno
 import functools
-import importlib
 import itertools
 import json
 import os
@@ -32,8 +31,6 @@ from dynamics.validation import InvalidRequest, path_of, refuse
 if TYPE_CHECKING:
     import xarray
 
-    from dynamics.sweep import Sweep
-
 FORMAT = 1
 INSIDE = "result.zarr"
 Result = Trajectory | Comparison | Overlay
@@ -43,8 +40,6 @@ LISTED = "consolidated_metadata"
 """Entry of a group that describes all that is in it."""
 FEW = 3
 """Differences of two requests that are named."""
-SWEEPS = "dynamics.sweep"
-"""The room that reads the stores of sweeps."""
 
 
 def versions() -> dict[str, str]:
@@ -345,38 +340,20 @@ def _store_in(path: Path) -> Path | None:
     return next(stores, None)
 
 
-def load(path: str | os.PathLike[str]) -> Result | Sweep:
-    """Read what `dynamics.save`, `dynamics.sweep` or the command line wrote.
+def load(path: str | os.PathLike[str]) -> Result:
+    """Read what `save` wrote, or a command with it.
 
     Parameters
     ----------
     path : path-like
         A zarr store, or the folder of a command.
 
-    Returns
-    -------
-    Trajectory, Comparison, Overlay or Sweep
-
     Raises
     ------
     InvalidRequest
-        If there is no result, one of another format, or one that cannot be read.
-
-    Examples
-    --------
-    >>> import dynamics, tempfile
-    >>> system = dynamics.load_system("positional_attention")
-    >>> problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = dynamics.save(dynamics.descend(problem, eta=0.02, steps=100), f"{folder}/run")
-    ...     run = dynamics.load(path)
-    >>> run.view, run.outcome.kind, run.parameters["D"]
-    ('reduced population', 'reached horizon', 8)
+        As for `dynamics.load`.
     """
     path = path_of("path", path)
-    if attributes(path).get("kind") == "sweep":
-        read: Sweep = importlib.import_module(SWEEPS).load(path)
-        return read
     store = _store_in(path)
     if store is None:
         raise InvalidRequest(f"path={str(path)!r} holds no result; path can be what save wrote")

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.results.event import Event, Events
 from dynamics.results.outcome import INTERRUPTED, Outcome, TrainingWarning
-from dynamics.results.presentation import Presentation
 from theory.summary import summarized
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import Any
 
-from dynamics.sweep.worker_pool import Workers
+from dynamics.sweep.workers import Workers
 from dynamics.validation import InvalidRequest
 
 PATIENCE = 6.0

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.codegen.kernels.vectors import WIDTH
+from dynamics.presentation import Presentation
 from dynamics.problem import Problem
 from dynamics.results.expression import Expression
-from dynamics.results.presentation import Presentation
 from dynamics.results.storage import differences, versions
 from dynamics.sweep.axes import PAIRED, Axis, Grid, grid, switched
 from dynamics.sweep.point_runner import PointRunner

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dynamics.presentation import Presentation
 from dynamics.results.outcome import FAILURES, INVALID, KILLED, PENDING, POINT_KINDS
-from dynamics.results.presentation import Presentation
 from dynamics.sweep.contents import RECORD, TIME, Contents, empty, layout
 from dynamics.sweep.plan import Plan, restored
 from dynamics.sweep.store import BLOCK, DONE, read, read_request, stored_attributes

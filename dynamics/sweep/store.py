@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.results.presentation import Presentation
+from dynamics.presentation import Presentation
 from dynamics.results.storage import consolidate
 from dynamics.sweep.contents import (
     COUNTS_BELOW,

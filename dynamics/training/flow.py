@@ -12,11 +12,11 @@ from dataclasses import asdict
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray, Problem, check_problem, columns_of
 from dynamics.results import outcome as ends
 from dynamics.results.event import Event, Events
 from dynamics.results.outcome import SMALLER, Outcome, first_not_finite, undefined
-from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Trajectory, explained, with_remarks
 from dynamics.training.event_errors import EventTime
 from dynamics.training.event_location import locate_events

@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray, Problem, check_problem, gradient_failure
 from dynamics.results import outcome as ends
 from dynamics.results.event import Event, Events
 from dynamics.results.outcome import SMALLER, Outcome, TrainingWarning, first_not_finite, undefined
-from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Trajectory, explained, with_remarks
 from dynamics.training.checkpoint import Checkpoint, request_of
 from dynamics.training.descent_run import Run

@@ -1,7 +1,6 @@
 """A system comes from a name, a model file, a Model or a System; everything else is refused."""
 
 import os
-import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -17,18 +16,8 @@ from theory.claims import Claim
 
 @pytest.fixture
 def engine(monkeypatch):
-    """Model files become systems, each load counted."""
-    loads = []
-
-    def load(path):
-        loads.append(path)
-        return file_engine.load(path)
-
-    made = SimpleNamespace(load=load, system_of=file_engine.system_of, loads=loads)
-    monkeypatch.setattr(registry, "ENGINE", "engine_of_tests")
-    monkeypatch.setitem(sys.modules, registry.ENGINE, made)
-    monkeypatch.setattr(registry, "_FILES", {})
-    return made
+    """What makes systems of model files, without tracing them."""
+    return file_engine.stand_in(monkeypatch.setattr)
 
 
 @pytest.fixture
@@ -74,16 +63,18 @@ def test_a_missing_file_names_the_nearest(mine):
         dynamics.load_system("nofile_at_all.py")
 
 
-def test_a_file_is_loaded_once_until_it_changes(engine, mine):
+def test_a_file_is_loaded_once_until_it_changes(engine, mine, monkeypatch):
+    loads = []
+    monkeypatch.setattr(engine, "read_model", lambda path: loads.append(str(path)) or path)
     first = dynamics.load_system("my.py")
     assert dynamics.load_system(str(mine)) is first
     assert dynamics.load_system(mine) is first
-    assert engine.loads == [str(mine)]
+    assert loads == [str(mine)]
     assert first.reference == str(mine)
     assert first.presentation.origin == first.origin
     mine.write_text(file_engine.TEXT + "\n", encoding="utf-8")
     assert dynamics.load_system("my.py") is not first
-    assert len(engine.loads) == 2
+    assert len(loads) == 2
 
 
 def test_a_file_without_the_ending_is_a_model_file_too(engine, mine):
@@ -118,9 +109,9 @@ def test_what_a_file_imports_may_change_too(engine, mine, monkeypatch):
     """The file is the same, and what was loaded of it before is not taken for granted."""
     digests = dict(dynamics.load_system("my.py").digests)
     imported = lambda path: file_engine.from_file(  # noqa: E731
-        file_engine.load(path), path, digests | {"law": "new"}
+        file_engine.load(path), str(path), digests | {"law": "new"}
     )
-    monkeypatch.setattr(engine, "load", imported)
+    monkeypatch.setattr(engine, "system_of", imported)
     assert registry.load_unchanged(str(mine), digests | {"law": "new"})
     with pytest.raises(InvalidRequest, match="began: law"):
         registry.load_unchanged(str(mine), digests)
@@ -132,7 +123,8 @@ def test_library_models_are_listed(system, engine, tmp_path, monkeypatch, capsys
     (models / "wells.py").write_text('"""Two wells (Nobody 2000).\n\nMore."""\n\nstart = 1\n')
     (models / "_hidden.py").write_text("start = 1\n")
     (models / "engine.py").write_text("def load(path):\n    start = 1\n")
-    monkeypatch.setattr(engine, "load", lambda path: file_engine.from_file(system, path, {}))
+    made = lambda path: file_engine.from_file(system, str(path), {})  # noqa: E731
+    monkeypatch.setattr(engine, "system_of", made)
     monkeypatch.setattr(library, "HERE", tmp_path)
     assert dynamics.system_names() == ("wells",)
     assert main(["systems"]) == 0

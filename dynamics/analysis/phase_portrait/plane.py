@@ -38,8 +38,8 @@ from dynamics.analysis.phase_portrait.roots import (
     scalar_names,
 )
 from dynamics.analysis.phase_portrait.slow_manifold import Index, SlowManifold, rests_on_grid
+from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray, Problem
-from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.flow import flow
 from dynamics.training.progress import interruption

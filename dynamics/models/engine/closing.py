@@ -9,7 +9,7 @@ is checked in floats.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 import numpy as np
 
@@ -17,8 +17,11 @@ from dynamics.codegen import jax
 from dynamics.models.engine.field_gradient import ANY_LAW, GIVEN, FieldGradient
 from dynamics.models.engine.functions import class_embedding
 from dynamics.models.engine.program import evaluated
+from dynamics.models.engine.realization import Realization
 from dynamics.models.engine.reduced_risk import ReducedRisk
 from dynamics.models.engine.space_search import AS_GIVEN, SpaceSearch
+from dynamics.models.engine.tracing import refusals
+from dynamics.process_settings import one_blas_thread
 from theory.closure import CHECKED, PROVED, STATED, Closure, checked
 from theory.closure.conservation import ConservationLaw
 from theory.closure.linear import MOST_SCALARS, LinearSpace
@@ -28,9 +31,6 @@ from theory.closure.refinement import leaving, refine, tied
 from theory.color_refinement import IntArray, by_appearance
 from theory.law import FloatArray, ModelError, select_samples
 from theory.program import NoProgram, Values, field
-
-if TYPE_CHECKING:
-    from dynamics.models.engine.realization import Realization
 
 SEED = 20240
 """Seed of the random numbers of closures."""
@@ -48,6 +48,22 @@ ERRORS = 8.0
 """Standard errors of the mean over draws that count as sampling error."""
 DRAWS = 2000
 """Draws from which that standard error is taken."""
+
+
+class ClosedModel(Realization):
+    """A model at one set of constants, and what its training closes on."""
+
+    @cached_property
+    def closure(self) -> Closure:
+        """The closure of training.
+
+        Raises
+        ------
+        InvalidRequest
+            If the gradient is not finite at the start, or a stated symmetry is none.
+        """
+        with refusals(), one_blas_thread():
+            return Closing(self).closure()
 
 
 class Closing:

@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sympy import Basic
 
 from dynamics.codegen import jax
+from dynamics.models.engine.closing import ClosedModel
 from dynamics.models.engine.functions import class_embedding
 from dynamics.models.engine.kept import kept
 from dynamics.models.engine.program import evaluated
@@ -35,9 +36,6 @@ from theory.closure.partition import EntryClasses
 from theory.law import ModelError
 from theory.model import Model, check_name
 from theory.program import NoProgram
-
-if TYPE_CHECKING:
-    from dynamics.models.engine.definition import Definition
 
 MAX_LISTED = 200_000
 """Samples of a law up to which a declaration is held against every entry."""
@@ -62,17 +60,20 @@ class Declaration:
 
     Parameters
     ----------
-    definition : Definition
+    model : Model
+        The file, with the declaration.
+    entries : callable
+        Constants -> the model of every entry there.
     """
 
-    def __init__(self, definition: Definition) -> None:
-        self.definition = definition
+    def __init__(self, model: Model, entries: Callable[[Mapping[str, Any]], ClosedModel]) -> None:
+        self.model, self._entries = model, entries
         self._held: dict[str, float] = {}
         self._models: dict[Any, Model] = {}
 
     def _model(self, groups: Mapping[str, str]) -> Model:
         """The model whose entries are the scalars and whose samples are the configurations."""
-        given = self.definition.model
+        given = self.model
 
         def start(**constants: Any) -> dict[str, Any]:
             arrays = given.call("start", constants=constants)
@@ -102,7 +103,7 @@ class Declaration:
         """A function whose constants have the defaults of the model, wherever these stand."""
         if function is None:
             return None
-        constants = self.definition.model.constants
+        constants = self.model.constants
 
         def called(*arguments: Any, **named: Any) -> Any:
             return function(*arguments, **named)
@@ -115,7 +116,7 @@ class Declaration:
 
     def _places(self, constants: Mapping[str, Any]) -> list[tuple[str, str, tuple[int, ...]]]:
         """Name, array and position of each scalar, in the order of the entries."""
-        made = self.definition.model
+        made = self.model
         arrays, sizes = made.starting_arrays(constants), made.table("sizes", constants)
         table = made.table("names", constants)
         if unknown := sorted(set(sizes) - set(table)):
@@ -167,7 +168,7 @@ class Declaration:
         """
 
         def listed() -> bool:
-            model = self.definition.model
+            model = self.model
             try:
                 with model.blamed("law"):
                     pairs = iter(model.call("law", constants=constants))
@@ -179,14 +180,11 @@ class Declaration:
 
     def _kept(self, what: str, constants: Mapping[str, Any], find: Callable[[], Any]) -> Any:
         """What is found of the file at some constants, kept in the cache on disk."""
-        path = self.definition.model.path
+        path = self.model.path
         if path is None or not path.exists():
             return find()
-        of_file = path.read_bytes(), self.definition.model.imported
+        of_file = path.read_bytes(), self.model.imported
         return kept((what, of_file, sorted(constants.items())), find)
-
-    def _entries(self, constants: Mapping[str, Any]) -> Realization:
-        return self.definition.realization(self.definition.Parameters(**constants))
 
     def scalars(self, constants: Mapping[str, Any]) -> Realization:
         """The model of the scalars at some constants.
@@ -196,7 +194,7 @@ class Declaration:
         constants : mapping
             A value for every constant.
         """
-        given = self.definition.model.groups
+        given = self.model.groups
         places = self._places(constants) if given else ()
         groups = {name: given[array] for name, array, _ in places if array in given}
         key = tuple(groups.items())
@@ -207,7 +205,7 @@ class Declaration:
 
     def _sizes(self, made: Realization, constants: Mapping[str, Any]) -> tuple[int, ...]:
         """Entries that each scalar stands for."""
-        table = self.definition.model.table("sizes", constants)
+        table = self.model.table("sizes", constants)
         for name, size in table.items():
             if isinstance(size, bool) or size != int(size) or size < 1:
                 raise ModelError(f"sizes: {name} stands for {size!r} entries, no whole number")
@@ -241,7 +239,7 @@ class Declaration:
 
     def _hold_at_defaults(self, made: Realization) -> None:
         """Hold the declaration at a listed size, with the real constants of a request."""
-        model = self.definition.model
+        model = self.model
         usual = {**model.constants, **(model.held_at or {})}
         for constants in ({**usual, **made.reals}, usual):
             try:
@@ -262,7 +260,7 @@ class Declaration:
         """
         reals = {n for n, value in constants.items() if isinstance(value, float)}
         where = " ".join(f"{n}={v}" for n, v in constants.items() if n not in reals)
-        where = where or self.definition.model.name
+        where = where or self.model.name
         off, entries = self._kept("held", constants, lambda: self._departure(constants, where))
         self._held[where] = off
         return (
@@ -329,7 +327,7 @@ class Declaration:
 
     def _check_classes(
         self,
-        made: Realization,
+        made: ClosedModel,
         inner: Realization,
         entries: Mapping[str, int],
         constants: Mapping[str, Any],
@@ -374,7 +372,7 @@ def states_near(start: FloatArray) -> FloatArray:
     return np.asarray(start + np.reshape(SCALES, (-1, 1)) * (1.0 + np.abs(start)) * draws)
 
 
-def _looked_at(made: Realization) -> tuple[FloatArray, FloatArray]:
+def _looked_at(made: ClosedModel) -> tuple[FloatArray, FloatArray]:
     """States of every entry near the start, and the gradients there."""
     classes = made.closure.classes
     states = classes.lift(states_near(classes.start[classes.first]))

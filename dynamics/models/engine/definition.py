@@ -16,15 +16,14 @@ from typing import Any, TypeVar
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from dynamics.models.engine.closing import ClosedModel
 from dynamics.models.engine.declaration import Declaration
 from dynamics.models.engine.fingerprint import digests
 from dynamics.models.engine.limits import parse_limits
 from dynamics.models.engine.realization import Realization
 from dynamics.models.engine.shared_globals import check_globals
 from dynamics.models.engine.tracing import refusals
-from dynamics.registry import load_system
-from dynamics.results.formulas import plain_text
-from dynamics.results.presentation import (
+from dynamics.presentation import (
     LOOKS,
     Origin,
     Panel,
@@ -32,6 +31,7 @@ from dynamics.results.presentation import (
     Presentation,
     conditions,
 )
+from dynamics.results.formulas import plain_text
 from dynamics.validation import (
     NEGATIVE,
     STRICT,
@@ -206,19 +206,33 @@ class Definition:
     Parameters
     ----------
     model : Model
+    again : callable
+        Path of a model file, name of a part of its system, and its arguments -> that part.
     """
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    def __init__(self, model: Model, again: Callable[..., Any]) -> None:
+        self.model, self._again = model, again
         self.name = model.name
         with refusals():
             check_globals(model)
-            self.Parameters = parameters_of(model)
+            self.Parameters = parameters_of(model, self.pickled)
         held = model.held_at or {}
         self.digests = Digests(lambda: digests(self.realization(self.Parameters(**held))))
-        self.declaration = None if model.reduced is None else Declaration(self)
-        self._made: OrderedDict[Any, Realization] = OrderedDict()
+        self.declaration = None
+        if model.reduced is not None:
+            self.declaration = Declaration(
+                model, lambda constants: self.realization(self.Parameters(**constants))
+            )
+        self._made: OrderedDict[Any, ClosedModel] = OrderedDict()
         self._reduced: OrderedDict[Any, tuple[Realization, Closure]] = OrderedDict()
+
+    def pickled(
+        self, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]
+    ) -> tuple[Any, ...]:
+        """A part of the system, for pickle, which finds it by the file of the model."""
+        if self.model.path is None:
+            raise PicklingError(f"{self.name} is in no file, where another process finds it")
+        return self._again, (str(self.model.path), name, arguments, options)
 
     @property
     def origin(self) -> Origin:
@@ -226,7 +240,7 @@ class Definition:
         path = "" if self.model.path is None else str(self.model.path)
         return Origin(path, self.digests)
 
-    def realization(self, parameters: Any, samples: Any = None, seed: Any = 0) -> Realization:
+    def realization(self, parameters: Any, samples: Any = None, seed: Any = 0) -> ClosedModel:
         """The model at some parameters; the same object for the same ones.
 
         Raises
@@ -242,7 +256,7 @@ class Definition:
             count = integer("samples", usual, at_least=1, at_most=10**8)
         seed = integer("seed", seed, at_least=0, at_most=2**63 - 1) if count else 0
         key = (tuple(constants.items()), count, seed)
-        return _kept(self._made, key, lambda: Realization(self.model, constants, count, seed))
+        return _kept(self._made, key, lambda: ClosedModel(self.model, constants, count, seed))
 
     def reduction(
         self, parameters: Any, samples: Any = None, seed: Any = 0
@@ -308,7 +322,7 @@ def _kept(place: OrderedDict[Any, Made], key: Any, make: Callable[[], Made]) -> 
     return place[key]
 
 
-def parameters_of(model: Model) -> type[Any]:
+def parameters_of(model: Model, pickled: Callable[..., tuple[Any, ...]]) -> type[Any]:
     """The frozen, validated type of a model's constants, within its limits."""
     kinds = {bool: bool, int: whole(NEGATIVE, at_most=2**63 - 1), float: number(), str: str}
     fields: list[Any] = []
@@ -324,23 +338,12 @@ def parameters_of(model: Model) -> type[Any]:
     def check_own(self: Any) -> None:
         check({name: getattr(self, name) for name in model.constants})
 
-    def reduced(self: Any) -> tuple[Any, ...]:
-        """For pickle, which finds the type by the file of the model."""
-        if model.path is None:
-            raise PicklingError(f"{model.name} is in no file, where another process finds it")
-        return _parameters_at, (str(model.path), dataclasses.asdict(self))
-
     namespace = {
         "__doc__": f"Constants of {model.name}.", "__post_init__": check_own,
-        "__reduce__": reduced,
+        "__reduce__": lambda self: pickled("Parameters", (), dataclasses.asdict(self)),
     }  # fmt: skip
     plain = dataclasses.make_dataclass(
         "Parameters", fields, namespace=namespace, frozen=True, kw_only=True
     )
     check(model.constants)
     return refusing(checked_dataclass(plain, config=STRICT, frozen=True, kw_only=True))
-
-
-def _parameters_at(path: str, constants: Mapping[str, Any]) -> Any:
-    """Constants of the model of a file."""
-    return load_system(path).Parameters(**constants)

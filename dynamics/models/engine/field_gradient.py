@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from dynamics.models.engine.program import Data
+from dynamics.models.engine.realization import Realization
 from dynamics.models.engine.reduced_risk import ReducedRisk
 from theory.closure.refinement import Gradient
 from theory.color_refinement import IntArray
@@ -14,9 +13,6 @@ from theory.law import FloatArray
 from theory.program import Ids, field
 from theory.program.field import Triples
 from theory.program.identities import Identities
-
-if TYPE_CHECKING:
-    from dynamics.models.engine.realization import Realization
 
 GIVEN, ANY_LAW, ANY = "given", "any law", "any"
 """Weights and real constants as given; weights unknown; real constants of the loss too."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from pickle import PicklingError
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +21,6 @@ from dynamics.models.engine.realization import DEFAULT_GROUP, Realization
 from dynamics.models.engine.traced_problem import TracedProblem
 from dynamics.models.engine.tracing import refusals
 from dynamics.problem import FloatArray, Layout, record_of
-from dynamics.registry import load_system
 from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import InvalidRequest, known_word
 from theory.closure import Closure
@@ -101,10 +99,7 @@ class ModelProblem(TracedProblem):
         self.settings: Mapping[str, Any] = {"closure": closure.document()}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        path = self.definition.model.path
-        if path is None:
-            raise PicklingError(f"{self.system} is in no file, where another process finds it")
-        return _problem_of, (str(path), type(self).__name__, self._arguments, self._options)
+        return self.definition.pickled(type(self).__name__, self._arguments, self._options)
 
     @classmethod
     def realized(cls, parameters: Any, draws: tuple[Any, Any]) -> Realized:
@@ -229,14 +224,6 @@ class ModelProblem(TracedProblem):
         if not self.realization.only_sampled or law is None:
             return {}
         return {"samples": law.size, "seed": int(seed)}
-
-
-def _problem_of(
-    path: str, kind: str, arguments: tuple[Any, ...], options: Mapping[str, Any]
-) -> ModelProblem:
-    """A problem of the model of a file, for pickle."""
-    made: ModelProblem = getattr(load_system(path), kind)(*arguments, **options)
-    return made
 
 
 def _coordinates(closure: Closure, name: str) -> str:

@@ -1,4 +1,4 @@
-"""A model at one set of constants: its arrays, its law, and its closure."""
+"""A model at one set of constants: its arrays, its law, the names of its entries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.codegen import jax
-from dynamics.models.engine.closing import Closing
 from dynamics.models.engine.program import (
     Data,
     Program,
@@ -20,7 +19,6 @@ from dynamics.models.engine.program import (
     program_of,
 )
 from dynamics.models.engine.tracing import refusals
-from dynamics.process_settings import one_blas_thread
 from dynamics.training.progress import bar
 from dynamics.validation import InvalidRequest, learning_rate
 from theory.closure import PROVED, Closure
@@ -250,18 +248,6 @@ class Realization:
             raise InvalidRequest(
                 f"names: {array} has the shape {shape}, and no entry {position}"
             ) from None
-
-    @cached_property
-    def closure(self) -> Closure:
-        """The closure of training.
-
-        Raises
-        ------
-        InvalidRequest
-            If the gradient is not finite at the start, or a stated symmetry is none.
-        """
-        with refusals(), one_blas_thread():
-            return Closing(self).closure()
 
     def representatives(self, groups: SampleClasses | None) -> Data:
         """One sample of each class, with the probability of all; the whole data without classes."""

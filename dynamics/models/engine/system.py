@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,35 +15,61 @@ from dynamics.models.engine.definition import Definition, notation_of
 from dynamics.models.engine.sampled import BATCH, DTYPE
 from dynamics.models.engine.square import FullEmpirical, FullPopulation, ReducedPopulation
 from dynamics.models.engine.tracing import refusals
+from dynamics.presentation import PlotDescription, Presentation, conditions
 from dynamics.process_settings import end_as_usual
-from dynamics.results.presentation import PlotDescription, Presentation, conditions
 from dynamics.system import Derivation, System
-from dynamics.validation import InvalidRequest
+from dynamics.validation import NEAR, InvalidRequest, path_of, refuse
 from theory.claims import Claim
 from theory.closure import Closure
 from theory.events import Crossing, EventRule
 from theory.law import ModelError
 from theory.model import Model
-from theory.model_file import read_model
+from theory.model_file import imports_are_unchanged, read_model
 
 if TYPE_CHECKING:
     from theory.page import Page
 
 EMPIRICAL_SAMPLES = 1000
+_FILES: dict[tuple[str, int, int], System] = {}
+"""Path, time of change and size of a model file -> its system."""
 
 
-def load(path: str | os.PathLike[str]) -> System:
-    """The system of a model file.
+def load(source: str | os.PathLike[str], anew: bool = False) -> System:
+    """The system of a model file, the same one until the file or what it imports changes.
+
+    Parameters
+    ----------
+    source : path-like
+    anew : bool
+        Whether to read it again in any case.
 
     Raises
     ------
     InvalidRequest
-        If the file holds no model, or cannot be run; in one line.
+        If the file is missing, holds no model, or cannot be run; in one line.
     """
-    end_as_usual()
-    with refusals():
-        model = read_model(Path(path))
-    return system_of(model)
+    path = os.path.abspath(path_of("system", source))
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        beside = Path(path).parent
+        files = [p.name for p in beside.glob("*.py")] if beside.is_dir() else []
+        near = get_close_matches(Path(path).name, files, 1, NEAR) or ["the path of a file"]
+        missing = isinstance(error, FileNotFoundError)
+        why = "is missing" if missing else f"cannot be read ({str(error.strerror).lower()})"
+        refuse("system", source, why, "a model file or a name", near[0])
+    key = (path, status.st_mtime_ns, status.st_size)
+    if anew or key not in _FILES or not imports_are_unchanged(_FILES[key].model):
+        end_as_usual()
+        with refusals():
+            model = read_model(Path(path))
+        _FILES[key] = system_of(model)
+    return _FILES[key]
+
+
+def _part(path: str, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    """A part of the system of a model file, for pickle."""
+    return getattr(load(path), name)(*arguments, **options)
 
 
 def system_of(model: Model) -> System:
@@ -53,7 +80,7 @@ def system_of(model: Model) -> System:
     InvalidRequest
         If its claims are none.
     """
-    definition = Definition(model)
+    definition = Definition(model, _part)
     with refusals():
         claims = _claims(model)
         named = tuple(model.table("names", model.constants))

@@ -1,6 +1,6 @@
 """How results of masked image modelling are shown: its letters, panels and phases."""
 
-from dynamics.results.presentation import Panel, PlotDescription, Presentation, conditions
+from dynamics.presentation import Panel, PlotDescription, Presentation, conditions
 from theory.papers.masked_image_modeling.notation import EVENTS, NOTATION
 
 PRESENTATION = Presentation(

@@ -5,8 +5,8 @@ A presentation holds the letters, the panels and the phases of a run.
 
 from collections.abc import Mapping
 
+from dynamics.presentation import Panel, PlotDescription, Presentation, conditions
 from dynamics.problem import Problem
-from dynamics.results.presentation import Panel, PlotDescription, Presentation, conditions
 from theory.papers.positional_attention.notation import (
     EVENTS,
     NOTATION,

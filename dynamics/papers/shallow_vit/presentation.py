@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynamics.results.presentation import Panel, PlotDescription, Presentation, conditions
+from dynamics.presentation import Panel, PlotDescription, Presentation, conditions
 from theory.papers.shallow_vit.notation import EVENTS, NOTATION
 
 PRESENTATION = Presentation(

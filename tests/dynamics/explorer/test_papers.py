@@ -23,7 +23,6 @@ POINTS = [
     (IMAGES, {"P": 12, "C_global": 8, "C_local": 2, "masked": 3, "z": (1.0, 2.0)}, {}),
     (IMAGES, {"family": "two_cluster_grid", "b11": 3, "b10": 2, "C_local": 2, "T": 1}, {}),
 ]
-PAPER = {"A_m": "A_m", "A_g": "A_g", "gap": "gap", "gap_g": "gap_g", "risk": "risk", "G": "G"}
 BODY = """
   const problem = MODEL.make(given.constants), n = problem.size;
   const states = given.states.map((each) => {

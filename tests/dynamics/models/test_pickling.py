@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics import registry
+from dynamics.models.engine import system as engine
 
 FILE = Path(__file__).resolve().parents[2] / "support/models/two_samples.py"
 
@@ -29,7 +29,7 @@ def test_they_are_the_same_in_another_process(monkeypatch):
     assert (compared.deviation, run.outcome) == (comparison.deviation, comparison.reduced.outcome)
     np.testing.assert_array_equal(run.states, comparison.reduced.states)
     assert run.presentation == comparison.reduced.presentation
-    monkeypatch.setattr(registry, "_FILES", {})  # as where the file was not loaded before
+    monkeypatch.setattr(engine, "_FILES", {})  # as where the file was not loaded before
     assert vars(pickle.loads(packed)[0]) == vars(parameters)
 
 

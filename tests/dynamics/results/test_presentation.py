@@ -10,7 +10,7 @@ from scalars import wells
 import dynamics
 from dynamics import library, plotting, registry
 from dynamics.analysis.phase_portrait import portrait
-from dynamics.results.presentation import Origin, Panel, PlotDescription, Presentation
+from dynamics.presentation import Origin, Panel, PlotDescription, Presentation
 from theory.notation import Notation, NotationEntry
 
 

@@ -26,8 +26,7 @@ WORDS = ["--D", "8", "--C", "2,4", "--q", "0.2:0.6:3", "--time", "5"]
 
 @pytest.fixture(autouse=True)
 def engine(monkeypatch):
-    monkeypatch.setattr(registry, "ENGINE", "file_engine")
-    monkeypatch.setattr(registry, "_FILES", {})
+    file_engine.stand_in(monkeypatch.setattr)
 
 
 @pytest.fixture
