@@ -1,7 +1,6 @@
 """The realistic problem against triple loops, central differences, and the reduced one."""
 
 import naive
-import numba
 import numpy as np
 import pytest
 from realistic import SYSTEM, problem
@@ -29,15 +28,6 @@ def test_gradient_equals_triple_loops(sizes, degree):
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10 * abs(expected).max())
 
 
-@pytest.mark.parametrize("samples", [1, 31, 32, 33, 129, 300])
-def test_any_number_of_samples_fills_blocks(samples):
-    made = problem(samples=samples, size=4, depth=2)
-    state = made.initial_state
-    value, matrix = made.layout.part(state, "v"), made.layout.part(state, "A")
-    _, by_value, _ = naive.empirical(made.parameters, made.data(), value, matrix)
-    np.testing.assert_allclose(made.gradient(state)[:2], by_value, rtol=1e-10)
-
-
 @pytest.mark.parametrize("degree", [3, 5])
 @pytest.mark.parametrize("size", [8, 16, pytest.param(64, marks=pytest.mark.long)])
 def test_gradient_equals_central_differences_of_the_risk(size, degree):
@@ -63,19 +53,6 @@ def test_single_precision_is_near_double():
     one, two = problem(samples=500), problem(samples=500, dtype="float32")
     exact, rounded = one.gradient(one.initial_state), two.gradient(two.initial_state)
     assert 1e-9 < abs(rounded - exact).max() / abs(exact).max() < 1e-5
-
-
-def test_results_do_not_depend_on_the_number_of_threads():
-    made = problem(size=16, set_size=4, depth=16, samples=3000)
-    found = []
-    before = numba.get_num_threads()
-    try:
-        for threads in (1, 2):
-            numba.set_num_threads(min(threads, before))
-            found.append(dynamics.descend(made, 0.01, 30).final_state)
-    finally:
-        numba.set_num_threads(before)
-    assert np.array_equal(*found)
 
 
 def test_the_diagonal_is_held_unless_it_is_trained():

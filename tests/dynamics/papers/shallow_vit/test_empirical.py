@@ -84,16 +84,6 @@ def test_gradient_equals_central_differences_of_the_risk(case):
         assert abs(slope - gradient @ direction) < 1e-7 * max(1.0, np.linalg.norm(gradient))
 
 
-@pytest.mark.parametrize(("L", "m"), [(2, 1), (5, 8), (13, 37), (9, 700)])
-def test_any_number_of_tokens_and_neurons(L, m):
-    made = problem(samples=2, L=L, m=m, alpha_star=0.6, alpha_confusion=0.0)
-    state = somewhere(made)
-    loss, slopes = twin(made, state)
-    gradient = made.gradient(state)
-    flat = np.concatenate([part.ravel() for part in slopes])
-    np.testing.assert_allclose(gradient, flat, rtol=1e-9, atol=1e-12 * abs(flat).max())
-
-
 @pytest.mark.parametrize(
     ("case", "batch"),
     [
@@ -119,38 +109,6 @@ def test_without_noise_it_is_training_on_patterns(case, batch):
         other = result.events["full"][name]
         assert event.reached == other.reached
         assert not event or event.time == pytest.approx(other.time, abs=1e-9)
-
-
-def test_a_large_gradient_is_that_of_matrix_products():
-    large = problem(samples=21, L=50, m=400, alpha_confusion=0.1, options={"batch": 20})
-    state = somewhere(large)
-    weights = [large.layout.part(state, name) for name in large.layout.names]
-    expected = dense(weights, large.start.a, large.tokens, large.parameters.margin)
-    found = large.gradient(state)
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-13 * abs(expected).max())
-
-
-def dense(weights, a, tokens, margin):
-    """Gradient of the hinge by matrix products, sample by sample; a is shared."""
-    neurons, by_value, by_key, by_query = weights
-    slopes = [np.zeros_like(part) for part in weights]
-    for values, label in zip(tokens.values, tokens.labels, strict=True):
-        x, length = values.T, len(values)
-        keys, queries = by_key @ x, by_query @ x
-        attention = np.exp(keys.T @ queries)
-        attention /= attention.sum(axis=0)
-        inputs = neurons @ by_value @ x @ attention
-        if not label * (a @ np.maximum(inputs, 0.0)).sum() / length < margin:
-            continue
-        push = -label / length * a[:, None] * (inputs > 0)
-        back = neurons.T @ push
-        by_score = (by_value @ x).T @ back
-        moved = attention * (by_score - (attention * by_score).sum(axis=0))
-        slopes[0] += push @ (by_value @ x @ attention).T
-        slopes[1] += back @ (x @ attention).T
-        slopes[2] += queries @ moved.T @ x.T
-        slopes[3] += keys @ moved @ x.T
-    return np.concatenate([part.ravel() for part in slopes]) / len(tokens.labels)
 
 
 def test_frozen_parts_do_not_move():
