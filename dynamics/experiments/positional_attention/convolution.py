@@ -181,7 +181,8 @@ def fit(
     """
     law = Convolution(pictures.localised(parameters)[0])
     make = GramEmpirical if case.gram else system.FullEmpirical
-    problem = make(parameters, options["samples"], seed, law=law, dtype=options["dtype"])
+    given = {"law": law, "dtype": options["dtype"], "feature": "random"}
+    problem = make(parameters, options["samples"], seed, **given)
     eta = options[f"{case.optimizer}_eta"]
     steps = options["gram_steps" if case.gram else f"{case.optimizer}_steps"]
     record = np.unique(np.rint(np.geomspace(1, steps, RECORDS)).astype(int))

@@ -77,8 +77,6 @@ class GramEmpirical(FullEmpirical):
     """
 
     view = "full empirical, A = P^T P"
-
-    view = "full empirical, A = P^T P"
     trained = "P"
 
     def __init__(

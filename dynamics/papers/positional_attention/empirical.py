@@ -4,8 +4,9 @@ r"""The realistic problem (E): N noisy samples, a random start, every entry of v
 
 The loss is that of the model file `dynamics.models.positional_attention`, with patches of d
 entries. Nothing here knows the reduction. A state is read by its projection: alpha = <v, w*>, and
-the mean of A over each orbit, which is compared with the scalars of the reduced problem. The law is
-invariant under rotations, so w* is the first unit vector.
+the mean of A over each orbit, which is compared with the scalars of the reduced problem. The law
+and descent are invariant under rotations, so w* is the first unit vector; Adam is not, and needs a
+random direction.
 """
 
 from __future__ import annotations
@@ -64,6 +65,8 @@ class RealisticTraining(Training):
     start : str
         ``"random"``: v and A as in Parametrization 3.1, realistic case; ``"symmetric"``: v =
         alpha0 w* and A = beta I, as in the idealised one.
+    feature : str
+        ``"first"``: w* is the first unit vector; ``"random"``: a random direction.
     diagonal : bool
         Train the diagonal of A too.
     test_samples : int
@@ -71,6 +74,7 @@ class RealisticTraining(Training):
     """
 
     start: word("random", "symmetric") = "random"  # type: ignore[valid-type]
+    feature: word("first", "random") = "first"  # type: ignore[valid-type]
     diagonal: bool = False
     test_samples: whole(1) = 10_000  # type: ignore[valid-type]
 
@@ -81,7 +85,7 @@ def order_parameters(theta: Any, xp: Any, scale: float) -> dict[str, Any]:
     Parameters
     ----------
     theta : dict of arrays
-        v, A and the set of each patch.
+        v, A, w* and the set of each patch.
     xp : array namespace
     scale : float
     """
@@ -92,7 +96,7 @@ def order_parameters(theta: Any, xp: Any, scale: float) -> dict[str, Any]:
         xp.where(same, -np.inf, matrix), axis=1
     )
     return {
-        "alpha": theta["v"][0],
+        "alpha": theta["v"] @ theta["feature"],
         "gamma": xp.sum(inside * matrix) / xp.sum(inside),
         "rho": xp.sum(xp.where(same, 0.0, matrix)) / xp.sum(1.0 * ~same),
         "G": xp.sum(same * xp.softmax(scale * matrix, axis=-1)),
@@ -179,6 +183,7 @@ class FullEmpirical(MatrixProblem, TracedProblem):
     options: ClassVar = {
         "partition": "true sets: contiguous (default), grid or random",
         "start": "random (default) or symmetric, as in the idealised case",
+        "feature": "w*: the first unit vector (first, default) or a random direction (random)",
         "batch": BATCH,
         "dtype": DTYPE,
         "diagonal": "1 to train the diagonal of A too",
@@ -204,19 +209,23 @@ class FullEmpirical(MatrixProblem, TracedProblem):
         check_cost("samples", self.samples, lambda n: n * size * depth, *of_samples)
         check_cost("test_samples", self.training.test_samples, lambda n: n * size, *of_samples)
         self.parameters = parameters
-        streams = random_stream(seed).spawn(5)
+        streams = random_stream(seed).spawn(6)
         if isinstance(partition, str):
             partition = named_partition(partition, parameters, streams[4])
         self.law = law or sampling.assumption_1(parameters, partition)
         self.partition = self.law.partition
         if law is None:
             check_sets(parameters, self.partition)
-        self.feature = np.eye(depth)[0]
+        first = self.feature = np.eye(depth)[0]
+        if self.training.feature == "random":
+            drawn = streams[5].standard_normal(depth)
+            self.feature = drawn / np.linalg.norm(drawn)
         self.bayes_error = self._least_error()
         self._start = self._initial_state(streams[0])
-        data = self._data_of(*sampling.samples(self.law, depth, self.samples, streams[2]))
+        patches, labels = sampling.samples(self.law, depth, self.samples, streams[2])
+        data = self._data_of(reflected(patches, first - self.feature), labels, self.feature)
         self.fresh = sampling.fresh(self.law, self.training.test_samples, streams[1])
-        self._fresh = self._data_of(self.fresh.pairs(), self.fresh.labels)
+        self._fresh = self._data_of(self.fresh.pairs(), self.fresh.labels, np.eye(2)[0])
         self.settings = sampling_settings(self.samples, seed, self.training) | {
             "law": type(self.law).__name__,
             "sets": self.partition.labels.tolist(),
@@ -232,10 +241,11 @@ class FullEmpirical(MatrixProblem, TracedProblem):
     def _model(self) -> Model:
         return trained_model(self.training.diagonal)
 
-    def _data_of(self, patches: FloatArray, labels: FloatArray) -> Data:
+    def _data_of(self, patches: FloatArray, labels: FloatArray, feature: FloatArray) -> Data:
         law = Law(np.full(labels.size, 1 / labels.size), {"X": patches, "y": labels})
         reals = {name: getattr(self.parameters, name) for name in ("nu", "beta", "scale")}
-        return self.training.data(law, {"sets": self.partition.labels}, reals)
+        fixed = {"sets": self.partition.labels, "feature": feature}
+        return self.training.data(law, fixed, reals)
 
     def _least_error(self) -> float:
         sizes = {members.size for members in self.partition.sets}
@@ -276,7 +286,7 @@ class FullEmpirical(MatrixProblem, TracedProblem):
 
     def alphas(self, states: FloatArray) -> FloatArray:
         """<v, w*> of each state."""
-        return np.asarray(self.layout.part(states, "v")[..., 0])
+        return np.asarray(self.layout.part(states, "v") @ self.feature)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
         """Reduced state -> what is compared with it: <v, w*>, orbit means of A; (records, 1)."""
@@ -315,10 +325,25 @@ class FullEmpirical(MatrixProblem, TracedProblem):
         size = self.parameters.D
         program = program_at(trained_model(), self.parameters, {"v": (2,), "A": (size, size)})
         value, alpha = self.layout.part(states, "v"), self.alphas(states)
-        across = np.linalg.norm(value[:, 1:], axis=1)
+        across = np.linalg.norm(value - alpha[:, None] * self.feature, axis=1)
         pairs = np.stack([alpha, across], axis=1)
         flat = np.concatenate([pairs, self.matrices(states).reshape(len(states), -1)], axis=1)
         functions = functions_of(program, False, COLUMNS, flat.shape[1])
         payload = self._fresh, None
         found = self.evaluated(functions.compiled_observables, flat, payload=payload)
         return np.asarray(found["observables"]["error"], dtype=float)
+
+
+def reflected(patches: FloatArray, normal: FloatArray) -> FloatArray:
+    """Patches mirrored at the plane across a vector; as they are where it is 0.
+
+    Parameters
+    ----------
+    patches : float array, shape (..., d)
+    normal : float array, shape (d,)
+        Of any length.
+    """
+    square = normal @ normal
+    if square == 0:
+        return patches
+    return np.asarray(patches - (2 / square) * (patches @ normal)[..., None] * normal)

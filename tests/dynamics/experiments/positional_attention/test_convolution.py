@@ -23,7 +23,8 @@ SAMPLES, ADAM_STEPS, HORIZON_TIME = 16_000, 10_000, 900
 
 
 def made(kind, seed):
-    return kind(PARAMETERS, SAMPLES, seed, law=Convolution(PARTITION), dtype="float32")
+    law = Convolution(PARTITION)
+    return kind(PARAMETERS, SAMPLES, seed, law=law, dtype="float32", feature="random")
 
 
 def error_on_new_data(value, matrix, feature, count=40_000):

@@ -118,6 +118,21 @@ def test_more_samples_begin_with_the_fewer_ones():
     np.testing.assert_array_equal(few.data()[1], many.data()[1][:10])
 
 
+def test_descent_does_not_know_the_direction_of_the_feature():
+    """Adam does: it goes along unit vectors."""
+    parameters = SYSTEM.Parameters(D=8, C=2)
+    first, turned = (
+        SYSTEM.FullEmpirical(parameters, 60, 1, start="symmetric", feature=feature)
+        for feature in ("first", "random")
+    )
+    assert np.linalg.norm(turned.feature) == pytest.approx(1.0)
+    assert abs(turned.feature[0]) < 0.9
+    runs = [dynamics.descend(problem, 0.05, 200) for problem in (first, turned)]
+    for name in ("alpha", "gamma", "rho", "risk", "test_error", "cosine"):
+        np.testing.assert_allclose(runs[1][name], runs[0][name], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(runs[1].final_state[:8] @ turned.feature, runs[1]["alpha"][-1])
+
+
 def test_samples_follow_assumption_1():
     parameters = SYSTEM.Parameters(D=12, C=3, q=0.4, d=6)
     made = SYSTEM.FullEmpirical(parameters, 40_000, 3)
