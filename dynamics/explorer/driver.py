@@ -2,8 +2,8 @@
 
 The loop of gradient descent and the integrator of the flow are those of `dynamics.codegen.kernels`,
 printed; the rules of the events are printed from `theory.events`, and what they mean on a path and
-on a run is in `assets/events.js`, beside `dynamics.training.event_location` and
-`dynamics.training.event_detection`.
+on a run is in `assets/events.js`, beside `dynamics.training.flow_events` and
+`dynamics.training.events`.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Event:
         For rules that look at the whole run: the time up to which the run went.
     uncertainty : float
         Of a flow, what the errors of the gradient and of the integration may change in the time, by
-        an estimate (see `dynamics.training.event_location`). 0 for gradient descent, which has
+        an estimate (see `dynamics.training.flow_events`). 0 for gradient descent, which has
         neither error.
     reason : str
         Why it was not reached, or what one that happened is due to; empty where nothing is to say.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.problem import SMALL, FloatArray, Problem
-from dynamics.training.event_detection import Detector
+from dynamics.training.events import Detector
 from dynamics.training.oscillation import Oscillation
 from dynamics.training.stability_limit import AT_LIMIT, limit_of_rates, rates_text
 

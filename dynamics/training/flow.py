@@ -1,7 +1,7 @@
 r"""Gradient flow, :math:`d\theta/d\tau = -g(\theta)`: training in continuous time.
 
 The integrators are in `dynamics.training.integration`; the events are located on the path
-(`dynamics.training.event_location`). Time is the same axis as eta times steps.
+(`dynamics.training.flow_events`). Time is the same axis as eta times steps.
 """
 
 from __future__ import annotations
@@ -18,12 +18,18 @@ from dynamics.results import outcome as ends
 from dynamics.results.event import Event, Events
 from dynamics.results.outcome import SMALLER, Outcome, first_not_finite, undefined
 from dynamics.results.trajectory import Trajectory, explained, with_remarks
-from dynamics.training.event_errors import EventTime
-from dynamics.training.event_location import locate_events
+from dynamics.training.flow_events import EventTime, locate_events
 from dynamics.training.flow_path import FlowPath, Polynomials
-from dynamics.training.integration import IntegratedFlow, integrate_flow, integrate_flows
+from dynamics.training.integration import (
+    IntegratedFlow,
+    integrate_again,
+    integrate_flow,
+    integrate_flows,
+)
 from dynamics.training.settings import check_flow, record_times, starting_state
 
+BEYOND = 1.2
+"""Time to which LSODA integrates again, over that of the last event."""
 EARLIER = "start elsewhere, or stop at this time"
 
 
@@ -154,7 +160,13 @@ def trajectory_of(
     problem, nodes = path.problem, path.nodes
     times = record_times(nodes, record, time)
     states = path.states(times)
-    located = locate_events(path)
+    located = {} if isinstance(path.at, Polynomials) else locate_events(path, None, times)
+    end = _far_enough(path, located)
+    again = integrate_again(path, end) if end > 0.0 and kind != ends.INTERRUPTED else None
+    if again and again.kind == ends.INTERRUPTED:
+        kind = ends.INTERRUPTED
+    if again or not located:
+        located = locate_events(path, again.path if again else None, times)
     observables = _observed(problem, states)
     end = float(nodes[-1])
     if (broken := first_not_finite(states, observables)) is not None and kind == ends.HORIZON:
@@ -185,6 +197,22 @@ def trajectory_of(
         ),
         presentation=Presentation.of(problem),
     )
+
+
+def _far_enough(path: FlowPath, located: dict[str, EventTime]) -> float:
+    """The time to which a path is compared with one at another tolerance; 0 where to none.
+
+    Of LSODA, whose steps at rest are dear, to the last event that the path alone has.
+    """
+    end, rules = float(path.nodes[-1]), path.problem.events
+    if not rules or end <= np.finfo(np.float64).tiny:
+        return 0.0
+    if isinstance(path.at, Polynomials):
+        return end
+    found = {name: event.time for name, event in located.items() if event.time is not None}
+    if any(rule.whole_run and rule.name in found for rule in rules):
+        return end
+    return min(end, BEYOND * max(found.values(), default=0.0))
 
 
 def _events(problem: Problem, path: FlowPath, located: dict[str, EventTime]) -> Events:

@@ -23,8 +23,12 @@ from dynamics.training.progress import bar, interruption
 from dynamics.training.tolerances import Allowed, Lsoda, tolerance_floor
 
 MAX_STEPS = 200_000
-MAX_STRETCH_STEPS = 2_000
-"""Steps of a stretch that is integrated again: rounding allows none of the tolerance after them."""
+FINE, FINE_BY_LSODA, MOST_AGAIN = 1e-12, 1e-10, 8
+"""What a step may err relative to the state on a path near rounding, by collocation and by LSODA,
+which takes endless steps at rest where it may err less; and its steps over those of the path, at
+most: where they do not reach its end, rounding allows nothing closer."""
+FEWEST_AGAIN = 500
+"""The same of a short path."""
 TOO_MANY = (
     f"{MAX_STEPS:,} steps of the integrator do not reach the horizon, as where the gradient jumps; "
     "try gradient descent, or a flow that stops before"
@@ -133,10 +137,13 @@ def integrate_flows(
 def _integration(
     model: AddressedModel, start: FloatArray, time: float, rtol: float
 ) -> collocation_runs.Integration:
-    of_step = max(OF_A_STEP * rtol, min(rtol, ENOUGH))
-    return collocation_runs.Integration(
-        model, start, (0.0, time), of_step, tolerance_floor(start, rtol)
-    )
+    floor = tolerance_floor(start, rtol)
+    return collocation_runs.Integration(model, start, (0.0, time), _of_step(rtol), floor)
+
+
+def _of_step(rtol: float) -> float:
+    """What a step of collocation may err relative to the state."""
+    return max(OF_A_STEP * rtol, min(rtol, ENOUGH))
 
 
 def _ended(
@@ -168,9 +175,12 @@ def _path(
     at: Callable[[float], FloatArray],
     start: FloatArray,
     rtol: float,
+    floor: FloatArray | None = None,
 ) -> FlowPath:
-    allowed = Allowed(problem, rtol, tolerance_floor(start, rtol), float(nodes[-1]))
-    return FlowPath(problem, nodes, at, allowed, rtol)
+    floor = tolerance_floor(start, rtol) if floor is None else floor
+    allowed = Allowed(problem, rtol, floor, float(nodes[-1]))
+    of_step = _of_step(rtol) if isinstance(at, Polynomials) else rtol
+    return FlowPath(problem, nodes, at, allowed, rtol, of_step)
 
 
 def _nothing(problem: Problem, start: FloatArray, rtol: float) -> FlowPath:
@@ -179,7 +189,14 @@ def _nothing(problem: Problem, start: FloatArray, rtol: float) -> FlowPath:
     return _path(problem, nodes, lambda _: start, start, rtol)
 
 
-def by_lsoda(problem: Problem, start: FloatArray, time: float, rtol: float) -> IntegratedFlow:
+def by_lsoda(
+    problem: Problem,
+    start: FloatArray,
+    time: float,
+    rtol: float,
+    floor: FloatArray | None = None,
+    most: int | None = None,
+) -> IntegratedFlow:
     """The flow by LSODA of scipy: of any problem, a step at a time from Python.
 
     Parameters
@@ -187,10 +204,14 @@ def by_lsoda(problem: Problem, start: FloatArray, time: float, rtol: float) -> I
     problem : Problem
     start : float array, shape (n,)
     time, rtol : float
+    floor : float array, shape (n,), optional
+        What a step may err in any case; that of the relative tolerance by default.
+    most : int, optional
+        Steps at most; `MAX_STEPS` by default.
     """
     from scipy.integrate import OdeSolution
 
-    floor = tolerance_floor(start, rtol)
+    floor = tolerance_floor(start, rtol) if floor is None else floor
     span = 0.0, time
     solver = Lsoda(problem, start, span, rtol, floor, FEWEST_STEPS, problem.has_jacobian)
     refused = solver.refused
@@ -205,7 +226,7 @@ def by_lsoda(problem: Problem, start: FloatArray, time: float, rtol: float) -> I
                 failure = gradient_failure(problem, refused[0]) if refused else ""
                 kind = ends.PRECISION_LOST if failure else ends.DIVERGED
                 break
-            if len(nodes) > MAX_STEPS:
+            if len(nodes) > (most or MAX_STEPS):
                 kind, failure = ends.STALLED, TOO_MANY
                 break
             if interrupted.is_set():
@@ -217,42 +238,35 @@ def by_lsoda(problem: Problem, start: FloatArray, time: float, rtol: float) -> I
             shown.update()
     if not pieces:
         return IntegratedFlow(_nothing(problem, start, rtol), kind, failure)
-    path = _path(problem, np.array(nodes), OdeSolution(nodes, pieces), start, rtol)
+    path = _path(problem, np.array(nodes), OdeSolution(nodes, pieces), start, rtol, floor)
     return IntegratedFlow(path, kind, failure)
 
 
-def integrate_again(
-    path: FlowPath, span: tuple[float, float], tolerance: tuple[float, FloatArray]
-) -> FlowPath | None:
-    """A part of a path at a tolerance near rounding; None where it cannot be integrated.
+def integrate_again(path: FlowPath, end: float) -> IntegratedFlow | None:
+    """The flow at another tolerance as far as that goes; None where it goes nowhere.
+
+    Near rounding, or looser where the path itself is near.
 
     Parameters
     ----------
     path : FlowPath
-    span : (float, float)
-        First and last time.
-    tolerance : (relative, floor)
-        What a step may err: over the size of an entry, and in any case.
+    end : float
+        Time that is far enough.
     """
-    relative, floor = tolerance
-    problem, start = path.problem, path.at(span[0])
-    allowed = Allowed(problem, relative, floor, span[1])
-    if isinstance(path.at, Polynomials):
-        model = path.at.model
-        running = collocation_runs.Integration(model, start, span, relative, floor)
-        while running.outcome == collocation_runs.FULL and running.steps <= MAX_STRETCH_STEPS:
-            running.proceed()
-        if running.outcome != collocation_runs.DONE or not running.steps:
-            return None
-        at = Polynomials(running.path(), start, model)
-        return FlowPath(problem, at.path.nodes, at, allowed, relative)
-    from scipy.integrate import OdeSolution
-
-    solver = Lsoda(problem, start, span, relative, floor)
-    times, pieces = [span[0]], []
-    while solver.status == "running":
-        pieces.append(solver.step())
-        if solver.status == "failed":
-            return None
-        times.append(solver.t)
-    return FlowPath(problem, np.array(times), OdeSolution(times, pieces), allowed, relative)
+    problem, start = path.problem, path.at(0.0)
+    least = FINE if isinstance(path.at, Polynomials) else FINE_BY_LSODA
+    of_step = least if path.of_step > 10.0 * least else 100.0 * path.of_step
+    floor = tolerance_floor(start, path.rtol)
+    most = max(FEWEST_AGAIN, MOST_AGAIN * path.nodes.size)
+    if not isinstance(path.at, Polynomials):
+        made = by_lsoda(problem, start, end, of_step, floor, most)
+        return made if made.path.nodes[-1] > np.finfo(np.float64).tiny else None
+    running = collocation_runs.Integration(path.at.model, start, (0.0, end), of_step, floor)
+    while running.outcome == collocation_runs.FULL and running.steps <= most:
+        running.proceed()
+    if not running.steps:
+        return None
+    at = Polynomials(running.path(), start, running.model)
+    allowed = Allowed(problem, of_step, floor, end)
+    again = FlowPath(problem, at.path.nodes, at, allowed, path.rtol, of_step)
+    return IntegratedFlow(again, ends.HORIZON, "")

@@ -13,7 +13,7 @@ import numpy as np
 from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, measures
 from dynamics.experiments.positional_attention import population
 from dynamics.experiments.verify import Finding
-from dynamics.training.event_detection import STILL_OPEN
+from dynamics.training.events import STILL_OPEN
 from theory.events import RISE
 from theory.papers.positional_attention.linear_rules import sign_rule_error
 

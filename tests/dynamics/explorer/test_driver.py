@@ -12,7 +12,7 @@ from dynamics.explorer import own_points
 from dynamics.explorer.driver import rules, worker_script
 from dynamics.explorer.papers import page_model
 from dynamics.explorer.printing import asset
-from dynamics.training.event_detection import Detector
+from dynamics.training.events import Detector
 from theory.events import event_rules
 
 SYSTEM = dynamics.load_system("positional_attention")

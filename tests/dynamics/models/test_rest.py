@@ -7,7 +7,7 @@ import pytest
 
 import dynamics
 from dynamics.training import descent_run
-from dynamics.training.event_location import locate_events
+from dynamics.training.flow_events import locate_events
 from dynamics.training.flow_path import FlowPath
 
 EVENTS = {"stop": "u stops growing", "low": "d_u <= 0", "go": "w starts growing"}

@@ -10,7 +10,7 @@ from runs import same
 import dynamics
 from dynamics.training import checkpoint, descent_run, gradient_descent
 from dynamics.training.checkpoint import Checkpoint
-from dynamics.training.event_detection import Detector
+from dynamics.training.events import Detector
 from dynamics.training.oscillation import Oscillation
 from dynamics.validation import InvalidRequest
 

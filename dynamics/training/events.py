@@ -1,7 +1,8 @@
 """Finding the events of a run of gradient descent, at every step and in one pass.
 
 A `Detector` is fed the order parameters of consecutive steps, chunk by chunk; what it detects
-does not depend on where the chunks are cut, nor on what is recorded.
+does not depend on where the chunks are cut, nor on what is recorded. The events of a flow are
+located by the same rules, in `dynamics.training.flow_events`.
 """
 
 from __future__ import annotations

@@ -9,10 +9,9 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import dynamics
-from dynamics.training.event_errors import WALK, root_between
-from dynamics.training.event_location import locate_events as locate
+from dynamics.training.flow_events import WALK
+from dynamics.training.flow_events import locate_events as locate
 from dynamics.training.flow_path import FlowPath
-from dynamics.training.rate_events import SENSITIVITY
 from theory.events import Crossing, ExceedsRunMaximum, RisesAgain, event_rules
 
 TINY = 1e-300
@@ -234,18 +233,6 @@ def test_a_minimum_without_a_rate_is_as_uncertain_as_it_is_flat():
     assert found.uncertainty == pytest.approx(WALK * 2e-6, rel=0.1)
 
 
-@pytest.mark.parametrize(("root", "steps"), [(100.0, 25), (30.0, 0)])
-def test_a_stretch_that_is_integrated_again_starts_from_what_the_path_knows(root, steps):
-    """It begins 40 relaxations before the root, on a node, or at the start, which has no error."""
-    rule = Crossing("T", "", "", v)
-    made = path(rule, lambda t: t - root, lambda t: 1.0, np.arange(0.0, 201.0, 2.4), ("v",))
-    found = locate(FlowPath(made.problem, made.nodes, made.at, made.error, rtol=1e-6))["T"]
-    assert found.time == pytest.approx(root, rel=1e-12)
-    assert found.uncertainty == pytest.approx(
-        SENSITIVITY * WALK * np.sqrt(steps) * 1e-6 * root, rel=1e-6, abs=1e-9
-    )
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("rtol", [1e-8, 1e-9, 1e-10])
 def test_events_of_random_problems_are_within_half_of_their_uncertainty(rtol, system):
@@ -320,22 +307,6 @@ def test_what_holds_by_noise_at_first_hides_no_event(system):
     assert abs(event.time - exact.time) <= event.uncertainty + exact.uncertainty < 1e-4
 
 
-@pytest.mark.parametrize(("guess", "most"), [(2.0003, 8), (1.2, 16), (0.2, 16), (9.0, 16)])
-def test_a_guess_of_a_root_saves_values_and_changes_nothing(guess, most):
-    seen = []
-
-    def function(time):
-        seen.append(time)
-        return np.log(time) - np.log(2.0)
-
-    alone = root_between(function, 1.0, 4.0)
-    without, seen[:] = len(seen), []
-    assert root_between(function, 1.0, 4.0, guess) == pytest.approx(alone, rel=2e-12)
-    assert alone == pytest.approx(2.0, rel=2e-12)
-    assert len(seen) <= most
-    assert len(seen) < without or guess != 2.0003
-
-
 @pytest.mark.parametrize("compiled", [True, False])
 def test_rates_count_in_guards_and_in_maxima_too(system, compiled):
     """Where G >= 0 holds all the time, a guard on a rate is what decides."""
@@ -394,3 +365,27 @@ def test_what_holds_beyond_errors_at_an_earlier_event_is_found_there():
     made.problem.events = rules
     made = FlowPath(made.problem, made.nodes, made.at, lambda state: 1e-9 + 0.0 * state)
     assert locate(made)["U"] == locate(made)["T"]
+
+
+def test_both_integrators_have_the_same_events_of_rates(system):
+    """All entries at D=4, from starts where rates have events early."""
+    problem = system.FullPopulation(system.Parameters(D=4, C=2, q=0.9))
+    draw, found = np.random.default_rng(0), 0
+    for _ in range(7):
+        start = problem.initial_state.copy()
+        positions = start[1:].reshape(4, 4)
+        beta = positions.diagonal().copy()
+        start[0], positions[:] = draw.uniform(0.1, 2.0), 1.5 * draw.normal(size=(4, 4))
+        np.fill_diagonal(positions, beta)
+        runs = [
+            dynamics.flow(problem, 100.0, initial=start, compiled=compiled)
+            for compiled in (True, False)
+        ]
+        assert runs[0].settings["integrator"] != runs[1].settings["integrator"]
+        for name in runs[0].events:
+            one, other = (run.events[name] for run in runs)
+            assert bool(one) == bool(other)
+            if one:
+                assert abs(one.time - other.time) <= one.uncertainty + other.uncertainty
+                found += one.time > 0
+    assert found >= 2

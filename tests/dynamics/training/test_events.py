@@ -10,7 +10,7 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamics.training.event_detection import TOO_LATE, Detector
+from dynamics.training.events import TOO_LATE, Detector
 from theory.events import Crossing, ExceedsRunMaximum, RisesAgain
 
 a, b = sympy.symbols("a b", real=True)
