@@ -54,7 +54,7 @@ def test_free_attention_fits_under_adam_with_one_row_for_each_set(seed):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [2, 3, 4])
 def test_a_gram_matrix_fits_under_adam_and_associates(seed):
     problem = made(GramEmpirical, seed)
     run = adam(problem, 3e-3, ADAM_STEPS)
@@ -70,7 +70,7 @@ def test_a_gram_matrix_fits_under_adam_and_associates(seed):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", [6, 7])
 def test_a_gram_matrix_stays_with_the_linear_rule_from_some_starts(seed):
     problem = made(GramEmpirical, seed)
     run = adam(problem, 3e-3, ADAM_STEPS, record=[1000])
