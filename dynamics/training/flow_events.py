@@ -45,6 +45,8 @@ other path."""
 LATER = 1.2
 """Time of the next look that may be beyond its error, over that of one that is not, where errors
 cost gradients."""
+DERIVATIVE = 20.0
+"""Error of the derivative of a polynomial by the width of its step, over what the step may err."""
 PART = 10.0
 """Error of a path over what a looser one differs, by their tolerances."""
 NARROW = 1e-5
@@ -182,13 +184,13 @@ class _Search:
         if rates and derived:  # which gradients at states with errors are not
             slope = problem.gradient(state)
             rows = np.array([problem.order_parameters(each, slope) for each in moved])
+            error = DERIVATIVE * path.error(state) / (path.nodes[step + 1] - path.nodes[step])
+            few = _rate_changes(problem, state, error)
         else:
-            rows = order_rows(problem, moved, rates)
-        few = _changes(rows, state.size)
+            rows, few = order_rows(problem, moved, rates), np.zeros(1)
+        few = few + _changes(rows, state.size)
         if rates and (bound := _gradient_error(problem, state)) is not None:
-            slopes = problem.gradient(state) + _moves(bound)
-            rows = np.array([problem.order_parameters(state, slope) for slope in slopes])
-            few = few + _changes(rows, state.size)
+            few = few + _rate_changes(problem, state, bound)
         if self.coarse is None:
             return few
         times = self.rows(rates)[0][step] if self._cheap(rates) else np.array([time])
@@ -438,6 +440,13 @@ def _moves(error: FloatArray) -> FloatArray:
     if error.size > SMALL:
         moves = error * np.random.default_rng(0).choice([-1.0, 1.0], size=(FEW, error.size))
     return np.vstack([0.0 * error, moves])
+
+
+def _rate_changes(problem: Problem, state: FloatArray, error: FloatArray) -> FloatArray:
+    """What an error of the rate may change in order parameters at a state."""
+    slopes = problem.gradient(state) + _moves(error)
+    rows = np.array([problem.order_parameters(state, slope) for slope in slopes])
+    return _changes(rows, state.size)
 
 
 def _changes(rows: FloatArray, size: int) -> FloatArray:
