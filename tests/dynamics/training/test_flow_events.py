@@ -9,6 +9,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import dynamics
+from dynamics.problem import ExpectedProblem
 from dynamics.training.flow_events import WALK
 from dynamics.training.flow_events import locate_events as locate
 from dynamics.training.flow_path import FlowPath
@@ -261,9 +262,9 @@ def test_events_of_random_problems_are_within_half_of_their_uncertainty(rtol, sy
 def test_what_rounding_alone_moves_has_no_events_and_stalls_nothing(q, system, monkeypatch):
     """At beta = 0 no patch is nearer to itself than to others: gamma = rho = 0 for ever."""
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2, q=q, beta=0.0))
-    calls, gradient = [], type(problem).gradient
+    calls, gradient = [], ExpectedProblem.gradient
     monkeypatch.setattr(
-        type(problem), "gradient", lambda self, state: calls.append(1) or gradient(self, state)
+        ExpectedProblem, "gradient", lambda self, state: calls.append(1) or gradient(self, state)
     )
     run = dynamics.flow(problem, time=1e4)
     assert np.abs(run.final_state[1:]).max() < 1e-12
