@@ -270,8 +270,10 @@ def test_a_stated_symmetry_takes_a_law_of_representatives():
 
 
 @pytest.mark.long
-def test_representatives_at_a_size_that_no_enumeration_reaches():
-    """D=32, C=4: 116 280 representatives of 7.7e12 samples, against the spectral sum."""
+def test_representatives_at_a_size_that_no_enumeration_reaches(monkeypatch):
+    """D=32, C=4: 116 280 representatives of 7.7e12 samples, against the sum of as many types."""
+    from dynamics.papers.positional_attention import configurations
+    from dynamics.papers.positional_attention.weighted_sum import Sampled
     from theory.symmetry import Partition
 
     file = system("positional").model
@@ -310,10 +312,14 @@ def test_representatives_at_a_size_that_no_enumeration_reaches():
     reduced = own.ReducedPopulation(own.Parameters())
     assert reduced.closure.sizes == (1, 96, 896)
     built_in = dynamics.load_system("positional_attention")
-    smooth = built_in.ReducedPopulation(built_in.Parameters(D=32, C=4), "spectral", 1e-12)
+    parameters = built_in.Parameters(D=32, C=4)
+    monkeypatch.setattr(configurations, "MAX_CONFIGURATIONS", 200_000)
+    rows = configurations.enumeration(32, parameters.set_law)
+    summed = Sampled(parameters, rows, {"expectation": "every type"}, len(rows.probability))
     for state in ([0.3, 0.2, -0.1], [0.05, 0.0, 0.0], [0.2, 1.0, -0.5], [0.15, 2.0, -1.5]):
-        np.testing.assert_allclose(reduced.gradient(state), smooth.gradient(state), rtol=1e-10)
-        assert reduced.risk(state) == pytest.approx(smooth.risk(state), rel=1e-10)
+        wanted = summed.gradient(np.array(state))
+        np.testing.assert_allclose(reduced.gradient(state), wanted, rtol=1e-10)
+        assert reduced.risk(state) == pytest.approx(summed.value(np.array(state)), rel=1e-10)
 
 
 SCALES = np.array([1.0, 2.0, 3.0])
