@@ -27,9 +27,14 @@ class ExpectedProblem(Problem):
     autonomous = True
 
     @property
+    def source(self) -> str:
+        """Text that the gradients are computed from."""
+        return self.expectation.source
+
+    @property
     def identity(self) -> Mapping[str, Any]:
         """Settings, and a hash of the source of the gradients."""
-        code = hashlib.sha256(self.expectation.source.encode()).hexdigest()[:12]
+        code = hashlib.sha256(self.source.encode()).hexdigest()[:12]
         return {**self.settings, "code": code}
 
     @property

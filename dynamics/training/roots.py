@@ -96,7 +96,13 @@ def root_between(
 
 
 def least(function: Callable[[float], float], low: float, high: float) -> float:
-    """The time between two others at which a function is least, to a part of 1e-9."""
+    """The time between two others at which a function is least, to a part of 1e-9.
+
+    Parameters
+    ----------
+    function : callable
+    low, high : float
+    """
     from scipy.optimize import minimize_scalar
 
     options = {"xatol": 1e-9 * high}

@@ -323,7 +323,14 @@ def _kept(place: OrderedDict[Any, Made], key: Any, make: Callable[[], Made]) -> 
 
 
 def parameters_of(model: Model, pickled: Callable[..., tuple[Any, ...]]) -> type[Any]:
-    """The frozen, validated type of a model's constants, within its limits."""
+    """The frozen, validated type of a model's constants, within its limits.
+
+    Parameters
+    ----------
+    model : Model
+    pickled : callable
+        A value of the type -> what ``__reduce__`` gives of it.
+    """
     kinds = {bool: bool, int: whole(NEGATIVE, at_most=2**63 - 1), float: number(), str: str}
     fields: list[Any] = []
     for name, default in model.constants.items():

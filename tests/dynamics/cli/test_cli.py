@@ -40,8 +40,11 @@ BAD = [
     (["--C", "2.5"], "C=2.5 is not a whole number"),
     (["--C", "-2"], "C=-2 is too small"),
     (["--D", "sixteen"], "D='sixteen' is not a number"),
-    (["--p", "4"], "p=4 is even; p can be an odd number of at least 3; nearest: 5"),
-    (["--p", "1"], "p=1 is too small; p can be an odd number of at least 3; nearest: 3"),
+    (
+        ["--p", "4"],
+        "p=4 is even; p can be an odd number of at least 3 and at most 1,001; nearest: 5",
+    ),
+    (["--p", "1"], "p=1 is too small; p can be an odd number of at least 3"),
     (["--p", "3.5"], "p=3.5 is not a whole number"),
     (["--p", "-3"], "p=-3 is too small"),
     (["--q", "0"], "q=0 is too small; q can be a finite number above 0 and at most 1"),
