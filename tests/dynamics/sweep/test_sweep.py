@@ -27,8 +27,8 @@ def test_every_point_equals_a_run_by_itself(small):
     assert found.outcomes == {"reached horizon": 12, "invalid": 6}
     for C, q, nu in [(2, 0.2, 1e-3), (4, 0.6, 1e-2)]:
         problem = SYSTEM.ReducedPopulation(SYSTEM.Parameters(D=8, C=C, q=q, nu=nu))
-        run = dynamics.flow(problem, 50.0)
         point = data.sel(C=C, q=q, nu=nu, method="nearest")
+        run = dynamics.flow(problem, 50.0, record=point["path_time"].values)
         for name in ("alpha", "gamma", "rho", "risk", "G"):
             assert float(point[name]) == run[name][-1]
         for name, event in run.events.items():
