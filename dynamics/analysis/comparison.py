@@ -21,13 +21,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.analysis.transverse_growth import RECORDS, transverse_growth
-from dynamics.codegen.compile_beside import LOOPS_OF_DESCENT, LOOPS_OF_FLOWS, compile_beside
 from dynamics.problem import FloatArray, Problem, check_problem
 from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.flow import flow
-from dynamics.training.flow_path import compiled_model
 from dynamics.training.gradient_descent import descend
 from dynamics.training.integration import implicit_model
 from dynamics.training.progress import interruption
@@ -108,7 +106,6 @@ def compare(
             if record is None:  # of one schedule
                 asked = DefaultRecords.of(max(problem.layout.size for problem in problems))
             check_settings(eta, steps, asked)
-            compile_beside([compiled_model(problem) for problem in problems], LOOPS_OF_DESCENT)
             runs = [
                 descend(problem, eta, steps, asked, checkpoint=part)
                 for problem, part in zip(problems, files or repeat(None), strict=False)
@@ -124,11 +121,8 @@ def compare(
 
 def _flows(problems: Sequence[Problem], time: float, rtol: float) -> list[Trajectory]:
     """Flows of all problems by one integrator: of two the comparison would be of their errors."""
-    models = [implicit_model(problem) for problem in problems]
-    alike = None not in models
+    alike = None not in map(implicit_model, problems)
     check_flow(time, rtol, all(problem.flows for problem in problems))
-    if alike:
-        compile_beside(models, LOOPS_OF_FLOWS)
     first = flow(problems[0], time, rtol, compiled=alike)
     end = min(time, float(first.time[-1]))
     others = [flow(each, end, rtol, record=first.time, compiled=alike) for each in problems[1:]]

@@ -15,13 +15,13 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dynamics.cli.arguments import Parser, value
 from dynamics.cli.files import only_results
-from dynamics.library import built_in_names, system_names
+from dynamics.library import system_names
 from dynamics.registry import is_model_file, load_system, title
 from dynamics.results.outcome import TrainingWarning
 from dynamics.training.progress import termination
@@ -70,8 +70,6 @@ PROBLEMS = {
 }
 """Words that the commands use."""
 HELP = ("-h", "--help")
-TRAINING = ("run", "compare", "sweep")
-"""Commands that compile a loop over steps, when none has before."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -172,38 +170,9 @@ def _dispatch(words: list[str]) -> int:
     subject, *flags = words
     if subject not in system_names() and not is_model_file(subject):
         raise unknown("system", subject, system_names())
-    names = {word.partition("=")[0] for word in flags}
-    if name in TRAINING and subject in built_in_names() and names.isdisjoint((*HELP, "--config")):
-        _compile_meanwhile(name, names)
     with only_results():
         system = load_system(subject)
     return parser_of(name, system).run(flags)
-
-
-def _compile_meanwhile(command: str, flags: Collection[str]) -> None:
-    """Let a second process begin with the loop of a flow or of gradient descent, where it is known.
-
-    Not of flows of every entry, or of such compared, which take another integrator if these are
-    many; nor of a sweep by which of the two the system alone decides.
-
-    Parameters
-    ----------
-    command : str
-        One of `TRAINING`.
-    flags : collection of str
-    """
-    flow = "--time" in flags
-    if flow and (command == "compare" or "--full" in flags):
-        return
-    if command == "sweep" and not flow and {"--eta", "--steps", "--full"}.isdisjoint(flags):
-        return
-    from dynamics.codegen.compile_beside import (
-        LOOPS_OF_DESCENT,
-        LOOPS_OF_FLOWS,
-        compile_loop_beside,
-    )
-
-    compile_loop_beside((LOOPS_OF_FLOWS if flow else LOOPS_OF_DESCENT)[0])
 
 
 def parser_of(command: str, system: System | None = None) -> Parser:

@@ -256,21 +256,6 @@ def build(
     return CompiledModule(path, text, order, module)
 
 
-def generated_file(path: Path) -> ModuleType:
-    """The functions of a generated file that another process has written.
-
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    """
-    return sys.modules.get(path.stem) or _run(path.stem, path, path.read_text("utf-8"))
-
-
 def _run(name: str, path: Path, text: str) -> ModuleType:
     """The module of a generated file, from its text: what else is on disk may be damaged."""
     from dynamics.codegen.machine_code import check_on_load

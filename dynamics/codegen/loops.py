@@ -37,7 +37,6 @@ __all__ = [
     "compiled_loop",
     "gradient",
     "hessian",
-    "loop_source",
     "order_along",
     "order_parameters",
     "order_rows",
@@ -113,18 +112,6 @@ def compiled_loop(name: str) -> Callable[..., Any]:
         "order_rows": (two, addresses, True, two),
     }
     return _module().entry_point(name, *arguments[name])
-
-
-def loop_source(name: str) -> Callable[..., Any]:
-    """The function of a loop as Python has it, by which its machine code is found on disk.
-
-    Parameters
-    ----------
-    name : str
-        Of `compiled_loop`.
-    """
-    function: Callable[..., Any] = getattr(_module().functions, name).py_func
-    return function
 
 
 def _floats(values: FloatArray) -> FloatArray:

@@ -21,7 +21,6 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.ccallback import CFunc
 from numba.core.dispatcher import Dispatcher
 
-from dynamics.codegen import compile_lock
 from dynamics.codegen.calls import entry_signature
 from dynamics.codegen.folder import report, say_compiling
 from dynamics.process_settings import fewer_collections
@@ -49,35 +48,10 @@ def compiled_entry(function: Any, data: Any) -> Any:
     """
     options = {"error_model": "numpy", "fastmath": False}
     entry: Any = CFunc(function, (entry_signature(data).args, numba.void), {}, options)
-    entry._cache = cache = CheckedCache(function)
-    try:
-        with fewer_collections():
-            entry.compile()
-    finally:
-        cache.unlock()
+    entry._cache = CheckedCache(function)
+    with fewer_collections():
+        entry.compile()
     return entry
-
-
-def on_disk(function: Any) -> bool:
-    """Whether there is machine code of a function on disk.
-
-    Parameters
-    ----------
-    function : callable
-        Of a generated file.
-    """
-    return Path(CheckedCache(function)._cache_file._index_path).exists()
-
-
-def lock_for_compilation(function: Any) -> bool:
-    """Lock a function for compilation here; False if it is on disk, or another process has it.
-
-    Parameters
-    ----------
-    function : callable
-        Of a generated file.
-    """
-    return not on_disk(function) and compile_lock.acquire_at_once(*CheckedCache(function)._lock)
 
 
 def is_whole(path: Path) -> bool:
@@ -133,36 +107,21 @@ class CheckedCache(FunctionCache):
         self._cache_file = _CheckedFiles(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled function of a signature, or None: then numba compiles it, and others wait.
+        """The compiled function of a signature, or None: then numba compiles it.
 
         Parameters
         ----------
         sig, target_context
             As of numba.
         """
-        found = self._loaded(sig, target_context)
-        if found is None:
-            say_compiling()
-            if compile_lock.acquire(*self._lock):
-                found = self._loaded(sig, target_context)
-        if found is not None:
-            self.unlock()
-        return found
-
-    def _loaded(self, sig: Any, target_context: Any) -> Any:
+        found = None
         try:
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
         except Exception:  # numba unpickles: anything can be raised
             self._remove()
-            return None
-
-    @property
-    def _lock(self) -> tuple[Path, str]:
-        return Path(self._cache_path), self._impl.filename_base
-
-    def unlock(self) -> None:
-        """Let other processes compile the function, or load what was compiled."""
-        compile_lock.release(*self._lock)
+        if found is None:
+            say_compiling()
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write a compiled function; where that cannot be done, it is compiled in every process.
@@ -176,8 +135,6 @@ class CheckedCache(FunctionCache):
             super().save_overload(sig, data)
         except (OSError, _Damaged) as error:
             report(f"compiled code cannot be kept in {self._cache_path!r} ({error})")
-        finally:
-            self.unlock()
 
     def _remove(self) -> None:
         """Remove the files of this function, and all damaged ones of its generated file."""

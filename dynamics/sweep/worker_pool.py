@@ -18,7 +18,6 @@ from concurrent.futures import Future
 from multiprocessing import resource_tracker
 from typing import Any
 
-from dynamics.codegen.compile_beside import expect_no_more
 from dynamics.process_settings import SAFE_PATH, collect_less, cores, end_quickly
 from dynamics.registry import can_be_loaded_again, load_unchanged
 from dynamics.sweep.workers import Workers
@@ -63,7 +62,6 @@ class WorkerPool(Workers):
     def __init__(self, size: int, reference: str, digests: Mapping[str, str]) -> None:
         from loky.process_executor import BrokenProcessPool
 
-        expect_no_more()  # models are made and trained in the other processes
         self.size = size
         self.lost = (BrokenProcessPool,)
         self._system = (reference, dict(digests))

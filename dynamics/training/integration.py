@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from dynamics.codegen import AddressedModel, collocation_runs
-from dynamics.codegen.compile_beside import LOOPS_OF_FLOWS, compile_beside
 from dynamics.problem import FloatArray, Problem, gradient_failure
 from dynamics.results import outcome as ends
 from dynamics.training.flow_path import FlowPath, Polynomials, compiled_model
@@ -90,7 +89,6 @@ def integrate_flow(
     model = implicit_model(problem) if compiled else None
     if model is None:
         return by_lsoda(problem, start, time, rtol)
-    compile_beside([model], LOOPS_OF_FLOWS)
     running = _integration(model, start, time, rtol)
     with interruption() as interrupted, bar(f"flow, {problem.view}") as shown:
         while running.outcome == collocation_runs.FULL:
@@ -124,7 +122,6 @@ def integrate_flows(
         if model is not None and model not in models:
             models.add(model)
             running[k] = _integration(model, starts[k], time, rtol)
-    compile_beside(list(models)[:1], LOOPS_OF_FLOWS)
     with interruption() as interrupted:
         collocation_runs.proceed_together(list(running.values()), MAX_STEPS, interrupted)
     return [

@@ -10,7 +10,6 @@ from dynamics.validation import InvalidRequest
 
 STEP = """
 import sys
-sys.executable = ""  # no second process compiles beside it
 import dynamics
 system = dynamics.load_system("positional_attention")
 problem = system.ReducedPopulation(system.Parameters(q=0.3), "exact")
