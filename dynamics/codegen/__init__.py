@@ -22,9 +22,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from dynamics.cache.folder import cache_directory, replace_file
 from dynamics.codegen.addresses import AddressedModel, entries_of, entry_source, packed
-from dynamics.codegen.folder import cache_directory, replace_file
-from dynamics.codegen.programs import compiled_program, jax, programs_kept
 from dynamics.process_settings import fewer_collections
 from dynamics.validation import InvalidRequest
 
@@ -32,11 +31,7 @@ __all__ = [
     "AddressedModel",
     "CompiledModule",
     "build",
-    "cache_directory",
-    "compiled_program",
-    "jax",
     "kernel_source",
-    "programs_kept",
 ]
 
 CACHE_FORMAT = 8

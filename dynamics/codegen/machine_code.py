@@ -21,8 +21,8 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.ccallback import CFunc
 from numba.core.dispatcher import Dispatcher
 
+from dynamics.cache.folder import report, say_compiling
 from dynamics.codegen.calls import entry_signature
-from dynamics.codegen.folder import report, say_compiling
 from dynamics.process_settings import fewer_collections
 
 HASH = 16

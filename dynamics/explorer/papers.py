@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from dynamics.codegen import jax
+from dynamics.cache import jax
 from dynamics.explorer.declared import unheld
 from dynamics.explorer.own_model import page_of
 from dynamics.explorer.own_points import center_of, points_around

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from dynamics.codegen import jax
+from dynamics.cache import jax
 from dynamics.explorer.own_model import page_script
 from dynamics.explorer.own_points import BYTES, GRID, REACH, Point, bytes_of
 from dynamics.explorer.own_programs import Lists, Source, lists_of

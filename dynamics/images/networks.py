@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.random import Generator
 
-from dynamics.codegen import jax
+from dynamics.cache import jax
 from dynamics.images.datasets import Floats
 from dynamics.validation import refuse
 

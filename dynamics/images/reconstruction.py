@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.codegen import compiled_program, jax
+from dynamics.cache import compiled_program, jax
 from dynamics.images.datasets import Floats
 from dynamics.images.networks import Theta, Transformer, patches_of
 from dynamics.problem import FloatArray

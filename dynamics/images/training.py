@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.codegen import compiled_program, jax, programs_kept
+from dynamics.cache import compiled_program, jax, programs_kept
 from dynamics.images.networks import Convolution, Theta, Transformer
 from dynamics.problem import FloatArray
 from dynamics.training.checkpoint import Checkpoint

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics.codegen import cache_directory
+from dynamics.cache import cache_directory
 from dynamics.experiments import measurement
 from dynamics.experiments.figure import FigureRequest
 from dynamics.experiments.measurement import Study

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dynamics.codegen import jax
+from dynamics.cache import jax
 from dynamics.models.engine.field_gradient import ANY_LAW, GIVEN, FieldGradient
 from dynamics.models.engine.functions import class_embedding
 from dynamics.models.engine.program import evaluated

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from sympy import Basic
 
-from dynamics.codegen import jax
+from dynamics.cache import jax
 from dynamics.models.engine.closing import ClosedModel
 from dynamics.models.engine.functions import class_embedding
 from dynamics.models.engine.kept import kept

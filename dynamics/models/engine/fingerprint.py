@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.codegen import jax
+from dynamics.cache import jax
 from dynamics.models.engine.program import array_hash, traced_text
 from dynamics.models.engine.realization import Realization
 from theory.model import LEADING

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics.codegen import compiled_program, jax
+from dynamics.cache import compiled_program, jax
 from dynamics.models.engine.loop import Loop
 from dynamics.models.engine.program import Program
 from theory.closure.linear import LinearSpace

@@ -9,7 +9,7 @@ from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
-from dynamics.codegen.folder import cache_directory, replace_file
+from dynamics.cache.folder import cache_directory, replace_file
 
 FORMAT = 1
 """Counts changes of the checks that make what is kept out of date."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.codegen import compiled_program, jax
+from dynamics.cache import compiled_program, jax
 from theory.law import FloatArray
 
 STEPS = 1024

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics.codegen import compiled_program, jax
+from dynamics.cache import compiled_program, jax
 from dynamics.models.engine.tracing import namespace, refusals
 from dynamics.validation import InvalidRequest
 from theory.law import Law, ModelError

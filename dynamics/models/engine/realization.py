@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.codegen import jax
+from dynamics.cache import jax
 from dynamics.models.engine.program import (
     Data,
     Program,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dynamics import codegen
-from dynamics.codegen import jax
+from dynamics.cache import jax
 from dynamics.codegen.kernels import program as kernel
 from dynamics.codegen.kernels.program import List
 from dynamics.codegen.kernels.vectors import WIDTH

@@ -10,7 +10,7 @@ import numpy as np
 import pydantic
 from numpy.typing import NDArray
 
-from dynamics.codegen import jax
+from dynamics.cache import jax
 from dynamics.models.engine.program import Data, on_device
 from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import STRICT, refusing, whole, word

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics.codegen import jax
+from dynamics.cache import jax
 from dynamics.models.engine.functions import Columns, Embedding, functions_of
 from dynamics.models.engine.program import Data, Program, evaluated, on_device
 from dynamics.problem import FloatArray, Layout, Problem

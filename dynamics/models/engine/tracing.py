@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dynamics.codegen import jax
+from dynamics.cache import jax
 from dynamics.validation import InvalidRequest
 from theory.law import ModelError, error_text, line_of
 from theory.program.reading import named_function

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.codegen import AddressedModel, compiled_program, jax
+from dynamics.cache import compiled_program, jax
+from dynamics.codegen import AddressedModel
 from dynamics.expectations import Expectation, relative_error
 from dynamics.models import positional_attention as file
 from dynamics.models.engine.functions import Columns, Embedding, class_embedding, functions_of

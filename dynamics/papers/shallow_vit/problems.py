@@ -25,7 +25,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics.codegen import compiled_program, jax
+from dynamics.cache import compiled_program, jax
 from dynamics.models import shallow_vit as model_file
 from dynamics.models.engine.functions import Columns
 from dynamics.models.engine.program import Data, Program, program_of

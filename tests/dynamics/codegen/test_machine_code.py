@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from dynamics import codegen
-from dynamics.codegen import folder
+from dynamics.cache import folder
 from dynamics.codegen.machine_code import is_whole
 
 PARTS = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.codegen.programs import compiled_program
+from dynamics.cache.programs import compiled_program
 from dynamics.models import masked_image_modeling as file
 from dynamics.papers.masked_image_modeling import cost
 from dynamics.papers.masked_image_modeling.full import FullProblem

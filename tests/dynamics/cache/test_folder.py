@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from dynamics.codegen import folder
-from dynamics.codegen.folder import cache_directory
+from dynamics.cache import folder
+from dynamics.cache.folder import cache_directory
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
 import dynamics
-from dynamics.codegen import compiled_program, programs, programs_kept
+from dynamics.cache import compiled_program, programs, programs_kept
 from dynamics.validation import InvalidRequest
 
 

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dynamics.codegen.folder import cache_directory, replace_file, report, say_compiling
+from dynamics.cache.folder import cache_directory, replace_file, report, say_compiling
 from dynamics.process_settings import ForAWhile
 from dynamics.validation import refuse
 

@@ -1,0 +1,6 @@
+"""What is compiled once and kept: the folder for it, and programs of JAX."""
+
+from dynamics.cache.folder import cache_directory
+from dynamics.cache.programs import compiled_program, jax, programs_kept
+
+__all__ = ["cache_directory", "compiled_program", "jax", "programs_kept"]
