@@ -35,8 +35,7 @@ __all__ = [
 ]
 
 CACHE_FORMAT = 8
-"""Of the files with machine code, of `dynamics.codegen.calls` and of the instructions of short
-vectors; in the names of the files."""
+"""Of the files with machine code and of `dynamics.codegen.calls`; in the names of the files."""
 
 HEADER = '''"""{title}
 
@@ -132,8 +131,7 @@ def kernel_source(*entries: Callable[..., Any], data: Collection[type] = ()) -> 
 
     The functions and the numbers that a kernel reads from its module are followed; a name that is
     None there is supplied by another part of the generated file. A kernel marked
-    `dynamics.codegen.kernels.exact` or `fused` is compiled without any reordering; for one marked
-    `instruction` its instructions are imported.
+    `dynamics.codegen.kernels.exact` or `fused` is compiled without any reordering.
 
     Parameters
     ----------
@@ -157,7 +155,6 @@ def kernel_source(*entries: Callable[..., Any], data: Collection[type] = ()) -> 
     replaced = {entry.__name__: entry for entry in entries}
     functions: dict[str, Callable[..., Any]] = {}
     numbers: dict[str, float] = {}
-    instructions: set[str] = set()
 
     def follow(function: Callable[..., Any]) -> None:
         name = function.__name__
@@ -166,9 +163,7 @@ def kernel_source(*entries: Callable[..., Any], data: Collection[type] = ()) -> 
         namespace = function.__globals__
         for used in sorted(_globals_of(function.__code__)):
             value = replaced.get(used, namespace.get(used))
-            if getattr(value, "instruction", False):
-                instructions.add(used)
-            elif inspect.isfunction(value) and value not in functions.values():
+            if inspect.isfunction(value) and value not in functions.values():
                 follow(value)
             elif isinstance(value, int | float) and numbers.setdefault(used, value) != value:
                 raise ValueError(f"two numbers of one file have the name {used}")
@@ -178,9 +173,6 @@ def kernel_source(*entries: Callable[..., Any], data: Collection[type] = ()) -> 
         if entry not in functions.values():
             follow(entry)
     texts = ["\n".join(f"{name} = {value!r}" for name, value in numbers.items()) + "\n"]
-    if instructions:
-        names = ", ".join(sorted(instructions))
-        texts.insert(0, f"from dynamics.codegen.vector_instructions import {names}\n")
     for function in functions.values():
         text = textwrap.dedent(inspect.getsource(function))
         marks = [mark for mark in ("fused", "exact") if hasattr(function, mark)]

@@ -209,7 +209,7 @@ def advance(
     Parameters
     ----------
     model : AddressedModel
-    state, eta : contiguous float arrays, shape (n,); (n, WIDTH) of so many states at a time
+    state, eta : contiguous float arrays, shape (n,)
     span : (first, last)
         Steps.
     alike : bool
@@ -229,11 +229,9 @@ def advance(
     if not all(each.flags.c_contiguous and each.dtype == np.float64 for each in (state, eta)):
         raise TypeError("state and eta are contiguous arrays of 64-bit floats")
     table = model.table("gradient", "order_parameters")
-    unit = np.empty_like(eta)
-    unit[:] = eta.max(axis=0)
-    work = (np.empty(state.size), np.empty(state.size), unit.reshape(-1), alike)
-    flat = state.reshape(-1), eta.reshape(-1)
-    return int(compiled_loop("advance")(*flat, *span, (table, *work, *buffers)))
+    unit = np.full(eta.size, eta.max(initial=0.0))
+    work = (np.empty(state.size), np.empty(state.size), unit, alike)
+    return int(compiled_loop("advance")(state, eta, *span, (table, *work, *buffers)))
 
 
 def along(path: Path, times: FloatArray) -> tuple[FloatArray, FloatArray]:

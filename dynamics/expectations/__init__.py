@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.codegen import loops
-from dynamics.codegen.addresses import AddressedModel
 
 FloatArray = NDArray[np.float64]
 
@@ -27,8 +26,6 @@ class Expectation:
         With ``gradient``, ``hessian``, ``order_parameters`` and ``summary``.
     data : NamedTuple
         What these need beside the state; they write none of it.
-    program : str or None
-        Equal for expectations that can be taken `side_by_side`.
     has_hessian : bool
     """
 
@@ -36,7 +33,6 @@ class Expectation:
     settings: Mapping[str, Any]
     module: Any
     data: Any
-    program: str | None = None
     has_hessian = True
 
     @property
@@ -48,10 +44,6 @@ class Expectation:
     def addressed(self) -> Any:
         """An `AddressedModel`, which the loops call; None where gradients are not compiled."""
         return self.module.addressed(self.data)
-
-    def side_by_side(self, others: Sequence[Any]) -> AddressedModel:
-        """Compiled functions on a state of each of several expectations of one program."""
-        raise TypeError(f"{type(self).__name__} has no program")
 
     def value(self, state: FloatArray) -> float:
         """Risk at a state."""

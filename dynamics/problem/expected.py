@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -41,15 +41,6 @@ class ExpectedProblem(Problem):
     def addressed(self) -> Any:
         """Those of the expectation; see `Problem`."""
         return self.expectation.addressed
-
-    @property
-    def program(self) -> str | None:
-        """A hash of the programs of the expectation; see `Problem`."""
-        return self.expectation.program
-
-    def side_by_side(self, problems: Sequence[Any]) -> Any:
-        """Compiled functions on a state of each of several problems; see `Problem`."""
-        return self.expectation.side_by_side([problem.expectation for problem in problems])
 
     def gradient(self, state: ArrayLike) -> FloatArray:
         """Gradient per entry, which one step subtracts times eta.

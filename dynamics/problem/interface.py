@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -156,21 +156,6 @@ class Problem(ABC):
     def addressed(self) -> AddressedModel | None:
         """Its compiled functions, for the compiled loops; None where it has none."""
         return None
-
-    @property
-    def program(self) -> str | None:
-        """Equal for problems that may be taken `side_by_side`; None of one that cannot."""
-        return None
-
-    def side_by_side(self, problems: Sequence[Any]) -> AddressedModel:
-        """Compiled functions on a state of each of several problems, side by side.
-
-        Parameters
-        ----------
-        problems : sequence of Problem
-            As many as a short vector has numbers, of the same ``program``.
-        """
-        raise TypeError(f"{type(self).__name__} has no program")
 
     @property
     def state_names(self) -> tuple[str, ...]:

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.codegen.kernels.vectors import WIDTH
 from dynamics.presentation import Presentation
 from dynamics.problem import Problem
 from dynamics.results.expression import Expression
@@ -34,7 +33,6 @@ from dynamics.system import (
     System,
 )
 from dynamics.training import progress
-from dynamics.training.descents_together import SHORT
 from dynamics.validation import InvalidRequest, brief, integer, known_word, refuse
 
 BLOCKS, MOST_IN_BLOCK = 32, 256
@@ -81,15 +79,8 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not self.block:
-            block = block_shape(self.grid.shape, self._seconds, self.side_by_side)
+            block = block_shape(self.grid.shape, self._seconds)
             object.__setattr__(self, "block", block)
-
-    @property
-    def side_by_side(self) -> int:
-        """Points that are run at once: descents of a reduced model of one's own; else 1."""
-        if "full" in self.runner.words or self.grid.fixed.get("steps", 0) < SHORT:
-            return 1
-        return 1 if self.runner.system.model is None else WIDTH
 
     @property
     def description(self) -> dict[str, Any]:
@@ -447,9 +438,7 @@ def restored(request: Mapping[str, Any], presentation: Presentation | None = Non
     return Plan(points, runner, tuple(request["block"]), presentation)
 
 
-def block_shape(
-    shape: Sequence[int], seconds: Callable[[], float], least: int = 1
-) -> tuple[int, ...]:
+def block_shape(shape: Sequence[int], seconds: Callable[[], float]) -> tuple[int, ...]:
     """The shape of a block: whole last dimensions and a part of the one before.
 
     A block has about a `BLOCKS`-th of the points; of `MANY` points it has more where that took
@@ -461,13 +450,11 @@ def block_shape(
         Of the grid.
     seconds : callable
         Predicts those of all points, where there are many.
-    least : int
-        Points of a block, at least.
     """
     points, blocks = prod(shape), float(BLOCKS)
     if points >= MANY:
         blocks = min(blocks, seconds() / LEAST_SECONDS)
-    left = max(least, min(MOST_IN_BLOCK, ceil(points / max(1.0, blocks))))
+    left = min(MOST_IN_BLOCK, ceil(points / max(1.0, blocks)))
     parts: list[int] = []
     for length in reversed(shape):
         parts.append(min(length, left))

@@ -24,8 +24,6 @@ from dynamics.registry import load_unchanged
 from dynamics.results.outcome import INVALID, KILLED, POINT_KINDS
 from dynamics.results.trajectory import Trajectory, with_remarks
 from dynamics.system import System
-from dynamics.training.descent_run import Run
-from dynamics.training.descents_together import advance_together
 from dynamics.training.flow import trajectory_of
 from dynamics.training.gradient_descent import begun, finished
 from dynamics.training.integration import (
@@ -34,7 +32,6 @@ from dynamics.training.integration import (
     integrate_flow,
     integrate_flows,
 )
-from dynamics.training.progress import interruption
 from dynamics.training.settings import check_flow, check_settings
 from dynamics.validation import InvalidRequest, integer
 from theory.law import error_text
@@ -132,18 +129,16 @@ class PointRunner:
         options = [self.parts(point)[1] for point in points]
         problems = [each if isinstance(each, Problem) else None for each in made]
         flows: list[IntegratedFlow | None] = [None] * len(problems)
-        descents: list[Run | None] = [None] * len(problems)
         with suppress(Exception):  # one after the other, then
             flows = _flows(problems, options)
-            descents = _descents(problems, options, self.records)
         measured: list[Measured] = []
-        for problem, entries, path, descent in zip(made, options, flows, descents, strict=True):
+        for problem, entries, path in zip(made, options, flows, strict=True):
             if not isinstance(problem, Problem):
                 measured.append(problem)
                 continue
             try:
                 path = path or _flow(problem, entries)
-                run = _trained(problem, entries, self.records, path, descent)
+                run = _trained(problem, entries, self.records, path)
                 measured.append((_row(run), _path(run, self.records), ""))
             except BaseException as error:
                 measured.append(_failed(error))
@@ -253,28 +248,6 @@ def _flow(problem: Problem, options: Mapping[str, Any]) -> IntegratedFlow | None
     return integrate_flow(problem, problem.initial_state, *_checked(problem, options))
 
 
-def _descents(
-    problems: Sequence[Problem | None], options: Sequence[Mapping[str, Any]], records: int
-) -> list[Run | None]:
-    """Descents of problems with a program, as far as they went together; None for the others."""
-    runs = [
-        None
-        if problem is None or problem.program is None or "time" in entries
-        else _descent(problem, entries, records)
-        for problem, entries in zip(problems, options, strict=True)
-    ]
-    with interruption() as interrupted:
-        advance_together(list(filter(None, runs)), lambda: not interrupted.is_set())
-    return runs
-
-
-def _descent(problem: Problem, options: Mapping[str, Any], records: int) -> Run:
-    """The descent of a point, at its start."""
-    steps = int(options["steps"])
-    at = np.rint(_spaced(1.0, steps, records)) if records else np.array([steps])
-    return begun(problem, options["eta"], steps, np.unique(at).astype(np.int64))
-
-
 def _checked(problem: Problem, options: Mapping[str, Any]) -> tuple[float, float]:
     """Horizon and relative tolerance of the flow of a point."""
     return check_flow(options["time"], options.get("rtol", 1e-8), problem.flows)
@@ -285,14 +258,16 @@ def _trained(
     options: Mapping[str, Any],
     records: int,
     path: IntegratedFlow | None,
-    run: Run | None,
 ) -> Trajectory:
     """The run of a point to its end; of a flow that has been integrated its records and events."""
     if path is not None:
         horizon = float(options["time"])
         times = _spaced(min(1e-2, 1e-3 * horizon), horizon, records)
         return trajectory_of(path, horizon, np.append(0.0, times) if records else 2)
-    return with_remarks(finished(run or _descent(problem, options, records)), problem)
+    steps = int(options["steps"])
+    at = np.rint(_spaced(1.0, steps, records)) if records else np.array([steps])
+    schedule = np.unique(at).astype(np.int64)
+    return with_remarks(finished(begun(problem, options["eta"], steps, schedule)), problem)
 
 
 def _spaced(first: float, last: float, count: int) -> NDArray[np.float64]:

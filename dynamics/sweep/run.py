@@ -205,7 +205,7 @@ class _BlockQueue:
         task, share = self.waiting.popleft(), TOGETHER
         if 1 < self.workers.size < inf:
             of_each = self.points_left / self.workers.size
-            share = ceil(max(of_each / SHARES, min(of_each, self.plan.side_by_side)))
+            share = ceil(of_each / SHARES)
         if share < len(task.indices):
             self.waiting.appendleft(replace(task, indices=task.indices[share:]))
             task = replace(task, indices=task.indices[:share])

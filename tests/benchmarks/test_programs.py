@@ -1,4 +1,4 @@
-"""Reduced programs: the kernel beside what it replaces, a new size, descents side by side."""
+"""Reduced programs: the kernel beside what it replaces, a new size."""
 
 import time
 
@@ -11,8 +11,6 @@ from dynamics.codegen import loops
 from dynamics.codegen.kernels.program import List
 from dynamics.models.engine.problem import ModelProblem
 from dynamics.models.engine.reduced_risk import compiled
-from dynamics.sweep.point_runner import PointRunner
-from dynamics.training import descents_together
 
 pytestmark = pytest.mark.benchmark_run
 
@@ -44,7 +42,6 @@ def test_kernel_beside_the_hand_built_one(capsys):
         arrays = (program.instructions, program.index.astype(np.uint32), program.count, outputs)
         given = np.concatenate([weights, program.constants])
         listed = List(given, *arrays, program.size)
-        together = listed._replace(given=np.repeat(given[:, None], 8, axis=1))
         problem = system.ReducedPopulation(system.Parameters(D=D, C=C), expectation="exact")
         states = np.tile([0.3, 1.2, -0.1], (8, 1))
         out, width = np.empty((8, 3)), len(problem.order_names)
@@ -53,9 +50,7 @@ def test_kernel_beside_the_hand_built_one(capsys):
             run.rows_of(states, listed, out)
             return out.copy()
 
-        np.testing.assert_array_equal(of(listed), of(together))
         one = microseconds(lambda of=of, listed=listed: of(listed), repeats) / 8
-        lanes = microseconds(lambda of=of, listed=together: of(listed), repeats) / 8
         model = problem.addressed
         hand = (
             microseconds(
@@ -69,8 +64,7 @@ def test_kernel_beside_the_hand_built_one(capsys):
         np.testing.assert_allclose(out[0], problem.gradient(states[0]), rtol=1e-13)
         lines.append(
             f"  D={D:<3} C={C} {program.operations:7} operations, made in {made:5.2f} s: "
-            f"{one:8.2f} us, eight lanes {lanes:8.2f} us a state, hand-built {hand:7.2f} us; "
-            f"ratios {one / hand:.2f}, {lanes / hand:.2f}"
+            f"{one:8.2f} us, in a loop of order parameters {hand:7.2f} us; ratio {one / hand:.2f}"
         )
     with capsys.disabled():
         print("\ngradient of positional attention's exact sum", *lines, sep="\n")
@@ -96,25 +90,3 @@ def test_library_beside_arrays_and_at_a_second_size(capsys):
         print("\ngradients of library models", *lines, sep="\n")
         print(f"a second size of softmax_icl: {seconds:.2f} s (limit 2 s, closure included)")
     assert seconds < 2
-
-
-def test_descents_of_a_sweep_side_by_side(capsys, monkeypatch):
-    """A sweep of 64 descents of one program, and one by one; its problems are made."""
-    system = dynamics.load_system("softmax_icl")
-    values = np.linspace(0.2, 0.3, 64)
-    made = {p1: system.ReducedPopulation(system.Parameters(p1=p1)) for p1 in values.tolist()}
-    monkeypatch.setattr(PointRunner, "problem", lambda self, point: made[point["p1"]])
-    given = {"p1": values, "eta": 0.1, "steps": 50_000}
-    dynamics.sweep(system, given | {"p1": values[:8]}, workers=0)
-    found, seconds = [], []
-    for fewest in (descents_together.FEWEST, 65):
-        monkeypatch.setattr(descents_together, "FEWEST", fewest)
-        began = time.thread_time()
-        found.append(dynamics.sweep(system, given, workers=0).dataset)
-        seconds.append(time.thread_time() - began)
-    together, single = seconds
-    with capsys.disabled():
-        print(f"\na sweep of 64 descents of 50,000 steps: {together:.1f} s, one by one "
-              f"{single:.1f} s; ratio {single / together:.2f} (1.2 asked)")  # fmt: skip
-    assert found[0].identical(found[1])
-    assert single / together >= 1.2

@@ -21,9 +21,3 @@ def fused(function: Function) -> Function:
     """Mark an `exact` kernel in which a product and a sum may be one instruction, rounded once."""
     function.fused = True  # type: ignore[attr-defined]
     return function
-
-
-def instruction(function: Function) -> Function:
-    """Mark a kernel for which `dynamics.codegen.vector_instructions` stands in generated files."""
-    function.instruction = True  # type: ignore[attr-defined]
-    return function

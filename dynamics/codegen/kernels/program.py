@@ -1,10 +1,7 @@
 """A reduced program run forwards on floats (see `theory.program`): one loop for all models.
 
 A list of instructions is data. `values` belongs to a call: inputs first, then reals, weights and
-constants, then results in the order of the instructions. Its rows are numbers, or short vectors of
-`WIDTH` states at a time: then `given` has such rows too, and states, slopes and outputs have the
-numbers of all states one after the other, entry by entry. A state alone and one of several have the
-same operations in the same order.
+constants, then results in the order of the instructions.
 """
 
 from math import (
@@ -30,7 +27,6 @@ import numpy as np
 
 from dynamics.codegen.kernels import exact
 from dynamics.codegen.kernels.elementary import logistic, logistic_loss
-from dynamics.codegen.kernels.vectors import WIDTH, load, store
 
 # Codes of `theory.program.operations.OPERATIONS`; the first two are inputs and constants.
 SUM, LOGSUMEXP, LARGEST, MUL, DIV, INTEGER_POW, POW, MAX, SELECT = 2, 3, 4, 5, 6, 7, 8, 9, 10
@@ -57,7 +53,7 @@ class List(NamedTuple):
 
     Attributes
     ----------
-    given : float array, shape (k,) or (k, WIDTH)
+    given : float array, shape (k,)
         Reals, weights and constants, which stand after the inputs.
     instructions : int array, shape (m, 4)
     index : int array
@@ -96,38 +92,38 @@ class ProgramData(NamedTuple):
 @exact
 def total_of(values, index, count, first, length):  # type: ignore[no-untyped-def]
     """Sum of counts times numbers of a row, in four parts where it is long."""
-    a = count[first] * load(values, index[first])
+    a = count[first] * values[index[first]]
     if length == 1:
         return a
-    b = count[first + 1] * load(values, index[first + 1])
+    b = count[first + 1] * values[index[first + 1]]
     if length == 2:
         return a + b
-    c = count[first + 2] * load(values, index[first + 2])
+    c = count[first + 2] * values[index[first + 2]]
     if length == 3:
         return (a + b) + c
-    d = count[first + 3] * load(values, index[first + 3])
+    d = count[first + 3] * values[index[first + 3]]
     whole = first + length - length % 4
     for k in range(first + 4, whole, 4):
-        a += count[k] * load(values, index[k])
-        b += count[k + 1] * load(values, index[k + 1])
-        c += count[k + 2] * load(values, index[k + 2])
-        d += count[k + 3] * load(values, index[k + 3])
+        a += count[k] * values[index[k]]
+        b += count[k + 1] * values[index[k + 1]]
+        c += count[k + 2] * values[index[k + 2]]
+        d += count[k + 3] * values[index[k + 3]]
     for k in range(whole, first + length):
-        a += count[k] * load(values, index[k])
+        a += count[k] * values[index[k]]
     return (a + b) + (c + d)
 
 
 @exact
-def of_row(code, numbers, lanes, index, count, first, length):  # type: ignore[no-untyped-def]
-    """Logsumexp or maximum of a row of numbers, every ``lanes``-th of an array."""
+def of_row(code, values, index, count, first, length):  # type: ignore[no-untyped-def]
+    """Logsumexp or maximum of a row of numbers."""
     top = -np.inf
     for k in range(first, first + length):
-        top = max(top, numbers[index[k] * lanes])
+        top = max(top, values[index[k]])
     if code == LARGEST or not isfinite(top):
         return top
     total = 0.0
     for k in range(first, first + length):
-        total += count[k] * exp(numbers[index[k] * lanes] - top)
+        total += count[k] * exp(values[index[k]] - top)
     return top + log(total)
 
 
@@ -236,13 +232,12 @@ def forward(program, values):  # type: ignore[no-untyped-def]
     Parameters
     ----------
     program : List
-    values : float array, shape (size,) or (size, WIDTH)
+    values : float array, shape (size,)
     """
     given, index, count = program.given, program.index, program.count
-    lanes, numbers = WIDTH if values.ndim == 2 else 1, values.reshape(-1)
-    begin = program.instructions[0, 1] if program.instructions.shape[0] else len(values)
-    for k in range(len(given)):
-        store(values, begin - len(given) + k, load(given, k))
+    begin = program.instructions[0, 1] if program.instructions.shape[0] else values.size
+    for k in range(given.size):
+        values[begin - given.size + k] = given[k]
     at = 0
     for m in range(program.instructions.shape[0]):
         code = program.instructions[m, 0]
@@ -251,42 +246,32 @@ def forward(program, values):  # type: ignore[no-untyped-def]
         )  # fmt: skip
         if code == SUM:
             for v in range(first, last):
-                store(values, v, total_of(values, index, count, at, length))
+                values[v] = total_of(values, index, count, at, length)
                 at += length
         elif code == MUL:
             for v in range(first, last):
-                store(values, v, load(values, index[at]) * load(values, index[at + 1]))
+                values[v] = values[index[at]] * values[index[at + 1]]
                 at += 2
         elif code == INTEGER_POW:
             for v in range(first, last):
-                for lane in range(lanes):
-                    x = numbers[index[at] * lanes + lane]
-                    numbers[v * lanes + lane] = whole_power(x, count[at])
+                values[v] = whole_power(values[index[at]], count[at])
                 at += 1
         elif code == SELECT:
             for v in range(first, last):
-                for lane in range(lanes):
-                    chosen = at + 1 if numbers[index[at] * lanes + lane] != 0.0 else at + 2
-                    numbers[v * lanes + lane] = numbers[index[chosen] * lanes + lane]
+                chosen = at + 1 if values[index[at]] != 0.0 else at + 2
+                values[v] = values[index[chosen]]
                 at += 3
         elif code in (LOGSUMEXP, LARGEST):
             for v in range(first, last):
-                for lane in range(lanes):
-                    found = of_row(code, numbers[lane:], lanes, index, count, at, length)
-                    numbers[v * lanes + lane] = found
+                values[v] = of_row(code, values, index, count, at, length)
                 at += length
         elif length == 1:
             for v in range(first, last):
-                for lane in range(lanes):
-                    x = numbers[index[at] * lanes + lane]
-                    numbers[v * lanes + lane] = of_one(code, x)
+                values[v] = of_one(code, values[index[at]])
                 at += 1
         else:
             for v in range(first, last):
-                for lane in range(lanes):
-                    x = numbers[index[at] * lanes + lane]
-                    y = numbers[index[at + 1] * lanes + lane]
-                    numbers[v * lanes + lane] = of_two(code, x, y)
+                values[v] = of_two(code, values[index[at]], values[index[at + 1]])
                 at += 2
 
 
@@ -294,33 +279,30 @@ def forward(program, values):  # type: ignore[no-untyped-def]
 def results(program, values, out):  # type: ignore[no-untyped-def]
     """Run a list forwards and copy its outputs."""
     forward(program, values)
-    lanes, numbers = values.size // len(values), values.reshape(-1)
     for k in range(program.outputs.size):
-        for lane in range(lanes):
-            out[k * lanes + lane] = numbers[program.outputs[k] * lanes + lane]
+        out[k] = values[program.outputs[k]]
 
 
 @exact
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
     """What a step of gradient descent subtracts, divided by eta."""
-    values = np.empty((data.slope.size, *data.slope.given.shape[1:]))
-    values.reshape(-1)[: state.size] = state
+    values = np.empty(data.slope.size)
+    values[: state.size] = state
     results(data.slope, values, out)
 
 
 @exact
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     """Order parameters at a state with its slope."""
-    values = np.empty((data.order.size, *data.order.given.shape[1:]))
-    numbers = values.reshape(-1)
-    numbers[: state.size] = state
-    numbers[state.size : 2 * state.size] = slope
+    values = np.empty(data.order.size)
+    values[: state.size] = state
+    values[state.size : 2 * state.size] = slope
     results(data.order, values, out)
 
 
 @exact
 def hessian(state, data, out):  # type: ignore[no-untyped-def]
-    """Jacobian of the slope of one state, a column for each direction."""
+    """Jacobian of the slope, a column for each direction."""
     values, column = np.empty(data.curvature.size), np.empty(state.size)
     values[: state.size] = state
     for j in range(state.size):
@@ -332,15 +314,8 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
 
 @exact
 def rows_of(states, program, out):  # type: ignore[no-untyped-def]
-    """Outputs of a list at many inputs, shape (rows, outputs), as many at a time as it takes."""
-    values = np.empty((program.size, *program.given.shape[1:]))
-    lanes, numbers = values.size // len(values), values.reshape(-1)
-    found = np.empty(out.shape[1] * lanes)
-    for row in range(0, len(states), lanes):
-        for k in range(states.shape[1]):
-            for lane in range(lanes):
-                numbers[k * lanes + lane] = states[min(row + lane, len(states) - 1), k]
-        results(program, values, found)
-        for k in range(out.shape[1]):
-            for lane in range(min(lanes, len(states) - row)):
-                out[row + lane, k] = found[k * lanes + lane]
+    """Outputs of a list at many inputs, shape (rows, outputs)."""
+    values = np.empty(program.size)
+    for row in range(len(states)):
+        values[: states.shape[1]] = states[row]
+        results(program, values, out[row])

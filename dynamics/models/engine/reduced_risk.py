@@ -19,7 +19,6 @@ from dynamics import codegen
 from dynamics.cache import jax
 from dynamics.codegen.kernels import program as kernel
 from dynamics.codegen.kernels.program import List
-from dynamics.codegen.kernels.vectors import WIDTH
 from dynamics.models.engine.functions import Columns, Embedding
 from dynamics.models.engine.program import Data, Program
 from dynamics.models.engine.real_constants import Reading, symbol
@@ -365,7 +364,7 @@ class CompiledRisk:
             for part in risk.lists[columns]
         ]
         self.data = kernel.ProgramData(*lists[:3])
-        self._records, self.names = _side_by_side([lists[3]] * WIDTH), ("risk", *risk.observed)
+        self._records, self.names = lists[3], ("risk", *risk.observed)
 
     @cached_property
     def addressed(self) -> codegen.AddressedModel:
@@ -377,30 +376,3 @@ class CompiledRisk:
         out = np.empty((len(states), len(self.names)))
         compiled().rows_of(np.ascontiguousarray(states, dtype=float), self._records, out)
         return out
-
-    @cached_property
-    def structure(self) -> str:
-        """A hash of the programs but for the numbers that they are given."""
-        digest = hashlib.sha256()
-        for part in self.data:
-            digest.update(f"{part.size} {part.given.shape} {part.index.shape}".encode())
-            for array in (part.instructions, part.index, part.count, part.outputs):
-                digest.update(array.tobytes())
-        return digest.hexdigest()
-
-    @staticmethod
-    def side_by_side(risks: Sequence[CompiledRisk]) -> codegen.AddressedModel:
-        """The functions that loops call, on one state of each of `WIDTH` problems.
-
-        Parameters
-        ----------
-        risks : sequence of CompiledRisk
-            Of one `structure`.
-        """
-        lists = map(_side_by_side, zip(*(risk.data for risk in risks), strict=True))
-        return compiled().addressed(kernel.ProgramData(*lists))
-
-
-def _side_by_side(lists: Sequence[List]) -> List:
-    """A list on `WIDTH` states at a time, each with the given numbers of its own."""
-    return lists[0]._replace(given=np.stack([each.given for each in lists], axis=1))

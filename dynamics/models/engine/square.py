@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -120,15 +120,6 @@ class ReducedPopulation(ModelProblem):
     def addressed(self) -> AddressedModel | None:
         """Its programs for compiled loops, where it has them."""
         return None if self._compiled is None else self._compiled.addressed
-
-    @property
-    def program(self) -> str | None:
-        """A hash of its programs but for the numbers in them; see `Problem`."""
-        return None if self._compiled is None else self._compiled.structure
-
-    def side_by_side(self, problems: Sequence[Any]) -> AddressedModel:
-        """Compiled functions on a state of each of several problems; see `Problem`."""
-        return CompiledRisk.side_by_side([problem._compiled for problem in problems])
 
     def gradient(self, state: ArrayLike) -> FloatArray:
         """The gradient, which one step subtracts times eta; see `ModelProblem.gradient`."""

@@ -11,7 +11,7 @@ a sample of any usual size does not contain, and its standard error cannot know 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -157,15 +157,6 @@ class Exact(WeightedSum):
     def addressed(self) -> AddressedModel:
         """Its programs, for the compiled loops."""
         return self._compiled.addressed
-
-    @property
-    def program(self) -> str:  # type: ignore[override]
-        """A hash of its programs but for the numbers in them."""
-        return self._compiled.structure
-
-    def side_by_side(self, others: Sequence[Any]) -> AddressedModel:
-        """Compiled functions on a state of each of several expectations of one program."""
-        return CompiledRisk.side_by_side([each._compiled for each in others])
 
     def _rows(self, states: FloatArray) -> dict[str, FloatArray]:
         """Risk and observables of states."""

@@ -1,10 +1,9 @@
-"""Lists of distinct numbers: one state and several side by side, compiled and in Python."""
+"""Lists of distinct numbers, compiled and in Python."""
 
 import numpy as np
 import pytest
 
 from dynamics.codegen.kernels import program as kernel
-from dynamics.codegen.kernels.vectors import WIDTH
 from dynamics.models.engine.reduced_risk import compiled
 from theory.program.numbering import CODE, OPERATIONS
 
@@ -30,27 +29,12 @@ def every_operation():
     return kernel.List(np.array([0.3, -0.7]), *arrays, outputs, at)
 
 
-def side_by_side(program):
-    return program._replace(given=np.repeat(program.given[:, None], WIDTH, axis=1))
-
-
-def test_a_state_alone_and_beside_others_has_the_same_bits(every_operation):
-    """Eleven states, so that some lanes of the last turn have none."""
-    states = np.random.default_rng(1).uniform(-1.5, 1.5, (11, INPUTS))
-    one, several = np.empty((2, len(states), every_operation.outputs.size))
-    compiled().rows_of(states, every_operation, one)
-    compiled().rows_of(states, side_by_side(every_operation), several)
-    np.testing.assert_array_equal(one.view(np.int64), several.view(np.int64))
-    assert np.isfinite(one).mean() > 0.9
-    assert len(np.unique(one[0])) > 0.6 * one.shape[1]
-
-
 def test_compiled_lists_are_those_of_python(every_operation):
-    states = np.random.default_rng(2).uniform(0.1, 0.9, (WIDTH, INPUTS))
-    fast, one, several = np.empty((3, WIDTH, every_operation.outputs.size))
+    states = np.random.default_rng(2).uniform(0.1, 0.9, (8, INPUTS))
+    fast, slow = np.empty((2, 8, every_operation.outputs.size))
     compiled().rows_of(states, every_operation, fast)
     with np.errstate(all="ignore"):
-        kernel.rows_of(states, every_operation, one)
-        kernel.rows_of(states, side_by_side(every_operation), several)
-    np.testing.assert_array_equal(one, several)
-    np.testing.assert_allclose(fast, one, rtol=1e-13)
+        kernel.rows_of(states, every_operation, slow)
+    np.testing.assert_allclose(fast, slow, rtol=1e-13)
+    assert np.isfinite(fast).mean() > 0.8
+    assert len(np.unique(fast)) > 0.6 * fast.shape[1]

@@ -41,8 +41,6 @@ def test_block_shapes():
     assert shape(6, 10, 5, seconds=4.5) == (2, 10, 5)
     assert shape(6, 10, 5, seconds=0.0) == (5, 10, 5)
     assert shape() == ()
-    assert block_shape((64,), lambda: 1e9, 8) == (8,)
-    assert block_shape((6, 5), lambda: 1e9, 8) == (1, 5)
     assert shape(100_000) == shape(100_000, seconds=0.0) == (256,)
 
 
