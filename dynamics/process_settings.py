@@ -17,7 +17,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 SAFE_PATH = "PYTHONSAFEPATH"
@@ -82,12 +82,6 @@ def end_as_usual() -> None:
     atexit.unregister(gc.freeze)
 
 
-def _change_collections() -> Callable[[], None]:
-    before = gc.get_threshold()
-    collect_less()
-    return partial(gc.set_threshold, *before)
-
-
 @cache
 def _blas() -> Any:
     """The libraries of BLAS in this process; that of numpy is, and they are looked for once."""
@@ -101,7 +95,5 @@ def _change_blas_threads() -> Callable[[], None]:
     return restore
 
 
-fewer_collections = ForAWhile(_change_collections)
-"""A context within which garbage is collected less often, if it is at all."""
 one_blas_thread = ForAWhile(_change_blas_threads)
 """A context, and a decorator, within which numpy computes products in one thread."""

@@ -24,7 +24,7 @@ gc.set_threshold(100_000, 20, 50)
 
 
 LONG = (
-    "test_notebooks", "test_own_model", "test_interruption", "test_resume", "test_codegen",
+    "test_notebooks", "test_own_model", "test_interruption", "test_resume", "test_compiled",
     "test_real_images", "test_textured_images", "test_realistic", "test_transverse",
     "test_empirical", "test_expectation",
 )  # fmt: skip

@@ -45,7 +45,7 @@ class ReducedSystem:
         Named intermediate quantities in terms of state and parameters, in order of use.
     blocks : mapping
         Named expressions in (state, definitions, parameters, latents): the pieces that
-        `dynamics.codegen` compiles.
+        `dynamics.loops` runs.
     functions : mapping
         Name -> `sympy.Lambda`, for the functions that `risk_integrand` is written with.
     risk_integrand : sympy.Expr

@@ -1,7 +1,7 @@
-"""Where generated files and machine code live, and that no other user can put any there.
+"""Where compiled code lives, and that no other user can put any there.
 
-Both are run: the machine code by numba, which unpickles what it finds. So a folder is used only if
-it belongs to this user and no other can write into it.
+It is run: numba unpickles what it finds. So a folder is used only if it belongs to this user and no
+other can write into it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def replace_file(path: Path, content: str | bytes) -> None:
 
 
 def cache_directory() -> Path:
-    """Where generated files live: ``ATTDYN_CACHE_DIR``, else the user's cache directory.
+    """Where compiled code lives: ``ATTDYN_CACHE_DIR``, else the user's cache directory.
 
     A directory that cannot be written falls back to one under the temporary directory that is of
     this user alone; so does, with a line on stderr, one into which other users can write.
@@ -72,7 +72,7 @@ def _private() -> Path:
     for folder in (name, *(Path(f"{name}-{number}") for number in range(1, FALLBACKS))):
         if _writable(folder) and not _danger(folder, stat.S_IRWXG | stat.S_IRWXO):
             return folder
-    raise OSError(f"no writable directory for generated files; set ATTDYN_CACHE_DIR (tried {name})")
+    raise OSError(f"no writable directory for compiled code; set ATTDYN_CACHE_DIR (tried {name})")
 
 
 def _writable(folder: Path) -> bool:

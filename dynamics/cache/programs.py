@@ -117,7 +117,7 @@ def _hash(content: bytes) -> bytes:
 
 
 def _store_programs() -> Callable[[], None]:
-    """Let JAX keep what it compiles beside the other generated files; what ends that."""
+    """Let JAX keep what it compiles in the folder of the cache; what ends that."""
     try:
         from jax._src import compilation_cache as cache
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.codegen import loops
+from dynamics import loops
 
 FloatArray = NDArray[np.float64]
 
@@ -22,50 +21,43 @@ class Expectation:
     name : str
     settings : mapping
         How it was made, stored with every run.
-    module : dynamics.codegen.CompiledModule
-        With ``gradient``, ``hessian``, ``order_parameters`` and ``summary``.
-    data : NamedTuple
-        What these need beside the state; they write none of it.
+    data : NamedTuple or None
+        What its kernels need beside the state, by whose type loops choose them; they write none of
+        it. None where gradients are not compiled.
     has_hessian : bool
     """
 
     name: str
     settings: Mapping[str, Any]
-    module: Any
-    data: Any
+    data: Any = None
     has_hessian = True
 
     @property
     def source(self) -> str:
         """Text that its gradients are computed from."""
-        return str(self.module.source)
-
-    @cached_property
-    def addressed(self) -> Any:
-        """An `AddressedModel`, which the loops call; None where gradients are not compiled."""
-        return self.module.addressed(self.data)
+        return loops.source(type(self.data))
 
     def value(self, state: FloatArray) -> float:
         """Risk at a state."""
-        return float(loops.summary(self.addressed, state)[0])
+        return float(loops.summary(self.data, state)[0])
 
     def gradient(self, state: FloatArray) -> FloatArray:
         """Gradient at a state, shape (n,)."""
-        return loops.gradient(self.addressed, state)
+        return loops.gradient(self.data, state)
 
     def hessian(self, state: FloatArray) -> FloatArray:
         """Jacobian of the gradient at a state, shape (n, n)."""
-        return loops.hessian(self.addressed, state)
+        return loops.hessian(self.data, state)
 
     def order_parameters(self, state: FloatArray, slope: FloatArray, count: int) -> FloatArray:
         """Order parameters at a state with its gradient, shape (count,)."""
-        return loops.order_parameters(self.addressed, state, slope, count)
+        return loops.order_parameters(self.data, state, slope, count)
 
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
-        return loops.advance(self.addressed, state, eta, (first, last), True, buffers)
+        """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
+        return loops.advance(self.data, state, eta, (first, last), True, buffers)
 
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
         """Return ``value``, gradient and then risk, and the ``estimate`` of its error.

@@ -36,6 +36,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dynamics.loops.kernels import inlined, kernels
+
 MAX_NODES = 20_000
 """Values of s. Thirty keys, each far from all others, take this many."""
 HEAVIEST = 100.0
@@ -167,6 +169,7 @@ def idle_steps(log_s, step, opened, closed, own):
     return int(ahead / step) if 0.0 < ahead < np.inf else 0
 
 
+@inlined
 def tilt(turn, opened, closed, classes, areas, odds):
     """Log of the product at x = e^turn, mean and variance of the number of unmasked patches."""
     total, mean, variance = 0.0, 0.0, 0.0
@@ -264,6 +267,7 @@ def factors_at(turn, opened, closed):
     return factors
 
 
+@inlined
 def set_moments(x, factors, opened, classes, areas, odds, place):
     """Set t, and of areas S_1, S_2 - S_1^2 and the chance of a latent; returns the log of F.
 
@@ -300,6 +304,7 @@ def set_moments(x, factors, opened, classes, areas, odds, place):
     return total
 
 
+@inlined
 def response(classes, areas, z, place, parts):
     """R, and in ``parts`` the part of each area and latent."""
     _, mean, variance, chance = place
@@ -313,6 +318,7 @@ def response(classes, areas, z, place, parts):
     return whole
 
 
+@inlined
 def add_node(weight, own, opened, closed, block, classes, areas, z, place, parts, sums):
     """Add a node of the integral: F times its width is ``weight``, and ``own`` is s w_p."""
     t, mean, variance, chance = place
@@ -582,3 +588,6 @@ def everything(state, data, slope, mass, rows):
     gaps, attentions = row_numbers(sums, data.reading)
     for row in range(gaps.size):
         rows[row, 0], rows[row, 1] = gaps[row], attentions[row]
+
+
+kernels(__name__)

@@ -11,15 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from math import prod, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics import codegen
-from dynamics.codegen import loops
+from dynamics import loops
 from dynamics.expectations import Expectation, FloatArray, contour
 from dynamics.validation import known_word, refuse
 
@@ -313,7 +311,7 @@ class MaskExpectation(Expectation):
 
     def __init__(self, rows: Rows, kind: str = "auto") -> None:
         known_word("expectation", kind, KINDS)
-        self.rows, self.kind, self.module = rows, kind, _module()
+        self.rows, self.kind = rows, kind
         parts = tuple(_selected(rows, kind))
         law = rows.parameters
         factor = law.masked / law.P / law.K
@@ -352,8 +350,7 @@ class MaskExpectation(Expectation):
         state : float array, shape (n,)
         """
         law, reading = self.data.law, self.data.reading
-        moved = self.data._replace(law=law._replace(first=law.first + 0.5 * law.step))
-        shifted = self.module.addressed(moved)
+        shifted = self.data._replace(law=law._replace(first=law.first + 0.5 * law.step))
         largest = float(law.z.max())
         scale = 2.0 * largest**2 * MOVE / reading.widths
         rounding = 4.0 * ROUNDING * (1.0 + law.others / 64.0)
@@ -375,13 +372,3 @@ class MaskExpectation(Expectation):
             f"(correlations up to {np.abs(state).max():.3g}); try expectation='counts', or a "
             "smaller eta"
         )
-
-
-@cache
-def _module() -> codegen.CompiledModule:
-    functions = (
-        contour.gradient, contour.hessian, contour.order_parameters, contour.summary,
-        contour.everything,
-    )  # fmt: skip
-    source = codegen.kernel_source(*functions, data=(contour.MaskData,))
-    return codegen.build("Masked patches: sums over counts and contours.", ("state",), [source])

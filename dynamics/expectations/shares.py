@@ -14,6 +14,8 @@ from math import exp, expm1
 
 import numpy as np
 
+from dynamics.loops.kernels import kernels
+
 SECOND = ((1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3))
 """Pairs of (alpha, gamma, rho) at places 4 to 9 of everything that has two derivatives."""
 
@@ -145,3 +147,6 @@ def second_derivatives(at, by, sums, total, out):  # type: ignore[no-untyped-def
                     + by[2][k] * at[0, place]
                 )
             place += 1
+
+
+kernels(__name__)

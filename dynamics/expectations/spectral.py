@@ -44,6 +44,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynamics.expectations.shares import coordinates, entries, size_of_terms, tabulate
+from dynamics.loops.kernels import kernels
 
 GRID = 13
 """Kappas of a grid: a coarse one from -1 to 2 and a fine one from 0 to 1, given by the spacing and
@@ -709,8 +710,13 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
             out[i] = second[i // 3, i % 3] * data.share[i // 3]
 
 
-def derivatives(state, data, out):  # type: ignore[no-untyped-def]
-    """`gradient`, under the name by which one entry serves for all."""
+def hessian(state, data, out):  # type: ignore[no-untyped-def]
+    """Jacobian of `gradient`, shape (3, 3)."""
+    gradient(state, data, out.reshape(9))
+
+
+def summary(state, data, out):  # type: ignore[no-untyped-def]
+    """The risk, or all results; see `gradient`."""
     gradient(state, data, out)
 
 
@@ -724,3 +730,6 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     turned = (apart + C * mate) * slope[2] - (C - 1.0) * mate * slope[1]
     out[5] = D * (D - C) * scale * other * turned
     out[6] = min(data.constants[3], state[1]) - state[2]
+
+
+kernels(__name__)

@@ -9,16 +9,14 @@ alpha is smaller than that by 1e-9 to 1e-15, so a tolerance relative to the net 
 
 from __future__ import annotations
 
-from functools import cache
 from math import comb
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics import codegen
-from dynamics.codegen.loops import summary
 from dynamics.expectations import FLOOR, Expectation, FloatArray, spectral
+from dynamics.loops import summary
 
 BUDGET = 3e9
 """Largest number of nodes (omega times zeta) of one gradient, times the types of a set: about two
@@ -82,7 +80,6 @@ class SpectralSum(Expectation):
             budget=BUDGET / chances.size,
         )
         self.settings = {"expectation": "spectral", "tolerance": tolerance}
-        self.module = _module()
         self._left_out = float(whole[whole <= NEGLIGIBLE].sum())
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -90,7 +87,7 @@ class SpectralSum(Expectation):
 
     def _summary(self, state: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Sums, their gross and error, before signs and shares; nodes and fault."""
-        value, gross, error, why = summary(self.addressed, state, 16).reshape(4, 4)
+        value, gross, error, why = summary(self.data, state, 16).reshape(4, 4)
         with np.errstate(all="ignore"):
             error = error + self._tail(state) + self.data.n * self._arguments[-1] * gross
         return value, gross, error, why[:2]
@@ -166,13 +163,3 @@ def central_moments(types: NDArray[Any], C: int, p: int) -> FloatArray:
     rows = [float(comb(p, k)) * total for k, total in enumerate(sums)]
     rows[0], rows[1] = np.full(a.size, float(C)), np.zeros(a.size)
     return np.array(rows)
-
-
-@cache
-def _module() -> codegen.CompiledModule:
-    """The generated file of the kernels."""
-    source = codegen.kernel_source(
-        spectral.derivatives, spectral.order_parameters, data=(spectral.SpectralData,)
-    )
-    names = ("alpha", "gamma", "rho")
-    return codegen.build("Positional attention: spectral expectation.", names, [source])

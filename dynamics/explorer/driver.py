@@ -1,9 +1,9 @@
 """The script of a page's worker: loops and events of training around a model.
 
-The loop of gradient descent and the integrator of the flow are those of `dynamics.codegen.kernels`,
-printed; the rules of the events are printed from `theory.events`, and what they mean on a path and
-on a run is in `assets/events.js`, beside `dynamics.training.flow_events` and
-`dynamics.training.events`.
+The loop of gradient descent and the integrator of the flow are `assets/loops.js`, those of
+`dynamics.loops.kernels` by hand. The rules of the events are printed from `theory.events`; what
+they mean on a path and on a run is in `assets/events.js`, beside `dynamics.training.flow_events`
+and `dynamics.training.events`.
 """
 
 from __future__ import annotations
@@ -14,25 +14,9 @@ from typing import Any
 
 import sympy
 
-from dynamics import codegen
-from dynamics.codegen.kernels import advance as descent
-from dynamics.codegen.kernels import collocation, path_values
-from dynamics.codegen.kernels.collocation import DONE, FULL, STUCK, Path
-from dynamics.codegen.kernels.collocation_equations import Control, Room
-from dynamics.codegen.kernels.collocation_table import STAGES, Table, table
-from dynamics.explorer.javascript import Kernels
-from dynamics.explorer.kinds import MATRIX, NUMBER, OPAQUE, VECTOR, Array, Kind, Tuple
 from dynamics.explorer.printing import asset, expression, script
+from dynamics.loops.kernels.collocation_table import table
 from theory.events import Crossing, EventRule, ExceedsRunMaximum, RisesAgain
-
-BY_MODEL = {
-    "gradient": "function gradient(state, model, out) {\n  model.gradient(state, out);\n}",
-    "hessian": "function hessian(state, model, out) {\n  model.jacobian(state, out.data);\n}",
-    "has_hessian": "function has_hessian(model) {\n  return model.jacobian !== undefined;\n}",
-    "order_parameters": "function order_parameters(state, slope, model, out) {\n"
-    "  model.order_parameters(state, slope, out);\n}",
-}
-"""What the loops call of a model: see MODEL in `assets/driver.js`."""
 
 SHAPES = {
     Crossing: ("crossing", "strict", "resolution", "guard_strict", "expression", "guard"),
@@ -43,40 +27,10 @@ SHAPES = {
 
 
 @cache
-def loops() -> str:
-    """The loops as one object of JavaScript."""
-    entries = (descent.advance, collocation.integrate, path_values.along)
-    kernels = Kernels(codegen.kernel_source(*entries), BY_MODEL)
-    steps = Array(1, whole=True)
-    buffers = Tuple((OPAQUE, VECTOR, VECTOR, VECTOR, NUMBER, MATRIX, steps, MATRIX))
-    control = Tuple((VECTOR, NUMBER, VECTOR, VECTOR), Control._fields)
-    path = Tuple((VECTOR, VECTOR, Array(3)), Path._fields)
-    constants = Tuple((VECTOR, MATRIX, MATRIX, MATRIX), Table._fields)
-    room = Tuple(
-        (MATRIX, MATRIX, VECTOR, Array(3), MATRIX, Array(1, whole=True), VECTOR, MATRIX)
-        + (VECTOR,) * 2,
-        Room._fields,
-    )
-    arguments: dict[str, Sequence[Kind]] = {
-        "advance": (VECTOR, VECTOR, NUMBER, NUMBER, buffers),
-        "integrate": (VECTOR, OPAQUE, constants, control, path, room),
-        "along": (VECTOR, *path.entries, MATRIX, MATRIX),
-    }
-    names = [kernels.function(name, kinds) for name, kinds in arguments.items()]
-    numbers = f"DONE: {DONE}, FULL: {FULL}, STUCK: {STUCK}, STAGES: {STAGES}, TABLE: {_constants()}"
-    result = f"return {{ {', '.join(names)}, {numbers} }};"
-    return f"const LOOPS = (() => {{\n{kernels.text()}\n\n{result}\n}})();"
-
-
-def _constants() -> str:
+def constants() -> str:
     """The constants of collocation as an object of JavaScript."""
-    fields = []
-    for name, values in table()._asdict().items():
-        entries = f"Float64Array.of({', '.join(map(repr, values.ravel().tolist()))})"
-        shape = list(values.shape)
-        matrix = f"{{ data: {entries}, shape: {shape} }}"
-        fields.append(f"{name}: {entries if values.ndim == 1 else matrix}")
-    return f"{{ {', '.join(fields)} }}"
+    fields = {name: values.tolist() for name, values in table()._asdict().items()}
+    return f"const RADAU = {script(fields)};"
 
 
 def rules(events: Sequence[EventRule], order_names: Sequence[str], rates: Sequence[str]) -> str:
@@ -129,5 +83,6 @@ def worker_script(model: str, problem: object) -> str:
         A reduced problem of the system, for its rules.
     """
     events = rules(problem.events, problem.order_names, problem.rates)  # type: ignore[attr-defined]
-    parts = [asset("arrays.js"), loops(), events, model, asset("events.js"), asset("driver.js")]
+    scripts = asset("loops.js"), asset("events.js"), asset("driver.js")
+    parts = [constants(), events, model, *scripts]
     return '"use strict";\n\n' + "\n\n".join(parts)

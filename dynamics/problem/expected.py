@@ -38,9 +38,9 @@ class ExpectedProblem(Problem):
         return {**self.settings, "code": code}
 
     @property
-    def addressed(self) -> Any:
+    def loop_data(self) -> Any:
         """Those of the expectation; see `Problem`."""
-        return self.expectation.addressed
+        return self.expectation.data
 
     def gradient(self, state: ArrayLike) -> FloatArray:
         """Gradient per entry, which one step subtracts times eta.
@@ -90,7 +90,7 @@ class ExpectedProblem(Problem):
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`.
+        """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`.
 
         Parameters
         ----------

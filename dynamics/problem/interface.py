@@ -17,7 +17,6 @@ from dynamics.problem.observables import columns_of
 from dynamics.validation import InvalidRequest, one_line, shown
 
 if TYPE_CHECKING:
-    from dynamics.codegen.addresses import AddressedModel
     from dynamics.presentation import Presentation
     from theory.events import EventRule
     from theory.notation import Notation
@@ -63,8 +62,8 @@ class Problem(ABC):
         them: where starts are random, or few samples stand for the population.
     options : mapping
         Options of a problem on samples beside ``samples`` and ``seed`` -> their meaning.
-    addressed : AddressedModel or None
-        Its compiled functions, for the compiled loops; None where it has none.
+    loop_data : NamedTuple or None
+        What compiled loops run it with; None where it has no kernels.
     """
 
     system: str
@@ -150,11 +149,11 @@ class Problem(ABC):
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
+        """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
 
     @property
-    def addressed(self) -> AddressedModel | None:
-        """Its compiled functions, for the compiled loops; None where it has none."""
+    def loop_data(self) -> Any:
+        """The named tuple with which compiled loops run it; None where it has no kernels."""
         return None
 
     @property

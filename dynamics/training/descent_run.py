@@ -1,6 +1,6 @@
 r"""The loop of gradient descent, :math:`\theta \leftarrow \theta - \eta g(\theta)`.
 
-The steps themselves are made by the compiled loop of `dynamics.codegen.kernels.advance`, in chunks.
+The steps themselves are made by the compiled loop of `dynamics.loops.kernels.advance`, in chunks.
 In a chunk every step is tracked for the events; between chunks `Run` keeps the records, looks for
 the events of all steps since the last look and, where the state is small, compares the learning
 rate with the stability limit. What is done around a run, from the request to its `Trajectory`, is

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from dynamics.codegen import AddressedModel, loops
+from dynamics import loops
 from dynamics.problem import FloatArray, IntArray, Problem
 
 
@@ -17,17 +18,17 @@ class Polynomials:
 
     Parameters
     ----------
-    path : dynamics.codegen.loops.Path
+    path : dynamics.loops.Path
         As the compiled integrator makes it.
     start : float array, shape (n,)
         The state at its beginning, which a polynomial has up to rounding.
-    model : dynamics.codegen.AddressedModel
-        Its compiled functions.
+    model : NamedTuple
+        Data of its kernels.
     """
 
     path: loops.Path
     start: FloatArray
-    model: AddressedModel
+    model: Any
 
     def __call__(self, time: float) -> FloatArray:
         """The state at a time, shape (n,)."""
@@ -116,7 +117,7 @@ def order_rows(problem: Problem, states: FloatArray, rates: bool) -> FloatArray:
     return rows
 
 
-def compiled_model(problem: Problem) -> AddressedModel | None:
+def compiled_model(problem: Problem) -> Any:
     """The compiled functions of a problem, if its gradient is that which was compiled.
 
     A class that computes another one in Python, on top of a compiled class, has none.
@@ -125,8 +126,8 @@ def compiled_model(problem: Problem) -> AddressedModel | None:
     ----------
     problem : Problem
     """
-    model: AddressedModel | None = getattr(problem, "addressed", None)
+    model = getattr(problem, "loop_data", None)
     kinds = type(problem).__mro__
-    made = next((k for k, kind in enumerate(kinds) if "addressed" in vars(kind)), len(kinds))
+    made = next((k for k, kind in enumerate(kinds) if "loop_data" in vars(kind)), len(kinds))
     changed = any({"gradient", "order_parameters"} & vars(kind).keys() for kind in kinds[:made])
     return None if changed else model

@@ -2,7 +2,7 @@ r"""Integrating a gradient flow: by compiled collocation, or by LSODA of scipy.
 
 alpha relaxes in a time of order 0.01 to 1 while gamma and rho move over 1e2 to 1e7, so the problem
 is stiff. Where the gradient is compiled and the state small, it is integrated by collocation in
-logarithmic time (`dynamics.codegen.kernels.collocation`), with no Python between the steps; else
+logarithmic time (`dynamics.loops.kernels.collocation`), with no Python between the steps; else
 LSODA integrates, with the problem's own Jacobian where it has one.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.codegen import AddressedModel, collocation_runs
+from dynamics.loops import integration as running_flows
 from dynamics.problem import FloatArray, Problem, gradient_failure
 from dynamics.results import outcome as ends
 from dynamics.training.flow_path import FlowPath, Polynomials, compiled_model
@@ -60,7 +60,7 @@ class IntegratedFlow:
     failure: str
 
 
-def implicit_model(problem: Problem) -> AddressedModel | None:
+def implicit_model(problem: Problem) -> Any:
     """The compiled functions with which collocation integrates the flow; None where it does not.
 
     Parameters
@@ -91,7 +91,7 @@ def integrate_flow(
         return by_lsoda(problem, start, time, rtol)
     running = _integration(model, start, time, rtol)
     with interruption() as interrupted, bar(f"flow, {problem.view}") as shown:
-        while running.outcome == collocation_runs.FULL:
+        while running.outcome == running_flows.FULL:
             before = running.steps
             running.proceed()
             shown.say(f"time {running.time:.3g} of {time:g}")
@@ -114,16 +114,13 @@ def integrate_flows(
     starts : sequence of float array
     time, rtol : float
     """
-    running: dict[int, collocation_runs.Integration] = {}
-    models: set[AddressedModel] = set()
+    running: dict[int, running_flows.Integration] = {}
     for k, problem in enumerate(problems):
         model = implicit_model(problem)
-        # A gradient writes into the data of its model: one thread at a time.
-        if model is not None and model not in models:
-            models.add(model)
+        if model is not None:
             running[k] = _integration(model, starts[k], time, rtol)
     with interruption() as interrupted:
-        collocation_runs.proceed_together(list(running.values()), MAX_STEPS, interrupted)
+        running_flows.proceed_together(list(running.values()), MAX_STEPS, interrupted)
     return [
         (k in running and _ended(problem, start, running[k], rtol))
         or integrate_flow(problem, start, time, rtol, compiled=k not in running)
@@ -132,10 +129,10 @@ def integrate_flows(
 
 
 def _integration(
-    model: AddressedModel, start: FloatArray, time: float, rtol: float
-) -> collocation_runs.Integration:
+    model: Any, start: FloatArray, time: float, rtol: float
+) -> running_flows.Integration:
     floor = tolerance_floor(start, rtol)
-    return collocation_runs.Integration(model, start, (0.0, time), _of_step(rtol), floor)
+    return running_flows.Integration(model, start, (0.0, time), _of_step(rtol), floor)
 
 
 def _of_step(rtol: float) -> float:
@@ -144,15 +141,15 @@ def _of_step(rtol: float) -> float:
 
 
 def _ended(
-    problem: Problem, start: FloatArray, running: collocation_runs.Integration, rtol: float
+    problem: Problem, start: FloatArray, running: running_flows.Integration, rtol: float
 ) -> IntegratedFlow | None:
     """What has been integrated; None where the compiled gradient alone could not go on."""
     kind, failure = ends.HORIZON, ""
-    if running.outcome == collocation_runs.FULL and running.steps > MAX_STEPS:
+    if running.outcome == running_flows.FULL and running.steps > MAX_STEPS:
         kind, failure = ends.STALLED, TOO_MANY
-    elif running.outcome == collocation_runs.FULL:
+    elif running.outcome == running_flows.FULL:
         kind = ends.INTERRUPTED
-    elif running.outcome == collocation_runs.STUCK:
+    elif running.outcome == running_flows.STUCK:
         refused = running.control.refused
         if np.isfinite(refused).all():
             # A compiled gradient may overflow where that of the problem does not.
@@ -162,7 +159,7 @@ def _ended(
         kind = ends.PRECISION_LOST if failure else ends.DIVERGED
     if not running.steps:
         return IntegratedFlow(_nothing(problem, start, rtol), kind, failure)
-    at = Polynomials(running.path(), start, running.model)
+    at = Polynomials(running.path(), start, running.data)
     return IntegratedFlow(_path(problem, at.path.nodes, at, start, rtol), kind, failure)
 
 
@@ -258,12 +255,12 @@ def integrate_again(path: FlowPath, end: float) -> IntegratedFlow | None:
     if not isinstance(path.at, Polynomials):
         made = by_lsoda(problem, start, end, of_step, floor, most)
         return made if made.path.nodes[-1] > np.finfo(np.float64).tiny else None
-    running = collocation_runs.Integration(path.at.model, start, (0.0, end), of_step, floor)
-    while running.outcome == collocation_runs.FULL and running.steps <= most:
+    running = running_flows.Integration(path.at.model, start, (0.0, end), of_step, floor)
+    while running.outcome == running_flows.FULL and running.steps <= most:
         running.proceed()
     if not running.steps:
         return None
-    at = Polynomials(running.path(), start, running.model)
+    at = Polynomials(running.path(), start, running.data)
     allowed = Allowed(problem, of_step, floor, end)
     again = FlowPath(problem, at.path.nodes, at, allowed, path.rtol, of_step)
     return IntegratedFlow(again, ends.HORIZON, "")

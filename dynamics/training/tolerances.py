@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.codegen.kernels.collocation_equations import LEAST, NOISY, SHAKE, SMOOTH
+from dynamics.loops.kernels.collocation_equations import LEAST, NOISY, SHAKE, SMOOTH
 from dynamics.problem import FloatArray, Problem
 
 OF_FLOOR = 1e-3

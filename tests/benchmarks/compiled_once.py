@@ -1,6 +1,6 @@
 """A command of ``attdyn`` in this process, and what it compiled: ``python compiled_once.py WORDS``.
 
-Standard error ends in lines of "seconds of CPU, function, title of its generated file", longest
+Standard error ends in lines of "seconds of CPU, function, title of its file", longest
 first, each without what is compiled for it and listed itself, and the CPU seconds and the seconds
 of the whole.
 """
@@ -9,45 +9,32 @@ import sys
 import time
 
 from numba.core import event
-from numba.core.ccallback import CFunc
 
 
 class Compilations(event.Listener):
-    """CPU seconds of every function that Python calls and of every entry."""
+    """CPU seconds of every function that Python calls."""
 
     def __init__(self):
         self.began, self.seconds, self.depth = 0.0, {}, 0
 
-    def start(self):
+    def on_start(self, event):
         if self.depth == 0:
             self.began = time.process_time()
         self.depth += 1
 
-    def end(self, function):
+    def on_end(self, event):
         self.depth -= 1
         if self.depth == 0:
+            function = event.data["dispatcher"].py_func
             title = (function.__globals__.get("__doc__") or "").split("\n")[0]
             key = function.__name__, title
             self.seconds[key] = self.seconds.get(key, 0.0) + time.process_time() - self.began
 
-    def on_start(self, event):
-        self.start()
-
-    def on_end(self, event):
-        self.end(event.data["dispatcher"].py_func)
-
 
 def main(words):
     began = time.time()
-    made, compile_entry = Compilations(), CFunc.compile
-
-    def compiled(entry):
-        made.start()
-        compile_entry(entry)
-        made.end(entry._pyfunc)
-
+    made = Compilations()
     event.register("numba:compile", made)
-    CFunc.compile = compiled
     from dynamics.cli import main as command
 
     code = command(words)

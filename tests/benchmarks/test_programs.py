@@ -7,10 +7,10 @@ import pytest
 from positional_sum import exact_program
 
 import dynamics
-from dynamics.codegen import loops
-from dynamics.codegen.kernels.program import List
+from dynamics import loops
+from dynamics.loops import compiled
+from dynamics.loops.kernels.program import List, rows_of
 from dynamics.models.engine.problem import ModelProblem
-from dynamics.models.engine.reduced_risk import compiled
 
 pytestmark = pytest.mark.benchmark_run
 
@@ -32,7 +32,7 @@ def microseconds(function, repeats):
 
 def test_kernel_beside_the_hand_built_one(capsys):
     """One gradient of the exact sum, one by one and eight at a time; the same numbers."""
-    system, run = dynamics.load_system("positional_attention"), compiled()
+    system, run = dynamics.load_system("positional_attention"), compiled(rows_of)
     lines = []
     for (D, C), repeats in {(9, 3): 2000, (16, 4): 200, (32, 8): 10}.items():
         began = time.perf_counter()
@@ -47,11 +47,11 @@ def test_kernel_beside_the_hand_built_one(capsys):
         out, width = np.empty((8, 3)), len(problem.order_names)
 
         def of(listed, states=states, out=out):
-            run.rows_of(states, listed, out)
+            run(states, listed, out)
             return out.copy()
 
         one = microseconds(lambda of=of, listed=listed: of(listed), repeats) / 8
-        model = problem.addressed
+        model = problem.loop_data
         hand = (
             microseconds(
                 lambda model=model, states=states, width=width: loops.order_rows(

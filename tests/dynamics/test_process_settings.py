@@ -1,36 +1,14 @@
 """The collector of garbage, and the threads of BLAS, while something is done, and after it."""
 
-import gc
 import gzip
 import subprocess
 import sys
-from contextlib import ExitStack
 from functools import partial
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from dynamics.process_settings import COLLECTIONS, fewer_collections, one_blas_thread
-
-
-@pytest.mark.parametrize("before", [(700, 10, 10), (10**6, 10, 100), (0, 10, 10)])
-def test_compiling_looks_for_garbage_less_often_and_leaves_the_thresholds(before):
-    kept = gc.get_threshold()
-    try:
-        gc.set_threshold(*before)
-        one, other = ExitStack(), ExitStack()
-        one.enter_context(fewer_collections())
-        other.enter_context(fewer_collections())
-        one.close()  # as of two threads: the first that came leaves first
-        within = gc.get_threshold()
-        assert within == (tuple(map(max, before, COLLECTIONS)) if before[0] else before)
-        other.close()
-        assert gc.get_threshold() == before
-        with pytest.raises(ZeroDivisionError), fewer_collections():
-            1 / 0  # noqa: B018
-        assert gc.get_threshold() == before
-    finally:
-        gc.set_threshold(*kept)
+from dynamics.process_settings import COLLECTIONS, one_blas_thread
 
 
 @pytest.mark.parametrize(("program", "own"), [("attdyn", True), ("script.py", False)])

@@ -3,7 +3,7 @@ r"""Training runs and sweeps that checks and figures of the shallow ViT share.
 The paper's margin is 1 and its output weights are :math:`\pm 1/\sqrt m`; its proof sums
 :math:`\pm 1/m`, which is the margin :math:`\sqrt m` at the same step. Both conventions are run.
 
-A figure that is interrupted leaves its sweeps in the folder of generated files, and the same figure
+A figure that is interrupted leaves its sweeps in the folder of the cache, and the same figure
 goes on from there; they are removed when it is complete. With the option ``store`` they stay in a
 folder of the user's choice.
 """
@@ -276,7 +276,7 @@ def folder(name: str, request: FigureRequest, options: Mapping[str, Any]) -> Ite
         Of the figure.
     request : FigureRequest
     options : mapping
-        All its options; ``store`` among them, empty for the folder of generated files.
+        All its options; ``store`` among them, empty for the folder of the cache.
     """
     if options["store"]:
         yield path_of("store", options["store"])

@@ -1,6 +1,6 @@
 // What the worker of a page does: the flow, gradient descent, planes, matrices.
 //
-// MODEL makes a problem from constants; LOOPS are the printed loops of dynamics/codegen/kernels.
+// MODEL makes a problem from constants.
 
 const RELATIVE = 1e-8; // tolerance of a step of the flow
 const MOVING = 1e-6; // the same while a control moves
@@ -23,70 +23,28 @@ function problemAt(constants) {
   return latest.problem;
 }
 
-/** Memory of an integration of n entries, as `dynamics.codegen.kernels.collocation_equations.Room`. */
-function roomOf(n) {
-  const s = LOOPS.STAGES;
-  return {
-    stages: zeros([s, n], Float64Array),
-    slopes: zeros([s, n], Float64Array),
-    inner: new Float64Array(n),
-    jacobians: zeros([2, n, n], Float64Array),
-    matrix: zeros([s * n, s * n], Float64Array),
-    pivots: new Int32Array(s * n),
-    change: new Float64Array(s * n),
-    last: zeros([s + 1, n], Float64Array),
-    floor: new Float64Array(n),
-    sizes: new Float64Array(n).fill(1),
-  };
-}
-
 /** Integrate the flow, from its start or from a node: the path, and how it ended. */
 function integrated(problem, horizon, relative, begin = { time: 0, state: problem.start }) {
-  const n = problem.size, state = Float64Array.from(begin.state), most = 64;
-  const floor = state.map((x) => 1e-3 * relative * Math.max(Math.abs(x), 1e-2));
-  const refused = new Float64Array(n).fill(NaN);
-  const now = Float64Array.of(begin.time, horizon, 0, 0, 0, 0, 0);
-  const control = { now, relative, floor, refused }, room = roomOf(n);
-  const nodes = [begin.time], scales = [], pieces = [], width = LOOPS.STAGES + 1;
-  let end = LOOPS.FULL;
-  while (end === LOOPS.FULL && nodes.length <= MOST_STEPS) {
-    const coefficients = zeros([most, width, n], Float64Array);
-    const path = { nodes: new Float64Array(most + 1), scales: new Float64Array(most), coefficients };
-    let steps;
-    [steps, end] = LOOPS.integrate(state, problem, LOOPS.TABLE, control, path, room);
-    nodes.push(...path.nodes.subarray(1, steps + 1));
-    scales.push(...path.scales.subarray(0, steps));
-    pieces.push(coefficients.data.subarray(0, steps * width * n));
-  }
-  const data = new Float64Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
-  pieces.reduce((at, piece) => (data.set(piece, at), at + piece.length), 0);
-  const steps = { nodes: Float64Array.from(nodes), scales: Float64Array.from(scales), data };
-  const path = new Path(problem, steps, begin.state);
-  const outcome = end === LOOPS.DONE ? "horizon" : end === LOOPS.FULL ? "interrupted" : "diverged";
-  return { path, outcome };
+  const run = new Integration(problem, begin, horizon, relative), outcome = run.proceed(MOST_STEPS);
+  return { path: new Path(problem, run, begin.state), outcome };
 }
 
 /** A flow that has been integrated. */
 class Path {
-  constructor(problem, { nodes, scales, data }, start) {
+  constructor(problem, steps, start) {
     this.problem = problem;
-    this.nodes = nodes;
-    this.scales = scales;
+    this.steps = steps;
+    this.nodes = Float64Array.from(steps.nodes);
     this.start = start;
-    this.coefficients = { data, shape: [nodes.length - 1, LOOPS.STAGES + 1, problem.size] };
-    this.end = nodes[nodes.length - 1];
+    this.end = this.nodes[this.nodes.length - 1];
     this.rows = new Map();
     this.slope = new Float64Array(problem.size);
   }
 
   /** The state at a time. */
   state(time) {
-    const n = this.problem.size;
-    if (this.nodes.length < 2 || time <= this.nodes[0]) return Float64Array.from(this.start);
-    const states = { data: new Float64Array(n), shape: [1, n] };
-    const rates = { data: new Float64Array(n), shape: [1, n] };
-    LOOPS.along(Float64Array.of(time), this.nodes, this.scales, this.coefficients, states, rates);
-    return states.data;
+    if (time <= this.nodes[0] || this.nodes.length < 2) return Float64Array.from(this.start);
+    return stateAt(time, this.steps);
   }
 
   /** Order parameters at a time; those read off the gradient only with rates. */
@@ -198,18 +156,15 @@ async function descent({ constants, eta, steps, records }, pause) {
     throw new Error(`steps=${steps} is too long for a page; steps can be up to ${most} here`);
   }
   const count = steps + 1, tracked = new Float64Array(count * width);
-  const state = Float64Array.from(problem.start), rate = new Float64Array(n).fill(eta);
+  const state = Float64Array.from(problem.start);
   const due = [...new Set(Array.from(spaced(1, steps, records), Math.round))].filter((k) => k <= steps);
-  const recorded = { data: new Float64Array(due.length * n), shape: [due.length, n] };
-  const slope = new Float64Array(n), proposal = new Float64Array(n);
+  const recorded = new Float64Array(due.length * n);
   let reached = 0, done = 0, finite = true;
   while (reached < count && finite) {
     const last = Math.min(count, reached + SLICE);
     const inside = due.filter((step) => step >= reached && step < last);
-    const rows = { data: recorded.data.subarray(done * n), shape: [due.length - done, n] };
-    const part = { data: tracked.subarray(reached * width), shape: [last - reached, width] };
-    const buffers = [problem, slope, proposal, rate, true, part, Int32Array.from(inside), rows];
-    const stop = LOOPS.advance(state, rate, reached, last, buffers);
+    const rows = tracked.subarray(reached * width, last * width), kept = recorded.subarray(done * n);
+    const stop = advance(problem, state, eta, [reached, last], rows, inside, kept);
     finite = stop === last;
     done += inside.filter((step) => step <= stop).length;
     reached = finite ? last : stop + 1;
@@ -223,7 +178,7 @@ async function descent({ constants, eta, steps, records }, pause) {
     const { step, reason } = found[name];
     return { name, step, time: step === null ? null : eta * step, reason, state: null };
   });
-  const kept = due.slice(0, done), states = kept.map((_, k) => recorded.data.subarray(k * n, (k + 1) * n));
+  const kept = due.slice(0, done), states = kept.map((_, k) => recorded.subarray(k * n, (k + 1) * n));
   const outcome = finite ? (fate === "" ? "horizon" : fate) : "diverged";
   const at = finite ? "" : `the state is not finite after step ${reached - 1}; try a smaller eta`;
   return {

@@ -1,4 +1,4 @@
-r"""Steps of gradient descent, traced: the array twin of `dynamics.codegen.kernels.advance`.
+r"""Steps of gradient descent, traced: the array twin of `dynamics.loops.kernels.advance`.
 
 :math:`z^{(t+1)} = z^{(t)} - \eta\, g(z^{(t)})`, with the order parameters of every step for the
 events, the states at recorded steps, and the check that the next state is finite. One compiled
@@ -110,7 +110,7 @@ class Loop:
         data: Any,
         batches: NDArray[np.int64] | None = None,
     ) -> int:
-        """Take the steps of a span in place; see `dynamics.codegen.kernels.advance`.
+        """Take the steps of a span in place; see `dynamics.loops.kernels.advance`.
 
         Parameters
         ----------

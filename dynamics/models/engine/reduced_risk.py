@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from dynamics import codegen
 from dynamics.cache import jax
-from dynamics.codegen.kernels import program as kernel
-from dynamics.codegen.kernels.program import List
+from dynamics.loops import compiled
+from dynamics.loops.kernels import program as kernel
+from dynamics.loops.kernels.program import List
 from dynamics.models.engine.functions import Columns, Embedding
 from dynamics.models.engine.program import Data, Program
 from dynamics.models.engine.real_constants import Reading, symbol
@@ -323,14 +323,6 @@ def order_parameters(risk: ReducedRisk, columns: Columns) -> Ids:
     return np.array(found, dtype=np.int64)
 
 
-@cache
-def compiled() -> codegen.CompiledModule:
-    """The functions of loops on lists: one file for all models."""
-    functions = (kernel.gradient, kernel.order_parameters, kernel.hessian, kernel.rows_of)
-    source = codegen.kernel_source(*functions, data=(kernel.List, kernel.ProgramData))
-    return codegen.build("Reduced programs of any model.", (), [source])
-
-
 class CompiledRisk:
     """The programs of a reduced problem, with their constants, for compiled loops.
 
@@ -365,14 +357,10 @@ class CompiledRisk:
         ]
         self.data = kernel.ProgramData(*lists[:3])
         self._records, self.names = lists[3], ("risk", *risk.observed)
-
-    @cached_property
-    def addressed(self) -> codegen.AddressedModel:
-        """The functions that loops call."""
-        return compiled().addressed(self.data)
+        self._rows_of = compiled(kernel.rows_of)
 
     def rows(self, states: FloatArray) -> FloatArray:
         """Risk and observables of states, shape (records, names)."""
         out = np.empty((len(states), len(self.names)))
-        compiled().rows_of(np.ascontiguousarray(states, dtype=float), self._records, out)
+        self._rows_of(np.array(states, dtype=float), self._records, out)
         return out

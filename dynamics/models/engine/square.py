@@ -10,7 +10,7 @@ import numpy as np
 import pydantic
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics.codegen import AddressedModel, loops
+from dynamics import loops
 from dynamics.models.engine.declaration import MAX_LISTED, states_near
 from dynamics.models.engine.problem import MOST_NAMED, ModelProblem, Realized
 from dynamics.models.engine.program import Data
@@ -117,29 +117,29 @@ class ReducedPopulation(ModelProblem):
         return cls.definition.reduction(parameters, *draws)
 
     @property
-    def addressed(self) -> AddressedModel | None:
-        """Its programs for compiled loops, where it has them."""
-        return None if self._compiled is None else self._compiled.addressed
+    def loop_data(self) -> Any:
+        """Its programs for compiled loops; None where it has none."""
+        return None if self._compiled is None else self._compiled.data
 
     def gradient(self, state: ArrayLike) -> FloatArray:
         """The gradient, which one step subtracts times eta; see `ModelProblem.gradient`."""
-        if self.addressed is None:
+        if self.loop_data is None:
             return super().gradient(state)
-        return loops.gradient(self.addressed, self.layout.flatten(state))
+        return loops.gradient(self.loop_data, self.layout.flatten(state))
 
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
         """Order parameters at a state, in the order of `order_names`; see `Problem`."""
-        if self.addressed is None:
+        if self.loop_data is None:
             return super().order_parameters(state, gradient)
         flat = self.layout.flatten(state)
         slope = self.gradient(flat) if gradient is None else np.asarray(gradient, dtype=float)
-        return loops.order_parameters(self.addressed, flat, slope, len(self.order_names))
+        return loops.order_parameters(self.loop_data, flat, slope, len(self.order_names))
 
     def jacobian(self, state: ArrayLike) -> FloatArray:
         """Derivative of the gradient by the state, shape (n, n)."""
-        if self.addressed is None:
+        if self.loop_data is None:
             return super().jacobian(state)
-        return loops.hessian(self.addressed, self.layout.flatten(state))
+        return loops.hessian(self.loop_data, self.layout.flatten(state))
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
         """`observables` of states, shape (records, n)."""
@@ -152,10 +152,10 @@ class ReducedPopulation(ModelProblem):
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
-        if self.addressed is None:
+        """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
+        if self.loop_data is None:
             return super().advance(state, eta, first, last, buffers)
-        return loops.advance(self.addressed, state, eta, (first, last), True, buffers)
+        return loops.advance(self.loop_data, state, eta, (first, last), True, buffers)
 
     @property
     def initial_state(self) -> FloatArray:

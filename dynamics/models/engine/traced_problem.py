@@ -123,7 +123,7 @@ class TracedProblem(Problem):
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
+        """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
         batches = self._batches(first, last)
         loop = self._functions.loop
         return loop.advance(state, eta, (first, last), buffers, self.payload, batches)

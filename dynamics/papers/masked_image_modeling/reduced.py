@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics import loops
+from dynamics.expectations import contour
 from dynamics.expectations.masks import MaskExpectation
 from dynamics.models import masked_image_modeling as file
 from dynamics.papers.held import hold
@@ -143,8 +145,8 @@ class ReducedPopulation(ExpectedProblem):
         slopes, mass, risk = *np.empty((2, *states.shape)), np.empty((records, 2))
         order, rows = np.empty((records, 9)), np.empty((records, len(self.rows.types), 2))
         floor = float(self.expectation.data.reading.floors @ self.rows.many)
-        data, everything = self.expectation.data, self.expectation.module.everything
-        for k, state in enumerate(states):
+        data, everything = self.expectation.data, loops.compiled(contour.everything)
+        for k, state in enumerate(np.array(states, dtype=float)):
             everything(state, data, slopes[k], mass[k], rows[k])
             order[k] = self.order_parameters(state, slopes[k])
             excess = float(rows[k, :, 0] @ self.rows.many)

@@ -7,12 +7,9 @@ training the model file `dynamics.models.positional_attention`.
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
-from dynamics import codegen
-from dynamics.codegen import loops
+from dynamics import loops
 from dynamics.expectations import Expectation
 from dynamics.papers.positional_attention.kernels import full as kernels
 from dynamics.papers.positional_attention.matrices import MatrixProblem
@@ -105,7 +102,7 @@ class FullPopulation(MatrixProblem, ExpectedProblem):
 
     def fits(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Risk and error at states, shape (records,) each."""
-        found = np.array([loops.summary(self.addressed, state) for state in states])
+        found = np.array([loops.summary(self.loop_data, state) for state in states])
         return found[:, 0], found[:, 1]
 
 
@@ -121,11 +118,4 @@ class EveryConfiguration(Expectation):
     has_hessian = False
 
     def __init__(self, data: kernels.MatrixData) -> None:
-        self.data, self.module = data, _module()
-
-
-@cache
-def _module() -> codegen.CompiledModule:
-    entries = (kernels.gradient, kernels.order_parameters, kernels.summary)
-    parts = [codegen.kernel_source(*entries, data=(kernels.MatrixData,))]
-    return codegen.build("Positional attention, every entry of A.", ("v", "A"), parts)
+        self.data = data

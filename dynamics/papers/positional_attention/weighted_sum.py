@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.cache import compiled_program, jax
-from dynamics.codegen import AddressedModel
 from dynamics.expectations import Expectation, relative_error
 from dynamics.models import positional_attention as file
 from dynamics.models.engine.functions import Columns, Embedding, class_embedding, functions_of
@@ -152,11 +151,7 @@ class Exact(WeightedSum):
         data = self.data_of(rows)
         risk = reduced_risk(self.traced, data, self.embedding, SCALARS)
         self._compiled = CompiledRisk(risk, COLUMNS, data)
-
-    @property
-    def addressed(self) -> AddressedModel:
-        """Its programs, for the compiled loops."""
-        return self._compiled.addressed
+        self.data = self._compiled.data
 
     def _rows(self, states: FloatArray) -> dict[str, FloatArray]:
         """Risk and observables of states."""
@@ -208,10 +203,6 @@ class Sampled(WeightedSum):
         self._payload = self.data_of(filled), on_device(self.embedding)
         self._functions = functions_of(self.traced, True, COLUMNS, len(SCALARS))
 
-    @property
-    def addressed(self) -> None:
-        """None: its arrays are JAX's."""
-
     def gradient(self, state: FloatArray) -> FloatArray:
         """Per-entry gradient at a state, shape (3,)."""
         return np.asarray(evaluated(self._functions.compiled_slope, state, self._payload))
@@ -227,7 +218,7 @@ class Sampled(WeightedSum):
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
+        """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
         loop = self._functions.loop
         return loop.advance(state, eta, (first, last), buffers, self._payload)
 

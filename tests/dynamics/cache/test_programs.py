@@ -1,4 +1,4 @@
-"""Programs of JAX: compiled with what XLA has, and stored beside the other generated files."""
+"""Programs of JAX: compiled with what XLA has, and stored in the folder of the cache."""
 
 import sys
 from types import SimpleNamespace

@@ -1,5 +1,6 @@
 """The driver of a page: flow, descent and events are those of `dynamics.flow` and `descend`."""
 
+import re
 from unittest import mock
 
 import numpy as np
@@ -12,6 +13,7 @@ from dynamics.explorer import own_points
 from dynamics.explorer.driver import rules, worker_script
 from dynamics.explorer.papers import page_model
 from dynamics.explorer.printing import asset
+from dynamics.loops.kernels import collocation, collocation_equations
 from dynamics.training.events import Detector
 from theory.events import event_rules
 
@@ -37,6 +39,14 @@ def problem_at(**changes):
 
 def times(reply, key="time"):
     return {event["name"]: event[key] for event in reply["events"]}
+
+
+def test_numbers_of_the_loops_are_those_of_python():
+    numbers = re.findall(r"^const ([A-Z_]+) = ([\d.e-]+);$", asset("loops.js"), re.MULTILINE)
+    assert len(numbers) > 15
+    for name, number in numbers:
+        python = getattr(collocation, name, None) or getattr(collocation_equations, name)
+        assert float(number) == python, name
 
 
 @needs_node

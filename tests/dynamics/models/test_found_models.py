@@ -315,5 +315,5 @@ def test_a_risk_of_too_many_numbers_runs_on_arrays(monkeypatch):
     monkeypatch.setattr(square, "reduced_risk", refused)
     system = system_of({"w": np.full(2, 0.1)}, risk)
     reduced = system.ReducedPopulation(system.Parameters())
-    assert reduced.addressed is None
+    assert reduced.loop_data is None
     np.testing.assert_allclose(reduced.gradient([0.5]), [-1.0], rtol=1e-15)

@@ -91,12 +91,12 @@ def test_where_the_compiled_gradient_alone_gives_up_lsoda_takes_over(system, mon
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
     expected = by_lsoda(problem, problem.initial_state, 5.0, 1e-8)
 
-    class Stuck(integration.collocation_runs.Integration):
+    class Stuck(integration.running_flows.Integration):
         def proceed(self):
-            self.outcome = integration.collocation_runs.STUCK
+            self.outcome = integration.running_flows.STUCK
             self.control.refused[:] = self.state
 
-    monkeypatch.setattr(integration.collocation_runs, "Integration", Stuck)
+    monkeypatch.setattr(integration.running_flows, "Integration", Stuck)
     found = integrate_flow(problem, problem.initial_state, 5.0, 1e-8)
     np.testing.assert_array_equal(found.path.nodes, expected.path.nodes)
 

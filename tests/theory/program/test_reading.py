@@ -206,7 +206,7 @@ def test_counts_of_a_sum_matter():
 
 
 def test_operations_of_the_kernel_have_the_codes_of_the_table():
-    from dynamics.codegen.kernels import program as kernel
+    from dynamics.loops.kernels import program as kernel
 
     for name, code in numbering.CODE.items():
         if name not in ("input", "constant"):

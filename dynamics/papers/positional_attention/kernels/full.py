@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dynamics.loops.kernels import kernels
+
 BLOCK = 512
 """Configurations of one matrix product: OpenBLAS takes one thread for 2^18 products, D <= 22."""
 TIE = 1e-13
@@ -144,3 +146,6 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
             wrong += 0.0 if margin > TIE * gross else chance
             total += chance
     out[0], out[1] = risk / total, wrong / total
+
+
+kernels(__name__)

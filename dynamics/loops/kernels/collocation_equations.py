@@ -1,21 +1,18 @@
 r"""The equations of a step of collocation: its states, its Newton iterations, its error.
 
-Numbers (1) and (2) are those of `dynamics.codegen.kernels.collocation`.
+Numbers (1) and (2) are those of `dynamics.loops.kernels.collocation`.
 """
 
 from math import cos, exp, expm1, sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.codegen.kernels import exact
-from dynamics.codegen.kernels.collocation_table import STAGES
-from dynamics.codegen.kernels.linear_algebra import all_finite, copy, solve
-
-gradient: Any = None  # supplied by the generated file
-hessian: Any = None  # supplied by the generated file
-has_hessian: Any = None  # supplied by the generated file
+from dynamics.loops.kernels import kernels
+from dynamics.loops.kernels.collocation_table import STAGES
+from dynamics.loops.kernels.kinds import gradient, has_hessian, hessian
+from dynamics.loops.kernels.linear_algebra import all_finite, copy, solve
 
 TIME, HORIZON, SCALE, WIDTH, LAST_WIDTH, LAST_ERROR, GROWTH = 0, 1, 2, 3, 4, 5, 6
 """Entries of ``Control.now``."""
@@ -109,8 +106,7 @@ def new_room(size: int) -> Room:
     )
 
 
-@exact
-def differentiate(state, model, room, which):  # type: ignore[no-untyped-def]
+def differentiate(state, model, room, which):
     """J at a state, compiled or from central differences; False where it is not finite.
 
     Parameters
@@ -147,8 +143,7 @@ def differentiate(state, model, room, which):  # type: ignore[no-untyped-def]
     return finite
 
 
-@exact
-def predict(width, points, last_width, room):  # type: ignore[no-untyped-def]
+def predict(width, points, last_width, room):
     """Z from the polynomial of the last step; 0 where there is none.
 
     Parameters
@@ -171,8 +166,7 @@ def predict(width, points, last_width, room):  # type: ignore[no-untyped-def]
             room.stages[i, k] = value
 
 
-@exact
-def find_floor(state, width, model, control, room):  # type: ignore[no-untyped-def]
+def find_floor(state, width, model, control, room):
     """Fill ``room.floor``: that of ``control`` in entries that are rounding, else `LEAST`.
 
     An entry is rounding where the second difference of its rate, over a small move of the state, is
@@ -215,8 +209,7 @@ def find_floor(state, width, model, control, room):  # type: ignore[no-untyped-d
             room.floor[k] = control.floor[k]
 
 
-@exact
-def measure_sizes(state, room):  # type: ignore[no-untyped-def]
+def measure_sizes(state, room):
     """Fill ``room.sizes`` from the state and its predicted end.
 
     Parameters
@@ -232,8 +225,7 @@ def measure_sizes(state, room):  # type: ignore[no-untyped-def]
         room.sizes[k] = size if size > LEAST else 1.0
 
 
-@exact
-def assemble(width, scale, table, room):  # type: ignore[no-untyped-def]
+def assemble(width, scale, table, room):
     """The matrix of (2), for changes over the sizes of their entries.
 
     Parameters
@@ -258,8 +250,7 @@ def assemble(width, scale, table, room):  # type: ignore[no-untyped-def]
         room.matrix[i, i] += 1.0
 
 
-@exact
-def newton_iteration(state, width, model, table, control, room):  # type: ignore[no-untyped-def]
+def newton_iteration(state, width, model, table, control, room):
     """One iteration of (2); False where a state has no gradient.
 
     Parameters
@@ -296,8 +287,7 @@ def newton_iteration(state, width, model, table, control, room):  # type: ignore
     return True
 
 
-@exact
-def moved_and_error(state, ending, control, room):  # type: ignore[no-untyped-def]
+def moved_and_error(state, ending, control, room):
     """The largest change of an iteration and the estimate of the error, over what is allowed.
 
     What is allowed is relative to the end of the step, from which an entry that falls goes on. The
@@ -332,8 +322,7 @@ def moved_and_error(state, ending, control, room):  # type: ignore[no-untyped-de
     return moved, error
 
 
-@exact
-def larger(one, other):  # type: ignore[no-untyped-def]
+def larger(one, other):
     """The larger of two numbers; none if one is none.
 
     Parameters
@@ -343,8 +332,7 @@ def larger(one, other):  # type: ignore[no-untyped-def]
     return one if one >= other or one != one else other
 
 
-@exact
-def fill_polynomial(state, powers, stages, coefficients):  # type: ignore[no-untyped-def]
+def fill_polynomial(state, powers, stages, coefficients):
     """The polynomial of a step.
 
     Parameters
@@ -364,3 +352,6 @@ def fill_polynomial(state, powers, stages, coefficients):  # type: ignore[no-unt
             for i in range(STAGES):
                 total += powers[power, i] * stages[i, k]
             coefficients[power, k] = total
+
+
+kernels(__name__)

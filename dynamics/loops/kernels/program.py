@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics.codegen.kernels import exact
-from dynamics.codegen.kernels.elementary import logistic, logistic_loss
+from dynamics.loops.kernels import inlined, kernels
+from dynamics.loops.kernels.elementary import logistic, logistic_loss
 
 # Codes of `theory.program.operations.OPERATIONS`; the first two are inputs and constants.
 SUM, LOGSUMEXP, LARGEST, MUL, DIV, INTEGER_POW, POW, MAX, SELECT = 2, 3, 4, 5, 6, 7, 8, 9, 10
@@ -89,8 +89,8 @@ class ProgramData(NamedTuple):
     curvature: Any
 
 
-@exact
-def total_of(values, index, count, first, length):  # type: ignore[no-untyped-def]
+@inlined
+def total_of(values, index, count, first, length):
     """Sum of counts times numbers of a row, in four parts where it is long."""
     a = count[first] * values[index[first]]
     if length == 1:
@@ -113,8 +113,8 @@ def total_of(values, index, count, first, length):  # type: ignore[no-untyped-de
     return (a + b) + (c + d)
 
 
-@exact
-def of_row(code, values, index, count, first, length):  # type: ignore[no-untyped-def]
+@inlined
+def of_row(code, values, index, count, first, length):
     """Logsumexp or maximum of a row of numbers."""
     top = -np.inf
     for k in range(first, first + length):
@@ -127,8 +127,8 @@ def of_row(code, values, index, count, first, length):  # type: ignore[no-untype
     return top + log(total)
 
 
-@exact
-def whole_power(x, exponent):  # type: ignore[no-untyped-def]
+@inlined
+def whole_power(x, exponent):
     """A power with a whole exponent; small ones as products."""
     if exponent == 2.0:
         return x * x
@@ -137,8 +137,8 @@ def whole_power(x, exponent):  # type: ignore[no-untyped-def]
     return x**exponent
 
 
-@exact
-def of_one(code, x):  # type: ignore[no-untyped-def]
+@inlined
+def of_one(code, x):
     """An operation on one number; NaN outside its domain."""
     if code == EXP:
         return exp(x)
@@ -201,8 +201,8 @@ def of_one(code, x):  # type: ignore[no-untyped-def]
     return x
 
 
-@exact
-def of_two(code, a, b):  # type: ignore[no-untyped-def]
+@inlined
+def of_two(code, a, b):
     """An operation on two numbers."""
     if code == MUL:
         return a * b
@@ -225,8 +225,14 @@ def of_two(code, a, b):  # type: ignore[no-untyped-def]
     return np.fmod(a, b)
 
 
-@exact
-def forward(program, values):  # type: ignore[no-untyped-def]
+@inlined
+def fill(values, first, source):
+    """Copy numbers to a place and those after it."""
+    for k in range(source.size):
+        values[first + k] = source[k]
+
+
+def forward(program, values):
     """Compute every result of a list in `values`, whose inputs are filled in.
 
     Parameters
@@ -236,8 +242,7 @@ def forward(program, values):  # type: ignore[no-untyped-def]
     """
     given, index, count = program.given, program.index, program.count
     begin = program.instructions[0, 1] if program.instructions.shape[0] else values.size
-    for k in range(given.size):
-        values[begin - given.size + k] = given[k]
+    fill(values, begin - given.size, given)
     at = 0
     for m in range(program.instructions.shape[0]):
         code = program.instructions[m, 0]
@@ -275,47 +280,46 @@ def forward(program, values):  # type: ignore[no-untyped-def]
                 at += 2
 
 
-@exact
-def results(program, values, out):  # type: ignore[no-untyped-def]
+def results(program, values, out):
     """Run a list forwards and copy its outputs."""
     forward(program, values)
     for k in range(program.outputs.size):
         out[k] = values[program.outputs[k]]
 
 
-@exact
-def gradient(state, data, out):  # type: ignore[no-untyped-def]
+def gradient(state, data, out):
     """What a step of gradient descent subtracts, divided by eta."""
     values = np.empty(data.slope.size)
-    values[: state.size] = state
+    fill(values, 0, state)
     results(data.slope, values, out)
 
 
-@exact
-def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
+def order_parameters(state, slope, data, out):
     """Order parameters at a state with its slope."""
     values = np.empty(data.order.size)
-    values[: state.size] = state
-    values[state.size : 2 * state.size] = slope
+    fill(values, 0, state)
+    fill(values, state.size, slope)
     results(data.order, values, out)
 
 
-@exact
-def hessian(state, data, out):  # type: ignore[no-untyped-def]
+def hessian(state, data, out):
     """Jacobian of the slope, a column for each direction."""
     values, column = np.empty(data.curvature.size), np.empty(state.size)
-    values[: state.size] = state
+    fill(values, 0, state)
     for j in range(state.size):
-        values[state.size : 2 * state.size] = 0.0
-        values[state.size + j] = 1.0
+        for k in range(state.size):
+            values[state.size + k] = 1.0 if k == j else 0.0
         results(data.curvature, values, column)
-        out[:, j] = column
+        for k in range(state.size):
+            out[k, j] = column[k]
 
 
-@exact
-def rows_of(states, program, out):  # type: ignore[no-untyped-def]
+def rows_of(states, program, out):
     """Outputs of a list at many inputs, shape (rows, outputs)."""
     values = np.empty(program.size)
     for row in range(len(states)):
-        values[: states.shape[1]] = states[row]
+        fill(values, 0, states[row])
         results(program, values, out[row])
+
+
+kernels(__name__)

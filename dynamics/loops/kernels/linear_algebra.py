@@ -5,11 +5,10 @@ Loops over numbers: the compiler takes longer for one assignment of a slice than
 
 from math import isfinite
 
-from dynamics.codegen.kernels import exact
+from dynamics.loops.kernels import kernels
 
 
-@exact
-def copy(source, target):  # type: ignore[no-untyped-def]
+def copy(source, target):
     """Copy a vector into another.
 
     Parameters
@@ -20,8 +19,7 @@ def copy(source, target):  # type: ignore[no-untyped-def]
         target[k] = source[k]
 
 
-@exact
-def all_finite(values):  # type: ignore[no-untyped-def]
+def all_finite(values):
     """Whether all entries are."""
     finite = True
     for k in range(values.size):
@@ -29,8 +27,7 @@ def all_finite(values):  # type: ignore[no-untyped-def]
     return finite
 
 
-@exact
-def factorize(matrix, pivots):  # type: ignore[no-untyped-def]
+def factorize(matrix, pivots):
     """LU factors of a matrix in place, rows exchanged; False where it is singular.
 
     Parameters
@@ -58,8 +55,7 @@ def factorize(matrix, pivots):  # type: ignore[no-untyped-def]
     return True
 
 
-@exact
-def solve(matrix, pivots, values):  # type: ignore[no-untyped-def]
+def solve(matrix, pivots, values):
     """The solution of the system of `factorize`, in place of the right-hand side.
 
     Parameters
@@ -81,8 +77,7 @@ def solve(matrix, pivots, values):  # type: ignore[no-untyped-def]
         values[i] /= matrix[i, i]
 
 
-@exact
-def largest_sum(matrix):  # type: ignore[no-untyped-def]
+def largest_sum(matrix):
     """The largest sum of absolute values in a row."""
     largest = 0.0
     for i in range(matrix.shape[0]):
@@ -91,3 +86,6 @@ def largest_sum(matrix):  # type: ignore[no-untyped-def]
             total += abs(matrix[i, j])
         largest = max(largest, total)
     return largest
+
+
+kernels(__name__)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dynamics.codegen.kernels import elementary
+from dynamics.loops.kernels import elementary
 
 
 def test_logistic_and_its_loss_at_the_ends():

@@ -3,7 +3,7 @@ r"""Gradient flow by collocation at the Radau points, in logarithmic time.
 Training slows down as it goes on: what changes at time :math:`\tau` changes over times of order
 :math:`\tau`. So the flow is integrated in :math:`u = \log w`, :math:`w = \tau + \tau_*`, where
 :math:`\tau_*` is the time within which the state first moves: :math:`d\theta/du = -w\,g(\theta)`.
-With the points c and the weights a of `dynamics.codegen.kernels.collocation_table`, a step of width
+With the points c and the weights a of `dynamics.loops.kernels.collocation_table`, a step of width
 D in u from :math:`\theta_0, w_0` has at its points the states :math:`\theta_0 + Z_i`,
 
 .. math:: Z_i + D \sum_j a_{ij} w_j\, g(\theta_0 + Z_j) = 0, \qquad w_j = w_0 e^{c_j D}.        (1)
@@ -26,13 +26,13 @@ Spectral Methods, section 2.12 (errors from the last coefficients).
 """
 
 from math import expm1, isfinite, log1p
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.codegen.kernels import exact
-from dynamics.codegen.kernels.collocation_equations import (
+from dynamics.loops.kernels import kernels
+from dynamics.loops.kernels.collocation_equations import (
     GROWTH,
     HORIZON,
     LAST_ERROR,
@@ -49,10 +49,9 @@ from dynamics.codegen.kernels.collocation_equations import (
     newton_iteration,
     predict,
 )
-from dynamics.codegen.kernels.collocation_table import STAGES
-from dynamics.codegen.kernels.linear_algebra import all_finite, copy, factorize, largest_sum
-
-gradient: Any = None  # supplied by the generated file
+from dynamics.loops.kernels.collocation_table import STAGES
+from dynamics.loops.kernels.kinds import gradient
+from dynamics.loops.kernels.linear_algebra import all_finite, copy, factorize, largest_sum
 
 DONE, FULL, STUCK = 0, 1, 2
 """How `integrate` ended: at the end, at the end of its buffers, or where no step can be made."""
@@ -89,8 +88,7 @@ class Path(NamedTuple):
     coefficients: NDArray[np.float64]
 
 
-@exact
-def integrate(state, model, table, control, path, room):  # type: ignore[no-untyped-def]
+def integrate(state, model, table, control, path, room):
     """Integrate the flow to the horizon, or until the path is full.
 
     Parameters
@@ -139,8 +137,7 @@ def integrate(state, model, table, control, path, room):  # type: ignore[no-unty
     return steps, DONE
 
 
-@exact
-def begin(state, model, control, room):  # type: ignore[no-untyped-def]
+def begin(state, model, control, room):
     """The time scale and the width of the first step; False where there is no gradient.
 
     Parameters
@@ -164,8 +161,7 @@ def begin(state, model, control, room):  # type: ignore[no-untyped-def]
     return True
 
 
-@exact
-def try_step(state, width, model, table, control, room):  # type: ignore[no-untyped-def]
+def try_step(state, width, model, table, control, room):
     """Try a step: on success ``room.stages`` is Z; the width of the next step is chosen.
 
     Parameters
@@ -225,14 +221,12 @@ def try_step(state, width, model, table, control, room):  # type: ignore[no-unty
     return True
 
 
-@exact
-def width_factor(error):  # type: ignore[no-untyped-def]
+def width_factor(error):
     """The next width over that of a step with an error, if the error alone decided."""
     return SAFETY * (1.0 / max(error, 1e-12)) ** (1.0 / (STAGES + 2.0))
 
 
-@exact
-def reject(width, now):  # type: ignore[no-untyped-def]
+def reject(width, now):
     """Note that a step failed, and the width of the next attempt; returns False.
 
     Parameters
@@ -244,8 +238,7 @@ def reject(width, now):  # type: ignore[no-untyped-def]
     return False
 
 
-@exact
-def plan_next_width(width, factor, error, iterations, now):  # type: ignore[no-untyped-def]
+def plan_next_width(width, factor, error, iterations, now):
     """The width of the next step, from this one and the one before.
 
     Parameters
@@ -265,3 +258,6 @@ def plan_next_width(width, factor, error, iterations, now):  # type: ignore[no-u
         growth = 0.9 if iterations == 7 else 0.7
     now[WIDTH] = width * min(min(growth, now[GROWTH]), max(SHRINK, factor))
     now[LAST_WIDTH], now[LAST_ERROR], now[GROWTH] = width, max(error, QUIET), GROW
+
+
+kernels(__name__)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from dynamics.codegen.kernels import collocation, linear_algebra, path_values
-from dynamics.codegen.kernels import collocation_equations as equations
-from dynamics.codegen.kernels.collocation_table import STAGES, table
+from dynamics.loops.kernels import collocation, linear_algebra, path_values
+from dynamics.loops.kernels import collocation_equations as equations
+from dynamics.loops.kernels.collocation_table import STAGES, table
 
 
 @pytest.fixture(autouse=True)

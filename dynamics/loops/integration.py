@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.codegen.addresses import AddressedModel
-from dynamics.codegen.kernels.collocation import DONE, FULL, STUCK, Path
-from dynamics.codegen.kernels.collocation_equations import Control, new_room
-from dynamics.codegen.kernels.collocation_table import STAGES, table
-from dynamics.codegen.loops import compiled_loop
+from dynamics.loops.compiler import compiled
+from dynamics.loops.kernels.collocation import DONE, FULL, STUCK, Path, integrate
+from dynamics.loops.kernels.collocation_equations import Control, new_room
+from dynamics.loops.kernels.collocation_table import STAGES, table
 
 __all__ = ["DONE", "FULL", "STUCK", "Integration", "proceed_together"]
 
@@ -28,7 +28,8 @@ class Integration:
 
     Parameters
     ----------
-    model : AddressedModel
+    data : NamedTuple
+        Of the problem.
     start : float array, shape (n,)
     span : (float, float)
         First and last time.
@@ -49,13 +50,13 @@ class Integration:
 
     def __init__(
         self,
-        model: AddressedModel,
+        data: Any,
         start: FloatArray,
         span: tuple[float, float],
         relative: float,
         floor: FloatArray,
     ) -> None:
-        self.model, self.state = model, np.array(start, dtype=np.float64)
+        self.data, self.state = data, np.array(start, dtype=np.float64)
         now = np.array([*span, 0.0, 0.0, 0.0, 0.0, 0.0])
         self.control = Control(
             now,
@@ -72,23 +73,13 @@ class Integration:
         """How far it has come."""
         return float(self.control.now[0])
 
-    def prepare(self) -> None:
-        """Compile what `proceed` calls."""
-        compiled_loop("integrate")
-        self._addresses()
-
     def proceed(self) -> None:
         """Go on for some steps; other threads of Python run meanwhile."""
         size = self.state.size
         most = min(MOST_STEPS, max(FIRST_STEPS, self.steps))
         path = Path(np.empty(most + 1), np.empty(most), np.empty((most, STAGES + 1, size)))
-        work = (self._addresses(), table(), self.control, path, self._room)
-        self._add(path, compiled_loop("integrate")(self.state, *work))
-
-    def _addresses(self) -> NDArray[np.int64]:
-        """What the loop calls; compiled when it is first needed."""
-        names = [name for name in ("gradient", "hessian") if name in self.model.entries]
-        return self.model.table(*names)
+        work = (self.data, table(), self.control, path, self._room)
+        self._add(path, compiled(integrate, self.data)(self.state, *work))
 
     def _add(self, path: Path, end: tuple[int, int]) -> None:
         steps, self.outcome = int(end[0]), int(end[1])
@@ -113,7 +104,6 @@ def proceed_together(integrations: Sequence[Integration], most: int, stop: Event
     Parameters
     ----------
     integrations : sequence of Integration
-        Of models that use no threads themselves.
     most : int
         Steps after which one ends in any case.
     stop : Event
@@ -130,7 +120,5 @@ def proceed_together(integrations: Sequence[Integration], most: int, stop: Event
         for integration in integrations:
             finish(integration)
         return
-    if integrations:
-        integrations[0].prepare()  # one thread compiles
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(finish, integrations))

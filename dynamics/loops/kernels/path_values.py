@@ -1,19 +1,14 @@
 """States on a path of polynomials, and what is read off many states, in one call."""
 
 from math import log1p
-from typing import Any
 
 import numpy as np
 
-from dynamics.codegen.kernels import exact
-
-gradient: Any = None  # supplied by the generated file
-order_parameters: Any = None  # supplied by the generated file
-summary: Any = None  # supplied by the generated file
+from dynamics.loops.kernels import kernels
+from dynamics.loops.kernels.kinds import gradient, order_parameters
 
 
-@exact
-def along(times, nodes, scales, coefficients, states, rates):  # type: ignore[no-untyped-def]
+def along(times, nodes, scales, coefficients, states, rates):
     """States at times of a path that `collocation.integrate` has made, and their derivatives.
 
     Parameters
@@ -21,7 +16,7 @@ def along(times, nodes, scales, coefficients, states, rates):  # type: ignore[no
     times : float array, shape (T,)
         Within the path.
     nodes, scales, coefficients
-        The path, as of `dynamics.codegen.kernels.collocation.Path`.
+        The path, as of `dynamics.loops.kernels.collocation.Path`.
     states, rates : float arrays, shape (T, n)
         Filled with the polynomials and their derivatives by the time.
     """
@@ -47,8 +42,7 @@ def along(times, nodes, scales, coefficients, states, rates):  # type: ignore[no
             states[row, k], rates[row, k] = value, slope * pace
 
 
-@exact
-def order_along(times, nodes, scales, coefficients, model, out):  # type: ignore[no-untyped-def]
+def order_along(times, nodes, scales, coefficients, model, out):
     """Order parameters along a path, with rates that are derivatives of its polynomials.
 
     Where the state relaxes quickly, a gradient magnifies the error of the state, and this does not.
@@ -70,8 +64,7 @@ def order_along(times, nodes, scales, coefficients, model, out):  # type: ignore
         order_parameters(states[row], rates[row], model, out[row])
 
 
-@exact
-def order_rows(states, model, with_gradient, out):  # type: ignore[no-untyped-def]
+def order_rows(states, model, with_gradient, out):
     """Order parameters of each state; those read off the gradient only with it.
 
     Parameters
@@ -88,3 +81,6 @@ def order_rows(states, model, with_gradient, out):  # type: ignore[no-untyped-de
         if with_gradient:
             gradient(states[row], model, slope)
         order_parameters(states[row], slope, model, out[row])
+
+
+kernels(__name__)

@@ -1,23 +1,19 @@
 r"""The loop of gradient descent.
 
 :math:`\theta^{(t+1)} = \theta^{(t)} - \eta\, g(\theta^{(t)})`. ``gradient`` and
-``order_parameters`` are those of a model, by their addresses (`dynamics.codegen.loops`); this loop
+``order_parameters`` are those of the kind of problem (`dynamics.loops.kernels.kinds`); this loop
 adds what must happen at every step: the order parameters for the events, the records, and the check
 that the next state is finite. Where every step is alike, one that moves nothing is the last that is
 computed: all later ones repeat it.
 """
 
 from math import isfinite
-from typing import Any
 
-from dynamics.codegen.kernels import exact
-
-gradient: Any = None  # supplied by the generated file
-order_parameters: Any = None  # supplied by the generated file
+from dynamics.loops.kernels import kernels
+from dynamics.loops.kernels.kinds import gradient, order_parameters
 
 
-@exact
-def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
+def advance(state, eta, first, last, buffers):
     """Take the steps ``first, ..., last - 1``, updating ``state`` in place.
 
     Parameters
@@ -73,3 +69,6 @@ def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
         for i in range(state.size):
             state[i] = proposal[i]
     return last
+
+
+kernels(__name__)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dynamics.codegen.kernels import program as kernel
-from dynamics.models.engine.reduced_risk import compiled
+from dynamics.loops import compiled
+from dynamics.loops.kernels import program as kernel
 from theory.program.numbering import CODE, OPERATIONS
 
 INPUTS, GIVEN = 4, 2
@@ -32,7 +32,7 @@ def every_operation():
 def test_compiled_lists_are_those_of_python(every_operation):
     states = np.random.default_rng(2).uniform(0.1, 0.9, (8, INPUTS))
     fast, slow = np.empty((2, 8, every_operation.outputs.size))
-    compiled().rows_of(states, every_operation, fast)
+    compiled(kernel.rows_of)(states, every_operation, fast)
     with np.errstate(all="ignore"):
         kernel.rows_of(states, every_operation, slow)
     np.testing.assert_allclose(fast, slow, rtol=1e-13)

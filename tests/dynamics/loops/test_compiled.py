@@ -1,0 +1,183 @@
+"""Kernels that numba compiles: kept for later processes, never stale, exact in each operation."""
+
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics import loops
+from dynamics.loops import compiler
+from dynamics.loops.kernels import advance, elementary, kinds
+
+CALLER = """
+from typing import NamedTuple
+from dynamics.loops.kernels import kernels
+from called import twice
+
+class Data(NamedTuple):
+    factor: float
+
+def gradient(state, data, out):
+    out[0] = data.factor * twice(state[0])
+
+def order_parameters(state, slope, data, out):
+    out[0] = slope[0]
+
+kernels(__name__)
+"""
+CALLED = """
+from dynamics.loops.kernels import kernels
+
+def twice(x):
+    return 2.0 * x
+
+kernels(__name__)
+"""
+PROCESS = """
+import sys
+from pathlib import Path
+import numpy as np
+from dynamics import loops
+from dynamics.loops import compiler
+from dynamics.loops.kernels import kinds
+compiler.PACKAGE = Path(sys.argv[1])
+sys.path.insert(0, str(compiler.PACKAGE / "expectations"))
+from calling import Data
+print(loops.gradient(Data(3.0), np.array([0.1]))[0].hex())
+stats = loops.compiled(kinds.evaluate, Data(3.0)).stats
+print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+"""
+
+
+def test_a_later_process_compiles_what_was_edited_and_nothing_else(tmp_path):
+    """The function that was edited is in another file than the one that numba looks at."""
+    folder = tmp_path / "expectations"
+    folder.mkdir()
+    (folder / "calling.py").write_text(CALLER)
+    called = folder / "called.py"
+    called.write_text(CALLED)
+
+    def run():
+        command = [sys.executable, "-c", PROCESS, str(tmp_path)]
+        environment = os.environ | {"ATTDYN_CACHE_DIR": str(tmp_path / "cache")}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    first, second = run(), run()
+    called.write_text(CALLED.replace("2.0 * x", "x + x + x"))
+    edited = run()
+    assert first[1:] == edited[1:] == ["0", "1"]
+    assert second == [first[0], "1", "0"]
+    assert float.fromhex(first[0]) == 3.0 * (2.0 * 0.1)
+    assert float.fromhex(edited[0]) == 3.0 * (0.1 + 0.1 + 0.1)
+
+
+def test_the_name_of_the_folder_covers_all_kernels():
+    covered = {path for pattern in compiler.SOURCES for path in compiler.PACKAGE.glob(pattern)}
+    files = {
+        path
+        for path in compiler.PACKAGE.rglob("*.py")
+        if "kernels(__name__)" in path.read_text(encoding="utf-8").splitlines()
+    }
+    assert len(files) >= 10
+    assert files <= covered
+
+
+def test_without_a_folder_a_process_compiles_for_itself(monkeypatch):
+    def refused():
+        raise OSError
+
+    monkeypatch.setattr(compiler, "cache_directory", refused)
+    assert compiler._folder.__wrapped__() == ""
+    monkeypatch.setattr(compiler, "_folder", lambda: "")
+    function = compiler._dispatcher.__wrapped__(elementary.logistic, type(None))
+    assert function(0.0) == 0.5
+    assert sum(function.stats.cache_hits.values()) == 0
+    assert function._cache.cache_path is None
+
+
+def test_without_its_compiler_numba_leaves_python(monkeypatch):
+    monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
+    assert compiler._dispatcher.__wrapped__(advance.advance, Growth) is advance.advance
+    out = np.empty(1)
+    kinds.evaluate(0, np.array([0.5]), np.empty(1), Growth(2.0), out)
+    assert out[0] == -1.0
+
+
+@pytest.fixture
+def unkept(monkeypatch):
+    """Nothing is kept: the names of folders do not cover this file."""
+    monkeypatch.setattr(compiler, "_folder", lambda: "")
+    monkeypatch.setattr(compiler, "_dispatcher", cache(compiler._dispatcher.__wrapped__))
+
+
+class Growth(NamedTuple):
+    """The gradient is that of growth where the rate is not 0; else the state falls to 0."""
+
+    rate: float
+    calls: Any = np.zeros(1)
+
+
+def gradient(state, data, out):
+    data.calls[0] += 1
+    falls = 1.0 if state[0] > 0 else 0.0
+    out[0] = -data.rate * state[0] if data.rate != 0.0 else falls
+
+
+def order_parameters(state, slope, data, out):
+    out[0] = state[0]
+
+
+@pytest.mark.usefixtures("unkept")
+def test_advance_sees_infinity_that_reordering_would_hide():
+    """Isfinite is folded to True when sums may be reordered; kernels are compiled without that."""
+    state, none = np.array([1.0]), np.empty(0, dtype=np.int64)
+    buffers = (np.empty((9, 1)), none, np.empty((0, 1)))
+    assert loops.advance(Growth(1e200), state, np.ones(1), (0, 9), True, buffers) == 1
+    assert state[0] == 1e200
+
+
+@pytest.mark.usefixtures("unkept")
+def test_a_step_that_moves_nothing_is_the_last_that_is_computed():
+    """The gradient counts its calls; rows and records are those of all steps."""
+    due = np.array([1, 4, 7])
+    found = []
+    for alike in (False, True):
+        state, data = np.array([3.0]), Growth(0.0, np.zeros(1))
+        rows, records = np.full((9, 1), np.nan), np.full((3, 1), np.nan)
+        assert loops.advance(data, state, np.ones(1), (0, 9), alike, (rows, due, records)) == 9
+        found.append((state, rows, records))
+        assert data.calls[0] == (4 if alike else 9)
+    for long, short in zip(*found, strict=True):
+        np.testing.assert_array_equal(long, short)
+
+
+def test_a_state_that_cannot_be_changed_in_place_is_refused():
+    buffers = (np.empty((1, 1)), np.empty(0, dtype=np.int64), np.empty((0, 1)))
+    with pytest.raises(TypeError, match="contiguous"):
+        loops.advance(Growth(1.0), np.array([1]), np.ones(1), (0, 1), True, buffers)
+
+
+def test_models_of_all_sizes_are_of_one_kind():
+    """So the loops are compiled for the first of them."""
+    import numba
+
+    kinds_of = set()
+    for name, given in (("linear_icl", {}), ("deep_linear", {}), ("deep_linear", {"layers": 3})):
+        system = dynamics.load_system(name)
+        problem = system.ReducedPopulation(system.Parameters(**given))
+        kinds_of.add(numba.typeof(problem.loop_data))
+    assert len(kinds_of) == 1
+
+
+def test_the_source_of_a_kind_has_what_its_gradient_calls(system):
+    problem = system.ReducedPopulation(system.Parameters(), "spectral")
+    assert "def spectrum(state, data, tables, results, second):" in problem.expectation.source
+    assert "def coordinates(state, constants):" in problem.expectation.source
+    assert Path(kinds.__file__).read_text(encoding="utf-8") not in problem.expectation.source
