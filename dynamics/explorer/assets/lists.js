@@ -1,4 +1,4 @@
-// Programs of a model: lists of instructions, run forwards as `dynamics/codegen/kernels/program.py`
+// Programs of a model: lists of instructions, run forwards as `dynamics/loops/kernels/program.py`
 // runs them. OPERATIONS are the names of their codes, PROGRAMS the lists, TABLES their arrays.
 
 /** erf by its series for |x| < 2, which converges to rounding there; else 1 - erfc. */
