@@ -87,7 +87,7 @@ def summary(data: Any, state: FloatArray, count: int = 2) -> FloatArray:
 
 
 def order_parameters(data: Any, state: FloatArray, slope: FloatArray, count: int) -> FloatArray:
-    """So many order parameters at a state with its gradient.
+    """Order parameters at a state with its gradient, shape (count,).
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def along(path: Path, times: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def order_along(data: Any, path: Path, times: FloatArray, count: int) -> FloatArray:
-    """So many order parameters at times of a path, with the derivatives of the path as rates.
+    """Order parameters at times of a path, whose derivatives are the rates; shape (T, count).
 
     Parameters
     ----------

@@ -100,8 +100,6 @@ def flows(
 ) -> list[Trajectory]:
     """Integrate the gradient flows of several problems, in as many threads as numba has.
 
-    Where a gradient has threads of its own, one problem follows the other.
-
     Parameters
     ----------
     problems : iterable of Problem

@@ -175,7 +175,7 @@ class _Search:
         return self._rows[rates]
 
     def _error(self, time: float, rates: bool) -> FloatArray:
-        """What the error of the path may change in every order parameter at a time."""
+        """Error of every order parameter at a time, from that of the path."""
         path, problem = self.path, self.path.problem
         step = max(int(path.nodes.searchsorted(time)) - 1, 0)
         state, derived = path.at(time), isinstance(path.at, Polynomials) and self.coarse is not None
@@ -189,8 +189,8 @@ class _Search:
         else:
             rows, few = order_rows(problem, moved, rates), np.zeros(1)
         few = few + _changes(rows, state.size)
-        if rates and (bound := _gradient_error(problem, state)) is not None:
-            few = few + _rate_changes(problem, state, bound)
+        if rates and (known := _gradient_error(problem, state)) is not None:
+            few = few + _rate_changes(problem, state, known)
         if self.coarse is None:
             return few
         times = self.rows(rates)[0][step] if self._cheap(rates) else np.array([time])
@@ -199,7 +199,7 @@ class _Search:
         return few + part * np.abs(apart).max(axis=0)
 
     def _noise(self, function: _Function, rows: FloatArray, time: float, rates: bool) -> FloatArray:
-        """What errors at a time may change in a function at rows; the start has none."""
+        """Error of a function at rows, from the errors at a time; 0 at the start."""
         if time <= 0.0:
             return np.zeros(len(rows))
         if (key := (float(time), rates)) not in self._errors:
@@ -340,8 +340,8 @@ class _Search:
         start = path.states(np.zeros(1))[0]
         slope, time = path.problem.gradient(start), SHORTLY * float(path.nodes[1])
         error = SMALLEST * np.abs(slope)
-        if (bound := _gradient_error(path.problem, start)) is not None:
-            error = error + bound
+        if (known := _gradient_error(path.problem, start)) is not None:
+            error = error + known
         rows = order_rows(path.problem, start - time * slope + _moves(time * error), False)
         values = function.value(rows)
         change = _changes(values[:, None], start.size)[0]
@@ -429,7 +429,7 @@ def _resolved(event: EventTime) -> EventTime:
 
 
 def _gradient_error(problem: Problem, state: FloatArray) -> FloatArray | None:
-    """A bound on the error of the gradient, shape (n,); None of a problem that knows none."""
+    """Estimated error of the gradient, shape (n,); None of a problem without an estimate."""
     known = getattr(problem, "gradient_error", None)
     return None if known is None else known(state)
 
@@ -443,13 +443,13 @@ def _moves(error: FloatArray) -> FloatArray:
 
 
 def _rate_changes(problem: Problem, state: FloatArray, error: FloatArray) -> FloatArray:
-    """What an error of the rate may change in order parameters at a state."""
+    """Errors of order parameters at a state, from an error of the rate."""
     slopes = problem.gradient(state) + _moves(error)
     rows = np.array([problem.order_parameters(state, slope) for slope in slopes])
     return _changes(rows, state.size)
 
 
 def _changes(rows: FloatArray, size: int) -> FloatArray:
-    """What `_moves` of so many entries change in rows: the sum, or the largest of a few."""
+    """Changes of rows by `_moves` of a state of some size: the sum, or the largest of a few."""
     changes = np.abs(rows[1:] - rows[0])
     return changes.sum(axis=0) if size <= SMALL else changes.max(axis=0)

@@ -106,8 +106,6 @@ def integrate_flows(
 ) -> list[IntegratedFlow]:
     """The flows of several problems, in as many threads as numba has; each as it is alone.
 
-    Problems whose gradients have threads of their own follow one another.
-
     Parameters
     ----------
     problems : sequence of Problem
@@ -256,11 +254,13 @@ def integrate_again(path: FlowPath, end: float) -> IntegratedFlow | None:
         made = by_lsoda(problem, start, end, of_step, floor, most)
         return made if made.path.nodes[-1] > np.finfo(np.float64).tiny else None
     running = running_flows.Integration(path.at.model, start, (0.0, end), of_step, floor)
-    while running.outcome == running_flows.FULL and running.steps <= most:
-        running.proceed()
+    with interruption() as interrupted:
+        running.proceed()  # an interrupted path has its first steps
+        running_flows.proceed_together([running], most, interrupted)
+        kind = ends.INTERRUPTED if interrupted.is_set() else ends.HORIZON
     if not running.steps:
         return None
     at = Polynomials(running.path(), start, running.data)
     allowed = Allowed(problem, of_step, floor, end)
     again = FlowPath(problem, at.path.nodes, at, allowed, path.rtol, of_step)
-    return IntegratedFlow(again, ends.HORIZON, "")
+    return IntegratedFlow(again, kind, "")

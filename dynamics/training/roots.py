@@ -34,7 +34,7 @@ class Interpolation(NamedTuple):
 
 @cache
 def interpolation(count: int) -> Interpolation:
-    """The interpolation through so many looks at a step, by Chebyshev polynomials."""
+    """Interpolation through a number of looks at a step, by Chebyshev polynomials."""
     looks = 0.5 - 0.5 * np.cos(np.pi * np.arange(count) / (count - 1))
     grid = (np.arange(GRID) + 0.5) / GRID
     values = chebyshev.chebvander(2 * looks - 1, count - 1)

@@ -31,7 +31,7 @@ def microseconds(function, repeats):
 
 
 def test_kernel_beside_the_hand_built_one(capsys):
-    """One gradient of the exact sum, one by one and eight at a time; the same numbers."""
+    """One gradient of the exact sum alone and in a loop of order parameters; the same numbers."""
     system, run = dynamics.load_system("positional_attention"), compiled(rows_of)
     lines = []
     for (D, C), repeats in {(9, 3): 2000, (16, 4): 200, (32, 8): 10}.items():

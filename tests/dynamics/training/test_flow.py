@@ -1,9 +1,14 @@
+import threading
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
 import dynamics
 from dynamics.expectations import shares
 from dynamics.expectations.spectral_sum import central_moments
+from dynamics.results.outcome import INTERRUPTED
+from dynamics.training import flow, integration
 from dynamics.validation import InvalidRequest
 
 
@@ -174,3 +179,19 @@ def test_times_are_recorded_once_and_ascending(system):
     np.testing.assert_array_equal(run.states, once.states)
     assert len(run["risk"]) == 3
     assert dynamics.flow(problem, 3.0, record=[1.0, 1.0]).time.tolist() == [1.0]
+
+
+def test_an_interruption_of_the_second_path_ends_the_run(monkeypatch):
+    """The path is whole then; what it is compared with for its events is not."""
+    system = dynamics.load_system("positional_attention")
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    again = integration.integrate_again
+
+    def interrupted(path, end):
+        raised = threading.Event()
+        raised.set()
+        monkeypatch.setattr(integration, "interruption", lambda: nullcontext(raised))
+        return again(path, end)
+
+    monkeypatch.setattr(flow, "integrate_again", interrupted)
+    assert dynamics.flow(problem, 1e3).outcome.kind == INTERRUPTED
