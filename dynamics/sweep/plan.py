@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.presentation import Presentation
-from dynamics.problem import Problem
 from dynamics.results.expression import Expression
 from dynamics.results.storage import differences, versions
 from dynamics.sweep.axes import PAIRED, Axis, Grid, grid, switched
@@ -239,10 +238,11 @@ class Plan:
         cheapest = sorted(valid, key=self.cost)[:TRIED] or [self.first_valid]
         refusal = ""
         for index in cheapest:
-            problem = self.runner.problem_or_reason(grid.at(index))
-            if isinstance(problem, Problem):
+            try:
+                problem = self.runner.problem(grid.at(index))
                 break
-            refusal = refusal or problem[2]
+            except Exception as error:
+                refusal = refusal or str(error)
         else:
             raise InvalidRequest(refusal)
         quantities = {"done", "block", "record", "point", "outcome", "end_time"}

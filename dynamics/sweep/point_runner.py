@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -22,16 +21,10 @@ from numpy.typing import NDArray
 from dynamics.problem import Problem
 from dynamics.registry import load_unchanged
 from dynamics.results.outcome import INVALID, KILLED, POINT_KINDS
-from dynamics.results.trajectory import Trajectory, with_remarks
+from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
-from dynamics.training.flow import trajectory_of
-from dynamics.training.gradient_descent import begun, finished
-from dynamics.training.integration import (
-    IntegratedFlow,
-    implicit_model,
-    integrate_flow,
-    integrate_flows,
-)
+from dynamics.training.flow import flow
+from dynamics.training.gradient_descent import descend
 from dynamics.training.settings import check_flow, check_settings
 from dynamics.validation import InvalidRequest, integer
 from theory.law import error_text
@@ -118,50 +111,29 @@ class PointRunner:
         return ""
 
     def measure(self, points: Sequence[Mapping[str, Any]]) -> list[Measured]:
-        """Run points, small flows and descents of one program together.
+        """Run points, one after the other.
 
         Returns
         -------
         list of (row, path, reason)
             The reason says why a point cannot be run.
         """
-        made = [self.problem_or_reason(point) for point in points]
-        options = [self.parts(point)[1] for point in points]
-        problems = [each if isinstance(each, Problem) else None for each in made]
-        flows: list[IntegratedFlow | None] = [None] * len(problems)
-        with suppress(Exception):  # one after the other, then
-            flows = _flows(problems, options)
-        measured: list[Measured] = []
-        for problem, entries, path in zip(made, options, flows, strict=True):
-            if not isinstance(problem, Problem):
-                measured.append(problem)
-                continue
-            try:
-                path = path or _flow(problem, entries)
-                run = _trained(problem, entries, self.records, path)
-                measured.append((_row(run), _path(run, self.records), ""))
-            except BaseException as error:
-                measured.append(_failed(error))
-        return measured
+        return list(map(self._measured, points))
+
+    def _measured(self, point: Mapping[str, Any]) -> Measured:
+        try:
+            run = _trained(self.problem(point), self.parts(point)[1], self.records)
+            return _row(run), _path(run, self.records), ""
+        except BaseException as error:
+            return _failed(error)
 
     def refusal(self, point: Mapping[str, Any]) -> str:
         """Why a point cannot be run, by running it; empty if it can."""
         return self.measure([point])[0][2]
 
-    def problem_or_reason(self, point: Mapping[str, Any]) -> Problem | Measured:
-        """The problem of a point, or what is said of a point that has none."""
-        try:
-            made: Problem = self.problem(point)
-        except BaseException as error:
-            return _failed(error)
-        return made
-
 
 def measure_points(runner: PointRunner, points: Sequence[Mapping[str, Any]]) -> list[Measured]:
     """Run points in whatever process this is called.
-
-    Results do not depend on the number of threads. Workers have one, since sweeps share the cores
-    out among them; in the process of the caller flows, or their gradients, have all of them.
 
     Parameters
     ----------
@@ -180,12 +152,7 @@ def measure_points(runner: PointRunner, points: Sequence[Mapping[str, Any]]) -> 
     RuntimeError
         With the traceback of an error of this program.
     """
-    import numba
-
     with _ONE_AT_A_TIME:
-        threads = numba.get_num_threads()
-        if threading.current_thread() is not threading.main_thread():  # of a dask worker
-            numba.set_num_threads(1)
         try:
             _ = runner.system
             return runner.measure(points)
@@ -194,8 +161,6 @@ def measure_points(runner: PointRunner, points: Sequence[Mapping[str, Any]]) -> 
         except Exception:
             # As text: not every error can be sent from one process to another.
             raise RuntimeError(f"a worker failed:\n{traceback.format_exc()}") from None
-        finally:
-            numba.set_num_threads(threads)
 
 
 def killed() -> Measured:
@@ -224,50 +189,15 @@ def _check_run(options: Mapping[str, Any], flows: bool) -> None:
         integer("seed", options["seed"], at_least=0, at_most=2**63 - 1)
 
 
-def _flows(
-    problems: Sequence[Problem | None], options: Sequence[Mapping[str, Any]]
-) -> list[IntegratedFlow | None]:
-    """Flows of few entries, which one process integrates in threads; None for the others."""
-    groups: dict[tuple[float, float], list[int]] = {}
-    for k, (problem, entries) in enumerate(zip(problems, options, strict=True)):
-        if problem is not None and "time" in entries and implicit_model(problem):
-            groups.setdefault(_checked(problem, entries), []).append(k)
-    made: list[IntegratedFlow | None] = [None] * len(problems)
-    for (time, rtol), members in groups.items():
-        several = [problem for k in members if (problem := problems[k]) is not None]
-        starts = [problem.initial_state for problem in several]
-        for k, each in zip(members, integrate_flows(several, starts, time, rtol), strict=True):
-            made[k] = each
-    return made
-
-
-def _flow(problem: Problem, options: Mapping[str, Any]) -> IntegratedFlow | None:
-    """The flow of a point, whose path may fill the memory; None where it descends."""
-    if "time" not in options:
-        return None
-    return integrate_flow(problem, problem.initial_state, *_checked(problem, options))
-
-
-def _checked(problem: Problem, options: Mapping[str, Any]) -> tuple[float, float]:
-    """Horizon and relative tolerance of the flow of a point."""
-    return check_flow(options["time"], options.get("rtol", 1e-8), problem.flows)
-
-
-def _trained(
-    problem: Problem,
-    options: Mapping[str, Any],
-    records: int,
-    path: IntegratedFlow | None,
-) -> Trajectory:
-    """The run of a point to its end; of a flow that has been integrated its records and events."""
-    if path is not None:
+def _trained(problem: Problem, options: Mapping[str, Any], records: int) -> Trajectory:
+    """The run of a point to its end."""
+    if "time" in options:
         horizon = float(options["time"])
-        times = _spaced(min(1e-2, 1e-3 * horizon), horizon, records)
-        return trajectory_of(path, horizon, np.append(0.0, times) if records else 2)
+        times = np.append(0.0, _spaced(min(1e-2, 1e-3 * horizon), horizon, records))
+        return flow(problem, horizon, options.get("rtol", 1e-8), record=times if records else 2)
     steps = int(options["steps"])
     at = np.rint(_spaced(1.0, steps, records)) if records else np.array([steps])
-    schedule = np.unique(at).astype(np.int64)
-    return with_remarks(finished(begun(problem, options["eta"], steps, schedule)), problem)
+    return descend(problem, options["eta"], steps, np.unique(at).astype(np.int64))
 
 
 def _spaced(first: float, last: float, count: int) -> NDArray[np.float64]:

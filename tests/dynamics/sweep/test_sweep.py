@@ -1,8 +1,6 @@
 """A sweep holds what single runs give."""
 
-import gc
 import json
-import weakref
 
 import numpy as np
 import pytest
@@ -77,33 +75,19 @@ def test_the_whole_population_too():
     assert "configurations" in refused.reasons[1,]
 
 
-@pytest.mark.parametrize("words", [{"full": "empirical"}, {}], ids=["many entries", "three"])
-def test_a_flow_that_fills_the_memory_costs_its_point(words, monkeypatch):
-    """And no other: of many entries, and where memory is short, there is one path at a time."""
-    integrate, paths = point_runner.integrate_flow, []
+def test_a_flow_that_fills_the_memory_costs_its_point(monkeypatch):
+    run = point_runner.flow
 
-    def narrow(problem, *rest):
-        if not words:  # functions in which events are located refer to each other
-            gc.collect()
-        assert all(path() is None for path in paths)
+    def narrow(problem, *rest, **named):
         if problem.parameters.q == 0.5:
             raise MemoryError
-        made = integrate(problem, *rest)
-        paths.append(weakref.ref(made.path))
-        return made
+        return run(problem, *rest, **named)
 
-    def together(problems, *rest):
-        raise MemoryError
-
-    runner = PointRunner(SYSTEM.reference, words, 0, SYSTEM.digests, SYSTEM)
+    runner = PointRunner(SYSTEM.reference, {}, 0, SYSTEM.digests, SYSTEM)
     points = [{"D": 8, "C": 2, "q": q, "time": 2.0} for q in (0.3, 0.4, 0.5, 0.6)]
-    points = [point | ({"samples": 20} if words else {}) for point in points]
     whole = runner.measure(points)
-    monkeypatch.setattr(point_runner, "integrate_flow", narrow)
-    monkeypatch.setattr(point_runner, "integrate_flows", together)
-    found = runner.measure(points)
-    assert found == [*whole[:2], killed(), whole[3]]
-    assert len(paths) == 3
+    monkeypatch.setattr(point_runner, "flow", narrow)
+    assert runner.measure(points) == [*whole[:2], killed(), whole[3]]
 
 
 class Two(InProcess):
