@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from theory.claims import Claim
     from theory.notation import Notation
     from theory.page import Page
-    from theory.reduction import ReducedSystem
 
 FULL = ("population", "empirical")
 """Full problems by name."""
@@ -40,16 +39,16 @@ class Derivation:
     ----------
     page : callable
         Parameters or None -> the page that ``attdyn derive`` prints (`theory.page.Page`).
-    reductions : callable
-        Parameters or None -> the reductions that are compiled, by name.
+    formulas : callable
+        Parameters or None -> the formulas of observables, by name.
     """
 
     def __init__(
         self,
         page: Callable[..., Page],
-        reductions: Callable[..., Mapping[str, ReducedSystem]] = lambda parameters=None: {},
+        formulas: Callable[..., Mapping[str, sympy.Expr]] = lambda parameters=None: {},
     ) -> None:
-        self.page, self.reductions = page, reductions
+        self.page, self.formulas = page, formulas
 
     def __call__(self, parameters: Any = None, **options: Any) -> Page:
         """The page of the derivation."""

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from theory.law import ModelError
     from theory.model import Model
     from theory.model_file import read_model
-    from theory.rendering import as_latex, as_text
     from theory.symmetry import Partition, PermutationGroup, classes
 
 __all__ = [
@@ -22,14 +21,11 @@ __all__ = [
     "ModelError",
     "Partition",
     "PermutationGroup",
-    "as_latex",
-    "as_text",
     "classes",
     "read_model",
 ]
 
 _MODULES = {"Model": "model", "ModelError": "law", "read_model": "model_file"}
-_MODULES |= dict.fromkeys(("as_latex", "as_text"), "rendering")
 _MODULES |= dict.fromkeys(("Partition", "PermutationGroup", "classes"), "symmetry")
 
 

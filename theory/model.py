@@ -85,7 +85,7 @@ RESERVED = frozenset({
     "tolerance", "batch", "out", "json", "config", "resume", "checkpoint",
     "report", "prove", "sizes", "name", "option", "claims", "thorough", "let", "paired", "strict",
     "workers", "scheduler", "trajectory", "theta", "sample", "xp", "rng", "print_config", "at",
-    "pieces", "standalone", "latex", "force", "csv", "coordinates", "as", "help", "eliminate",
+    "standalone", "latex", "force", "csv", "coordinates", "as", "help", "eliminate",
     "point", "risk", "outside", "outcome", "end_time", "entries", "scalars", "free", "done",
     "block", "R",
 })  # fmt: skip

@@ -1,14 +1,9 @@
-"""Reduced systems and closures as pages.
-
-`as_text` and `as_latex` write a `theory.reduction.ReducedSystem` with the letters of its notation
-table; `closure_sections` are those of a model file, whose page the engine of `dynamics` puts
-together.
-"""
+"""Sections of the page of a model file on its closure; the engine of `dynamics` makes the page."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -18,8 +13,7 @@ import sympy
 from theory.closure import Closure
 from theory.closure.conservation import ConservationLaw
 from theory.notation import latex_of
-from theory.page import HandWritten, Page, Section, functions
-from theory.reduction import ReducedSystem
+from theory.page import HandWritten, Section
 
 MOST_ROWS = 16
 """Rows and columns up to which the classes of an array are written out."""
@@ -30,87 +24,6 @@ MOST_SCALARS = 24
 MOST_LAWS = 12
 DIGITS = 1e-12
 """Part of the largest coefficient below which one is not written."""
-
-
-def as_text(system: ReducedSystem) -> str:
-    """A reduced system as plain text, one equation a line.
-
-    Raises
-    ------
-    TypeError
-        If it is no `theory.reduction.ReducedSystem`.
-
-    Examples
-    --------
-    >>> from theory import as_text
-    >>> from theory.papers.positional_attention.recursion import leading_order
-    >>> print(as_text(leading_order())[:58])
-    Leading order: the signal set alone (what Lemma 4.3 approx
-    """
-    return _page(system, "as_text").as_text()
-
-
-def as_latex(system: ReducedSystem) -> str:
-    r"""A reduced system as LaTeX, one align environment a section, in the paper's letters.
-
-    Raises
-    ------
-    TypeError
-        If it is no `theory.reduction.ReducedSystem`.
-
-    Examples
-    --------
-    >>> from theory import as_latex
-    >>> from theory.papers.positional_attention.recursion import leading_order
-    >>> lines = as_latex(leading_order()).splitlines()
-    >>> lines[1]
-    '\\paragraph{Definitions}'
-    """
-    return _page(system, "as_latex").as_latex()
-
-
-def _page(system: ReducedSystem, name: str) -> Page:
-    """A reduced system as a page, for the function of a name."""
-    if not isinstance(system, ReducedSystem):
-        raise TypeError(f"{name} takes a ReducedSystem, not a {type(system).__name__}")
-    letters = system.notation.letters()
-    for symbol in system.definitions:
-        above, minus, below = str(symbol).partition("_minus_")
-        if minus:
-            letters[str(symbol)] = rf"\left({latex_of(above)} - {latex_of(below)}\right)"
-    return Page(system.title, "", tuple(_sections(system)), letters)
-
-
-def _sections(system: ReducedSystem) -> Iterator[Section]:
-    """The sections of a reduced system."""
-    n, mean, function = functions("n E R")
-    eta, risk = sympy.Symbol("eta", positive=True), function(*system.state)
-    counts = system.multiplicity
-    if system.remarks:
-        yield Section("Remarks", system.remarks)
-    yield Section("Definitions", (), tuple(system.definitions.items()))
-    if system.functions:
-        lambdas = system.functions.items()
-        rows = tuple((sympy.Function(f)(*x.variables), x.expr) for f, x in lambdas)
-        yield Section("Functions", (), rows)
-    if system.blocks:
-        yield Section("Pieces that are compiled", (), tuple(system.blocks.items()))
-    if system.risk_integrand is not None:
-        yield Section("Risk", (), ((risk, mean(system.risk_integrand)),))
-    if counts:
-        rows = tuple((n(state), count) for state, count in counts.items())
-        yield Section("Entries that share a state", (), rows)
-    steps = system.steps or {
-        state: state - eta / count * sympy.Derivative(risk, state)
-        for state, count in counts.items()
-    }
-    rows = tuple((sympy.Symbol(f"{state}'"), step) for state, step in steps.items())
-    yield Section("Gradient descent", (), rows)
-    if system.observables:
-        yield Section("Reported", (), tuple(system.observables.items()))
-    if system.invariants:
-        rows = tuple((sympy.Integer(0), value) for value in system.invariants)
-        yield Section("Vanishes always", (), rows)
 
 
 def closure_sections(closure: Closure, entry_names: Sequence[str]) -> list[Section]:

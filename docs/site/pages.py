@@ -58,7 +58,7 @@ REFERENCE = {
         "Types of the theory",
         "",
         (
-            "theory.closure.Closure", "theory.reduction.ReducedSystem", "theory.page.Page",
+            "theory.closure.Closure", "theory.page.Page",
             "theory.notation.Notation", "theory.claims.Claim", "theory.events.Crossing",
             "theory.events.ExceedsRunMaximum", "theory.events.RisesAgain",
         ),

@@ -31,9 +31,8 @@ def add_flags(parser: Parser) -> None:
     )
     parser.add_switches({"standalone": "a whole LaTeX document, not its body alone"})
     if parser.system.model is None:
-        pieces = "print what is compiled instead: definitions, blocks, second derivatives"
         prove = "also check the lemmas by symbolic computation"
-        parser.add_switches({"pieces": pieces, "prove": prove})
+        parser.add_switches({"prove": prove})
         return
     parser.add_switches({
         "prove": "refuse to print where the closure is not proved",
@@ -53,22 +52,16 @@ def execute(request: CommandRequest) -> int:
     forms = PAPERS if system.model is None else FILES
     if form not in forms:
         raise unknown("as", str(form), forms)
-    if standalone and (form != "latex" or flags.get("pieces")):
+    if standalone and form != "latex":
         raise InvalidRequest("standalone is of the page as latex")
     parameters = system.Parameters(**request.entries)
     if system.model is not None:
         return _derive_model(request, form, parameters)
-    specific = parameters if request.entries else None
     if form == "source":
         print(system.ReducedPopulation(parameters).source)
-    elif flags.get("pieces"):
-        from theory.rendering import as_latex, as_text
-
-        render = as_text if form == "text" else as_latex
-        for reduction in system.derivation.reductions(specific).values():
-            print(render(reduction))
     else:
-        print(_written(system.derivation(specific), form, standalone))
+        page = system.derivation(parameters if request.entries else None)
+        print(_written(page, form, standalone))
     if flags.get("prove"):
         print(_remark(_proofs(system.claims), form))
     return 0

@@ -160,27 +160,15 @@ def _letters(
 
 
 def _formulas(system: Any, parameters: Any, page: Page, notation: Notation) -> Mapping[str, str]:
-    """Observable -> its formula, where the model or what is compiled of it has one."""
+    """Observable -> its formula, where the model or the derivation has one."""
     rows = [row for section in page.sections for row in section.equations]
     defined = {page.formula(left): page.formula(right) for left, right, *_ in reversed(rows)}
     formulas = {
+        name: page.formula(value) for name, value in system.derivation.formulas(parameters).items()
+    }
+    return formulas | {
         name: defined[entry.latex] for name, entry in notation.items() if entry.latex in defined
     }
-    for reduction in system.derivation.reductions(parameters).values():
-        for table in (reduction.definitions, reduction.order_parameters, reduction.observables):
-            for name, value in table.items():
-                written = _in_letters(value, reduction.definitions, notation)
-                if written is not None and str(name) != str(written):
-                    formulas.setdefault(str(name), page.formula(written))
-    return formulas
-
-
-def _in_letters(value: Any, definitions: Mapping[Any, Any], notation: Notation) -> Any:
-    """A formula without the auxiliary names of what is compiled; None where some are left."""
-    auxiliary = {name: of for name, of in definitions.items() if str(name) not in notation}
-    while auxiliary.keys() & value.free_symbols:
-        value = value.xreplace(auxiliary)
-    return value if all(str(symbol) in notation for symbol in value.free_symbols) else None
 
 
 def _event(rule: EventRule, page: Page) -> Definition:

@@ -220,8 +220,6 @@ def test_an_event_that_there_is_none_of_names_all(square):
     ("call", "kind", "part"),
     [
         (lambda: theory.classes("x"), TypeError, "no symmetry is known for a str"),
-        (lambda: theory.as_text(3), TypeError, "as_text takes a ReducedSystem, not a int"),
-        (lambda: theory.as_latex("x"), TypeError, "as_latex takes a ReducedSystem, not a str"),
         (lambda: theory.read_model("nowhere.py"), theory.ModelError, "cannot be read"),
         (lambda: theory.read_model(3), theory.ModelError, "is no path"),
     ],

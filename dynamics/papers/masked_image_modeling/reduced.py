@@ -28,7 +28,6 @@ from theory.page import Page
 from theory.papers.masked_image_modeling import recursion
 from theory.papers.masked_image_modeling.notation import EVENTS, ORDER_PARAMETERS
 from theory.papers.masked_image_modeling.rows import Rows
-from theory.reduction import ReducedSystem
 
 RATES = ("alpha_m", "alpha_0", "rho")
 """Order parameters that are read off the gradient."""
@@ -59,16 +58,6 @@ def derivation(parameters: Parameters | None = None) -> Page:
     rows = rows_of(parameters)
     named = zip(rows.names, rows.types, strict=True)
     return page({name: recursion.slots_of(row) for name, row in named}, rows.notation)
-
-
-def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSystem]:
-    """The exact reduction of every row type; without parameters of one cluster, in letters."""
-    if parameters is None:
-        return recursion.family()
-    rows = rows_of(parameters)
-    return {
-        name: recursion.derive(row, name) for name, row in zip(rows.names, rows.types, strict=True)
-    }
 
 
 class ReducedPopulation(ExpectedProblem):

@@ -13,6 +13,7 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+import sympy
 from numpy.typing import ArrayLike
 
 from dynamics.expectations import Expectation
@@ -27,7 +28,6 @@ from dynamics.validation import check_parameters, integer, known_word, real, ref
 from theory.page import Page
 from theory.papers.positional_attention import recursion
 from theory.papers.positional_attention.data_law import bayes_error
-from theory.reduction import ReducedSystem
 
 EXPECTATIONS = ("auto", "exact", "spectral", "sampled")
 SECONDS_PER_SUM, SECONDS_PER_TYPE = 1.4e-5, 2.8e-7
@@ -52,10 +52,9 @@ def derivation(parameters: Parameters | None = None) -> Page:
     return page() if parameters is None else page(parameters.p, parameters.random_sets)
 
 
-def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSystem]:
-    """The exact reduction and its leading order; with parameters, for their degree p."""
-    degree = None if parameters is None else parameters.p
-    return {"exact": recursion.derive(degree), "leading order": recursion.leading_order()}
+def formulas(parameters: Parameters | None = None) -> Mapping[str, sympy.Expr]:
+    """The formulas of observables; with parameters, for their degree p."""
+    return recursion.observables(*(() if parameters is None else (parameters.p,)))
 
 
 class ReducedPopulation(PositionalProblem, ExpectedProblem):

@@ -14,7 +14,7 @@ from dynamics.system import Derivation, System
 from theory.page import Page
 from theory.papers.shallow_vit.claims import CLAIMS
 from theory.papers.shallow_vit.data_law import support_size
-from theory.papers.shallow_vit.recursion import derivations
+from theory.papers.shallow_vit.recursion import relevant_masses
 
 PER_STEP = 3e-5
 """Seconds of a step, however small."""
@@ -58,7 +58,7 @@ SYSTEM = System(
     name="shallow_vit",
     presentation=PRESENTATION,
     claims=CLAIMS,
-    derivation=Derivation(page, derivations),
+    derivation=Derivation(page, lambda parameters=None: relevant_masses()),
     Parameters=Parameters,
     ReducedPopulation=problems.ReducedPopulation,
     FullPopulation=problems.FullPopulation,

@@ -328,13 +328,9 @@ def test_derive(capsys, form, part):
     ("words", "part"),
     [
         ("masked_image_modeling", "Rows of type local"),
-        ("masked_image_modeling --pieces", "reduced: local rows"),
-        ("masked_image_modeling --pieces --family two_cluster_grid", "reduced: B00 rows"),
         ("masked_image_modeling --family two_cluster_grid", "Rows of type B00"),
         ("masked_image_modeling --P 60 --C_global 36 --C_local 3 --masked 20", "i = 1..7)"),
         ("positional_attention", "n(rho) = D*(D - C)"),
-        ("positional_attention --pieces", "n(rho) = D*(D - C)"),
-        ("positional_attention --pieces --p 5", "**5"),
         ("positional_attention --p 5", "act(u) = nu*u + u**5"),
         ("positional_attention --random_sets mixed", "/((1 - 2*(q/2)**C)*a_k!*b_k!*c_k!)"),
         ("shallow_vit", "c_2 = n_confusion"),
@@ -347,9 +343,7 @@ def test_derivations_are_of_the_parameters_that_are_given(capsys, words, part):
     assert code == 0
     assert part in out
     name, *flags = words.split()
-    pieces = [flag for flag in flags if flag == "--pieces"]
-    letters = call(capsys, "derive", name, *pieces)[1]
-    assert (out == letters) == (flags == pieces)
+    assert (out == call(capsys, "derive", name)[1]) == (not flags)
 
 
 def test_the_derivation_is_the_same_in_python(capsys):
@@ -360,7 +354,7 @@ def test_the_derivation_is_the_same_in_python(capsys):
     given = system.derivation(system.Parameters(random_sets="mixed"))
     words = ("--random_sets", "mixed", "--standalone")
     assert call(capsys, "derive", system.name, *words)[1] == given.as_latex(True) + "\n"
-    for words in (("--as", "text"), ("--pieces",), ("--as", "source")):
+    for words in (("--as", "text"), ("--as", "source")):
         code, _, err = call(capsys, "derive", system.name, "--standalone", *words)
         assert (code, err) == (2, "attdyn: standalone is of the page as latex\n")
 

@@ -13,8 +13,8 @@ that share a Phi or an Ups gives Lemmas 5.1 and 5.2. With b_q what `key_incremen
 
     Phi_a <- Phi_a + eta alpha_a,    Ups_q <- Ups_q + eta beta_q,
 
-each the mean over clusters, masks and latents. Rows of different p never interact: every row type
-is a `ReducedSystem` of its own (`derive`; `family` with letters for the sizes).
+each the mean over clusters, masks and latents. Rows of different p never interact:
+each row type has a recursion of its own, made of its `Cluster` objects.
 """
 
 from __future__ import annotations
@@ -29,15 +29,12 @@ from theory.page import Entries
 from theory.papers.masked_image_modeling import model
 from theory.papers.masked_image_modeling.notation import NOTATION
 from theory.papers.masked_image_modeling.symmetry import RowType
-from theory.reduction import ReducedSystem
 
-P, C_global, C_local, gamma = NOTATION.symbols("P C_global C_local gamma")
+P, C_global, C_local = NOTATION.symbols("P C_global C_local")
 A_m, A_i, Sigma, u, z_m, z_i, r = NOTATION.symbols("A_m A_i Sigma u z_m z_i r")
 
 OWN, OTHER, MASKED = "own", "other", "masked"
 """Kinds of keys: unmasked in p's area, unmasked in another, masked (p itself is)."""
-KINDS = ("Ups", "Phi")
-"""Entries of a row, in the order of the state."""
 
 
 @cache
@@ -169,74 +166,6 @@ def slots_of(row: RowType) -> Clusters:
         ]
         for k, areas in enumerate(row.clusters, start=1)
     ]
-
-
-@cache
-def family() -> dict[str, ReducedSystem]:
-    """The two rows of the one-cluster family, sizes left as letters."""
-    return {name: _reduced(name, clusters) for name, clusters in family_slots().items()}
-
-
-def derive(row: RowType, name: str) -> ReducedSystem:
-    """The exact recursion of the rows of one type.
-
-    Parameters
-    ----------
-    row : RowType
-    name : str
-        Name of the type, the first part of the names of the state.
-
-    Returns
-    -------
-    ReducedSystem
-        Its risk is the loss L_p of one patch of the type; blocks are the rates of every
-        correlation, before the mean (Lemmas 5.1 and 5.2). The mean is over z of every area and the
-        number h of unmasked patches in each of its cells, those of areas alike being indexed.
-    """
-    return _reduced(name, slots_of(row), (row.ups_names, row.phi_names))
-
-
-def _reduced(
-    row: str,
-    clusters: Clusters,
-    names: tuple[Sequence[str], Sequence[str]] | None = None,
-) -> ReducedSystem:
-    """The recursion of one row; the state in the order of names, or in which the slots name it."""
-    sizes = class_sizes(row, clusters)
-    if names is None:
-        state = sorted(sizes, key=lambda theta: "_Phi_" in theta.name)
-    else:
-        state = [
-            entry_of(row, k, name) for k, part in zip(KINDS, names, strict=True) for name in part
-        ]
-    areas = [Cluster(row, tuple(slots)) for slots in clusters]
-    definitions: dict[sympy.Expr, sympy.Expr] = {}
-    rates: dict[sympy.Symbol, list[sympy.Expr]] = {theta: [] for theta in state}
-    for cluster in areas:
-        definitions |= cluster.definitions()
-        for theta, rate in cluster.rates().items():
-            rates[theta].append(rate)
-    share = gamma / len(clusters)
-    symbolic = any(not sympy.sympify(size).is_number for size in sizes.values())
-    ups = tuple(theta for theta in state if "_Ups_" in theta.name)
-    return ReducedSystem(
-        title=f"Gradient descent on the loss of one patch, reduced: {row} rows",
-        notation=NOTATION,
-        state=tuple(state),
-        parameters=(P, C_global, C_local, gamma) if symbolic else (gamma,),
-        multiplicity={theta: sizes[theta] for theta in state},
-        definitions=definitions,
-        blocks={
-            f"d_{theta.name}": share * sympy.Add(*rates[theta]) / sizes[theta] for theta in state
-        },
-        risk_integrand=share * sympy.Add(*[cluster.loss() for cluster in areas]),
-        shift_invariant=ups,
-        invariants=(
-            sympy.Add(
-                *[sizes[theta] * sympy.Symbol(f"d_{theta.name}", real=True) for theta in ups]
-            ),
-        ),
-    )
 
 
 def class_sizes(row: str, clusters: Clusters) -> dict[sympy.Symbol, sympy.Expr]:

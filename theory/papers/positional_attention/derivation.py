@@ -215,7 +215,7 @@ def _descent() -> Section:
 
 
 def _leading_order() -> Section:
-    share = recursion.leading_order(linear=False).blocks["signal"]
+    share = recursion.leading_output().subs(nu, 0)
     size = recursion.increment_scale()
     steps = [eta * sympy.powsimp(recursion.leading_increment(t)) for t in (gamma, rho)]
     rows: list[tuple[Any, ...]] = [

@@ -21,7 +21,6 @@ hold for mini-batches.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -29,10 +28,9 @@ import sympy
 from sympy import MatrixSymbol, Trace
 
 from theory.page import Entries, functions
-from theory.papers.shallow_vit import model, symmetry
+from theory.papers.shallow_vit import model
 from theory.papers.shallow_vit.model import W_K, W_O, W_Q, W_V, contract, d, evaluate, m, m_a, m_b
 from theory.papers.shallow_vit.notation import EVEN_PAIRS, NOTATION, PAIRS
-from theory.reduction import ReducedSystem
 
 M, L, eta, margin, y = NOTATION.symbols("M L eta margin y")
 n_star, n_confusion = NOTATION.symbols("n_star n_confusion")
@@ -245,57 +243,6 @@ def relevant_masses() -> Mapping[str, sympy.Expr]:
         total = {score: n * sympy.exp(score) for n, (_, score) in zip(alike, weights, strict=True)}
         result[f"relevant_by_{name}"] = n_star * sympy.exp(weights[0][1]) / sum(total.values())
     return result
-
-
-def derivations(parameters: object = None) -> Mapping[str, ReducedSystem]:
-    """The three forms of the recursion: on patterns, of inner products, collapsed.
-
-    Parameters
-    ----------
-    parameters : object
-        Nothing depends on them: all sizes are letters.
-    """
-    del parameters
-    samples, u, F = of_sample(), sympy.Symbol("u", real=True), NOTATION.symbol("F")
-    pattern = ReducedSystem(
-        title="Gradient descent on patterns (no noise)",
-        notation=NOTATION,
-        state=tuple(closure()),
-        parameters=(M, L, m),
-        definitions={H: W_O * V, B: K.T * Q, **samples},
-        functions={"gate": sympy.Lambda((u,), sympy.Heaviside(u, 0))},
-        risk_integrand=sympy.Max(margin - y * F, 0),
-        observables={"risk": sympy.Symbol("R") / margin},
-        steps=closure(),
-        remarks=("The steps descend `R`, not divided by `margin`; what is reported is.",),
-    )
-    inner = replace(
-        pattern,
-        title="Gradient descent in inner products (no noise)",
-        state=tuple(gram()),
-        definitions=samples,
-        steps=gram(),
-    )
-    means = {NOTATION.symbol(f"t_{pair}"): mean for pair, mean in symmetry.orbit_means(5).items()}
-    collapsed = ReducedSystem(
-        title="Attention collapsed to 16 scalars (symmetric start, no noise)",
-        notation=NOTATION,
-        state=tuple(collapse()),
-        parameters=(M, L, m),
-        multiplicity=class_sizes(),
-        definitions=means,
-        observables=relevant_masses(),
-        steps=collapse(),
-        remarks=(
-            "`T_ij`, of key `i` and query `j` (`k` and `l` are any two of the patterns from 3 on), "
-            "is that of the positive sample alone (or the mean of several); in the forms above it "
-            "is the mean over all samples.",
-            "Patterns are orthonormal: `Gamma = 1`.",
-            "`F`, and so `T`, depends on `H = W_O*V` too, whose steps are those above: given `T`, "
-            "the 16 scalars close the attention.",
-        ),
-    )
-    return {"pattern": pattern, "gram": inner, "collapse": collapsed}
 
 
 def entrywise(matrix: Any) -> sympy.Expr:

@@ -43,11 +43,16 @@ def brute(p, ups, phi):
     return CONSTANTS["gamma"] * total / math.comb(8, CONSTANTS["masked"] - 1)
 
 
+def names_of(row):
+    """Names of the scalars of a row of the family, Ups first."""
+    sizes = recursion.class_sizes(row, recursion.family_slots()[row])
+    return sorted((theta.name for theta in sizes), key=lambda name: "_Phi_" in name)
+
+
 def reader(row):
     """The page's own section of a row at random scalars, and the scalars."""
-    state = recursion.family()[row].state
     rng = np.random.default_rng(5)
-    at = {symbol.name: float(rng.normal()) / 2 for symbol in state}
+    at = {name: float(rng.normal()) / 2 for name in names_of(row)}
     alike = 2 if row == "local" else 3
     own, single = (1, 3) if row == "local" else (2, 0)
     configurations = []
@@ -150,7 +155,7 @@ def test_page_defines_its_letters():
     assert len(lines) <= 101
     assert max(map(len, lines)) <= 100
     assert "Derivative" not in printed.as_text()
-    steps = [f"{s.name}'" for row in ROWS for s in recursion.family()[row].state]
+    steps = [f"{name}'" for row in ROWS for name in names_of(row)]
     rates = [f"beta_{k}" for k in ("own", "other", "masked")] + ["alpha_own", "alpha_other"]
     twice = ["r", "loss", "W", "J", "N", "A_m", "A_i", "A_global", "A_a", "c", "h", "R", "E"]
     last = ["rho0", "Delta", "Phi_m", "Phi_0", "kappa_c", "kappa_s", "s_q", "u_q", "u", "a"]

@@ -6,7 +6,6 @@ import sympy
 from theory.papers.masked_image_modeling import information_gap, lemmas, recursion
 from theory.papers.masked_image_modeling.claims import CLAIMS
 from theory.papers.masked_image_modeling.notation import NOTATION
-from theory.rendering import as_latex, as_text
 
 A_m, A_i, Sigma, u, z_m, z_i, r = NOTATION.symbols("A_m A_i Sigma u z_m z_i r")
 
@@ -142,13 +141,3 @@ def test_every_claim_says_what_would_falsify_it():
     ]
     assert all(c.falsified_by and c.statement and c.hypothesis for c in CLAIMS)
     assert len({claim.source for claim in CLAIMS}) == len(CLAIMS)
-
-
-def test_rendering():
-    text = as_text(recursion.family()["local"])
-    assert "d_local_Ups_self = -gamma*r*exp(local_Ups_self)/N" in text
-    assert "A_global = h_global*exp(local_Phi_global*z_global + local_Ups_global)/N" in text
-    latex = as_latex(recursion.family()["global"])
-    assert r"A_{i} &= \frac{h_{i} e^{" in latex
-    assert r"\dot\Upsilon^{\mathrm{global}}_{\mathrm{local}}" in latex
-    assert "mathcal" not in latex

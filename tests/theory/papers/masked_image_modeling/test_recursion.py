@@ -19,7 +19,7 @@ CASES = [
     (one_cluster(5, 1, 2), 0, 3),
     (np.array([[0, 0, 1, 1, 2], [0, 1, 1, 0, 0]]), 1, 2),
 ]
-P, C_global, C_local, gamma = NOTATION.symbols("P C_global C_local gamma")
+P, C_global, C_local = NOTATION.symbols("P C_global C_local")
 
 
 def latents_of(row, areas, hidden, drawn):
@@ -48,12 +48,19 @@ def latents_of(row, areas, hidden, drawn):
 def test_risk_and_rates_equal_brute_force(areas, number, hidden_count):
     """Every row type of the derived recursion against loops and differences, at a random state."""
     row = row_types(areas)[number]
-    system = recursion.derive(row, "row")
+    slots = recursion.slots_of(row)
+    clusters = [recursion.Cluster("row", tuple(of_cluster)) for of_cluster in slots]
     values = np.random.default_rng(0).normal(scale=0.5, size=row.size)
-    fixed = dict(zip(system.state, values.tolist(), strict=True))
-    fixed[gamma] = hidden_count / areas.shape[1]
-    wanted = [system.risk_integrand, *system.blocks.values()]
-    wanted = [summed(system.expand(part)).subs(fixed) for part in wanted]
+    kinds = (("Ups", row.ups_names), ("Phi", row.phi_names))
+    state = [recursion.entry_of("row", kind, name) for kind, names in kinds for name in names]
+    fixed = dict(zip(state, values.tolist(), strict=True))
+    sizes, share = recursion.class_sizes("row", slots), hidden_count / areas.size
+    wanted = [sum(cluster.loss() for cluster in clusters)]
+    wanted += [sum(c.rates().get(theta, 0) for c in clusters) / sizes[theta] for theta in state]
+    for cluster in clusters:
+        for name, value in reversed(cluster.definitions().items()):
+            wanted = [part.xreplace({name: value}) for part in wanted]
+    wanted = [share * summed(part).subs(fixed) for part in wanted]
     free = set().union(*[part.atoms(sympy.Indexed) | part.free_symbols for part in wanted])
     free = sorted((s for s in free if isinstance(s, (sympy.Symbol, sympy.Indexed))), key=str)
     names = [str(s) for s in free]
@@ -80,9 +87,6 @@ def test_risk_and_rates_equal_brute_force(areas, number, hidden_count):
     assert (row.ups_sizes * rates_ups).sum() == pytest.approx(0, abs=1e-15)
 
 
-SIZES = {P: 10, C_global: 4, C_local: 2, gamma: 0.4}
-
-
 def summed(expression):
     """An expression with every sum over areas term by term; sympy's ``doit`` takes minutes."""
     return expression.replace(sympy.Sum, terms)
@@ -93,49 +97,16 @@ def terms(summand, limits):
     return sympy.Add(*[summand.subs(area, k) for k in range(int(first), int(last) + 1)])
 
 
-def drawn(expression):
-    """An expression with letters for the sizes, at `SIZES`, latents drawn by their names."""
-    expression = summed(expression.subs(SIZES))
-    found = {}
-    for latent in expression.atoms(sympy.Indexed) | expression.free_symbols:
-        if str(latent)[:2] in ("z_", "z[", "h_", "h["):
-            mixed = sum(map(ord, str(latent)))
-            found[latent] = 0.5 + mixed % 17 / 20 if str(latent)[0] == "z" else 1
-    return expression.xreplace(found)
-
-
-def test_blocks_are_the_gradient_of_the_risk():
-    """Letters for the sizes; two other areas are alike."""
-    system = recursion.family()["local"]
-    values = {s: 0.1 * k - 0.3 for k, s in enumerate(system.state)}
-    risk = drawn(system.expand(system.risk_integrand))
-    assert risk.free_symbols == set(system.state)
-    for theta in system.state:
-        block = drawn(system.expand(system.blocks[f"d_{theta.name}"])).subs(values)
-        slope = sympy.diff(risk, theta).subs(values) / system.multiplicity[theta].subs(SIZES)
-        assert float(block) == pytest.approx(-float(slope), abs=1e-14), theta
-
-
 def test_counts_of_entries_are_a_row_of_q():
     for name, runs in (("local", 3), ("global", 3)):
-        system = recursion.family()[name]
+        counts = recursion.class_sizes(name, recursion.family_slots()[name])
         sizes = {P: 10, C_global: 4, C_local: 2}
-        ups = [n.subs(sizes) for s, n in system.multiplicity.items() if "_Ups_" in s.name]
-        phi = [n.subs(sizes) for s, n in system.multiplicity.items() if "_Phi_" in s.name]
-        assert (sum(ups), sum(phi)) == (10, 1 + runs)
+        ups, phi = (
+            {s.name: n.subs(sizes) for s, n in counts.items() if kind in s.name}
+            for kind in ("_Ups_", "_Phi_")
+        )
+        assert (sum(ups.values()), sum(phi.values())) == (10, 1 + runs)
         row = row_types(one_cluster(10, 4, 2))[name == "local"]
-        assert ups == row.ups_sizes.tolist()
-        assert phi == row.phi_sizes.tolist()
-        assert [s.name for s in system.state] == [
-            *(f"{name}_Ups_{word}" for word in row.ups_names),
-            *(f"{name}_Phi_{word}" for word in row.phi_names),
-        ]
-        assert {s.name for s in system.state} <= set(NOTATION)
-
-
-def test_adding_a_number_to_every_position_changes_nothing():
-    system = recursion.family()["global"]
-    risk = drawn(system.expand(system.risk_integrand))
-    values = dict.fromkeys(system.state, 0.2)
-    moved = values | dict.fromkeys(system.shift_invariant, 0.9)
-    assert float(risk.subs(moved)) == pytest.approx(float(risk.subs(values)), abs=1e-14)
+        assert [ups[f"{name}_Ups_{word}"] for word in row.ups_names] == row.ups_sizes.tolist()
+        assert [phi[f"{name}_Phi_{word}"] for word in row.phi_names] == row.phi_sizes.tolist()
+        assert {*ups, *phi} <= set(NOTATION)

@@ -10,9 +10,8 @@ import sympy
 from theory.papers.shallow_vit import recursion as r
 from theory.papers.shallow_vit.data_law import Shares, law
 from theory.papers.shallow_vit.model import W_O, evaluate
-from theory.papers.shallow_vit.notation import NOTATION, PAIRS
+from theory.papers.shallow_vit.notation import PAIRS
 from theory.papers.shallow_vit.symmetry import asymmetry, class_means, named, pattern_group
-from theory.rendering import as_latex, as_text
 from theory.symmetry import classes
 
 MARGIN = 1.0
@@ -37,19 +36,13 @@ def case():
     return patterns, weights, rng.choice([-0.5, 0.5], size=6), samples
 
 
-def printed_loss(margin):
-    """The loss of a sample that stands above the steps, as a function of F and y."""
-    integrand = r.derivations()["pattern"].risk_integrand.subs(r.margin, margin)
-    return sympy.lambdify([NOTATION.symbol("F"), r.y], integrand, "math")
-
-
 def printed_slopes(weights, a, sample, margin):
     """E and T of one sample by what is printed, definition by definition, indices from 1."""
     counts, y, _ = sample
     values = dict(zip((W_O, r.V, r.K, r.Q), weights, strict=True))
     known = {"y": y, "margin": margin, "L": sum(counts), "M": len(counts), "m": len(a)}
     known |= {"a": [0, *a], "c": [0, *counts]}
-    for name, value in r.derivations()["pattern"].definitions.items():
+    for name, value in {r.H: W_O * r.V, r.B: r.K.T * r.Q, **r.of_sample()}.items():
         plain = value.args[0] if value.func == r.weighted else value
         if isinstance(name, sympy.MatrixSymbol):
             values[name] = stepped(plain, values, 0)
@@ -67,12 +60,12 @@ def printed_slopes(weights, a, sample, margin):
 
 
 @pytest.mark.parametrize("margin", [MARGIN, 0.05, 3.0])
-def test_one_step_on_patterns_descends_the_printed_loss_on_tokens(case, margin):
+def test_one_step_on_patterns_descends_the_loss_on_tokens(case, margin):
     patterns, weights, a, samples = case
     tokens = [(bags.tokens_of(c, patterns), y, w) for c, y, w in samples]
-    loss = printed_loss(margin)
     slopes = bags.central_differences(
-        lambda now: sum(w * loss(bags.output(now, x, a), y) for x, y, w in tokens), weights
+        lambda now: sum(w * max(margin - y * bags.output(now, x, a), 0) for x, y, w in tokens),
+        weights,
     )
     assert max(np.abs(slope).max() for slope in slopes) > 1e-3
     eta, (W_O_now, *others) = 0.1, weights
@@ -199,26 +192,3 @@ def test_masses_by_query_type(patterns, others):
 def test_sizes_of_classes():
     for M in (4, 5, 7):
         assert sum(n.subs(r.M, M) for n in r.class_sizes().values()) == 3 * M**2
-
-
-def test_derivations_are_printed():
-    found = r.derivations()
-    assert tuple(found) == ("pattern", "gram", "collapse")
-    text = as_text(found["pattern"])
-    assert "The steps descend R, not divided by margin; what is reported is.\n\n" in text
-    assert "    R(W_O, V, K, Q) = E[Max(0, margin - F*y)]\n" in text
-    assert "    risk = R/margin\n" in text
-    assert "    K' = K - eta*Q*T.T*Gamma\n" in text
-    assert "Entries that share a state" not in text
-    step = "B' = B - eta*G_K*T*Gamma - eta*Gamma*T*G_Q + eta**2*Gamma*T*B.T*T*Gamma"
-    assert step in as_text(found["gram"])
-    latex = as_latex(found["collapse"])
-    assert r"t_{11} &= \frac{T_{11} + T_{22}}{2}" in latex
-    assert "$T_{ij}$, of key $i$ and query $j$ ($k$ and $l$" in latex
-    assert r"Patterns are orthonormal: $\Gamma  = 1$." in latex
-    assert "Risk" not in latex
-    collapsed = as_text(found["collapse"])
-    assert "F, and so T, depends on H = W_O*V too" in collapsed
-    assert "Risk" not in collapsed
-    assert r"n\left(B_{kl}\right) &= \left(M - 3\right) \left(M - 2\right)" in latex
-    assert "+ -" not in as_latex(found["gram"])
