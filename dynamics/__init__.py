@@ -34,8 +34,8 @@ from dynamics.results.storage import save
 from dynamics.results.trajectory import Trajectory
 from dynamics.sweep import Sweep, sweep
 from dynamics.system import System
+from dynamics.training.descent import descend
 from dynamics.training.flow import flow, flows
-from dynamics.training.gradient_descent import descend
 from dynamics.training.stability_limit import stability_limit
 
 __all__ = [

@@ -25,13 +25,12 @@ from dynamics.problem import FloatArray, Problem, check_problem
 from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.checkpoint import Checkpoint
+from dynamics.training.descent import descend
 from dynamics.training.flow import flow
-from dynamics.training.gradient_descent import descend
 from dynamics.training.integration import implicit_model
 from dynamics.training.progress import interruption
 from dynamics.training.settings import (
     MOST_STEPS,
-    DefaultRecords,
     check_flow,
     check_settings,
     record_schedule,
@@ -102,10 +101,11 @@ def compare(
         elif eta is None or steps is None:
             raise InvalidRequest("compare takes eta and steps, or a time")
         else:
+            check_settings(eta, steps, record)
             asked: Any = record
-            if record is None:  # of one schedule
-                asked = DefaultRecords.of(max(problem.layout.size for problem in problems))
-            check_settings(eta, steps, asked)
+            if record is None:  # one schedule for all
+                largest = max(problem.layout.size for problem in problems)
+                asked = record_schedule(steps, None, largest)
             runs = [
                 descend(problem, eta, steps, asked, checkpoint=part)
                 for problem, part in zip(problems, files or repeat(None), strict=False)

@@ -247,8 +247,8 @@ def _trained(
 ) -> Any:
     """Train one problem; stderr says where a reduced run leaves its invariant space."""
     from dynamics.analysis.comparison import overlay
+    from dynamics.training.descent import descend
     from dynamics.training.flow import flow
-    from dynamics.training.gradient_descent import descend
 
     if "etas" in settings:
         return overlay(problem, settings["time"], settings["etas"], settings["rtol"])

@@ -13,8 +13,8 @@ from dynamics.analysis.phase_portrait import portrait
 from dynamics.analysis.phase_portrait.roots import CONTINUUM
 from dynamics.analysis.transverse_growth import transverse_growth
 from dynamics.experiments.figure import Drawing, Figure, FigureRequest
+from dynamics.training.descent import descend
 from dynamics.training.flow import flow
-from dynamics.training.gradient_descent import descend
 from dynamics.training.stability_limit import limits_along
 from dynamics.validation import InvalidRequest, real
 from theory.closure import DECLARED

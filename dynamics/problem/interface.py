@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynamics.problem.layout import FloatArray, Layout
 from dynamics.problem.numerical_jacobian import SMALL, central_differences, largest_eigenvalue
@@ -52,11 +52,7 @@ class Problem(ABC):
     flows : bool
         Whether there is a gradient flow: not of a loss with kinks that training stays at.
     autonomous : bool
-        Whether every step has the same data: then one more may be made to look at a state, and one
-        that moves nothing is the last.
-    costly_passes : float
-        Gradients that the costly observables of one state take, those on fresh samples; 0 where
-        there are none.
+        Whether every step has the same data.
     sampling_options : tuple of str
         Options of samples that every problem of the system takes, ``samples`` and ``seed`` among
         them: where starts are random, or few samples stand for the population.
@@ -77,7 +73,6 @@ class Problem(ABC):
     settings: Mapping[str, Any]
     flows = True
     autonomous = False
-    costly_passes = 0.0
     sampling_options: ClassVar[tuple[str, ...]] = ()
     options: ClassVar[Mapping[str, str]] = MappingProxyType({})
     _arguments: tuple[Any, ...]
@@ -127,19 +122,6 @@ class Problem(ABC):
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
         """`observables` of states, shape (records, n): name -> values, shape (records,)."""
         return columns_of([self.observables(state) for state in states])
-
-    def observables_of_records(
-        self, states: FloatArray, costly: NDArray[np.bool_]
-    ) -> dict[str, FloatArray]:
-        """`observables_along` of the records of gradient descent.
-
-        Parameters
-        ----------
-        states : float array, shape (records, n)
-        costly : bool array, shape (records,)
-            Where the costly observables are computed; they are NaN elsewhere.
-        """
-        return self.observables_along(states)
 
     @abstractmethod
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:

@@ -23,8 +23,8 @@ from dynamics.registry import load_unchanged
 from dynamics.results.outcome import INVALID, KILLED, POINT_KINDS
 from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
+from dynamics.training.descent import descend
 from dynamics.training.flow import flow
-from dynamics.training.gradient_descent import descend
 from dynamics.training.settings import check_flow, check_settings
 from dynamics.validation import InvalidRequest, integer
 from theory.law import error_text

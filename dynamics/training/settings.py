@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,8 +14,7 @@ RECORDS = 400
 """Records of gradient descent where they are spaced logarithmically."""
 FEWEST_RECORDS = 64
 MOST_BY_DEFAULT = 2**21
-"""Numbers that the records hold where none are asked for, 16 MiB, if that is no less than
-`FEWEST_RECORDS`: memory that is new takes some per cent of a run of 300 steps at D = 196."""
+"""Numbers that the records hold by default, 16 MiB, where these are `FEWEST_RECORDS` at least."""
 FLOW_RECORDS = 300
 LOOSEST = 1e-8
 """Looser tolerances would put event times off by more than 1e-5."""
@@ -27,55 +24,34 @@ MOST_RECORDED = 2**30
 """Numbers that the records of a run may hold: 8 GiB."""
 
 
-@dataclass(frozen=True)
-class DefaultRecords:
-    """Records that nobody asked for: spaced logarithmically, costly observables at few of them.
-
-    Attributes
-    ----------
-    count : int
-        Of which those at equal steps are one.
-    """
-
-    count: int = RECORDS
-
-    @classmethod
-    def of(cls, size: int) -> DefaultRecords:
-        """Those of a run whose state has so many entries; of several runs, the largest state.
-
-        Parameters
-        ----------
-        size : int
-        """
-        return cls(min(RECORDS, max(FEWEST_RECORDS, MOST_BY_DEFAULT // size)))
-
-
 def check_steps(steps: object) -> int:
     """A number of steps that can be counted."""
     return integer("steps", steps, at_least=1, at_most=MOST_STEPS)
 
 
-def record_schedule(steps: int, record: Any) -> NDArray[np.int64]:
+def record_schedule(steps: int, record: Any, size: int = 0) -> NDArray[np.int64]:
     """Steps at which the state is recorded, ascending, 0 and ``steps`` among them.
 
     Parameters
     ----------
     steps : int
         Steps of the run.
-    record : int, "log", int array, DefaultRecords or None
-        As that of `dynamics.descend`; None is "log".
+    record : int, "log", int array or None
+        As that of `dynamics.descend`.
+    size : int
+        Entries of a state; 0 where it is not known yet.
 
     Raises
     ------
     InvalidRequest
-        If ``record`` is neither a positive whole number, nor "log", nor steps within the run.
+        If ``record`` is neither a positive whole number, nor "log", nor steps within the run, or
+        the records do not fit in memory.
     """
-    if isinstance(record, DefaultRecords):
-        return _logarithmic(steps, record.count).copy()
     if record is None or isinstance(record, str):
         if record not in (None, "log"):
             refuse("record", record, "is unknown", "a whole number or 'log'", "log")
-        return _logarithmic(steps, RECORDS).copy()
+        fewer = max(FEWEST_RECORDS, MOST_BY_DEFAULT // max(1, size)) if record is None else RECORDS
+        spaced = np.rint(np.geomspace(1, steps, min(RECORDS, fewer)))
     elif np.ndim(record) == 0:
         spaced = np.arange(0, steps, integer("record", record, at_least=1))
     else:
@@ -84,39 +60,14 @@ def record_schedule(steps: int, record: Any) -> NDArray[np.int64]:
             refuse("record", record, "is not a list of steps", f"whole numbers in 0..{steps}", 0)
         if spaced.size and spaced.max() > steps:
             refuse("record", spaced.max(), "is after the last step", f"0..{steps}", steps)
-    return _with_ends(spaced, steps)
-
-
-@lru_cache(maxsize=16)
-def _logarithmic(steps: int, count: int) -> NDArray[np.int64]:
-    """So many steps that are spaced evenly in their logarithm, equal ones once."""
-    return _with_ends(np.rint(np.geomspace(1, steps, count)), steps)
-
-
-def _with_ends(spaced: NDArray[Any], steps: int) -> NDArray[np.int64]:
-    return np.unique(np.concatenate([[0], spaced, [steps]])).astype(np.int64)
-
-
-def check_memory(schedule: NDArray[np.int64], size: int, record: object) -> None:
-    """Refuse records that do not fit, before the first step.
-
-    Parameters
-    ----------
-    schedule : int array
-        Steps that are recorded.
-    size : int
-        Numbers of a state.
-    record : object
-        The request, for the message.
-    """
-    if schedule.size * size <= MOST_RECORDED:
-        return
-    memory = schedule.size * size * 8 / 2**30
-    problem = f"keeps {schedule.size:,} states of {size:,} numbers, {memory:,.3g} GiB"
-    few = max(1, MOST_RECORDED // size - 2)
-    allowed = f"every so many steps, with at most {MOST_RECORDED * 8 / 2**30:g} GiB of states"
-    value = "log" if record is None or isinstance(record, DefaultRecords) else record
-    refuse("record", value, problem, allowed, -(-int(schedule[-1]) // few))
+    schedule = np.unique(np.concatenate([[0], spaced, [steps]])).astype(np.int64)
+    if schedule.size * size > MOST_RECORDED:
+        memory = schedule.size * size * 8 / 2**30
+        problem = f"keeps {schedule.size:,} states of {size:,} numbers, {memory:,.3g} GiB"
+        allowed = f"every so many steps, with at most {MOST_RECORDED * 8 / 2**30:g} GiB of states"
+        few = max(1, MOST_RECORDED // size - 2)
+        refuse("record", "log" if record is None else record, problem, allowed, -(-steps // few))
+    return schedule
 
 
 def starting_state(problem: Problem, initial: ArrayLike | None) -> FloatArray:

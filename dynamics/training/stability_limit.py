@@ -28,6 +28,8 @@ SEARCH_SECONDS = 5.0
 """Seconds that it may take however few these are."""
 POWER_ITERATION = 200
 """Gradients of a power iteration, about."""
+NEAR_LIMIT = 0.8
+"""Part of the stability limit from which a learning rate is warned of."""
 AT_LIMIT = 1e-6
 """Relative distance from the stability limit below which a learning rate is at it."""
 JUMPS = "where a gradient jumps, every eta may reverse it"
@@ -101,6 +103,29 @@ def rates_text(rates: tuple[float, ...], largest: float, digits: int = 6) -> str
     if len(set(rates)) <= 1:
         return f"{largest:.{digits}g}"
     return f"({', '.join(f'{largest * (rate / max(rates)):.{digits}g}' for rate in rates)})"
+
+
+def near_limit(problem: Problem, rates: tuple[float, ...], state: FloatArray, step: int) -> str:
+    """A remark on learning rates near the stability limit or beyond it; empty for others.
+
+    Parameters
+    ----------
+    problem : Problem
+    rates : tuple of float
+        Learning rate of each parameter group.
+    state : float array, shape (n,)
+    step : int
+        Of the state.
+    """
+    limit, largest = limit_of_rates(problem, rates, state), max(rates)
+    if not largest > NEAR_LIMIT * limit:
+        return ""
+    beyond = largest / limit - 1
+    near = "period two is near" if beyond < 0 else "it is passed"
+    return (
+        f"eta={rates_text(rates, largest)} at step {step}, where the stability limit is "
+        f"{rates_text(rates, limit, 4)}: {'it is reached' if abs(beyond) < AT_LIMIT else near}"
+    )
 
 
 def limits_along(problem: Problem, run: Trajectory) -> FloatArray:

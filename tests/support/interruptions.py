@@ -7,14 +7,14 @@ import sys
 import time
 from pathlib import Path
 
-from dynamics.training import descent_run as run
+from dynamics.training import descent as run
 
 SLOWLY = """
 import sys, time
 from dynamics import cli
 from dynamics.cli import folders
 from dynamics.training import checkpoint, progress
-from dynamics.training import descent_run as run
+from dynamics.training import descent as run
 progress.DELAY = 0.0
 checkpoint.SECONDS = checkpoint.SHARE = 0.0
 run.LARGEST_CHUNK = 256
@@ -30,15 +30,15 @@ sys.exit(cli.main(sys.argv[1:]))
 
 def interrupt_soon(monkeypatch):
     """Interrupt the next command after some chunks."""
-    advance, count = run.Run._advance, iter(range(10**6))
+    advance, count = run.Run.advance, iter(range(10**6))
 
-    def counted(self, last):
-        advance(self, last)
+    def counted(self):
         if next(count) == 25:
             os.kill(os.getpid(), signal.SIGTERM)
+        return advance(self)
 
     monkeypatch.setattr(run, "LARGEST_CHUNK", 256)
-    monkeypatch.setattr(run.Run, "_advance", counted)
+    monkeypatch.setattr(run.Run, "advance", counted)
 
 
 def signalled(words, number, moment=0.0):

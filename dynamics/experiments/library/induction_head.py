@@ -24,8 +24,8 @@ from dynamics.models import Model
 from dynamics.models.induction_head import frames
 from dynamics.plotting.style import BLUE, ORANGE, legend
 from dynamics.problem import FloatArray
+from dynamics.training.descent import descend
 from dynamics.training.flow import flow
-from dynamics.training.gradient_descent import descend
 from theory.closure.orbits import generators_of, orbit_classes
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from dynamics.experiments.rules import growth
 from dynamics.experiments.verify import Finding
 from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE
 from dynamics.problem import FloatArray
+from dynamics.training.descent import descend
 from dynamics.training.flow import flow
-from dynamics.training.gradient_descent import descend
 
 if TYPE_CHECKING:
     from dynamics.system import System

@@ -11,8 +11,8 @@ from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided
 from dynamics.experiments.verify import Finding
 from dynamics.plotting.style import BLUE, ORANGE
 from dynamics.results.event import Event
+from dynamics.training.descent import descend
 from dynamics.training.flow import flow
-from dynamics.training.gradient_descent import descend
 
 if TYPE_CHECKING:
     from dynamics.system import System

@@ -10,7 +10,7 @@ import numpy as np
 from dynamics.experiments.figure import Drawing, FigureRequest, page, title
 from dynamics.experiments.measurement import TIME, Study, measures
 from dynamics.experiments.verify import Finding
-from dynamics.training.gradient_descent import descend
+from dynamics.training.descent import descend
 
 if TYPE_CHECKING:
     from dynamics.system import System

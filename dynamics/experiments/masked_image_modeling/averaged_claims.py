@@ -27,7 +27,7 @@ from dynamics.experiments.masked_image_modeling.runs import SMALL, at_size, size
 from dynamics.experiments.measurement import TIME, Study, Undecided, measures
 from dynamics.experiments.verify import Check, Finding
 from dynamics.problem import FloatArray
-from dynamics.training.gradient_descent import descend
+from dynamics.training.descent import descend
 from dynamics.validation import InvalidRequest
 from theory.papers.masked_image_modeling import lemmas
 from theory.papers.masked_image_modeling.images import all_images, image_count

@@ -25,7 +25,7 @@ from dynamics.plotting.style import BLUE, GREEN, GREY, VERMILION
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
-from dynamics.training.gradient_descent import descend
+from dynamics.training.descent import descend
 from theory.papers.masked_image_modeling.model import latent_moment
 from theory.papers.masked_image_modeling.rows import Rows
 from theory.papers.masked_image_modeling.symmetry import feature_offsets

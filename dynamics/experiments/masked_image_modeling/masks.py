@@ -39,7 +39,7 @@ from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided
 from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import counted
 from dynamics.problem import FloatArray
-from dynamics.training.gradient_descent import descend
+from dynamics.training.descent import descend
 from theory.papers.masked_image_modeling.images import all_images
 from theory.papers.masked_image_modeling.model import fully_masked
 

@@ -25,7 +25,7 @@ from dynamics.problem import FloatArray
 from dynamics.results.power_law import exponent, power_law
 from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
-from dynamics.training.gradient_descent import descend
+from dynamics.training.descent import descend
 from dynamics.validation import refuse
 from theory.papers.masked_image_modeling.notation import SLACK, STAGE_2
 from theory.papers.masked_image_modeling.required_sizes import (

@@ -20,7 +20,7 @@ from dynamics.experiments.rules import Repeat
 from dynamics.problem import FloatArray
 from dynamics.results.power_law import exponent
 from dynamics.system import System
-from dynamics.training.gradient_descent import descend
+from dynamics.training.descent import descend
 from dynamics.validation import refuse
 from theory.papers.masked_image_modeling.model import latent_moment
 from theory.papers.masked_image_modeling.required_sizes import Condition, least_patches

@@ -49,7 +49,7 @@ from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import in_percent, share_of
 from dynamics.problem import FloatArray, Problem
 from dynamics.results.outcome import DIVERGED, HORIZON, INTERRUPTED, Outcome
-from dynamics.training.gradient_descent import descend
+from dynamics.training.descent import descend
 from dynamics.training.progress import interruption
 from dynamics.validation import integer, real
 from theory.papers.positional_attention.samples import Convolution

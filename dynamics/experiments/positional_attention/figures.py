@@ -16,7 +16,7 @@ from dynamics.experiments.positional_attention import pictures
 from dynamics.experiments.positional_attention.population import SHOWN
 from dynamics.plotting.portrait import portraits
 from dynamics.system import System
-from dynamics.training.gradient_descent import descend
+from dynamics.training.descent import descend
 from dynamics.validation import refuse
 from theory.papers.positional_attention.samples import SignalSets
 

@@ -20,8 +20,8 @@ from dynamics.problem import FloatArray
 from dynamics.results.outcome import DIVERGED
 from dynamics.results.power_law import exponent, power_law
 from dynamics.results.trajectory import Trajectory
+from dynamics.training.descent import descend
 from dynamics.training.flow import flow
-from dynamics.training.gradient_descent import descend
 from theory.papers.positional_attention.enumeration import brute_configurations
 from theory.papers.positional_attention.samples import assumption_1
 

@@ -26,7 +26,7 @@ from dynamics.problem import FloatArray
 from dynamics.results.power_law import exponent
 from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
-from dynamics.training.gradient_descent import descend
+from dynamics.training.descent import descend
 from dynamics.training.stability_limit import limits_along
 from theory.papers.positional_attention.linear_rules import sign_rule_error
 

@@ -39,7 +39,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from dynamics.problem import FloatArray
-from dynamics.training.gradient_descent import descend
+from dynamics.training.descent import descend
 from theory.papers.positional_attention import samples as sampling
 from theory.papers.positional_attention.attention import own_attention, same_set, softmax
 from theory.symmetry import Partition

@@ -16,7 +16,7 @@ from dynamics.experiments.wording import counted
 from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
-from dynamics.training.gradient_descent import descend
+from dynamics.training.descent import descend
 from dynamics.validation import refuse
 
 ENDS = {"one": 110, "root": 210}

@@ -16,7 +16,7 @@ from dynamics.experiments.shallow_vit.samples import of_all_trials
 from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import listed
 from dynamics.problem import FloatArray
-from dynamics.training.gradient_descent import descend
+from dynamics.training.descent import descend
 from theory.papers.shallow_vit.conditions import (
     derived_batch,
     least_batch,

@@ -33,7 +33,7 @@ from dynamics.experiments.shallow_vit.hypothesis import (
 from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import listed
 from dynamics.problem import FloatArray
-from dynamics.training.gradient_descent import descend
+from dynamics.training.descent import descend
 from theory.papers.shallow_vit.attention_limits import cap_share, claimed_share, least_epsilon
 
 ALONG = 0.9

@@ -21,7 +21,7 @@ from dynamics.experiments.shallow_vit import runs
 from dynamics.experiments.shallow_vit.recursions import collapse, gram
 from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray
-from dynamics.training.gradient_descent import descend
+from dynamics.training.descent import descend
 from dynamics.validation import InvalidRequest
 from theory.papers.shallow_vit.attention import PARTS, attention
 

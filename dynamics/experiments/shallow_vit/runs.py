@@ -33,7 +33,7 @@ from dynamics.results.storage import versions
 from dynamics.results.trajectory import Trajectory
 from dynamics.sweep import Sweep, sweep
 from dynamics.system import System
-from dynamics.training.gradient_descent import descend
+from dynamics.training.descent import descend
 from dynamics.validation import path_of
 from theory.papers.shallow_vit.attention import PARTS, attention
 

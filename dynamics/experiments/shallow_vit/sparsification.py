@@ -23,7 +23,7 @@ from dynamics.plotting.style import BLUE, GREEN, VERMILION
 from dynamics.problem import FloatArray
 from dynamics.process_settings import cores
 from dynamics.system import System
-from dynamics.training.gradient_descent import descend
+from dynamics.training.descent import descend
 from theory.papers.shallow_vit.data_law import SPARSIFIERS, rounded
 
 FIGURE_5: dict[str, Any] = {

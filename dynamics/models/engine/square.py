@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pydantic
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dynamics import loops
 from dynamics.models.engine.declaration import MAX_LISTED, states_near
@@ -375,26 +375,12 @@ class FullEmpirical(FullModelProblem):
         """The start with noise, shape (n,)."""
         return self._start.copy()
 
-    @property
-    def costly_passes(self) -> float:  # type: ignore[override]
-        """A forward pass over the fresh samples, in gradients of the samples of a step, about."""
-        return (self.training.test_samples or 0) / (self.training.batch or self.samples)
-
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
-        """`observables` of states, shape (records, n)."""
-        return self.observables_of_records(states, np.ones(len(states), dtype=bool))
-
-    def observables_of_records(
-        self, states: FloatArray, costly: NDArray[np.bool_]
-    ) -> dict[str, FloatArray]:
-        """`observables_along` of the records of gradient descent, fresh samples among them."""
+        """`observables` of states, shape (records, n), those on fresh samples among them."""
         columns = super().observables_along(states)
         if self._fresh is None:
             return columns
-        found = self.observed(states[costly], payload=(self._fresh, self.payload[1]))
+        found = self.observed(states, payload=(self._fresh, self.payload[1]))
         averaged = self.realization.program.observed_names[1]
-        for name in ("risk", *averaged):
-            column = np.full(len(states), np.nan)
-            column[costly] = found["risk"] if name == "risk" else found["observables"][name]
-            columns[f"test_{name}"] = column
-        return columns
+        fresh = {"risk": found["risk"]} | {name: found["observables"][name] for name in averaged}
+        return columns | {f"test_{name}": np.asarray(each) for name, each in fresh.items()}

@@ -20,7 +20,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pydantic
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from dynamics.models import positional_attention as file
 from dynamics.models.engine.functions import functions_of
@@ -298,23 +297,14 @@ class FullEmpirical(MatrixProblem, TracedProblem):
         found = self.observed(states)
         return found["risk"].astype(float), found["observables"]["error"].astype(float)
 
-    @property
-    def costly_passes(self) -> float:  # type: ignore[override]
-        """A forward pass over the fresh samples, in gradients of the samples of a step, about."""
-        share = 1.0 / self.parameters.D**0.5
-        return share * self.training.test_samples / (self.training.batch or self.samples)
-
     @np.errstate(over="ignore", invalid="ignore")
-    def observables_of_records(
-        self, states: FloatArray, costly: NDArray[np.bool_]
-    ) -> dict[str, FloatArray]:
+    def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
         """Projection, spreads, risk, training and test error, cosine, patch association."""
         alpha = self.alphas(states)
         length = np.linalg.norm(self.layout.part(states, "v"), axis=1)
-        error = np.full(len(states), np.nan)
-        error[costly] = self._test_errors(states[costly])
+        error = self._test_errors(states)
         cosine = np.divide(alpha, length, out=np.zeros_like(alpha), where=length > 0)
-        rest = super().observables_of_records(states, costly)
+        rest = super().observables_along(states)
         return {"alpha": alpha} | rest | {"test_error": error, "cosine": cosine}
 
     def _test_errors(self, states: FloatArray) -> FloatArray:

@@ -68,16 +68,9 @@ class MatrixProblem(PositionalProblem):
         """
         return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
         """`observables` of states, shape (records, n): name -> values, shape (records,)."""
-        every = np.ones(len(states), dtype=bool)
-        return self.observables_of_records(states, every)
-
-    @np.errstate(over="ignore", invalid="ignore")
-    def observables_of_records(
-        self, states: FloatArray, costly: NDArray[np.bool_]
-    ) -> dict[str, FloatArray]:
-        """`observables_along` of the records of gradient descent; see `Problem`."""
         still = np.zeros(states.shape[1])  # rates are not reported
         order = np.array([self.order_parameters(state, still) for state in states])
         alpha, gamma, rho, own = order.T[:4]

@@ -84,7 +84,7 @@ def test_the_folder_of_nobody_is_refused(words, capsys):
 def test_a_place_that_cannot_be_written_is_refused_before_the_run(home, monkeypatch, capsys):
     (home / "file").write_text("mine")
     for name in ("descend", "flow"):
-        monkeypatch.setattr(f"dynamics.training.gradient_descent.{name}", None, raising=False)
+        monkeypatch.setattr(f"dynamics.training.descent.{name}", None, raising=False)
     for words in (
         [*RUN, "--out=~/file/x"], [*RUN, "--csv=~/file/x.csv"], [*RUN, "--checkpoint=~/file/c"],
         [*SWEEP, "--out=~/file/x"], ["explore", "positional_attention", "--out=~/file/x.html"],

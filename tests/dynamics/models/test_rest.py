@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.training import descent_run
+from dynamics.training import descent
 from dynamics.training.flow_events import locate_events
 from dynamics.training.flow_path import FlowPath
 
@@ -68,8 +68,8 @@ def test_an_exact_zero_after_motion_counts():
 @pytest.mark.parametrize("chunk", [1, 7, 200])
 def test_a_rate_that_has_decayed_to_exactly_0_is_no_event(chunk, monkeypatch):
     """Half of the distance to 1 a step: the distance is 2^-k, then exactly 0, on any processor."""
-    monkeypatch.setattr(descent_run, "FIRST_CHUNK", chunk)
-    monkeypatch.setattr(descent_run, "LARGEST_CHUNK", chunk)
+    monkeypatch.setattr(descent, "FIRST_CHUNK", chunk)
+    monkeypatch.setattr(descent, "LARGEST_CHUNK", chunk)
     system = model(lambda theta, xp: (1 - theta["u"]) ** 2 / 2 + theta["w"] ** 2, u=0.0, w=1.0)
     run = dynamics.descend(system.ReducedPopulation(system.Parameters()), eta=0.5, steps=200)
     assert run.final_state[0] == 1.0

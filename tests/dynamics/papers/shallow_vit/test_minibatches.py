@@ -8,7 +8,7 @@ from runs import same
 
 import dynamics
 from dynamics.experiments.shallow_vit.recursions import slopes_of
-from dynamics.training import descent_run as run
+from dynamics.training import descent as run
 
 LAW = {"m": 24, "L": 12, "alpha_confusion": 0.1, "d": 6, "noise": 0.0, "data": "fixed_disc"}
 VIEWS = ["ReducedPopulation", "FullPopulation", "FullEmpirical"]
@@ -113,16 +113,16 @@ def test_a_checkpoint_goes_on_in_the_same_bits(system, tmp_path, monkeypatch, vi
     monkeypatch.setattr(run, "LARGEST_CHUNK", 16)
     monkeypatch.setattr(run, "FIRST_CHUNK", 16)
     reference = dynamics.descend(problem(system, view), 0.1, 90, 7)
-    advance, count = run.Run._advance, iter(range(1000))
+    advance, count = run.Run.advance, iter(range(1000))
 
-    def counted(self, last):
-        advance(self, last)
-        if next(count) == 2:
+    def counted(self):
+        if next(count) == 3:
             raise KeyboardInterrupt
+        return advance(self)
 
     path = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(run.Run, "_advance", counted)
+        patch.setattr(run.Run, "advance", counted)
         patch.setattr("dynamics.training.checkpoint.SECONDS", 0.0)
         patch.setattr("dynamics.training.checkpoint.SHARE", 0.0)
         with pytest.raises(KeyboardInterrupt):

@@ -3,13 +3,15 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import dynamics
-from dynamics import descend as module_of_descend  # noqa: F401  (the name is the function)
-from dynamics.training import descent_run, gradient_descent
+from dynamics.training import descent
 from dynamics.validation import InvalidRequest
 
 
@@ -67,6 +69,63 @@ def test_records_do_not_change_the_run_nor_its_events(problem):
             if event:
                 np.testing.assert_array_equal(event.state, run.events[name].state)
                 np.testing.assert_array_equal(event.state, every.states[event.step])
+
+
+@pytest.mark.parametrize("largest", [1, 37])
+def test_where_chunks_are_cut_changes_nothing(problem, largest, monkeypatch):
+    reference = dynamics.descend(problem, eta=0.02, steps=5000, record=7)
+    monkeypatch.setattr(descent, "LARGEST_CHUNK", largest)
+    run = dynamics.descend(problem, eta=0.02, steps=5000, record=7)
+    np.testing.assert_array_equal(run.states, reference.states)
+    for name, event in reference.events.items():
+        assert event.step == run.events[name].step
+    assert run.reasons == reference.reasons
+    assert run.outcome == reference.outcome
+
+
+def test_chunks_of_slow_steps_are_short(problem, monkeypatch):
+    """An interruption waits for the end of a chunk. A clock counts how often it is looked at."""
+    run = descent.Run(problem, (0.01, 0.01), problem.initial_state, np.array([0, 1000]))
+    run._check = descent.NEVER
+    reached = []
+    for seconds in (1.0, 0.001):
+        clock = SimpleNamespace(perf_counter=partial(next, (seconds * k for k in count())))
+        monkeypatch.setattr(descent, "time", clock)
+        last = run.step + 30
+        while run.step < last:
+            reached.append(run.step)
+            run.advance()
+    assert reached == [0, 4, 6, *range(7, 32), 35, 51]
+
+
+@pytest.mark.parametrize("view", ["ReducedPopulation", "FullPopulation", "mini-batches"])
+def test_an_event_at_the_last_step_is_found(system, view):
+    """Also where the step after it, whose rates it needs, is never taken."""
+    parameters = system.Parameters(D=8, C=2)
+    if view == "mini-batches":
+        made = system.FullEmpirical(parameters, 41, batch=7, test_samples=30)
+    else:
+        made = getattr(system, view)(parameters)
+    longer = dynamics.descend(made, 0.02, 100)
+    step = longer.events["T0"].step
+    assert 0 < step < 100
+    run = dynamics.descend(made, 0.02, step)
+    assert run.events["T0"].step == step
+    np.testing.assert_array_equal(run.events["T0"].state, longer.events["T0"].state)
+    assert not dynamics.descend(made, 0.02, step - 1).events["T0"]
+
+
+def test_a_step_to_infinity_after_the_last_one_is_no_divergence(problem):
+    advance = problem.advance
+
+    def to_infinity_after_two(state, eta, first, last, buffers):
+        assert advance(state, eta, first, last, buffers) == last
+        return min(last, 2)
+
+    problem.advance = to_infinity_after_two
+    outcome = dynamics.descend(problem, 1e-3, 2).outcome
+    assert (outcome.kind, outcome.remedy) == ("reached horizon", "")
+    assert dynamics.descend(problem, 1e-3, 3).outcome.kind == "diverged"
 
 
 def test_a_run_from_where_another_ended_continues_it(problem):
@@ -219,11 +278,12 @@ def test_interruption_while_observables_are_computed_keeps_the_records(problem, 
         def __getattr__(self, name):
             return getattr(problem, name)
 
-        def observables_of_records(self, *arguments):
+        def observables_along(self, states):
             os.kill(os.getpid(), signal.SIGINT)
-            return problem.observables_of_records(*arguments)
+            return problem.observables_along(states)
 
-    monkeypatch.setattr(gradient_descent, "TOGETHER", 4 * problem.layout.size)
+    monkeypatch.setattr(descent, "RECORDS_AT_ONCE", 4 * problem.layout.size)
+    monkeypatch.setattr(descent, "AFTER_SIGNAL", 0.0)
     run = dynamics.descend(Slow(), eta=0.02, steps=1000, record=10)
     assert run.outcome.kind == "interrupted"
     assert run.steps.tolist() == [0, 10, 20, 30]
@@ -292,9 +352,9 @@ def test_large_states_have_fewer_records_where_none_are_asked_for(problem, syste
         return dynamics.descend(problem, 0.02, 1000, record).steps
 
     np.testing.assert_array_equal(recorded(), recorded("log"))
-    for numbers, count in ((1, 64), (3 * 100, 100), (3 * 1000, 400)):
+    for numbers, records in ((1, 64), (3 * 100, 100), (3 * 1000, 400)):
         monkeypatch.setattr(schedule, "MOST_BY_DEFAULT", numbers)
-        spaced = np.rint(np.geomspace(1, 1000, count))
+        spaced = np.rint(np.geomspace(1, 1000, records))
         np.testing.assert_array_equal(recorded(), np.unique(np.append(0, spaced)))
     full = system.FullPopulation(problem.parameters)
     monkeypatch.setattr(schedule, "MOST_BY_DEFAULT", 64 * full.layout.size)
@@ -338,7 +398,7 @@ def pair():
 @pytest.mark.parametrize("chunk", [7, 4096])
 def test_what_comes_after_an_event_of_the_whole_run(pair, chunk, monkeypatch):
     """With a = 2 - 2 (1 - eta)^t and the largest b at the start."""
-    monkeypatch.setattr("dynamics.training.descent_run.LARGEST_CHUNK", chunk)
+    monkeypatch.setattr("dynamics.training.descent.LARGEST_CHUNK", chunk)
     run = dynamics.descend(pair, 0.01, 1000)
     a = 2 - 2 * 0.99 ** np.arange(1001)
     top = np.argmax(a > 1)
@@ -356,38 +416,26 @@ def test_what_comes_after_an_event_of_the_whole_run(pair, chunk, monkeypatch):
 
 
 def test_an_interrupted_run_does_not_take_its_steps_once_more(pair, monkeypatch):
-    advance = descent_run.Run._advance
+    advance = descent.Run.advance
 
-    def watched(self, last):
-        advance(self, last)
+    def watched(self):
+        remark = advance(self)
         if self.step > 200:
             os.kill(os.getpid(), signal.SIGTERM)
+        return remark
 
     def replay(self, state, first, last):
         replayed.append(last - first)
         return own_replay(self, state, first, last)
 
-    own_replay, replayed = descent_run.Run.replay, []
-    monkeypatch.setattr(descent_run.Run, "_advance", watched)
-    monkeypatch.setattr(descent_run.Run, "replay", replay)
+    own_replay, replayed = descent.Run.replay, []
+    monkeypatch.setattr(descent.Run, "advance", watched)
+    monkeypatch.setattr(descent.Run, "replay", replay)
     run = dynamics.descend(pair, 0.01, 10**6)
     assert run.outcome.kind == "interrupted"
-    assert descent_run.FIRST_CHUNK not in replayed
+    assert descent.FIRST_CHUNK not in replayed
     assert run.events["top"].step == 69
     assert "not run once more" in run.reasons["later"]
-
-
-def test_the_steps_once_more_begin_with_few_and_stop_between(problem):
-    run = descent_run.Run(problem, (0.02, 0.02), problem.initial_state, np.array([300]))
-    run.go(300, lambda: True)
-    whole = list(run.again(lambda: True))
-    sizes = [len(rows) for _, rows, _ in whole]
-    assert sizes[0] == descent_run.FIRST_CHUNK
-    assert sum(sizes) == 301
-    np.testing.assert_array_equal([first for first, _, _ in whole], np.cumsum([0, *sizes[:-1]]))
-    answers = iter([True, False])
-    assert len(list(run.again(lambda: next(answers)))) == 1
-    assert not list(run.again(lambda: False))
 
 
 def test_a_step_too_small_is_named_with_all_learning_rates(problem):

@@ -1,0 +1,417 @@
+r"""Gradient descent as a map, :math:`\theta \leftarrow \theta - \eta g(\theta)`.
+
+The compiled loop of `dynamics.loops.kernels.advance` takes the steps in chunks and returns the
+order parameters of every step. Between two chunks a `Run` looks for events and compares the
+learning rate with the stability limit; there it can be written to a checkpoint and interrupted.
+Where the chunks are cut changes no number.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics.presentation import Presentation
+from dynamics.problem import SMALL, FloatArray, Problem, check_problem, gradient_failure
+from dynamics.results import outcome as ends
+from dynamics.results.event import Event, Events
+from dynamics.results.outcome import SMALLER, Outcome, TrainingWarning, first_not_finite, undefined
+from dynamics.results.trajectory import Trajectory, explained, with_remarks
+from dynamics.training.checkpoint import Checkpoint, request_of
+from dynamics.training.events import Detector
+from dynamics.training.oscillation import Oscillation
+from dynamics.training.progress import bar, interruption
+from dynamics.training.settings import check_steps, record_schedule, starting_state
+from dynamics.training.stability_limit import near_limit, rates_text, smaller_rate
+from dynamics.validation import learning_rate
+from theory.events import EventRule
+
+FIRST_CHUNK, LARGEST_CHUNK = 4, 1 << 12
+"""Steps of a chunk."""
+SECONDS_PER_CHUNK = 0.2
+RECORDS_AT_ONCE = 1 << 18
+"""Numbers of the states whose observables are computed in one call."""
+AFTER_SIGNAL = 0.5
+"""Seconds after an interruption for observables; records without them are left out."""
+BETWEEN_CHECKS = 1.25
+"""Factor in the step from one check of the stability limit to the next: it moves with log time."""
+NEVER = 1 << 62
+"""Step of the next check where there is none."""
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
+"""Change of a state, relative to its largest entry, that may be rounding alone."""
+RESTING = 1e-8
+"""Largest change of an entry at rest in a unit of time, relative to the entry."""
+LEAST = float(np.finfo(np.float64).tiny)
+"""Change of an entry that is rounding, however small the entry."""
+CONTINUE = "start again from its final state for the remaining steps"
+RESUME = "the same run with the same checkpoint goes on from there"
+TOO_SMALL = (
+    "eta={} is too small for a step to move the state, whose gradient is not small; try more"
+)
+ZIGZAG = (
+    "eta={} converges in a zigzag: every step reverses the rate and leaves {:.6g} of it; "
+    "a smaller eta converges faster"
+)
+
+
+def descend(
+    problem: Problem,
+    eta: float | ArrayLike,
+    steps: int,
+    record: int | str | ArrayLike | None = None,
+    initial: ArrayLike | None = None,
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+) -> Trajectory:
+    """Run gradient descent.
+
+    Parameters
+    ----------
+    problem : Problem
+    eta : float or sequence of float
+        Learning rate, or one for each parameter group (v and A), where 0 keeps a group at rest;
+        time is the largest times steps.
+    steps : int
+        Number of steps.
+    record : int, "log", int array or None
+        Every so many steps; at 400 logarithmically spaced steps; or at these steps. The first and
+        the last state are always recorded. The default is ``"log"``, with fewer records (at least
+        64) where 400 states take more than 16 MiB. A record costs what its observables cost: risk
+        and error a pass over the samples, test errors one over the fresh samples. Where this is
+        more than the steps, ask for fewer records.
+    initial : array, optional
+        Where to start; the problem's own start by default.
+    checkpoint : path-like, optional
+        A file that holds the state of the run while it is under way, written every few seconds and
+        at an interruption. If it exists, the run goes on from there, to bitwise the same end. It is
+        removed when the run has finished.
+
+    Returns
+    -------
+    Trajectory
+        Its outcome says whether the run went well; a run that diverges, oscillates or is
+        interrupted (Ctrl-C, SIGTERM) is returned up to there.
+
+    Raises
+    ------
+    InvalidRequest
+        If problem is none, eta, steps, record or initial is not valid, the records do not fit in
+        memory, or the checkpoint is of another run or damaged.
+
+    Warns
+    -----
+    TrainingWarning
+        Where a reduction does not hold to the end of the run, and where a learning rate is near
+        the stability limit or beyond it; also in its ``remarks``.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    >>> run = dynamics.descend(problem, eta=0.02, steps=1000)
+    >>> run.outcome.kind, run.states.shape[1], int(run.steps[-1])
+    ('reached horizon', 3, 1000)
+    """
+    check_problem(problem)
+    rates = learning_rate(eta, problem.layout.group_names)
+    schedule = record_schedule(check_steps(steps), record, problem.layout.size)
+    run = Run(problem, rates, starting_state(problem, initial), schedule)
+    store = None if checkpoint is None else Checkpoint.at(checkpoint)
+    request: dict[str, Any] = {}
+    if store:
+        request = request_of(problem, run.start, schedule, eta=list(rates), steps=run.steps)
+        run.restore(store.read(request))
+    for remark in run.remarks:  # another process may have told it
+        warnings.warn(remark, TrainingWarning, stacklevel=2)
+    with interruption() as interrupted, bar(problem.view, run.steps, run.step) as progress:
+        while run.step < run.steps and not run.diverged and not interrupted.is_set():
+            if remark := run.advance():
+                progress.clear()
+                warnings.warn(remark, TrainingWarning, stacklevel=2)
+            progress.update(run.step - progress.n)
+            if store and store.due():
+                store.write(request, run.state())
+        progress.close()
+        records = run.records(interrupted)
+        if store and run.step and not records.complete:
+            store.write(request, run.state())
+        outcome = run.end(records, RESUME if store else CONTINUE, interrupted)
+        trajectory = _trajectory(run, records, outcome)
+    if store and records.complete and not store.keep:
+        store.discard()
+    return with_remarks(trajectory, problem)
+
+
+class Records(NamedTuple):
+    """Recorded steps, their states, shape (records, n), and observables.
+
+    ``complete`` says whether the run is finished and all of its records are here.
+    """
+
+    steps: NDArray[np.int64]
+    states: FloatArray
+    observables: Mapping[str, FloatArray]
+    complete: bool
+
+
+class Run:
+    """One run in progress: the state at a step, the records so far, and what is detected so far.
+
+    Parameters
+    ----------
+    problem : Problem
+    rates : tuple of float
+        Learning rate of each parameter group; time is the largest times steps.
+    start : float array, shape (n,)
+    schedule : int array
+        Steps to record, ascending; the last one is that of the run.
+
+    Attributes
+    ----------
+    step : int
+        Where the run is.
+    now : float array, shape (n,)
+        The state there.
+    diverged : bool
+        Whether the next state is not finite.
+    remarks : list of str
+        Warnings so far, those before the run was resumed included.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        rates: tuple[float, ...],
+        start: FloatArray,
+        schedule: NDArray[np.int64],
+    ) -> None:
+        self.problem, self.rates, self.schedule = problem, rates, schedule
+        self.steps, self.step_time = int(schedule[-1]), max(rates)
+        self.eta, names = problem.layout.per_entry(rates), problem.order_names
+        self.detector = Detector(problem.events, names, problem.parameters, self.step_time)
+        self.oscillation = Oscillation(names.index(problem.rates[0]))
+        self.start, self.step, self.now, self.diverged = start, 0, start.copy(), False
+        self.remarks: list[str] = []
+        self._check = 1 if start.size <= SMALL else NEVER
+        self._chunk = FIRST_CHUNK
+        # Pages of memory are taken when they are written.
+        self._states = np.empty((schedule.size, start.size))
+
+    def advance(self) -> str:
+        """Take a chunk of steps; return a remark on the learning rate, made once, else nothing."""
+        remark = ""
+        if self.step == self._check:
+            self._check = max(self._check + 1, int(BETWEEN_CHECKS * self._check))
+            if remark := near_limit(self.problem, self.rates, self.now, self.step):
+                self._check = NEVER
+                self.remarks.append(remark)
+        first, before, clock = self.step, self.now.copy(), time.perf_counter()
+        last = min(self.steps, first + self._chunk, self._check)
+        low, high = np.searchsorted(self.schedule, (first, last))
+        rows = np.empty((last - first, len(self.problem.order_names)))
+        buffers = rows, self.schedule[low:high], self._states[low:high]
+        self.step = self.problem.advance(self.now, self.eta, first, last, buffers)
+        self.diverged = self.step < last
+        self._look(first, rows[: self.step - first + self.diverged], before)
+        self._chunk = _next_chunk(last - first, time.perf_counter() - clock)
+        return remark
+
+    def _look(self, first: int, rows: FloatArray, state: FloatArray) -> None:
+        """Look for events in the order parameters of steps from a state on."""
+        self.detector.feed(first, rows, state)
+        self.oscillation.feed(first, rows)
+
+    def _recorded(self) -> int:
+        """Number of records so far."""
+        return int(np.searchsorted(self.schedule, self.step + self.diverged))
+
+    def records(self, interrupted: threading.Event) -> Records:
+        """The records and the present state; an interruption may leave the last ones out."""
+        count = self._recorded()
+        steps, states = self.schedule[:count], self._states[:count]
+        if not (count and steps[-1] == self.step):
+            steps, states = np.append(steps, self.step), self._states[: count + 1]
+            states[-1] = self.now
+        together, begun = max(1, RECORDS_AT_ONCE // self.now.size), time.monotonic()
+        if interrupted.is_set():  # a record costs a few steps
+            together = min(together, self._chunk)
+        parts, done = [], 0
+        while done < steps.size:
+            if done and interrupted.is_set() and time.monotonic() - begun > AFTER_SIGNAL:
+                break
+            parts.append(self.problem.observables_along(states[done : done + together]))
+            done = min(done + together, steps.size)
+        observables = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        complete = done == steps.size and (self.step == self.steps or self.diverged)
+        return Records(steps[:done], states[:done], observables, complete)
+
+    def end(self, records: Records, remedy: str, interrupted: threading.Event) -> Outcome:
+        """How the run ended; rules that need the whole run are applied, and it cannot go on.
+
+        Parameters
+        ----------
+        records : Records
+        remedy : str
+            What to do where the run was interrupted.
+        interrupted : threading.Event
+        """
+        after = self.now if self.diverged else self._after()
+        outcome = self._outcome(after, records, remedy, interrupted)
+        fate = outcome.kind if outcome.kind == ends.OSCILLATING else ""
+        if self.diverged and outcome.kind != ends.PRECISION_LOST:
+            fate = f"diverged at step {self.step}"
+        self.detector.finish(
+            self.step,
+            fate,
+            lambda state, first, last: self.replay(state, first, last)[0],
+            lambda: self._again(interrupted),
+        )
+        return outcome
+
+    def _after(self) -> FloatArray:
+        """The state after the present one, at which events are looked for too; NaN for infinity."""
+        rows, after, step = np.empty((1, len(self.problem.order_names))), self.now.copy(), self.step
+        buffers = rows, self.schedule[:0], self._states[:0]
+        reached = self.problem.advance(after, self.eta, step, step + 1, buffers)
+        self._look(step, rows, self.now)
+        return after if reached > step else np.full_like(after, np.nan)
+
+    def _outcome(
+        self, after: FloatArray, records: Records, remedy: str, interrupted: threading.Event
+    ) -> Outcome:
+        """The outcome, of a run whose next state is known."""
+        problem, now, used = self.problem, self.now, rates_text(self.rates, self.step_time)
+
+        def ended(kind: str, remedy: str = "", step: int = self.step) -> Outcome:
+            return Outcome(kind, step, step * self.step_time, remedy)
+
+        def proceed() -> bool:
+            return not interrupted.is_set()
+
+        if not records.complete:
+            return ended(ends.INTERRUPTED, remedy, int(records.steps[-1]))
+        if self.diverged:
+            if failure := gradient_failure(problem, now):
+                return ended(ends.PRECISION_LOST, failure)
+            remedy = smaller_rate(problem, self.rates, self.start, self.steps, proceed=proceed)
+            return ended(ends.DIVERGED, remedy)
+        found, change = ended(ends.HORIZON), np.abs(after - now)
+        moved_by_rounding = change.max(initial=0) <= ROUNDING * np.abs(now).max(initial=0) + LEAST
+        if self.oscillation.lasting(self.step) and not moved_by_rounding:
+            decay, began = self.oscillation.decay(self.step), self.oscillation.began
+            if decay is None:
+                remedy = smaller_rate(problem, self.rates, now, self.steps, True, proceed)
+                return ended(ends.OSCILLATING, remedy, began)
+            found = ended(ends.HORIZON, ZIGZAG.format(used, decay))
+        elif (after == now).all():
+            slope = problem.gradient(now)
+            if (np.abs(slope) <= RESTING * np.abs(now) + LEAST).all():
+                found = ended(ends.CONVERGED)
+            elif (now - self.eta * slope == now).all():  # on all samples
+                found = ended(ends.HORIZON, TOO_SMALL.format(used))
+        broken = first_not_finite(records.states, records.observables)
+        if broken is not None:
+            step = int(records.steps[broken])
+            rate = f"a smaller eta than {self.step_time:g}, or " if step else ""
+            text = f"risk or state is not finite there; try {rate}{SMALLER}"
+            return ended(ends.DIVERGED, text, step)
+        return replace(found, remedy=undefined(records.observables) or found.remedy)
+
+    def replay(self, state: FloatArray, first: int, last: int) -> tuple[FloatArray, FloatArray]:
+        """Run the steps first..last once more: order parameters at each, and the state at last."""
+        rows = np.empty((last - first + 1, len(self.problem.order_names)))
+        record, state = np.empty((1, state.size)), state.copy()
+        buffers = rows, np.array([last]), record
+        self.problem.advance(state, self.eta, first, last + 1, buffers)
+        return rows, record[0]
+
+    def _again(self, interrupted: threading.Event) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+        """All steps once more: first step, order parameters, state there; less if interrupted."""
+        first, state, chunk = 0, self.start, FIRST_CHUNK
+        with bar(f"{self.problem.view}, events", self.step) as progress:
+            while not interrupted.is_set():
+                last, clock = min(first + chunk, self.step), time.perf_counter()
+                rows, after = self.replay(state, first, last)
+                if last == self.step:
+                    yield first, rows, state
+                    return
+                chunk = _next_chunk(chunk, time.perf_counter() - clock)
+                yield first, rows[:-1], state
+                progress.update(last - first)
+                first, state = last, after
+
+    def event(self, rule: EventRule, records: Records) -> Event:
+        """The event of a rule; its state is computed from the last known one before it."""
+        detected = self.detector.detections[rule.name]
+        step = detected.step
+        if step is None:
+            return Event.missing(rule.name, self.now.size)
+        k = int(np.searchsorted(records.steps, step, side="right")) - 1
+        before, state = int(records.steps[k]), records.states[k]
+        if detected.origin and detected.origin[0] > before:
+            before, state = detected.origin
+        state = self.replay(state, before, step)[1]
+        horizon = self.step * self.step_time if rule.whole_run else None
+        return Event(rule.name, step * self.step_time, step, state, horizon)
+
+    def state(self) -> dict[str, Any]:
+        """All that the run needs to go on, as plain values and arrays, for `restore`."""
+        own = ("step", "now", "diverged", "remarks", "_check")
+        return {
+            "run": {name: getattr(self, name) for name in own},
+            "records": self._states[: self._recorded()],
+            "detector": self.detector.state(),
+            "oscillation": self.oscillation.state(),
+        }
+
+    def restore(self, state: dict[str, Any] | None) -> None:
+        """Go on from the `state` of a run of the same problem, if there is one."""
+        if state is None:
+            return
+        vars(self).update(state["run"])
+        self.detector.restore(state["detector"])
+        self.oscillation.restore(state["oscillation"])
+        self._states[: len(state["records"])] = state["records"]
+
+
+def _next_chunk(steps: int, seconds: float) -> int:
+    """Number of steps of the next chunk, from the last one and its time."""
+    if seconds > 2 * SECONDS_PER_CHUNK:
+        return max(1, steps // 2)
+    return min(LARGEST_CHUNK, 4 * steps) if seconds < SECONDS_PER_CHUNK / 2 else steps
+
+
+def _trajectory(run: Run, records: Records, outcome: Outcome) -> Trajectory:
+    problem, rates = run.problem, run.rates
+    return Trajectory(
+        system=problem.system,
+        view=problem.view,
+        parameters=asdict(problem.parameters),
+        layout=problem.layout,
+        settings={
+            "eta": rates[0] if len(set(rates)) == 1 else list(rates),
+            "steps": run.steps,
+            **problem.settings,
+        },
+        steps=records.steps,
+        time=np.asarray(records.steps * run.step_time, dtype=np.float64),
+        states=records.states,
+        observables=records.observables,
+        events=Events({rule.name: run.event(rule, records) for rule in problem.events}),
+        outcome=outcome,
+        reasons=explained(
+            {n: d.reason for n, d in run.detector.detections.items() if d.step is None},
+            problem,
+            records.observables,
+        ),
+        presentation=Presentation.of(problem),
+        remarks=tuple(run.remarks),
+    )
