@@ -24,6 +24,8 @@ SAFE_PATH = "PYTHONSAFEPATH"
 """In the environment of a process: its modules never come from the folder it starts in."""
 COLLECTIONS = 50_000, 20, 50
 """Thresholds of the collector, at least."""
+cleared_at_end: list[dict[str, Any]] = []
+"""Globals of model files, which may hold open files: `end_quickly` lets go of them."""
 
 
 def cores() -> int:
@@ -74,12 +76,18 @@ def end_quickly() -> None:
 
     The collector would also close the files that a module has open.
     """
-    atexit.register(gc.freeze)
+    atexit.register(_end)
+
+
+def _end() -> None:
+    for names in cleared_at_end:
+        names.clear()
+    gc.freeze()
 
 
 def end_as_usual() -> None:
-    """End as Python does: somebody else's code, as a model file, may leave files open."""
-    atexit.unregister(gc.freeze)
+    """End as Python does: somebody else's modules may leave files open."""
+    atexit.unregister(_end)
 
 
 @cache

@@ -11,11 +11,12 @@ import hashlib
 import inspect
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
-from dynamics.cache.folder import cache_directory, say_compiling
+from dynamics.cache.folder import cache_directory, report, say_compiling
 from dynamics.loops.kernels import MODULES, kinds
 
 PACKAGE = Path(__file__).parents[1]
@@ -59,14 +60,32 @@ def _dispatcher(kernel: Callable[..., Any], kind: Any) -> Callable[..., Any]:
     different types, and one that reads it imports the modules of all.
     """
     numba, folder = _numba(), _folder()
+    own = folder and f"{folder}/{kind.__module__}.{kind.__qualname__}"
     before = numba.config.CACHE_DIR
     # Read here, and no more.
-    numba.config.CACHE_DIR = folder and f"{folder}/{kind.__module__}.{kind.__qualname__}"
+    numba.config.CACHE_DIR = own
     try:
-        made: Callable[..., Any] = numba.njit(cache=bool(folder), nogil=True, **OPTIONS)(kernel)
+        made = numba.njit(cache=bool(folder), nogil=True, **OPTIONS)(kernel)
     finally:
         numba.config.CACHE_DIR = before
-    return made
+    return made if not folder or made is kernel else _unless_damaged(made, own)
+
+
+def _unless_damaged(made: Any, folder: str) -> Callable[..., Any]:
+    """A compiled kernel that removes its folder where its first call cannot read what is there."""
+
+    @wraps(made)
+    def call(*arguments: Any) -> Any:
+        if made.signatures:
+            return made(*arguments)
+        try:
+            return made(*arguments)
+        except Exception:  # numba unpickles a file
+            report(f"machine code in {folder!r} is damaged; it is compiled again")
+            rmtree(folder, ignore_errors=True)
+            return made(*arguments)
+
+    return call
 
 
 @cache

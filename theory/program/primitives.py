@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,13 @@ from numpy.typing import NDArray
 
 from theory.program import rows
 from theory.program.algebra import Algebra
-from theory.program.movements import destinations, dynamic_slice, dynamic_update_slice, gather
+from theory.program.movements import (
+    MOVEMENTS,
+    destinations,
+    dynamic_slice,
+    dynamic_update_slice,
+    gather,
+)
 from theory.program.numbering import ONE, ZERO, Ids, Values
 from theory.program.operations import ELEMENTWISE
 
@@ -77,29 +82,38 @@ def _over_axis(reading: Walk, jaxpr: Any, x: Ids, kind: str) -> Ids:
     (axis,) = inner.eqns[0].params["axes"]  # of the maximum that is subtracted
     moved = np.moveaxis(x, axis, -1)
     sums, shares = rows.logsumexp(reading.values, moved.reshape(-1, moved.shape[-1]))
-    sums = sums.reshape(*moved.shape[:-1], 1)
+    every_sum = np.broadcast_to(sums.reshape(*moved.shape[:-1], 1), moved.shape)
     found = {
         "softmax": lambda: shares.reshape(moved.shape),
-        "log_softmax": lambda: reading.linear((1, moved), (-1, sums)),
-        "logsumexp": lambda: sums if len(jaxpr.outvars[0].aval.shape) == x.ndim else sums[..., 0],
+        "log_softmax": lambda: reading.linear((1, moved), (-1, every_sum)),
+        "logsumexp": lambda: every_sum,
     }[kind]()
-    return found.transpose(_order(jaxpr, x.shape, axis, kind, found.ndim))
+    return np.moveaxis(found, -1, axis).reshape(-1)[
+        _places(jaxpr, np.arange(x.size).reshape(x.shape))
+    ]
 
 
-def _order(jaxpr: Any, shape: tuple[int, ...], axis: int, kind: str, axes: int) -> tuple[int, ...]:
-    """The order of axes of the result: batches have moved them, so they are tried on numbers."""
-    import jax
-    from scipy import special
+def _places(jaxpr: Any, *inputs: Any) -> Any:
+    """Number of the argument that stands at each place of the result: batches have moved them."""
+    from jax.extend.core import Literal
 
-    trial = np.random.default_rng(0).standard_normal(shape)
-    expected = np.asarray(jax.core.eval_jaxpr(jaxpr, (), trial)[0])
-    kept = {"keepdims": axes == len(shape)} if kind == "logsumexp" else {}
-    result = getattr(special, kind)(np.moveaxis(trial, axis, -1), axis=-1, **kept)
-    for order in permutations(range(axes)):
-        moved = result.transpose(order)
-        if moved.shape == expected.shape and np.allclose(moved, expected, 1e-4, 1e-4):
-            return order
-    raise ArithmeticError(f"{kind} is another function in this version of JAX")
+    held = dict(zip(jaxpr.invars, inputs, strict=True))
+    for equation in jaxpr.eqns:
+        params = equation.params
+        given = [
+            np.zeros(np.shape(v.val), int) if isinstance(v, Literal) else held[v]
+            for v in equation.invars
+        ]
+        places = max(given, key=lambda each: (each.size, each.max(initial=0)))
+        if equation.primitive.name in CALLS:
+            called = params["jaxpr" if "jaxpr" in params else "call_jaxpr"]
+            places = _places(getattr(called, "jaxpr", called), *given)
+        elif equation.primitive.name in MOVEMENTS:
+            places = MOVEMENTS[equation.primitive.name](params, places)
+        elif "axes" in params:
+            places = places.min(axis=tuple(map(int, params["axes"])))
+        held[equation.outvars[0]] = places
+    return held[jaxpr.outvars[0]]
 
 
 def _logaddexp(reading: Walk, jaxpr: Any, x: Ids, y: Ids) -> Ids:

@@ -16,7 +16,7 @@ from dynamics.models.engine.sampled import BATCH, DTYPE
 from dynamics.models.engine.square import FullEmpirical, FullPopulation, ReducedPopulation
 from dynamics.models.engine.tracing import refusals
 from dynamics.presentation import PlotDescription, Presentation, conditions
-from dynamics.process_settings import end_as_usual
+from dynamics.process_settings import cleared_at_end, end_as_usual
 from dynamics.system import Derivation, System
 from dynamics.validation import NEAR, InvalidRequest, path_of, refuse
 from theory.claims import Claim
@@ -60,9 +60,11 @@ def load(source: str | os.PathLike[str], anew: bool = False) -> System:
         refuse("system", source, why, "a model file or a name", near[0])
     key = (path, status.st_mtime_ns, status.st_size)
     if anew or key not in _FILES or not imports_are_unchanged(_FILES[key].model):
-        end_as_usual()
         with refusals():
             model = read_model(Path(path))
+        cleared_at_end.append(getattr(model.start, "__globals__", {}))
+        if model.imported:
+            end_as_usual()
         _FILES[key] = system_of(model)
     return _FILES[key]
 

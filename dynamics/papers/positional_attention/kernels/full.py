@@ -6,9 +6,10 @@ With :math:`S = \mathrm{softmax}(s A)`, :math:`o_i = D \alpha \sum_j S_{ij} x_j`
 .. math:: R = \sum P \log(1 + e^{-F}), \quad \frac{\partial R}{\partial o_i} =
    -\frac{P}{1 + e^F} (p\, o_i^{p-1} + \nu), \qquad (1)
 
-.. math:: \frac{\partial R}{\partial \alpha} = \sum_i \frac{\partial R}{\partial o_i}
-   \frac{o_i}{\alpha}, \quad M_{ij} = D \alpha \frac{\partial R}{\partial o_i} x_j, \quad
-   \frac{\partial R}{\partial A_{ij}} = s S_{ij} \Big(M_{ij} - \sum_r S_{ir} M_{ir}\Big). \qquad (2)
+.. math:: M_{ij} = \sum_x \frac{\partial R}{\partial o_i} x_j, \quad
+   \frac{\partial R}{\partial \alpha} = D \sum_{ij} S_{ij} M_{ij}, \quad
+   \frac{\partial R}{\partial A_{ij}} = s D \alpha S_{ij} \Big(M_{ij} - \sum_r S_{ir} M_{ir}\Big).
+   \qquad (2)
 """
 
 from math import exp, log1p
@@ -62,30 +63,30 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
     """Gradient by alpha and the off-diagonal entries of A, (1) and (2)."""
     size = data.sets.size
     attention = attention_of(state[1:].reshape(size, size), data.scale)
-    turned, by_attention, by_alpha = attention.T.copy(), np.zeros((size, size)), 0.0
+    turned, moved = attention.T.copy(), np.zeros((size, size))
     for start in range(0, data.chances.size, BLOCK):
         x = data.values[start : start + BLOCK]
-        mixed = size * np.dot(x, turned)
-        slope = np.empty_like(mixed)
-        for n in range(mixed.shape[0]):
-            margin = 0.0
+        slope = size * state[0] * np.dot(x, turned)  # o first
+        for n in range(slope.shape[0]):
+            row, margin = slope[n], 0.0
             for i in range(size):
-                o = state[0] * mixed[n, i]
-                below = o ** (data.power - 1)
-                margin += o * below + data.nu * o
-                slope[n, i] = data.power * below + data.nu
+                below = row[i]
+                for _ in range(data.power - 2):
+                    below *= row[i]
+                margin += row[i] * (below + data.nu)
+                row[i] = data.power * below + data.nu
             weight = -data.chances[start + n] / (1.0 + exp(margin))
             for i in range(size):
-                slope[n, i] *= weight
-                by_alpha += slope[n, i] * mixed[n, i]
-        by_attention += np.dot(slope.T.copy(), x)
-    out[0] = by_alpha
+                row[i] *= weight
+        moved += np.dot(slope.T, x)
+    out[0] = 0.0
     for i in range(size):
         mean = 0.0
         for j in range(size):
-            mean += attention[i, j] * by_attention[i, j]
+            mean += attention[i, j] * moved[i, j]
+        out[0] += size * mean
         for j in range(size):
-            rate = data.scale * size * state[0] * attention[i, j] * (by_attention[i, j] - mean)
+            rate = data.scale * size * state[0] * attention[i, j] * (moved[i, j] - mean)
             out[1 + i * size + j] = rate if i != j else 0.0
 
 
