@@ -104,7 +104,7 @@ def _places(jaxpr: Any, *inputs: Any) -> Any:
             np.zeros(np.shape(v.val), int) if isinstance(v, Literal) else held[v]
             for v in equation.invars
         ]
-        places = max(given, key=lambda each: (each.size, each.max(initial=0)))
+        places = max(given, key=lambda each: (each.ndim, each.size, each.max(initial=0)))
         if equation.primitive.name in CALLS:
             called = params["jaxpr" if "jaxpr" in params else "call_jaxpr"]
             places = _places(getattr(called, "jaxpr", called), *given)

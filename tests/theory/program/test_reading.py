@@ -147,12 +147,12 @@ def test_a_softmax_of_shifted_rows_is_one_value_and_sums_to_one():
 
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
-@pytest.mark.parametrize("axis", [0, 1])
-def test_batches_along_any_axis_of_a_cube_keep_the_order_of_axes(name, axis):
+@pytest.mark.parametrize(("axis", "size"), [(0, 3), (1, 3), (0, 1)])
+def test_batches_along_any_axis_of_a_cube_keep_the_order_of_axes(name, axis, size):
     function = getattr(namespace(), name)
 
     def of(w):
-        cube = jnp.tanh(jnp.arange(1, 28).reshape(3, 3, 3) * w[0] + w[1] ** 2)
+        cube = jnp.tanh(jnp.arange(1, 28).reshape(3, 3, 3)[:size] * w[0] + w[1] ** 2)
         inner = jax.vmap(lambda row: function(row, axis=0), in_axes=1, out_axes=0)
         found = jax.vmap(inner, in_axes=axis, out_axes=-1)(cube)
         return jnp.sum(found * jnp.cos(jnp.arange(found.size).reshape(found.shape)))
