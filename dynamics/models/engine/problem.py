@@ -4,53 +4,70 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics.models.engine.declaration import states_near
 from dynamics.models.engine.definition import Definition
 from dynamics.models.engine.functions import (
     WATCHED,
     Columns,
     class_embedding,
     linear_embedding,
+    slope_of,
 )
-from dynamics.models.engine.program import Data
+from dynamics.models.engine.program import Data, evaluated, on_device
 from dynamics.models.engine.realization import DEFAULT_GROUP, Realization
-from dynamics.models.engine.traced_problem import TracedProblem
+from dynamics.models.engine.reduced_risk import CompiledRisk, ReducedRisk, reduced_risk
+from dynamics.models.engine.traced_problem import MOST_WHOLE, TracedProblem
 from dynamics.models.engine.tracing import refusals
 from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import InvalidRequest, known_word
 from theory.closure import Closure
 from theory.events import EventRule, event_rules
+from theory.program import NoProgram
 
 MOST_NAMED = 256
 """Scalars that have names of their own; more are parts of their arrays."""
 LINEAR_FROM = 8
 """Scalars from which a linear space of at most half as many directions is used instead."""
 COORDINATES = ("auto", "classes", "linear")
+SAME = 1e-9
+"""Part of the terms of a component by which program and JAX may differ, by rounding."""
+MAX_VALUES = 2_000_000
+"""Distinct numbers of a program that is worth running in place of JAX's arrays."""
 
 Realized = tuple[Realization, Closure]
 
 
-class ModelProblem(TracedProblem):
-    """Base of the problems of a model: names, order parameters, compiled functions.
+class Reduction:
+    """A model at some parameters, on coordinates of the space that training closes on.
+
+    All problems there share it: names, events, order parameters, panels.
 
     Parameters
     ----------
-    parameters : Parameters
-    realization : Realization
+    definition : Definition
+    made : Realization
     closure : Closure
-    data : Data
-        Of the gradient.
-    reduced : bool
-        Whether a state are coordinates of the closed space, or every entry.
     coordinates : str
         One of `COORDINATES`.
-    minibatches : MiniBatches, optional
-        Samples of each step; all of them by default.
+
+    Attributes
+    ----------
+    embedding : Embedding
+    scalars : tuple of str
+        Names of the coordinates.
+    entries : dict
+        Name beside the coordinates -> entry: those that never move; of a linear space the first
+        of each class.
+    events, columns, order_names, presentation
+        As of a problem.
+    settings : mapping
 
     Raises
     ------
@@ -58,86 +75,50 @@ class ModelProblem(TracedProblem):
         If nothing moves.
     """
 
-    definition: ClassVar[Definition]
-    flows = True
-
     def __init__(
-        self,
-        parameters: Any,
-        realization: Realization,
-        closure: Closure,
-        data: Data,
-        reduced: bool,
-        coordinates: str,
-        minibatches: MiniBatches | None = None,
+        self, definition: Definition, made: Realization, closure: Closure, coordinates: str
     ) -> None:
-        self.parameters, self.realization, self.closure = parameters, realization, closure
+        self.made, self.closure, name = made, closure, definition.name
         if closure.scalars == 0:
             raise InvalidRequest(
-                f"nothing moves: the gradient of {self.system} vanishes at its start; "
-                "give it another"
+                f"nothing moves: the gradient of {name} vanishes at its start; give it another"
             )
         self.coordinates = _coordinates(closure, coordinates)
         linear = self.coordinates == "linear"
         classes, space = closure.classes, closure.space
-        embedding = linear_embedding(classes, space) if linear else class_embedding(classes)
+        self.embedding: Any = (
+            linear_embedding(classes, space) if linear else class_embedding(classes)
+        )
+        self.on_device = on_device(self.embedding)
         directions = tuple(f"z_{k + 1}" for k in range(closure.free))
         self.scalars = directions if linear else closure.names
         frozen, first = self._names_beside(linear)
-        self._entries = frozen | first
+        self.entries = frozen | first
         self.events = self._rules()
-        names = (*first, *realization.observable_names)
-        self.presentation = self.definition.presentation(
-            self.scalars, names, tuple(frozen), self.events, realization.shapes
+        names = (*first, *made.observable_names)
+        self.presentation = definition.presentation(
+            self.scalars, names, tuple(frozen), self.events, made.shapes
         )
         self.columns = self._columns_of_rules()
         self.order_names = tuple(map(self._column_name, self.columns))
-        self.rates = tuple(name for name in self.order_names if name.startswith("d_"))
-        layout = self._reduced_layout() if reduced else self._full_layout()
-        program = realization.program
-        super().__init__(program, data, embedding, layout, self.columns, reduced, minibatches)
-        self.settings: Mapping[str, Any] = {"closure": closure.document()}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return self.definition.pickled(type(self).__name__, self._arguments, self._options)
-
-    @classmethod
-    def realized(cls, parameters: Any, draws: tuple[Any, Any]) -> Realized:
-        """The model at some parameters, and what training closes on.
-
-        Parameters
-        ----------
-        parameters : Parameters
-        draws : (samples, seed)
-            Of a law that can only be sampled.
-        """
-        realization = cls.definition.realization(parameters, *draws)
-        return realization, realization.closure
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """Settings that decide the gradients, beside the parameters."""
-        labels = np.ascontiguousarray(self.closure.classes.labels)
-        classes = hashlib.sha256(labels.tobytes()).hexdigest()[:12]
-        own = {name: entry for name, entry in self.settings.items() if name != "closure"}
-        return {**own, "classes": classes, "model": dict(self.definition.digests)}
+        self.settings = {"closure": closure.document()}
+        self._name = name
 
     def _names_beside(self, linear: bool) -> tuple[dict[str, int], dict[str, int]]:
         """Frozen entries by their names; in a linear space the firsts of (few) classes too."""
-        classes, named = self.closure.classes, self.realization.named_entries()
+        classes, named = self.closure.classes, self.made.named_entries()
         frozen = {name: entry for name, entry in named.items() if classes.labels[entry] < 0}
         few = self.closure.scalars <= MOST_NAMED
         every = zip(self.closure.names, map(int, classes.first), strict=True) if linear else ()
         return frozen, {name: entry for name, entry in every if few or name in named}
 
     def _rules(self) -> tuple[EventRule, ...]:
-        realization = self.realization
-        moving = [*self.scalars, *self._entries, *realization.observable_names]
-        names = [*moving, *(f"d_{name}" for name in moving), "risk", *realization.constants]
-        equal = realization.equal_names(self.closure.classes)
+        made = self.made
+        moving = [*self.scalars, *self.entries, *made.observable_names]
+        names = [*moving, *(f"d_{name}" for name in moving), "risk", *made.constants]
         with refusals():
-            table = realization.model.table("events", realization.constants)
-            return event_rules(table, names, equal)
+            table = made.model.table("events", made.constants)
+            return event_rules(table, names, made.equal_names(self.closure.classes))
 
     def _columns_of_rules(self) -> Columns:
         """The order parameters that the rules use, the rate of a scalar among them."""
@@ -147,11 +128,12 @@ class ModelProblem(TracedProblem):
             for expression in rule.expressions
             for symbol in expression.free_symbols
         }
-        numbers, names = range(len(self.scalars)), self.realization.observable_names
-        columns: list[tuple[str, Any]] = []
-        columns += [(kind, k) for k in numbers for kind in ("state", "rate")]
-        entries = [(entry, name) for name, entry in self._entries.items()]
+        columns: list[tuple[str, Any]] = [
+            (kind, k) for k in range(len(self.scalars)) for kind in ("state", "rate")
+        ]
+        entries = [(entry, name) for name, entry in self.entries.items()]
         columns += [(kind, entry) for entry in entries for kind in ("entry", "entry_rate")]
+        names = self.made.observable_names
         columns += [(kind, name) for name in names for kind in ("observable", "observable_rate")]
         columns += [("risk", "")]
         columns = [column for column in columns if self._column_name(column) in used]
@@ -169,61 +151,72 @@ class ModelProblem(TracedProblem):
             name = "risk"
         return f"d_{name}" if kind.endswith("rate") else name
 
-    def _group(self, array: str) -> str:
-        return self.realization.group_of_arrays()[array]
-
-    def _reduced_layout(self) -> Layout:
+    @cached_property
+    def reduced_layout(self) -> Layout:
+        """Parts of a state of coordinates."""
         count = len(self.scalars)
         if self.coordinates == "linear":
             return Layout(self.scalars, ((),) * count, (DEFAULT_GROUP,) * count)
-        arrays = self._arrays_of_scalars()
+        groups, arrays = self.made.group_of_arrays(), self.arrays_of_scalars()
         # Of the whole model: what never moves has no scalar, and may be the first of its group.
-        every = tuple(dict.fromkeys(self.realization.group_of_arrays().values()))
+        every = tuple(dict.fromkeys(groups.values()))
         if count <= MOST_NAMED:
-            return Layout(self.scalars, ((),) * count, tuple(map(self._group, arrays)), every)
+            return Layout(self.scalars, ((),) * count, tuple(groups[a] for a in arrays), every)
         names = tuple(dict.fromkeys(arrays))
         sizes = tuple((arrays.count(name),) for name in names)
-        return Layout(names, sizes, tuple(map(self._group, names)), every)
+        return Layout(names, sizes, tuple(groups[name] for name in names), every)
 
-    def _full_layout(self) -> Layout:
-        shapes = self.realization.shapes
-        return Layout(tuple(shapes), tuple(shapes.values()), tuple(map(self._group, shapes)))
+    @cached_property
+    def full_layout(self) -> Layout:
+        """Parts of a state of every entry."""
+        shapes, groups = self.made.shapes, self.made.group_of_arrays()
+        return Layout(tuple(shapes), tuple(shapes.values()), tuple(groups[n] for n in shapes))
 
-    def _arrays_of_scalars(self) -> list[str]:
+    def arrays_of_scalars(self) -> list[str]:
         """The array of the first entry of each class."""
         first = self.closure.classes.first
-        return [self.realization.entry_position(int(entry))[0] for entry in first]
+        return [self.made.entry_position(int(entry))[0] for entry in first]
 
-    def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Risk, and what the model observes, at a state."""
-        return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
+    @cached_property
+    def start(self) -> FloatArray:
+        """The coordinates at step 0; 0 in a linear space."""
+        classes = self.closure.classes
+        linear = self.coordinates == "linear"
+        return np.zeros(len(self.scalars)) if linear else classes.start[classes.first]
 
-    def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
-        """`observables` of states, shape (records, n), in one compiled call."""
-        values = self.observed(states)
-        columns = {"risk": values["risk"]} | values["observables"]
-        if "scalars" in values:
-            if len(self.scalars) <= MOST_NAMED:
-                columns |= dict(zip(self.scalars, values["scalars"].T, strict=True))
-            columns["outside"] = values["outside"]
-        full = "scalars" in values
-        columns |= {n: self._entry_along(states, k, full) for n, k in self._entries.items()}
-        return {name: np.array(column, dtype=np.float64) for name, column in columns.items()}
+    @cached_property
+    def data(self) -> Data:
+        """Samples of the reduced risk: one of each class."""
+        return self.made.representatives(self.closure.sample_groups)
 
-    def _entry_along(self, states: FloatArray, entry: int, full: bool) -> FloatArray:
-        """One of `_entries` at states, shape (records,), of every entry or of coordinates."""
-        if full:
-            return states[:, entry]
-        if self.closure.classes.labels[entry] < 0:
-            return np.full(len(states), self.closure.classes.start[entry])
-        return np.asarray(self.embedding.offset[entry] + states @ self.embedding.matrix[entry])
+    @cached_property
+    def compiled(self) -> CompiledRisk | None:
+        """The programs of the reduced risk; None where it has none, or a long one."""
+        made = self.made
+        if len(self.scalars) > MOST_WHOLE or made.only_sampled:
+            return None
+        try:
+            risk = reduced_risk(made.program, self.data, self.embedding, self.scalars)
+        except NoProgram:
+            return None
+        if len(risk.values) > MAX_VALUES:
+            return None
+        if not risk.held:
+            self._hold(risk)
+            risk.held = True
+        return CompiledRisk(risk, self.columns, self.data)
 
-    def _draws(self, seed: Any) -> dict[str, Any]:
-        """Number and seed of the draws, where the law can only be sampled."""
-        law = self.realization.law
-        if not self.realization.only_sampled or law is None:
-            return {}
-        return {"samples": law.size, "seed": int(seed)}
+    def _hold(self, risk: ReducedRisk) -> None:
+        """Hold the gradient of a program against that of JAX near the start."""
+        states, slope = states_near(self.start), slope_of(self.made.program, True)
+        payload = self.data, self.on_device
+        expected = np.array([evaluated(slope, state, payload) for state in states])
+        off = risk.departures(states, expected, self.data).max(initial=0.0)
+        if off > SAME:
+            raise InvalidRequest(
+                f"the program of {self._name} does not have the gradient of its loss (they "
+                f"differ by {off:.1e} of its terms): a fault of this package; please report it"
+            )
 
 
 def _coordinates(closure: Closure, name: str) -> str:
@@ -233,3 +226,114 @@ def _coordinates(closure: Closure, name: str) -> str:
         many = closure.scalars > LINEAR_FROM and 2 * closure.free <= closure.scalars
         return "linear" if many else "classes"
     return name
+
+
+class ModelProblem(TracedProblem):
+    """Base of the problems of a model.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    realized : (Realization, Closure)
+    reduced : bool
+        Whether a state are coordinates of the closed space, or every entry.
+    coordinates : str
+        One of `COORDINATES`.
+    seed : int
+        Of the draws, where the law can only be sampled.
+    data : Data, optional
+        Of the gradient; that of the law by default.
+    minibatches : MiniBatches, optional
+        Samples of each step; all of them by default.
+
+    Raises
+    ------
+    InvalidRequest
+        If nothing moves.
+    """
+
+    definition: ClassVar[Definition]
+    flows = True
+
+    def __init__(
+        self,
+        parameters: Any,
+        realized: Realized,
+        reduced: bool,
+        coordinates: str,
+        seed: Any = 0,
+        data: Data | None = None,
+        minibatches: MiniBatches | None = None,
+    ) -> None:
+        made, closure = realized
+        key = id(closure), coordinates
+        if key not in made.reductions:
+            made.reductions[key] = Reduction(self.definition, made, closure, coordinates)
+        self.reduction: Reduction = made.reductions[key]
+        shared = self.reduction
+        self.parameters, self.realization, self.closure = parameters, made, closure
+        self.coordinates, self.embedding = shared.coordinates, shared.embedding
+        self.scalars, self.events = shared.scalars, shared.events
+        self.presentation, self.columns = shared.presentation, shared.columns
+        self.order_names = shared.order_names
+        self.rates = tuple(name for name in self.order_names if name.startswith("d_"))
+        self.settings: Mapping[str, Any] = shared.settings
+        if made.only_sampled and data is None and made.law is not None:
+            self.settings = {**self.settings, "samples": made.law.size, "seed": int(seed)}
+        own = (shared.data if reduced else made.data) if data is None else data
+        layout = shared.reduced_layout if reduced else shared.full_layout
+        payload = own, shared.on_device
+        super().__init__(made.program, payload, layout, self.columns, reduced, minibatches)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.definition.pickled(type(self).__name__, self._arguments, self._options)
+
+    @classmethod
+    def realized(cls, parameters: Any, draws: tuple[Any, Any]) -> Realized:
+        """The model at some parameters, and what training closes on.
+
+        Parameters
+        ----------
+        parameters : Parameters
+        draws : (samples, seed)
+            Of a law that can only be sampled.
+        """
+        made = cls.definition.realization(parameters, *draws)
+        return made, made.closure
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Settings that decide the gradients, beside the parameters."""
+        labels = np.ascontiguousarray(self.closure.classes.labels)
+        classes = hashlib.sha256(labels.tobytes()).hexdigest()[:12]
+        own = {name: entry for name, entry in self.settings.items() if name != "closure"}
+        return {**own, "classes": classes, "model": dict(self.definition.digests)}
+
+    def observables(self, state: ArrayLike) -> dict[str, float]:
+        """Risk, and what the model observes, at a state."""
+        return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
+
+    def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
+        """`observables` of states, shape (records, n), in one compiled call."""
+        values = self.observed(states)
+        columns = {"risk": values["risk"]} | values["observables"]
+        full = "scalars" in values
+        if full:
+            if len(self.scalars) <= MOST_NAMED:
+                columns |= dict(zip(self.scalars, values["scalars"].T, strict=True))
+            columns["outside"] = values["outside"]
+        columns |= self.entries_along(states, full)
+        return {name: np.array(column, dtype=np.float64) for name, column in columns.items()}
+
+    def entries_along(self, states: FloatArray, full: bool) -> dict[str, FloatArray]:
+        """Named entries beside the scalars at states of every entry or of coordinates."""
+        classes, embedding = self.closure.classes, self.embedding
+        found = {}
+        for name, entry in self.reduction.entries.items():
+            if full:
+                found[name] = states[:, entry]
+            elif classes.labels[entry] < 0:
+                found[name] = np.full(len(states), classes.start[entry])
+            else:
+                found[name] = embedding.offset[entry] + states @ embedding.matrix[entry]
+        return found

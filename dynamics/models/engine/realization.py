@@ -63,6 +63,8 @@ class Realization:
     ----------
     observable_names : tuple of str
         What the model observes.
+    reductions : dict
+        What its problems share, by closure and coordinates.
 
     Raises
     ------
@@ -88,6 +90,7 @@ class Realization:
         self.program: Program = program_of(model, statics, tuple(self.shapes.items()))
         self.data = device_data(self.law, fixed, self.reals)
         self.observable_names = self.program.check(self.data)
+        self.reductions: dict[Any, Any] = {}
 
     def _law(self, samples: int, seed: int) -> Law | None:
         if self.model.risk is not None:
@@ -257,6 +260,7 @@ class Realization:
         weights = groups.summed(self.law.weights)
         return on_device(self.data._replace(weights=weights, samples=samples))
 
+    @cached_property
     def open_closure(self) -> Closure:
         """Every entry a scalar of its own: what a start without symmetry closes on."""
         size = self.program.size

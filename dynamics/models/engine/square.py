@@ -11,12 +11,10 @@ import pydantic
 from numpy.typing import ArrayLike
 
 from dynamics import loops
-from dynamics.models.engine.declaration import MAX_LISTED, states_near
+from dynamics.models.engine.declaration import MAX_LISTED
 from dynamics.models.engine.problem import MOST_NAMED, ModelProblem, Realized
 from dynamics.models.engine.program import Data
-from dynamics.models.engine.reduced_risk import CompiledRisk, ReducedRisk, reduced_risk
 from dynamics.models.engine.sampled import Training
-from dynamics.models.engine.traced_problem import MOST_WHOLE
 from dynamics.models.engine.tracing import refusals
 from dynamics.problem import FloatArray
 from dynamics.validation import (
@@ -30,19 +28,12 @@ from dynamics.validation import (
     whole,
 )
 from theory.model import DECLARED_START
-from theory.program import NoProgram
 
 if TYPE_CHECKING:
     from dynamics.results.trajectory import Trajectory
 
 LOOKS_ALONG = 24
 """States of a run at which the gradient of every entry is checked afterwards."""
-
-SAME = 1e-9
-"""Part of the terms of a component by which the two may differ, by rounding."""
-MAX_VALUES = 2_000_000
-"""Distinct numbers of a program that is worth running in place of JAX's arrays."""
-
 START, FRESH = 1, 2
 """Streams of a seed beside that of the samples: the start, fresh samples."""
 OMEGA = 1e-3
@@ -76,40 +67,9 @@ class ReducedPopulation(ModelProblem):
         samples: Any = None,
         seed: Any = 0,
     ) -> None:
-        realization, closure = self.realized(parameters, (samples, seed))
-        data = realization.representatives(closure.sample_groups)
-        super().__init__(parameters, realization, closure, data, True, coordinates)
-        self.settings = {**self.settings, **self._draws(seed)}
-        self._compiled = self._compiled_risk()
-
-    def _compiled_risk(self) -> CompiledRisk | None:
-        """The programs of the risk; None where it has none, or a long one."""
-        if self.layout.size > MOST_WHOLE:
-            return None
-        made = self.realization
-        if made.only_sampled:
-            return None
-        try:
-            risk = reduced_risk(made.program, self.payload[0], self.embedding, self.scalars)
-        except NoProgram:
-            return None
-        if len(risk.values) > MAX_VALUES:
-            return None
-        if not risk.held:
-            self._hold(risk)
-            risk.held = True
-        return CompiledRisk(risk, self.columns, self.payload[0])
-
-    def _hold(self, risk: ReducedRisk) -> None:
-        """Hold the gradient of a program against that of JAX near the start."""
-        states = states_near(self.initial_state)
-        expected = np.array([super(ReducedPopulation, self).gradient(state) for state in states])
-        off = risk.departures(states, expected, self.payload[0]).max(initial=0.0)
-        if off > SAME:
-            raise InvalidRequest(
-                f"the program of {self.system} does not have the gradient of its loss (they "
-                f"differ by {off:.1e} of its terms): a fault of this package; please report it"
-            )
+        realized = self.realized(parameters, (samples, seed))
+        super().__init__(parameters, realized, True, coordinates, seed)
+        self._compiled = self.reduction.compiled
 
     @classmethod
     def realized(cls, parameters: Any, draws: tuple[Any, Any]) -> Realized:
@@ -146,7 +106,7 @@ class ReducedPopulation(ModelProblem):
         if self._compiled is None:
             return super().observables_along(states)
         columns = dict(zip(self._compiled.names, self._compiled.rows(states).T, strict=True))
-        columns |= {n: self._entry_along(states, k, False) for n, k in self._entries.items()}
+        columns |= self.entries_along(states, False)
         return {name: np.ascontiguousarray(column) for name, column in columns.items()}
 
     def advance(
@@ -160,10 +120,7 @@ class ReducedPopulation(ModelProblem):
     @property
     def initial_state(self) -> FloatArray:
         """The scalars at step 0; 0 in a linear space."""
-        if self.coordinates == "linear":
-            return np.zeros(len(self.scalars))
-        classes = self.closure.classes
-        return np.asarray(classes.start[classes.first])
+        return self.reduction.start.copy()
 
     def outside(self, vector: FloatArray) -> FloatArray:
         """Part of a vector of every entry, shape (n,), outside the closed space."""
@@ -230,7 +187,7 @@ class FullModelProblem(ModelProblem):
             inside = (states - self.embedding.offset) @ self.embedding.matrix
             return {name: inside[:, [k]] for k, name in enumerate(self.scalars)}
         if len(self.scalars) > MOST_NAMED:
-            means, arrays = classes.project(states), self._arrays_of_scalars()
+            means, arrays = classes.project(states), self.reduction.arrays_of_scalars()
             return {
                 name: means[:, [array == name for array in arrays]]
                 for name in dict.fromkeys(arrays)
@@ -263,9 +220,8 @@ class FullPopulation(FullModelProblem):
         samples: Any = None,
         seed: Any = 0,
     ) -> None:
-        realization, closure = self.realized(parameters, (samples, seed))
-        super().__init__(parameters, realization, closure, realization.data, False, coordinates)
-        self.settings = {**self.settings, **self._draws(seed)}
+        realized = self.realized(parameters, (samples, seed))
+        super().__init__(parameters, realized, False, coordinates, seed)
 
     @property
     def initial_state(self) -> FloatArray:
@@ -340,7 +296,7 @@ class FullEmpirical(FullModelProblem):
         made, closure = self.realized(parameters, (self.samples, seed))
         if closure.scalars == 0:
             # The noise of the start may move what the start itself does not.
-            closure = made.open_closure()
+            closure = made.open_closure
 
         def drawn(count: int, seed: Any) -> Data:
             law = made.law
@@ -353,7 +309,7 @@ class FullEmpirical(FullModelProblem):
         fresh = how.test_samples
         self._fresh = None if fresh is None else drawn(fresh, [seed, FRESH])
         dealt = how.minibatches(seed, self.samples)
-        super().__init__(parameters, made, closure, data, False, coordinates, dealt)
+        super().__init__(parameters, (made, closure), False, coordinates, 0, data, dealt)
         self._start, omega = self._drawn_start(np.random.default_rng([seed, START]))
         stated = how.changed | {"omega": omega}
         self.settings = {**self.settings, "samples": self.samples, "seed": seed, **stated}

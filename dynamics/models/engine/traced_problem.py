@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics.cache import jax
 from dynamics.models.engine.functions import Columns, Embedding, functions_of
-from dynamics.models.engine.program import Data, Program, evaluated, on_device
+from dynamics.models.engine.program import Data, Program, evaluated
 from dynamics.problem import FloatArray, Layout, Problem
 from dynamics.training.minibatches import MiniBatches
 
@@ -34,10 +34,9 @@ class TracedProblem(Problem):
     ----------
     program : Program
         Loss and observables of a sample.
-    data : Data
-        Samples with their weights, of the type in which sums are taken.
-    embedding : Embedding or None
-        The scalars among the entries, where order parameters are among them.
+    payload : (Data, Embedding or None)
+        Samples with their weights, of the type in which sums are taken, and the scalars among the
+        entries, where order parameters are among them; both `on_device`.
     layout : Layout
         Of the state: coordinates of the embedding where ``reduced``, else every entry.
     columns : Columns
@@ -57,16 +56,14 @@ class TracedProblem(Problem):
     def __init__(
         self,
         program: Program,
-        data: Data,
-        embedding: Embedding | None,
+        payload: tuple[Data, Embedding | None],
         layout: Layout,
         columns: Columns,
         reduced: bool = False,
         minibatches: MiniBatches | None = None,
     ) -> None:
-        self.embedding: Any = embedding
         self.layout = layout
-        self.payload: tuple[Data, Any] = (data, on_device(embedding))
+        self.payload: tuple[Data, Any] = payload
         self.minibatches = minibatches
         self.autonomous = minibatches is None
         self._functions = functions_of(

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from dynamics.models import masked_image_modeling as file
 from dynamics.models.engine.functions import Columns, Embedding
-from dynamics.models.engine.program import program_of
+from dynamics.models.engine.program import on_device, program_of
 from dynamics.models.engine.sampled import Training
 from dynamics.models.engine.traced_problem import TracedProblem, hash_of_file
 from dynamics.papers.masked_image_modeling import cost
@@ -91,7 +91,11 @@ class FullProblem(TracedProblem):
         program = program_of(_model(), (), (("Q", (depth, depth)),))
         data = self.training.data(Law(images.weight, samples), fixed, {})
         super().__init__(
-            program, data, self._references(), layout, self._columns(), minibatches=minibatches
+            program,
+            (data, on_device(self._references())),
+            layout,
+            self._columns(),
+            minibatches=minibatches,
         )
 
     def _references(self) -> Embedding:

@@ -234,7 +234,7 @@ class FullEmpirical(MatrixProblem, TracedProblem):
         program = program_at(
             self._model, parameters, dict(zip(layout.names, layout.shapes, strict=True))
         )
-        super().__init__(program, data, None, layout, COLUMNS, minibatches=dealt)
+        super().__init__(program, (data, None), layout, COLUMNS, minibatches=dealt)
 
     @property
     def _model(self) -> Model:

@@ -125,7 +125,7 @@ class VitProblem(TracedProblem):
         program = program_of(_model(), words, shapes)
         self._masses = _masses(program)
         data = self._data(training)
-        super().__init__(program, data, None, layout, columns, minibatches=minibatches)
+        super().__init__(program, (data, None), layout, columns, minibatches=minibatches)
 
     @staticmethod
     @abstractmethod

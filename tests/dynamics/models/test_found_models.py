@@ -303,7 +303,7 @@ def test_data_that_are_no_simple_fractions_are_said_to_be_read_on_a_grid():
 
 
 def test_a_risk_of_too_many_numbers_runs_on_arrays(monkeypatch):
-    from dynamics.models.engine import square
+    from dynamics.models.engine import problem
     from theory.program import NoProgram
 
     def refused(*arguments):
@@ -312,7 +312,7 @@ def test_a_risk_of_too_many_numbers_runs_on_arrays(monkeypatch):
     def risk(theta, xp):
         return xp.sum((theta["w"] - 1) ** 2)
 
-    monkeypatch.setattr(square, "reduced_risk", refused)
+    monkeypatch.setattr(problem, "reduced_risk", refused)
     system = system_of({"w": np.full(2, 0.1)}, risk)
     reduced = system.ReducedPopulation(system.Parameters())
     assert reduced.loop_data is None

@@ -1,16 +1,19 @@
 """Programs of models: their size, and their gradients against those that JAX takes."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dynamics
+import theory
 from dynamics.models.engine.problem import ModelProblem
 from dynamics.models.engine.reduced_risk import ReducedRisk, order_parameters
 from theory.program import run_floats
 from theory.program.evaluate import gross
 
+PACKAGES = tuple(str(Path(each.__file__).parent) for each in (dynamics, theory))
 TWINS = Path(__file__).parents[2] / "support" / "models"
 LIBRARY = {
     # Terms of sums and other operations of the losses: at most 1.3 times these.
@@ -122,3 +125,26 @@ def test_order_parameters_of_a_list_are_state_and_slope(reduced):
     constants = risk.numbers(problem.payload[0])
     numbers = run_floats(program, [0.5, 2.0, 3.0, 4.0, *constants])
     assert numbers[program.outputs[""]].tolist() == [2.0, -3.0, pytest.approx(72 / 31 - 2)]
+
+
+def test_a_second_problem_at_the_same_parameters_enters_few_files(tmp_path):
+    """What problems at some parameters share is made once."""
+    readme = (Path(dynamics.__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    text = next(part for part in readme.split("```python\n")[1:] if "def law" in part)
+    (tmp_path / "my.py").write_text(text.split("```")[0], encoding="utf-8")
+    system = dynamics.load_system(tmp_path / "my.py")
+    first, files = system.ReducedPopulation(system.Parameters()), set()
+
+    def called(frame, event, argument):
+        if event == "call" and frame.f_code.co_filename.startswith(PACKAGES):
+            files.add(frame.f_code.co_filename)
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        second = system.ReducedPopulation(system.Parameters())
+    finally:
+        sys.setprofile(before)
+    assert 1 <= len(files) <= 14
+    assert second.columns is first.columns
+    np.testing.assert_array_equal(second.initial_state, first.initial_state)
