@@ -21,7 +21,6 @@ from dynamics.models.engine.declaration import Declaration
 from dynamics.models.engine.fingerprint import digests
 from dynamics.models.engine.limits import parse_limits
 from dynamics.models.engine.realization import Realization
-from dynamics.models.engine.shared_globals import check_globals
 from dynamics.models.engine.tracing import refusals
 from dynamics.presentation import (
     LOOKS,
@@ -214,7 +213,6 @@ class Definition:
         self.model, self._again = model, again
         self.name = model.name
         with refusals():
-            check_globals(model)
             self.Parameters = parameters_of(model, self.pickled)
         held = model.held_at or {}
         self.digests = Digests(lambda: digests(self.realization(self.Parameters(**held))))
