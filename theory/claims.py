@@ -6,8 +6,12 @@ all symbols free, `proof` does so and returns the evidence; measured verdicts be
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import sympy
@@ -76,6 +80,36 @@ class Claim:
         """Join the lines of every text."""
         for name in ("source", "statement", "hypothesis", "falsified_by", "reading"):
             object.__setattr__(self, name, " ".join(getattr(self, name).split()))
+
+
+def read_claims(path: Path, *modules: ModuleType) -> tuple[Claim, ...]:
+    """The claims of a file: ``[[claim]]`` with the fields of `Claim`, ``[texts]`` they share.
+
+    ``<NAME>`` in a text stands for one of the shared texts.
+
+    Parameters
+    ----------
+    path : Path
+        The TOML file.
+    *modules : module
+        Where the proofs are, which a claim names as ``module.function``.
+    """
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    proofs = {module.__name__.rpartition(".")[2]: module for module in modules}
+
+    def whole(text: str) -> str:
+        return re.sub(r"<([A-Z]\w*)>", lambda match: whole(table["texts"][match[1]]), text)
+
+    claims = []
+    for entry in table["claim"]:
+        fields: dict[str, Any] = {
+            name: whole(v) if isinstance(v, str) else v for name, v in entry.items()
+        }
+        if "proof" in fields:
+            module, _, function = fields["proof"].partition(".")
+            fields["proof"] = getattr(proofs[module], function)
+        claims.append(Claim(**fields))
+    return tuple(claims)
 
 
 class Exponential(sympy.Function):  # type: ignore[misc]
