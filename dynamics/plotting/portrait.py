@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from dynamics.analysis.phase_portrait.elimination import HELD, RUN, Elimination
+from dynamics.analysis.phase_portrait.elimination import RUN, Elimination
 from dynamics.analysis.phase_portrait.plane import Portrait
 from dynamics.analysis.phase_portrait.roots import CONTINUUM, DEGENERATE, SADDLE, SINK, SOURCE
 from dynamics.plotting.captions import fixed
@@ -170,9 +170,7 @@ def _elimination_lines(eliminated: Mapping[str, Elimination], notation: Notation
     lines = []
     for name, how in eliminated.items():
         label = notation.label(name)
-        if how.kind == HELD:
-            lines.append(rf"${notation.latex(name)} = {how.value:g}$, held")
-        elif how.kind == RUN:
+        if how.kind == RUN:
             along, until = notation.label(how.along), moment(how.until)
             lines.append(
                 rf"{label} as on the black run, a function of {along} up to $\tau$ = {until}, "

@@ -1,8 +1,7 @@
 """Sweeps: many runs over a grid of parameters, stored on disk, resumed where they stopped.
 
 `axes` reads a grid, `plan` cuts it into blocks, `point_runner` runs a point, `worker_pool` has the
-processes that do it, `store` is the disk, `in_memory` what a sweep has in its place that stays
-nowhere, `run` ties them together, `result` reads.
+processes that do it, `store` is the disk, `run` ties them together, `result` reads.
 """
 
 from dynamics.sweep.result import Sweep, load, status

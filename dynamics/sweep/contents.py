@@ -22,8 +22,7 @@ from dynamics.sweep.plan import Plan
 
 FORMAT = 1
 KIND = "sweep"
-COUNTS_BELOW = 10_000
-"""Smaller entries of the manifest are numbers of quantities, which an earlier version wrote."""
+LEAST_HASH = 10_000
 RECORD = "record"
 PATH, TIME = "path_", "time_"
 """Beginnings of the names of series and of the times of events."""
@@ -130,7 +129,7 @@ def block_hash(plan: Plan, number: int, block: Mapping[str, NDArray[Any]]) -> in
     for name in filled_names(block):
         values = np.ascontiguousarray(block[name], block[name].dtype.newbyteorder("<"))
         digest.update(name.encode() + b"\0" + values.tobytes())
-    return COUNTS_BELOW + int.from_bytes(digest.digest()) % (2**32 - COUNTS_BELOW)
+    return LEAST_HASH + int.from_bytes(digest.digest()) % (2**32 - LEAST_HASH)
 
 
 def attributes_of(plan: Plan) -> dict[str, Any]:

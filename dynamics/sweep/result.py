@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -226,23 +225,12 @@ def write_csv(sweep: Sweep, path: Path) -> None:
     path : Path
         Numbers are written so that they are read back bit for bit.
     """
-    data, dims = sweep.dataset, sweep.plan.grid.dims
-    axes = [name for name in dims if name in data.coords]
-    numbers = sorted(
-        str(name)
-        for name, variable in data.data_vars.items()
-        if name not in ("outcome", DONE) and RECORD not in variable.dims
-    )
-    shape = tuple(data.sizes[dim] for dim in dims)
-    arrays = {name: np.broadcast_to(data[name].values, shape) for name in numbers}
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow([*axes, "outcome", *numbers])
-        for index in np.ndindex(shape):
-            point = [data[name].values[index[dims.index(name)]].item() for name in axes]
-            cells = [float(arrays[name][index]) for name in numbers]
-            outcome = OUTCOMES[int(data["outcome"].values[index])]
-            writer.writerow([*point, outcome, *("" if np.isnan(v) else repr(v) for v in cells)])
+    data = sweep.dataset.drop_dims([BLOCK, RECORD], errors="ignore")
+    table = data.to_dataframe(dim_order=sweep.plan.grid.dims)
+    outcome = table.pop("outcome").map(OUTCOMES)
+    table = table[sorted(table)]
+    table.insert(0, "outcome", outcome)
+    table.to_csv(path, lineterminator="\r\n")
 
 
 def write_netcdf(sweep: Sweep, path: Path) -> None:

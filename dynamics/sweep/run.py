@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, replace
-from math import ceil, inf
+from math import ceil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from numpy.typing import NDArray
 
 from dynamics.registry import load_system
 from dynamics.results.outcome import FAILURES, INVALID, KILLED, POINT_KINDS
-from dynamics.sweep.in_memory import InMemory
 from dynamics.sweep.plan import Index, Plan, planned
 from dynamics.sweep.point_runner import Measured, killed, measure_points
 from dynamics.sweep.result import Sweep, dataset
@@ -36,9 +36,6 @@ TRIES = 2
 """Workers that a single point may take down."""
 TOGETHER = 32
 """Points of a block that a worker is given at once, at most."""
-SHARES = 3
-"""Calls in which a worker is given its share of the points that are left, at least, so that all end
-at nearly the same time (guided self-scheduling, C. Polychronopoulos and D. Kuck, 1987)."""
 AT_ONCE = 16
 """Blocks that are looked at between two looks for results."""
 POLL = 0.2
@@ -124,7 +121,8 @@ def sweep(
         import xarray  # noqa: F401 (half a second, while the workers load and not at the end)
 
         plan.check()
-        return _swept(plan, InMemory(plan) if store is None else SweepStore(store, plan), pool)
+        with TemporaryDirectory(prefix="attdyn-") as scratch:
+            return _swept(plan, SweepStore(store or Path(scratch, "sweep.zarr"), plan), pool)
 
 
 def _as_begun(plan: Plan, store: Path | None) -> Plan:
@@ -140,7 +138,7 @@ def _as_begun(plan: Plan, store: Path | None) -> Plan:
     return replace(plan, block=block) if fits and len(block) == len(plan.block) else plan
 
 
-def _swept(plan: Plan, store: SweepStore | InMemory, workers: Workers) -> Sweep:
+def _swept(plan: Plan, store: SweepStore, workers: Workers) -> Sweep:
     refusals: dict[Index, str] = {}
     interrupted = False
     with store.open():
@@ -171,7 +169,6 @@ class _BlockQueue:
         self.running: dict[Future[list[Measured]], _Task] = {}
         self.results: dict[int, dict[Index, Measured]] = {}
         self.sizes: dict[int, int] = {}
-        self.points_left = sum(map(plan.size, self.unopened))
 
     @property
     def left(self) -> bool:
@@ -181,7 +178,6 @@ class _BlockQueue:
     def _open(self, block: int) -> None:
         """Queue the points of a block that can be run; a block without any is empty."""
         valid = tuple(i for i in self.plan.indices(block) if not self.plan.invalid_reason(i))
-        self.points_left -= self.plan.size(block) - len(valid)
         if valid:
             parts = range(0, len(valid), TOGETHER)
             self.waiting.extend(_Task(block, valid[k : k + TOGETHER]) for k in parts)
@@ -193,24 +189,12 @@ class _BlockQueue:
         """Start as many tasks as the workers take, of a few blocks that are looked at now."""
         for _ in range(AT_ONCE):
             while self.waiting and len(self.running) < self.workers.size:
-                task = self._next()
+                task = self.waiting.popleft()
                 points = [self.plan.grid.at(index) for index in task.indices]
                 self.running[self.workers.submit(measure_points, self.plan.runner, points)] = task
             if len(self.running) >= self.workers.size or not self.unopened:
                 return
             self._open(self.unopened.popleft())
-
-    def _next(self) -> _Task:
-        """The task that is first, or a part of it where few points are left."""
-        task, share = self.waiting.popleft(), TOGETHER
-        if 1 < self.workers.size < inf:
-            of_each = self.points_left / self.workers.size
-            share = ceil(of_each / SHARES)
-        if share < len(task.indices):
-            self.waiting.appendleft(replace(task, indices=task.indices[share:]))
-            task = replace(task, indices=task.indices[:share])
-        self.points_left -= len(task.indices)
-        return task
 
     def collect(self, task: _Task, future: Future[list[Measured]]) -> dict[Index, Measured]:
         """The results of a task; none if its points are to be tried again one by one."""
@@ -221,7 +205,6 @@ class _BlockQueue:
             if not alone or task.attempt < TRIES:
                 attempt = task.attempt + 1 if alone else 1
                 self.waiting.extend(_Task(task.block, (i,), attempt) for i in task.indices)
-                self.points_left += len(task.indices)
                 return {}
             measured = [killed()]
         results = dict(zip(task.indices, measured, strict=True))
@@ -234,14 +217,14 @@ class _BlockQueue:
 
 
 def run_blocks(
-    plan: Plan, store: SweepStore | InMemory, workers: Workers, pending: list[int]
+    plan: Plan, store: SweepStore, workers: Workers, pending: list[int]
 ) -> tuple[dict[Index, str], bool]:
     """Run the blocks that are not done, and write each when it is complete.
 
     Parameters
     ----------
     plan : Plan
-    store : SweepStore or InMemory
+    store : SweepStore
         Open.
     workers : Workers
     pending : list of int

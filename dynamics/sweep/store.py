@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from dynamics.presentation import Presentation
 from dynamics.results.storage import consolidate
 from dynamics.sweep.contents import (
-    COUNTS_BELOW,
     FORMAT,
     KIND,
     Contents,
@@ -188,9 +187,6 @@ class SweepStore:
             use_consolidated=False,
         )  # fmt: skip
         self._root.update_attributes({})  # removes the consolidated list, which grows out of date
-        kinds = attributes_of(plan)["kinds"]
-        if self._root.attrs.get("kinds") != kinds:  # an earlier version knew fewer
-            self._root.attrs["kinds"] = kinds
         for name, (dims, values) in plan.frame.items():
             fill = 0 if values.dtype.kind == "i" else float("nan")
             array = self._array(name, values.shape, values.shape, dims, values.dtype, fill)
@@ -253,12 +249,8 @@ def read(path: Path, plan: Plan) -> Contents:
         if number in damage:
             continue
         block = {name: values[name][plan.box(number)] for name in arrays}
-        count = len(filled_names(block))
-        if done[number] >= COUNTS_BELOW:
-            if block_hash(plan, number, block) != done[number]:
-                damage[number] = "its values are not those that were written for its points"
-        elif count != done[number]:
-            damage[number] = f"it holds {count} of {done[number]} quantities"
+        if block_hash(plan, number, block) != done[number]:
+            damage[number] = "its values are not those that were written for its points"
     contents = Contents(dict(sorted(values.items())), done, damage)
     for number in contents.pending:
         for each in values.values():

@@ -4,7 +4,6 @@
   main run is on, continued from there.
 - *run*: it has the value that it had on the main run when one scalar of the plane was there, on
   the part of the run from its start on which that scalar is monotone; beyond it, the last value.
-- *held*: a number.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from dynamics.analysis.phase_portrait.roots import (
 from dynamics.analysis.phase_portrait.slow_manifold import follow_branch
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
-from dynamics.validation import InvalidRequest, real, refuse
+from dynamics.validation import refuse
 from theory.summary import summarized
 
-SLOW, RUN, HELD = "slow", "run", "held"
+SLOW, RUN = "slow", "run"
 FAST = 1e-2
 """A scalar is fast if it stays nearer to its rest than this part of the range that it covers."""
 REACH = 10.0
@@ -50,9 +49,7 @@ class Elimination:
     Attributes
     ----------
     kind : str
-        ``"slow"``, ``"run"`` or ``"held"``.
-    value : float
-        Of a held one, else NaN.
+        ``"slow"`` or ``"run"``.
     along : str
         For ``"run"``: the scalar of the plane that it is a function of.
     until : float
@@ -60,7 +57,6 @@ class Elimination:
     """
 
     kind: str
-    value: float = math.nan
     along: str = ""
     until: float = math.nan
 
@@ -86,9 +82,9 @@ def is_fast(problem: GradientField, run: Trajectory, name: str) -> bool:
 
 
 def eliminations(
-    problem: GradientField, run: Trajectory, plane: tuple[str, str], request: object
+    problem: GradientField, run: Trajectory, plane: tuple[str, str]
 ) -> dict[str, Elimination]:
-    """How every scalar that is not in the plane is eliminated.
+    """How every scalar that is not in the plane is eliminated: one fast one slaved, others as run.
 
     Parameters
     ----------
@@ -96,43 +92,17 @@ def eliminations(
     run : Trajectory
         The main run.
     plane : (str, str)
-    request : None, str, float or mapping
-        For all of them, or by their names; None slaves a fast one, and the others follow the run.
-
-    Returns
-    -------
-    dict
-        Name -> `Elimination`.
-
-    Raises
-    ------
-    InvalidRequest
-        For an unknown kind or name, or two slaved scalars.
     """
-    names = [name for name in problem.layout.names if name not in plane]
-    kinds = dict(request) if isinstance(request, Mapping) else dict.fromkeys(names, request)
-    for name in kinds:
-        if name not in names:
-            others = ", ".join(names) or "nothing"
-            refuse("elimination", name, "is not outside of the plane", others, names[:1])
     result: dict[str, Elimination] = {}
-    for name in names:
-        kind = kinds.get(name)
-        if kind is None:
-            slaved = any(other.kind == SLOW for other in result.values())
-            kind = SLOW if not slaved and is_fast(problem, run, name) else RUN
-        if kind == SLOW:
-            result[name] = Elimination(SLOW)
-        elif kind == RUN:
+    slaved = False
+    for name in problem.layout.names:
+        if name in plane:
+            continue
+        if not slaved and is_fast(problem, run, name):
+            slaved, result[name] = True, Elimination(SLOW)
+        else:
             along, last = _monotone(run, plane)
             result[name] = Elimination(RUN, along=along, until=float(run.time[last - 1]))
-        elif isinstance(kind, str):
-            refuse("elimination", kind, "is unknown", "'slow', 'run' or a number", SLOW)
-        else:
-            result[name] = Elimination(HELD, value=real("elimination", kind))
-    if sum(each.kind == SLOW for each in result.values()) > 1:
-        names_slaved = ", ".join(result)
-        raise InvalidRequest(f"elimination={request!r} slaves {names_slaved}; one can be slow")
     return result
 
 
@@ -225,8 +195,8 @@ class SlavedScalar:
         seed = (nearest[0], nearest[1]), float(run[name][end])
         self.manifold = follow_branch(problem, name, at, seed, self.bounds)
         if not len(self.manifold.values):
-            what = f"finds no attracting {name} on the run"
-            refuse("elimination", SLOW, what, "'run' or a number", RUN)
+            what = f"has no attracting {name} along the run"
+            refuse("plane", plane, what, "two other scalars", f"one with {name}")
         self._cell_values = np.stack([self.manifold.values[0], self.manifold.slopes[0]])
 
     def __call__(self, x: float, y: float) -> float:

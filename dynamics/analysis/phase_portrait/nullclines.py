@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from dynamics.analysis.phase_portrait.roots import SHRUNK, Box
 from dynamics.problem import FloatArray
-from dynamics.validation import integer, real, refuse
 from theory.summary import summarized
 
 RESOLUTIONS = 4
@@ -108,22 +107,13 @@ def nullcline(
     -------
     Nullcline
 
-    Raises
-    ------
-    InvalidRequest
-        If the rectangle is empty, or grid, tolerance or budget is out of range.
-
     Examples
     --------
     >>> circle = nullcline(lambda x, y: x * x + y * y - 1.0, (-2.0, 2.0), (-2.0, 2.0), grid=8)
     >>> circle.closed, circle.converged
     ((True,), True)
     """
-    sides = interval("x", x), interval("y", y)
-    grid = integer("grid", grid, at_least=2, at_most=4096)
-    tolerance = real("tolerance", tolerance, above=0.0, at_most=1e-3)
-    budget = integer("budget", budget, at_least=(2 * grid + 1) ** 2, at_most=10**9)
-    samples = _Samples(function, sides, grid << (DIVISIONS + RESOLUTIONS + 1))
+    samples = _Samples(function, (x, y), grid << (DIVISIONS + RESOLUTIONS + 1))
     result = _resolution(samples, grid, tolerance, budget)
     for doubling in range(1, RESOLUTIONS):
         if result.converged or (2 * (grid << doubling) + 1) ** 2 > budget:
@@ -131,32 +121,6 @@ def nullcline(
         coarser, result = result, _resolution(samples, grid << doubling, tolerance, budget)
         result = replace(result, converged=coarser._counts == result._counts)
     return result
-
-
-def interval(name: str, ends: tuple[float, float]) -> tuple[float, float]:
-    """Two finite ascending numbers, checked.
-
-    Parameters
-    ----------
-    name : str
-        Of the parameter, for the error.
-    ends : (float, float)
-
-    Returns
-    -------
-    (float, float)
-
-    Raises
-    ------
-    InvalidRequest
-        If they are not two, not finite or not ascending.
-    """
-    if np.shape(ends) != (2,):
-        refuse(name, ends, "is not an interval", "two ascending numbers", (0.0, 1.0))
-    low, high = real(name, ends[0]), real(name, ends[1])
-    if not low < high:
-        refuse(name, ends, "is empty", "two ascending numbers", (low, low + 1.0))
-    return low, high
 
 
 class _Samples:

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.analysis.phase_portrait.elimination import (
-    HELD,
     RUN,
     SLOW,
     Elimination,
@@ -27,7 +26,7 @@ from dynamics.analysis.phase_portrait.elimination import (
     eliminations,
     is_fast,
 )
-from dynamics.analysis.phase_portrait.nullclines import Nullcline, interval, nullcline
+from dynamics.analysis.phase_portrait.nullclines import Nullcline, nullcline
 from dynamics.analysis.phase_portrait.roots import (
     CONTINUUM,
     Box,
@@ -205,8 +204,7 @@ def portrait(
     time: float,
     plane: tuple[str, str] | None = None,
     box: Box | None = None,
-    elimination: str | float | Mapping[str, str | float] | None = None,
-    starts: int | ArrayLike = 4,
+    starts: int = 4,
     grid: int = 32,
 ) -> Portrait:
     """The phase portrait of a reduced problem in the plane of two of its scalars.
@@ -221,11 +219,8 @@ def portrait(
         The scalars along x and y; by default the last two.
     box : two pairs of float, optional
         The rectangle; by default around the main run.
-    elimination : optional
-        ``"slow"``, ``"run"`` or a number, for all other scalars or by their names; see
-        `elimination`. By default a fast scalar is slaved and the others follow the main run.
-    starts : int or float array, shape (runs, 2)
-        Further runs: how many, spread over the rectangle, or their positions on the plane.
+    starts : int
+        Number of further runs, spread over the rectangle.
     grid : int
         Cells along each side at the first resolution; gradients are about 20 grid^2, or 160 grid^2.
 
@@ -250,20 +245,15 @@ def portrait(
     names = scalar_names(problem)
     axes = _plane(names, names[-2:] if plane is None else plane)
     grid = integer("grid", grid, at_least=4, at_most=512)
-    shares = _spread(starts) if np.ndim(starts) == 0 else None
-    points = np.asarray(starts, dtype=np.float64)
-    if shares is None and (points.ndim != 2 or points.shape[1] != 2):
-        refuse("starts", starts, "are no points", "a number, or pairs of numbers", 4)
+    shares = _spread(starts)
     with interruption() as interrupted:
         main = flow(problem, time)
         counted = _CountedGradient(problem, interrupted)
         rectangle = _box(main, axes, box)
-        eliminated = eliminations(counted, main, axes, elimination)
+        eliminated = eliminations(counted, main, axes)
         field, contents = _contents(counted, main, axes, rectangle, eliminated, grid)
-        if shares is not None:
-            low, high = np.array(rectangle).T
-            points = low + shares * (high - low)
-        states = [field.state(float(u), float(v)) for u, v in points]
+        low, high = np.array(rectangle).T
+        states = [field.state(u, v) for u, v in (low + shares * (high - low)).tolist()]
         valid = [state for state in states if np.isfinite(state).all()]
         runs = [flow(problem, time, initial=state, record=RECORDS) for state in valid]
         if interrupted.is_set():
@@ -318,7 +308,10 @@ def _plane(names: tuple[str, ...], plane: object) -> tuple[str, str]:
 
 def _box(run: Trajectory, plane: tuple[str, str], box: Box | None) -> Box:
     if box is not None:
-        return interval("box", box[0]), interval("box", box[1])
+        for low, high in box:
+            if not low < high < np.inf:
+                refuse("box", (low, high), "is empty", "two pairs of ascending numbers", (0.0, 1.0))
+        return box
     sides = []
     for name in plane:
         low, high = float(run[name].min()), float(run[name].max())
@@ -327,7 +320,7 @@ def _box(run: Trajectory, plane: tuple[str, str], box: Box | None) -> Box:
     return sides[0], sides[1]
 
 
-def _spread(starts: Any) -> FloatArray:
+def _spread(starts: int) -> FloatArray:
     """Points that fill the unit square evenly, however many."""
     numbers = np.arange(1, integer("starts", starts, 0, 100) + 1)[:, None]
     return 0.06 + 0.88 * (numbers / np.array([GOLDEN, GOLDEN**2]) % 1)
@@ -347,8 +340,6 @@ def _functions(
     for name, how in sorted(eliminated.items(), key=lambda item: item[1].kind == SLOW):
         if how.kind == RUN:
             functions[name] = along_run(run, name, plane, how)
-        elif how.kind == HELD:
-            functions[name] = lambda x, y, value=how.value: value  # type: ignore[misc]
         else:
             slaved = SlavedScalar(problem, name, plane, box, dict(functions), run, grid)
             functions[name], manifold = slaved, slaved.manifold

@@ -11,7 +11,6 @@ from matplotlib.quiver import Quiver
 import dynamics
 from dynamics import plotting
 from dynamics.analysis.phase_portrait import portrait
-from dynamics.analysis.phase_portrait.elimination import HELD, Elimination
 from dynamics.analysis.phase_portrait.roots import SADDLE, FixedPoint
 from dynamics.plotting.portrait import MARKS, moment, rest_look
 from dynamics.plotting.style import new_figure
@@ -92,8 +91,6 @@ def test_the_title_says_what_is_held_and_hidden(found):
         assert r"slow manifold, $\dot{\alpha} = 0$" in title
     else:
         assert r"function of $\gamma$ up to" in title
-    held = replace(found, eliminated={"rho": Elimination(HELD, value=-0.25)})
-    assert r"$\rho = -0.25$, held" in plotting.portrait(held).get_title(loc="left")
 
 
 def test_the_slow_manifold_is_drawn_where_it_is_in_the_plane(found):

@@ -10,7 +10,7 @@ from small_sweep import GIVEN, SYSTEM
 import dynamics
 from dynamics.results.outcome import PENDING
 from dynamics.sweep import run, status
-from dynamics.sweep.contents import empty, filled_names
+from dynamics.sweep.contents import empty
 from dynamics.sweep.store import SweepStore, read
 from dynamics.validation import InvalidRequest
 
@@ -104,24 +104,6 @@ def test_a_block_in_the_place_of_another_is_seen(small, tmp_path, names, files):
         dynamics.load(out)
     dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
     assert files(out) == files(small[0])
-
-
-def test_a_store_with_counts_is_read_and_continued(small, tmp_path):
-    """As an earlier version wrote it."""
-    import zarr
-
-    out = shutil.copytree(small[0], tmp_path / "c.zarr")
-    values = read(out, small[1].plan).values
-    done = zarr.open_array(out / "done", mode="r+")
-    for number in range(done.size):
-        box = small[1].plan.box(number)
-        block = {name: each[box] for name, each in values.items() if (out / name).exists()}
-        done[number] = len(filled_names(block))
-    assert not status(out)["damaged"]
-    assert dynamics.load(out).complete
-    (out / "risk" / "c" / "/".join(map(str, small[1].plan.blocks[0]))).unlink()
-    assert "quantities" in status(out)["damaged"]["0"]
-    assert dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5).complete
 
 
 def test_other_places_are_refused(tmp_path):

@@ -12,10 +12,8 @@ from dynamics.results.outcome import INVALID
 from dynamics.sweep import plan as plans
 from dynamics.sweep import point_runner
 from dynamics.sweep import run as runs
-from dynamics.sweep.plan import planned
 from dynamics.sweep.point_runner import PointRunner, killed
-from dynamics.sweep.store import StoreError, SweepStore, read
-from dynamics.sweep.worker_pool import InProcess
+from dynamics.sweep.store import StoreError, SweepStore
 from dynamics.validation import InvalidRequest
 
 
@@ -90,34 +88,6 @@ def test_a_flow_that_fills_the_memory_costs_its_point(monkeypatch):
     assert runner.measure(points) == [*whole[:2], killed(), whole[3]]
 
 
-class Two(InProcess):
-    """Two workers that run every call at once, and what they were given."""
-
-    size = 2
-
-    def __init__(self):
-        self.counts = []
-
-    def submit(self, function, runner, points):
-        self.counts.append(len(points))
-        return super().submit(lambda: [killed() for _ in points])
-
-
-def test_workers_are_given_ever_fewer_points_towards_the_end(tmp_path):
-    plan = planned(SYSTEM, {"D": 8, "C": 2, "q": "0.1:0.9:40", "nu": "1e-4:1e-2:25:log"}, False, 0)
-    workers, store = Two(), SweepStore(tmp_path / "g.zarr", plan)
-    with store.open():
-        runs.run_blocks(plan, store, workers, list(range(len(plan.blocks))))
-    left = 1000 - np.cumsum([0, *workers.counts])
-    assert left[-1] == 0
-    assert max(workers.counts) > 20
-    # The last that another may have to wait for: a sixth of what was left, or one point.
-    assert all(
-        count <= max(1, -(-now // 6)) for count, now in zip(workers.counts, left, strict=False)
-    )
-    assert set(read(tmp_path / "g.zarr", plan).pending) == set()
-
-
 def test_xarray_opens_it(small):
     xarray = pytest.importorskip("xarray")
     out, found = small
@@ -134,15 +104,6 @@ def test_a_sweep_that_stays_nowhere_is_the_one_that_is_stored(small):
     found = dynamics.sweep(SYSTEM, GIVEN, workers=0, trajectory=5)
     assert found.dataset.identical(small[1].dataset)
     assert (found.outcomes, found.complete) == (small[1].outcomes, True)
-
-
-def test_a_store_of_fewer_kinds_of_outcome_learns_the_new_ones(tmp_path):
-    given, out = {"D": 8, "C": 2, "q": "0.2,0.4", "time": 1}, tmp_path / "k.zarr"
-    dynamics.sweep(SYSTEM, given, out, workers=0)
-    group = zarr.open_group(out, mode="a")
-    group.attrs["kinds"] = json.dumps(["converged"])
-    again = dynamics.sweep(SYSTEM, given, out, workers=0)
-    assert "stalled" in json.loads(again.dataset.attrs["kinds"])
 
 
 def test_a_finished_sweep_is_not_run_again(small, monkeypatch, files):

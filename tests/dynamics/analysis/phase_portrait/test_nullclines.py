@@ -10,7 +10,6 @@ from scipy.optimize import brentq
 
 import dynamics
 from dynamics.analysis.phase_portrait import nullcline
-from dynamics.validation import InvalidRequest
 
 SQUARE = (-2.0, 2.0)
 
@@ -181,21 +180,6 @@ def test_of_the_real_problem_the_gradient_is_zero_by_brute_force():
     for branch in found.branches:
         for alpha, gamma in branch[:: max(1, len(branch) // 5)]:
             assert abs(component(alpha, gamma)) < 1e-11 * scale
-
-
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        ({"x": (1.0, 0.0)}, "x="),
-        ({"y": (0.0, math.inf)}, "y="),
-        ({"grid": 1}, "grid="),
-        ({"tolerance": 0.0}, "tolerance="),
-        ({"budget": 10}, "budget="),
-    ],
-)
-def test_wrong_requests_are_refused(arguments, word):
-    with pytest.raises(InvalidRequest, match=word):
-        nullcline(lambda x, y: x, **({"x": SQUARE, "y": SQUARE} | arguments))
 
 
 def test_a_loop_cut_by_a_pole_is_two_arcs():
