@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, singledispatch
+from functools import cached_property
 
 import numpy as np
 
@@ -184,7 +184,6 @@ class Classes:
         return [divmod(int(k), self.labels.shape[1]) for k in first]
 
 
-@singledispatch
 def classes(structure: object) -> Classes:
     """Classes of index pairs that a structure's symmetry keeps equal.
 
@@ -215,44 +214,30 @@ def classes(structure: object) -> Classes:
     >>> classes(Partition.contiguous((2, 2))).sizes.tolist()
     [4, 4, 8]
     """
-    raise TypeError(f"no symmetry is known for a {type(structure).__name__}")
-
-
-@classes.register
-def _(structure: Partition) -> Classes:
-    return classes(structure.group())
-
-
-@classes.register
-def _(structure: PermutationGroup) -> Classes:
-    size = structure.size
-    label = np.arange(size * size, dtype=np.int64)
-    for generator in structure.generators:
-        _merge(label, (generator[:, None] * size + generator[None, :]).ravel())
-    return Classes(by_appearance(label)[0].reshape(size, size))
-
-
-@classes.register
-def _(structure: RelationalStructure) -> Classes:
-    refined = refine(structure)
-    count = int(refined.refined.max(initial=0)) + 1
-    rows = [
-        kind * count + refined.colours(row)[structure.columns]
-        for row, kind in enumerate(refined.types.tolist())
-    ]
-    labels = np.stack(rows)
+    if isinstance(structure, RelationalStructure):
+        refined = refine(structure)
+        count = int(refined.refined.max(initial=0)) + 1
+        rows = [
+            kind * count + refined.colours(row)[structure.columns]
+            for row, kind in enumerate(refined.types.tolist())
+        ]
+        labels = np.stack(rows)
+    elif isinstance(structure, (Partition, PermutationGroup)):
+        group = structure.group() if isinstance(structure, Partition) else structure
+        labels = _orbits(group)
+    else:
+        raise TypeError(f"no symmetry is known for a {type(structure).__name__}")
     return Classes(by_appearance(labels.ravel())[0].reshape(labels.shape))
 
 
-def _merge(label: IntArray, image: IntArray) -> None:
-    """Unite the class of every pair with that of its image under a generator, in ``label``."""
+def _orbits(group: PermutationGroup) -> IntArray:
+    """The orbit of every pair under a group: components of the graph of the generators."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    moved = label != label[image]
-    if not moved.any():
-        return
-    count = int(label.max()) + 1
-    edges = (label[moved], label[image[moved]])
-    graph = coo_array((np.ones(edges[0].size, dtype=np.int8), edges), shape=(count, count))
-    label[:] = connected_components(graph, directed=False)[1][label]
+    pairs = np.arange(group.size**2).reshape(group.size, group.size)
+    images = [pairs, *(pairs[np.ix_(generator, generator)] for generator in group.generators)]
+    ends = np.tile(pairs.ravel(), len(images)), np.ravel(images)
+    graph = coo_array((np.ones(ends[0].size, dtype=np.int8), ends), shape=(pairs.size, pairs.size))
+    found = connected_components(graph, directed=False)[1]
+    return np.asarray(found.reshape(pairs.shape), dtype=np.int64)

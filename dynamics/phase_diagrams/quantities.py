@@ -18,7 +18,6 @@ import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from numpy.typing import NDArray
 from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray
 from dynamics.results.outcome import CONVERGED, HORIZON, POINT_KINDS
-from dynamics.validation import InvalidRequest, refuse
+from dynamics.validation import InvalidRequest, known_word, refuse
 from theory.summary import summarized
 
 if TYPE_CHECKING:
@@ -94,26 +93,20 @@ class Quantity:
         there = variables(dataset)
         if match := REACHED.fullmatch(text):
             events = [name.removeprefix(TIME) for name in there if name.startswith(TIME)]
-            _check_name(
-                "quantity", text, match[1], events, "reached(NAME) with NAME", "reached({})"
-            )
+            known_word("quantity", match[1], events, "is no event of the dataset")
             return cls(text, TIME + match[1], "reached")
         if match := COMPARED.fullmatch(text):
             name, relation, written = match.groups()
-            _check_name("quantity", text, name, there, "a comparison of", "{}" + relation + written)
+            known_word("quantity", name, there, "is not in the dataset")
             try:
                 number = float(written)
             except ValueError:
-                refuse(
-                    "quantity", text, f"compares with {written}, which is no number",
-                    "NAME, NAME <= NUMBER (or <, >=, >, ==, !=) or reached(NAME)", name,
-                )  # fmt: skip
+                number = float("nan")
             if np.isnan(number):
-                refuse("quantity", text, "compares with nan", "a comparison with a number", name)
+                what = f"compares with {written}, which is no number"
+                refuse("quantity", text, what, "a comparison with a number", name)
             return cls(text, name, relation, number)
-        name = text.strip()
-        _check_name("quantity", text, name, there, "one of, or a yes or no about,", "{}")
-        return cls(text, name)
+        return cls(text, known_word("quantity", text.strip(), there, "is not in the dataset"))
 
     def of(self, dataset: xarray.Dataset) -> FloatArray:
         """Its value in every run, on all dimensions; NaN where nothing is known."""
@@ -235,15 +228,3 @@ def everywhere(dataset: xarray.Dataset, name: str) -> FloatArray:
 def _unpacked(attribute: Any) -> Any:
     """An attribute that may be JSON, as it is in a file."""
     return json.loads(attribute) if isinstance(attribute, str) else attribute
-
-
-def _check_name(
-    parameter: str, text: str, name: str, names: list[str], before: str, form: str
-) -> None:
-    """Refuse a name that is not among the known ones."""
-    if name not in names:
-        near = get_close_matches(name, names, 1, 0.0)
-        refuse(
-            parameter, text, f"asks for {name or 'nothing'}, which is not in the dataset",
-            f"{before} {', '.join(names)}", form.format(near[0]) if near else "none",
-        )  # fmt: skip

@@ -31,7 +31,7 @@ from dynamics.problem import FloatArray
 from dynamics.results.expression import Expression
 from dynamics.results.outcome import INVALID, PENDING
 from dynamics.results.power_law import PowerLaw, power_law
-from dynamics.validation import InvalidRequest, nearest_name, refuse
+from dynamics.validation import InvalidRequest, known_word, refuse
 from theory.summary import summarized
 
 if TYPE_CHECKING:
@@ -211,10 +211,7 @@ def _factor(dataset: xarray.Dataset, text: str) -> FloatArray:
     allowed = [*there, *(name for name in fixed if name not in there)]
     values: dict[str, Any] = {}
     for name in formula.names:
-        if name not in allowed:
-            near = nearest_name(name, allowed)
-            what = f"needs {name}, which is not in the dataset"
-            refuse("factor", text, what, f"a formula in {', '.join(allowed)}", near)
+        known_word("factor", name, allowed, "is not in the dataset")
         values[name] = everywhere(dataset, name) if name in there else fixed[name]
     level = np.asarray(formula.value(values), dtype=np.float64)
     return np.broadcast_to(level, dataset[OUTCOME].shape)

@@ -115,7 +115,7 @@ def test_a_paired_sweep_and_fixed_numbers_can_be_fitted():
 @pytest.mark.parametrize(
     ("quantity", "factors", "message"),
     [
-        ("risk", ["D", "E"], "factor='E' needs E, which is not in the dataset; .*nearest"),
+        ("risk", ["D", "E"], "factor='E' is not in the dataset; .*nearest"),
         ("risk", ["D", "p"], "factor='p' does not vary: it is 3 in every run"),
         ("risk", ["D", "C/C"], "does not vary: it is 1 "),
         ("risk", ["q", "D", "C", "D*C"], "told apart: D, C, D[*]C move together"),

@@ -133,13 +133,19 @@ def test_facets_are_panels():
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        (("rsk", "q", "nu"), "quantity='rsk' asks for rsk.*time_T1.*nearest: risk"),
-        (("reached(T2)", "q", "nu"), r"with NAME T1; nearest: reached\(T1\)"),
+        (("rsk", "q", "nu"), "quantity='rsk' is not in the dataset.*time_T1.*nearest: risk"),
+        (
+            ("reached(T2)", "q", "nu"),
+            r"quantity='T2' is no event of the dataset; quantity can be T1; nearest: T1",
+        ),
         (("risk<=x", "q", "nu"), "compares with x, which is no number"),
-        (("riks<=1", "q", "nu"), "nearest: risk<=1"),
-        (("risk<nan", "q", "nu"), "compares with nan; quantity can be .*nearest: risk"),
+        (("riks<=1", "q", "nu"), "nearest: risk"),
+        (
+            ("risk<nan", "q", "nu"),
+            "compares with nan, which is no number; quantity can be .*nearest: risk",
+        ),
         (("risk;1", "q", "nu"), "is not in the dataset"),
-        (("", "q", "nu"), "asks for nothing"),
+        (("", "q", "nu"), "is not in the dataset"),
         (("risk", "Q", "nu"), "x='Q' is no axis of the sweep; x can be q, p, nu"),
         (("risk", "q", "q"), "two axes at once"),
         (("risk", "q"), "at has no nu, which the sweep varies.*nu = 0.0001, 0.001, 0.01, 0.1"),
@@ -164,7 +170,7 @@ def test_paths_and_marks_of_blocks_are_no_quantities(grid, text):
     with pytest.raises(InvalidRequest, match=known) as caught:
         select(data, text, "q", "nu")
     assert "\n" not in str(caught.value)
-    with pytest.raises(InvalidRequest, match=r"needs done, which is not in the dataset"):
+    with pytest.raises(InvalidRequest, match=r"factor='done' is not in the dataset"):
         scaling(data, "risk", ["done"])
 
 

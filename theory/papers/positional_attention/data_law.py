@@ -129,11 +129,6 @@ class SetLaw:
         """Sum of the values of each type, a - b, shape (K,)."""
         return self.types[:, 0] - self.types[:, 1]
 
-    @cached_property
-    def sum_law(self) -> NDArray[np.float64]:
-        """Law of the sum of the set, from -C to C, shape (2 C + 1,)."""
-        return np.bincount(self.sums + self.C, self.probabilities).astype(np.float64)
-
 
 def configurations(
     sets: tuple[tuple[int, ...], ...], random_sets: str = ANY
