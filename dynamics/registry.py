@@ -13,13 +13,13 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from dynamics.library import built_in_names, library_file, library_names, system_names
+from dynamics.library import HERE, built_in_names, library_file, library_names, system_names
 from dynamics.system import System
 from dynamics.validation import InvalidRequest, nearest_name, refuse, shown
 
 
 def title(name: str) -> str:
-    """The title of a built-in system or a library model; of a model, without loading it.
+    """The title of a built-in system or a library model, without loading it.
 
     Parameters
     ----------
@@ -27,7 +27,9 @@ def title(name: str) -> str:
         One of `system_names`.
     """
     if name in built_in_names():
-        return load_system(name).title
+        text = (HERE / "papers" / name / "presentation.py").read_text(encoding="utf-8")
+        words = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.keyword))
+        return next(ast.literal_eval(word.value) for word in words if word.arg == "title")
     module = ast.parse(library_file(name).read_text(encoding="utf-8"))
     return (ast.get_docstring(module) or name).splitlines()[0].rstrip(".")
 

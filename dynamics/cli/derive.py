@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from theory.claims import Claim
     from theory.page import Page
 
-COMMENT = {"text": "", "latex": "% ", "source": "# ", "python": "# "}
+COMMENT = {"text": "", "latex": "% ", "source": "# "}
+"""Begin of a line of comment, so that what is printed stays Python, or LaTeX."""
 PAPERS, FILES = ("text", "latex", "source"), ("text", "latex", "python", "json")
 """What a derivation is printed as, of a paper and of a model file."""
 
@@ -63,13 +64,8 @@ def execute(request: CommandRequest) -> int:
         page = system.derivation(parameters if request.entries else None)
         print(_written(page, form, standalone))
     if flags.get("prove"):
-        print(_remark(_proofs(system.claims), form))
+        print(textwrap.indent(_proofs(system.claims), COMMENT[form]))
     return 0
-
-
-def _remark(text: str, form: str) -> str:
-    """Lines as comments of what is printed, which stays Python, or LaTeX."""
-    return textwrap.indent(text, COMMENT[form])
 
 
 def _written(page: Page, form: str, standalone: bool) -> str:

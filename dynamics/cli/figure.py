@@ -22,7 +22,6 @@ from dynamics.validation import InvalidRequest, integer, unknown
 
 if TYPE_CHECKING:
     from dynamics.experiments.figure import Drawing
-    from dynamics.system import System
 
 
 def add_flags(parser: Parser) -> None:
@@ -47,12 +46,10 @@ def add_flags(parser: Parser) -> None:
 
 def execute(request: CommandRequest) -> int:
     """Draw and write; returns the exit code."""
-    from dynamics.experiments.figure import draw, figures
+    from dynamics.experiments.figure import draw, figures, flags_of
 
     options, system = request.flags, request.system
     names = list(figures(system))
-    if not names:
-        raise InvalidRequest(f"{system.name} has no figures")
     name = options.get("name")
     if name is None:
         raise InvalidRequest(f"figure takes a name: {', '.join(names)}")
@@ -63,7 +60,8 @@ def execute(request: CommandRequest) -> int:
     seed = integer("seed", options.get("seed", 0), at_least=0)
     thorough = options.get("thorough", False)
     settings = _options(options.get("option", [])) | _flags_of_figure(request, name)
-    checkpoints = out.parent / f".{out.stem}.checkpoints" if _resumes(system, name) else None
+    resumes = "resume" in flags_of(figures(system)[name])[0]
+    checkpoints = out.parent / f".{out.stem}.checkpoints" if resumes else None
     if checkpoints is not None:
         _remark_on(checkpoints, bool(settings.get("resume")))
         settings["checkpoints"] = str(checkpoints)
@@ -104,13 +102,6 @@ def _add_caption(drawing: Drawing) -> None:
     figure = ravel(drawing.axes)[0].figure
     parts = (drawing.caption, getattr(figure, CAPTION, ""))
     setattr(figure, CAPTION, "\n".join(filter(None, parts)))
-
-
-def _resumes(system: System, name: str) -> bool:
-    """Whether a figure keeps its runs until it is written."""
-    from dynamics.experiments.figure import figures, flags_of
-
-    return "resume" in flags_of(figures(system)[name])[0]
 
 
 def _remark_on(checkpoints: Path, resumed: bool) -> None:

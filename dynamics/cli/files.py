@@ -12,7 +12,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +107,7 @@ def writable(path: Any, endings: tuple[str, ...]) -> Path:
             raise InvalidRequest(f"{str(path)!r} is a folder; it can be a file")
         parent = next(folder for folder in target.absolute().parents if folder.exists())
         with tempfile.TemporaryDirectory(dir=parent) as folder:
-            (Path(folder) / _temporary(target).name).touch()
+            (Path(folder) / target.name).touch()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise InvalidRequest(
@@ -145,32 +144,20 @@ def table_path(
     return target
 
 
-def write_whole(path: Path, write: Callable[[Path], Any]) -> Path:
-    """Write a file whole or not at all.
+def write_whole(path: Path, write: Callable[[Path], Any]) -> list[Path]:
+    """Write a file, and what is made beside it, whole or not at all; returns the files.
 
     Parameters
     ----------
     path : Path
     write : callable
-        Writes to the path that it is given.
-
-    Returns
-    -------
-    Path
+        Writes to the path that it is given, which has the same name.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _temporary(path)
-    try:
-        write(temporary)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path
-
-
-def _temporary(path: Path) -> Path:
-    """The name under which a file is written first; the ending chooses the format."""
-    return path.with_name(f".{path.name}.new{path.suffix}")
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".attdyn-") as folder:
+        write(Path(folder) / path.name)
+        made = sorted(Path(folder).iterdir(), key=lambda file: file.name != path.name)
+        return [file.replace(path.with_name(file.name)) for file in made]
 
 
 def complain(path: Path, error: Exception, rest: str = "") -> None:
@@ -190,24 +177,36 @@ def complain(path: Path, error: Exception, rest: str = "") -> None:
     print(f"attdyn: {str(path)!r} cannot be written ({reason}){rest}", file=sys.stderr)
 
 
-def attempt(path: Path, write: Callable[[], Any]) -> bool:
-    """Draw or write; returns whether it could be done. A failure is one line on stderr.
+def attempt(path: Path, write: Callable[[Path], Any]) -> list[Path]:
+    """Do as `write_whole`; a failure is one line on stderr, and no file.
 
     Parameters
     ----------
     path : Path
-        That the line names.
     write : callable
         Its `InvalidRequest` is raised, everything else is a failure.
     """
     try:
-        write()
+        return write_whole(path, write)
     except InvalidRequest:
         raise
     except Exception as error:
         complain(path, error)
-        return False
-    return True
+        return []
+
+
+def attempt_picture(path: Path, draw: Callable[[], Any]) -> list[Path]:
+    """Write a picture, and its caption where it has one, as `attempt` does.
+
+    Parameters
+    ----------
+    path : Path
+    draw : callable
+        Returns axes.
+    """
+    from dynamics import plotting
+
+    return attempt(path, lambda target: plotting.write(draw(), target))
 
 
 def write_files(
@@ -232,17 +231,9 @@ def write_files(
     code : int
         Exit code: 1 if one of them could not be written.
     """
-    from dynamics import plotting
-
-    writers = {**tables, picture: lambda path: plotting.write(draw(), path)}
-    done = [path for path in writers if attempt(path, partial(write_whole, path, writers[path]))]
-    names = [str(path) for path in (picture, *tables) if path in done]
-    ending = plotting.style.CAPTION_ENDING
-    caption = _temporary(picture).with_suffix(ending)
-    if caption.exists():
-        os.replace(caption, picture.with_suffix(ending))
-        names.append(str(picture.with_suffix(ending)))
-    return names, 0 if len(done) == len(writers) else 1
+    written = [attempt(path, write) for path, write in tables.items()]
+    written.insert(0, attempt_picture(picture, draw))
+    return [str(file) for files in written for file in files], int(not all(written))
 
 
 def picture_line(path: Path) -> str:

@@ -16,10 +16,11 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynamics.cli.files import attempt, json_text
+from dynamics.cli.files import attempt_picture, json_text, write_whole
 from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def write_folder(
     Raises
     ------
     OSError
-        If the numbers cannot be written, or another process removes the folder meanwhile.
+        If the numbers cannot be written.
     """
     from dynamics.results import storage
 
@@ -79,47 +80,19 @@ def write_folder(
             storage.write_groups(result, fresh / storage.INSIDE)
         for name, text in {**others, SUMMARY: json_text(document) + "\n"}.items():
             _write_text(fresh / name, text)
-        # The folder itself, whatever another writer puts at its name while pictures are drawn.
-        handle = os.open(fresh, os.O_RDONLY)
-        try:
-            folder = storage.put(fresh, out if request is None else vacant(out, request))
-            written = _draw(pictures, fresh.parent, folder)
-            for name, text_of in (pages or {}).items():
-                _write_text(fresh.with_name(name), text_of(fresh.parent))
-                written.append(name)
-            whole = document | {"files": [*written, *others]}
-
-            def add() -> None:
-                summary = fresh.with_name(SUMMARY)
-                _write_text(summary, json_text(whole) + "\n")
-                for name in (SUMMARY, *written):
-                    os.replace(fresh.with_name(name), name, dst_dir_fd=handle)
-
-            if written:
-                add()
-            return folder, whole if written else document
-        finally:
-            os.close(handle)
+        folder = storage.put(fresh, out if request is None else vacant(out, request))
+    written = [file for name, draw in pictures for file in attempt_picture(folder / name, draw)]
+    for name, text_of in (pages or {}).items():
+        written += write_whole(folder / name, partial(_write_text, text=text_of(folder)))
+    if written:
+        document["files"] = [*(file.name for file in written), *others]
+        write_whole(folder / SUMMARY, partial(_write_text, text=json_text(document) + "\n"))
+    return folder, document
 
 
 def _write_text(path: Path, text: str) -> None:
     """Write a text in UTF-8; bytes of file names that are none are written as escapes."""
     path.write_text(text, encoding="utf-8", errors="backslashreplace")
-
-
-def _draw(pictures: Iterable[Picture], scratch: Path, folder: Path) -> list[str]:
-    """Draw what can be drawn into a scratch folder; returns the file names."""
-    from dynamics import plotting
-
-    def write(name: str, draw: Callable[[], Any]) -> bool:
-        return attempt(folder / name, lambda: plotting.write(draw(), scratch / name))
-
-    names = []
-    for name, draw in pictures:
-        if write(name, draw):
-            caption = Path(name).with_suffix(plotting.style.CAPTION_ENDING)
-            names += [name, str(caption)] if (scratch / caption).exists() else [name]
-    return names
 
 
 def vacant(out: Path, request: Mapping[str, Any]) -> Path:

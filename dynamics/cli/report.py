@@ -282,11 +282,6 @@ def _distances(result: Overlay) -> list[str]:
         row = "".join(f"{result.deviations[name][k]:<{wide[name]}.2e}" for name in names)
         lines.append(f"{run.settings['eta']:<12g}{row}{run.outcome.kind}")
     lines.append(f"{'order':<12}" + "".join(f"{result.orders[n]:<{wide[n]}.3f}" for n in names))
-    if away := [f"|{name}|" for name in result.stays_away]:
-        lines.append(
-            f"{'':<12}{', '.join(away)}: not of order 1, as where eta is small; the flow does not "
-            "stand for these runs"
-        )
     return lines
 
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from dynamics.cli import arguments, files, folders, report
 from dynamics.cli.arguments import CommandRequest, Parser, flag_text, toml_text, value, values
 from dynamics.cli.contrast import Beside, lay_beside
-from dynamics.cli.forecast import hint
 from dynamics.cli.picture_flags import add_picture_flags, picture_look, picture_name
 from dynamics.results.outcome import TrainingWarning
 from dynamics.system import FULL
@@ -129,9 +128,6 @@ def execute(request: CommandRequest) -> int:
     fulls = [system.problem(parameters, full, options | seed) for seed in seeds]
     alone = request.command == "run"
     reduced = [system.problem(parameters, None, options | s) for s in reduced_seeds if not alone]
-    problems = [*((each, None) for each in reduced), *((each, full) for each in fulls)]
-    if remark := hint(request, problems, settings, options):
-        print(f"attdyn: {remark}", file=sys.stderr)
     showcase = _showcase_remark(request, default)
     with checkpoint.in_use(flags.get("resume", False)):
         if alone:
@@ -348,7 +344,7 @@ def _deliver(
     if "csv" in request.flags:
         path = Path(str(request.flags["csv"]))
         write = partial(result.to_dataframe().to_csv, index=False)
-        if files.attempt(path, partial(files.write_whole, path, write)):
+        if files.attempt(path, write):
             document |= {"csv": str(path)}
             lines.append(f"table    {path}")
         else:

@@ -99,14 +99,10 @@ def separated(text: str, names: list[str]) -> list[str]:
     list of str
         From left to right the longest of these names; what is none, up to the next comma.
     """
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    folded, separate = {name.lower() for name in names}, []
-    while parts:
-        whole = [n for n in range(len(parts), 1, -1) if ", ".join(parts[:n]).lower() in folded]
-        count = whole[0] if whole else 1
-        separate.append(", ".join(parts[:count]))
-        parts = parts[count:]
-    return separate
+    flat, known = (re.sub(r"\s*,\s*", ",", "\n".join(words)).strip() for words in ([text], names))
+    longest_first = sorted(map(re.escape, known.split("\n")), key=len, reverse=True)
+    found = re.findall(rf"(?:{'|'.join(longest_first)})(?=,|$)|[^,]+", flat, re.IGNORECASE)
+    return [name.replace(",", ", ") for name in found]
 
 
 def _collect(checked: Iterator[Verdict], quiet: bool) -> tuple[list[Verdict], bool]:

@@ -94,8 +94,6 @@ def _sliders(center: Center, points: list[Point]) -> tuple[Slider, ...]:
         if isinstance(value, float) and name not in center.held:
             weights = points[0].readings.inputs[0]
             sliders.append(real_slider(name, constants, center.limits, weights, center.remark))
-        elif name in center.idle:
-            sliders.append(choice(name, [value], "changes nothing at these values of the others"))
         else:
             values = {
                 point.at[name]: None for point in points

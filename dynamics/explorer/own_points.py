@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ import numpy as np
 
 from dynamics.explorer.driver import rules
 from dynamics.explorer.own_programs import Lists, Matrix, lists_of, matrices_of, source_of
-from dynamics.explorer.own_sliders import idle_constants, words_of
+from dynamics.explorer.own_sliders import words_of
 from dynamics.explorer.page_model import scalars
 from dynamics.explorer.tables import Tables
 from dynamics.models.engine.limits import Limit, parse_limits
@@ -134,24 +133,6 @@ class Center:
     def observable_names(self) -> tuple[str, ...]:
         """Risk, and what the model observes."""
         return ("risk", *self.problem.realization.observable_names)
-
-    @cached_property
-    def rules(self) -> str:
-        """The rules of events, printed."""
-        return rules(self.problem.events, self.problem.order_names, self.problem.rates)
-
-    @cached_property
-    def idle(self) -> frozenset[str]:
-        """Whole constants and words that change nothing at the values of the others."""
-        in_rules = set(re.findall(r"constants\.(\w+)", self.rules))
-        next_values: dict[str, list[Any]] = {}
-        for distance, name, value in _moves(self):
-            if distance == 1 and name not in in_rules and name not in self.held:
-                next_values.setdefault(name, []).append(value)
-        realized = self.system.ReducedPopulation.realized
-        return idle_constants(
-            lambda there: realized(there, self.draws)[0], self.parameters, next_values
-        )
 
     def matrices(self) -> Iterator[Mapping[str, Any]]:
         """The trained arrays, as a page lists them."""
@@ -388,7 +369,7 @@ def _affordable(center: Center, constants: Mapping[str, Any]) -> bool:
 
 def _nearest(center: Center) -> Iterator[dict[str, Any]]:
     """Changes of whole constants and words, the smallest first."""
-    moves = [move for move in _moves(center) if move[1] not in center.idle]
+    moves = _moves(center)
     yield from ({name: value} for _, name, value in moves)
     pairs = [
         (one[0] + two[0], {one[1]: one[2], two[1]: two[2]})
@@ -438,8 +419,7 @@ def _matched(center: Center, problem: ModelProblem) -> Point | None:
 
 
 def _point(center: Center, problem: ModelProblem) -> Point:
-    moving = {*problem.realization.reals}.difference(center.held)
-    moving |= center.idle | center.still
+    moving = {*problem.realization.reals}.difference(center.held) | center.still
     at = {name: v for name, v in problem.realization.constants.items() if name not in moving}
     first = problem is center.problem
     read = center.read if first else readings(problem, center.draws, center.roles)

@@ -1,10 +1,8 @@
-"""Sliders of a user's model: ends of its constants, idle ones, and its limits as JavaScript."""
+"""Sliders of a user's model: ends of its constants, and its limits as JavaScript."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import sympy
@@ -12,10 +10,7 @@ import sympy
 from dynamics.explorer.page_model import Slider
 from dynamics.explorer.printing import expression, function_of, script
 from dynamics.models.engine.limits import SIGN, WORDS, Limit
-from dynamics.models.engine.program import array_hash, traced_text
 from dynamics.models.engine.real_constants import Reading
-from dynamics.models.engine.realization import Realization
-from dynamics.validation import InvalidRequest
 
 FAR = 1e6
 """Times its size, or 1: a constant that may go so far has no end."""
@@ -127,48 +122,3 @@ def _side(text: str, names: Sequence[str]) -> str:
     letters |= {"ceil": sympy.ceiling, "abs": sympy.Abs, "min": sympy.Min, "max": sympy.Max}
     letters |= {f"log{k}": lambda x, k=k: sympy.log(x) / sympy.log(k) for k in (2, 10)}
     return expression(sympy.parse_expr(text.strip(), local_dict=letters))
-
-
-def idle_constants(
-    realized: Callable[[Any], Realization],
-    parameters: Any,
-    moves: Mapping[str, Sequence[Any]],
-) -> frozenset[str]:
-    """Names of the whole constants and words that change nothing at some values of the others.
-
-    Other values of these give the same start, law and fixed arrays and the same traced functions;
-    nothing is compiled for this.
-
-    Parameters
-    ----------
-    realized : callable
-        Parameters -> the model whose reduction runs there.
-    parameters : Parameters
-    moves : mapping
-        Constant -> other values of it. One is idle if all that the model allows change nothing,
-        and it allows some.
-    """
-    here = _traced(realized(parameters))
-    idle = set()
-    for name, values in moves.items():
-        others = set()
-        for value in values:
-            with suppress(InvalidRequest):
-                changed = dataclasses.replace(parameters, **{name: value})
-                others.add(_traced(realized(changed)))
-        if others == {here}:
-            idle.add(name)
-    return frozenset(idle)
-
-
-def _traced(made: Realization) -> tuple[str, ...]:
-    """The traced risk and observables of a realization, as text, and hashes of its arrays."""
-    import jax
-
-    program = made.program
-    with jax.enable_x64(True):
-        traced = jax.make_jaxpr(
-            lambda flat, data: (program.risk(flat, data), program.observables(flat, data))
-        )(made.flat_start, made.data)
-    arrays = [made.flat_start, *jax.tree.leaves(made.data)]
-    return traced_text(traced), *map(array_hash, arrays)

@@ -25,7 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.images import cifar_files, idx_files, require
+from dynamics.images import require
+from dynamics.images.formats import read_cifar, read_idx
 from dynamics.validation import InvalidRequest, integer, path_of, refuse
 
 Floats = NDArray[np.float32]
@@ -205,17 +206,18 @@ def shuffled(pixels: Floats, order: NDArray[np.int64], size: int) -> Floats:
 def _part(pixels: NDArray[Any], labels: Any, name: str) -> Part:
     """Images with labels, checked against each other."""
     array = np.asarray(labels)
+    shapes = f"pixels of shape {pixels.shape} and labels of shape {array.shape}"
+    problem = ""
     if pixels.ndim != 4 or array.ndim != 1 or array.dtype.kind not in "iu" or not array.size:
-        raise InvalidRequest(
-            f"data={name!r}: pixels of shape {pixels.shape} and labels of shape {array.shape} are "
-            "no images with a class each"
-        )
-    if len(pixels) != len(array):
-        raise InvalidRequest(f"data={name!r} has {len(pixels)} images and {len(array)} labels")
-    if pixels.shape[1] != pixels.shape[2]:
-        raise InvalidRequest(f"data={name!r}: images of {pixels.shape[1:3]} pixels are not square")
-    if array.min() < 0 or array.max() >= 1000:
-        raise InvalidRequest(f"data={name!r}: labels can be 0 to 999, not {array.max()}")
+        problem = f"holds {shapes}, which are no images with a class each"
+    elif len(pixels) != len(array):
+        problem = f"has {len(pixels)} images and {len(array)} labels"
+    elif pixels.shape[1] != pixels.shape[2]:
+        problem = f"has images of {pixels.shape[1:3]} pixels, which are not square"
+    elif array.min() < 0 or array.max() >= 1000:
+        problem = f"has the label {array.max()}; labels can be 0 to 999"
+    if problem:
+        raise InvalidRequest(f"data={name!r} {problem}")
     return Part(pixels, array.astype(np.int32))
 
 
@@ -228,96 +230,89 @@ def _images(name: str, train: Part, test: Part | None = None) -> Images:
     return Images(name, train, test)
 
 
-def _first(folder: Path, *names: str) -> Path | None:
-    """The first of some files that is there."""
-    return next((folder / name for name in names if (folder / name).is_file()), None)
-
-
-def _both(folder: Path, read: Callable[[Path, str], Part | None]) -> tuple[Part, Part] | None:
-    """Training and test part; None where the folder has neither, an error where it lacks one."""
-    train, test = read(folder, "train"), read(folder, "test")
-    if (train is None) != (test is None):
+def _both(
+    folder: Path, name: str, files: tuple[Path | None, ...], read: Callable[[Path], Part]
+) -> Images | None:
+    """The data set of a training and a test file; None where neither is there."""
+    train, test = files
+    if train is None and test is None:
+        return None
+    if train is None or test is None:
         absent = "test" if test is None else "training"
         raise InvalidRequest(f"data={str(folder)!r} has no {absent} images; it can have both")
-    return None if train is None or test is None else (train, test)
+    return _images(name, read(train), read(test))
+
+
+def _file(*paths: Path) -> Path | None:
+    """The first of some files that is there."""
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _idx(folder: Path) -> Images | None:
     """MNIST and the like: in the folder, or below as torchvision lays them."""
     below = [folder / name / "raw" for name in ("MNIST", "FashionMNIST", "KMNIST")]
     for path in (folder, folder / "raw", *below):
-        parts = _both(path, _idx_part) if path.is_dir() else None
-        if parts is not None:
-            return _images(str(folder), *parts)
+        stems = [path / f"{which}-images-idx3-ubyte" for which in ("train", "t10k")]
+        files = tuple(_file(stem, stem.with_suffix(".gz")) for stem in stems)
+        if images := _both(path, str(folder), files, _idx_part):
+            return images
     return None
 
 
-def _idx_part(folder: Path, which: str) -> Part | None:
-    first = "train" if which == "train" else "t10k"
-    files = [
-        _first(folder, *(f"{first}-{name}{end}" for end in ("", ".gz")))
-        for name in ("images-idx3-ubyte", "labels-idx1-ubyte")
-    ]
-    if files[0] is None:
-        return None
-    if files[1] is None:
-        raise InvalidRequest(f"data={str(folder)!r} has no {first}-labels-idx1-ubyte")
-    pixels, labels = (idx_files.read(file) for file in files if file is not None)
-    return _part(pixels[..., None], labels, str(files[0]))
+def _idx_part(path: Path) -> Part:
+    stem = path.with_name(path.stem.replace("images-idx3", "labels-idx1"))
+    labels = _file(stem, stem.with_suffix(".gz"))
+    if labels is None:
+        raise InvalidRequest(f"data={str(path.parent)!r} has no {stem.name}")
+    return _part(read_idx(path)[..., None], read_idx(labels), str(path))
 
 
 def _cifar(folder: Path) -> Images | None:
     """CIFAR-10 and CIFAR-100, the "python version"."""
-    ten, hundred = [f"data_batch_{k}" for k in range(1, 6)], ["train"]
-    for below, train, tests in (
-        ("cifar-10-batches-py", ten, ["test_batch"]),
-        ("cifar-100-python", hundred, ["test"]),
-    ):
+    ten = [f"data_batch_{k}" for k in range(1, 6)], ["test_batch"]
+    for below, parts in (
+        ("cifar-10-batches-py", ten), ("cifar-100-python", (["train"], ["test"]))
+    ):  # fmt: skip
         for path in (folder / below, folder):
-            if (path / train[0]).is_file() and (path / tests[0]).is_file():
-                parts = [_cifar_part(path, names) for names in (train, tests)]
-                return _images(str(folder), *parts)
+            if all((path / names[0]).is_file() for names in parts):
+                return _images(str(folder), *(_cifar_part(path, names) for names in parts))
     return None
 
 
 def _cifar_part(folder: Path, names: Sequence[str]) -> Part:
-    """The batches of a folder one after the other; the first must be there."""
+    """The batches of a folder one after the other."""
     pixels: list[NDArray[Any]] = []
     labels: list[int] = []
     for path in (folder / name for name in names):
-        if not path.is_file():
-            raise InvalidRequest(f"data={str(folder)!r} has no {path.name}")
-        batch = cifar_files.read(path)
-        stored, own = batch.get("data"), batch.get("labels", batch.get("fine_labels"))
-        data = stored if isinstance(stored, np.ndarray) else np.empty(0)
-        numbers = isinstance(own, list) and all(type(n) is int for n in own)
-        if data.shape[1:] != (3072,) or not numbers:
+        batch = read_cifar(path)
+        data: Any = batch.get("data")
+        own = batch.get("labels", batch.get("fine_labels"))
+        rows = isinstance(data, np.ndarray) and data.shape[1:] == (3072,)
+        if not rows or not isinstance(own, list) or any(type(n) is not int for n in own):
             raise InvalidRequest(f"file={str(path)!r} lacks rows of 3072 numbers, or labels")
         pixels.append(data.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
-        labels += own or []
+        labels += own
     return _part(np.concatenate(pixels), labels, str(folder))
 
 
 def _svhn(folder: Path) -> Images | None:
     """SVHN, format 2, where the class 0 is labelled 10."""
-    parts = _both(folder, _svhn_part)
-    return None if parts is None else _images(str(folder), *parts)
+    files = tuple(_file(folder / f"{which}_32x32.mat") for which in ("train", "test"))
+    return _both(folder, str(folder), files, _svhn_part)
 
 
-def _svhn_part(folder: Path, which: str) -> Part | None:
-    path = folder / f"{which}_32x32.mat"
-    if not path.is_file():
-        return None
+def _svhn_part(path: Path) -> Part:
     from scipy.io import loadmat
 
     try:
         content = loadmat(path, variable_names=("X", "y"))
-        pixels, labels = content["X"], content["y"].ravel()
-    except KeyError as error:
-        raise InvalidRequest(f"file={str(path)!r} has no array {error.args[0]!r}") from None
+        pixels, labels = content["X"], content["y"].ravel().astype(np.int64) % 10
+        return _part(np.moveaxis(pixels, 3, 0), labels, str(path))
+    except InvalidRequest:
+        raise
     except Exception as error:  # scipy raises many kinds for a file that is damaged
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InvalidRequest(f"file={str(path)!r} cannot be read ({reason})") from None
-    if pixels.dtype != np.uint8 or pixels.ndim != 4 or labels.dtype.kind not in "iu":
-        raise InvalidRequest(f"file={str(path)!r} has no images X (32, 32, 3, N) with labels y")
-    return _part(np.moveaxis(pixels, 3, 0), labels.astype(np.int64) % 10, str(path))
+        raise InvalidRequest(
+            f"file={str(path)!r} cannot be read ({reason}); it can hold images X of shape "
+            "(32, 32, 3, N) with labels y"
+        ) from None

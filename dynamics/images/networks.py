@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -72,11 +73,7 @@ class Transformer:
         InvalidRequest
             Where they do not fill it.
         """
-        if side % self.patch:
-            sizes = [n for n in range(1, side + 1) if side % n == 0]
-            nearest = min(sizes, key=lambda n: abs(n - self.patch))
-            allowed = f"one of {', '.join(map(str, sizes))}"
-            refuse("patch", self.patch, f"does not divide {side} pixels", allowed, nearest)
+        check_patch(self.patch, side, f"{side} pixels")
         return side // self.patch
 
     def start(self, side: int, channels: int, outputs: int, seed: int) -> dict[str, Floats]:
@@ -92,16 +89,16 @@ class Transformer:
         """
         random = np.random.default_rng([seed, 1])
         count, w, layers = self.grid(side) ** 2, self.width, self.layers
-        zeros, ones = _constant(0.0), _constant(1.0)
+        zeros, ones = (partial(np.full, fill_value=x, dtype=np.float32) for x in (0.0, 1.0))
         square = {name: _normal(random, layers, w, w) for name in ("query", "key", "value", "out")}
         position = self.spread * random.normal(size=(count, w)).astype(np.float32)
         return {
             "embed": _normal(random, self.patch**2 * channels, w), "embed_bias": zeros(w),
             "position": position, **square,
-            "attention_scale": ones(layers, w), "perceptron_scale": ones(layers, w),
-            "wide": _normal(random, layers, w, 2 * w), "wide_bias": zeros(layers, 2 * w),
-            "narrow": _normal(random, layers, 2 * w, w), "narrow_bias": zeros(layers, w),
-            "end_scale": ones(w), "head": zeros(w, outputs), "head_bias": zeros(outputs),
+            "attention_scale": ones((layers, w)), "perceptron_scale": ones((layers, w)),
+            "wide": _normal(random, layers, w, 2 * w), "wide_bias": zeros((layers, 2 * w)),
+            "narrow": _normal(random, layers, 2 * w, w), "narrow_bias": zeros((layers, w)),
+            "end_scale": ones(w), "head": zeros((w, outputs)), "head_bias": zeros(outputs),
         }  # fmt: skip
 
     def outputs(self, theta: Theta, pixels: Any, present: Any = None) -> Any:
@@ -199,17 +196,34 @@ class Convolution:
             theta[f"filters_{layer}"] = 2**0.5 * _normal(random, 9 * before, count)
             theta[f"bias_{layer}"] = np.zeros(count, np.float32)
             before = count
-        zeros = _constant(0.0)
-        return theta | {"head": zeros(before, outputs), "head_bias": zeros(outputs)}
+        theta["head"] = np.zeros((before, outputs), np.float32)
+        return theta | {"head_bias": np.zeros(outputs, np.float32)}
 
     def outputs(self, theta: Theta, pixels: Any) -> Any:
         """What is read from the mean over the pixels that are left, shape (N, outputs)."""
         for layer in range(len(self.channels)):
-            filtered = _surroundings(jax.numpy, pixels) @ theta[f"filters_{layer}"]
+            filtered = _surroundings(pixels) @ theta[f"filters_{layer}"]
             pixels = jax.nn.relu(filtered + theta[f"bias_{layer}"])
             if layer + 1 < len(self.channels) and pixels.shape[1] >= POOLED:
                 pixels = _maxima(pixels)
         return pixels.mean(axis=(1, 2)) @ theta["head"] + theta["head_bias"]
+
+
+def check_patch(patch: int, side: int, what: str) -> None:
+    """Refuse a patch whose side does not divide that of an image.
+
+    Parameters
+    ----------
+    patch, side : int
+        In pixels.
+    what : str
+        That it does not divide, in words.
+    """
+    if side % patch:
+        sizes = [n for n in range(1, side + 1) if side % n == 0]
+        nearest = min(sizes, key=lambda n: abs(n - patch))
+        allowed = f"one of {', '.join(map(str, sizes))}"
+        refuse("patch", patch, f"does not divide {what}", allowed, nearest)
 
 
 def patches_of(pixels: Any, patch: int) -> Any:
@@ -232,12 +246,12 @@ def patches_of(pixels: Any, patch: int) -> Any:
     return blocks.reshape(count, grid**2, patch**2 * channels)
 
 
-def _surroundings(xp: Any, pixels: Any) -> Any:
+def _surroundings(pixels: Any) -> Any:
     """Every pixel with its eight neighbours, zero outside, shape (N, side, side, 9 channels)."""
     side = pixels.shape[1]
-    wide = xp.pad(pixels, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    wide = jax.numpy.pad(pixels, ((0, 0), (1, 1), (1, 1), (0, 0)))
     parts = [wide[:, y : y + side, x : x + side] for y in range(3) for x in range(3)]
-    return xp.concatenate(parts, axis=-1)
+    return jax.numpy.concatenate(parts, axis=-1)
 
 
 def _maxima(pixels: Any) -> Any:
@@ -257,7 +271,3 @@ def _normalized(tokens: Any) -> Any:
 def _normal(random: Generator, *shape: int) -> Floats:
     """Normal entries with variance one over the number of inputs."""
     return (random.normal(size=shape) / shape[-2] ** 0.5).astype(np.float32)
-
-
-def _constant(value: float) -> Any:
-    return lambda *shape: np.full(shape, value, np.float32)

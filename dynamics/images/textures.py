@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dynamics.images import require
 from dynamics.images.datasets import Floats
+from dynamics.images.networks import check_patch
 from dynamics.problem import FloatArray
 from dynamics.validation import known_word, refuse
 
@@ -94,11 +95,7 @@ def integrate(
         Where patches do not fill both images, or an object does not fit.
     """
     count, height, _, channels = objects.shape
-    if height % patch:
-        sizes = [n for n in range(1, height + 1) if height % n == 0]
-        problem = f"does not divide objects of {height} x {height} pixels"
-        nearest = min(sizes, key=lambda n: (abs(n - patch), n))
-        refuse("patch", patch, problem, f"one of {', '.join(map(str, sizes))}", nearest)
+    check_patch(patch, height, f"objects of {height} x {height} pixels")
     if side % patch or side < height:
         allowed = f"a multiple of patch={patch}, of at least {height}, for objects of such sides"
         refuse("side", side, f"cannot hold objects of {height} pixels", allowed, 2 * height)

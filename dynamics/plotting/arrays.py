@@ -11,11 +11,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize, SymLogNorm, to_hex, to_rgb
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator, SymmetricalLogLocator
 from numpy.typing import NDArray
 
 from dynamics.attention_maps import Measured
-from dynamics.plotting import choices, style
+from dynamics.plotting import choices
 from dynamics.plotting.captions import state_parameters, subtitle
 from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, new_figure, styled
 from dynamics.problem import FloatArray
@@ -88,25 +88,16 @@ def matrix_entries(figure: Any, panels: Sequence[Axes], matrices: Sequence[Float
         image = panel.imshow(matrix, cmap=colours, norm=norm)
         number_patches(panel, len(matrix))
     bar = figure.colorbar(image, ax=list(panels), location="right", shrink=0.9, aspect=14)
-    if isinstance(norm, SymLogNorm):
-        bar.set_ticks(_powers(linear, top))
-        bar.formatter = FuncFormatter(lambda value, _: style.tick(value, power=True))
+    if isinstance(norm, SymLogNorm):  # no ticks that lie upon that at 0
+        bar.locator = SymmetricalLogLocator(base=10, linthresh=10 * linear)
     else:
         bar.locator = MaxNLocator(3, symmetric=True)
         bar.formatter.set_powerlimits((-2, 3))
-    bar.minorticks_off()
     bar.update_ticks()
+    bar.minorticks_off()
     bar.ax.tick_params(labelsize=7)
-    for axis in (bar.ax.xaxis, bar.ax.yaxis):
-        axis.get_offset_text().set_fontsize(7)
+    bar.ax.yaxis.get_offset_text().set_fontsize(7)
     bar.set_label("logits $A_{ij}$", fontsize=8)
-
-
-def _powers(linear: float, top: float) -> FloatArray:
-    """0 and the powers of ten of either sign on a symmetric logarithm; few of many."""
-    powers = np.arange(np.ceil(np.log10(linear)), np.floor(np.log10(top)) + 1)
-    positive = 10.0 ** powers[:: -max(1, len(powers) // 3)]
-    return np.concatenate([-positive, [0.0], positive[::-1]])
 
 
 @styled

@@ -85,10 +85,10 @@ def departure(result: Comparison) -> Axes:
     for share in (share for share in DEPARTURE_SHARES if share < high):
         axes.axhline(share, color=style.GREY, lw=0.8, ls=":", zorder=1)
     if high > DEPARTURE_SHARES[-1]:
-        axes.annotate(
-            "50 %", (1.0, DEPARTURE_SHARES[-1]), (2, 0), xycoords=("axes fraction", "data"),
-            textcoords="offset points", color=style.GREY, fontsize=8, va="center",
-        )  # fmt: skip
+        at = ("axes fraction", "data")
+        style.note(
+            axes, "50 %", (1.0, DEPARTURE_SHARES[-1]), (2, 0), at, color=style.GREY, va="center"
+        )
     shade([axes], reduced)
     captions.state_parameters(axes.figure, [reduced])
     marked = _mark_events(axes, result, low)
@@ -138,9 +138,7 @@ def _mark_events(axes: Axes, result: Comparison, low: float) -> int:
             continue
         row = row + 1 if place - before < LABEL else 0
         before = place
-        axes.annotate(
-            {**plot.marks, **plot.asides}[name], (middle, low), (0, 6 + ROW * row),
-            textcoords="offset points", fontsize=7, ha="center",
-            bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.8},
-        )  # fmt: skip
+        paper = {"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.8}
+        at, look = (0, 6 + ROW * row), {"fontsize": 7, "ha": "center", "bbox": paper}
+        style.note(axes, {**plot.marks, **plot.asides}[name], (middle, low), at, **look)
     return marked

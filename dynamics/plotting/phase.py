@@ -20,7 +20,7 @@ from dynamics.phase_diagrams.boundaries import NOT_VALID, YES, Refined, check_ye
 from dynamics.phase_diagrams.selection import Slice
 from dynamics.plotting import captions, labels
 from dynamics.plotting.labels import CellAxis, draw_marks, hatch, logarithmic, without
-from dynamics.plotting.style import VERMILION, new_figure, number, styled
+from dynamics.plotting.style import VERMILION, legend_below, new_figure, number, styled
 from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest
 
@@ -37,9 +37,7 @@ HALO: list[Any] = [withStroke(linewidth=2.6, foreground="white")]
 
 
 @styled
-def phase(
-    result: Slice, contours: Sequence[Slice] = (), boundary: Slice | Refined | None = None
-) -> Any:
+def phase(result: Slice, contours: Sequence[Slice] = (), boundary: Slice | None = None) -> Any:
     """Heat map of a quantity over two axes, one panel for each value of the facet.
 
     Every cell without a value says why: an event that was not reached is grey, a combination that
@@ -54,8 +52,8 @@ def phase(
     contours : sequence of Slice
         Over the same axes; each is drawn as labelled lines of equal value, in a colour and a dash
         of its own.
-    boundary : Slice or Refined, optional
-        A yes or no over the same axes, whose boundary is drawn; a refined one only without facets.
+    boundary : Slice, optional
+        A yes or no over the same axes, whose boundary is drawn.
 
     Returns
     -------
@@ -82,7 +80,7 @@ def phase(
     '$D$'
     """
     _check(result, [*contours, *([boundary] if boundary is not None else [])])
-    if isinstance(boundary, Slice):
+    if boundary is not None:
         check_yes_no(boundary)
     assert result.y is not None
     x, y, panels = CellAxis(result.x), CellAxis(result.y), len(result.values)
@@ -115,7 +113,7 @@ def phase(
     return every[:panels] if result.facet is not None else every[0]
 
 
-def _check(result: Slice, others: Sequence[Slice | Refined]) -> None:
+def _check(result: Slice, others: Sequence[Slice]) -> None:
     text = result.quantity.text
     if result.y is None:
         raise InvalidRequest(f"y of {text} is missing; a phase diagram needs a second axis")
@@ -124,11 +122,9 @@ def _check(result: Slice, others: Sequence[Slice | Refined]) -> None:
         if other.y is None or (other.x.name, other.y.name) != names:
             over = f"{other.x.name}, {other.y.name if other.y else None}"
             raise InvalidRequest(f"what is drawn over {text} has the axes {over}, not {names}")
-        panels = 1 if isinstance(other, Refined) else len(other.values)
-        if panels != len(result.values):
-            raise InvalidRequest(
-                f"what is drawn over {text} has {panels} panels, not {len(result.values)}"
-            )
+        panels, wanted = len(other.values), len(result.values)
+        if panels != wanted:
+            raise InvalidRequest(f"what is drawn over {text} has {panels} panels, not {wanted}")
 
 
 def _two_colours(result: Slice) -> bool:
@@ -176,8 +172,8 @@ def _contour(
     )  # fmt: skip
     artist.set_path_effects(HALO)
     if spots := _spots(panel, artist):
-        texts = panel.clabel(artist, fontsize=7, inline=False, fmt=_level, manual=spots)
-        for text in texts:
+        options: dict[str, Any] = {"fmt": lambda value: f"${number(value)}$", "fontsize": 7}
+        for text in panel.clabel(artist, inline=False, manual=spots, **options):
             text.set_path_effects(HALO)
     name = labels.quantity(curve.presentation.notation, curve.quantity)
     return {name: Line2D([], [], color=look[0], lw=1.3, ls=look[1], label=name)}
@@ -199,31 +195,20 @@ def _spots(panel: Axes, artist: Any) -> list[Any]:
     return spots
 
 
-def _level(value: float) -> str:
-    return f"${number(value)}$"
-
-
 def _boundary(
-    panel: Axes, axes: tuple[CellAxis, CellAxis], outline: Slice | Refined, k: int
+    panel: Axes, axes: tuple[CellAxis, CellAxis], outline: Slice, k: int
 ) -> dict[str, Any]:
-    """The boundary: a refined one as it is, that of a grid along the sides of its cells."""
+    """The boundary, along the sides of cells."""
     x, y = axes
-    style: dict[str, Any] = {"color": VERMILION, "lw": 2.0}
-    if isinstance(outline, Refined):
-        name = f"boundary, refined with {outline.runs} runs"
-        for line in outline.lines:
-            at = x.at(line[:, 0]), y.at(line[:, 1])
-            panel.plot(*at, path_effects=HALO, zorder=3, **style)
-    else:
-        name = f"boundary: {labels.quantity(outline.presentation.notation, outline.quantity)}"
-        sides = [
-            [(x.edges[c + (way == 0)], y.edges[r + (way == 1)]), (x.edges[c + 1], y.edges[r + 1])]
-            for r, c, way in crossings(outline.values[k])
-        ]
-        artist = LineCollection(sides, zorder=3, capstyle="projecting", **style)
-        panel.add_collection(artist, autolim=False)
-    if not (outline.lines if isinstance(outline, Refined) else sides):
+    sides = [
+        [(x.edges[c + (way == 0)], y.edges[r + (way == 1)]), (x.edges[c + 1], y.edges[r + 1])]
+        for r, c, way in crossings(outline.values[k])
+    ]
+    if not sides:
         return {}
+    style: dict[str, Any] = {"color": VERMILION, "lw": 2.0}
+    panel.add_collection(LineCollection(sides, zorder=3, capstyle="projecting", **style), False)
+    name = f"boundary: {labels.quantity(outline.presentation.notation, outline.quantity)}"
     return {name: Line2D([], [], label=name, **style)}
 
 
@@ -245,11 +230,7 @@ def _key(figure: Any, panels: Any, image: Any, result: Slice, handles: dict[str,
         if isinstance(image.norm, LogNorm):
             logarithmic(bar.ax.yaxis, high / low, powers=True)
         bar.outline.set_linewidth(0.6)
-    if handles:
-        figure.legend(
-            handles=list(handles.values()), loc="outside lower center", ncols=min(3, len(handles)),
-            fontsize=8,
-        )  # fmt: skip
+    legend_below(figure, list(handles.values()))
 
 
 REFINED_WIDTH = 5.4
@@ -316,10 +297,7 @@ def refined(
         runs += f", {result.runs - len(rows)} more on the boundary"
     handles.insert(2, Line2D([], [], label=_boundary_label(result, letters), **line))
     handles.insert(3, Line2D([], [], label=runs, **dot | {"ms": 5}))
-    figure.legend(
-        handles=handles, loc="outside lower center", ncols=2, fontsize=7.5, handlelength=1.6,
-        columnspacing=1.0,
-    )  # fmt: skip
+    legend_below(figure, handles, 2, fontsize=7.5, handlelength=1.6, columnspacing=1.0)
     return axes
 
 

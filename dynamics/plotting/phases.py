@@ -1,23 +1,19 @@
-"""Phases and events on pictures against time: shades, lines, and words that cover no curve."""
+"""Phases and events on pictures against time: shades, lines, and names above the panels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from dynamics.plotting import choices, style
-from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
 
 LABEL = 0.06
 """Distance of labels above a panel in one row, in widths of the panel."""
 WORD = 0.12
-"""Width of a label within a panel, in widths of the panel."""
+"""The same of words."""
 USUAL = 6.4
 """Width of a figure that the widths above belong to, in inches."""
 SPANS = 14.0
@@ -67,30 +63,19 @@ def shade(axes: Any, run: Trajectory, settled: Iterable[Axes] = ()) -> None:
 def _name_events(axes: Any, run: Trajectory, at: Mapping[str, float], narrow: float) -> int:
     """Draw lines at the events and name them; returns the number of rows of names above."""
     plot = run.presentation.plot
-    rows: list[float] = []  # place of the last label of each row above the panel
+    ends: list[float] = []  # of the last label of each row above the panel
     marks = {**plot.marks, **plot.asides}
     named = [name for name, event in run.events.items() if name in marks and event and event.time]
-    for name in named:
-        dash = ":" if name in plot.asides else "-"
-        for panel in axes:
-            panel.axvline(at[name], color="black", lw=0.8, ls=dash, zorder=1)
     for name in sorted(named, key=lambda name: at[name]):
-        if name in plot.asides:
-            height, right = _free_place(axes[0], at[name], _axis(run))
-            axes[0].annotate(
-                marks[name], (at[name], height), (3 if right else -3, 2),
-                xycoords=("data", "axes fraction"),
-                textcoords="offset points", fontsize=7, ha="left" if right else "right",
-                bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.8},
-            )  # fmt: skip
-        else:
-            place = float(choices.share(at[name], *_axis(run)))
-            row = next(
-                (k for k, other in enumerate(rows) if place - other > narrow * LABEL), len(rows)
-            )
-            rows[row : row + 1] = [place]
-            _write_above(axes[0], at[name], marks[name], 2 + ROW * row)
-    return len(rows)
+        aside = name in plot.asides
+        for panel in axes:
+            panel.axvline(at[name], color="black", lw=0.8, ls=":" if aside else "-", zorder=1)
+        place = float(choices.share(at[name], *_axis(run)))
+        half = narrow * (WORD if aside else LABEL) / 2
+        row = next((k for k, end in enumerate(ends) if place - half > end), len(ends))
+        ends[row : row + 1] = [place + half]
+        _write_above(axes[0], at[name], marks[name], 2 + ROW * row, 7 if aside else 8)
+    return len(ends)
 
 
 def _axis(run: Trajectory) -> tuple[float, float]:
@@ -110,45 +95,6 @@ def _middle(begin: float, end: float, run: Trajectory) -> float:
     return float(choices.at_share(places.mean(), *_axis(run)))
 
 
-def _free_place(panel: Axes, time: float, ends: tuple[float, float]) -> tuple[float, bool]:
-    """Where a word beside a time covers no curve: its height, a share of the panel; if right.
-
-    Parameters
-    ----------
-    panel : Axes
-    time : float
-    ends : (float, float)
-        Least positive and last time.
-    """
-    panel.autoscale_view()
-    rooms = {}
-    for right in (True, False):
-        wide = WORD * USUAL / panel.figure.get_figwidth()  # type: ignore[union-attr]
-        shares = np.linspace(0.0, wide, 9) * (1 if right else -1)
-        reach = choices.at_share(choices.share(time, *ends) + shares, *ends)
-        covered = [part for line in panel.lines for part in _heights(line, reach)]
-        for height in (0.02, 0.45, 0.85):
-            middle = height + 0.05
-            room = (max(low - middle, middle - high, 0.0) for low, high in covered)
-            outside = not 0 <= choices.share(reach[-1], *ends) <= 1
-            rooms[height, right] = -1.0 if outside else min([0.2, *room])
-    return max(rooms, key=lambda place: rooms[place])
-
-
-def _heights(line: Line2D, times: FloatArray) -> list[tuple[float, float]]:
-    """Least and largest height of a curve, or of a line at an event, between each two times."""
-    x, y = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
-    if len(x) == 2 and x[0] == x[1]:
-        return [(0.0, 1.0)] if min(times[1:]) < x[0] < max(times[1:]) else []
-    if len(x) <= 2 or x[-1] < min(times):
-        return []
-    panel = line.axes
-    assert panel is not None
-    spots = [(times[0], np.interp(at, x, y)) for at in times]
-    heights = panel.transAxes.inverted().transform(panel.transData.transform(spots))[:, 1]
-    return [(min(pair), max(pair)) for pair in pairwise(heights.tolist())]
-
-
 def _say_why_absent(panel: Axes, run: Trajectory, name: str) -> None:
     """Say why a phase did not begin: the first on the left, others where the one before ended."""
     spans = run.presentation.plot.spans
@@ -159,10 +105,8 @@ def _say_why_absent(panel: Axes, run: Trajectory, name: str) -> None:
     if number == 0:
         latex = run.presentation.event_latex.get(begins, "")
         condition = f"${latex}$" if latex else begins.replace("_", " ")
-        panel.annotate(
-            f"no {name}: {condition} {reason}", (0.0, 1.0), (0, 26),
-            xycoords="axes fraction", textcoords="offset points", fontsize=7,
-        )  # fmt: skip
+        text = f"no {name}: {condition} {reason}"
+        style.note(panel, text, (0.0, 1.0), (0, 26), "axes fraction", fontsize=7)
         return
     event = run.events.get(spans[number - 1][2] or "")
     if event:
@@ -171,7 +115,5 @@ def _say_why_absent(panel: Axes, run: Trajectory, name: str) -> None:
 
 
 def _write_above(panel: Axes, time: float, text: str, height: float, fontsize: float = 8) -> None:
-    panel.annotate(
-        text, (time, 1.0), (0, height), xycoords=("data", "axes fraction"),
-        textcoords="offset points", ha="center", va="bottom", fontsize=fontsize,
-    )  # fmt: skip
+    look: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": fontsize}
+    style.note(panel, text, (time, 1.0), (0, height), ("data", "axes fraction"), **look)

@@ -59,15 +59,12 @@ FIRST_TIME = -2
 
 
 @styled
-def portrait(
-    result: Portrait, axes: Axes | None = None, parameters: Sequence[str] | None = None
-) -> Axes:
+def portrait(result: Portrait, parameters: Sequence[str] | None = None) -> Axes:
     """Arrows coloured by speed, nullclines, slow manifold, fixed points and runs in their plane.
 
     Parameters
     ----------
     result : Portrait
-    axes : Axes, optional
     parameters : sequence of str, optional
         Parameters that the title names; all of them by default.
 
@@ -90,8 +87,7 @@ def portrait(
     >>> portrait(result).get_xlim() == result.box[0]
     True
     """
-    if axes is None:
-        _, axes = new_figure(WIDTH, WIDTH)
+    _, axes = new_figure(WIDTH, WIDTH)
     _write([_draw(result, axes, parameters)])
     return axes
 

@@ -168,10 +168,8 @@ def _draw(
     elif len(description.curves) > 1:
         style.legend(panel, loc="best")
     if absent:
-        panel.annotate(
-            "\n".join(absent), (1.0, 0.0), (-4, 4), xycoords="axes fraction",
-            textcoords="offset points", ha="right", color=style.GREY, fontsize=8,
-        )  # fmt: skip
+        look = {"ha": "right", "color": style.GREY}
+        style.note(panel, "\n".join(absent), (1.0, 0.0), (-4, 4), "axes fraction", **look)
     letters = [notation.label(name) for name in description.names]
     panel.set_ylabel(description.label or ",  ".join(letters))
     if not description.label and _too_long(panel):
@@ -224,14 +222,7 @@ def _draw_level(panel: Axes, run: Trajectory, formula: str) -> None:
         return
     panel.axhline(level, color=style.GREY, lw=0.8, ls=":")
     first = 0.0 if choices.linear() else run.time[run.time > 0].min()
-    panel.annotate(
-        f"${formula}$",
-        (first, level),
-        (4, 2),
-        textcoords="offset points",
-        color=style.GREY,
-        fontsize=8,
-    )
+    style.note(panel, f"${formula}$", (first, level), (4, 2), color=style.GREY)
 
 
 STATE_LOOKS = tuple(zip(COLOURS, ("-", "-", "--", "-.", ":", "--"), "os^Dvx", strict=True))
@@ -244,7 +235,7 @@ REALISTIC = (
 )
 
 
-@style.checked
+@style.styled
 def comparison(result: Comparison) -> Any:
     """The panels of the system over logarithmic time: see `training`.
 
@@ -290,15 +281,13 @@ def comparison(result: Comparison) -> Any:
         axes = training(reduced, full)
     of_lines = Line2D([], [], color=style.GREY, label=lines)
     handles = [of_lines, Line2D([], [], color=style.GREY, label=label, **look)]
-    axes[0].figure.legend(
-        handles=handles, loc="outside lower center", fontsize=8, frameon=False,
-        ncols=2 if axes[0].figure.get_figwidth() > WIDE else 1,
-    )  # fmt: skip
+    figure = axes[0].figure
+    style.legend_below(figure, handles, 2 if figure.get_figwidth() > WIDE else 1)
     return axes
 
 
 @style.styled
-def deviation(result: Comparison, axes: Axes | None = None) -> Axes:
+def deviation(result: Comparison) -> Axes:
     """Largest distance over the entries of each orbit, with the rounding unit of double precision.
 
     Of more than six states those that are farthest apart are drawn, and the legend says so. It
@@ -307,7 +296,6 @@ def deviation(result: Comparison, axes: Axes | None = None) -> Axes:
     Parameters
     ----------
     result : Comparison
-    axes : Axes, optional
 
     Returns
     -------
@@ -330,9 +318,8 @@ def deviation(result: Comparison, axes: Axes | None = None) -> Axes:
     ('log', 'largest |reduced $-$ full|')
     """
     notation = result.reduced.presentation.notation
-    if axes is None:
-        figure, axes = style.new_figure(5.6, 3.4)
-        captions.state_parameters(figure, [result.reduced])
+    figure, axes = style.new_figure(5.6, 3.4)
+    captions.state_parameters(figure, [result.reduced])
     farthest = sorted(result.deviation, key=lambda name: -result.deviation[name])[:MOST_STATES]
     names = [name for name in result.deviations if name in farthest]
     for name, (colour, dash, marker) in zip(names, STATE_LOOKS, strict=False):
@@ -345,18 +332,14 @@ def deviation(result: Comparison, axes: Axes | None = None) -> Axes:
     style.time_axis(axes, result.reduced)
     unit = np.finfo(float).eps
     if not any(result.deviation.values()):
-        axes.annotate(
-            "equal to the last bit at every record", (0.5, 0.75), xycoords="axes fraction",
-            ha="center", color=style.GREY,
-        )  # fmt: skip
+        look = {"ha": "center", "color": style.GREY}
+        words = "equal to the last bit at every record"
+        style.note(axes, words, (0.5, 0.75), (0, 0), "axes fraction", **look)
         axes.set_ylim(unit / 10, unit * 10)
     axes.set_yscale("log")
     if max(result.deviation.values()) < 1e3 * unit:
         axes.axhline(unit, color=style.GREY, lw=0.8, ls=":")
-        axes.annotate(
-            "rounding unit", (axes.get_xlim()[0], unit), (4, 3), textcoords="offset points",
-            color=style.GREY, fontsize=8,
-        )  # fmt: skip
+        style.note(axes, "rounding unit", (axes.get_xlim()[0], unit), (4, 3), color=style.GREY)
     axes.set_ylabel("largest |reduced $-$ full|")
     many = len(result.deviations)
     title = f"the {MOST_STATES} farthest\nof {many} states" if many > MOST_STATES else None

@@ -23,6 +23,7 @@ from dynamics.plotting.style import (
     ORANGE,
     PURPLE,
     VERMILION,
+    legend_below,
     new_figure,
     number,
     styled,
@@ -279,11 +280,7 @@ def _key(
         bar.outline.set_linewidth(0.6)
     grey = {"color": GREY, "mfc": GREY}
     marks = [Line2D([], [], label=word, **(_look(word) | grey)) for word in marked]
-    handles = [*(lines or []), *marks]
-    if handles:
-        figure.legend(
-            handles=handles, loc="outside lower center", ncols=min(4, len(handles)), fontsize=8
-        )
+    legend_below(figure, [*(lines or []), *marks], 4)
 
 
 @styled

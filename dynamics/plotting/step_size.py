@@ -26,7 +26,7 @@ LEAVES = 2.0
 """Times the largest value of the others: where the curve of a run that fails ends."""
 
 
-@style.checked
+@style.styled
 def overlay(result: Overlay, names: Sequence[str] | None = None) -> Any:
     """Gradient descent at several learning rates over the flow, which is the broad line below.
 
@@ -134,10 +134,8 @@ def several(runs: Mapping[str, Trajectory], names: Sequence[str], note: str = ""
     figure.align_ylabels(axes)
     found = style.labelled(*axes)
     named = {label: found[label] for label in runs if label in found}
-    figure.legend(
-        list(named.values()), list(named), loc="outside lower center",
-        ncols=style.legend_columns(figure, named),
-    )  # fmt: skip
+    columns = style.legend_columns(figure, named)
+    figure.legend([*named.values()], [*named], loc="outside lower center", ncols=columns)
     captions.state_parameters(figure, runs.values(), note=note)
     return axes
 
@@ -153,13 +151,12 @@ def _largest(runs: Sequence[Trajectory], name: str) -> float:
 
 
 @style.styled
-def branches(result: Branches, axes: Axes | None = None) -> Axes:
+def branches(result: Branches) -> Axes:
     """The last values of a state, the predicted limit, and where no state is finite.
 
     Parameters
     ----------
     result : Branches
-    axes : Axes, optional
 
     Returns
     -------
@@ -182,9 +179,8 @@ def branches(result: Branches, axes: Axes | None = None) -> Axes:
     True
     """
     label, onsets = result.presentation.notation.label(result.name), result.onsets
-    if axes is None:
-        figure, axes = style.new_figure(5.6, 3.4)
-        captions.constants(figure, result.presentation.notation, result.parameters)
+    figure, axes = style.new_figure(5.6, 3.4)
+    captions.constants(figure, result.presentation.notation, result.parameters)
     etas = np.repeat(result.etas, result.values.shape[1])
     axes.plot(etas, result.values.ravel(), ",", color=style.GREY)
     axes.plot(etas[::7], result.values.ravel()[::7], ".", color=style.GREY, ms=1.5)

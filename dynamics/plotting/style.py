@@ -59,13 +59,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def checked(draw: Callable[P, R]) -> Callable[P, R]:
-    """A function that refuses a result of another class than its first argument is annotated with.
+def styled(draw: Callable[P, R]) -> Callable[P, R]:
+    """A function that draws in the style `RC`.
 
-    Raises
-    ------
-    TypeError
-        When it is called: with the class that it draws, and the one that it was given.
+    It raises TypeError for a result of another class than its first argument is annotated with.
     """
     first = next(iter(inspect.signature(draw).parameters.values()))
     kinds = set(re.findall(r"\w+", first.annotation)) - {"Sequence", "Mapping", "str", "Any"}
@@ -80,19 +77,8 @@ def checked(draw: Callable[P, R]) -> Callable[P, R]:
         if kinds and not (each and matches):
             kind = type(result).__name__ if each else f"empty {type(result).__name__}"
             raise TypeError(f"plotting.{draw.__name__} draws {first.annotation}, not {kind}")
-        return draw(*arguments, **options)
-
-    return drawing
-
-
-def styled(draw: Callable[P, R]) -> Callable[P, R]:
-    """A function that draws, in the style `RC`, and is `checked`."""
-    checking = checked(draw)
-
-    @functools.wraps(draw)
-    def drawing(*arguments: P.args, **options: P.kwargs) -> R:
         with mpl.rc_context(RC):
-            return checking(*arguments, **options)
+            return draw(*arguments, **options)
 
     return drawing
 
@@ -247,6 +233,19 @@ def settle_legends(panels: Iterable[Axes]) -> None:
         legend.set_loc((box.x0, box.y0))
 
 
+def legend_below(figure: Figure, handles: Sequence[Any], most: int = 3, **options: Any) -> None:
+    """A legend below all panels, in so many columns at most; ``options`` of ``Figure.legend``."""
+    if handles:
+        look = {"fontsize": 8, "ncols": min(most, len(handles))} | options
+        figure.legend(handles=list(handles), loc="outside lower center", **look)
+
+
+def note(axes: Axes, text: str, at: Any, offset: Any, xycoords: Any = "data", **look: Any) -> None:
+    """A small text, so many points away from a place; ``look`` of ``Axes.annotate``."""
+    look = {"fontsize": 8, "textcoords": "offset points", "xycoords": xycoords, **look}
+    axes.annotate(text, at, offset, **look)
+
+
 def legend_on_the_right(axes: Axes, **options: Any) -> None:
     """A legend outside of a panel, on its right; ``options`` go to ``Axes.legend``."""
     draw = axes.legend if "handles" in options else functools.partial(legend, axes)
@@ -271,17 +270,15 @@ POWER = re.compile(r"([\d.]*)e([+-]?\d+)")
 
 MANY = 1e3
 """Ratio of the limits of an axis from which on decades alone have ticks."""
-LAST = 1e300
-"""End of the longest logarithmic axis: numbers end soon after."""
 NARROW = 1.1
 """Ratio of the limits below which a logarithmic axis has ticks as a linear one."""
 FLAT = 1e-14
 """Relative width of values that rounding alone tells apart."""
 
 
-def number(value: float) -> str:
+def number(value: float, digits: int = 4) -> str:
     """A number as LaTeX without dollar signs: 0.5, or 10^{5}."""
-    mantissa, _, power = f"{value:.4g}".partition("e")
+    mantissa, _, power = f"{value:.{digits}g}".partition("e")
     if not power and value and float(f"{value:.0e}") == value and not 1e-2 <= abs(value) < 1e4:
         mantissa, _, power = f"{value:.0e}".partition("e")
     if not power:
@@ -290,7 +287,7 @@ def number(value: float) -> str:
     return {"1": ten, "-1": f"-{ten}"}.get(mantissa, rf"{mantissa} \times {ten}")
 
 
-def tick(value: float, power: bool = False) -> str:
+def tick(value: float, power: bool = False, digits: int = 4) -> str:
     """A number at an axis, in the letters of all others there.
 
     Parameters
@@ -298,8 +295,10 @@ def tick(value: float, power: bool = False) -> str:
     value : float
     power : bool
         Whether it has a power of ten however few its digits are.
+    digits : int
+        At most.
     """
-    written = number(value)
+    written = number(value, digits)
     if power and value and "^" not in written:
         mantissa, _, exponent = f"{value:.3e}".partition("e")
         factor = "" if abs(float(mantissa)) == 1 else rf"{abs(float(mantissa)):g} \times "
@@ -320,7 +319,6 @@ class Decades(LogLocator):
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
         """Ticks between two limits."""
-        vmax = min(vmax, LAST)
         wide = vmax > MANY * vmin
         subs = (1.0,) if wide else (1.0, 2.0, 5.0)
         decades = 10.0 ** np.arange(math.floor(math.log10(vmin)), math.log10(vmax))
@@ -330,9 +328,7 @@ class Decades(LogLocator):
             linear = MaxNLocator(5, steps=[1, 2, 5, 10])
             return decades[0] * linear.tick_values(vmin / decades[0], vmax / decades[0])
         self.set_params(subs=subs, numticks=7 if wide else 12)
-        with np.errstate(over="ignore"):  # the one after the last
-            ticks = np.asarray(super().tick_values(vmin, vmax))
-        return ticks[np.isfinite(ticks)]
+        return super().tick_values(vmin, vmax)
 
 
 def logarithmic(axes: Axes) -> None:
@@ -345,12 +341,7 @@ def logarithmic(axes: Axes) -> None:
 
     def written(value: float, _: int) -> str:
         low, high = axes.get_ylim()
-        if high < NARROW * low:  # as many digits as tell its ticks apart
-            digits = 2 - math.floor(math.log10(1.0 - low / high))
-            mantissa, e, exponent = f"{value:.{digits}g}".partition("e")
-            power_of_ten = rf" \times 10^{{{int(exponent or 0)}}}"
-            return rf"$\mathdefault{{{mantissa}{power_of_ten}}}$" if e else mantissa
-        return tick(value, high > MANY * low)
+        return tick(value, high > MANY * low, 4 if high > NARROW * low else 15)
 
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(Decades())

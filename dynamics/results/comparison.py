@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
 DEPARTURE_SHARES = (0.01, 0.1, 0.5)
 """Of the reduced value: deviations whose times are reported, with a line in a picture."""
-SLOW = 0.5
-"""Order in eta below which a distance from the flow does not fall as it does for small eta."""
-ABOVE_ERROR = 1e3
-"""Times the relative tolerance of a flow: distances beyond are none of its errors."""
 
 
 def side_by_side(runs: Mapping[str, Trajectory]) -> pandas.DataFrame:
@@ -262,21 +258,6 @@ class Overlay:
         }
 
     @property
-    def stays_away(self) -> dict[str, float]:
-        """State -> order of those that small learning rates do not bring to the flow.
-
-        The order is 1 where they are small. These have less than `SLOW`, at distances that are no
-        error of the flow: a gradient that jumps, or learning rates that are too large.
-        """
-        floor = ABOVE_ERROR * float(self.flow.settings["rtol"])
-        return {
-            name: order
-            for name, order in self.orders.items()
-            if order < SLOW
-            and self.deviations[name].min() > floor * np.abs(self.flow.series(name)).max()
-        }
-
-    @property
     def outcome(self) -> Outcome:
         """The flow's; a learning rate that is too large is what an overlay shows, no failure."""
         return self.flow.outcome
@@ -288,7 +269,6 @@ class Overlay:
             **{name: flow[name] for name in ("system", "parameters", "settings")},
             "eta": list(self.etas),
             "order in eta": self.orders,
-            **({"not near the flow": list(self.stays_away)} if self.stays_away else {}),
             **{name: flow[name] for name in ("events", "outcome")},
         }
 

@@ -7,8 +7,7 @@ command line is safe to evaluate. Text, whole powers and so the time of an evalu
 
 Numbers behave as in Python: whole numbers stay whole, ``/`` makes floats, ``round``, ``floor`` and
 ``ceil`` give whole numbers. Arrays are taken entry by entry and broadcast; there, what is not
-defined (a division by zero, the logarithm of a negative number) is inf or NaN in that entry, while
-a number is refused.
+defined (a division by zero, the logarithm of a negative number) is NaN, while a number is refused.
 """
 
 from __future__ import annotations
@@ -30,101 +29,36 @@ LONGEST = 300
 """Characters of an expression."""
 BITS = 1024
 """Size of a whole power: what is larger is no float either."""
-WHOLE = 2.0**62
-"""From this size on whole numbers in arrays become floats, because 64 bits would wrap round."""
-
-Value = Any
-"""An int, a float, or an array of them."""
 
 
-def _arrays(*values: Value) -> list[np.ndarray]:
-    """Values as arrays of 64-bit ints or floats."""
-    safe = [float(v) if type(v) is int and abs(v) >= WHOLE else v for v in values]
-    arrays = [np.asarray(value) for value in safe]
-    return [a.astype(np.int64 if a.dtype.kind in "iub" else np.float64) for a in arrays]
-
-
-def _any_array(*values: Value) -> bool:
-    return any(isinstance(value, np.ndarray) for value in values)
-
-
-def _apply(rule: Callable[..., Any], left: Value, right: Value) -> Value:
-    """An operator on two values, whole where both are whole and 64 bits can hold it."""
-    if not _any_array(left, right):
-        return rule(left, right)
-    first, second = _arrays(left, right)
-    real = np.asarray(rule(first.astype(np.float64), second.astype(np.float64)))
-    if rule is operator.truediv or "f" in (first.dtype.kind, second.dtype.kind):
-        return real
-    exact = bool(np.isfinite(real).all()) and float(np.abs(real).max(initial=0.0)) < WHOLE
-    if not exact or (rule is operator.pow and bool((second < 0).any())):
-        return real
-    return rule(first, second)
-
-
-def _power(base: Value, exponent: Value) -> Value:
+def _power(base: Any, exponent: Any) -> Any:
     if type(base) is int and type(exponent) is int and base.bit_length() * exponent > BITS:
         raise OverflowError("a power is too large")
-    power = _apply(operator.pow, base, exponent)
+    power = base**exponent
     if isinstance(power, complex):
         raise ValueError("a broken power of a negative number is not real")
     return power
 
 
-def _real(number: Callable[[float], float], array: Callable[..., Any]) -> Callable[..., Value]:
-    """A function of one real number, for numbers and for arrays."""
-    return lambda x: array(*_arrays(x)) if _any_array(x) else number(x)
-
-
-def _whole(number: Callable[[float], int], array: Callable[..., Any]) -> Callable[..., Value]:
-    """A rounding: whole numbers, in arrays too where every entry can be one."""
-
-    def rounded(x: Value) -> Value:
-        if not _any_array(x):
-            return number(x)
-        result = np.asarray(array(*_arrays(x)))
-        fits = bool(np.isfinite(result).all()) and float(np.abs(result).max(initial=0.0)) < WHOLE
-        return result.astype(np.int64) if fits else result
-
-    return rounded
-
-
-def _extreme(number: Callable[..., Any], array: Callable[..., Any]) -> Callable[..., Value]:
+def _extreme(rule: Callable[..., Any]) -> Callable[..., Any]:
     """The least or the greatest of several values; NaN if one of them is."""
-
-    def extreme(*values: Value) -> Value:
-        if not _any_array(*values):
-            return math.nan if any(value != value for value in values) else number(values)
-        result, *others = _arrays(*values)
-        for value in others:
-            result = array(result, value)
-        return result
-
-    return extreme
+    return lambda *values: math.nan if any(v != v for v in values) else rule(values)
 
 
-OPERATORS: dict[type, Callable[[Value, Value], Value]] = {
-    ast.Add: lambda a, b: _apply(operator.add, a, b),
-    ast.Sub: lambda a, b: _apply(operator.sub, a, b),
-    ast.Mult: lambda a, b: _apply(operator.mul, a, b),
-    ast.Div: lambda a, b: _apply(operator.truediv, a, b),
-    ast.FloorDiv: lambda a, b: _apply(operator.floordiv, a, b),
-    ast.Mod: lambda a, b: _apply(operator.mod, a, b),
+OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
     ast.Pow: _power,
 }
-SIGNS: dict[type, Callable[[Value], Value]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
-FUNCTIONS: dict[str, Callable[..., Value]] = {
-    "log": _real(math.log, np.log),
-    "log2": _real(math.log2, np.log2),
-    "log10": _real(math.log10, np.log10),
-    "exp": _real(math.exp, np.exp),
-    "sqrt": _real(math.sqrt, np.sqrt),
-    "abs": _real(abs, np.abs),
-    "round": _whole(round, np.rint),
-    "floor": _whole(math.floor, np.floor),
-    "ceil": _whole(math.ceil, np.ceil),
-    "min": _extreme(min, np.minimum),
-    "max": _extreme(max, np.maximum),
+SIGNS: dict[type, Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(math, name) for name in ("log", "log2", "log10", "exp", "sqrt")},
+    **{"abs": abs, "round": round, "floor": math.floor, "ceil": math.ceil},
+    **{"min": _extreme(min), "max": _extreme(max)},
 }
 SEVERAL = ("min", "max")
 ALLOWED = f"numbers, names, + - * / // % **, parentheses and {', '.join(FUNCTIONS)}"
@@ -200,18 +134,26 @@ class Expression:
                 f"a formula in {allowed}", near[0] if near else "a number",
             )  # fmt: skip
         values = {name: _number(mapping[name]) for name in self.names}
+        if any(isinstance(value, np.ndarray) for value in values.values()):
+            arrays = np.broadcast_arrays(*values.values())
+            entries = zip(*(array.ravel().tolist() for array in arrays), strict=True)
+            found = [self._entry(dict(zip(values, entry, strict=True))) for entry in entries]
+            return np.array(found, dtype=np.float64).reshape(arrays[0].shape)
         try:
-            with np.errstate(all="ignore"):
-                result = self._evaluate(self._tree, values)
+            result = self._evaluate(self._tree, values)
+            finite = math.isfinite(result)
         except (ArithmeticError, ValueError) as error:
             self._refuse(f"has no value{_at(values)}: {error}", "other values of its names")
-        if isinstance(result, complex) or (
-            isinstance(result, float)
-            and not math.isfinite(result)
-            and all(isinstance(v, int) or np.isfinite(v).all() for v in values.values())
-        ):
+        if not finite and all(map(math.isfinite, values.values())):
             self._refuse(f"is {result}{_at(values)}", "other values of its names")
         return result
+
+    def _entry(self, values: Mapping[str, Any]) -> float:
+        """The value at one entry of arrays; NaN where there is none."""
+        try:
+            return float(self._evaluate(self._tree, values))
+        except (ArithmeticError, ValueError):
+            return math.nan
 
     def __str__(self) -> str:
         return self.text
@@ -245,7 +187,7 @@ class Expression:
             case _:
                 self._refuse(f"holds {ast.unparse(node)}", "the formula without it")
 
-    def _evaluate(self, node: ast.AST, values: Mapping[str, Value]) -> Value:
+    def _evaluate(self, node: ast.AST, values: Mapping[str, Any]) -> Any:
         match node:
             case ast.Constant(value=value):
                 return value
@@ -261,7 +203,7 @@ class Expression:
         raise TypeError(f"{node} was not checked")
 
 
-def _number(value: Any) -> Value:
+def _number(value: Any) -> Any:
     """A value as a Python number or an array."""
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
@@ -271,6 +213,6 @@ def _number(value: Any) -> Value:
     return int(array) if array.dtype.kind in "biu" else float(array)
 
 
-def _at(values: Mapping[str, Value]) -> str:
-    numbers = [f"{name}={v:g}" for name, v in values.items() if not isinstance(v, np.ndarray)]
-    return f" at {', '.join(numbers)}" if numbers else ""
+def _at(values: Mapping[str, Any]) -> str:
+    numbers = ", ".join(f"{name}={v:g}" for name, v in values.items())
+    return f" at {numbers}" if numbers else ""

@@ -3,8 +3,8 @@ r"""Formulas in LaTeX as readers see them: MathML in a browser, plain text in a 
 `plain` walks the MathML of a formula: ``\frac{a}{b}`` is ``a/b``, indices are ``a_i``, powers
 ``a^2``; accents are combining characters. In a text, formulas stand between dollar signs.
 
-Formulas are of users' docstrings too. One with a command that is neither a symbol nor in
-`COMMANDS` is shown as its source, and all text is escaped.
+Formulas are of users' docstrings too. One with an unknown command, or one that gives a sign more
+than a look, is shown as its source, and all text is escaped.
 """
 
 from __future__ import annotations
@@ -26,22 +26,13 @@ FUNCTION = rf"<mi>(?:{'|'.join(sorted(FUNCTIONS))})</mi>"
 LETTER = "(?:mi|mn|mrow|msub|msup|mfrac)"
 THIN = '<mspace width="0.167em" />'
 """Which TeX has between the name of a function and a letter or a number."""
-COMMANDS = frozenset(
-    """
-    frac dfrac tfrac cfrac binom dbinom tbinom sqrt left right middle big Big bigg Bigg
-    bigl bigm bigr Bigl Bigm Bigr biggl biggm biggr Biggl Biggm Biggr
-    text mbox textbf textit textrm textsf texttt textup textnormal emph operatorname
-    operatornamewithlimits mathrm mathbf mathit mathsf mathtt mathbb mathcal mathfrak mathscr
-    mathnormal mathop mathbin mathrel mathord boldsymbol bm overset underset stackrel substack
-    begin end limits nolimits displaystyle textstyle scriptstyle scriptscriptstyle
-    arccos arcsin arctan argmax argmin cos cosh cot coth csc deg det dim exp gcd hom inf ker lg lim
-    liminf limsup ln log max min Pr sec sin sinh sup tan tanh bmod pmod
-    quad qquad enspace thinspace thickspace negthinspace phantom hphantom vphantom boxed cancel
-    nonumber notag hline xrightarrow xleftarrow
+HARMLESS = set(
+    """xmlns display displaystyle scriptlevel mathvariant stretchy fence form separator accent
+    accentunder linebreak linethickness minsize maxsize width height depth lspace rspace symmetric
+    columnalign columnspacing columnlines rowspacing rowlines movablelimits largeop notation
     """.split()  # noqa: SIM905
 )
-"""Commands of LaTeX that are shown beside symbols and accents: none has an address or a style."""
-COMMAND = re.compile(r"\\(?:([a-zA-Z]+)|.)", re.DOTALL)
+"""Attributes of MathML that are shown: none has an address or a style."""
 SHORT = 12
 """Letters of an index that is written without spaces."""
 SINGLE = re.compile(
@@ -73,19 +64,17 @@ def mathml(latex: str, display: bool = False) -> str:
 
 
 def _converted(latex: str, display: bool = False) -> str:
-    """A formula as MathML; ValueError for a command that is not known."""
+    """A formula as MathML; ValueError where it has an unknown command, or more than signs."""
     from latex2mathml.converter import convert_to_element
-    from latex2mathml.symbols_parser import convert_symbol
 
-    for name in filter(None, COMMAND.findall(latex)):
-        if name not in COMMANDS and not convert_symbol(f"\\{name}"):
-            raise ValueError(f"\\{name} is unknown")
     for name in ("aligned", "split"):  # which the converter does not know by these names
         latex = latex.replace(f"{{{name}}}", "{align*}")
     tree = convert_to_element(latex, display="block" if display else "inline")
     for element in tree.iter():
-        if element.text == "&":
-            raise ValueError("& stands outside of an alignment")
+        if element.text == "&" or (element.text or "").startswith("\\"):
+            raise ValueError(f"{element.text} is unknown")
+        if not element.attrib.keys() <= HARMLESS:
+            raise ValueError(f"{element.tag} does more than be read")
         # Symbols are references to characters, which would be escaped once more.
         element.text = html.unescape(element.text) if element.text else None
     made = ElementTree.tostring(tree, encoding="unicode")

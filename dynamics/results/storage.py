@@ -17,6 +17,7 @@ import itertools
 import json
 import os
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import metadata
@@ -36,20 +37,16 @@ INSIDE = "result.zarr"
 Result = Trajectory | Comparison | Overlay
 KINDS = ("trajectory", "comparison", "overlay")
 VERSIONS = ("attdyn", "numpy", "scipy", "numba", "sympy")
-LISTED = "consolidated_metadata"
-"""Entry of a group that describes all that is in it."""
+LOOKS = 3
+"""Times that a path is looked at, which another writer may replace meanwhile."""
 FEW = 3
 """Differences of two requests that are named."""
 
 
+@functools.cache
 def versions() -> dict[str, str]:
     """Program -> version."""
-    return {name: _version(name) for name in VERSIONS}
-
-
-@functools.cache
-def _version(name: str) -> str:
-    return metadata.version(name)
+    return {name: metadata.version(name) for name in VERSIONS}
 
 
 def differences(
@@ -231,16 +228,12 @@ def consolidate(store: Path, groups: Iterable[str] = ("",)) -> None:
     store : Path
     groups : iterable of str
     """
-    for folder in (store / group for group in groups):
-        files = sorted(folder.rglob(checksums.GROUP))
-        parts = {f.parent.relative_to(folder).as_posix(): json.loads(f.read_bytes()) for f in files}
-        group = parts.pop(".")
-        for part in parts.values():
-            part.pop(LISTED, None)
-        group[LISTED] = {"kind": "inline", "must_understand": False, "metadata": parts}
-        partial = folder / f"zarr.{'0' * 32}.partial"
-        partial.write_text(json.dumps(group, indent=2), encoding="utf-8")
-        os.replace(partial, folder / checksums.GROUP)
+    import zarr
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Consolidated metadata")  # xarray reads it
+        for group in groups:
+            zarr.consolidate_metadata(store, path=group or None, zarr_format=3)
 
 
 def check_writable(path: str | os.PathLike[str], flag: str = "out") -> Path:
@@ -281,25 +274,19 @@ def check_writable(path: str | os.PathLike[str], flag: str = "out") -> Path:
 
 def obstacle(path: Path) -> str:
     """Why a path can be no result of this program, to be replaced; empty if it can."""
-    while True:
-        before = _identity(path)
+    strange = ""
+    for _ in range(LOOKS):
         with suppress(FileNotFoundError):
-            strange = "" if before is None else _foreign(path)
-            # Another writer may have replaced it meanwhile.
-            if not strange or _identity(path) == before:
-                return strange
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Device and number of what is at a path, if anything."""
-    with suppress(FileNotFoundError):
-        status = os.lstat(path)
-        return status.st_dev, status.st_ino
-    return None
+            strange = _foreign(path)
+            if not strange:
+                break
+    return strange
 
 
 def _foreign(path: Path) -> str:
     """What there is that is not of an earlier result; empty if there is nothing of that kind."""
+    if not os.path.lexists(path):
+        return ""
     if path.is_dir() and not any(path.iterdir()):
         return ""
     if not path.is_dir():

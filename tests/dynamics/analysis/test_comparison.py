@@ -1,11 +1,8 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import dynamics
 from dynamics import plotting
-from dynamics.cli import report
 from dynamics.validation import InvalidRequest
 
 
@@ -22,20 +19,6 @@ def test_gradient_descent_is_a_distance_of_order_eta_from_the_flow(result):
         assert order == pytest.approx(1.0, abs=0.1), name
     for distances in result.deviations.values():
         assert (np.diff(distances) < 0).all()
-
-
-def test_states_that_stay_away_from_the_flow_are_named(result):
-    """Not those whose distance is an error of the flow."""
-    system, etas = dynamics.load_system("positional_attention"), result.etas
-    assert result.stays_away == {}
-    assert "not near the flow" not in result.overview()
-    assert "stand for" not in report.table(system, result)
-    there, tiny = result.deviations["gamma"][0] * etas**0.1, 1e-13 * etas**0.1
-    away = replace(result, deviations=result.deviations | {"gamma": there, "rho": tiny})
-    assert away.stays_away == {"gamma": pytest.approx(0.1)}
-    assert away.overview()["not near the flow"] == ["gamma"]
-    (line,) = (line for line in report.table(system, away).splitlines() if "stand for" in line)
-    assert line.split(":")[0].strip() == "|gamma|"
 
 
 def test_distances_are_taken_at_equal_times(result):

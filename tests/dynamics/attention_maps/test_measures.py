@@ -84,14 +84,6 @@ def test_stacks_against_loops(skip, dtype):
         assert comp[1][place] == pytest.approx(naive.total_variation(square), rel=1e-12)
 
 
-def test_blocks_change_nothing(monkeypatch):
-    square = random((64, 64), 2)
-    whole = diversity(square), total_variation(square)
-    monkeypatch.setattr(measures, "ENTRIES", 64 * 7)
-    assert diversity(square) == pytest.approx(whole[0], rel=1e-14)
-    assert total_variation(square) == pytest.approx(whole[1], rel=1e-14)
-
-
 def test_equal_weights_come_by_index_after_rounding():
     row = np.array([0.1, 0.2 + 2e-10, 0.2 + 4e-10, 0.3, 0.2])
     assert measures._top_keys(np.tile(row, (5, 1)), 5).tolist() == [[3, 1, 2, 4, 0]] * 5

@@ -298,25 +298,6 @@ def test_a_model_without_events_runs(tmp_path):
     assert last == pytest.approx(own.states[-1, 0], rel=1e-6)
 
 
-def test_a_constant_that_changes_nothing_takes_no_place(tmp_path, monkeypatch):
-    monkeypatch.setattr(own_points, "MOST_TRIED", 8)
-    path = tmp_path / "heads.py"
-    path.write_text(
-        "import numpy as np\n\n"
-        "limits = ('heads >= 1', 'n >= 1')\n\n"
-        "def start(heads=4, merged=1, n=2):\n"
-        "    return {'w': np.full(1 if merged else heads, 0.1 / n)}\n\n"
-        "def risk(theta, xp, n, extra=1):\n    return xp.sum((theta['w'] - n) ** 2) * extra\n\n"
-        "events = {'half': 'w_0 >= extra/2'}\n"
-    )
-    system = dynamics.load_system(path)
-    sliders = {each.name: each for each in page_model(system, system.Parameters()).sliders}
-    assert sliders["heads"].ends.startswith("changes nothing")
-    assert {1, 2, 3} <= set(sliders["n"].values)
-    # A rule speaks of it, and so it is not idle.
-    assert not sliders["extra"].ends.startswith("changes nothing")
-
-
 ROWS = """
 limits = ("0 <= q <= 1",)
 events = {"learned": "risk <= g/10"}

@@ -76,35 +76,6 @@ def test_every_script_is_in_the_page_once():
         assert text.count(first) == 1, name
 
 
-@pytest.mark.parametrize(
-    ("formula", "word"),
-    [
-        ("<math><mi>x</mi>", "no MathML"),
-        ("<math><script>alert(1)</script></math>", "<script>"),
-        ("<math><mi onclick='alert(1)'>x</mi></math>", "does more"),
-        ("alpha", "no MathML"),
-    ],
-)
-def test_what_is_no_formula_is_refused(formula, word):
-    states = [DESCRIPTION["states"][0] | {"mathml": formula}]
-    with pytest.raises(ValueError, match=word):
-        page(DESCRIPTION | {"states": states}, "")
-
-
-@pytest.mark.parametrize(
-    ("text", "word"),
-    [
-        ("<p>open", "not well formed"),
-        ("<p>a</p><script>alert(1)</script>", "<script>"),
-        ("<p onclick='alert(1)'>a</p>", "does more"),
-        ("<p><a href='https://example.org'>a</a></p>", "does more"),
-    ],
-)
-def test_a_derivation_that_does_more_than_be_read_is_refused(text, word):
-    with pytest.raises(ValueError, match=word):
-        page(DESCRIPTION | {"derivation": text}, "")
-
-
 def test_a_number_that_json_has_no_word_for_is_refused():
     run = DESCRIPTION["run"] | {"horizon": float("inf")}
     with pytest.raises(ValueError, match="JSON"):

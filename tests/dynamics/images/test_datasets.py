@@ -11,7 +11,8 @@ import pytest
 from scipy.io import savemat
 from small_images import idx_bytes
 
-from dynamics.images import cifar_files, datasets, idx_files
+from dynamics.images import datasets
+from dynamics.images.formats import read_cifar, read_idx
 from dynamics.validation import LONGEST, InvalidRequest
 
 
@@ -59,25 +60,25 @@ CIFAR = [*(f"data_batch_{k}" for k in range(1, 6)), "test_batch"]
 def test_idx_files_round_trip(kind, compress, tmp_path):
     array = np.random.default_rng(1).normal(60, 9, size=(3, 4, 5)).astype(kind)
     (tmp_path / "file").write_bytes(compress(idx_bytes(array)))
-    np.testing.assert_array_equal(idx_files.read(tmp_path / "file"), array)
+    np.testing.assert_array_equal(read_idx(tmp_path / "file"), array)
 
 
 def test_idx_files_that_are_cut_or_wrong_are_refused(tmp_path):
     path, whole = tmp_path / "file", idx_bytes(np.zeros((4, 5), "u1"))
     huge = bytes([0, 0, 8, 3]) + struct.pack(">3I", 2**31, 2**31, 2**31)
-    for content, word in (
-        (whole[:-1], "cut short"),
-        (whole + b"\0", "after its end"),
-        (whole[:6], "header"),
-        (b"", "no IDX file"),
-        (b"\x89PNG....", "no IDX file"),
-        (gzip.compress(whole)[:-12], "cannot be read"),
-        (gzip.compress(b"")[:5], "cannot be read"),
-        (huge, "at most"),
+    for content in (
+        whole[:-1],
+        whole + b"\0",
+        whole[:6],
+        b"",
+        b"\x89PNG....",
+        gzip.compress(whole)[:-12],
+        gzip.compress(b"")[:5],
+        huge,
     ):
         path.write_bytes(content)
-        assert word in refusal(idx_files.read, path)
-    assert "cannot be read" in refusal(idx_files.read, tmp_path / "none")
+        assert "no whole IDX file" in refusal(read_idx, path)
+    assert "no such file" in refusal(read_idx, tmp_path / "none")
 
 
 @pytest.mark.parametrize("below", ["", "raw", "MNIST/raw", "FashionMNIST/raw"])
@@ -112,7 +113,7 @@ def test_a_batch_as_python_2_wrote_it(tmp_path):
     """Text and raw bytes are of one kind there: cPickle, protocol 2."""
     rows = np.arange(2 * 3072, dtype=np.uint8).reshape(2, 3072)
     (tmp_path / "batch").write_bytes(python_2_batch(rows, [3, 8]))
-    batch = cifar_files.read(tmp_path / "batch")
+    batch = read_cifar(tmp_path / "batch")
     np.testing.assert_array_equal(batch["data"], rows)
     assert batch["labels"] == [3, 8]
 
@@ -150,7 +151,7 @@ def test_a_hostile_pickle_is_not_run(tmp_path):
     made = tmp_path / "made"
     content = pickle.dumps({"data": Runs(made), "labels": [0]})
     (tmp_path / "batch").write_bytes(content)
-    assert "mkdir" in refusal(cifar_files.read, tmp_path / "batch")
+    assert "mkdir" in refusal(read_cifar, tmp_path / "batch")
     assert not made.exists()
     pickle.loads(content)  # it is hostile indeed
     assert made.exists()
@@ -170,7 +171,6 @@ def test_a_hostile_pickle_is_not_run(tmp_path):
         b"c_codecs\nencode\n(S'x'\nS'zlib'\ntR.",
         b"c_codecs\nencode\n}S'a'\nK\x01sb.",
         b"c_codecs\nencode\n(N}S'array'\nK\x01stb.",
-        b"}S'data'\ncnumpy\nndarray\ns.",
         b"]K\x01a.",
         b"\x80\x02}",
         b"",
@@ -181,18 +181,18 @@ def test_a_hostile_pickle_is_not_run(tmp_path):
 def test_other_pickles_are_refused_in_one_line(program, tmp_path):
     path = tmp_path / "batch"
     path.write_bytes(program)
-    assert "no batch of CIFAR" in refusal(cifar_files.read, path)
+    assert "no batch of CIFAR" in refusal(read_cifar, path)
 
 
 def test_arrays_that_lie_about_their_size_are_refused(tmp_path):
     rows, path = np.zeros((2, 3072), np.uint8), tmp_path / "batch"
     good = python_2_batch(rows, [1])
     path.write_bytes(good.replace(struct.pack("<H", 3072), struct.pack("<H", 60_000), 1))
-    assert "shape" in refusal(cifar_files.read, path)
+    assert "match array size" in refusal(read_cifar, path)
     buffer = io.BytesIO()
     pickle.dump({"data": np.array([None, "x"], dtype=object), "labels": [1]}, buffer, protocol=2)
     path.write_bytes(buffer.getvalue())
-    assert "none of numbers" in refusal(cifar_files.read, path)
+    assert "no numbers" in refusal(read_cifar, path)
 
 
 @pytest.mark.parametrize(
@@ -203,6 +203,7 @@ def test_arrays_that_lie_about_their_size_are_refused(tmp_path):
         {"data": np.zeros((1, 3071), np.uint8), "labels": [1]},
         {"data": np.zeros((1, 3072), np.uint8), "labels": ["cat"]},
         {"data": np.zeros((1, 3072), np.uint8)},
+        {"data": np.ndarray, "labels": [1]},
     ],
 )
 def test_batches_without_images_or_labels_are_refused(batch, tmp_path):
@@ -224,7 +225,7 @@ def test_a_folder_as_of_svhn(tmp_path):
         (tmp_path / "test_32x32.mat").write_bytes(content)
         assert "cannot be read" in refusal(datasets.load, tmp_path)
     savemat(tmp_path / "test_32x32.mat", {"Z": np.zeros(3)})
-    assert "no array 'X'" in refusal(datasets.load, tmp_path)
+    assert "('X')" in refusal(datasets.load, tmp_path)
 
 
 def test_folders_that_are_none_or_lack_a_part(tmp_path):

@@ -87,7 +87,7 @@ def test_legends_cover_no_curve_and_names_stay_inside_a_narrow_picture(system):
                 for line in style.labelled(panel).values()
             )
     (aside,) = [text for text in axes[0].texts if "paper" in text.get_text()]
-    assert aside.get_window_extent().x1 < axes[0].bbox.x1
+    assert aside.get_window_extent().x1 < axes[0].figure.bbox.x1
 
 
 @pytest.mark.parametrize("width", [2, 1e3, "wide", float("nan")])

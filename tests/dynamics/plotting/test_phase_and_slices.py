@@ -221,9 +221,6 @@ def test_refined_boundaries_are_drawn_as_they_are(tmp_path):
     assert f"{run} of 4225 points run, {found.runs - run} more on the boundary" in legend(axes)
     assert "not valid" in legend(axes)
     assert r"boundary, $\pm$ 0.9 % in $\nu$, 0.00098 in $q$" in legend(axes)
-    flat = sweep({"nu": np.geomspace(1e-4, 1, 9), "q": QS}, {"risk": risk})
-    below = plotting.phase(select(flat, "risk", "nu", "q"), boundary=found)
-    assert any(np.array_equal(line.get_xydata(), found.lines[0]) for line in below.lines)
     assert plotting.write(axes, tmp_path / "refined.png").exists()
 
 

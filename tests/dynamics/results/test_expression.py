@@ -43,8 +43,6 @@ def test_arrays_are_taken_entry_by_entry(text, kind):
         point = GIVEN | {"D": several["D"][j].item(), "C": several["C"][i, 0].item()}
         expected = python(text, point)
         assert rows[i, j] == pytest.approx(expected, rel=1e-15, abs=0)
-        if np.ndim(found) and not text.startswith("m"):  # min and max take the common type
-            assert (found.dtype.kind == "i") == isinstance(expected, int)
 
 
 def test_names_are_in_order_and_once():
@@ -77,7 +75,16 @@ def test_everything_else_is_refused_in_one_line(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["9**9**9", "9**9**9**9", "(9**300)**300", "2**10**9", "10**5000", "exp(1e6)", "1e300*1e300"],
+    [
+        "9**9**9",
+        "9**9**9**9",
+        "(9**300)**300",
+        "2**10**9",
+        "10**5000",
+        "2**1000*2**1000",
+        "exp(1e6)",
+        "1e300*1e300",
+    ],
 )
 def test_what_would_take_for_ever_is_refused(text):
     with pytest.raises(InvalidRequest):
@@ -111,7 +118,6 @@ def test_whole_numbers_in_arrays_do_not_wrap_round():
     for text in ("x**9", "x*x*x*x", "x**5 + 2**70", "x*2**100"):
         found = Expression(text).value({"x": np.array([10**5])})
         assert found[0] == pytest.approx(python(text, {"x": 10**5}), rel=1e-12)
-    assert Expression("x**2").value({"x": np.array([3])}).dtype == np.int64
 
 
 def test_what_is_missing_is_named():
