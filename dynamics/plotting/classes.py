@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from math import ceil
 from string import ascii_letters
@@ -40,13 +40,13 @@ LEGEND, FURTHER = 2.0, 1.5
 """Widths of the legend, in inches: of its first column, and of each further one."""
 MOST_KEYS = 72
 """Classes up to which all are in the legend."""
+FULL_LEGEND = 24
+"""Rows of a legend for which a picture is high enough."""
 MOST_ARRAYS = 8
 COLUMNS = 4
 """Of the arrays, side by side."""
-UNIT = 2.6
-"""Height of an array, in inches."""
-MOST_UNIT = 3.6
-"""Greatest height of an array with letters, in inches."""
+UNIT, MOST_UNIT = 2.6, 3.6
+"""Height of a matrix, and its greatest with letters, in inches."""
 CELL = 0.1
 """Least width of a cell with a letter, in inches."""
 IN_ROW, MOST_ROWS = 50, 12
@@ -56,9 +56,7 @@ BOX, LEAST_BOX = 0.5, 0.28
 LETTER = 0.068
 """Width of a letter in a strip, in inches."""
 TITLE, ABOVE = 0.35, 0.3
-"""Heights of the title of a strip, and of what stands above all, in inches."""
-FULL_LEGEND = 24
-"""Rows of a legend for which a picture of strips is high enough."""
+"""Heights of the title of an array, and of what stands above all, in inches."""
 OUTSIDE = np.iinfo(np.int64).min
 """Label of a cell of a strip that is no entry."""
 LEAST_WIDTH = 0.25
@@ -110,10 +108,13 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
     colours = [_tinted(k) for k in range(count)] if lettered else list(COLOURS[:count])
     keys = _keys(closure, colours, lettered)
     strips = {name for name, labels in matrices.items() if np.ndim(closure["labels"][name]) < 2}
-    figure, axes, columns = _grid(matrices, strips, lettered, len(keys))
+    sizes = [_size(labels, name in strips, lettered) for name, labels in matrices.items()]
+    figure, axes, columns = _grid(sizes, len(strips) == len(matrices), len(keys))
     for panel in axes.ravel()[len(matrices) :]:
         panel.set_axis_off()
-    for panel, (name, labels) in zip(axes.ravel(), matrices.items(), strict=False):
+    for panel, (name, labels), (width, height) in zip(
+        axes.ravel(), matrices.items(), sizes, strict=False
+    ):
         size = " × ".join(map(str, np.shape(closure["labels"][name])[:1] + labels.shape[1:]))
         if name in strips:
             size = str(np.size(closure["labels"][name]))
@@ -121,13 +122,12 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
         panel.set_title(f"{name}  ({size})")
         _draw_array(panel, labels, colours)
         if name in strips:
-            panel.set_aspect("auto")
-            panel.set_anchor("N")
-            panel.set_box_aspect(_strip_height(labels) / _strip_width(labels))
+            panel.set(aspect="auto", anchor="N", box_aspect=height / width)
         if lettered:
             _write_letters(panel, labels, colours)
         elif name in strips:
-            _write_names(panel, labels, closure["names"], colours)
+            cell = width / labels.shape[1], height / len(labels)
+            _write_names(panel, labels, closure["names"], colours, cell)
         elif labels.size <= SIGNED:
             for row, column in np.argwhere(labels < 0):
                 panel.text(column, row, "−", ha="center", va="center", color="white")
@@ -160,50 +160,35 @@ def _matrices(arrays: Mapping[str, Any]) -> dict[str, NDArray[np.int64]]:
     return matrices
 
 
-def _strip_width(labels: NDArray[np.int64]) -> float:
-    """Width of a strip, in inches."""
-    return float(np.clip(BOX * labels.shape[1], LEAST_WIDTH * UNIT, 2 * UNIT))
+def _size(labels: NDArray[np.int64], strip: bool, lettered: bool) -> tuple[float, float]:
+    """Width and height of an array, in inches; cells with letters need a least width."""
+    rows, columns = labels.shape
+    if strip:
+        width = float(np.clip(BOX * columns, LEAST_WIDTH * UNIT, 2 * UNIT))
+        return width, rows * float(np.clip(width / columns, LEAST_BOX, BOX))
+    ratio = float(np.clip(columns / rows, LEAST_WIDTH, 2))
+    least = CELL * max(columns / ratio, rows) if lettered else 0.0
+    height = float(np.clip(least, UNIT, MOST_UNIT))
+    return ratio * height, height
 
 
-def _strip_height(labels: NDArray[np.int64]) -> float:
-    """Height of a strip, in inches."""
-    cell = _strip_width(labels) / labels.shape[1]
-    return len(labels) * float(np.clip(cell, LEAST_BOX, BOX))
-
-
-def _grid(
-    matrices: Mapping[str, NDArray[np.int64]], strips: Container[str], lettered: bool, keys: int
-) -> tuple[Any, Any, int]:
-    """A figure with a panel for each matrix, as wide as its shape asks for; strips alone in rows.
+def _grid(sizes: Sequence[tuple[float, float]], strips: bool, keys: int) -> tuple[Any, Any, int]:
+    """A figure with a panel of its size for each array; strips alone stand below each other.
 
     The third value is the number of columns that the legend needs in its height.
     """
-    alone = all(name in strips for name in matrices)
-    columns = 1 if alone else min(COLUMNS, len(matrices))
-    rows = ceil(len(matrices) / columns)
-    shapes = [
-        _strip_width(labels) / UNIT
-        if name in strips
-        else float(np.clip(labels.shape[1] / len(labels), LEAST_WIDTH, 2))
-        for name, labels in matrices.items()
-    ]
-    widths = [max(shapes[k::columns]) for k in range(columns)]
-    unit = UNIT
-    if lettered and not alone:
-        pairs = zip(matrices.values(), shapes, strict=True)
-        longest = max(max(labels.shape[1] / width, len(labels)) for labels, width in pairs)
-        unit = float(np.clip(CELL * longest, UNIT, MOST_UNIT))
-    grid: dict[str, Any] = {"nrows": rows, "ncols": columns, "squeeze": False}
-    grid |= {"width_ratios": widths, "images": True}
-    height = unit * rows
-    if alone:
-        heights = [TITLE + _strip_height(labels) for labels in matrices.values()]
-        height = ABOVE + max(sum(heights), HEADING + KEY * min(keys, FULL_LEGEND))
-        grid["height_ratios"] = heights
-    fitting = int((height - HEADING) / KEY)
-    legend = max(1, ceil(keys / fitting))
-    usual = unit * sum(widths) + LEGEND + FURTHER * (legend - 1)
-    figure, axes = new_figure(usual, height, **grid)
+    columns = 1 if strips else min(COLUMNS, len(sizes))
+    rows = [sizes[k : k + columns] for k in range(0, len(sizes), columns)]
+    widths = [max(width for width, _ in sizes[k::columns]) for k in range(columns)]
+    heights = [TITLE + max(height for _, height in row) for row in rows]
+    least = HEADING + KEY * min(keys, FULL_LEGEND) if strips else 0.0
+    height = ABOVE + max(sum(heights), least)
+    legend = max(1, ceil(keys / int((height - HEADING) / KEY)))
+    usual = sum(widths) + LEGEND + FURTHER * (legend - 1)
+    figure, axes = new_figure(
+        usual, height, images=True, nrows=len(rows), ncols=columns, squeeze=False,
+        width_ratios=widths, height_ratios=heights,
+    )  # fmt: skip
     if figure.get_figwidth() < usual:  # half of it is the legend's, which may need more height
         legend = min(legend, 1 + max(0, int((figure.get_figwidth() / 2 - LEGEND) / FURTHER)))
         least = ABOVE + HEADING + KEY * ceil(keys / legend)
@@ -223,18 +208,21 @@ def _draw_array(panel: Axes, labels: NDArray[np.int64], colours: Sequence[str]) 
 
 
 def _write_names(
-    panel: Axes, labels: NDArray[np.int64], names: Sequence[str], colours: Sequence[str]
+    panel: Axes,
+    labels: NDArray[np.int64],
+    names: Sequence[str],
+    colours: Sequence[str],
+    cell: tuple[float, float],
 ) -> None:
     """Write the name of its scalar into each run of equal cells of a strip, where it fits."""
-    cell = _strip_width(labels) / labels.shape[1]
     for row, line in enumerate(labels):
         for own, cells in groupby(enumerate(line.tolist()), lambda cell: cell[1]):
             places = [place for place, _ in cells]
             if own in (0, OUTSIDE):
                 continue
             text = ("−" if own < 0 else "") + names[abs(own) - 1]
-            upright = len(text) * LETTER > cell * len(places)
-            if upright and len(text) * LETTER > _strip_height(labels) / len(labels):
+            upright = len(text) * LETTER > cell[0] * len(places)
+            if upright and len(text) * LETTER > cell[1]:
                 continue
             panel.text(
                 (places[0] + places[-1]) / 2, row, text, ha="center", va="center", fontsize=7,

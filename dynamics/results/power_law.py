@@ -111,27 +111,23 @@ def power_law(factors: ArrayLike, values: ArrayLike, errors: ArrayLike | None = 
             exponents=none, errors=none, intervals=np.full((x.shape[1], 2), nan), prefactor=nan,
             prefactor_error=nan, r2=nan, spread=nan, misfit=nan, fitted=np.full(len(y), nan),
         )  # fmt: skip
-    weights = root**2 / (root**2).sum()
-    middle, height = weights @ x, float(weights @ y)
-    orthogonal, triangle = np.linalg.qr(root[:, None] * (x - middle))
-    exponents = np.linalg.solve(triangle, orthogonal.T @ (root * (y - height)))
-    constant = height - float(middle @ exponents)
+    design = root[:, None] * np.column_stack([np.ones(len(y)), x])
+    (constant, *exponents), *_ = np.linalg.lstsq(design, root * y)
     fitted = constant + x @ exponents
     residuals = y - fitted
     misfit = float(((root * residuals) ** 2).sum()) / free if free else nan
     scale = misfit if errors is None else max(1.0, misfit if free else 1.0)
-    inverse = np.linalg.inv(triangle)
-    covariance = scale * inverse @ inverse.T
-    deviations = np.sqrt(np.diag(covariance))
+    covariance = scale * np.linalg.inv(design.T @ design)
+    deviations = np.sqrt(np.diag(covariance))[1:]
     half = float(stdtrit(free, (1 + LEVEL) / 2)) * deviations if free else deviations * np.inf
     total = float(((y - y.mean()) ** 2).sum())
     squares = float(residuals @ residuals)
     return PowerLaw(
-        exponents=exponents,
+        exponents=np.array(exponents),
         errors=deviations,
         intervals=np.stack([exponents - half, exponents + half], axis=1),
         prefactor=float(np.exp(constant)),
-        prefactor_error=float(np.sqrt(scale / (root**2).sum() + middle @ covariance @ middle)),
+        prefactor_error=float(np.sqrt(covariance[0, 0])),
         r2=1.0 - squares / total if total > 0 else nan,
         spread=float(np.sqrt(squares / free)) if free else nan,
         misfit=misfit,
