@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
@@ -139,11 +140,9 @@ class Parser(argparse.ArgumentParser):
             Heading in the help text.
         """
         for name, meaning in meanings.items():
-            if (
-                f"--{name}" not in self._option_string_actions
-            ):  # a constant of a model owns its flag
-                add = self.group(group).add_argument
-                add(f"--{name}", type=kind, metavar=metavar, help=meaning)
+            if f"--{name}" not in self._option_string_actions:  # of a constant of a model
+                look = {"type": kind, "metavar": metavar, "help": meaning}
+                self.group(group).add_argument(f"--{name}", **look)
 
     def add_switches(self, meanings: Mapping[str, str], group: str = "") -> None:
         """Add flags without a value.
@@ -261,16 +260,8 @@ def read_toml(path: Path, names: Sequence[str], switches: Collection[str]) -> di
 
 
 def toml_text(values: Mapping[str, Any]) -> str:
-    """Values as a flat TOML file that `read_toml` reads back."""
-    return "\n".join(f"{k} = {_toml(entry)}" for k, entry in values.items() if entry is not None)
-
-
-def _toml(entry: Any) -> str:
-    if isinstance(entry, str):
-        return f'"{entry}"'
-    if isinstance(entry, (list, tuple)):
-        return f"[{', '.join(map(_toml, entry))}]"
-    return str(entry).lower() if entry in (True, False) else str(entry)
+    """Values as a flat TOML file that `read_toml` reads back; TOML writes them as JSON does."""
+    return "\n".join(f"{k} = {json.dumps(v)}" for k, v in values.items() if v is not None)
 
 
 def default_text(usual: DefaultRun, empirical: DefaultRun) -> str:

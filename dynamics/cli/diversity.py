@@ -6,11 +6,12 @@ Of three axes the first are images of one head: the heads of one image are array
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dynamics.cli.arguments import CommandRequest, Parser, value
 from dynamics.cli.files import PICTURES, print_result, table_path, writable, write_files
@@ -147,11 +148,12 @@ def _document(layer: Measured) -> dict[str, Any]:
 
 def _write_table(layers: Sequence[Measured], path: Path) -> None:
     """Write a line for each file, image and head; numbers are read back bit for bit."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["name", "image", "head", "diversity", "total_variation"])
-        for layer in layers:
-            for image in range(layer.images):
-                for head in range(layer.heads):
-                    both = (layer.diversity[image, head], layer.total_variation[image, head])
-                    writer.writerow([layer.name, image, head, *(repr(float(v)) for v in both)])
+    import pandas
+
+    rows = [
+        (layer.name, image, head, layer.diversity[image, head], layer.total_variation[image, head])
+        for layer in layers
+        for image, head in np.ndindex(layer.diversity.shape)
+    ]
+    names = ["name", "image", "head", "diversity", "total_variation"]
+    pandas.DataFrame(rows, columns=names).to_csv(path, index=False)

@@ -9,13 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli.arguments import CommandRequest, Parser, value, values
-from dynamics.cli.files import (
-    PICTURES,
-    picture_line,
-    print_result,
-    writable,
-    write_files,
-)
+from dynamics.cli.files import PICTURES, picture_line, print_result, writable, write_files
 from dynamics.cli.picture_flags import add_picture_flags, picture_file, picture_look
 from dynamics.training.progress import interruption
 from dynamics.validation import InvalidRequest, integer, unknown

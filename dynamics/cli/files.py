@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dynamics.results.storage import SCRATCH
 from dynamics.validation import InvalidRequest, one_line
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -154,7 +155,7 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> list[Path]:
         Writes to the path that it is given, which has the same name.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".attdyn-") as folder:
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=SCRATCH) as folder:
         write(Path(folder) / path.name)
         made = sorted(Path(folder).iterdir(), key=lambda file: file.name != path.name)
         return [file.replace(path.with_name(file.name)) for file in made]

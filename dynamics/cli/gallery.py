@@ -53,7 +53,9 @@ def execute(request: CommandRequest) -> int:
     captions = {name: drawing.caption for name, drawing in drawings.items()}
     page = gallery.markdown(system, comparison, verdicts, captions, files)
     pictures: list[tuple[str, Any]] = [("training.png", partial(plotting.comparison, comparison))]
-    pictures += [(files[name], partial(_axes, drawing)) for name, drawing in drawings.items()]
+    pictures += [
+        (files[name], partial(getattr, drawing, "axes")) for name, drawing in drawings.items()
+    ]
     document = {
         "system": system.name,
         "deviation": comparison.deviation,
@@ -64,7 +66,3 @@ def execute(request: CommandRequest) -> int:
     folder, document = write_folder(out, document, pictures, texts=texts, pages=pages)
     print_result(options, document, f"page     {folder / PAGE}.html")
     return 0
-
-
-def _axes(drawing: Any) -> Any:
-    return drawing.axes

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.cli import departure
-from dynamics.results.comparison import Comparison, Overlay
+from dynamics.problem import FloatArray
+from dynamics.results.comparison import DEPARTURE_SHARES, Comparison, Overlay
 from dynamics.results.event import Event
 from dynamics.results.outcome import DIVERGED
 from dynamics.results.storage import Result
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SAMPLED = {"test_error", "patch_association", "cosine"}
 """Observables that only runs on samples have."""
+SYMMETRIC = "symmetric"
 MOST_ROWS, MOST_SHOWN = 12, 10
 """Scalars up to which each is printed, and how many where there are more."""
 NOTE = 96
@@ -57,7 +58,11 @@ def document(result: Result) -> dict[str, Any]:
             "reasons": {view: dict(run.reasons) for view, run in runs.items()},
             "outcomes": {view: str(run.outcome) for view, run in runs.items()},
             "seeds": [_seed(run) for run in result.fulls],
-        } | (departure.document(result) if departure.applies(result) else {})
+        }
+        if departs(result):
+            shares = {f"{share:g}": result.departures(share) for share in DEPARTURE_SHARES}
+            ends = {name: rows[:, -1] for name, rows in result.relative_deviations.items()}
+            content |= {"departures": shares, "relative_deviation": ends}
     else:
         content = {
             "events": _times(first),
@@ -123,7 +128,7 @@ def pictures(result: Result) -> Iterator[tuple[str, Callable[[], Any]]]:
     if last is not None and "sets" in last.settings and "A" in last.layout.names:
         yield "attention.png", partial(plotting.attention, last)
     if isinstance(result, Comparison):
-        draw = plotting.departure if departure.applies(result) else plotting.deviation
+        draw = plotting.departure if departs(result) else plotting.deviation
         yield "deviation.png", partial(draw, result)
     if last is not None and set(last.observables) >= SAMPLED:
         runs = result if isinstance(result, Comparison) else [last]
@@ -167,8 +172,8 @@ def table(system: System, result: Result) -> str:
             lines.append(f"the {len(largest)} largest of {len(result.deviation)}")
         if "outside" in result.full.observables:
             lines.append(f"{'outside the space':<20}{result.full['outside'].max():.1e}")
-        if departure.applies(result):
-            lines += departure.lines(system, result)
+        if departs(result):
+            lines += _departures(system, result)
     if isinstance(result, Overlay):
         lines += ["", *_distances(result)]
     end, final = "at the end", _final(first)
@@ -199,8 +204,7 @@ def _event_lines(system: System, runs: Sequence[Trajectory]) -> list[str]:
     """The times of every event in all runs, and those that no longer hold at the end."""
     if not runs[0].events:
         return ["no events"]
-    views = "".join(f"{'time, ' + run.view:<28}" for run in runs)
-    lines = [f"{'event':<20}{views}step"]
+    lines = [f"{'event':<20}{''.join(f'time, {run.view}'.ljust(28) for run in runs)}step"]
     for name in runs[0].events:
         events = [run.events[name] for run in runs]
         steps = {other.step for other in events if other.step is not None}
@@ -270,6 +274,42 @@ def _sampled(run: Trajectory) -> str:
         f"{line}\n{'':<20}memorised: the {run.settings['samples']:,} samples are fitted better "
         "than fresh ones, without the sets; more samples help"
     )
+
+
+def departs(result: Any) -> bool:
+    """Whether a result compares runs on samples, and scalars that they report themselves."""
+    sampled = isinstance(result, Comparison) and "samples" in result.full.settings
+    return sampled and bool(result.relative_deviations)
+
+
+def _departures(system: System, result: Comparison) -> list[str]:
+    """A line for every state: when it leaves by each share, and where it ends."""
+    times = [result.departures(share) for share in DEPARTURE_SHARES]
+    heads = "".join(f"{f'{100 * share:g} %':<26}" for share in DEPARTURE_SHARES)
+    lines = ["", f"{'away for good by':<20}{heads}at the end (of the reduced value)"]
+    for name, rows in result.relative_deviations.items():
+        row = "".join(f"{_departure(left[name]):<26}" for left in times)
+        lines.append(f"{name:<20}{row}{_range(100 * rows[:, -1])} %")
+    count = len(result.fulls)
+    meaning = "time from which on a run stays away by that share of the reduced value"
+    lines.append(f"{'':<20}{meaning}{f', over {count} seeds' if count > 1 else ''}")
+    apart = any(rows[:, 0].any() for rows in result.relative_deviations.values())
+    if apart and SYMMETRIC in system.empirical_options.get("start", ""):
+        lines.append(f"{'':<20}with --start {SYMMETRIC} all begin alike: samples alone part them")
+    return lines
+
+
+def _departure(times: FloatArray) -> str:
+    """Departures of all seeds in words."""
+    left = times[np.isfinite(times)]
+    if not left.size:
+        return "not to the end"
+    return _range(left) + ("" if left.size == times.size else f" ({left.size} of {times.size})")
+
+
+def _range(values: FloatArray) -> str:
+    low, high = (f"{edge:.3g}" for edge in (values.min(), values.max()))
+    return low if low == high else f"{low} to {high}"
 
 
 def _distances(result: Overlay) -> list[str]:

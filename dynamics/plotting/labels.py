@@ -23,14 +23,7 @@ from dynamics.phase_diagrams.quantities import COMPLETE, TIME, Quantity
 from dynamics.phase_diagrams.selection import Axis, Slice
 from dynamics.plotting.style import GREY, number, tick
 from dynamics.problem import FloatArray
-from dynamics.results.outcome import (
-    DIVERGED,
-    INTERRUPTED,
-    INVALID,
-    OSCILLATING,
-    PENDING,
-    PRECISION_LOST,
-)
+from dynamics.results import outcome as ends
 from theory.notation import NotationEntry
 
 Letters = Mapping[str, NotationEntry]
@@ -126,12 +119,7 @@ def formula(notation: Letters, text: str) -> str:
     return written.replace(STAR, "*")
 
 
-MARKS = {
-    OSCILLATING: "d",
-    DIVERGED: "X",
-    PRECISION_LOST: "v",
-    INTERRUPTED: "s",
-}
+MARKS = {ends.OSCILLATING: "d", ends.DIVERGED: "X", ends.PRECISION_LOST: "v", ends.INTERRUPTED: "s"}
 OTHER = "P"
 """Of every other failure, such as a killed worker."""
 PALE = "#DDDDDD"
@@ -234,8 +222,8 @@ def without(result: Slice) -> dict[str, NDArray[np.bool_]]:
     for code, kind in enumerate(result.kinds):
         if kind not in COMPLETE:
             words[kind] = result.outcome == code
-    words["not valid"] = result.outcome == INVALID
-    words["not computed yet"] = result.outcome == PENDING
+    words["not valid"] = result.outcome == ends.INVALID
+    words["not computed yet"] = result.outcome == ends.PENDING
     return {word: where for word, where in words.items() if where.any()}
 
 

@@ -14,18 +14,8 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from dynamics.analysis.phase_portrait.elimination import RUN, Elimination
 from dynamics.analysis.phase_portrait.plane import Portrait
 from dynamics.analysis.phase_portrait.roots import CONTINUUM, DEGENERATE, SADDLE, SINK, SOURCE
+from dynamics.plotting import style
 from dynamics.plotting.captions import fixed
-from dynamics.plotting.style import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    VERMILION,
-    legend,
-    new_figure,
-    styled,
-)  # fmt: skip
 from dynamics.plotting.words import Words
 from dynamics.problem import FloatArray
 from dynamics.results.outcome import HORIZON
@@ -35,8 +25,8 @@ from theory.notation import Notation
 WIDTH = 5.4
 """Of a plane with its colour bar, in inches."""
 RESTS = (
-    (BLUE, (0, (5, 2))),
-    (VERMILION, (0, (6, 2, 1, 2))),
+    (style.BLUE, (0, (5, 2))),
+    (style.VERMILION, (0, (6, 2, 1, 2))),
     ("#7F3C8D", (0, (2, 1.2))),
     ("#8C613C", (0, (9, 2))),
 )
@@ -45,8 +35,8 @@ MARKS = {
     SINK: ("o", "black"),
     SOURCE: ("o", "white"),
     SADDLE: ("D", "white"),
-    DEGENERATE: ("X", GREY),
-    CONTINUUM: ("P", GREY),
+    DEGENERATE: ("X", style.GREY),
+    CONTINUUM: ("P", style.GREY),
 }
 COLOURS = ListedColormap(mpl.colormaps["viridis"](np.linspace(0.0, 0.86, 200)))
 """Without the yellow that white paper swallows."""
@@ -58,7 +48,7 @@ FIRST_TIME = -2
 """Times are written from this power of ten on."""
 
 
-@styled
+@style.styled
 def portrait(result: Portrait, parameters: Sequence[str] | None = None) -> Axes:
     """Arrows coloured by speed, nullclines, slow manifold, fixed points and runs in their plane.
 
@@ -87,7 +77,7 @@ def portrait(result: Portrait, parameters: Sequence[str] | None = None) -> Axes:
     >>> portrait(result).get_xlim() == result.box[0]
     True
     """
-    _, axes = new_figure(WIDTH, WIDTH)
+    _, axes = style.new_figure(WIDTH, WIDTH)
     _write([_draw(result, axes, parameters)])
     return axes
 
@@ -100,7 +90,7 @@ def _draw(result: Portrait, axes: Axes, parameters: Sequence[str] | None) -> Wor
     _arrows(axes, result)
     _slow(axes, result, notation)
     for k, run in enumerate(result.runs[1:]):
-        _run(axes, result, run, (GREEN, 1.1, "from other starts" if k == 0 else ""))
+        _run(axes, result, run, (style.GREEN, 1.1, "from other starts" if k == 0 else ""))
     _run(axes, result, result.runs[0], ("black", 1.9, "run from the start"))
     _fixed(axes, result)
     words = Words(axes, _obstacles(result))
@@ -111,7 +101,7 @@ def _draw(result: Portrait, axes: Axes, parameters: Sequence[str] | None) -> Wor
     held = fixed(notation, {name: result.parameters[name] for name in names}, {}, WIDTH)
     lines = [held, *_elimination_lines(result.eliminated, notation)]
     axes.set_title("\n".join(lines), fontsize=8, loc="left")
-    legend(
+    style.legend(
         axes, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3, fontsize=7.5,
         handlelength=2.2, columnspacing=1.4,
     )  # fmt: skip
@@ -127,7 +117,7 @@ def _write(words: Sequence[Words]) -> None:
         each.write()
 
 
-@styled
+@style.styled
 def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = None) -> Any:
     """Several planes side by side; the nullcline of a scalar looks the same in all of them.
 
@@ -156,7 +146,7 @@ def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = No
     >>> len(portraits([result, result]))
     2
     """
-    _, axes = new_figure(WIDTH * len(results), WIDTH, ncols=len(results), squeeze=False)
+    _, axes = style.new_figure(WIDTH * len(results), WIDTH, ncols=len(results), squeeze=False)
     _write([_draw(one, panel, parameters) for one, panel in zip(results, axes[0], strict=True)])
     return axes[0]
 
@@ -224,7 +214,9 @@ def _arrows(axes: Axes, result: Portrait) -> None:
     speed = np.hypot(*result.rates)
     there = np.isfinite(speed) & (speed > 0)
     if not there.all():
-        axes.plot(x[~there], y[~there], "x", color=GREY, ms=3, label="no gradient, or none known")
+        axes.plot(
+            x[~there], y[~there], "x", color=style.GREY, ms=3, label="no gradient, or none known"
+        )
     if not there.any():
         return
     along = result.rates / sides[:, None, None]
@@ -237,7 +229,7 @@ def _arrows(axes: Axes, result: Portrait) -> None:
         zorder=1,
     )  # fmt: skip
     bar = axes.figure.colorbar(arrows, ax=axes, pad=0.02, aspect=32)
-    bar.outline.set_color(GREY)
+    bar.outline.set_color(style.GREY)
     bar.ax.yaxis.set_major_locator(LogLocator(numticks=12))
     bar.ax.yaxis.set_minor_formatter(NullFormatter())
     bar.set_label(r"speed in the plane, per unit of $\tau$")
@@ -250,7 +242,7 @@ def _slow(axes: Axes, result: Portrait, notation: Notation) -> None:
         return
     name = notation.label(slow.name)
     other = slow.at[next(n for n in result.plane if n != slow.name)]
-    kinds = ((True, ORANGE, "slow manifold"), (False, PURPLE, "repelling rest"))
+    kinds = ((True, style.ORANGE, "slow manifold"), (False, style.PURPLE, "repelling rest"))
     for attracts, colour, word in kinds:
         label = f"{word} of {name}"
         for values, attracting in zip(slow.values, slow.attracting, strict=True):
@@ -317,7 +309,7 @@ def _run(axes: Axes, result: Portrait, run: Trajectory, look: tuple[str, float, 
         )  # fmt: skip
     if run.outcome.kind != HORIZON:
         label = f"{run.outcome.kind} before the horizon"
-        axes.plot(*path[-1], "X", color=VERMILION, ms=7, label=label, zorder=5)
+        axes.plot(*path[-1], "X", color=style.VERMILION, ms=7, label=label, zorder=5)
 
 
 def _times(axes: Axes, result: Portrait, words: Words) -> None:
@@ -347,7 +339,9 @@ def _events(axes: Axes, result: Portrait, words: Words) -> None:
         if not event or event.time <= 0:
             continue
         spot = event.state[positions]
-        axes.plot(*spot, "*", color=PURPLE, mec="black", mew=0.6, ms=10, label=label, zorder=5)
+        axes.plot(
+            *spot, "*", color=style.PURPLE, mec="black", mew=0.6, ms=10, label=label, zorder=5
+        )
         label = ""
         words.add(_named(name), _scaled(result, spot), "black", 8.5)
 

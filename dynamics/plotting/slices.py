@@ -14,23 +14,11 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from dynamics.phase_diagrams.scaling import Scaling
 from dynamics.phase_diagrams.selection import Slice
-from dynamics.plotting import captions, labels
+from dynamics.plotting import captions, labels, style
 from dynamics.plotting.labels import FEW, CellAxis, logarithmic, mark, without
-from dynamics.plotting.style import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    VERMILION,
-    legend_below,
-    new_figure,
-    number,
-    styled,
-)
 from dynamics.problem import FloatArray
 
-COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, "black")
+COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, "black")
 MARKERS = ("o", "s", "^", "v", "D", "p")
 DECADES = 30.0
 COINCIDE = 0.003
@@ -48,7 +36,7 @@ ABSENT: dict[str, dict[str, Any]] = {
 }
 
 
-@styled
+@style.styled
 def slices(result: Slice) -> Any:
     """Lines along the x axis, one for each value of y, one panel for each value of the facet.
 
@@ -125,7 +113,7 @@ def _grid(rows: int, columns: int, width: float, marked: list[int]) -> tuple[Any
     height = 3.2 if rows * columns == 1 else 2.2
     strip = ROW * (len(marked) + 1)
     ratios = [height, strip] if marked else [height]
-    figure, grid = new_figure(
+    figure, grid = style.new_figure(
         width, 1.0 + rows * sum(ratios), nrows=rows * len(ratios), ncols=columns,
         height_ratios=ratios * rows, squeeze=False, sharex=True,
     )  # fmt: skip
@@ -194,7 +182,7 @@ def _names(result: Slice, groups: list[list[int]]) -> list[str]:
         return []
     letter, names = labels.letter(result.presentation.notation, result.y.name), []
     for group in groups:
-        written = [number(float(result.y.values[row])) for row in group]
+        written = [style.number(float(result.y.values[row])) for row in group]
         if len(group) > MOST_NAMES and group[-1] - group[0] + 1 == len(group):
             names.append(f"${letter} = {written[0]}$ to ${written[-1]}$, {len(group)} values")
         else:
@@ -278,12 +266,12 @@ def _key(
             label=labels.label(result.presentation.notation, result.y.name),
         )  # fmt: skip
         bar.outline.set_linewidth(0.6)
-    grey = {"color": GREY, "mfc": GREY}
+    grey = {"color": style.GREY, "mfc": style.GREY}
     marks = [Line2D([], [], label=word, **(_look(word) | grey)) for word in marked]
-    legend_below(figure, [*(lines or []), *marks], 4)
+    style.legend_below(figure, [*(lines or []), *marks], 4)
 
 
-@styled
+@style.styled
 def scaling(result: Scaling) -> Any:
     r"""Measured against fitted; then, for each factor, the quantity with the others divided out.
 
@@ -317,11 +305,11 @@ def scaling(result: Scaling) -> Any:
     count = len(result.factors)
     width = 3.4 * (1 + count) if count < 3 else 2.8 * (1 + count)
     name = labels.quantity(result.presentation.notation, result.quantity)
-    figure, axes = new_figure(width, 3.7, ncols=1 + count)
+    figure, axes = style.new_figure(width, 3.7, ncols=1 + count)
     _panel(axes[0], result.fitted, result.measured)
     ends = np.array([result.fitted.min(), result.fitted.max()])
     text = f"$R^2 = {result.r2:.4f}$\nspread {100 * result.spread:.2g} %"
-    axes[0].plot(ends, ends, color=VERMILION, lw=1.2, label=text, zorder=1)
+    axes[0].plot(ends, ends, color=style.VERMILION, lw=1.2, label=text, zorder=1)
     axes[0].set_xlabel(f"fitted {name}")
     axes[0].set_ylabel(f"measured {name}")
     for k, panel in enumerate(axes[1:]):
@@ -344,14 +332,15 @@ def _factor(panel: Axes, result: Scaling, k: int, name: str) -> None:
     low, high = (_decimals(v, result.errors[k]) for v in result.intervals[k])
     text = f"exponent ${decimals[0]} \\pm {decimals[1]}$\n95 %: ${low}$ to ${high}$"
     panel.plot(
-        ends, result.prefactor * ends**exponent, color=VERMILION, lw=1.2, label=text, zorder=1
+        ends, result.prefactor * ends**exponent, color=style.VERMILION, lw=1.2, label=text, zorder=1
     )
     if result.logarithmic is not None:
         a, b, r2 = result.logarithmic
         sign = "+" if b >= 0 else "-"
         x, limits = np.geomspace(ends[0], ends[1], 100), panel.get_ylim()
-        law = rf"${number(a)} {sign} {number(abs(b))}\,\log(1/{factor})$, $R^2 = {r2:.4f}$"
-        panel.plot(x, a - b * np.log(x), color=GREY, lw=1.2, ls="--", label=law, zorder=1)
+        law = rf"${style.number(a)} {sign} {style.number(abs(b))}\,\log(1/{factor})$"
+        law += f", $R^2 = {r2:.4f}$"
+        panel.plot(x, a - b * np.log(x), color=style.GREY, lw=1.2, ls="--", label=law, zorder=1)
         panel.set_ylim(limits)
     if _fit(np.unique(level), panel):
         panel.xaxis.set_major_locator(FixedLocator(list(np.unique(level))))
@@ -385,7 +374,7 @@ def _decimals(value: float, error: float) -> str:
 
 
 def _panel(panel: Axes, x: FloatArray, y: FloatArray) -> None:
-    panel.plot(x, y, "o", color=BLUE, mfc="white", ms=4, zorder=2)
+    panel.plot(x, y, "o", color=style.BLUE, mfc="white", ms=4, zorder=2)
     panel.set_xscale("log")
     panel.set_yscale("log")
     logarithmic(panel.xaxis, float(x.max() / x.min()))

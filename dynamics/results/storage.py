@@ -37,6 +37,8 @@ INSIDE = "result.zarr"
 Result = Trajectory | Comparison | Overlay
 KINDS = ("trajectory", "comparison", "overlay")
 VERSIONS = ("attdyn", "numpy", "scipy", "numba", "sympy")
+SCRATCH = ".attdyn-"
+"""Begin of the names of folders that are gone when a command ends, but if it is killed."""
 LOOKS = 3
 """Times that a path is looked at, which another writer may replace meanwhile."""
 FEW = 3
@@ -148,7 +150,7 @@ def fresh_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A new, empty folder beside ``path``, for `put`; it is gone after the block if not put."""
     parent = check_writable(path).parent
     parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=parent, prefix=".attdyn-") as folder:
+    with tempfile.TemporaryDirectory(dir=parent, prefix=SCRATCH) as folder:
         fresh = Path(folder) / "result"
         fresh.mkdir()
         yield fresh
@@ -298,7 +300,7 @@ def _foreign(path: Path) -> str:
     own = {"zarr.json"} if store == path else {INSIDE, "summary.json", *written}
     for entry in path.iterdir():
         part = store == path and (entry / "zarr.json").exists()
-        if entry.name not in own and not part:
+        if entry.name not in own and not part and not entry.name.startswith(SCRATCH):
             return f"holds {entry.name!r}, which is not of the result"
     return ""
 

@@ -160,36 +160,11 @@ def test_a_result_is_in_its_place_before_anything_is_drawn(monkeypatch):
     assert [p.name for p in Path().iterdir()] == ["x"]
 
 
-def test_pictures_go_to_their_own_result(capsys, monkeypatch):
-    """Another result takes the name while they are drawn: it is not mixed with them."""
-    training = plotting.training
-
-    def slow(run):
-        Path("x").rename("y")
-        dynamics.save(run, "x")
-        return training(run)
-
-    monkeypatch.setattr(plotting, "training", slow)
-    assert printed(capsys, *QUICK, "--out", "x")[0]["files"] == ["training.png"]
-    assert not Path("x/training.png").exists()
-    assert Path("y/training.png").exists()
-
-
-def test_a_result_that_another_process_replaces_is_an_error(capsys, elsewhere, monkeypatch):
-    """Another result takes the folder while pictures are drawn; the numbers are kept elsewhere."""
-    training = plotting.training
-
-    def slow(run):
-        dynamics.save(run, "x")
-        return training(run)
-
-    (elsewhere / "temporary").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(elsewhere / "temporary"))
-    monkeypatch.setattr(plotting, "training", slow)
-    document, err = printed(capsys, *QUICK, "--out", "x", code=1)
-    begin = "attdyn: 'x' cannot be written (no such file or directory); the numbers are in '"
-    assert err == f"{begin}{document['folder']}'\n"
-    same(dynamics.load(document["folder"]), dynamics.load("x"))
+def test_what_a_killed_command_leaves_in_a_result_is_replaced_with_it(capsys, undrawn):
+    printed(capsys, *QUICK, "--out", "x")
+    Path("x/.attdyn-half").mkdir()
+    printed(capsys, *QUICK, "--out", "x")
+    assert not Path("x/.attdyn-half").exists()
 
 
 def full(patch, name, monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 
 import dynamics
 from dynamics import plotting
-from dynamics.cli import departure
+from dynamics.cli import report
 from dynamics.results.comparison import Comparison
 from dynamics.results.event import Event
 
@@ -46,19 +46,21 @@ def test_a_departure_is_the_time_from_which_on_a_run_stays_away(result):
 
 
 def test_the_command_prints_a_line_for_every_state(result, system):
-    lines = departure.lines(system, result)
+    printed = report.table(system, result).splitlines()
+    first = next(k for k, line in enumerate(printed) if line.startswith("away for good by"))
+    lines = printed[first : next(k for k in range(first, len(printed)) if not printed[k])]
     (alpha,) = [line for line in lines if line.startswith("alpha")]
     cells = [cell.strip() for cell in alpha.split("  ") if cell.strip()]
     assert cells == ["alpha", "1 to 2.5", "2 (1 of 2)", "not to the end", "2 to 30 %"]
     assert "over 2 seeds" in lines[-2]
     assert "--start symmetric" in lines[-1]
-    assert departure.document(result)["departures"]["0.1"]["alpha"].tolist() == [2.0, np.inf]
+    assert report.document(result)["departures"]["0.1"]["alpha"].tolist() == [2.0, np.inf]
     population = replace(result, full=replace(result.full, settings={}))
     none = [replace(run, observables={}) for run in result.fulls]
     arrays = replace(result, full=none[0], others=(none[1],))
-    assert departure.applies(result)
-    assert not departure.applies(population)
-    assert not departure.applies(arrays)
+    assert report.departs(result)
+    assert not report.departs(population)
+    assert not report.departs(arrays)
 
 
 def test_the_picture_has_the_median_and_the_band_of_the_seeds(result):
