@@ -29,49 +29,34 @@ def call(capsys, *words):
 
 BAD = [
     (["--D", "16", "--C", "5"], "C=5 does not divide D=16; C can be 2, 4, 8; nearest: 4"),
-    (
-        ["--D", "16", "--C", "1"],
-        "C=1 is too small; C can be a whole number of at least 2; nearest: 2",
-    ),
     (["--D", "16", "--C", "16"], "C=16 equals D=16; C can be 2, 4, 8; nearest: 8"),
     (["--D", "-4"], "D=-4 is too small; D can be a whole number of at least 4; nearest: 4"),
     (["--D", "16.5"], "D=16.5 is not a whole number"),
     (["--D", "17"], "D=17 has no divisor C with 2 <= C < D"),
-    (["--C", "2.5"], "C=2.5 is not a whole number"),
-    (["--C", "-2"], "C=-2 is too small"),
     (["--D", "sixteen"], "D='sixteen' is not a number"),
     (
         ["--p", "4"],
         "p=4 is even; p can be an odd number of at least 3 and at most 1,001; nearest: 5",
     ),
-    (["--p", "1"], "p=1 is too small; p can be an odd number of at least 3"),
-    (["--p", "3.5"], "p=3.5 is not a whole number"),
     (["--p", "-3"], "p=-3 is too small"),
     (["--q", "0"], "q=0 is too small; q can be a finite number above 0 and at most 1"),
     (
         ["--q", "1.5"],
         "q=1.5 is too large; q can be a finite number above 0 and at most 1; nearest: 1",
     ),
-    (["--q", "nan"], "q=nan is not finite"),
     (["--nu", "0"], "nu=0 is too small; nu can be a finite number above 0"),
     (["--nu", "-1e-3"], "nu=-0.001 is too small"),
-    (["--nu", "inf"], "nu=inf is not finite"),
     (["--beta", "nan"], "beta=nan is not finite"),
-    (["--beta", "one"], "beta='one' is not a number"),
     (["--scale", "0"], "scale=0 is too small"),
     (["--sigma", "-1"], "sigma=-1 is too small"),
     (["--d", "0"], "d=0 is too small"),
     (["--alpha0", "inf"], "alpha0=inf is not finite"),
     (["--eta", "0"], "eta=0 is too small; eta can be a finite number above 0; nearest: 1e-06"),
-    (["--eta", "-0.1"], "eta=-0.1 is too small"),
-    (["--eta", "nan"], "eta=nan is not finite"),
     (
         ["--steps", "0"],
         "steps=0 is too small; steps can be a whole number of at least 1 and at most",
     ),
-    (["--steps", "-5"], "steps=-5 is too small"),
     (["--steps", "1.5"], "steps=1.5 is not a whole number; steps can be a whole number"),
-    (["--steps", "inf"], "steps=inf is not finite"),
     (["--record", "often"], "record='often' is unknown"),
     (
         ["--expectation", "truncated"],
@@ -92,8 +77,6 @@ BAD = [
     (["--out", "/dev/null/below"], "out='/dev/null/below' cannot be written"),
     (["--out", "a_file"], "out='a_file' exists and is not a result"),
     (["--out", "."], "out='.' is the working folder or holds it"),
-    (["--out", "n" * 300], "cannot be written (file name too long)"),
-    (["--D", "1e30"], "D=1e+30 is too large; D can be at most 1,000,000; nearest: 1000000"),
     (["--steps", "1e30"], "steps=1e+30 is too large"),
 ]
 

@@ -97,14 +97,6 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_run(home, monkeypa
     assert [path.name for path in home.iterdir()] == ["file"]
 
 
-@pytest.mark.parametrize("words", [RUN, SWEEP])
-def test_a_name_that_is_too_long_is_refused_in_a_short_line(words, capsys):
-    assert main([*words, f"--out={'o' * 300}"]) == 2
-    line = capsys.readouterr().err
-    assert "cannot be written (file name too long)" in line
-    assert len(line) < 300
-
-
 def test_a_table_that_is_there_is_replaced_by_force_only(home, capsys):
     np.save(home / "a.npy", np.full((1, 4, 4), 0.25))
     table = home / "t.csv"
