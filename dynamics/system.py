@@ -94,7 +94,7 @@ class System:
     cost_model : callable
         Parameters, the name of a full problem or None, options -> predicted time of one gradient,
         in seconds for a built-in system: the order of the points of a sweep, the size of its
-        blocks, the hint at the flow (`dynamics.cli.forecast`) and which sizes a check can afford
+        blocks, and which sizes a check can afford
         rest on it, and no number.
     expectations : tuple of str
         How the reduced problem can take its expectation, the default last.
