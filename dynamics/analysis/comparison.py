@@ -26,8 +26,7 @@ from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.descent import descend
-from dynamics.training.flow import flow
-from dynamics.training.integration import implicit_model
+from dynamics.training.flow import flow, implicit_model
 from dynamics.training.progress import interruption
 from dynamics.training.settings import (
     MOST_STEPS,

@@ -1,10 +1,9 @@
-"""Flows that are being integrated by compiled code, one of them or several in threads."""
+"""Flows that are being integrated by compiled code, and threads for several."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from dynamics.loops.kernels.collocation import DONE, FULL, STUCK, Path, integrat
 from dynamics.loops.kernels.collocation_equations import Control, new_room
 from dynamics.loops.kernels.collocation_table import STAGES, table
 
-__all__ = ["DONE", "FULL", "STUCK", "Integration", "proceed_together"]
+__all__ = ["DONE", "FULL", "STUCK", "Integration", "in_threads"]
 
 FloatArray = NDArray[np.float64]
 
@@ -40,6 +39,8 @@ class Integration:
 
     Attributes
     ----------
+    end : float
+        Last time.
     state : float array, shape (n,)
         Where it is.
     outcome : int
@@ -56,7 +57,7 @@ class Integration:
         relative: float,
         floor: FloatArray,
     ) -> None:
-        self.data, self.state = data, np.array(start, dtype=np.float64)
+        self.data, self.end, self.state = data, span[1], np.array(start, dtype=np.float64)
         now = np.array([*span, 0.0, 0.0, 0.0, 0.0, 0.0])
         self.control = Control(
             now,
@@ -98,27 +99,18 @@ class Integration:
         )
 
 
-def proceed_together(integrations: Sequence[Integration], most: int, stop: Event) -> None:
-    """Integrate several flows until they end, each in one of as many threads as numba has.
+def in_threads(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Results of a function of several items, in as many threads as numba has.
 
     Parameters
     ----------
-    integrations : sequence of Integration
-    most : int
-        Steps after which one ends in any case.
-    stop : Event
-        Ends all between two calls of compiled code once it is set.
+    function : callable
+    items : sequence
     """
     import numba
 
-    def finish(integration: Integration) -> None:
-        while integration.outcome == FULL and integration.steps <= most and not stop.is_set():
-            integration.proceed()
-
-    threads = min(numba.get_num_threads(), len(integrations))
+    threads = min(numba.get_num_threads(), len(items))
     if threads <= 1:
-        for integration in integrations:
-            finish(integration)
-        return
+        return [function(item) for item in items]
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(finish, integrations))
+        return list(pool.map(function, items))

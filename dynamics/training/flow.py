@@ -1,33 +1,55 @@
 r"""Gradient flow, :math:`d\theta/d\tau = -g(\theta)`: training in continuous time.
 
-The integrators are in `dynamics.training.integration`; the events are located on the path
+alpha relaxes in a time of order 0.01 to 1 while gamma and rho move over 1e2 to 1e7, so the problem
+is stiff. Where the gradient is compiled and the state small, it is integrated by collocation in
+logarithmic time (`dynamics.loops.kernels.collocation`), with no Python between the steps; else by
+LSODA (`dynamics.training.lsoda`). The events are located on the path
 (`dynamics.training.flow_events`). Time is the same axis as eta times steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics.loops.integration import FULL, STUCK, Integration, in_threads
 from dynamics.presentation import Presentation
-from dynamics.problem import FloatArray, Problem, check_problem, columns_of
+from dynamics.problem import FloatArray, Problem, check_problem, columns_of, gradient_failure
 from dynamics.results import outcome as ends
 from dynamics.results.event import Event, Events
 from dynamics.results.outcome import SMALLER, Outcome, first_not_finite, undefined
 from dynamics.results.trajectory import Trajectory, explained, with_remarks
 from dynamics.training.flow_events import EventTime, locate_events
-from dynamics.training.flow_path import FlowPath, Polynomials
-from dynamics.training.integration import (
-    IntegratedFlow,
-    integrate_again,
-    integrate_flow,
-    integrate_flows,
+from dynamics.training.flow_path import (
+    MAX_STEPS,
+    NO_STEPS,
+    TOO_MANY,
+    Allowed,
+    FlowPath,
+    Polynomials,
+    compiled_model,
+    tolerance_floor,
 )
+from dynamics.training.lsoda import by_lsoda
+from dynamics.training.progress import Bar, bar, interruption
 from dynamics.training.settings import check_flow, record_times, starting_state
 
+MOST_IMPLICIT = 32
+"""Entries of the largest state whose linear systems collocation solves."""
+OF_A_STEP, ENOUGH = 0.1, 1e-9
+"""What a step of collocation may err relative to the state: over the relative tolerance, and what
+is small enough in any case (at 1e-8, the loosest of a flow, they are the same). A rate that is near
+0, and the time at which it is 0, err some hundred times as much as the states."""
+FINE, FINE_BY_LSODA = 1e-12, 1e-10
+"""What a step of the second path may err, by collocation and by LSODA, which takes endless steps at
+rest where it may err less."""
+FEWEST_AGAIN, MOST_AGAIN = 500, 8
+"""Steps of the second path: at most as many as the first, or so many times those of the first.
+Where they do not reach its end, rounding allows nothing closer."""
 BEYOND = 1.2
 """Time to which LSODA integrates again, over that of the last event."""
 EARLIER = "start elsewhere, or stop at this time"
@@ -87,9 +109,8 @@ def flow(
     """
     check_problem(problem)
     time, rtol = check_flow(time, rtol, problem.flows)
-    start = starting_state(problem, initial)
-    made = integrate_flow(problem, start, time, rtol, compiled)
-    return with_remarks(trajectory_of(made, time, record), problem)
+    path = integrate_flow(problem, starting_state(problem, initial), time, rtol, compiled)
+    return with_remarks(_trajectory(path, time, record), problem)
 
 
 def flows(
@@ -128,10 +149,136 @@ def flows(
     for problem in problems:
         check_problem(problem)
         time, rtol = check_flow(time, rtol, problem.flows)
-    starts = [starting_state(problem, None) for problem in problems]
-    made = integrate_flows(problems, starts, time, rtol)
-    runs = [trajectory_of(each, time, record) for each in made]
+    paths = integrate_flows(problems, [each.initial_state for each in problems], time, rtol)
+    runs = [_trajectory(path, time, record) for path in paths]
     return [with_remarks(run, each) for run, each in zip(runs, problems, strict=True)]
+
+
+def implicit_model(problem: Problem) -> Any:
+    """Data of the compiled functions with which collocation integrates; None where it does not.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+    return compiled_model(problem) if problem.layout.size <= MOST_IMPLICIT else None
+
+
+def integrate_flow(
+    problem: Problem, start: FloatArray, time: float, rtol: float, compiled: bool = True
+) -> FlowPath:
+    """The flow from a start to a horizon, without records and events.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : float array, shape (n,)
+    time : float
+        Horizon.
+    rtol : float
+        Relative tolerance.
+    compiled : bool
+        Whether collocation is used where it can be; else LSODA.
+    """
+    path = None
+    if compiled:
+        with bar(f"flow, {problem.view}") as shown:
+            path = _by_collocation(problem, start, time, rtol, shown)
+    return path or by_lsoda(problem, start, time, rtol)
+
+
+def integrate_flows(
+    problems: Sequence[Problem], starts: Sequence[FloatArray], time: float, rtol: float
+) -> list[FlowPath]:
+    """The flows of several problems, in as many threads as numba has; each as it is alone.
+
+    Parameters
+    ----------
+    problems : sequence of Problem
+    starts : sequence of float array
+    time, rtol : float
+    """
+    pairs = list(zip(problems, starts, strict=True))
+    with interruption():
+        paths = in_threads(lambda pair: _by_collocation(pair[0], pair[1], time, rtol), pairs)
+        return [
+            path or by_lsoda(*pair, time, rtol) for path, pair in zip(paths, pairs, strict=True)
+        ]
+
+
+def _by_collocation(
+    problem: Problem, start: FloatArray, time: float, rtol: float, shown: Bar | None = None
+) -> FlowPath | None:
+    """The flow by collocation; None where the compiled gradient cannot go on, or there is none."""
+    if (model := implicit_model(problem)) is None:
+        return None
+    of_step = max(OF_A_STEP * rtol, min(rtol, ENOUGH))
+    running = Integration(model, start, (0.0, time), of_step, tolerance_floor(start, rtol))
+    kind, failure = _proceed(running, MAX_STEPS, shown), ""
+    if kind == ends.STALLED:
+        failure = TOO_MANY
+    elif running.outcome == STUCK:
+        refused = running.control.refused
+        if np.isfinite(refused).all():
+            # A compiled gradient may overflow where that of the problem does not.
+            if np.isfinite(problem.gradient(refused)).all():
+                return None
+            failure = gradient_failure(problem, refused)
+        kind = ends.PRECISION_LOST if failure else ends.DIVERGED
+    return _path(problem, running, start, (rtol, rtol), kind, failure)
+
+
+def _proceed(running: Integration, most: int, shown: Bar | None = None) -> str:
+    """Integrate to the end, or for so many steps, or up to an interruption; how it ended."""
+    with interruption() as interrupted:
+        while True:
+            before = running.steps
+            running.proceed()
+            if shown:
+                shown.say(f"time {running.time:.3g} of {running.end:g}")
+                shown.update(running.steps - before)
+            if running.outcome != FULL:
+                return ends.HORIZON
+            if running.steps > most:
+                return ends.STALLED
+            if interrupted.is_set():
+                return ends.INTERRUPTED
+
+
+def _path(
+    problem: Problem,
+    running: Integration,
+    start: FloatArray,
+    tolerances: tuple[float, float],
+    kind: str,
+    failure: str = "",
+) -> FlowPath:
+    """What has been integrated by collocation; tolerances are that asked for, and that reported."""
+    at: Any = lambda _: start  # noqa: E731
+    nodes, (rtol, reported) = NO_STEPS, tolerances
+    if running.steps:
+        at = Polynomials(running.path(), start, running.data)
+        nodes = at.path.nodes
+    allowed = Allowed(problem, reported, tolerance_floor(start, rtol), float(nodes[-1]))
+    return FlowPath(problem, nodes, at, allowed, rtol, running.control.relative, kind, failure)
+
+
+def _again(path: FlowPath, end: float) -> FlowPath | None:
+    """The flow to some time near rounding, or looser where the path itself is near rounding.
+
+    It goes as far as it can; None where that is nowhere.
+    """
+    problem, start, at = path.problem, path.at(0.0), path.at
+    least = FINE if isinstance(at, Polynomials) else FINE_BY_LSODA
+    of_step = least if path.of_step > 10.0 * least else 100.0 * path.of_step
+    floor = tolerance_floor(start, path.rtol)
+    most = max(FEWEST_AGAIN, MOST_AGAIN * path.nodes.size)
+    if isinstance(at, Polynomials):
+        running = Integration(at.model, start, (0.0, end), of_step, floor)
+        again = _path(problem, running, start, (path.rtol, of_step), _proceed(running, most))
+    else:
+        again = by_lsoda(problem, start, end, of_step, floor, most)
+    return again if again.nodes[-1] > NO_STEPS[-1] else None
 
 
 def _observed(problem: Problem, states: FloatArray) -> dict[str, FloatArray]:
@@ -141,30 +288,18 @@ def _observed(problem: Problem, states: FloatArray) -> dict[str, FloatArray]:
     return columns_of([problem.observables(state) for state in states])
 
 
-def trajectory_of(
-    made: IntegratedFlow, time: float, record: int | ArrayLike | None = None
-) -> Trajectory:
-    """The records and events of a flow that has been integrated.
-
-    Parameters
-    ----------
-    made : IntegratedFlow
-    time : float
-        Horizon of the request.
-    record : int, float array or None
-        As for `flow`.
-    """
-    path, kind, failure = made.path, made.kind, made.failure
-    problem, nodes = path.problem, path.nodes
+def _trajectory(path: FlowPath, time: float, record: int | ArrayLike | None = None) -> Trajectory:
+    """The records and events of a flow to a horizon."""
+    problem, nodes, kind, failure = path.problem, path.nodes, path.kind, path.failure
     times = record_times(nodes, record, time)
     states = path.states(times)
     located = {} if isinstance(path.at, Polynomials) else locate_events(path, None, times)
     end = _far_enough(path, located)
-    again = integrate_again(path, end) if end > 0.0 and kind != ends.INTERRUPTED else None
+    again = _again(path, end) if end > 0.0 and kind != ends.INTERRUPTED else None
     if again and again.kind == ends.INTERRUPTED:
         kind = ends.INTERRUPTED
     if again or not located:
-        located = locate_events(path, again.path if again else None, times)
+        located = locate_events(path, again, times)
     observables = _observed(problem, states)
     end = float(nodes[-1])
     if (broken := first_not_finite(states, observables)) is not None and kind == ends.HORIZON:

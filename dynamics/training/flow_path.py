@@ -1,4 +1,4 @@
-"""A flow that has been integrated: its steps, states between them, and what is read off these."""
+"""A flow that has been integrated: its steps, states between them, and the errors of a step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,72 @@ from typing import Any
 import numpy as np
 
 from dynamics import loops
+from dynamics.loops.kernels.collocation_equations import NOISY, SHAKE, SMOOTH
 from dynamics.problem import FloatArray, IntArray, Problem
+from dynamics.results.outcome import HORIZON
+
+MAX_STEPS = 200_000
+TOO_MANY = (
+    f"{MAX_STEPS:,} steps of the integrator do not reach the horizon, as where the gradient jumps; "
+    "try gradient descent, or a flow that stops before"
+)
+NO_STEPS = np.array([0.0, np.finfo(np.float64).tiny])
+"""Nodes of a path that could not begin."""
+OF_FLOOR = 1e-3
+"""Absolute tolerance over the relative one times the size of an entry."""
+
+
+def tolerance_floor(start: FloatArray, rtol: float) -> FloatArray:
+    """The absolute tolerance of every entry, where it is rounding.
+
+    Parameters
+    ----------
+    start : float array, shape (n,)
+    rtol : float
+    """
+    return OF_FLOOR * rtol * np.maximum(np.abs(start), 1e-2)
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What a step of a flow may err at a state, by entry.
+
+    Attributes
+    ----------
+    problem : Problem
+    rtol : float
+    floor : float array, shape (n,)
+        Added where an entry is rounding together with its rate.
+    time : float
+        Time over which a state changes, at most.
+    looks : int
+        Number of the look: others try other moves.
+    """
+
+    problem: Problem
+    rtol: float
+    floor: FloatArray
+    time: float
+    looks: int = 0
+
+    def __call__(self, state: FloatArray) -> FloatArray:
+        """Allowed error of each entry, shape (n,)."""
+        size = np.abs(state)
+        return self.rtol * size + np.where(self.rounding(state, size), self.floor, 0.0)
+
+    def rounding(self, state: FloatArray, size: FloatArray) -> Any:
+        """Which entries are rounding with their rates, as `find_floor` of the compiled loop."""
+        small = self.rtol * size < self.floor
+        if not small.any():
+            return small
+        slope = self.problem.gradient(state)
+        change = np.minimum(self.time * np.abs(slope), max(1.0, size.max()))
+        turn = np.cos(np.arange(state.size) + 1e3 * self.looks)
+        move = SHAKE * (state * turn - np.sign(slope) * change)
+        sides = self.problem.gradient(state + move) + self.problem.gradient(state - move)
+        rate = np.maximum(size / self.time, np.abs(slope))
+        noise = NOISY * np.abs(sides - 2.0 * slope)
+        return small & ~(noise < np.maximum(self.rtol, SMOOTH) * rate)
 
 
 @dataclass(frozen=True)
@@ -58,9 +123,13 @@ class FlowPath:
         Time -> state; `Polynomials` where the integrator is compiled.
     error : callable
         State -> what the tolerance allows in one step, by entry; collocation
-        is held to less of the state where that is above `dynamics.training.integration.ENOUGH`.
+        is held to less of the state where that is above `dynamics.training.flow.ENOUGH`.
     rtol, of_step : float
         Relative tolerance of the path, and of one step.
+    kind : str
+        How it ended, of `dynamics.results.outcome`.
+    failure : str
+        Why the problem could not go on; empty if it is not known.
     """
 
     problem: Problem
@@ -69,6 +138,8 @@ class FlowPath:
     error: Callable[[FloatArray], FloatArray]
     rtol: float = 0.0
     of_step: float = 0.0
+    kind: str = HORIZON
+    failure: str = ""
 
     def states(self, times: FloatArray) -> FloatArray:
         """States at times, shape (T, n)."""

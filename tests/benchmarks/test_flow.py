@@ -11,7 +11,8 @@ from timing import best
 
 import dynamics
 from dynamics.plotting.style import BLUE, GREEN, ORANGE, RC, VERMILION, new_figure
-from dynamics.training.integration import by_lsoda, integrate_flow, integrate_flows
+from dynamics.training.flow import integrate_flow, integrate_flows
+from dynamics.training.lsoda import by_lsoda
 
 pytestmark = pytest.mark.benchmark_run
 
@@ -55,7 +56,7 @@ def test_two_threads_against_one(system, capsys):
             taken = best(lambda: integrate_flows(several, starts, HORIZON, 1e-8), 1)
             seconds[count] = min(seconds[count], taken)
             made = integrate_flows(several, starts, HORIZON, 1e-8)
-            ends[count] = [each.path.states(TIMES).tolist() for each in made]
+            ends[count] = [each.states(TIMES).tolist() for each in made]
     numba.set_num_threads(threads)
     gain = seconds[1] / seconds[2]
     with capsys.disabled():
@@ -83,10 +84,10 @@ def solvers(problem):
     """Name -> function of a tolerance that returns the states at `TIMES`, ready to be timed."""
     start = problem.initial_state
     made = {
-        "collocation (attdyn)": lambda rtol: integrate_flow(
-            problem, start, HORIZON, rtol
-        ).path.states(TIMES),
-        "LSODA (scipy)": lambda rtol: by_lsoda(problem, start, HORIZON, rtol).path.states(TIMES),
+        "collocation (attdyn)": lambda rtol: integrate_flow(problem, start, HORIZON, rtol).states(
+            TIMES
+        ),
+        "LSODA (scipy)": lambda rtol: by_lsoda(problem, start, HORIZON, rtol).states(TIMES),
         "Radau (scipy)": lambda rtol: radau(problem, rtol, TIMES),
     }
     try:
@@ -163,7 +164,7 @@ def test_many_points_against_a_vmapped_peer(system, one_core, capsys):
     theirs = jax_flow.flows(several[0], times, rtol)
     mine = integrate_flows(several, starts, HORIZON, rtol)
     difference = np.abs(
-        np.array([each.path.states(times) for each in mine])
+        np.array([each.states(times) for each in mine])
         - np.asarray(theirs(np.array(starts), points))
     ).max()
     ours = best(lambda: integrate_flows(several, starts, HORIZON, rtol), 3)

@@ -8,7 +8,7 @@ import dynamics
 from dynamics.expectations import shares
 from dynamics.expectations.spectral_sum import central_moments
 from dynamics.results.outcome import INTERRUPTED
-from dynamics.training import flow, integration
+from dynamics.training import flow
 from dynamics.validation import InvalidRequest
 
 
@@ -185,13 +185,13 @@ def test_an_interruption_of_the_second_path_ends_the_run(monkeypatch):
     """The path is whole then; what it is compared with for its events is not."""
     system = dynamics.load_system("positional_attention")
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
-    again = integration.integrate_again
+    again = flow._again
 
     def interrupted(path, end):
         raised = threading.Event()
         raised.set()
-        monkeypatch.setattr(integration, "interruption", lambda: nullcontext(raised))
+        monkeypatch.setattr(flow, "interruption", lambda: nullcontext(raised))
         return again(path, end)
 
-    monkeypatch.setattr(flow, "integrate_again", interrupted)
+    monkeypatch.setattr(flow, "_again", interrupted)
     assert dynamics.flow(problem, 1e3).outcome.kind == INTERRUPTED

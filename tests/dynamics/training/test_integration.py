@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.training import integration
-from dynamics.training.integration import by_lsoda, implicit_model, integrate_flow
+from dynamics.training import flow, lsoda
+from dynamics.training.flow import implicit_model, integrate_flow
+from dynamics.training.lsoda import by_lsoda
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +31,10 @@ def test_the_path_is_that_of_lsoda(name, parameters, time):
     slow = by_lsoda(problem, start, time, 1e-11)
     assert (fast.kind, slow.kind) == ("reached horizon", "reached horizon")
     times = np.geomspace(1e-3, time, 200)
-    size = np.maximum(np.abs(slow.path.states(times)), 1e-3)
-    error = np.abs(fast.path.states(times) - slow.path.states(times)) / size
+    size = np.maximum(np.abs(slow.states(times)), 1e-3)
+    error = np.abs(fast.states(times) - slow.states(times)) / size
     assert error.max() < 1e-6
-    assert fast.path.nodes.size < slow.path.nodes.size
+    assert fast.nodes.size < slow.nodes.size
 
 
 @pytest.mark.parametrize(
@@ -91,20 +92,21 @@ def test_where_the_compiled_gradient_alone_gives_up_lsoda_takes_over(system, mon
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
     expected = by_lsoda(problem, problem.initial_state, 5.0, 1e-8)
 
-    class Stuck(integration.running_flows.Integration):
+    class Stuck(flow.Integration):
         def proceed(self):
-            self.outcome = integration.running_flows.STUCK
+            self.outcome = flow.STUCK
             self.control.refused[:] = self.state
 
-    monkeypatch.setattr(integration.running_flows, "Integration", Stuck)
+    monkeypatch.setattr(flow, "Integration", Stuck)
     found = integrate_flow(problem, problem.initial_state, 5.0, 1e-8)
-    np.testing.assert_array_equal(found.path.nodes, expected.path.nodes)
+    np.testing.assert_array_equal(found.nodes, expected.nodes)
 
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_flow_that_takes_too_many_steps_has_stalled(system, monkeypatch, compiled):
     """Nobody interrupted it: it is a failure, with a remedy."""
-    monkeypatch.setattr(integration, "MAX_STEPS", 20)
+    monkeypatch.setattr(flow, "MAX_STEPS", 20)
+    monkeypatch.setattr(lsoda, "MAX_STEPS", 20)
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
     run = dynamics.flow(problem, 1e5, compiled=compiled)
     assert run.outcome.kind == "stalled"

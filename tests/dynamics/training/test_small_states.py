@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.training.integration import integrate_flow
+from dynamics.training.flow import integrate_flow
 
 LOGISTIC = """
 def start(w0=1e-10):
@@ -104,4 +104,4 @@ def test_an_entry_that_is_0_by_symmetry_takes_no_steps(load):
         arrival(1e-20), rel=3e-8
     )
     made = integrate_flow(problem, problem.initial_state, 50.0, 1e-8)
-    assert made.path.nodes.size < 700
+    assert made.nodes.size < 700

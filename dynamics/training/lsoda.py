@@ -1,4 +1,4 @@
-"""Errors that steps of a flow may make, and LSODA, whose tolerances follow the sizes of entries.
+"""Flows of any problem by LSODA of scipy, whose tolerances follow the sizes of entries.
 
 Every entry is integrated to a part of its own size, however small it is: training starts where
 states are small, and an entry may fall far before it grows. An entry that is rounding together with
@@ -7,16 +7,26 @@ its rate has an absolute tolerance, so that no steps are spent on it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dynamics.loops.kernels.collocation_equations import LEAST, NOISY, SHAKE, SMOOTH
-from dynamics.problem import FloatArray, Problem
+from dynamics.loops.kernels.collocation_equations import LEAST
+from dynamics.problem import FloatArray, Problem, gradient_failure
+from dynamics.results import outcome as ends
+from dynamics.training.flow_path import (
+    MAX_STEPS,
+    NO_STEPS,
+    OF_FLOOR,
+    TOO_MANY,
+    Allowed,
+    FlowPath,
+    tolerance_floor,
+)
+from dynamics.training.progress import bar, interruption
 
-OF_FLOOR = 1e-3
-"""Absolute tolerance over the relative one times the size of an entry."""
+FEWEST_STEPS = 64
+"""Of a flow: at rest steps grow over what passes by meanwhile, and no error shows it."""
 FALL = 0.1
 """Size of an entry over the one that its tolerance was made for, at which LSODA starts again."""
 CREDIT, COST = 160, 20
@@ -27,59 +37,6 @@ ROUNDED = 1e-12
 BETWEEN_PROBES, CLEAN = 8, 3
 """Steps of LSODA between two looks at small entries, and looks in succession at which an entry that
 is followed was no rounding: one alone may show none by chance."""
-
-
-def tolerance_floor(start: FloatArray, rtol: float) -> FloatArray:
-    """The absolute tolerance of every entry, where it is rounding.
-
-    Parameters
-    ----------
-    start : float array, shape (n,)
-    rtol : float
-    """
-    return OF_FLOOR * rtol * np.maximum(np.abs(start), 1e-2)
-
-
-@dataclass(frozen=True)
-class Allowed:
-    """What a step of a flow may err at a state, by entry.
-
-    Attributes
-    ----------
-    problem : Problem
-    rtol : float
-    floor : float array, shape (n,)
-        Added where an entry is rounding together with its rate.
-    time : float
-        Time over which a state changes, at most.
-    looks : int
-        Number of the look: others try other moves.
-    """
-
-    problem: Problem
-    rtol: float
-    floor: FloatArray
-    time: float
-    looks: int = 0
-
-    def __call__(self, state: FloatArray) -> FloatArray:
-        """Allowed error of each entry, shape (n,)."""
-        size = np.abs(state)
-        return self.rtol * size + np.where(self.rounding(state, size), self.floor, 0.0)
-
-    def rounding(self, state: FloatArray, size: FloatArray) -> Any:
-        """Which entries are rounding with their rates, as `find_floor` of the compiled loop."""
-        small = self.rtol * size < self.floor
-        if not small.any():
-            return small
-        slope = self.problem.gradient(state)
-        change = np.minimum(self.time * np.abs(slope), max(1.0, size.max()))
-        turn = np.cos(np.arange(state.size) + 1e3 * self.looks)
-        move = SHAKE * (state * turn - np.sign(slope) * change)
-        sides = self.problem.gradient(state + move) + self.problem.gradient(state - move)
-        rate = np.maximum(size / self.time, np.abs(slope))
-        noise = NOISY * np.abs(sides - 2.0 * slope)
-        return small & ~(noise < np.maximum(self.rtol, SMOOTH) * rate)
 
 
 class Lsoda:
@@ -235,3 +192,55 @@ class Lsoda:
         if self._set_tolerance((self._clean >= CLEAN) & self._followed, size):
             self._credit -= COST
             self._begin(time, state)
+
+
+def by_lsoda(
+    problem: Problem,
+    start: FloatArray,
+    time: float,
+    rtol: float,
+    floor: FloatArray | None = None,
+    most: int | None = None,
+) -> FlowPath:
+    """The flow by LSODA: of any problem, a step at a time from Python.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : float array, shape (n,)
+    time, rtol : float
+    floor : float array, shape (n,), optional
+        What a step may err in any case; that of the relative tolerance by default.
+    most : int, optional
+        Steps at most; `MAX_STEPS` by default.
+    """
+    from scipy.integrate import OdeSolution
+
+    floor = tolerance_floor(start, rtol) if floor is None else floor
+    solver = Lsoda(problem, start, (0.0, time), rtol, floor, FEWEST_STEPS, problem.has_jacobian)
+    nodes: list[float] = [0.0]
+    pieces: list[Any] = []
+    kind, failure = ends.HORIZON, ""
+    with interruption() as interrupted, bar(f"flow, {problem.view}") as shown:
+        while solver.status == "running":
+            piece = solver.step()
+            stuck = solver.t <= nodes[-1]  # the step is below the spacing of numbers there
+            if stuck or solver.status == "failed" or not np.isfinite(solver.y).all():
+                failure = gradient_failure(problem, solver.refused[0]) if solver.refused else ""
+                kind = ends.PRECISION_LOST if failure else ends.DIVERGED
+                break
+            if len(nodes) > (most or MAX_STEPS):
+                kind, failure = ends.STALLED, TOO_MANY
+                break
+            if interrupted.is_set():
+                kind = ends.INTERRUPTED
+                break
+            nodes.append(solver.t)
+            pieces.append(piece)
+            shown.say(f"time {solver.t:.3g} of {time:g}")
+            shown.update()
+    steps, at = NO_STEPS, lambda _: start  # type: Any, Any
+    if pieces:
+        steps, at = np.array(nodes), OdeSolution(nodes, pieces)
+    allowed = Allowed(problem, rtol, floor, float(steps[-1]))
+    return FlowPath(problem, steps, at, allowed, rtol, rtol, kind, failure)
