@@ -2,14 +2,19 @@
 
 The state is one flat float array. Its `Layout` says which part has which name and shape, so that a
 reduced problem (alpha, gamma, rho) and a full one (alpha, A) look the same to a driver. `interface`
-has what all problems share, `expected` those that an expectation has the gradient of.
+has what all problems share, and those that an expectation has the gradient of.
 """
 
-from dynamics.problem.expected import ExpectedProblem
-from dynamics.problem.interface import Problem, check_problem, gradient_failure
+from dynamics.problem.interface import (
+    ExpectedProblem,
+    Problem,
+    check_problem,
+    columns_of,
+    gradient_failure,
+    record_of,
+)
 from dynamics.problem.layout import FloatArray, IntArray, Layout
 from dynamics.problem.numerical_jacobian import SMALL
-from dynamics.problem.observables import columns_of, record_of
 
 __all__ = [
     "SMALL",

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-if TYPE_CHECKING:
-    from dynamics.problem import FloatArray
 
 CONVERGED = "converged"
 HORIZON = "reached horizon"
@@ -43,25 +35,6 @@ class TrainingWarning(UserWarning):
 
 SMALLER = "parameters or a start of smaller size"
 """What to try where the start itself has no finite risk."""
-
-
-def first_not_finite(states: FloatArray, observables: Mapping[str, FloatArray]) -> int | None:
-    """The first record whose state or risk is not finite, or None.
-
-    Parameters
-    ----------
-    states : float array, shape (records, n)
-    observables : mapping
-        Name -> values of all records.
-    """
-    finite = np.isfinite(states).all(axis=1) & np.isfinite(observables.get("risk", 0.0))
-    return None if finite.all() else int(np.argmin(finite))
-
-
-def undefined(observables: Mapping[str, FloatArray]) -> str:
-    """Which observables of the last record are not finite, as a remark; empty where all are."""
-    names = [name for name, values in observables.items() if not isfinite(values[-1])]
-    return f"not finite at the end: {', '.join(names)}" if names else ""
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,14 @@ import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.presentation import Presentation
-from dynamics.problem import FloatArray, Layout, record_of
+from dynamics.problem import FloatArray, Layout
 from dynamics.results.event import Event, Events
 from dynamics.results.outcome import INTERRUPTED, Outcome, TrainingWarning
 from theory.summary import summarized
@@ -277,9 +278,28 @@ def explained(
     """
     remarks: dict[str, str] = {}
     if observables and hasattr(problem, "remarks"):
-        remarks = problem.remarks(record_of(observables, -1))
+        remarks = problem.remarks({name: float(v[-1]) for name, v in observables.items()})
     both = {name: f"{reasons[name]}; {remarks[name]}" for name in reasons.keys() & remarks.keys()}
     return {**reasons, **remarks, **both}
+
+
+def first_not_finite(states: FloatArray, observables: Mapping[str, FloatArray]) -> int | None:
+    """The first record whose state or risk is not finite, or None.
+
+    Parameters
+    ----------
+    states : float array, shape (records, n)
+    observables : mapping
+        Name -> values of all records.
+    """
+    finite = np.isfinite(states).all(axis=1) & np.isfinite(observables.get("risk", 0.0))
+    return None if finite.all() else int(np.argmin(finite))
+
+
+def undefined(observables: Mapping[str, FloatArray]) -> str:
+    """Which observables of the last record are not finite, as a remark; empty where all are."""
+    names = [name for name, values in observables.items() if not isfinite(values[-1])]
+    return f"not finite at the end: {', '.join(names)}" if names else ""
 
 
 TEXTS = ("parameters", "settings", "layout", "observables", "events", "reasons", "outcome")

@@ -23,8 +23,14 @@ from dynamics.presentation import Presentation
 from dynamics.problem import SMALL, FloatArray, Problem, check_problem, gradient_failure
 from dynamics.results import outcome as ends
 from dynamics.results.event import Event, Events
-from dynamics.results.outcome import SMALLER, Outcome, TrainingWarning, first_not_finite, undefined
-from dynamics.results.trajectory import Trajectory, explained, with_remarks
+from dynamics.results.outcome import SMALLER, Outcome, TrainingWarning
+from dynamics.results.trajectory import (
+    Trajectory,
+    explained,
+    first_not_finite,
+    undefined,
+    with_remarks,
+)
 from dynamics.training.checkpoint import Checkpoint, request_of
 from dynamics.training.events import Detector
 from dynamics.training.oscillation import Oscillation
@@ -288,10 +294,13 @@ class Run:
         self, after: FloatArray, records: Records, remedy: str, interrupted: threading.Event
     ) -> Outcome:
         """The outcome, of a run whose next state is known."""
-        problem, now, used = self.problem, self.now, rates_text(self.rates, self.step_time)
+        problem, now = self.problem, self.now
 
         def ended(kind: str, remedy: str = "", step: int = self.step) -> Outcome:
             return Outcome(kind, step, step * self.step_time, remedy)
+
+        def used() -> str:
+            return rates_text(self.rates, self.step_time)
 
         def proceed() -> bool:
             return not interrupted.is_set()
@@ -310,13 +319,13 @@ class Run:
             if decay is None:
                 remedy = smaller_rate(problem, self.rates, now, self.steps, True, proceed)
                 return ended(ends.OSCILLATING, remedy, began)
-            found = ended(ends.HORIZON, ZIGZAG.format(used, decay))
+            found = ended(ends.HORIZON, ZIGZAG.format(used(), decay))
         elif (after == now).all():
             slope = problem.gradient(now)
             if (np.abs(slope) <= RESTING * np.abs(now) + LEAST).all():
                 found = ended(ends.CONVERGED)
             elif (now - self.eta * slope == now).all():  # on all samples
-                found = ended(ends.HORIZON, TOO_SMALL.format(used))
+                found = ended(ends.HORIZON, TOO_SMALL.format(used()))
         broken = first_not_finite(records.states, records.observables)
         if broken is not None:
             step = int(records.steps[broken])

@@ -16,13 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.loops.integration import FULL, STUCK, Integration, in_threads
+from dynamics.loops import FULL, STUCK, Integration, in_threads
 from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray, Problem, check_problem, columns_of, gradient_failure
 from dynamics.results import outcome as ends
 from dynamics.results.event import Event, Events
-from dynamics.results.outcome import SMALLER, Outcome, first_not_finite, undefined
-from dynamics.results.trajectory import Trajectory, explained, with_remarks
+from dynamics.results.outcome import SMALLER, Outcome
+from dynamics.results.trajectory import (
+    Trajectory,
+    explained,
+    first_not_finite,
+    undefined,
+    with_remarks,
+)
 from dynamics.training.flow_events import EventTime, locate_events
 from dynamics.training.flow_path import (
     MAX_STEPS,
