@@ -47,15 +47,12 @@ class Allowed:
         Added where an entry is rounding together with its rate.
     time : float
         Time over which a state changes, at most.
-    looks : int
-        Number of the look: others try other moves.
     """
 
     problem: Problem
     rtol: float
     floor: FloatArray
     time: float
-    looks: int = 0
 
     def __call__(self, state: FloatArray) -> FloatArray:
         """Allowed error of each entry, shape (n,)."""
@@ -69,7 +66,7 @@ class Allowed:
             return small
         slope = self.problem.gradient(state)
         change = np.minimum(self.time * np.abs(slope), max(1.0, size.max()))
-        turn = np.cos(np.arange(state.size) + 1e3 * self.looks)
+        turn = np.cos(np.arange(state.size))
         move = SHAKE * (state * turn - np.sign(slope) * change)
         sides = self.problem.gradient(state + move) + self.problem.gradient(state - move)
         rate = np.maximum(size / self.time, np.abs(slope))

@@ -34,9 +34,8 @@ CREDIT, COST = 160, 20
 entries are followed no more."""
 ROUNDED = 1e-12
 """Rate over the largest one, below which it may be rounding."""
-BETWEEN_PROBES, CLEAN = 8, 3
-"""Steps of LSODA between two looks at small entries, and looks in succession at which an entry that
-is followed was no rounding: one alone may show none by chance."""
+BETWEEN_PROBES = 8
+"""Steps of LSODA between two looks at small entries."""
 
 
 class Lsoda:
@@ -72,22 +71,20 @@ class Lsoda:
         fewest: int = 1,
         jacobian: bool = False,
     ) -> None:
-        self.problem, self.end, self.rtol, self._looks = problem, span[1], rtol, 0
+        self.problem, self.end, self.rtol = problem, span[1], rtol
         self.refused: list[FloatArray] = []
         self._max_step, self._floor = (span[1] - span[0]) / fewest, floor
         self._own_jacobian = jacobian
         self._slope = self._last = -problem.gradient(start)
         self._tolerance, self._followed = floor.copy(), np.ones(start.size, dtype=bool)
-        self._wait, self._clean = 0, np.zeros(start.size, dtype=np.int64)
         self._credit = CREDIT
         size, speed = np.abs(start), np.abs(self._slope)
         moving = (size > 0) & (speed > 0)
         scale = min((size[moving] / speed[moving]).min(initial=self.end), span[1] - span[0])
         size = np.where(size > 0, size, scale * speed)
-        looks = [self._may_follow(start, size, scale) for _ in range(CLEAN)]
         # An entry that is 0 with a rate at rounding level may be 0 by symmetry.
-        looks.append((start != 0) | (speed > ROUNDED * speed.max(initial=0.0)))
-        self._set_tolerance(np.logical_and.reduce(looks), size)
+        known = (start != 0) | (speed > ROUNDED * speed.max(initial=0.0))
+        self._set_tolerance(self._may_follow(start, size, scale) & known, size)
         self._begin(span[0], start)
 
     def _too_small(self, size: FloatArray) -> Any:
@@ -100,9 +97,7 @@ class Lsoda:
         fallen, below = self._too_small(size), self._tolerance < self._floor
         if not (fallen | below).any():
             return fallen
-        self._looks += 1
-        allowed = Allowed(self.problem, self.rtol, self._floor, time, self._looks)
-        rounding = allowed.rounding(state, size)
+        rounding = Allowed(self.problem, self.rtol, self._floor, time).rounding(state, size)
         self._followed &= ~(rounding & below)
         return fallen & ~rounding & self._followed
 
@@ -119,7 +114,7 @@ class Lsoda:
     def _begin(self, time: float, state: FloatArray) -> None:
         from scipy.integrate import LSODA
 
-        self._wait, self._clean = 0, np.zeros(state.size, dtype=np.int64)
+        self._wait = 0
         self._solver = LSODA(
             self._rate,
             time,
@@ -186,10 +181,9 @@ class Lsoda:
             bend = np.abs(slope - self._slope) / width
             size = np.fmax(np.abs(state), slope**2 / bend)
         fallen = self._may_follow(state, size, width)
-        self._clean = np.where(fallen, self._clean + 1, 0)
-        self._wait = 0 if fallen.any() else BETWEEN_PROBES
+        self._wait = BETWEEN_PROBES
         self._followed &= self._credit >= COST
-        if self._set_tolerance((self._clean >= CLEAN) & self._followed, size):
+        if self._set_tolerance(fallen & self._followed, size):
             self._credit -= COST
             self._begin(time, state)
 
