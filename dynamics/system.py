@@ -93,9 +93,8 @@ class System:
         number of samples, is what both do with the full empirical problem.
     cost_model : callable
         Parameters, the name of a full problem or None, options -> predicted time of one gradient,
-        in seconds for a built-in system: the order of the points of a sweep, the size of its
-        blocks, and which sizes a check can afford
-        rest on it, and no number.
+        in seconds for a built-in system: the order of the points of a sweep, and which sizes a
+        check can afford, rest on it, and no number.
     expectations : tuple of str
         How the reduced problem can take its expectation, the default last.
     model : object

@@ -8,10 +8,10 @@ expensive blocks come first, by predicted cost, so that a sweep does not end wit
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from math import ceil, inf, prod
+from math import ceil, prod
 from numbers import Real
 from statistics import fmean
 from typing import Any
@@ -36,15 +36,10 @@ from dynamics.validation import InvalidRequest, brief, integer, known_word, refu
 
 BLOCKS, MOST_IN_BLOCK = 32, 256
 """About how many blocks a sweep has, and the most points of a block."""
-MANY, LEAST_SECONDS = 256, 2.0
-"""Points from which a sweep has fewer blocks where one took less than so many seconds, by
-prediction: writing a block takes longer than a few points."""
 LOOKED_AT = 512
 """Points of a grid that are all looked at before it is run; a larger one is, block by block."""
 TRIED = 5
 """Problems that are made to see whether words are right, at most."""
-SEVERAL = 64
-"""Points by which the seconds of a grid are predicted."""
 MODEL = "model"
 """Entry of the description of a user's own model only: part of the model -> hash."""
 OBSERVED = "observed_"
@@ -78,8 +73,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not self.block:
-            block = block_shape(self.grid.shape, self._seconds)
-            object.__setattr__(self, "block", block)
+            object.__setattr__(self, "block", block_shape(self.grid.shape))
 
     @property
     def description(self) -> dict[str, Any]:
@@ -120,11 +114,6 @@ class Plan:
     @cached_property
     def _reasons(self) -> dict[Index, str]:
         """Reasons of the points that were looked at; of a large grid of those that are invalid."""
-        return {}
-
-    @cached_property
-    def _costs(self) -> dict[Index, float]:
-        """Predicted seconds of points that stand for a block."""
         return {}
 
     def invalid_reason(self, index: Index) -> str:
@@ -181,19 +170,6 @@ class Plan:
 
     def cost(self, index: Index) -> float:
         """Predicted seconds of a point; 0 for one that cannot be run."""
-        if index not in self._costs:
-            self._costs[index] = self._predicted(index)
-        return self._costs[index]
-
-    def _seconds(self) -> float:
-        """Predicted seconds of all points, from some of them; of a model of one's own unknown."""
-        if self.runner.system.model is not None:
-            return inf
-        positions = np.linspace(0, self.grid.size - 1, SEVERAL).astype(np.int64)
-        points = np.stack(np.unravel_index(positions, self.grid.shape), axis=1)
-        return self.grid.size * fmean(self.cost(tuple(point)) for point in points.tolist())
-
-    def _predicted(self, index: Index) -> float:
         if self.invalid_reason(index):
             return 0.0
         system = self.runner.system
@@ -438,23 +414,15 @@ def restored(request: Mapping[str, Any], presentation: Presentation | None = Non
     return Plan(points, runner, tuple(request["block"]), presentation)
 
 
-def block_shape(shape: Sequence[int], seconds: Callable[[], float]) -> tuple[int, ...]:
+def block_shape(shape: Sequence[int]) -> tuple[int, ...]:
     """The shape of a block: whole last dimensions and a part of the one before.
-
-    A block has about a `BLOCKS`-th of the points; of `MANY` points it has more where that took
-    less than `LEAST_SECONDS`.
 
     Parameters
     ----------
     shape : sequence of int
         Of the grid.
-    seconds : callable
-        Predicts those of all points, where there are many.
     """
-    points, blocks = prod(shape), float(BLOCKS)
-    if points >= MANY:
-        blocks = min(blocks, seconds() / LEAST_SECONDS)
-    left = min(MOST_IN_BLOCK, ceil(points / max(1.0, blocks)))
+    left = min(MOST_IN_BLOCK, ceil(prod(shape) / BLOCKS))
     parts: list[int] = []
     for length in reversed(shape):
         parts.append(min(length, left))

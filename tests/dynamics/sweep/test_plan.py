@@ -30,26 +30,15 @@ def test_blocks_cover_every_point_once(shape):
 
 
 def test_block_shapes():
-    def shape(*lengths, seconds=1e9):
-        return block_shape(lengths, lambda: seconds)
+    def shape(*lengths):
+        return block_shape(lengths)
 
     assert shape(64, 64) == (2, 64)
-    assert shape(32, 64) == shape(32, 64, seconds=65.0) == (1, 64)
-    assert shape(32, 64, seconds=20.0) == (3, 64)
-    assert shape(15, 16) == shape(15, 16, seconds=0.0) == (1, 8)
+    assert shape(32, 64) == (1, 64)
+    assert shape(15, 16) == (1, 8)
     assert shape(6, 10, 5) == (1, 2, 5)
-    assert shape(6, 10, 5, seconds=4.5) == (2, 10, 5)
-    assert shape(6, 10, 5, seconds=0.0) == (5, 10, 5)
     assert shape() == ()
-    assert shape(100_000) == shape(100_000, seconds=0.0) == (256,)
-
-
-def test_the_blocks_of_many_short_runs_are_large():
-    given = {"D": 8, "C": 2, "q": "0.1:0.9:40", "nu": "1e-4:1e-2:50:log"}
-    flows = planned(SYSTEM, given | {"time": 1e4}, False, 0)
-    assert flows.block == (5, 50)
-    steps = planned(SYSTEM, given | {"eta": 0.02, "steps": 1e7}, False, 0)
-    assert steps.block == (1, 50)
+    assert shape(100_000) == (256,)
 
 
 def test_invalid_points_are_found_before_anything_runs():
