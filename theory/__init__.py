@@ -1,4 +1,4 @@
-"""What is true: models, data laws, symmetries and the reduced recursions, derived by sympy.
+"""Models, data laws, symmetries and the reduced recursions, derived by sympy.
 
 What a user of theory calls is here: a model from a file or from functions, classes of equal
 parameters, and a derivation as a page. `theory.notation`, `theory.claims` and `theory.events` hold

@@ -133,7 +133,7 @@ class RelationalStructure:
         return matrices
 
     def twins(self) -> IntArray:
-        """For each row, the first row with the same kind and neighbours; shape (rows,)."""
+        """First row with the same kind and neighbours as each row, shape (rows,)."""
         around: list[list[tuple[int, int]]] = [[] for _ in range(self.size)]
         for (a, b), colour in zip(self.edges.tolist(), self.edge_colours.tolist(), strict=True):
             around[a].append((colour, b))
@@ -307,7 +307,7 @@ def is_stable(structure: RelationalStructure, roots: IntArray, refined: NDArray[
 
 
 class _Neighbours:
-    """For each vertex the sorted colours of its neighbours, one vertex after the other."""
+    """Sorted colours of the neighbours of each vertex, one vertex after the other."""
 
     def __init__(self, structure: RelationalStructure, count: int) -> None:
         both = np.concatenate([structure.edges, structure.edges[:, ::-1]])

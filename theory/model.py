@@ -534,7 +534,7 @@ class Model:
 
 
 def check_name(role: str, name: Any, others: Mapping[str, Any]) -> None:
-    """Refuse a name of a scalar or an observable that is no word, or that something else has.
+    """Refuse a name of a scalar or an observable that is not a word, or is taken.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ def _entry(name: str) -> str:
 
 
 def _law(closure: Closure, law: ConservationLaw) -> sympy.Expr:
-    """What a law with fractions keeps."""
+    """Expression that a law with fractions keeps."""
     letters = [sympy.Symbol(name, real=True) for name in closure.names]
     terms = zip(law.fractions, law.terms, strict=True)
     return sympy.Add(

@@ -1,1 +1,1 @@
-"""What is read off problems and runs: reduced beside full, step sizes, stability, planes."""
+"""Analyses of problems and runs: reduced beside full, step sizes, stability, planes."""

@@ -1,4 +1,4 @@
-r"""What gradient descent does above the stability limit: period two first, then no finite state.
+r"""Gradient descent above the stability limit: period two first, then no finite state.
 
 From a slowly moving state the limit :math:`2/\lambda_{max}` predicts where a small deviation stops
 dying out. Here the same is observed: the learning rates are bisected at which gradient descent

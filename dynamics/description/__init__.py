@@ -43,7 +43,7 @@ MOST_RATES = 6
 
 
 def describe(system: Any, parameters: Any = None) -> Description:
-    """What a system is: model, symbols, observables, events, claims.
+    """Describe a system: model, symbols, observables, events, claims.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def _remarks(parameters: type) -> dict[str, str]:
 
 
 def _reported(problem: Any) -> tuple[str, ...]:
-    """What the reduced problem reports beside its state and rates."""
+    """Observables that the reduced problem reports beside its state and rates."""
     names = problem.observables(problem.initial_state)
     return tuple(
         name for name in names if name not in problem.state_names and not name.startswith("d_")

@@ -1,4 +1,4 @@
-"""What a model file says of its symbols: its docstring, its functions, and what training closes on.
+"""Symbols, observables and events of a model file.
 
 A symbol without a field in the docstring (`theory.documentation`) is explained by the code: a
 constant by the functions that take it, a scalar by the entries that it stands for, an observable by
@@ -100,7 +100,7 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 def observables(model: Model, problem: Any) -> Iterator[Definition]:
-    """What the model reports, with the Python that computes it.
+    """Observables of the model, with the Python that computes them.
 
     Parameters
     ----------

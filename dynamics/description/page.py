@@ -1,4 +1,4 @@
-"""What a system is, as a page: its model, its symbols, events, observables and claims.
+"""Description of a system as a page: its model, symbols, events, observables and claims.
 
 A `Description` is made by `dynamics.description.describe` and written as text, Markdown, LaTeX,
 HTML or plain values. Formulas are LaTeX, names are those of the code.

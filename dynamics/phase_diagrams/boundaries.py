@@ -308,7 +308,7 @@ class _Lattice:
         """Row and column, which need not be whole, and answer of points that are known besides."""
 
     def evaluate_corners(self, parts: list[Cell]) -> None:
-        """The corners of cells, where there is no answer yet: one wave."""
+        """Evaluate the corners of cells without an answer: one wave."""
         new = np.zeros_like(self.answered)
         for row, column, size in parts:
             new[row : row + size + 1 : size, column : column + size + 1 : size] = True

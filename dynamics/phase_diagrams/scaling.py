@@ -101,7 +101,7 @@ class Scaling(PowerLaw):
 
     @property
     def remark(self) -> str:
-        """That this is no power law, where too little of the variance is explained; else empty."""
+        """Remark where too little of the variance is explained for a power law; else empty."""
         if self.r2 >= EXPLAINED:
             return ""
         return f"no power law in {', '.join(self.factors)}: R^2 is below {EXPLAINED:g}"

@@ -273,7 +273,7 @@ def hold(
 
 
 def _check_axes(axes: Mapping[str, str | None], dims: list[str], held: Mapping[str, float]) -> None:
-    """Refuse axes that are no dimensions, or the same, or held."""
+    """Refuse axes that are unknown, equal to each other, or held."""
     names = [name for name in axes.values() if name is not None]
     free = [dim for dim in dims if dim not in names]
     for role, name in axes.items():

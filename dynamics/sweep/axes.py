@@ -1,4 +1,4 @@
-"""What is swept, from text to numbers: grids, lists, and parameters that follow from others.
+"""Axes of a sweep, from text to numbers: grids, lists, and parameters that follow from others.
 
 ``a:b:n`` is n points, both ends included, ``a:b:n:log`` the same in logarithm, commas a list; these
 are *axes*. A single number is *fixed*. Anything else is an expression of other names, evaluated at
@@ -83,7 +83,7 @@ def _rounded(part: int, parts: int) -> Number:
 
 
 def _logarithmic(first: Fraction, last: Fraction, count: int) -> Iterator[Number]:
-    """The same, spaced evenly in logarithm: each the one before times a ratio."""
+    """Logarithmically spaced numbers: each the one before times a ratio."""
     between: list[Number] = []
     # A ratio to some power errs by that power of roundings, and logarithms reach some thousand.
     with localcontext(prec=DIGITS + SPARE, Emin=-MAX_EMAX, Emax=MAX_EMAX):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import Any
 
-from dynamics.sweep.workers import Workers
+from dynamics.sweep.worker_pool import Workers
 from dynamics.validation import InvalidRequest
 
 PATIENCE = 6.0
@@ -141,7 +141,7 @@ def _check_scheduler(address: str) -> None:
 
 
 async def _kind(address: str) -> str:
-    """What a part of dask says that it is, as Scheduler or Worker."""
+    """Kind of the part of dask at an address, as Scheduler or Worker."""
     from distributed.comm.core import connect
 
     connection = await connect(address, timeout=PATIENCE)

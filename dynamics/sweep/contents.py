@@ -1,4 +1,4 @@
-"""What a sweep holds, on disk or in memory: quantities over the grid, and attributes.
+"""Contents of a store: quantities over the grid, and attributes.
 
 A quantity is an array over the swept names, whose chunks are blocks; a series, of which every point
 has one value for each record, has a dimension more. What is not known is `PENDING` among outcomes,
@@ -30,7 +30,7 @@ PATH, TIME = "path_", "time_"
 
 @dataclass(frozen=True)
 class Contents:
-    """What a store holds.
+    """Quantities and manifest of a store.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ def layout(plan: Plan, name: str) -> tuple[tuple[int, ...], tuple[int, ...], tup
 
 
 def empty(plan: Plan, name: str) -> NDArray[Any]:
-    """A quantity of which nothing is known, over the grid.
+    """An unknown quantity over the grid.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def number_kind(name: str) -> type[np.int8] | type[np.float64]:
 
 
 def unknown_value(values: NDArray[Any]) -> float:
-    """What a quantity is where nothing is known."""
+    """Value of an unknown quantity."""
     return PENDING if values.dtype.kind == "i" else float("nan")
 
 

@@ -46,7 +46,7 @@ def check_folder(path: Path) -> None:
 
 
 def refuse_foreign(path: Path) -> None:
-    """Refuse a store with a file that no sweep has written; empty folders are no harm.
+    """Refuse a store with a file that no sweep has written; empty folders are allowed.
 
     Raises
     ------

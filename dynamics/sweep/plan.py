@@ -235,7 +235,7 @@ class Plan:
 
 
 def different_entries(stored: Mapping[str, Any], request: Mapping[str, Any]) -> list[str]:
-    """What differs between two descriptions, in words.
+    """Differences between two descriptions, in words.
 
     Parameters
     ----------

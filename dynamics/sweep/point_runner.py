@@ -42,7 +42,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 @dataclass(frozen=True)
 class PointRunner:
-    """What is run at every point of a sweep.
+    """Runner of the points of a sweep.
 
     Attributes
     ----------
@@ -201,7 +201,7 @@ def _trained(problem: Problem, options: Mapping[str, Any], records: int) -> Traj
 
 
 def _spaced(first: float, last: float, count: int) -> NDArray[np.float64]:
-    """So many geometric values, of which the last is always there, the first unless it is alone."""
+    """Geometric values up to the last; from the first on, unless there is one alone."""
     values = np.geomspace(first, last, count)
     values[-1:] = last
     return values

@@ -88,7 +88,7 @@ class Sweep:
         return _counts(Counter(self.dataset["outcome"].values.ravel().tolist()))
 
     def overview(self) -> dict[str, Any]:
-        """What is shown of it: axes, what every point shares, and how the points ended."""
+        """Summary: axes, what every point shares, and how the points ended."""
         grid, hidden = self.plan.grid, ("outcome", DONE)
         return {
             "system": self.plan.runner.reference,

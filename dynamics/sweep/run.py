@@ -26,8 +26,7 @@ from dynamics.sweep.plan import Index, Plan, planned
 from dynamics.sweep.point_runner import Measured, killed, measure_points
 from dynamics.sweep.result import Sweep, dataset
 from dynamics.sweep.store import SweepStore, read_request
-from dynamics.sweep.worker_pool import workers_for
-from dynamics.sweep.workers import Workers
+from dynamics.sweep.worker_pool import Workers, workers_for
 from dynamics.training import progress
 from dynamics.training.progress import interruption
 from dynamics.validation import InvalidRequest, path_of, refuse

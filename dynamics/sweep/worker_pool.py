@@ -13,14 +13,14 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from multiprocessing import resource_tracker
 from typing import Any
 
 from dynamics.process_settings import SAFE_PATH, collect_less, cores, end_quickly
 from dynamics.registry import can_be_loaded_again, load_unchanged
-from dynamics.sweep.workers import Workers
 from dynamics.system import System
 from dynamics.validation import InvalidRequest, integer
 
@@ -29,6 +29,43 @@ ENVIRONMENT = {**dict.fromkeys(THREADS, "1"), SAFE_PATH: "1", "LOKY_MAX_MEMORY_L
 """Of the processes: one thread each, modules never come from the folder they start in, and one that
 makes programs, which take memory, is no leak."""
 ADDRESS = "DASK_SCHEDULER_ADDRESS"
+
+
+class Workers(ABC):
+    """Workers of a sweep, wherever they are.
+
+    Attributes
+    ----------
+    size : float
+        Calls that may be under way at once.
+    lost : tuple of exception types
+        Raised by the future of a call whose worker died.
+    """
+
+    size: float = 1
+    lost: tuple[type[BaseException], ...] = ()
+
+    @abstractmethod
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Start a call; its future has the result."""
+
+    def wait(self, futures: Iterable[Future[Any]], seconds: float) -> set[Future[Any]]:
+        """Wait until at least one future is done, for some seconds at most.
+
+        Parameters
+        ----------
+        futures : iterable of Future
+        seconds : float
+
+        Returns
+        -------
+        set of Future
+            Those that are done.
+        """
+        return set(wait(list(futures), seconds, FIRST_COMPLETED).done)
+
+    def close(self) -> None:  # noqa: B027 (nothing is under way in this process)
+        """End what is under way."""
 
 
 class InProcess(Workers):

@@ -68,7 +68,7 @@ def _first_problem(error: ValidationError, names: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Allowed:
-    """What a field of ``Parameters`` can be, in words; in the annotation of its type."""
+    """Allowed values of a field of ``Parameters`` in words, in the annotation of its type."""
 
     words: str
 

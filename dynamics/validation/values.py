@@ -57,7 +57,7 @@ def integer(
 
 
 def whole_words(at_least: int, odd: bool) -> str:
-    """What a whole number can be.
+    """Allowed whole numbers in words.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def whole_words(at_least: int, odd: bool) -> str:
 def real_words(
     above: float | None = None, at_least: float | None = None, at_most: float | None = None
 ) -> str:
-    """What a number can be.
+    """Allowed numbers in words.
 
     Parameters
     ----------

@@ -144,7 +144,7 @@ class Closure:
 
     @property
     def proof(self) -> str:
-        """What is proved, in a sentence; what was checked, where nothing is."""
+        """Sentence on what is proved, or on what was checked instead."""
         if self.grade == DECLARED:
             return f"declared by the model; {self.scope}"
         if self.grade == STATED:

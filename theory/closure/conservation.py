@@ -175,7 +175,7 @@ class Products:
         return field.add(one, two).transpose(1, 0, 2)
 
     def rates_in_floats(self, points: FloatArray, slope: FloatArray) -> FloatArray:
-        """The same in floats, from rows of shape (points, count)."""
+        """Rates of change in floats, from rows of shape (points, count)."""
         one = points[:, self.first] * slope[:, self.second]
         return np.asarray(one + points[:, self.second] * slope[:, self.first])
 

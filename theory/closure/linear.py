@@ -156,7 +156,7 @@ def _outside(span: Span, slopes: Triples, groups: IntArray) -> Triples:
 
 
 def exact_basis(span: Span) -> FloatArray | None:
-    """Basis of small fractions, shape (count, free); None where a coefficient is no small one."""
+    """Basis of small fractions, shape (count, free); None where a coefficient is another number."""
     found = [modular.fractions(row) for row in span.rows]
     if not all(found):
         return None

@@ -117,7 +117,7 @@ def fraction(triple: Triples) -> Fraction | None:
 
 
 def fractions(row: Triples) -> tuple[Fraction, ...]:
-    """Numbers as small fractions; empty where a number is no small fraction.
+    """Numbers as small fractions; empty where one of them is another number.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ DIFFERENTIABLE = {*PARTIALS, *ROWS, "select"}
 
 
 def depends_on(values: Values, inputs: Ids) -> NDArray[np.bool_]:
-    """Which values depend on some inputs, with a derivative that is not 0, shape (count,).
+    """Mask of the values with a derivative by some inputs, shape (count,).
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def tangents(values: Values, roots: Ids, directions: Mapping[int, int]) -> Ids:
 
 
 def needed_values(values: Values, roots: Ids) -> NDArray[np.bool_]:
-    """Which values some roots depend on, shape (count,).
+    """Mask of the values that some roots depend on, shape (count,).
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ Arithmetic = Mapping[str, Callable[..., Any]]
 
 
 def order(values: Values, roots: Iterable[int], given: Iterable[int]) -> list[int]:
-    """What some values need beside what is given, each after its operands.
+    """Values needed for some values and not given, each after its operands.
 
     Parameters
     ----------

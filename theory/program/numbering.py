@@ -55,7 +55,7 @@ def spans(first: Ids, sizes: Ids) -> Ids:
 
 
 def rows_of(*columns: Ids) -> Callable[[Ids], Rows]:
-    """Rows of operands, of which each column is one."""
+    """Rows of operands, one for each column."""
     table = np.stack(columns, axis=1)
 
     def rows(chosen: Ids) -> Rows:

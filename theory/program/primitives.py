@@ -1,4 +1,4 @@
-"""What the primitives of JAX, and functions known by name, are on arrays of ids."""
+"""Primitives of JAX, and functions known by name, on arrays of ids."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_TERMS = 1 << 22
 
 
 class Walk(Algebra, ABC):
-    """What the rules are given: an algebra that runs the jaxprs of a primitive, too."""
+    """Algebra that also runs the jaxprs of a primitive; the first argument of every rule."""
 
     @abstractmethod
     def run(self, program: Any, inputs: list[Ids]) -> list[Ids]:

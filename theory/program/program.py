@@ -129,7 +129,7 @@ def _aliases(values: Values) -> Ids:
 
 
 def _reached(values: Values, rows: _Rows, roots: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which values the roots depend on."""
+    """Mask of the values that the roots depend on."""
     needed, owner = roots.copy(), rows.owner
     fresh = needed
     while fresh.any():

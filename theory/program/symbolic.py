@@ -33,7 +33,7 @@ def number(value: Fraction | float) -> sympy.Expr:
 
 
 def decimal(value: Fraction | float) -> sympy.Expr:
-    """The same for a reader: a float that no simple fraction rounds to is a decimal number."""
+    """Number for a reader: a float that no simple fraction rounds to is decimal."""
     if isinstance(value, Fraction) and (below := value.denominator) > MAX_DENOMINATOR:
         return number(value) if below & (below - 1) else sympy.Float(float(value))
     return number(value)
@@ -213,7 +213,7 @@ def _names(taken: Iterable[str]) -> Iterator[sympy.Symbol]:
 def common_parts(
     expressions: Sequence[sympy.Expr], taken: Iterable[str]
 ) -> tuple[Parts, list[sympy.Expr]]:
-    """The same of expressions; a page that is short has no names.
+    """Named common parts of expressions; a short page has none.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def _numbered() -> Iterator[sympy.Symbol]:
 
 
 def simplified(expression: sympy.Expr) -> sympy.Expr:
-    """What sympy simplifies a short expression to, where that is shorter.
+    """A short expression simplified by sympy, where that is shorter.
 
     Parameters
     ----------

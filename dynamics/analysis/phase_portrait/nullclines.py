@@ -207,7 +207,7 @@ def _completed(
     coarser: list[IntArray],
     lines: list[IntArray],
 ) -> FloatArray:
-    """Values at nodes, shape (y, x), of which those on the lines of a coarser grid are known."""
+    """Values at nodes, shape (y, x); those on the lines of a coarser grid are known."""
     values, new = np.empty(nodes.shape[:2]), np.ones(nodes.shape[:2], dtype=bool)
     old = np.ix_(*(np.searchsorted(*pair) for pair in zip(lines[::-1], coarser[::-1], strict=True)))
     values[old], new[old] = known, False

@@ -109,7 +109,7 @@ class Portrait:
     presentation: Presentation
 
     def overview(self) -> dict[str, Any]:
-        """What is shown of it: the plane, its fixed points, nullclines and runs."""
+        """Summary: the plane, its fixed points, nullclines and runs."""
         (left, right), (low, high) = self.box
         x, y = self.plane
         kinds = Counter(point.kind for point in self.fixed_points)
@@ -125,7 +125,7 @@ class Portrait:
 
 
 class _CountedGradient:
-    """A problem's gradient, counted; after an interruption there is no further one."""
+    """A problem's gradient, counted; an interruption ends it."""
 
     def __init__(self, problem: Any, interrupted: threading.Event) -> None:
         self.view, self.layout, self._interrupted = problem.view, problem.layout, interrupted
@@ -394,7 +394,7 @@ def summary(result: Portrait) -> dict[str, Any]:
 
 
 def sentence(result: Portrait) -> str:
-    """What a portrait shows, in a sentence with its numbers."""
+    """Sentence on a portrait, with its numbers."""
     counts = ", ".join(
         f"{len(line.branches)} of d{name}/dt = 0"
         + ("" if line.converged else " (two resolutions differ)")

@@ -54,7 +54,7 @@ class Rest(NamedTuple):
 
 
 class GradientField(Protocol):
-    """What a phase portrait needs of a problem."""
+    """Interface of a problem that has a phase portrait."""
 
     view: str
     layout: Layout

@@ -84,9 +84,8 @@ class Rows:
         letters = dict(NOTATION)
         for row, kind in zip(self.names, self.types, strict=True):
             entries = entries_of_row(row, kind.ups_names, kind.phi_names)
-            rates = [_rate(letter) for letter in entries]
             attentions = [_attention(row, name) for name in kind.phi_names]
-            for letter in (*entries, *rates, *attentions, *_numbers(row)):
+            for letter in (*entries, *attentions, *_numbers(row)):
                 letters.setdefault(letter.name, letter)
         for name, latex, meaning in REPORTED:
             letters.setdefault(name, NotationEntry(name, name, latex, meaning))
@@ -228,12 +227,6 @@ class Rows:
                 for k in range(count):
                     result[next(names)] = part[:, labels == k]
         return result
-
-
-def _rate(letter: NotationEntry) -> NotationEntry:
-    """Notation of the rate of a state."""
-    latex, meaning = rf"\dot{{{letter.latex}}}", f"rate of the {letter.meaning}"
-    return NotationEntry(f"d_{letter.name}", f"d{letter.letter}/dτ", latex, meaning)
 
 
 def _attention(row: str, name: str) -> NotationEntry:

@@ -56,7 +56,7 @@ def brute_law(partition: Partition, law: SetLaw) -> Law:
 
 
 def nearest_brute(set_size: int, limit: int) -> str:
-    """The largest D of a C whose configurations are no more than a limit, in words.
+    """Largest D of a C with at most some number of configurations, in words.
 
     Parameters
     ----------

@@ -155,7 +155,7 @@ def ceiling(relevant: int, confusion: int, tokens: int) -> float:
 def ceiling_of_samples(
     relevant: int, confusion: int, positive: Sequence[float], negative: Sequence[float]
 ) -> float:
-    """The same of samples, in which labels and patterns may have any shares.
+    """Least upper bound for samples, in which labels and patterns may have any shares.
 
     Parameters
     ----------
