@@ -78,7 +78,7 @@ TABLES: Mapping[str, tuple[type, ...]] = {
 """Parts that may be plain values, and their types; names, events, sizes are also functions."""
 DECLARED = ("reduced", "sizes", "configurations", "names")
 """Parts of a declared reduction, which belong together."""
-SETTINGS = ("eta", "steps", "representatives")
+SETTINGS = ("eta", "steps")
 """Plain values of a model file beside its tables."""
 RESERVED = frozenset({
     "time", "rtol", "eta", "steps", "record", "samples", "seeds", "full", "expectation",
@@ -172,9 +172,6 @@ class Model:
         Functions ``claim(system, protocol) -> Finding``, their docstring the statement.
     eta, steps : float, int
         Learning rate and steps of a run by default.
-    representatives : bool
-        Whether ``law`` lists one sample for each orbit of the stated ``symmetry``, with the
-        probability of all of them: sizes that no enumeration reaches. There is no full problem.
     name, title, source : str
         Code name, a line for readers, and the paper.
     documentation : str
@@ -231,7 +228,6 @@ class Model:
     claims: Any = None
     eta: float = 0.02
     steps: int = 3000
-    representatives: bool = False
     name: str = "model"
     title: str = ""
     source: str = ""
@@ -260,8 +256,6 @@ class Model:
             raise ModelError("a model has a law or a closed risk, not both; leave one of them out")
         if self.observe is not None and self.law is None and not self.can_be_drawn:
             raise ModelError("observe is averaged over a law, and this model has a closed risk")
-        if self.representatives and (self.symmetry is None or self.law is None):
-            raise ModelError("representatives are of a law with a stated symmetry; give symmetry")
         declared = [role for role in DECLARED[:3] if getattr(self, role) is not None]
         missing = [role for role in DECLARED if getattr(self, role) is None]
         if declared and missing:

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from dynamics.cache.kept import kept
 from dynamics.expectations import Expectation, FloatArray
 from dynamics.models.engine import load
-from dynamics.models.engine.kept import kept
 from dynamics.validation import InvalidRequest
 
 SAME = 1e-9

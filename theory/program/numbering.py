@@ -187,8 +187,9 @@ class Values:
         while (ids < 0).any():
             new = np.flatnonzero(ids < 0)
             new = new[np.argsort(where[new])]
-            made = rows(where[new])
-            ids = self._found(keys)
+            known, made = len(self._known), rows(where[new])
+            if len(self._known) > known:
+                ids[new] = self._found(keys[new])
             if (ids[new] < 0).all():  # making the rows has entered none of them
                 ids[new] = len(self) + np.arange(new.size)
                 self._append(code, triples[where[new]], made)

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from dynamics.cache import jax
-from dynamics.models.engine.field_gradient import ANY_LAW, GIVEN, FieldGradient
+from dynamics.models.engine.field_gradient import GIVEN, FieldGradient
 from dynamics.models.engine.functions import class_embedding
 from dynamics.models.engine.program import evaluated
 from dynamics.models.engine.realization import Realization
@@ -28,7 +28,7 @@ from theory.closure.linear import MOST_SCALARS, LinearSpace
 from theory.closure.orbits import orbit_classes
 from theory.closure.partition import EntryClasses, SampleClasses, cells
 from theory.closure.refinement import leaving, refine, tied
-from theory.color_refinement import IntArray, by_appearance
+from theory.color_refinement import by_appearance
 from theory.law import FloatArray, ModelError, select_samples
 from theory.program import NoProgram, Values, field
 
@@ -88,10 +88,7 @@ class Closing:
         """The closure of training."""
         made = self.made
         self._check_start()
-        if made.only_sampled or made.model.representatives:
-            classes, samples, entries = *self._stated(), None
-        else:
-            classes, samples, entries = self._found()
+        classes, samples, entries = self._stated() if made.only_sampled else self._found()
         grade = self._grade(classes)
         if self.why:
             self.remarks.append(f"the closure is not proved: {self.why}")
@@ -119,7 +116,6 @@ class Closing:
                 f"the law is known by {made.law.size} draws: what the gradient has outside the "
                 "classes is their sampling error; the symmetry is stated by the model"
             )
-        if made.only_sampled or made.model.representatives:
             return STATED
         return CHECKED.format(len(classes.rounds)) if self.why else PROVED
 
@@ -154,11 +150,8 @@ class Closing:
             classes = checked.refine(self.gradient, start, self.arrays, self.generator)
             classes = self._orbits(classes, None)
             return classes, None if made.law is None else same_samples(made.law.samples), None
-        found = [self._refined(risk, GIVEN, start, self.arrays)]
         triples = risk.numbers(start)
-        if leaving(risk.of(ANY_LAW), found[0], triples, self.generator).size:
-            found.append(self._refined(risk, ANY_LAW, start, self.arrays))
-        classes = min(found, key=lambda c: (c.count, -(c.labels < 0).sum()))
+        classes = refine(risk.of(GIVEN), start, triples, self.arrays, self.generator)
         classes = self._orbits(classes, risk)
         self._name_near(classes)
         if made.law is None:
@@ -168,11 +161,6 @@ class Closing:
         rows = rows.reshape(len(risk.table.rows), -1).astype(np.int64)
         merged = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
         return classes, SampleClasses(by_appearance(merged[risk.table.classes])[0]), risk
-
-    def _refined(
-        self, risk: FieldGradient, how: str, start: FloatArray, arrays: IntArray
-    ) -> EntryClasses:
-        return refine(risk.of(how), start, risk.numbers(start), arrays, self.generator)
 
     def _orbits(self, found: EntryClasses, risk: FieldGradient | None) -> EntryClasses:
         """Classes of the symmetry that the model states, if it does; refused where it is none."""
@@ -194,25 +182,19 @@ class Closing:
                 )
         return classes
 
-    def _stated(self) -> tuple[EntryClasses, SampleClasses | None]:
-        """Classes from the symmetry that the model states, of draws or of representatives."""
+    def _stated(self) -> tuple[EntryClasses, SampleClasses, None]:
+        """Classes of entries from the symmetry that the model states, and of draws; no table."""
         made = self.made
         classes = orbit_classes(made.flat_start, made.generators)
-        if made.only_sampled:
-            self._check_symmetry(classes)
-        table = None if made.only_sampled else self._table(classes, None)
+        self._check_symmetry(classes)
         at_start, alone = classes.start[classes.first], np.arange(classes.count)
-        if table is None:
-            slope = lambda z: classes.project(self.gradient(classes.lift(z)))  # noqa: E731
-            moving = checked.refine(slope, at_start, alone, self.generator)
-        else:
-            moving = self._refined(table, GIVEN, at_start, alone)
-        classes = classes.without(moving.labels < 0)
-        if made.law is None:
-            return classes, None
-        if table is None:
-            return classes, same_samples(made.law.samples)
-        return classes, SampleClasses(by_appearance(table.table.classes)[0])
+
+        def slope(z: FloatArray) -> FloatArray:
+            return classes.project(self.gradient(classes.lift(z)))
+
+        moving = checked.refine(slope, at_start, alone, self.generator)
+        assert made.law is not None
+        return classes.without(moving.labels < 0), same_samples(made.law.samples), None
 
     def _check_symmetry(self, classes: EntryClasses) -> None:
         """Refuse a symmetry that the risk does not have."""
@@ -248,7 +230,7 @@ class Closing:
     def _residual(self, classes: EntryClasses) -> float:
         """Largest part of the gradient outside the classes in floats, relative to it."""
         parts = [0.0]
-        for state in () if self.made.model.representatives else self._states(classes):
+        for state in self._states(classes):
             slope = self.gradient(state)
             size = float(np.abs(slope).max(initial=0.0))
             if np.isfinite(size) and size > 0:
@@ -260,7 +242,8 @@ class Closing:
         start = self.made.flat_start
         own = cells(start, self.arrays)
         signs = np.where(start != 0, np.sign(start), classes.signs)
-        moved = signs * self.generator.standard_normal(int(own.max(initial=0)) + 1)[own]
+        drawn = np.random.default_rng(SEED).standard_normal(int(own.max(initial=0)) + 1)
+        moved = signs * drawn[own]
         slope = signs * self.gradient(start + np.where(classes.labels >= 0, moved, 0.0))
         if not np.isfinite(slope).all():
             return

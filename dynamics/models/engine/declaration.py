@@ -21,9 +21,9 @@ import numpy as np
 from sympy import Basic
 
 from dynamics.cache import jax
+from dynamics.cache.kept import kept
 from dynamics.models.engine.closing import ClosedModel
 from dynamics.models.engine.functions import class_embedding
-from dynamics.models.engine.kept import kept
 from dynamics.models.engine.program import evaluated
 from dynamics.models.engine.realization import Realization
 from dynamics.models.engine.reduced_risk import ReducedRisk, reduced_risk

@@ -18,8 +18,6 @@ from theory.law import FloatArray
 
 STEPS = 1024
 """Steps of one compiled call, at most."""
-SMALL = 64
-"""Entries up to which the state of every step is tracked, from which records are copied."""
 RECORDED_NUMBERS = 1 << 18
 """Numbers that the records of one call may hold."""
 
@@ -52,8 +50,7 @@ class Loop:
         rows_of_all: bool = False,
     ) -> None:
         self._rows_of_all = rows_of_all
-        self._small = size <= SMALL
-        self.records = STEPS if self._small else max(16, min(STEPS, RECORDED_NUMBERS // size))
+        self.records = max(16, min(STEPS, RECORDED_NUMBERS // size))
         self._gradient, self._row, self._batched = gradient, row, batched
         self._quick = compiled_program(self._steps)
         self._checked = compiled_program(self._first_not_finite)
@@ -66,8 +63,7 @@ class Loop:
         zero = jax.numpy.zeros((), jax.numpy.int64)
 
         def tracked(now: Any, slope: Any, here: Any) -> Any:
-            row = self._row(now, slope, data if self._rows_of_all else here)
-            return jax.numpy.concatenate([row, now]) if self._small else row
+            return self._row(now, slope, data if self._rows_of_all else here)
 
         # Slices, not scatters: these are updated in place.
         def step(k: Any, carry: Any) -> Any:
@@ -78,13 +74,12 @@ class Loop:
             unit = jax.numpy.maximum(eta.max(initial=0.0), np.finfo(np.float64).tiny)
             row = tracked(now, slope * (eta / unit), here)[None, :]
             rows = jax.lax.dynamic_update_slice(rows, row, (k, zero))
-            if not self._small:
-                records = jax.lax.dynamic_update_slice(records, now[None, :], (slots[k], zero))
+            records = jax.lax.dynamic_update_slice(records, now[None, :], (slots[k], zero))
             return now - eta * slope, rows, records
 
         shape = jax.eval_shape(lambda s: tracked(s, s, self._at(0, batches, data)), state).shape
-        stored = 0 if self._small else self.records + 1
-        begin = (state, jax.numpy.zeros((STEPS, *shape)), jax.numpy.zeros((stored, state.shape[0])))
+        records = jax.numpy.zeros((self.records + 1, state.shape[0]))
+        begin = (state, jax.numpy.zeros((STEPS, *shape)), records)
         now, rows, records = jax.lax.fori_loop(zero, count, step, begin)
         return now, jax.numpy.isfinite(now).all(), rows, records
 
@@ -134,9 +129,8 @@ class Loop:
                 if due.size > self.records:
                     stop = min(stop, int(due[-1]))
                 due = due[due < stop]
-                slots = np.full(0 if self._small else STEPS, self.records, dtype=np.int64)
-                if not self._small:
-                    slots[due - step] = np.arange(due.size)
+                slots = np.full(STEPS, self.records, dtype=np.int64)
+                slots[due - step] = np.arange(due.size)
                 index: Any = None
                 if batches is not None:
                     index = np.zeros((STEPS, batches.shape[1]), dtype=np.int64)
@@ -148,12 +142,9 @@ class Loop:
                     reached = step + int(steps)
                 rows, records = map(np.asarray, arrays)
                 rows = rows[: min(reached + 1, stop) - step]
-                width = tracked.shape[1]
-                tracked[step - first : step - first + len(rows)] = rows[:, :width]
-                reached_records = due[due <= reached]
-                count = reached_records.size
-                own = rows[reached_records - step, width:] if self._small else records[:count]
-                stored[done : done + count] = own
+                tracked[step - first : step - first + len(rows)] = rows
+                count = int((due <= reached).sum())
+                stored[done : done + count] = records[:count]
                 done += count
                 step = reached
                 if reached < stop:

@@ -137,7 +137,7 @@ class ReducedPopulation(ModelProblem):
             Of this problem.
         """
         made = self.realization
-        if made.only_sampled or made.model.representatives:
+        if made.only_sampled:
             return ""
         records = np.unique(np.linspace(0, len(run.time) - 1, LOOKS_ALONG).astype(int))
         states = self.lift(run.states[records])
@@ -163,11 +163,6 @@ class FullModelProblem(ModelProblem):
     def realized(cls, parameters: Any, draws: tuple[Any, Any]) -> Realized:
         """The model at some parameters, and what training closes on; see `ModelProblem`."""
         model = cls.definition.model
-        if model.representatives:
-            raise InvalidRequest(
-                f"the law of {model.name} lists representatives, which have no symmetry of their "
-                "own: there is no full problem; list every sample, at a small size"
-            )
         check_parameters(parameters, cls.definition.Parameters, model.name)
         declared = cls.definition.declaration
         if declared is not None and not declared.can_be_listed(asdict(parameters)):

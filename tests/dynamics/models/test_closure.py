@@ -1,15 +1,11 @@
 """What models close on: the measured table, and the counter-examples that broke simpler rules."""
 
-import itertools
-import math
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dynamics
-from dynamics.validation import InvalidRequest
 from theory.model import Model
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
@@ -225,101 +221,6 @@ def test_closures_do_not_depend_on_the_order_of_the_law():
     one, two = made.closure(), turned.closure()
     assert one.classes.labels.tolist() == two.classes.labels.tolist()
     assert one.sample_classes == two.sample_classes
-
-
-def test_a_stated_symmetry_takes_a_law_of_representatives():
-    """One sample of each orbit with the probability of all, and the symmetry beside it."""
-    file = system("positional").model
-    from theory.symmetry import Partition
-
-    def law(D=6, C=3, q=0.5):
-        for ones in range(D - C + 1):
-            for minus in range(D - C - ones + 1):
-                rest = [1.0] * ones + [-1.0] * minus + [0.0] * (D - C - ones - minus)
-                ways = len(set(itertools.permutations(rest)))
-                chance = (q / 2) ** (ones + minus) * (1 - q) ** (D - C - ones - minus)
-                yield ways * chance, {"X": np.array([1.0] * C + rest), "y": 1.0}
-
-    def start(D=6, C=3, nu=1e-3):
-        return file.start(D, C, nu)
-
-    def loss(theta, sample, xp, D=6, p=3, nu=1e-3, beta=1.0):
-        return file.loss(theta, sample, xp, D, p, nu, beta)
-
-    def symmetry(D=6, C=3):
-        return Partition.contiguous([C] * (D // C)).group()
-
-    stated = dynamics.load_system(
-        Model(
-            start=start,
-            law=law,
-            loss=loss,
-            symmetry=symmetry,
-            axes={"v": (None,), "A": ("patch", "patch")},
-            representatives=True,
-        )
-    )
-    plain = system("positional")
-    reduced = plain.ReducedPopulation(plain.Parameters(D=6, C=3))
-    other = stated.ReducedPopulation(stated.Parameters())
-    state = np.array([0.3, 0.2, -0.1])
-    assert other.closure.sizes == (1, 12, 18)
-    np.testing.assert_allclose(other.gradient(state), reduced.gradient(state), rtol=1e-12)
-    with pytest.raises(InvalidRequest, match="there is no full problem"):
-        stated.FullPopulation(stated.Parameters())
-
-
-@pytest.mark.long
-def test_representatives_at_a_size_that_no_enumeration_reaches(monkeypatch):
-    """D=32, C=4: 116 280 representatives of 7.7e12 samples, against the sum of as many types."""
-    from dynamics.papers.positional_attention import configurations
-    from dynamics.papers.positional_attention.weighted_sum import Sampled
-    from theory.symmetry import Partition
-
-    file = system("positional").model
-
-    def law(D=32, C=4, q=0.5):
-        types = [(a, b) for a in range(C + 1) for b in range(C + 1 - a)]
-        chance = {
-            (a, b): math.comb(C, a) * math.comb(C - a, b) * (q / 2) ** (a + b)
-            * (1 - q) ** (C - a - b)
-            for a, b in types
-        }  # fmt: skip
-        for sets in itertools.combinations_with_replacement(types, D // C - 1):
-            ways = math.factorial(D // C - 1)
-            for kind, times in Counter(sets).items():
-                ways *= chance[kind] ** times / math.factorial(times)
-            rest = [([1.0] * a + [-1.0] * b + [0.0] * (C - a - b)) for a, b in sets]
-            yield (
-                ways,
-                {"X": np.array([1.0] * C + [*itertools.chain.from_iterable(rest)]), "y": 1.0},
-            )
-
-    def start(D=32, C=4, nu=1e-3):
-        return file.start(D, C, nu)
-
-    def loss(theta, sample, xp, D=32, p=3, nu=1e-3, beta=1.0):
-        return file.loss(theta, sample, xp, D, p, nu, beta)
-
-    own = dynamics.Model(
-        start=start,
-        law=law,
-        loss=loss,
-        symmetry=lambda D=32, C=4: Partition.contiguous([C] * (D // C)).group(),
-        axes={"v": (None,), "A": ("patch", "patch")},
-        representatives=True,
-    )
-    reduced = own.ReducedPopulation(own.Parameters())
-    assert reduced.closure.sizes == (1, 96, 896)
-    built_in = dynamics.load_system("positional_attention")
-    parameters = built_in.Parameters(D=32, C=4)
-    monkeypatch.setattr(configurations, "MAX_CONFIGURATIONS", 200_000)
-    rows = configurations.enumeration(32, parameters.set_law)
-    summed = Sampled(parameters, rows, {"expectation": "every type"}, len(rows.probability))
-    for state in ([0.3, 0.2, -0.1], [0.05, 0.0, 0.0], [0.2, 1.0, -0.5], [0.15, 2.0, -1.5]):
-        wanted = summed.gradient(np.array(state))
-        np.testing.assert_allclose(reduced.gradient(state), wanted, rtol=1e-10)
-        assert reduced.risk(state) == pytest.approx(summed.value(np.array(state)), rel=1e-10)
 
 
 SCALES = np.array([1.0, 2.0, 3.0])

@@ -132,30 +132,6 @@ def test_a_bump_that_no_step_meets_parts_two_entries():
     assert result.largest_deviation < 1e-12
 
 
-def test_representatives_that_part_behind_a_kink_are_apart():
-    def law():
-        for c in (5.0, 7.0, 9.0):
-            yield 1 / 3, {"x": np.array([1.0, 0, 0, 0]), "c": c}
-
-    def loss(theta, sample, xp):
-        m = theta["a"] @ sample["x"]
-        return (m - 10) ** 2 / 2 + xp.relu(m - sample["c"]) ** 2
-
-    def symmetry():
-        yield {"k": np.array([1, 0, 2, 3])}
-        yield {"k": np.array([1, 2, 3, 0])}
-
-    model = dynamics.Model(
-        start=lambda: {"a": np.zeros(4)}, law=law, loss=loss, symmetry=symmetry,
-        axes={"a": ("k",)}, representatives=True, eta=0.02, steps=2000,
-    )  # fmt: skip
-    reduced, _ = problems(model)
-    run = dynamics.descend(reduced, eta=0.02, steps=2000)
-    # (m - 10) + 2 ((m - 5) + (m - 7)) / 3 = 0
-    assert run.final_state == pytest.approx([54 / 7], rel=1e-6)
-    assert reduced.leaving(dynamics.descend(reduced, eta=0.02, steps=4000)) == ""
-
-
 def test_an_entry_that_waits_behind_a_kink_moves_under_a_law_of_draws():
     def sample(generator):
         return {"y": 8.0 + 0.1 * generator.standard_normal(2)}

@@ -5,8 +5,8 @@ import json
 import pytest
 
 import dynamics
+from dynamics.cache import kept
 from dynamics.models import positional_attention as file
-from dynamics.models.engine import kept
 from dynamics.papers.held import hold
 from dynamics.validation import InvalidRequest
 
