@@ -28,7 +28,7 @@ from dynamics.problem import FloatArray, Problem
 from dynamics.results.storage import different, versions
 from dynamics.validation import InvalidRequest, path_of, refuse
 
-FORMAT = 6
+FORMAT = 7
 SECONDS = 5.0
 """Wall time from one checkpoint to the next."""
 SHARE = 20.0

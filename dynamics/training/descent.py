@@ -421,6 +421,6 @@ def _trajectory(run: Run, records: Records, outcome: Outcome) -> Trajectory:
             problem,
             records.observables,
         ),
-        presentation=Presentation.of(problem),
+        presentation=getattr(problem, "presentation", None) or Presentation.plain(problem),
         remarks=tuple(run.remarks),
     )

@@ -334,7 +334,7 @@ def _trajectory(path: FlowPath, time: float, record: int | ArrayLike | None = No
             problem,
             observables,
         ),
-        presentation=Presentation.of(problem),
+        presentation=getattr(problem, "presentation", None) or Presentation.plain(problem),
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -175,62 +174,61 @@ def smaller_rate(
         Whether to go on, asked before every chunk of steps and before every limit: at an
         interruption the words have no numbers but the learning rate.
     """
-    eta, least = problem.layout.per_entry(rates), max(rates)
-    used, column = f"eta={rates_text(rates, least)}", problem.order_names.index(problem.rates[0])
-    calm, done = min(CALM_STEPS, max(FEWEST_CALM, steps)), 0
-    budget = _Budget(GRADIENTS_OVER_STEPS * steps, proceed)
+    eta, largest = problem.layout.per_entry(rates), max(rates)
+    used, rate = f"eta={rates_text(rates, largest)}", largest
+    search = _Search(problem, GRADIENTS_OVER_STEPS * steps, proceed)
+    calm = min(CALM_STEPS, max(FEWEST_CALM, steps))
     for _ in range(20):
-        eta, least = eta / 2, least / 2
-        state, width = start.copy(), len(problem.order_names)
-        # Contiguous: another layout would be compiled anew.
-        schedule = record_schedule(calm, "log")[::8].copy()
-        rows, records = np.empty((calm, width)), np.empty((schedule.size, state.size))
-        done = _advanced(problem, state, eta, (rows, schedule, records), budget)
-        if budget.exhausted or not proceed():
+        eta, rate = eta / 2, rate / 2
+        states = search.calm_states(start, eta, calm)
+        if search.exhausted or not proceed():
             break
-        rate = rows[calm // 2 :, column]
-        if done == calm and not (np.sign(rate[1:]) * np.sign(rate[:-1]) < 0).any():
-            records[-1] = state
-            limits = _limits(problem, rates, records, budget)
-            if not proceed():
-                break
-            limit = min((bound for bound in limits if bound > 0), default=np.inf)
-            bound = rates_text(rates, limit, 4)
-            if reversing and abs(limit / max(rates) - 1) < AT_LIMIT:
-                tried = f"try eta={rates_text(rates, 0.9 * limit, 2)}"
-                return f"{used} is at the stability limit {bound} there: {FOR_EVER}; {tried}"
-            if limit < max(rates):  # not of all states: what has gone well is the safer one
-                best = min(0.9 * limit, least) if budget.exhausted else 0.9 * limit
-                tried = f"try eta={rates_text(rates, best, 2)}"
-                return f"{used} is above the stability limit {bound} there; {tried}"
-            if reversing and not budget.exhausted:
-                return f"the stability limit there, {bound}, does not explain it: {JUMPS}"
-            return f"{used} is too large; try eta={rates_text(rates, least, 2)}"
+        if states is None:
+            continue
+        limits = search.limits(rates, states)
+        if not proceed():
+            break
+        limit = min((bound for bound in limits if bound > 0), default=np.inf)
+        bound = rates_text(rates, limit, 4)
+        if reversing and abs(limit / largest - 1) < AT_LIMIT:
+            tried = f"try eta={rates_text(rates, 0.9 * limit, 2)}"
+            return f"{used} is at the stability limit {bound} there: {FOR_EVER}; {tried}"
+        if limit < largest:  # not of all states: what has gone well is the safer one
+            best = min(0.9 * limit, rate) if search.exhausted else 0.9 * limit
+            tried = f"try eta={rates_text(rates, best, 2)}"
+            return f"{used} is above the stability limit {bound} there; {tried}"
+        if reversing and not search.exhausted:
+            return f"the stability limit there, {bound}, does not explain it: {JUMPS}"
+        return f"{used} is too large; try eta={rates_text(rates, rate, 2)}"
     if not proceed():
         return f"{used} is too large"
-    if budget.exhausted:
+    if search.exhausted:
         return (
-            f"{used} is too large; the search for a smaller one ended after {budget.spent:,} "
-            f"gradients, {done:,} of {calm:,} steps into a run at {rates_text(rates, least)}: "
-            f"try that or less"
+            f"{used} is too large; the search for a smaller one ended after {search.spent:,} "
+            f"gradients, {search.done:,} of {calm:,} steps into a run at "
+            f"{rates_text(rates, rate)}: try that or less"
         )
     limit = float("nan")
     with np.errstate(all="ignore"):
         if np.isfinite(problem.gradient(start)).all():
             limit = limit_of_rates(problem, rates, start)
-    if 0.0 < limit < least:
+    if 0.0 < limit < rate:
         tried = f"try eta={rates_text(rates, 0.9 * limit, 2)}"
         return f"{used} is above the stability limit {rates_text(rates, limit, 4)} there; {tried}"
     otherwise = JUMPS if reversing else "start elsewhere, or take fewer steps"
-    return f"{used} is too large, and so is {rates_text(rates, least, 2)}: {otherwise}"
+    return f"{used} is too large, and so is {rates_text(rates, rate, 2)}: {otherwise}"
 
 
-class _Budget:
-    """Gradients that a search may take: a number, and more where they take no time."""
+class _Search:
+    """Runs at smaller learning rates, within a number of gradients; more where they take no time.
 
-    def __init__(self, most: int, proceed: Callable[[], bool]) -> None:
-        self.most, self.proceed = most, proceed
-        self.spent, self.begun, self.exhausted = 0, time.perf_counter(), False
+    ``done`` is the number of steps of the last run.
+    """
+
+    def __init__(self, problem: Problem, most: int, proceed: Callable[[], bool]) -> None:
+        self.problem, self.most, self.proceed = problem, most, proceed
+        self.spent, self.done, self.exhausted = 0, 0, False
+        self.begun = time.perf_counter()
 
     def allows(self, gradients: int) -> bool:
         """Whether to go on with as many more; they take the time of those before."""
@@ -241,43 +239,40 @@ class _Budget:
         self.exhausted = total > self.most and seconds > SEARCH_SECONDS
         return not self.exhausted
 
+    def calm_states(self, start: FloatArray, eta: FloatArray, steps: int) -> FloatArray | None:
+        """States of a run whose first rate keeps its sign in the second half; None of another."""
+        problem, state = self.problem, start.copy()
+        # Contiguous: another layout would be compiled anew.
+        schedule = record_schedule(steps, "log")[::8].copy()
+        rows, records = (
+            np.empty((steps, len(problem.order_names))),
+            np.empty((schedule.size, state.size)),
+        )
+        self.done, chunk = 0, 1
+        while self.done < steps:
+            first, last = self.done, min(steps, self.done + chunk)
+            if not self.allows(last - first):
+                return None
+            low, high = np.searchsorted(schedule, (first, last))
+            buffers = rows[first:last], schedule[low:high], records[low:high]
+            begun = time.perf_counter()
+            self.done = problem.advance(state, eta, first, last, buffers)
+            if time.perf_counter() - begun < BRIEF:
+                chunk *= 4
+            self.spent += self.done - first
+            if self.done < last:
+                return None
+        rate = rows[steps // 2 :, problem.order_names.index(problem.rates[0])]
+        records[-1] = state
+        return None if (np.sign(rate[1:]) * np.sign(rate[:-1]) < 0).any() else records
 
-def _limits(
-    problem: Problem, rates: tuple[float, ...], states: FloatArray, budget: _Budget
-) -> list[float]:
-    """Stability limits at states, from the last to the first, as many as there is a budget for."""
-    entries, limits = problem.layout.size, list[float]()
-    small = entries <= SMALL or problem.has_jacobian
-    for state in states[::-1]:
-        if not budget.allows(cost := 2 * entries if small else POWER_ITERATION):
-            break
-        limits.append(limit_of_rates(problem, rates, state))
-        budget.spent += cost
-    return limits
-
-
-def _advanced(
-    problem: Problem,
-    state: FloatArray,
-    eta: FloatArray,
-    buffers: tuple[Any, ...],
-    budget: _Budget,
-) -> int:
-    """Steps of a run from 0 that were taken, of as many as rows: chunk by chunk, while to go on."""
-    rows, schedule, records = buffers
-    done, chunk = 0, 1
-    while done < len(rows):
-        last = min(len(rows), done + chunk)
-        if not budget.allows(last - done):
-            break
-        low, high = np.searchsorted(schedule, (done, last))
-        part = rows[done:last], schedule[low:high], records[low:high]
-        begun = time.perf_counter()
-        reached = problem.advance(state, eta, done, last, part)
-        if time.perf_counter() - begun < BRIEF:
-            chunk *= 4
-        budget.spent += reached - done
-        done = reached
-        if reached < last:
-            break
-    return done
+    def limits(self, rates: tuple[float, ...], states: FloatArray) -> list[float]:
+        """Stability limits at states, from the last to the first, as many as are allowed."""
+        entries, limits = self.problem.layout.size, list[float]()
+        small = entries <= SMALL or self.problem.has_jacobian
+        for state in states[::-1]:
+            if not self.allows(cost := 2 * entries if small else POWER_ITERATION):
+                break
+            limits.append(limit_of_rates(self.problem, rates, state))
+            self.spent += cost
+        return limits

@@ -138,15 +138,6 @@ def test_a_point_that_raises_is_one_failed_point(monkeypatch, tmp_path, where, e
         assert found.reasons == {(1,): f"raises {type(error).__name__}: {error}"}
 
 
-def test_small_flows_of_which_one_raises_are_integrated_one_by_one(monkeypatch):
-    def raising(*_):
-        raise RuntimeError("no root")
-
-    monkeypatch.setattr(point_runner, "integrate_flows", raising)
-    found = dynamics.sweep(SYSTEM, {"D": 8, "C": 2, "q": "0.2,0.6", "time": 5}, workers=0)
-    assert found.outcomes == {"reached horizon": 2}
-
-
 def installed(tmp_path):
     """The program, and a folder whose model files are named like modules of Python's own."""
     launcher, folder = tmp_path / "bin" / "attdyn", tmp_path / "mine"
