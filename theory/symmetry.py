@@ -235,9 +235,10 @@ def _orbits(group: PermutationGroup) -> IntArray:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    pairs = np.arange(group.size**2).reshape(group.size, group.size)
-    images = [pairs, *(pairs[np.ix_(generator, generator)] for generator in group.generators)]
-    ends = np.tile(pairs.ravel(), len(images)), np.ravel(images)
-    graph = coo_array((np.ones(ends[0].size, dtype=np.int8), ends), shape=(pairs.size, pairs.size))
-    found = connected_components(graph, directed=False)[1]
-    return np.asarray(found.reshape(pairs.shape), dtype=np.int64)
+    label = np.arange(group.size**2).reshape(group.size, group.size)
+    for generator in group.generators:
+        ends = label.ravel(), label[np.ix_(generator, generator)].ravel()
+        shape = (int(label.max()) + 1,) * 2
+        graph = coo_array((np.ones(label.size, dtype=np.int8), ends), shape=shape)
+        label = connected_components(graph, directed=False)[1].astype(np.int64)[label]
+    return label
