@@ -260,11 +260,9 @@ def _path(
     failure: str = "",
 ) -> FlowPath:
     """What has been integrated by collocation; tolerances are that asked for, and that reported."""
-    at: Any = lambda _: start  # noqa: E731
-    nodes, (rtol, reported) = NO_STEPS, tolerances
-    if running.steps:
-        at = Polynomials(running.path(), start, running.data)
-        nodes = at.path.nodes
+    rtol, reported = tolerances
+    made = Polynomials(running.path(), start, running.data) if running.steps else None
+    nodes, at = (made.path.nodes, made) if made else (NO_STEPS, lambda _: start)
     allowed = Allowed(problem, reported, tolerance_floor(start, rtol), float(nodes[-1]))
     return FlowPath(problem, nodes, at, allowed, rtol, running.control.relative, kind, failure)
 

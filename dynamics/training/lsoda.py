@@ -38,54 +38,26 @@ BETWEEN_PROBES = 8
 """Steps of LSODA between two looks at small entries."""
 
 
-class Lsoda:
-    """LSODA of scipy on a flow; it starts again where an entry falls below its tolerance.
-
-    Parameters
-    ----------
-    problem : Problem
-    start : float array, shape (n,)
-    span : (float, float)
-        First and last time.
-    rtol : float
-    floor : float array, shape (n,)
-        Absolute tolerance of entries that are rounding.
-    fewest : int
-        Steps in the span, at least.
-    jacobian : bool
-        Whether the problem computes the Jacobian; else LSODA takes differences.
-
-    Attributes
-    ----------
-    refused : list of float array
-        States of the last step that have no gradient.
-    """
+class _Lsoda:
+    """LSODA of scipy from time 0 on; it starts again where an entry falls below its tolerance."""
 
     def __init__(
-        self,
-        problem: Problem,
-        start: FloatArray,
-        span: tuple[float, float],
-        rtol: float,
-        floor: FloatArray,
-        fewest: int = 1,
-        jacobian: bool = False,
+        self, problem: Problem, start: FloatArray, end: float, rtol: float, floor: FloatArray
     ) -> None:
-        self.problem, self.end, self.rtol = problem, span[1], rtol
+        self.problem, self.end, self.rtol, self._floor = problem, end, rtol, floor
+        # States of the last step that have no gradient.
         self.refused: list[FloatArray] = []
-        self._max_step, self._floor = (span[1] - span[0]) / fewest, floor
-        self._own_jacobian = jacobian
         self._slope = self._last = -problem.gradient(start)
         self._tolerance, self._followed = floor.copy(), np.ones(start.size, dtype=bool)
         self._credit = CREDIT
         size, speed = np.abs(start), np.abs(self._slope)
         moving = (size > 0) & (speed > 0)
-        scale = min((size[moving] / speed[moving]).min(initial=self.end), span[1] - span[0])
+        scale = min((size[moving] / speed[moving]).min(initial=end), end)
         size = np.where(size > 0, size, scale * speed)
         # An entry that is 0 with a rate at rounding level may be 0 by symmetry.
         known = (start != 0) | (speed > ROUNDED * speed.max(initial=0.0))
         self._set_tolerance(self._may_follow(start, size, scale) & known, size)
-        self._begin(span[0], start)
+        self._begin(0.0, start)
 
     def _too_small(self, size: FloatArray) -> Any:
         """Entries whose size is below that for which their tolerance was made."""
@@ -120,10 +92,10 @@ class Lsoda:
             time,
             state.copy(),
             self.end,
-            max_step=self._max_step,
+            max_step=self.end / FEWEST_STEPS,
             rtol=self.rtol,
             atol=self._tolerance,
-            jac=self._jacobian if self._own_jacobian else None,
+            jac=self._jacobian if self.problem.has_jacobian else None,
         )
 
     def _rate(self, _: float, state: FloatArray) -> FloatArray:
@@ -211,7 +183,7 @@ def by_lsoda(
     from scipy.integrate import OdeSolution
 
     floor = tolerance_floor(start, rtol) if floor is None else floor
-    solver = Lsoda(problem, start, (0.0, time), rtol, floor, FEWEST_STEPS, problem.has_jacobian)
+    solver = _Lsoda(problem, start, time, rtol, floor)
     nodes: list[float] = [0.0]
     pieces: list[Any] = []
     kind, failure = ends.HORIZON, ""
@@ -233,8 +205,7 @@ def by_lsoda(
             pieces.append(piece)
             shown.say(f"time {solver.t:.3g} of {time:g}")
             shown.update()
-    steps, at = NO_STEPS, lambda _: start  # type: Any, Any
-    if pieces:
-        steps, at = np.array(nodes), OdeSolution(nodes, pieces)
+    steps = np.array(nodes) if pieces else NO_STEPS
+    at: Any = OdeSolution(nodes, pieces) if pieces else lambda _: start
     allowed = Allowed(problem, rtol, floor, float(steps[-1]))
     return FlowPath(problem, steps, at, allowed, rtol, rtol, kind, failure)
