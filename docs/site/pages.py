@@ -51,7 +51,7 @@ REFERENCE = {
         "",
         (
             "dynamics.validation.InvalidRequest", "dynamics.sweep.store.StoreError",
-            "dynamics.sweep.cluster.SchedulerGone", "dynamics.results.checksums.DamageError",
+            "dynamics.sweep.cluster.SchedulerGone",
         ),
     ),
     "types": (

@@ -110,14 +110,11 @@ def execute(request: CommandRequest) -> int:
 def _refuse_unread(options: Mapping[str, Any]) -> None:
     """Refuse flags that the requested kind of picture does not read."""
     kind = next(kind for kind in READ if options.get(kind) or not kind)
-    for name in sorted(
-        {name for names in READ.values() for name in names} | set(READ) - {"", kind}
-    ):
-        if options.get(name) in (None, False) or name in READ[kind]:
-            continue
-        if kind:
-            raise InvalidRequest(f"{name} and {kind} exclude each other")
-        raise InvalidRequest(f"{name} is of a refined boundary; give --refine")
+    known = {name for names in READ.values() for name in names} | READ.keys()
+    unread = sorted(known - {"", kind, *READ[kind]})
+    if name := next((name for name in unread if options.get(name) not in (None, False)), ""):
+        own = f"{name} and {kind} exclude each other"
+        raise InvalidRequest(own if kind else f"{name} is of a refined boundary; give --refine")
 
 
 def _held(options: Mapping[str, Any]) -> dict[str, float]:

@@ -182,15 +182,18 @@ def _check_meaning(request: CommandRequest, full: str | None) -> None:
             "expectation='sampled' and full='empirical' would share samples and seed; "
             "expectation can be exact, spectral or auto"
         )
-    for name in flags.keys() & SAMPLING_HELP.keys() - {*system.sampling_options}:
-        if not empirical and not sampled:
-            raise InvalidRequest(f"{name} is of {system.sampling_hint}")
-    for name in flags.keys() & {"seeds", *system.empirical_options} - {*system.sampling_options}:
-        if not empirical:
-            raise InvalidRequest(f"{name} is of --full empirical")
-    for name in flags.keys() & {"expectation", *EXPECTATION}:
-        if not reduced:
-            raise InvalidRequest(f"{name} is of the reduced problem, and --full {full} has none")
+    wrong: dict[str, str] = {}
+    if not empirical:
+        others = {"seeds", *system.empirical_options} - {*system.sampling_options}
+        wrong |= dict.fromkeys(others, "of --full empirical")
+    if not empirical and not sampled:
+        others = SAMPLING_HELP.keys() - {*system.sampling_options}
+        wrong |= dict.fromkeys(others, f"of {system.sampling_hint}")
+    if not reduced:
+        text = f"of the reduced problem, and --full {full} has none"
+        wrong |= dict.fromkeys(("expectation", *EXPECTATION), text)
+    for name in flags.keys() & wrong.keys():
+        raise InvalidRequest(f"{name} is {wrong[name]}")
 
 
 def _settings(request: CommandRequest, default: DefaultRun) -> dict[str, Any]:

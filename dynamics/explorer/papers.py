@@ -205,10 +205,11 @@ def _smaller_images(parameters: Any) -> Changes:
     areas = (parameters.P - parameters.C_global) // size
     for left in range(areas - 1, 0, -1):
         share = left / areas
-        globally = max(1, round(share * parameters.C_global))
+        globally, masked = (
+            max(1, round(share * whole)) for whole in (parameters.C_global, parameters.masked)
+        )
         patches = globally + left * size
-        masked = min(max(1, round(share * parameters.masked)), patches - 1)
-        yield {"P": patches, "C_global": globally, "masked": masked}
+        yield {"P": patches, "C_global": globally, "masked": min(masked, patches - 1)}
 
 
 PAPERS: Mapping[str, Paper] = {

@@ -16,12 +16,12 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics.phase_diagrams.quantities import COMPLETE, TIME, Quantity
 from dynamics.phase_diagrams.selection import Axis, Slice
-from dynamics.plotting.style import GREY, number, tick
+from dynamics.plotting.style import GREY, Decades, number, tick
 from dynamics.problem import FloatArray
 from dynamics.results import outcome as ends
 from theory.notation import NotationEntry
@@ -125,7 +125,6 @@ OTHER = "P"
 PALE = "#DDDDDD"
 FEW = 8
 """Up to so many whole numbers are drawn as categories, so many values all have a tick."""
-NARROWEST = 4.0
 NARROW = 100.0
 
 
@@ -192,7 +191,7 @@ class CellAxis:
 
 
 def logarithmic(ticks: Any, ratio: float, powers: bool = False) -> None:
-    """Ticks of a logarithmic axis; the narrower it is, the more of them are labelled.
+    """Ticks of a logarithmic axis: those of `Decades` where it is narrow, else powers of ten.
 
     Parameters
     ----------
@@ -203,10 +202,7 @@ def logarithmic(ticks: Any, ratio: float, powers: bool = False) -> None:
         Whether every label is a power of ten with its factor, however narrow the axis is.
     """
     if ratio < NARROW:
-        subs: tuple[float, ...] = (1, 2, 5) if ratio < NARROW / 4 else (1, 3)
-        if ratio < NARROWEST:
-            subs = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
-        ticks.set_major_locator(LogLocator(subs=subs, numticks=12))
+        ticks.set_major_locator(Decades())
         ticks.set_major_formatter(FuncFormatter(lambda value, _: tick(value, powers)))
     ticks.set_minor_formatter(NullFormatter())
 

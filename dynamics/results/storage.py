@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import hashlib
 import itertools
 import json
 import os
@@ -24,7 +25,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynamics.results import checksums
 from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.trajectory import Trajectory
 from dynamics.validation import InvalidRequest, path_of, refuse
@@ -37,6 +37,10 @@ INSIDE = "result.zarr"
 Result = Trajectory | Comparison | Overlay
 KINDS = ("trajectory", "comparison", "overlay")
 VERSIONS = ("attdyn", "numpy", "scipy", "numba", "sympy")
+ZARR = "zarr.json"
+"""Description of a group; of the outermost one with two attributes: ``checksums``, a JSON text of
+file -> checksum for every other file of the store, and ``checksum``, that of its own content."""
+OTHERS, OWN = "checksums", "checksum"
 SCRATCH = ".attdyn-"
 """Begin of the names of folders that are gone when a command ends, but if it is killed."""
 LOOKS = 3
@@ -219,7 +223,7 @@ def write_groups(result: Result, folder: Path) -> None:
     for group, dataset in groups.items():
         dataset.to_zarr(folder, group=group, mode="a", zarr_format=3, consolidated=False)
     consolidate(folder, [name or "" for name in groups])
-    checksums.seal(folder)
+    _seal(folder)
 
 
 def consolidate(store: Path, groups: Iterable[str] = ("",)) -> None:
@@ -354,7 +358,7 @@ def load(path: str | os.PathLike[str]) -> Result:
             "damaged"
         )
     try:
-        checksums.check(store)
+        _check(store)
         result = _read(store)
     except (ValueError, KeyError, OSError, RuntimeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -385,3 +389,45 @@ def _read(store: Path) -> Result:
     more = range(1, 1 + root.attrs.get("partners", 0))
     partners = tuple(Trajectory.from_stored(group(f"reduced_{k}")) for k in more)
     return Comparison(first, full, deviations, tuple(others), partners)
+
+
+def _seal(store: Path) -> None:
+    """Write the checksums of all files of a store into its outermost group."""
+    group = json.loads((store / ZARR).read_text(encoding="utf-8"))
+    files = sorted(path for path in store.rglob("*") if path.is_file())
+    names = [path.relative_to(store).as_posix() for path in files]
+    digests = {n: _digest((store / n).read_bytes()) for n in names if n != ZARR}
+    group["attributes"][OTHERS] = json.dumps(digests)
+    group["attributes"][OWN] = _own(group)
+    (store / ZARR).write_text(json.dumps(group, indent=2), encoding="utf-8")
+
+
+def _check(store: Path) -> None:
+    """Refuse a file of a store that is damaged or gone; a store of before has no checksums."""
+    try:
+        group = json.loads((store / ZARR).read_text(encoding="utf-8"))
+        stored = group["attributes"]
+        if OWN not in stored and OTHERS not in stored:
+            return
+        whole = stored.get(OWN) == _own(group)
+        digests = json.loads(stored[OTHERS]) if whole else {}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        whole = False
+    if not whole:
+        raise ValueError(f"its {ZARR} is damaged")
+    for name, digest in digests.items():
+        path = store / name
+        if not path.is_file():
+            raise ValueError(f"its {name} is gone")
+        if _digest(path.read_bytes()) != digest:
+            raise ValueError(f"its {name} is damaged")
+
+
+def _own(group: dict[str, Any]) -> str:
+    """Checksum of the content of a group beside this checksum itself."""
+    others = {name: entry for name, entry in group["attributes"].items() if name != OWN}
+    return _digest(json.dumps(group | {"attributes": others}, sort_keys=True).encode())
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=8).hexdigest()

@@ -127,7 +127,7 @@ def test_every_short_request_is_drawn(capsys, seed):
 SHORT = [
     "run positional_attention --D 8 --C 2 --steps 2 --eta 1e-5",
     "run positional_attention --D 4 --C 2 --steps 3 --eta 1e-9 --alpha0 0.3 --full population",
-    "compare masked_image_modeling --P 12 --C_global 8 --C_local 2 --masked 3 --steps 2 --eta 1e-9",
+    "run masked_image_modeling --P 12 --C_global 8 --C_local 2 --masked 3 --steps 2 --eta 1e-9",
     # Nothing of a logarithmic panel is positive.
     "compare positional_attention --D 4 --C 2 --nu 3.3 --beta 6.5 --p 5 --q .32 "
     "--random_sets mixed --steps 7 --eta 1.2",
