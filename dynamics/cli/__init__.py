@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Command(NamedTuple):
-    """What the first word of a command is, the module that runs it, and what it does."""
+    """Command of the program: its first word, the module that runs it, its meaning in the help."""
 
     subject: str
     module: str

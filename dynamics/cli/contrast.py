@@ -41,7 +41,7 @@ class Beside:
         return {"parameters": dict(self.contrast.parameters), **parts, "remark": self.remark}
 
     def lines(self) -> list[str]:
-        """The same for a reader: a line for each event that the two do not share, and the end."""
+        """Lines of text: each event that the two runs do not share, and the end."""
         end = report.document(self.run)["final"]
         lines = ["", f"{'beside it':<20}{self._label(self.run)}, reduced"]
         for name, event in self.run.events.items():

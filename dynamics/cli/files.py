@@ -1,4 +1,4 @@
-"""What commands print and write: a file is whole or not there, and numbers go before pictures.
+"""Output of commands: a file is whole or not there, and numbers go before pictures.
 
 What cannot be drawn or written is one line on stderr and costs nothing else.
 """
@@ -146,7 +146,7 @@ def table_path(
 
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> list[Path]:
-    """Write a file, and what is made beside it, whole or not at all; returns the files.
+    """Write a file, and its caption if it gets one, whole or not at all; returns the files.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the commands print and draw of a result."""
+"""Text, JSON and pictures of a result."""
 
 from __future__ import annotations
 

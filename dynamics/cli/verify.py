@@ -86,7 +86,7 @@ def execute(request: CommandRequest) -> int:
 
 
 def separated(text: str, names: list[str]) -> list[str]:
-    """The names in a list with commas, some of which may belong to a name.
+    """Split a list at the commas that are not part of a name.
 
     Parameters
     ----------

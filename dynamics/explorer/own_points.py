@@ -119,7 +119,7 @@ class Center:
 
     @cached_property
     def limits(self) -> tuple[Limit, ...]:
-        """What the constants of the model must fulfil."""
+        """Limits of the constants of the model."""
         return parse_limits(self.model.limits or (), self.model.constants)
 
     @property
@@ -257,7 +257,7 @@ def reduced_problem(system: System, parameters: Any, draws: tuple[int, int]) -> 
 
 
 def _key(problem: ModelProblem) -> tuple[Any, ...]:
-    """What stays equal in a problem."""
+    """Classes of equal entries and samples of a problem, as a key."""
     closure = problem.closure
     groups = () if closure.sample_groups is None else closure.sample_groups.labels.tobytes()
     classes = closure.classes

@@ -29,7 +29,7 @@ LONGEST = 1_000_000
 
 
 class Source(NamedTuple):
-    """What lists are made of.
+    """Functions and data that lists are made of.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Source(NamedTuple):
 
 
 def source_of(problem: ModelProblem) -> Source:
-    """What the lists of a reduced problem are made of.
+    """Functions and data of a reduced problem for its lists.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def _lists(source: Source, read: Readings, one_by_one: bool) -> Lists:
 
 
 def _depends(program: Program, first: int) -> NDArray[np.bool_]:
-    """Which outputs depend on the inputs from one on."""
+    """Mask of the outputs that depend on an input from the given one on."""
     moved = np.zeros(program.size, dtype=bool)
     moved[first : len(program.inputs)] = True
     for _, results, index, _ in program.rows():

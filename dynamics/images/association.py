@@ -28,7 +28,7 @@ ROUNDING = 1e-12
 
 
 class Association(NamedTuple):
-    """What neighbours have that others have not.
+    """Contrast of neighbours with all other pairs, and its p-values.
 
     Attributes
     ----------

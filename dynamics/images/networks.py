@@ -102,7 +102,7 @@ class Transformer:
         }  # fmt: skip
 
     def outputs(self, theta: Theta, pixels: Any, present: Any = None) -> Any:
-        """What is read from the mean of the tokens, shape (N, outputs).
+        """Outputs, linear in the mean of the tokens, shape (N, outputs).
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class Convolution:
         return theta | {"head_bias": np.zeros(outputs, np.float32)}
 
     def outputs(self, theta: Theta, pixels: Any) -> Any:
-        """What is read from the mean over the pixels that are left, shape (N, outputs)."""
+        """Outputs, linear in the mean over the pixels that are left, shape (N, outputs)."""
         for layer in range(len(self.channels)):
             filtered = _surroundings(pixels) @ theta[f"filters_{layer}"]
             pixels = jax.nn.relu(filtered + theta[f"bias_{layer}"])

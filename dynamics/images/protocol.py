@@ -82,7 +82,7 @@ def estimate(values: ArrayLike) -> Estimate:
 
 @dataclass(frozen=True)
 class Trial:
-    """What is trained and how.
+    """A network and how it is trained.
 
     Attributes
     ----------

@@ -61,7 +61,7 @@ class Reconstruction:
         return (errors * hidden).sum() / hidden.sum()
 
     def filled(self, theta: Theta, pixels: Any, hidden: Any) -> Any:
-        """What is read from every patch, shape (N, D, patch * patch * channels).
+        """Reconstruction of every patch, shape (N, D, patch * patch * channels).
 
         Parameters
         ----------

@@ -37,7 +37,7 @@ AT_ONCE = 250
 
 
 class Task(Protocol):
-    """What is trained; equal tasks are compiled once."""
+    """A loss to be trained; equal tasks are compiled once."""
 
     def loss(self, theta: Theta, batch: tuple[Any, ...], key: Any) -> Any:
         """Mean loss of a mini-batch; ``key`` is for what it draws."""
@@ -202,7 +202,7 @@ def _on_host(theta: Theta) -> dict[str, NDArray[np.float32]]:
 
 
 class _Order:
-    """Which images each step is on: every image once in an epoch, in an order of its own."""
+    """Images of each step: every image once in an epoch, in an order of its own."""
 
     def __init__(self, count: int, batch: int, seed: int) -> None:
         self.count, self.batch, self.seed = count, batch, seed

@@ -46,7 +46,7 @@ def true_sets(panel: Axes, labels: NDArray[np.int64]) -> None:
 
 
 def number_patches(panel: Axes, size: int) -> None:
-    """Name the axes of a matrix of so many patches, numbered from 1 as in the paper.
+    """Label the axes of a matrix of patches, numbered from 1 as in the paper.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def _words(figure: Any, models: Sequence[Measured], width: float) -> None:
 
 
 def _facts(layer: Measured) -> list[str]:
-    """What was measured, in words."""
+    """Setting of a measurement in words."""
     setting = layer.setting
     high, wide = layer.grid
     facts = [f"{high} × {wide} patches", f"top k = {setting.k} keys"]

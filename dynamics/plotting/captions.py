@@ -1,4 +1,4 @@
-"""What a picture was made with, in small letters above it; panels with a value of their own."""
+"""Constants of a picture in small letters above it; values of facets above panels."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def fixed(
     width: float,
     seeds: int = 0,
 ) -> str:
-    """What is held fixed, in lines that fit into a width in inches.
+    """Constants that are held fixed, in lines that fit into a width in inches.
 
     Parameters
     ----------

@@ -259,7 +259,7 @@ def _tinted(number: int) -> str:
 
 
 def _letter(number: int) -> str:
-    """What stands in the cells of one of many classes: a to z, A to Z, then numbers."""
+    """Sign in the cells of one of many classes: a to z, A to Z, then numbers."""
     return CLEAR[number] if number < len(CLEAR) else str(number + 1)
 
 

@@ -243,7 +243,7 @@ def refined(
     notation: labels.Letters | None = None,
     held: Mapping[str, Any] | None = None,
 ) -> Axes:
-    """Yes and no in two colours, inferred where there is no dot; the boundary as a line.
+    """Yes and no in two colours, with the boundary; dots are runs, the rest is inferred.
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ def _draw(result: Portrait, axes: Axes, parameters: Sequence[str] | None) -> Wor
 
 
 def _write(words: Sequence[Words]) -> None:
-    """Write the words of all panels of a figure, of which the layout is made first."""
+    """Lay out a figure, then write the words of all its panels."""
     figure: Any = words[0].axes.figure
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
@@ -152,7 +152,7 @@ def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = No
 
 
 def _elimination_lines(eliminated: Mapping[str, Elimination], notation: Notation) -> list[str]:
-    """What is done with each scalar that the plane does not show, one line each."""
+    """How each scalar that the plane does not show is eliminated, one line each."""
     lines = []
     for name, how in eliminated.items():
         label = notation.label(name)
@@ -208,7 +208,7 @@ def _path(result: Portrait, run: Trajectory) -> FloatArray:
 
 
 def _arrows(axes: Axes, result: Portrait) -> None:
-    """Arrows of one length on paper, coloured by speed; crosses where there is no gradient."""
+    """Draw arrows of one length, coloured by speed, and crosses at points without a gradient."""
     x, y = np.meshgrid(result.x, result.y)
     sides = np.ptp(np.array(result.box), axis=1)
     speed = np.hypot(*result.rates)

@@ -127,7 +127,7 @@ def _grid(rows: int, columns: int, width: float, marked: list[int]) -> tuple[Any
 
 
 def _marked_rows(marked: dict[str, Any]) -> list[int]:
-    """The lines of which some run has a mark, in some panel."""
+    """Lines with a marked run in some panel."""
     if not marked:
         return []
     marked_lines = np.any([cells.any(axis=(0, 2)) for cells in marked.values()], axis=0)

@@ -1,4 +1,4 @@
-"""What all pictures share: colours safe for colour-blind readers, time axes, writing files."""
+"""Style of all pictures: colours safe for colour-blind readers, time axes, writing files."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def new_mosaic(width: float, height: float, panels: Any, **ratios: Any) -> tuple
 
 
 def write(axes: Any, path: str | os.PathLike[str]) -> Path:
-    """Write the figure that axes belong to, and its caption beside it where its title was cut.
+    """Write the figure that axes belong to, and a caption file where its title was cut.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def visible(artist: Any) -> bool:
 
 
 def labelled(*panels: Axes) -> dict[str, Any]:
-    """What a legend of panels names: label -> the first visible artist that has it."""
+    """Labels of panels -> the first visible artist that has the label."""
     named: dict[str, Any] = {}
     for panel in panels:
         for artist, label in zip(*panel.get_legend_handles_labels(), strict=True):
@@ -234,14 +234,14 @@ def settle_legends(panels: Iterable[Axes]) -> None:
 
 
 def legend_below(figure: Figure, handles: Sequence[Any], most: int = 3, **options: Any) -> None:
-    """A legend below all panels, in so many columns at most; ``options`` of ``Figure.legend``."""
+    """Draw a legend below all panels, with a greatest number of columns."""
     if handles:
         look = {"fontsize": 8, "ncols": min(most, len(handles))} | options
         figure.legend(handles=list(handles), loc="outside lower center", **look)
 
 
 def note(axes: Axes, text: str, at: Any, offset: Any, xycoords: Any = "data", **look: Any) -> None:
-    """A small text, so many points away from a place; ``look`` of ``Axes.annotate``."""
+    """Write a small text at an offset in points from a place; ``look`` of ``Axes.annotate``."""
     look = {"fontsize": 8, "textcoords": "offset points", "xycoords": xycoords, **look}
     axes.annotate(text, at, offset, **look)
 
@@ -426,7 +426,7 @@ def measured(time: FloatArray, series: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 def marked(time: FloatArray) -> dict[str, Any]:
-    """Marks where a line has few points, one of which would not be seen.
+    """Look of the marks of a line with few points; nothing for a longer line.
 
     Parameters
     ----------

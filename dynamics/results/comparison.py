@@ -182,7 +182,7 @@ class Comparison:
         return (failed or stopped or ends[-1:])[0]
 
     def overview(self) -> dict[str, Any]:
-        """What is shown of it: both problems, their largest distance, events and outcome."""
+        """Entries of its text: both problems, their largest distance, events and outcome."""
         runs = (self.reduced, self.full)
         views = (f"{run.view} ({run.layout.size} entries)" for run in runs)
         seeds = f", {len(self.fulls)} seeds" if self.others else ""
@@ -263,7 +263,7 @@ class Overlay:
         return self.flow.outcome
 
     def overview(self) -> dict[str, Any]:
-        """What is shown of it: the flow, the learning rates, and the order in them."""
+        """Entries of its text: the flow, the learning rates, and the order in them."""
         flow = self.flow.overview()
         return {
             **{name: flow[name] for name in ("system", "parameters", "settings")},

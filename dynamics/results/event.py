@@ -82,11 +82,11 @@ class Event:
 
     @classmethod
     def missing(cls, name: str, entries: int) -> Event:
-        """An event that was not reached, of a run whose flat states have so many entries."""
+        """An event that was not reached, of a run with flat states of this length."""
         return cls(name, math.nan, None, np.full(entries, math.nan))
 
     def overview(self) -> dict[str, Any]:
-        """What is shown of it: when it happened, or that and why it did not."""
+        """Entries of its text: when it happened, or why it did not."""
         at = {"time": self.time, "step": self.step} if self else {"reached": self.reached}
         return {"name": self.name, **at, "reason": self.reason}
 

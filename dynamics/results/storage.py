@@ -290,7 +290,7 @@ def obstacle(path: Path) -> str:
 
 
 def _foreign(path: Path) -> str:
-    """What there is that is not of an earlier result; empty if there is nothing of that kind."""
+    """First entry of a folder that is not part of an earlier result, in words; empty if all are."""
     if not os.path.lexists(path):
         return ""
     if path.is_dir() and not any(path.iterdir()):
@@ -319,7 +319,7 @@ def _written(path: Path) -> set[str]:
 
 
 def attributes(store: Path) -> dict[str, object]:
-    """Attributes of a zarr group; none where there is no such thing."""
+    """Attributes of a zarr group; empty where there is none."""
     try:
         group = json.loads((store / "zarr.json").read_text(encoding="utf-8"))
         return dict(group.get("attributes", {}))

@@ -1,4 +1,4 @@
-"""What a run leaves: states at the recorded steps, observables beside them, events, outcome."""
+"""Result of a run: recorded states, observables, events, outcome."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Trajectory:
         return self.outcome.kind == INTERRUPTED
 
     def overview(self) -> dict[str, Any]:
-        """What is shown of it: system, size, events and outcome."""
+        """Entries of its text: system, size, events and outcome."""
         shapes = zip(self.layout.names, self.layout.shapes, strict=True)
         states = ", ".join(name + (f" {shape}" if shape else "") for name, shape in shapes)
         return {
@@ -297,7 +297,7 @@ def first_not_finite(states: FloatArray, observables: Mapping[str, FloatArray]) 
 
 
 def undefined(observables: Mapping[str, FloatArray]) -> str:
-    """Which observables of the last record are not finite, as a remark; empty where all are."""
+    """Remark that names the observables that are not finite in the last record; empty for none."""
     names = [name for name, values in observables.items() if not isfinite(values[-1])]
     return f"not finite at the end: {', '.join(names)}" if names else ""
 
