@@ -6,7 +6,7 @@ import json
 import pytest
 
 import dynamics
-from dynamics.cli import main
+from dynamics.cli import main, report
 from dynamics.cli.report import table
 from dynamics.papers.positional_attention.system import what_decides
 from theory.papers.positional_attention.separability import criterion
@@ -53,7 +53,10 @@ def test_the_showcase_lays_assumption_1_beside_it(capsys, elsewhere):
         ("--D 9 --C 3 --random_sets any", {"random_sets": "any"}),
     ],
 )
-def test_a_flag_changes_its_own_parameter_of_the_showcase_only(capsys, command, words, changed):
+def test_a_flag_changes_its_own_parameter_of_the_showcase_only(
+    capsys, monkeypatch, command, words, changed
+):
+    monkeypatch.setattr(report, "pictures", lambda result: iter(()))
     assert main([command, *SHOWCASE[1:], "--steps", "20", *words.split(), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     shown = {"D": 9, "C": 3, "random_sets": "mixed", "q": 0.5, **changed}
