@@ -181,7 +181,6 @@ CACHED = 6
 """Realizations that a definition holds: points of a sweep come and go."""
 DRAWS = 4000
 """Samples of a law that can only be sampled, by default."""
-MOST_STEPS = 10**12
 
 
 class Digests(UserDict[str, str]):
