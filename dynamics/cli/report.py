@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import textwrap
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,7 @@ from theory.events import Crossing, event_rule
 from theory.law import ModelError
 
 if TYPE_CHECKING:
+    from dynamics.default_runs import Contrast
     from dynamics.system import System
 
 SAMPLED = {"test_error", "patch_association", "cosine"}
@@ -330,3 +333,78 @@ def _time(event: Event) -> str:
         return "none"
     margin = f" ± {event.uncertainty:.1g}" if event.uncertainty > 1e-5 * event.time else ""
     return f"{event.time:.6g}{margin}"
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A run under a contrast, beside the reduced run of a comparison.
+
+    Attributes
+    ----------
+    contrast : Contrast
+    first, run : Trajectory
+        The reduced run of the comparison, and that under the contrast.
+    remark : str
+        What distinguishes the two laws.
+    """
+
+    contrast: Contrast
+    first: Trajectory
+    run: Trajectory
+    remark: str
+
+    def document(self) -> dict[str, Any]:
+        """Parameters that differ, events and end of the run, and the remark, as plain values."""
+        whole = document(self.run)
+        parts = {name: whole[name] for name in ("events", "reasons", "final", "outcome")}
+        return {"parameters": dict(self.contrast.parameters), **parts, "remark": self.remark}
+
+    def lines(self) -> list[str]:
+        """Lines of text: each event that the two runs do not share, and the end."""
+        end = document(self.run)["final"]
+        lines = ["", f"{'beside it':<20}{self._label(self.run)}, reduced"]
+        for name, event in self.run.events.items():
+            if self.first.events[name] and not event:
+                lines.append(f"{name:<20}none: {event.reason}")
+        names = [*self.run.layout.names, "G", "risk", "error"]
+        numbers = ", ".join(f"{name}={end[name]:.6g}" for name in names if name in end)
+        return [*lines, f"{'at the end':<20}{numbers}", f"{'criterion':<20}{self.remark}", ""]
+
+    def pictures(self) -> Iterator[tuple[str, Callable[[], Any]]]:
+        """File name of both runs laid over each other, and what draws them."""
+        from dynamics import plotting
+
+        runs = {self._label(run): run for run in (self.first, self.run)}
+        yield "beside.png", partial(plotting.several, runs, self.contrast.overlaid)
+
+    def _label(self, run: Trajectory) -> str:
+        letters = run.presentation.notation
+        return ", ".join(
+            f"{letters[name].letter} = {run.parameters[name]}" for name in self.contrast.parameters
+        )
+
+
+def lay_beside(
+    system: System,
+    contrast: Contrast,
+    first: Trajectory,
+    options: Mapping[str, Any],
+    train: Callable[[Any], Trajectory],
+) -> Beside:
+    """Train the reduced problem under a contrast.
+
+    Parameters
+    ----------
+    system : System
+    contrast : Contrast
+    first : Trajectory
+        The reduced run of the comparison.
+    options : mapping
+        Of the reduced problem, as of `System.problem`.
+    train : callable
+        Problem -> its run, like that of the comparison.
+    """
+    parameters = system.Parameters(**first.parameters)
+    other = dataclasses.replace(parameters, **contrast.parameters)
+    run = train(system.problem(other, None, options))
+    return Beside(contrast, first, run, contrast.remark(parameters))

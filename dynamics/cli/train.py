@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from dynamics.cli import arguments, files, folders, report
 from dynamics.cli.arguments import CommandRequest, Parser, flag_text, toml_text, value, values
-from dynamics.cli.contrast import Beside, lay_beside
 from dynamics.cli.picture_flags import add_picture_flags, picture_look, picture_name
+from dynamics.cli.report import Beside, lay_beside
 from dynamics.results.outcome import TrainingWarning
 from dynamics.system import FULL
 from dynamics.validation import InvalidRequest, integer, unknown
