@@ -20,17 +20,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.registry import load_system
+from dynamics.process_settings import cores
+from dynamics.registry import can_be_loaded_again, load_system
 from dynamics.results.outcome import FAILURES, INVALID, KILLED, POINT_KINDS
+from dynamics.sweep.cluster import Cluster
 from dynamics.sweep.plan import Index, Plan, planned
 from dynamics.sweep.point_runner import Measured, killed, measure_points
 from dynamics.sweep.result import Sweep, dataset
 from dynamics.sweep.store import SweepStore, read_request
-from dynamics.sweep.worker_pool import Workers, workers_for
+from dynamics.sweep.worker_pool import InProcess, WorkerPool, Workers
+from dynamics.system import System
 from dynamics.training import progress
 from dynamics.training.progress import interruption
-from dynamics.validation import InvalidRequest, path_of, refuse
+from dynamics.validation import InvalidRequest, integer, path_of, refuse
 
+ADDRESS = "DASK_SCHEDULER_ADDRESS"
 TRIES = 2
 """Workers that a single point may take down."""
 TOGETHER = 32
@@ -285,3 +289,40 @@ def _block(plan: Plan, number: int, results: Mapping[Index, Measured]) -> dict[s
         if values.dtype.kind == "f":
             values[np.isnan(values)] = np.nan  # one NaN of many: equal values are equal bytes
     return block
+
+
+def workers_for(system: System, workers: int | None, scheduler: str | None, tasks: int) -> Workers:
+    """Where to run a sweep, as requested; processes begin to load what they need.
+
+    Parameters
+    ----------
+    system : System
+    workers : int or None
+        Processes; one for each core where None, this process where 0.
+    scheduler : str or None
+        Address of a dask scheduler; that of the environment where both are None.
+    tasks : int
+        Calls that the sweep will make; more processes than these are not started.
+
+    Raises
+    ------
+    InvalidRequest
+        If both are given, the number is none, nothing answers at the address, or other processes
+        are requested for a system that they could not load.
+    """
+    if not can_be_loaded_again(system):
+        for name, value in {"workers": workers or None, "scheduler": scheduler}.items():
+            if value is not None:
+                raise InvalidRequest(
+                    f"{name}={value!r} needs a system that other processes can load, and "
+                    f"{system.name!r} is in this one only; {name} can be left out, or the model "
+                    "put into a file"
+                )
+        return InProcess()
+    if workers is not None and scheduler is not None:
+        raise InvalidRequest("workers are processes here and scheduler has its own; give one")
+    address = os.environ.get(ADDRESS) or None if scheduler is None else scheduler
+    if workers is None and address is not None:
+        return Cluster(address)
+    size = cores() if workers is None else integer("workers", workers, at_least=0, at_most=4096)
+    return WorkerPool(min(size, tasks), system.reference, system.digests) if size else InProcess()

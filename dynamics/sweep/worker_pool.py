@@ -1,8 +1,8 @@
-"""Where the points of a sweep are run: in this process, in others, or on a dask cluster.
+"""Where the points of a sweep are run: in this process, or in others.
 
-All three take calls and return futures. A process that dies, killed by hand or by a system without
-memory, fails the future of its own call and no other; `dynamics.sweep.run` decides what becomes of
-the points of that call.
+Both take calls and return futures, as `dynamics.sweep.cluster` does. A process that dies, killed by
+hand or by a system without memory, fails the future of its own call and no other;
+`dynamics.sweep.run` decides what becomes of the points of that call.
 """
 
 from __future__ import annotations
@@ -19,16 +19,14 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from multiprocessing import resource_tracker
 from typing import Any
 
-from dynamics.process_settings import SAFE_PATH, collect_less, cores, end_quickly
-from dynamics.registry import can_be_loaded_again, load_unchanged
-from dynamics.system import System
-from dynamics.validation import InvalidRequest, integer
+from dynamics.process_settings import SAFE_PATH, collect_less, end_quickly
+from dynamics.registry import load_unchanged
+from dynamics.validation import InvalidRequest
 
 THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 ENVIRONMENT = {**dict.fromkeys(THREADS, "1"), SAFE_PATH: "1", "LOKY_MAX_MEMORY_LEAK_SIZE": "4e9"}
 """Of the processes: one thread each, modules never come from the folder they start in, and one that
 makes programs, which take memory, is no leak."""
-ADDRESS = "DASK_SCHEDULER_ADDRESS"
 
 
 class Workers(ABC):
@@ -165,42 +163,3 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.25)
     os._exit(1)
-
-
-def workers_for(system: System, workers: int | None, scheduler: str | None, tasks: int) -> Workers:
-    """Where to run a sweep, as requested; processes begin to load what they need.
-
-    Parameters
-    ----------
-    system : System
-    workers : int or None
-        Processes; one for each core where None, this process where 0.
-    scheduler : str or None
-        Address of a dask scheduler; that of the environment where both are None.
-    tasks : int
-        Calls that the sweep will make; more processes than these are not started.
-
-    Raises
-    ------
-    InvalidRequest
-        If both are given, the number is none, nothing answers at the address, or other processes
-        are requested for a system that they could not load.
-    """
-    if not can_be_loaded_again(system):
-        for name, value in {"workers": workers or None, "scheduler": scheduler}.items():
-            if value is not None:
-                raise InvalidRequest(
-                    f"{name}={value!r} needs a system that other processes can load, and "
-                    f"{system.name!r} is in this one only; {name} can be left out, or the model "
-                    "put into a file"
-                )
-        return InProcess()
-    if workers is not None and scheduler is not None:
-        raise InvalidRequest("workers are processes here and scheduler has its own; give one")
-    address = os.environ.get(ADDRESS) or None if scheduler is None else scheduler
-    if workers is None and address is not None:
-        from dynamics.sweep.cluster import Cluster
-
-        return Cluster(address)
-    size = cores() if workers is None else integer("workers", workers, at_least=0, at_most=4096)
-    return WorkerPool(min(size, tasks), system.reference, system.digests) if size else InProcess()

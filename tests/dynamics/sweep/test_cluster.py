@@ -12,7 +12,7 @@ import pytest
 
 import dynamics
 from dynamics.cli import main
-from dynamics.sweep import cluster, status, worker_pool
+from dynamics.sweep import cluster, run, status, worker_pool
 from dynamics.sweep.plan import Plan
 from dynamics.sweep.store import SweepStore
 from dynamics.validation import InvalidRequest
@@ -57,11 +57,11 @@ def test_the_same_bytes_although_a_worker_is_killed(workers, tmp_path, files):
 
 def test_the_scheduler_of_the_environment(monkeypatch):
     addresses = []
-    monkeypatch.setattr(cluster, "Cluster", addresses.append)
-    monkeypatch.setenv(worker_pool.ADDRESS, "tcp://10.0.0.1:8786")
-    worker_pool.workers_for(SYSTEM, None, None, 4)
-    worker_pool.workers_for(SYSTEM, None, "tcp://other:1", 4)
-    worker_pool.workers_for(SYSTEM, 0, None, 4)
+    monkeypatch.setattr(run, "Cluster", addresses.append)
+    monkeypatch.setenv(run.ADDRESS, "tcp://10.0.0.1:8786")
+    run.workers_for(SYSTEM, None, None, 4)
+    run.workers_for(SYSTEM, None, "tcp://other:1", 4)
+    run.workers_for(SYSTEM, 0, None, 4)
     assert addresses == ["tcp://10.0.0.1:8786", "tcp://other:1"]
 
 
@@ -126,7 +126,7 @@ def test_a_worker_is_no_scheduler(workers, tmp_path, capfd):
 def test_without_dask(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(InvalidRequest, match=r"pip install -e '\.\[cluster\]'"):
-        worker_pool.workers_for(SYSTEM, None, "tcp://127.0.0.1:9", 4)
+        run.workers_for(SYSTEM, None, "tcp://127.0.0.1:9", 4)
 
 
 def test_a_scheduler_without_workers_is_waited_for_with_a_line(monkeypatch, capfd, tmp_path):
@@ -149,7 +149,7 @@ def test_a_lost_scheduler_costs_one_line_and_keeps_what_was_done(tmp_path, capsy
                 raise cluster.SchedulerGone(cluster.GONE)
             return super().wait(futures, seconds)
 
-    monkeypatch.setattr(worker_pool, "InProcess", Lost)
+    monkeypatch.setattr(run, "InProcess", Lost)
     words = ["sweep", "positional_attention", "--D", "8", "--C", "2", "--q", "0.1,0.2,0.3"]
     words += ["--time", "5", "--workers", "0", "--out", str(tmp_path / "l.zarr")]
     assert main(words) == 1

@@ -19,7 +19,7 @@ from small_sweep import GIVEN, SYSTEM
 import dynamics
 from dynamics.cli import main
 from dynamics.results.outcome import KILLED, PENDING, POINT_KINDS
-from dynamics.sweep import point_runner, status, store, worker_pool
+from dynamics.sweep import point_runner, run, status, store, worker_pool
 from dynamics.sweep.store import SweepStore
 
 WORDS = [
@@ -108,7 +108,7 @@ def test_a_point_that_takes_down_every_worker_is_recorded(monkeypatch, tmp_path)
                 return future
             return super().submit(function, runner, points)
 
-    monkeypatch.setattr(worker_pool, "InProcess", Frail)
+    monkeypatch.setattr(run, "InProcess", Frail)
     given = {"D": 8, "C": 2, "q": "0.2,0.4,0.6", "time": 5}
     found = dynamics.sweep(SYSTEM, given, tmp_path / "l.zarr", workers=0)
     assert found.outcomes == {KILLED: 1, "reached horizon": 2}
