@@ -299,7 +299,7 @@ def points_around(center: Center) -> list[Point]:
     short = bytes_of(points) > BYTES
     if short:
         points = [_without_tangents(points[0])]
-    most = min(MOST_TRIED, MOST_TERMS // points[0].lists.programs[0].index.size)
+    most = min(MOST_TRIED, MOST_TERMS // max(1, points[0].lists.programs[0].index.size))
     reals, tried = center.problem.realization.reals, 0
     fits: dict[str, list[bool]] = {}
     for changes in _nearest(center):

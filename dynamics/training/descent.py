@@ -274,12 +274,7 @@ class Run:
         fate = outcome.kind if outcome.kind == ends.OSCILLATING else ""
         if self.diverged and outcome.kind != ends.PRECISION_LOST:
             fate = f"diverged at step {self.step}"
-        self.detector.finish(
-            self.step,
-            fate,
-            lambda state, first, last: self.replay(state, first, last)[0],
-            lambda: self._again(interrupted),
-        )
+        self.detector.finish(self.step, fate, lambda: self._again(interrupted))
         return outcome
 
     def _after(self) -> FloatArray:

@@ -19,10 +19,8 @@ from dynamics.problem import FloatArray
 from theory.events import Crossing, EventRule, ExceedsRunMaximum, RisesAgain
 
 Column = Callable[[FloatArray], FloatArray]
-Replay = Callable[[FloatArray, int, int], FloatArray]
 Chunks = Iterable[tuple[int, FloatArray, FloatArray]]
 """First step, order parameters of consecutive steps, and the state at the first, as of `feed`."""
-MAX_STRETCHES = 64
 STILL_OPEN = "not decidable to this time"
 """What is said of a rise that the horizon cuts off."""
 TOO_LATE = "not decided: {} is known only at the end, and the steps were not run once more"
@@ -39,27 +37,6 @@ class Detection:
     step: int | None = None
     reason: str = ""
     origin: tuple[int, FloatArray] | None = None
-
-
-@dataclass
-class Stretch:
-    """Consecutive steps, and enough of them to find a step again by running them once more.
-
-    Attributes
-    ----------
-    first : int
-    state : float array, shape (n,)
-        At the first step.
-    top : float
-        Largest value of a quantity.
-    values : float array or None
-        That quantity at every step, where it is still known: nothing is run again then.
-    """
-
-    first: int
-    state: FloatArray
-    top: float
-    values: FloatArray | None = None
 
 
 @dataclass
@@ -160,8 +137,11 @@ class Detector:
 
     def __post_init__(self) -> None:
         self.detections = {rule.name: Detection() for rule in self.rules}
-        self._bounds: dict[str, float] = {}
-        self._stretches: dict[str, list[Stretch]] = {}
+        # Of rules on the maximum of the run: the largest quantity so far, and the largest bound,
+        # which is known from the start where the run is taken once more.
+        maxima = [rule.name for rule in self.rules if isinstance(rule, ExceedsRunMaximum)]
+        self._tops = dict.fromkeys(maxima, (-np.inf, -np.inf))
+        self._once_more = False
         self._rises: dict[str, Rise] = {}
         self._rates: dict[str, tuple[float, float]] = {}
         self._columns: dict[tuple[str, str], Column] = {}
@@ -179,42 +159,26 @@ class Detector:
         """
         for rule in self.rules:
             detection = self.detections[rule.name]
-            crossed = self._crossed(rule, rows) if isinstance(rule, Crossing) else None
+            holds = self._holds(rule, rows)
             begin = first
             if rule.after is not None:
                 earlier = self.detections[rule.after].step
                 if earlier is None or earlier >= first + len(rows):
                     continue
                 begin = max(first, earlier)
-            part = rows[begin - first :]
-            if crossed is not None and detection.step is None:
-                hits = np.flatnonzero(crossed[begin - first :])
-                detection.step = begin + int(hits[0]) if hits.size else None
-            elif isinstance(rule, RisesAgain):
+            if isinstance(rule, RisesAgain):
                 rise = self._rises.setdefault(rule.name, Rise(rule.relative))
-                rise.feed(begin, self.column(rule, "quantity")(part), (first, state))
-            elif isinstance(rule, ExceedsRunMaximum):
-                values = np.full(len(rows), -np.inf)
-                values[begin - first :] = self.column(rule, "quantity")(part)
-                stretches = self._stretches.setdefault(rule.name, [])
-                stretches.append(Stretch(first, state, float(values.max(initial=-np.inf)), values))
-                if len(stretches) > MAX_STRETCHES:
-                    pairs = zip(stretches[::2], [*stretches[1::2], None], strict=False)
-                    stretches[:] = [
-                        Stretch(a.first, a.state, max(a.top, b.top if b else -np.inf))
-                        for a, b in pairs
-                    ]
-            if detection.step is not None and detection.origin is None and detection.step >= first:
+                values = self.column(rule, "quantity")(rows[begin - first :])
+                rise.feed(begin, values, (first, state))
+            elif holds is None:
+                values = self.column(rule, "quantity")(rows[begin - first :])
+                top, level = self._tops[rule.name]
+                self._tops[rule.name] = float(np.fmax.reduce(values, initial=top)), level
+            elif detection.step is None and holds[begin - first :].any():
+                detection.step = begin + int(np.argmax(holds[begin - first :]))
                 detection.origin = (first, state)
-        for rule in self.rules:
-            if isinstance(rule, ExceedsRunMaximum):
-                bound = self.column(rule, "bound")(rows).max(initial=-np.inf)
-                before = self._bounds.get(rule.name, -np.inf)
-                self._bounds[rule.name] = max(before, float(bound))
 
-    def finish(
-        self, last: int, fate: str, replay: Replay, again: Callable[[], Chunks] | None = None
-    ) -> None:
+    def finish(self, last: int, fate: str, again: Callable[[], Chunks] | None = None) -> None:
         """Apply the rules that look at the whole run, and say why the others have no step.
 
         Parameters
@@ -223,72 +187,75 @@ class Detector:
             Last step that was fed.
         fate : str
             What else decides that nothing rises again: ``"oscillating"``; empty if nothing does.
-        replay : callable
-            (state, first, last) -> order parameters of the steps first..last, run once more.
         again : callable, optional
-            The whole run once more, in chunks, for rules that are sought after one that looks at
-            the whole run; without it, or where it ends early, these are not decided.
+            The whole run once more, in chunks, for the steps at which the maximum of the run is
+            exceeded, and for rules that are sought after one that looks at the whole run. Without
+            it, or where it ends early, these are not decided.
         """
-        late: dict[str, str] = {}  # rule -> that of the whole run which it awaits, or is
-        undecided: list[EventRule] = []
+        horizon = f"time {last * self.step_time:.6g}"
+        waiting: list[EventRule] = []
+        late: set[str] = set()  # what is known only now, or awaits what is
         for rule in self.rules:
             detection = self.detections[rule.name]
-            if rule.after is not None and rule.after in late:
-                since = late[rule.name] = late[rule.after]
-                reached = self.detections[since].step is not None
-                unreached = f"{rule.after} is not reached"
-                detection.reason = TOO_LATE.format(since) if reached else unreached
-                undecided += [rule] if reached else []
+            if detection.step is not None:
                 continue
-            if rule.whole_run:
-                late[rule.name] = rule.name
-            if isinstance(rule, ExceedsRunMaximum):
-                self._find_exceeding(rule, detection, last, replay)
-            rise = self._rises.get(rule.name)
-            if rise is not None and rise.lasts and not fate:
-                detection.step, detection.origin = rise.least_step, rise.origin
-            if detection.step is None and not detection.reason:
-                if rule.after is not None and self.detections[rule.after].step is None:
-                    detection.reason = f"{rule.after} is not reached"
-                elif isinstance(rule, RisesAgain):
-                    detection.reason = fate or self._rises[rule.name].reason(rule.after)
-                elif isinstance(rule, Crossing) and self._at_rest(rule):
-                    detection.reason = AT_REST
+            if rule.after in late:
+                waiting.append(rule)
+                late.add(rule.name)
+            elif rule.after is not None and self.detections[rule.after].step is None:
+                detection.reason = f"{rule.after} is not reached"
+            elif isinstance(rule, RisesAgain):
+                rise = self._rises[rule.name]
+                if rise.lasts and not fate:
+                    detection.step, detection.origin = rise.least_step, rise.origin
+                    late.add(rule.name)
                 else:
-                    detection.reason = f"not reached by time {last * self.step_time:.6g}"
+                    detection.reason = fate or rise.reason(rule.after)
+            elif isinstance(rule, ExceedsRunMaximum):
+                top, level = self._tops[rule.name]
+                detection.reason = f"never above {level:.6g} in a run to {horizon}"
+                if top > level:
+                    waiting.append(rule)
+                    late.add(rule.name)
+            elif isinstance(rule, Crossing):
+                rests = self._at_rest(rule)
+                detection.reason = AT_REST if rests else f"not reached by {horizon}"
+        if waiting:
+            self._find(waiting, last, fate, again)
 
-        if undecided and again is not None:
-            # By a detector that knows what they await from the first step on.
-            later = Detector(tuple(undecided), self.names, self.parameters, self.step_time)
-            later.detections = self.detections | later.detections
-            fed = -1
-            for first, rows, state in again():
-                later.feed(first, rows, state)
-                fed = first + len(rows) - 1
-            if fed == last:
-                later.finish(last, fate, replay, again)
-                found = {rule.name: later.detections[rule.name] for rule in undecided}
-                self.detections.update(found)
-
-    def _find_exceeding(
-        self, rule: ExceedsRunMaximum, detection: Detection, last: int, replay: Replay
+    def _find(
+        self, rules: list[EventRule], last: int, fate: str, again: Callable[[], Chunks] | None
     ) -> None:
-        stretches, top = self._stretches.get(rule.name, []), self._bounds.get(rule.name, -np.inf)
-        begin = self.detections[rule.after].step if rule.after else 0
-        for k, stretch in enumerate(stretches):
-            if stretch.top > top:
-                values = stretch.values
-                if values is None:
-                    stop = stretches[k + 1].first - 1 if k + 1 < len(stretches) else last
-                    rows = replay(stretch.state, stretch.first, stop)
-                    values = self.column(rule, "quantity")(rows)
-                    values[: max(0, (begin or 0) - stretch.first)] = -np.inf
-                detection.step = stretch.first + int(np.argmax(values > top))
-                detection.origin = (stretch.first, stretch.state)
-                return
-        if stretches:
-            horizon = last * self.step_time
-            detection.reason = f"never above {top:.6g} in a run to time {horizon:.6g}"
+        """Look for rules in the run once more, with what is known by now."""
+        later = Detector(tuple(rules), self.names, self.parameters, self.step_time)
+        later.detections = self.detections | later.detections
+        later._tops = {name: (-np.inf, level) for name, (_, level) in self._tops.items()}
+        later._once_more = True
+        fed = -1
+        for first, rows, state in again() if again is not None else ():
+            later.feed(first, rows, state)
+            fed = first + len(rows) - 1
+            if all(later.detections[rule.name].step is not None for rule in rules):
+                break
+        if fed == last:
+            later.finish(last, fate, again)
+        for rule in rules:
+            found = later.detections[rule.name]
+            if found.step is None and not found.reason:
+                found.reason = TOO_LATE.format(rule.after or "the maximum")
+            self.detections[rule.name] = found
+
+    def _holds(self, rule: EventRule, rows: FloatArray) -> NDArray[np.bool_] | None:
+        """At which rows a rule holds; None of one that only the end of the run decides."""
+        if isinstance(rule, Crossing):
+            return self._crossed(rule, rows)
+        if isinstance(rule, ExceedsRunMaximum):
+            top, level = self._tops[rule.name]
+            if self._once_more:
+                return self.column(rule, "quantity")(rows) > level
+            bounds = self.column(rule, "bound")(rows)
+            self._tops[rule.name] = top, float(np.fmax.reduce(bounds, initial=level))
+        return None
 
     def _crossed(self, rule: Crossing, rows: FloatArray) -> NDArray[np.bool_]:
         with np.errstate(all="ignore"):
@@ -311,14 +278,9 @@ class Detector:
 
     def state(self) -> dict[str, Any]:
         """Everything detected so far, as plain values and arrays, for `restore`."""
-        stretches = {
-            name: [(s.first, s.state, s.top) for s in part]
-            for name, part in self._stretches.items()
-        }
         return {
             "detections": {name: astuple(detection) for name, detection in self.detections.items()},
-            "bounds": self._bounds,
-            "stretches": stretches,
+            "tops": self._tops,
             "rises": {name: dict(vars(rise)) for name, rise in self._rises.items()},
             "rates": self._rates,
         }
@@ -327,11 +289,8 @@ class Detector:
         """Go on from a `state`."""
         for name, (step, reason, origin) in state["detections"].items():
             self.detections[name] = Detection(step, reason, origin and (origin[0], origin[1]))
-        self._bounds = dict(state["bounds"])
+        self._tops = {name: tuple(top) for name, top in state["tops"].items()}
         self._rises = {name: Rise(**fields) for name, fields in state["rises"].items()}
-        self._stretches = {
-            name: [Stretch(*s) for s in part] for name, part in state["stretches"].items()
-        }
         self._rates = {name: tuple(rate) for name, rate in state["rates"].items()}
 
     def column(self, rule: EventRule, attribute: str) -> Column:

@@ -29,7 +29,7 @@ from dynamics.results.trajectory import (
     undefined,
     with_remarks,
 )
-from dynamics.training.flow_events import EventTime, locate_events
+from dynamics.training.flow_events import UNRESOLVED, EventTime, locate_events
 from dynamics.training.flow_path import (
     MAX_STEPS,
     NO_STEPS,
@@ -274,7 +274,7 @@ def _again(path: FlowPath, end: float) -> FlowPath | None:
     """
     problem, start, at = path.problem, path.at(0.0), path.at
     least = FINE if isinstance(at, Polynomials) else FINE_BY_LSODA
-    of_step = least if path.of_step > 10.0 * least else 100.0 * path.of_step
+    of_step = least if path.of_step >= 10.0 * least else 10.0 * path.of_step
     floor = tolerance_floor(start, path.rtol)
     most = max(FEWEST_AGAIN, MOST_AGAIN * path.nodes.size)
     if isinstance(at, Polynomials):
@@ -339,7 +339,8 @@ def _trajectory(path: FlowPath, time: float, record: int | ArrayLike | None = No
 def _far_enough(path: FlowPath, located: dict[str, EventTime]) -> float:
     """The time to which a path is compared with one at another tolerance; 0 where to none.
 
-    Of LSODA, whose steps at rest are dear, to the last event that the path alone has.
+    Of LSODA, whose steps at rest are dear, to the last event that the path alone has, unless it
+    leaves one undecided.
     """
     end, rules = float(path.nodes[-1]), path.problem.events
     if not rules or end <= np.finfo(np.float64).tiny:
@@ -347,7 +348,8 @@ def _far_enough(path: FlowPath, located: dict[str, EventTime]) -> float:
     if isinstance(path.at, Polynomials):
         return end
     found = {name: event.time for name, event in located.items() if event.time is not None}
-    if any(rule.whole_run and rule.name in found for rule in rules):
+    undecided = any(event.reason == UNRESOLVED for event in located.values())
+    if undecided or any(rule.whole_run and rule.name in found for rule in rules):
         return end
     return min(end, BEYOND * max(found.values(), default=0.0))
 

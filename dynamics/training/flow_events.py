@@ -1,15 +1,13 @@
 """Locating the events of a gradient flow: roots inside the steps of its path.
 
 Every step is looked at, at its ends and at points between, and each function of a rule is
-interpolated through these looks. Where the interpolant comes near 0 between two looks of the same
-sign, it is looked at there too, and the step is halved until that was predicted. A rule holds where
-its functions are beyond their errors; its time is the last change of sign before. The stated error
-of that time is the half width of the interval around it in which the function is smaller than its
-error.
+interpolated through its values there. Where the interpolant comes near 0 between two looks of the
+same sign, the function is looked at there too, and the step is halved until that is settled.
 
-The error of an order parameter is what the tolerance allows in a few steps, and a part of what the
-path at another tolerance differs: errors are in proportion to tolerances. Rates are derivatives of
-the polynomials of the path, where it has any, else gradients at its states.
+The flow has been integrated at two tolerances. Events are located on the finer path, and its error
+is what the other differs from it, and what a few of its own steps may err. A rule holds where its
+functions are beyond the changes that these errors make in them. The stated error of a time is the
+half width of the interval around it in which the function is smaller than its error.
 """
 
 from __future__ import annotations
@@ -20,49 +18,36 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-from dynamics.problem import SMALL, FloatArray, IntArray, Problem
+from dynamics.problem import FloatArray
 from dynamics.training.events import AT_REST, Column, Rise, columns
-from dynamics.training.flow_path import FlowPath, Polynomials, order_rows
-from dynamics.training.roots import (
-    PREDICTED,
-    ROOT_STEP,
-    interpolation,
-    least,
-    root_between,
-    suspicion,
-)
+from dynamics.training.flow_path import FlowPath
 from theory.events import Crossing, EventRule, ExceedsRunMaximum, RisesAgain
 
 UNRESOLVED = "not decidable: the errors of the integration change its time by more than itself"
-LOOKS, FEW_LOOKS, MOST_LOOKS = 7, 3, 64
-"""First looks at a step, its ends included: of a path whose rates cost no gradients, and of others;
-and looks for one function in all."""
-WALK = 4.0
-"""Error of a state over that of one step; times the root of the number of steps where there is no
-other path."""
-LATER = 1.2
-"""Time of the next look that may be beyond its error, over that of one that is not, where errors
-cost gradients."""
-DERIVATIVE = 20.0
-"""Error of the derivative of a polynomial by the width of its step, over what the step may err."""
-PART = 10.0
-"""Error of a path over what a looser one differs, by their tolerances."""
-NARROW = 1e-5
-"""Part of a time over which a slope is taken."""
-ALMOST = 0.9
-"""Part of its error beyond which a value ends an interval."""
-FEW = 4
-"""Moves of many entries for an estimate of their sum."""
-SHORTLY, SMALLEST = 1e-6, 1e-8
-"""Part of the first step within which a value moves as its rate at the start says, and part of that
-rate that decides nothing."""
-TINY = float(np.finfo(np.float64).tiny)
-"""Stands for a value of 0, with a sign."""
+STEPS = 4.0
+"""Errors of single steps that add up; times the root of their number where there is one path."""
+LOOKS, MOST_LOOKS, IN_GAP = 7, 64, 8
+"""Looks at a step, its ends included; looks at one for a function, about; and points between two
+looks at which an interpolant is computed."""
+CLOSE, GRID, ROUNDS = 1e-12, 33, 12
+"""Part of a time within which its root is found, by so many points at once, so many times."""
 ROUNDED = float(np.sqrt(np.finfo(np.float64).eps))
 """Part of its time by which rounding moves a minimum."""
+ROUNDING = 2.0**-40
+"""Part of a gradient that is rounding at the start, where the path has no other error."""
+TINY = float(np.finfo(np.float64).tiny)
+"""Stands for a value of 0, with a sign."""
 NOTHING = np.empty(0)
+
+NODES = -np.cos(np.pi * np.arange(LOOKS) / (LOOKS - 1))
+BETWEEN = (NODES[:-1, None] + np.diff(NODES)[:, None] * (np.arange(IN_GAP) + 0.5) / IN_GAP).ravel()
+COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(NODES, LOOKS - 1))
+ON_GRID = chebyshev.chebvander(BETWEEN, LOOKS - 1) @ COEFFICIENTS
+POSITIONS, PLACES = 0.5 + 0.5 * NODES, (0.5 + 0.5 * BETWEEN).reshape(-1, IN_GAP)
+"""Of the looks in a step, and of the points in each gap between them."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +68,7 @@ def locate_events(
     ----------
     path : FlowPath
     other : FlowPath, optional
-        The same flow at another tolerance, perhaps not as far: the tighter one has the events, and
-        the looser one tells its error.
+        The same flow at another tolerance, perhaps not as far.
     records : float array
         Times at which the path is looked at in any case.
     """
@@ -127,295 +111,286 @@ class _Function(NamedTuple):
 
 
 class _Search:
-    """The search for events on one path, whose error another one may tell."""
+    """The search for events on one path, whose error another one tells."""
 
-    def __init__(self, path: FlowPath, coarse: FlowPath | None, records: FloatArray) -> None:
-        self.path, self.coarse, self.end = path, coarse, float(path.nodes[-1])
+    def __init__(self, path: FlowPath, other: FlowPath | None, records: FloatArray) -> None:
+        self.path, self.other, self.end = path, other, float(path.nodes[-1])
         self.records = records[records <= self.end]
-        # No `cache` of methods: a path would wait for the collector of cycles.
-        self._rows: dict[bool, tuple[FloatArray, FloatArray]] = {}
-        self._errors: dict[tuple[float, bool], FloatArray] = {}
+        self.times = path.inside(np.arange(path.nodes.size - 1), POSITIONS)
+        self.times[:, 0], self.times[:, -1] = path.nodes[:-1], path.nodes[1:]
+        rows = path.order_rows(np.append(self.times[:, :-1].ravel(), self.end))
+        ends = rows[LOOKS - 1 :: LOOKS - 1, None]
+        self.rows = np.append(rows[:-1].reshape(*self.times[:, :-1].shape, -1), ends, axis=1)
+        # No `cache` of a method: a path would wait for the collector of cycles.
+        self._changes: dict[float, FloatArray] = {}
 
     def locate(self, rule: EventRule, begin: float, width: float) -> EventTime:
         """The event of a rule from a time on that is known within a width."""
-        names = {symbol.name for each in rule.expressions for symbol in each.free_symbols}
-        rates = not names.isdisjoint(self.path.problem.rates)
         with np.errstate(all="ignore"):
             if isinstance(rule, ExceedsRunMaximum):
-                return self._exceeds(rule, rates, begin, width)
+                return self._exceeds(rule, begin, width)
             if isinstance(rule, RisesAgain):
-                return self._rise(rule, rates, begin)
+                return self._rise(rule, begin)
             assert isinstance(rule, Crossing)
             functions = [_Function(self._column(rule.expression), not rule.strict)]
             if not (rule.guard.is_Number and rule.guard.is_positive):
                 functions.append(_Function(self._column(rule.guard), not rule.guard_strict))
-            return self._first(functions, rates, begin, width, rule.resolution)
+            return self._first(functions, begin, width, rule.resolution)
 
     def _column(self, expression: Any) -> Column:
         return columns(expression, self.path.problem.order_names, self.path.problem.parameters)
 
-    def _cheap(self, rates: bool) -> bool:
-        """Whether looks cost no gradients."""
-        return isinstance(self.path.at, Polynomials) or not rates
+    def changes(self, time: float) -> FloatArray:
+        """What errors of the path change in order parameters at a time, shape (changes, names)."""
+        if time not in self._changes:
+            self._changes[time] = self._changes_at(time)
+        return self._changes[time]
 
-    def _row(self, time: float, rates: bool) -> FloatArray:
-        return self.path.order_rows(np.array([time], dtype=np.float64), rates)
-
-    def rows(self, rates: bool) -> tuple[FloatArray, FloatArray]:
-        """Times of the first looks at every step, shape (steps, looks), and order parameters."""
-        if rates in self._rows:
-            return self._rows[rates]
-        nodes, looks = self.path.nodes, LOOKS if self._cheap(rates) else FEW_LOOKS
-        times = self.path.inside(np.arange(nodes.size - 1), interpolation(looks).looks)
-        times[:, 0], times[:, -1] = nodes[:-1], nodes[1:]
-        once = self.path.order_rows(np.append(times[:, :-1].ravel(), self.end), rates)
-        rows = once[:-1].reshape(*times[:, :-1].shape, once.shape[1])
-        ends = np.concatenate([rows[1:, 0], once[-1:]])
-        self._rows[rates] = times, np.concatenate([rows, ends[:, None]], axis=1)
-        return self._rows[rates]
-
-    def _error(self, time: float, rates: bool) -> FloatArray:
-        """Error of every order parameter at a time, from that of the path."""
-        path, problem = self.path, self.path.problem
+    def _changes_at(self, time: float) -> FloatArray:
+        path, other, problem = self.path, self.other, self.path.problem
         step = max(int(path.nodes.searchsorted(time)) - 1, 0)
-        state, derived = path.at(time), isinstance(path.at, Polynomials) and self.coarse is not None
-        counted = WALK * (1.0 if self.coarse else float(np.sqrt(step + 1)))
-        moved = state + _moves(counted * path.error(state))
-        if rates and derived:  # which gradients at states with errors are not
-            slope = problem.gradient(state)
-            rows = np.array([problem.order_parameters(each, slope) for each in moved])
-            error = DERIVATIVE * path.error(state) / (path.nodes[step + 1] - path.nodes[step])
-            few = _rate_changes(problem, state, error)
-        else:
-            rows, few = order_rows(problem, moved, rates), np.zeros(1)
-        few = few + _changes(rows, state.size)
-        if rates and (known := _gradient_error(problem, state)) is not None:
-            few = few + _rate_changes(problem, state, known)
-        if self.coarse is None:
-            return few
-        times = self.rows(rates)[0][step] if self._cheap(rates) else np.array([time])
-        apart = path.order_rows(times, rates) - self.coarse.order_rows(times, rates)
-        part = min(1.0, PART * path.of_step / self.coarse.of_step)
-        return few + part * np.abs(apart).max(axis=0)
+        # The start is exact: in the first step errors grow from 0.
+        times = self.times[step] * (time / path.nodes[1] if step == 0 else 1.0)
+        rows, now = path.order_rows(times), np.array([time])
+        state, slope = (each[0] for each in path.along(now))
+        if other is not None:
+            several, apart = STEPS, other.order_rows(times) - rows
+        else:  # it may be late by the errors of all steps before
+            several = STEPS * float(np.sqrt(step + 1))
+            apart = path.order_rows(times * max(0.0, 1.0 - several * path.of_step)) - rows
+        error = several * path.error(state)
+        of_slope = error / (times[-1] - times[0]) if time > 0.0 else ROUNDING * np.abs(slope)
+        error = error if time > 0.0 else 0.0 * error
+        if (known := getattr(problem, "gradient_error", None)) is not None:
+            of_slope = of_slope + known(state)
+        # Signs by the binary digits of the number of an entry: no two entries are alike in all.
+        digits = np.arange(state.size)[:, None] >> np.arange((state.size - 1).bit_length() + 1)
+        signs = np.where(digits.T & 1, -1.0, 1.0)
+        moved = [
+            problem.order_parameters(state + sign * error, slope + sign * of_slope)
+            for sign in (*signs, *-signs)
+        ]
+        return np.vstack([apart, -apart, np.array(moved) - path.order_rows(now)])
 
-    def _noise(self, function: _Function, rows: FloatArray, time: float, rates: bool) -> FloatArray:
-        """Error of a function at rows, from the errors at a time; 0 at the start."""
-        if time <= 0.0:
-            return np.zeros(len(rows))
-        if (key := (float(time), rates)) not in self._errors:
-            self._errors[key] = self._error(*key)
-        error = self._errors[key]
-        moved = rows[:, None, :] + np.vstack([0.0 * error, np.diag(error)])
-        values = function.value(moved.reshape(-1, error.size)).reshape(len(rows), -1)
-        return np.abs(values[:, 1:] - values[:, :1]).sum(axis=1) + function.error
+    def _error(self, function: _Function, rows: FloatArray, time: float) -> FloatArray:
+        """Error of a function at rows, from the errors of the path at a time."""
+        moved = rows[:, None, :] + self.changes(time)
+        values = function.value(moved.reshape(-1, rows.shape[1])).reshape(len(rows), -1)
+        return np.abs(values - function.value(rows)[:, None]).max(axis=1) + function.error
 
-    def _looks(self, functions: list[_Function], rates: bool, begin: float) -> Any:
-        """Times from begin on at which functions are looked at, and their order parameters."""
-        times, rows = self.rows(rates)
-        parts = [(times[:, 1:].ravel(), rows[:, 1:].reshape(-1, rows.shape[2]))]
-        for more in (np.array([begin]), self.records if self._cheap(rates) else NOTHING):
-            parts += [(more, self.path.order_rows(more, rates))] if more.size else []
-        for function in functions:
-            parts += self._closer(function, rates, begin)
-        all_times, all_rows = (np.concatenate(each) for each in zip(*parts, strict=True))
-        joined, order = np.unique(all_times, return_index=True)
-        return joined[joined >= begin], all_rows[order[joined >= begin]]
+    def _looks(self, functions: list[_Function], begin: float) -> tuple[FloatArray, FloatArray]:
+        """Times from begin on at which functions are looked at, and order parameters there."""
+        closer = [times for each in functions for times in self._closer(each, begin)]
+        more = np.concatenate([np.array([begin]), self.records, *closer])
+        times = np.append(self.times[:, 1:].ravel(), more)
+        rows = self.rows[:, 1:].reshape(-1, self.rows.shape[2])
+        rows = np.append(rows, self.path.order_rows(more), axis=0)
+        once, order = np.unique(times, return_index=True)
+        later = once >= begin
+        return once[later], rows[order[later]]
 
-    def _closer(
-        self, function: _Function, rates: bool, begin: float
-    ) -> list[tuple[FloatArray, FloatArray]]:
-        """More looks, in steps where an interpolant comes near 0 or tells too little."""
-        times, rows = self.rows(rates)
-        each, done = 2 * times.shape[1] - 1, np.full(len(times), times.shape[1])
-        steps = np.flatnonzero(self.path.nodes[1:] > begin)
-        low, width = np.zeros(steps.size), np.ones(steps.size)
-        flat = rows[steps].reshape(-1, rows.shape[2])
-        values = function.value(flat).reshape(steps.size, times.shape[1])
-        near, place, guess, rough = suspicion(values)
-        for k in np.flatnonzero(near):  # what is all error has nothing to look at
-            noise = self._noise(function, rows[steps[k]], times[steps[k], -1], rates)
-            near[k] = (np.abs(values[k]) > noise).any()
-        found = []
-        while near.any():
-            steps, low, width = steps[near], low[near], width[near]
-            more = self.path.inside(steps, (low + width * place[near])[:, None]).ravel()
-            found.append((more, self.path.order_rows(more, rates)))
-            there = function.value(found[-1][1])
-            halved = rough[near] | (np.abs(there - guess[near]) > PREDICTED * np.abs(there))
-            steps, low, width = steps[halved], low[halved], width[halved]
-            rank = np.arange(steps.size) - np.searchsorted(steps, steps)
-            able = done[steps] + each * (rank + 1) <= MOST_LOOKS
-            np.add.at(done, steps[able], each)
-            steps, low, width = (np.repeat(x[able], 2) for x in (steps, low, 0.5 * width))
-            if not steps.size:
-                break
-            low[1::2] += width[1::2]
-            positions = low[:, None] + width[:, None] * interpolation(times.shape[1]).looks
-            inner = self.path.inside(steps, positions).ravel()
-            found.append((inner, self.path.order_rows(inner, rates)))
-            near, place, guess, rough = suspicion(
-                function.value(found[-1][1]).reshape(positions.shape)
-            )
+    def _closer(self, function: _Function, begin: float) -> list[FloatArray]:
+        """Times of more looks, in steps where an interpolant comes near 0."""
+        steps, count, names = self.rows.shape
+        values = function.value(self.rows.reshape(-1, names)).reshape(steps, count)
+        near = _near(values)[0].any(axis=1) & (self.path.nodes[1:] > begin)
+        found: list[FloatArray] = []
+        for step in np.flatnonzero(near):
+            error = self._error(function, self.rows[step], self.times[step, -1])
+            if (np.abs(values[step]) <= error).all():  # what is all error has nothing to look at
+                continue
+            parts, done = [(0.0, 1.0)], 0
+            while parts and done < MOST_LOOKS:
+                low, width = parts.pop(0)
+                times = self.path.inside(np.array([step]), low + width * POSITIONS)[0]
+                inner = function.value(self.path.order_rows(times))
+                gaps, places = (each[0] for each in _near(inner[None]))
+                if not gaps.any():
+                    continue
+                at = self.path.inside(np.array([step]), low + width * places[gaps])[0]
+                there = function.value(self.path.order_rows(at))
+                found += [times, at]
+                done += times.size + at.size
+                if not ((there > 0) != (inner[:-1][gaps] > 0)).all():
+                    parts += [(low, 0.5 * width), (low + 0.5 * width, 0.5 * width)]
         return found
 
     def _first(
-        self, functions: list[_Function], rates: bool, begin: float, width: float,
-        resolution: float = 0.0,
-    ) -> EventTime:  # fmt: skip
+        self, functions: list[_Function], begin: float, width: float, resolution: float = 0.0
+    ) -> EventTime:
         """The first time from begin on, which is known within a width, at which all hold."""
-        if begin == 0.0 and not rates and self._grows(functions):
-            return EventTime(0.0)
-        after = min(begin + max(width, 4.0 * ROOT_STEP * begin), self.end)
-        times, rows = self._looks(functions, rates, after)
+        after = min(begin + max(width, 4.0 * CLOSE * begin), self.end)
+        times, rows = self._looks(functions, after)
         holds = np.min([each.signed(rows) for each in functions], axis=0) > 0
         sizes = np.abs(functions[0].value(rows))
         least = resolution * np.fmax.accumulate(sizes)
-
-        def sure(part: IntArray) -> NDArray[np.bool_]:
-            """Whether functions are beyond their errors at looks at one step."""
-            end = self.path.nodes[self.path.nodes.searchsorted(times[part[-1]])]
-            noise = [self._noise(each, rows[part], end, rates) for each in functions]
-            pairs = zip(functions, noise, strict=True)
-            decided = np.all([np.abs(f.value(rows[part])) >= error for f, error in pairs], axis=0)
-            if not resolution:
-                return decided
-            at_once = (sizes[part] == 0) & (noise[0] == 0) & (least[part] > 0)
-            return decided & ((sizes[part] > least[part]) | at_once)
-
-        held = np.flatnonzero(holds)
-        ends = np.searchsorted(self.path.nodes, times[held])
-        parts = np.split(held, np.flatnonzero(np.diff(ends)) + 1) if held.size else []
-        k = self._first_sure(parts, times, sure)
+        k = next(self._sure(functions, times, rows, holds, least), None)
         if k is None:
-            last = np.array([times.size - 1])
-            rests = resolution and least[-1] > 0 and (held.size or not sure(last)[0])
-            doubt = held.size or (self.coarse and self._held_by_record(functions, rates, after))
-            reason = f"not reached by time {self.end:.6g}"
-            return EventTime(None, AT_REST if rests else UNRESOLVED if doubt else reason)
+            undecided = max(least[-1], self._error(functions[0], rows[-1:], self.end)[0])
+            if least[-1] > 0 and (holds.any() or sizes[-1] <= undecided):
+                return EventTime(None, AT_REST)
+            doubt = holds.any() or (self.other and self._held_by_record(functions, after))
+            return EventTime(None, UNRESOLVED if doubt else f"not reached by time {self.end:.6g}")
         below = np.flatnonzero(~holds[:k])
         if not below.size:
             return EventTime(begin, "", width)
-        condition = lambda t: float(min(f.signed(self._row(t, rates))[0] for f in functions))  # noqa: E731
-        low, high = root_between(condition, *times[below[-1] : below[-1] + 2].tolist())
-        turning = [each for each in functions if each.signed(self._row(low, rates))[0] < 0]
-        error = max(self._half_width(each, high, rates) for each in turning or functions)
-        if self.coarse is None:  # errors of long before have moved the time as they moved states
-            steps = float(np.sqrt(self.path.nodes.searchsorted(high)))
-            error += WALK * steps * self.path.of_step * high
-        if error < high:
-            return EventTime(high, "", error)
-        if begin == 0.0 and times[k] <= self.path.nodes[1]:
-            # It soon holds beyond its error, in a step that amplifies none.
-            exact = functions[0].value(self._row(0.0, rates))[0] == 0.0
+        low, high = (float(time) for time in times[below[-1] : below[-1] + 2])
+        value = lambda t: np.min([f.signed(self.path.order_rows(t)) for f in functions], axis=0)  # noqa: E731
+        before, time = rising(value, low, high)
+        at_low = self.path.order_rows(np.array([before]))
+        turning = [each for each in functions if each.signed(at_low)[0] < 0]
+        error = max(self._half_width(each, time) for each in turning or functions)
+        if low == 0.0 and error >= time:  # it soon holds beyond its error
+            exact = functions[0].value(self.path.order_rows(np.zeros(1)))[0] == 0.0
             return EventTime(0.0, "", 0.0 if exact else float(times[k]))
-        return EventTime(None, UNRESOLVED)
+        return _resolved(EventTime(time, "", error))
 
-    def _first_sure(
-        self, parts: list[IntArray], times: FloatArray, sure: Callable[[IntArray], Any]
-    ) -> int | None:
-        """The first look that is sure, of those at one step after the other."""
-        waits = 0.0
-        for part in parts:
-            if times[part[-1]] < waits:
-                continue
-            if (known := sure(part)).any():
-                return int(part[np.argmax(known)])
-            if not isinstance(self.path.at, Polynomials):  # where errors cost gradients
-                waits = LATER * times[part[-1]]
-        return None
-
-    def _held_by_record(self, functions: list[_Function], rates: bool, after: float) -> bool:
-        """Whether all hold at a record of the looser path."""
-        later = self.records[self.records >= after]
-        if not later.size or not self._cheap(rates) or self.coarse is None:
-            return False
-        rows = self.coarse.order_rows(later, rates)
+    def _held_by_record(self, functions: list[_Function], after: float) -> bool:
+        """Whether all hold at a record of the other path."""
+        assert self.other is not None
+        rows = self.other.order_rows(self.records[self.records >= after])
         return bool((np.min([each.signed(rows) for each in functions], axis=0) > 0).any())
 
-    def _grows(self, functions: list[_Function]) -> bool:
-        """Whether the first function is 0 at the start and grows, by the exact rate there."""
-        function, path = functions[0], self.path
-        if function.value(self._row(0.0, False))[0] != 0.0:
-            return False
-        start = path.states(np.zeros(1))[0]
-        slope, time = path.problem.gradient(start), SHORTLY * float(path.nodes[1])
-        error = SMALLEST * np.abs(slope)
-        if (known := _gradient_error(path.problem, start)) is not None:
-            error = error + known
-        rows = order_rows(path.problem, start - time * slope + _moves(time * error), False)
-        values = function.value(rows)
-        change = _changes(values[:, None], start.size)[0]
-        return values[0] > change and all(each.signed(rows[:1])[0] > 0 for each in functions)
+    def _sure(
+        self, functions: list[_Function], times: FloatArray, rows: FloatArray,
+        holds: NDArray[np.bool_], least: FloatArray,
+    ) -> Any:  # fmt: skip
+        """The looks at which all hold, and are beyond their errors, one after the other."""
+        held = np.flatnonzero(holds)
+        ends = np.maximum(self.path.nodes.searchsorted(times[held]), 1)
+        alone = (ends == 1) & (times[held] > 0)  # the error in the first step grows from 0
+        keys = np.where(alone, times[held], self.path.nodes[ends])
+        keys[times[held] == 0] = 0.0
+        for key in np.unique(keys):
+            part = held[keys == key]
+            sure = np.ones(part.size, dtype=bool)
+            for number, each in enumerate(functions):
+                size, error = np.abs(each.value(rows[part])), self._error(each, rows[part], key)
+                sure &= size >= error
+                if number == 0:
+                    at_once = (size == 0) & (error == 0)
+                    sure &= (least[part] == 0) | at_once | (size > least[part])
+            yield from part[sure]
 
-    def _half_width(
-        self, function: _Function, time: float, rates: bool, rises: bool = True
-    ) -> float:
-        """How far from a root a function that rises, or has its minimum there, exceeds its error.
+    def _half_width(self, function: _Function, time: float, flat: bool = False) -> float:
+        """How far from its root, or its minimum, a function that rises from it exceeds its error.
 
         Infinite where it does not do so down to the start.
         """
-        at = lambda t: float(function.value(self._row(t, rates))[0])  # noqa: E731
-        noise = float(self._noise(function, self._row(time, rates), time, rates)[0])
-        near = NARROW * time
-        right, left = at(min(time + near, self.end)), at(time - near)
-        growth = (right - left) / (2 * near) if rises else (right + left) / (2 * near**2)
-        width = (noise / growth) ** (1.0 if rises else 0.5) if growth > 0 else 0.0
-        width, sign = max(width, ROOT_STEP * time), -1.0 if rises else 1.0
-        while width < time:
-            # At a second place too: a value that rounds may be beyond its error by chance.
-            if all(
-                sign * at(max(time - far, 0.0)) >= ALMOST * noise
-                and (time + far > self.end or at(time + far) >= ALMOST * noise)
-                for far in (width, 1.5 * width)
-            ):
-                return width
-            width *= 1.5
-        return np.inf
+        at = lambda times: function.value(self.path.order_rows(times))  # noqa: E731
+        row = self.path.order_rows(np.array([time]))
+        error, least = self._error(function, row, time)[0], function.value(row)[0] if flat else 0.0
 
-    def _exceeds(
-        self, rule: ExceedsRunMaximum, rates: bool, begin: float, width: float
-    ) -> EventTime:
+        def beyond(far: FloatArray) -> FloatArray:
+            left, right = at(np.maximum(time - far, 0.0)), at(np.minimum(time + far, self.end))
+            rises = np.where(time + far > self.end, np.inf, right - least)
+            return np.fmin(rises, left - least if flat else -left) - error
+
+        far = CLOSE * time * np.exp2(np.arange(40, dtype=np.float64))
+        far = np.append(far[far < time], time)
+        # At two places: a value that rounds may be beyond its error by chance.
+        known = beyond(far) >= 0
+        known[:-1] &= known[1:]
+        if not known.any():
+            return float("inf")
+        k = int(np.argmax(known))
+        return rising(beyond, far[k - 1], far[k], 1e-6)[1] if k else float(far[0])
+
+    def _exceeds(self, rule: ExceedsRunMaximum, begin: float, width: float) -> EventTime:
         quantity, bound = self._column(rule.quantity), self._column(rule.bound)
-        times, rows = self._looks([], rates, 0.0)
+        times, rows = self._looks([], 0.0)
         k = int(np.nanargmax(bound(rows)))
-        top, level = float(times[k]), float(bound(rows)[k])
-        if 0 < k < times.size - 1:
-            value = lambda t: -float(bound(self._row(t, rates))[0])  # noqa: E731
-            top = least(value, times[k - 1], times[k + 1])
-            level = max(level, -value(top))
-        error = float(self._noise(_Function(bound), self._row(top, rates), top, rates)[0])
+        top = lowest(lambda t: -bound(self.path.order_rows(t)), times, k)
+        row = self.path.order_rows(np.array([top]))
+        level = max(float(bound(rows)[k]), float(bound(row)[0]))
+        error = float(self._error(_Function(bound), row, top)[0])
         above = _Function(partial(_above, quantity, level), False, error)
-        found = self._first([above], rates, begin, width)
+        found = self._first([above], begin, width)
         if found.time is None and found.reason != UNRESOLVED:
             return EventTime(None, f"never above {level:.6g} in a run to time {self.end:.6g}")
         return found
 
-    def _rise(self, rule: RisesAgain, rates: bool, begin: float) -> EventTime:
-        """The minimum before a lasting rise: the root of the quantity's own rate if it has one."""
+    def _rise(self, rule: RisesAgain, begin: float) -> EventTime:
+        """The minimum before a lasting rise: the root of the quantity's rate if it has one."""
         from sympy import Symbol
 
-        quantity, name = self._column(rule.quantity), f"d_{rule.quantity}"
-        first = float(quantity(self._row(begin, rates))[0])
+        quantity = self._column(rule.quantity)
+        first = float(quantity(self.path.order_rows(np.array([begin])))[0])
         levels = [first, first + rule.relative * abs(first)]
-        low_and_high = [_Function(partial(_above, quantity, level)) for level in levels]
-        times, rows = self._looks(low_and_high, rates, begin)
+        both = [_Function(partial(_above, quantity, level)) for level in levels]
+        times, rows = self._looks(both, begin)
         rise = Rise(rule.relative)
         rise.feed(0, quantity(rows), (0, NOTHING))
         if not rise.lasts:
             return EventTime(None, rise.reason(rule.after))
         k = rise.least_step
-        low, high = float(times[k - 1]), float(times[min(k + 1, times.size - 1)])
-        if name in self.path.problem.rates:
+        if (name := f"d_{rule.quantity}") in self.path.problem.rates:
             rate = _Function(self._column(Symbol(name, real=True)))
-            sign = lambda t: float(rate.signed(self._row(t, True))[0])  # noqa: E731
-            if sign(low) < 0 < sign(high):
-                _, root = root_between(sign, low, high)
-                return _resolved(EventTime(root, "", self._half_width(rate, root, True)))
-        lowest = least(lambda t: float(quantity(self._row(t, rates))[0]), low, high)
-        depth = float(quantity(self._row(lowest, rates))[0])
-        above = _Function(partial(_above, quantity, depth))
-        error = self._half_width(above, lowest, rates, rises=False)
-        return _resolved(EventTime(lowest, "", error + ROUNDED * lowest))
+            low, high = float(times[k - 1]), float(times[min(k + 1, times.size - 1)])
+            signs = rate.signed(self.path.order_rows(np.array([low, high])))
+            if signs[0] < 0 < signs[1]:
+                root = rising(lambda t: rate.signed(self.path.order_rows(t)), low, high)[1]
+                return _resolved(EventTime(root, "", self._half_width(rate, root)))
+        time = lowest(lambda t: quantity(self.path.order_rows(t)), times, k)
+        error = self._half_width(_Function(quantity), time, flat=True)
+        return _resolved(EventTime(time, "", error + ROUNDED * time))
+
+
+def _near(values: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
+    """Of values at the looks of parts, by gap: whether the interpolant may change its sign there.
+
+    Only gaps between looks of the same sign count; and the place where that is nearest.
+    """
+    between = (values @ ON_GRID.T).reshape(len(values), LOOKS - 1, IN_GAP)
+    tail = np.abs(values @ COEFFICIENTS[LOOKS // 2 + 1 :].T).sum(axis=1)
+    holds = values > 0
+    same = holds[:, 1:] == holds[:, :-1]
+    turned = np.where(holds[:, :-1, None], -between, between)
+    best = np.argmax(turned, axis=2)
+    size = np.take_along_axis(turned, best[:, :, None], axis=2)[:, :, 0]
+    return same & (size + tail[:, None] > 0), PLACES[np.arange(LOOKS - 1), best]
+
+
+def rising(
+    function: Callable[[FloatArray], FloatArray], low: float, high: float, part: float = CLOSE
+) -> tuple[float, float]:
+    """Places next to each other between which a function becomes positive, on a finer grid each.
+
+    Parameters
+    ----------
+    function : callable
+        Places, shape (P,) -> values; not positive at ``low``, positive at ``high``.
+    low, high : float
+    part : float
+        Part of its place within which it is found.
+    """
+    for _ in range(ROUNDS):
+        if high - low <= part * high:
+            break
+        grid = np.linspace(low, high, GRID)
+        k = int(np.argmax(np.append(function(grid[1:-1]) > 0, True)))
+        low, high = float(grid[k]), float(grid[k + 1])
+    return low, high
+
+
+def lowest(function: Callable[[FloatArray], FloatArray], times: FloatArray, k: int) -> float:
+    """The time at which a function is least, next to the k-th of some times.
+
+    Parameters
+    ----------
+    function : callable
+        Times, shape (T,) -> values.
+    times : float array
+    k : int
+    """
+    grid = times[[max(k - 1, 0), k, min(k + 1, times.size - 1)]]
+    for _ in range(ROUNDS):
+        grid = np.linspace(grid[0], grid[-1], GRID)
+        k = int(np.argmin(function(grid)))
+        grid = grid[max(k - 1, 0) : k + 2]
+        if grid[-1] - grid[0] <= ROUNDED * grid[-1]:
+            break
+    return float(grid[len(grid) // 2])
 
 
 def _above(quantity: Column, level: float, rows: FloatArray) -> FloatArray:
@@ -426,30 +401,3 @@ def _resolved(event: EventTime) -> EventTime:
     """An event, or none where errors do not tell its time from 0."""
     known = event.time is None or event.uncertainty < event.time
     return event if known else EventTime(None, UNRESOLVED)
-
-
-def _gradient_error(problem: Problem, state: FloatArray) -> FloatArray | None:
-    """Estimated error of the gradient, shape (n,); None of a problem without an estimate."""
-    known = getattr(problem, "gradient_error", None)
-    return None if known is None else known(state)
-
-
-def _moves(error: FloatArray) -> FloatArray:
-    """None, and the moves by which an error is tried out; of many entries a few of all."""
-    moves = np.diag(error)
-    if error.size > SMALL:
-        moves = error * np.random.default_rng(0).choice([-1.0, 1.0], size=(FEW, error.size))
-    return np.vstack([0.0 * error, moves])
-
-
-def _rate_changes(problem: Problem, state: FloatArray, error: FloatArray) -> FloatArray:
-    """Errors of order parameters at a state, from an error of the rate."""
-    slopes = problem.gradient(state) + _moves(error)
-    rows = np.array([problem.order_parameters(state, slope) for slope in slopes])
-    return _changes(rows, state.size)
-
-
-def _changes(rows: FloatArray, size: int) -> FloatArray:
-    """Changes of rows by `_moves` of a state of some size: the sum, or the largest of a few."""
-    changes = np.abs(rows[1:] - rows[0])
-    return changes.sum(axis=0) if size <= SMALL else changes.max(axis=0)

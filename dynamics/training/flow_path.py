@@ -153,36 +153,48 @@ class FlowPath:
             times = low + scales * np.expm1(positions * np.log1p((high - low) / scales))
         return np.clip(times, low, high)
 
-    def order_rows(self, times: FloatArray, rates: bool) -> FloatArray:
-        """Order parameters at times, shape (T, order parameters); rates only where asked for."""
-        if not isinstance(self.at, Polynomials):
-            return order_rows(self.problem, self.states(times), rates)
-        rows = self.at.order_rows(times, len(self.problem.order_names))
+    def along(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """States at times and minus their derivatives, each of shape (T, n).
+
+        Gradients where the path has no derivative. Where the state relaxes quickly, a gradient
+        magnifies the error of the state, and a derivative does not.
+        """
+        states = self.states(times)
+        if isinstance(self.at, Polynomials):
+            slopes = -loops.along(self.at.path, times)[1]
+        elif hasattr(self.at, "interpolants"):
+            slopes = np.array([-_derivative(self.at, time) for time in times])
+        else:
+            slopes = np.array([self.problem.gradient(state) for state in states])
+        for k in np.flatnonzero(times <= self.nodes[0]):  # the start is exact
+            slopes[k] = self.problem.gradient(states[k])
+        return states, slopes
+
+    def order_rows(self, times: FloatArray) -> FloatArray:
+        """Order parameters at times, shape (T, order parameters), with rates as of `along`."""
+        rows = np.full((times.size, len(self.problem.order_names)), np.nan)
+        if isinstance(self.at, Polynomials):
+            rows = self.at.order_rows(times, rows.shape[1])
         # The start is exact; a compiled function may overflow where that of the problem does not.
-        other = (times <= self.nodes[0]) | ~np.isfinite(rows).all(axis=1)
-        if other.any():
-            rows[other] = order_rows(self.problem, self.at.along(times[other]), rates)
+        other = np.flatnonzero((times <= self.nodes[0]) | ~np.isfinite(rows).all(axis=1))
+        if other.size:
+            both = zip(*self.along(times[other]), strict=True)
+            rows[other] = [self.problem.order_parameters(*each) for each in both]
         return rows
 
 
-def order_rows(problem: Problem, states: FloatArray, rates: bool) -> FloatArray:
-    """Order parameters of many states, shape (states, order parameters).
+PART = 1e-3
+"""Of a step, between the points of a difference."""
+STENCIL = np.array([-2.0, -1.0, 1.0, 2.0])
+WEIGHTS = np.array([1.0, -8.0, 8.0, -1.0]) / 12.0
 
-    Parameters
-    ----------
-    problem : Problem
-    states : float array, shape (states, n)
-    rates : bool
-        Whether those that are read off the gradient count.
-    """
-    none = None if rates else np.zeros_like(states[0])
-    if (model := compiled_model(problem)) is None:
-        return np.array([problem.order_parameters(state, none) for state in states])
-    rows = loops.order_rows(model, states, rates, len(problem.order_names))
-    # A compiled gradient may overflow where that of the problem does not.
-    for k in np.flatnonzero(~np.isfinite(rows).all(axis=1)):
-        rows[k] = problem.order_parameters(states[k], none)
-    return rows
+
+def _derivative(solution: Any, time: float) -> FloatArray:
+    """Derivative of an `OdeSolution` of scipy, by differences of the polynomial of a step."""
+    k = int(np.searchsorted(solution.ts, time)) - 1
+    piece = solution.interpolants[min(max(k, 0), len(solution.interpolants) - 1)]
+    width = PART * (piece.t - piece.t_old)
+    return np.asarray(piece(time + width * STENCIL) @ WEIGHTS / width)
 
 
 def compiled_model(problem: Problem) -> Any:

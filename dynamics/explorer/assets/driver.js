@@ -4,8 +4,7 @@
 
 const RELATIVE = 1e-8; // tolerance of a step of the flow
 const MOVING = 1e-6; // the same while a control moves
-const TIGHT = 1e-12; // of a stretch that is integrated again for an event of rates
-const BACK = 8; // steps before such an event from which the stretch begins
+const FINER = 1e-10; // of the path on which the events are located, and whose error the other tells
 const MOST_STEPS = 200000; // of a flow
 const MOST_TRACKED = 2e7; // numbers that descent keeps for its events
 const SLICE = 2048; // steps of descent between two looks at the messages
@@ -23,61 +22,75 @@ function problemAt(constants) {
   return latest.problem;
 }
 
-/** Integrate the flow, from its start or from a node: the path, and how it ended. */
-function integrated(problem, horizon, relative, begin = { time: 0, state: problem.start }) {
-  const run = new Integration(problem, begin, horizon, relative), outcome = run.proceed(MOST_STEPS);
-  return { path: new Path(problem, run, begin.state), outcome };
+/** The derivative of a flow by the time. */
+function slopeAt(time, steps) {
+  const [coefficients, position, pace] = placeIn(time, steps);
+  return coefficients[DEGREE].map((leading, k) => {
+    let value = DEGREE * leading;
+    for (let power = DEGREE - 1; power >= 1; power -= 1) value = value * position + power * coefficients[power][k];
+    return value * pace;
+  });
+}
+
+/** Integrate the flow: the path, and how it ended. */
+function integrated(problem, horizon, tolerance) {
+  const begin = { time: 0, state: problem.start }, run = new Integration(problem, begin, horizon, tolerance);
+  const outcome = run.proceed(MOST_STEPS);
+  return { path: new Path(problem, run, tolerance), outcome };
 }
 
 /** A flow that has been integrated. */
 class Path {
-  constructor(problem, steps, start) {
-    this.problem = problem;
-    this.steps = steps;
-    this.nodes = Float64Array.from(steps.nodes);
-    this.start = start;
+  constructor(problem, steps, tolerance) {
+    Object.assign(this, { problem, steps, tolerance, nodes: Float64Array.from(steps.nodes), rows: new Map() });
     this.end = this.nodes[this.nodes.length - 1];
-    this.rows = new Map();
-    this.slope = new Float64Array(problem.size);
   }
 
   /** The state at a time. */
   state(time) {
-    if (time <= this.nodes[0] || this.nodes.length < 2) return Float64Array.from(this.start);
-    return stateAt(time, this.steps);
+    if (time <= this.nodes[0] || this.nodes.length < 2) return Float64Array.from(this.problem.start);
+    return Float64Array.from(stateAt(time, this.steps));
   }
 
-  /** Order parameters at a time; those read off the gradient only with rates. */
-  row(time, rates) {
-    const key = rates ? time : -1 - time;
-    if (!this.rows.has(key)) {
-      const state = this.state(time), row = new Float64Array(this.problem.order_names.length);
-      this.slope.fill(0);
-      if (rates) this.problem.gradient(state, this.slope);
-      this.problem.order_parameters(state, this.slope, row);
-      this.rows.set(key, row);
+  /** The state at a time, and minus its derivative; at the start the gradient. */
+  along(time) {
+    const state = this.state(time), slope = new Float64Array(state.length);
+    if (time <= this.nodes[0] || this.nodes.length < 2) this.problem.gradient(state, slope);
+    else slopeAt(time, this.steps).forEach((value, k) => (slope[k] = -value));
+    return { state, slope };
+  }
+
+  rowOf(state, slope) {
+    const row = new Float64Array(this.problem.order_names.length);
+    this.problem.order_parameters(state, slope, row);
+    return row;
+  }
+
+  /** Order parameters at a time, with rates that are derivatives of the path. */
+  row(time) {
+    if (!this.rows.has(time)) {
+      const { state, slope } = this.along(time);
+      this.rows.set(time, this.rowOf(state, slope));
     }
-    return this.rows.get(key);
+    return this.rows.get(time);
   }
 
-  /** Times at which rules are looked at: the nodes and points between, from a time on. */
-  scan(begin, interior) {
-    const times = [begin];
-    for (let k = 0; k + 1 < this.nodes.length; k += 1) {
-      const low = this.nodes[k], step = this.nodes[k + 1] - low;
-      const inside = interior ? [low, low + step / 3, low + (2 * step) / 3] : [low];
-      for (const time of inside) if (time > begin) times.push(time);
+  /** The step that ends at a time or later. */
+  stepAt(time) {
+    let low = 0, high = this.nodes.length - 2;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.nodes[middle + 1] < time) low = middle + 1;
+      else high = middle;
     }
-    if (this.end > begin) times.push(this.end);
-    return times;
+    return low;
   }
 
-  /** The path around a time, from `BACK` steps before it, at another tolerance. */
-  again(time, relative) {
-    const after = this.nodes.findIndex((node) => node >= time), k = Math.max(0, after - BACK);
-    const begin = { time: this.nodes[k], state: this.state(this.nodes[k]) };
-    const beyond = Math.max(time + 0.2 * (time - begin.time), this.nodes[after]);
-    return integrated(this.problem, beyond, relative, begin).path;
+  /** The time at a place from 0 to 1 in a step, evenly in logarithmic time. */
+  inside(step, place) {
+    const low = this.nodes[step], high = this.nodes[step + 1], scale = this.steps.scales[step];
+    if (place <= 0 || place >= 1) return place <= 0 ? low : high;
+    return Math.min(Math.max(low + scale * Math.expm1(place * Math.log1p((high - low) / scale)), low), high);
   }
 }
 
@@ -106,29 +119,18 @@ function spaced(least, last, count) {
   return times;
 }
 
-/** The flow to a horizon; with `precise`, event times at two tolerances and how they differ.
- *
- * A rate is the gradient at an interpolated state, whose error the fast direction magnifies, by chance
- * more at a small tolerance than at a large one. Events of rates are therefore found again, on
- * stretches of both paths at a tolerance far below theirs.
- */
+/** The flow to a horizon; with `precise`, events on a finer path, whose error the first tells. */
 function flow({ constants, horizon, records, least_time, precise }) {
   const tolerance = precise ? RELATIVE : MOVING;
   const problem = problemAt(constants), { path, outcome } = integrated(problem, horizon, tolerance);
-  const found = eventsOfFlow(path, problem.constants, precise ? [TIGHT] : []);
   const times = spaced(least_time, Math.max(path.end, 1e-300), records);
   const states = Array.from(times, (time) => path.state(time));
-  let finer = null, finest = path;
-  if (precise) {
-    finest = integrated(problem, horizon, RELATIVE / 100).path;
-    finer = eventsOfFlow(finest, problem.constants, [10 * TIGHT, TIGHT]);
-  }
+  const finest = precise ? integrated(problem, path.end, FINER).path : path;
+  const found = eventsOfFlow(finest, precise ? path : null, problem.constants, times);
   const events = RULES.map(({ name }) => {
-    const { reason } = (finer ?? found)[name], time = (finer ?? found)[name].time;
-    const both = finer !== null && time !== null && found[name].time !== null;
-    const spread = both ? Math.abs(found[name].time - time) + (finer[name].spread ?? 0) : null;
-    const uncertainty = both ? spread + 1e-12 * time : null;
-    return { name, time, reason, uncertainty, state: time === null ? null : named(problem, finest.state(time)) };
+    const { time, reason, uncertainty } = found[name];
+    const known = precise && time !== null;
+    return { name, time, reason, uncertainty: known ? uncertainty : null, state: time === null ? null : named(problem, finest.state(time)) };
   });
   const message = outcome === "horizon" ? "" : `ends at time ${shortest(path.end)}: no step can be made there`;
   return { times, ...columnsOf(problem, states), events, outcome, message, tolerance };

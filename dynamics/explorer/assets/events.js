@@ -87,134 +87,239 @@ function maximum(values) {
   return largest;
 }
 
-/** Times at which the rules begin to hold on a path of the flow.
+const UNRESOLVED = "not decidable: the errors of the integration change its time by more than itself";
+const STEPS = 4; // errors of single steps that add up; times the root of their number where there is one path
+const LOOKS = 7, MOST_LOOKS = 64, IN_GAP = 8; // at a step, for one function, and of its interpolant between two
+const CLOSE = 1e-12, GRID = 32, ROUNDS = 12; // of a root, over its time; points at once, and how often
+const ROUNDING = 2 ** -40, ROUNDED = 2 ** -26; // of a gradient at the start; of the time of a minimum
+const TINY = 2.2250738585072014e-308;
+const PLACES = Float64Array.from({ length: LOOKS }, (_, k) => 0.5 - 0.5 * Math.cos((Math.PI * k) / (LOOKS - 1)));
+
+/** Times at which the rules begin to hold, as `dynamics.training.flow_events` locates them.
  *
- * Those of rates are found again on a stretch at each of `tolerances`: the time is that of the last,
- * `spread` how far it is from that of the first.
+ * They are located on `path`, the finer of two; what the other differs is its error. `records` are
+ * times at which it is looked at in any case.
  */
-function eventsOfFlow(path, constants, tolerances) {
-  const found = {};
+function eventsOfFlow(path, other, constants, records) {
+  const found = {}, search = new Search(path, other, constants, records);
   for (const rule of RULES) {
-    const begin = rule.after === null ? 0 : found[rule.after].time;
-    if (begin === null) {
-      found[rule.name] = { time: null, reason: `${rule.after} is not reached` };
-    } else if (rule.shape === "crossing") {
-      found[rule.name] = crossingOf(path, rule, begin, constants, tolerances);
-    } else if (rule.shape === "exceeds") {
-      found[rule.name] = exceedingOf(path, rule, begin, constants);
-    } else {
-      found[rule.name] = risingOf(path, rule, begin, constants, tolerances);
+    const earlier = rule.after === null ? { time: 0, reason: "", uncertainty: 0 } : found[rule.after];
+    if (earlier.time === null) {
+      found[rule.name] = missing(`${rule.after} is not reached`);
+      continue;
     }
+    const event = search[rule.shape](rule, earlier.time, earlier.uncertainty);
+    found[rule.name] = rule.after !== null && event.time === earlier.time ? earlier : event;
   }
   return found;
 }
 
-function crossingOf(path, rule, begin, constants, tolerances) {
-  const conditionOn = (part) => (time) => {
-    const row = part.row(time, rule.rates), value = rule.expression(row, constants);
-    const guard = rule.guard(row, constants);
-    const counted = value === 0 ? (rule.strict ? -1e-300 : 1e-300) : value;
-    return Math.min(counted, guard === 0 ? (rule.guard_strict ? -1e-300 : 1e-300) : guard);
-  };
-  const condition = conditionOn(path);
-  let before = begin, largest = 0, rests = false;
-  for (const time of path.scan(begin, !rule.rates)) {
-    const value = rule.expression(path.row(time, rule.rates), constants);
-    rests = false;
-    if (rule.resolution > 0) {
-      largest = Math.max(largest, Math.abs(value));
-      rests = value !== 0 && Math.abs(value) <= rule.resolution * largest;
-      if (rests || largest === 0) continue;
-    }
-    if (condition(time) > 0) {
-      // What lies on the boundary at the start, and holds at once, is reached at the start.
-      const boundary = begin === 0 && before === 0 && rule.expression(path.row(0, rule.rates), constants) === 0;
-      const root = time === begin ? begin : rootBetween(condition, before, time);
-      if (boundary && root <= 1e-3 * time) return { time: 0, reason: "" };
-      return rule.rates && root > begin ? foundAgain(path, conditionOn, root, tolerances) : { time: root, reason: "" };
-    }
-    before = time;
-  }
-  return { time: null, reason: rests ? AT_REST : `not reached by time ${shortest(path.end)}` };
-}
+const missing = (reason) => ({ time: null, reason, uncertainty: 0 });
+const resolved = (time, uncertainty) => (uncertainty < time ? { time, reason: "", uncertainty } : missing(UNRESOLVED));
 
-function exceedingOf(path, rule, begin, constants) {
-  const times = path.scan(0, true);
-  const bounds = times.map((time) => rule.bound(path.row(time, false), constants));
-  const k = bounds.indexOf(maximum(bounds));
-  let level = bounds[k];
-  if (k > 0 && k < times.length - 1) {
-    const top = (time) => -rule.bound(path.row(time, false), constants);
-    level = Math.max(level, -top(leastBetween(top, times[k - 1], times[k + 1])));
+class Search {
+  constructor(path, other, constants, records) {
+    Object.assign(this, { path, other, constants, end: path.end, known: new Map() });
+    this.records = Array.from(records).filter((time) => time <= path.end);
+    const steps = Math.max(1, path.nodes.length - 1); // a path that could not begin has one of no width
+    this.times = Array.from({ length: steps }, (_, step) => (path.end > 0 ? this.inside(step, 0, 1) : Array(LOOKS).fill(0)));
   }
-  const above = (time) => rule.quantity(path.row(time, false), constants) - level;
-  const first = times.findIndex((time) => time >= begin && above(time) > 0);
-  if (first < 0) {
-    const reason = `never above ${level.toPrecision(6)} in a run to time ${shortest(path.end)}`;
-    return { time: null, reason };
+
+  /** Times of the looks at a part of a step. */
+  inside(step, low, width) {
+    return Array.from(PLACES, (place) => this.path.inside(step, low + width * place));
   }
-  const low = first > 0 ? Math.max(begin, times[first - 1]) : begin;
-  return { time: rootBetween(above, low, times[first]), reason: "" };
-}
 
-function risingOf(path, rule, begin, constants, tolerances) {
-  const times = path.scan(begin, true);
-  const at = (time) => rule.quantity(path.row(time, false), constants);
-  const rise = riseOf(Float64Array.from(times, at), rule.relative);
-  if (!rise.lasts) return { time: null, reason: rise.reason(rule.after) };
-  const low = times[Math.max(0, rise.at - 1)], high = times[Math.min(rise.at + 1, times.length - 1)];
-  const lowest = leastBetween(at, low, high);
-  if (rule.rate === null) return { time: lowest, reason: "" };
-  // The root of its own rate is sharper than a minimum.
-  const rateOn = (part) => (time) => rule.rate(part.row(time, true), constants);
-  const rate = rateOn(path), sharp = rate(low) < 0 && rate(high) > 0;
-  if (!sharp) return { time: lowest, reason: "" };
-  return foundAgain(path, rateOn, rootBetween(rate, low, high), tolerances);
-}
+  /** A function of rows as one of the time, positive where it holds, else negative. */
+  signed(f, counts) {
+    return { f, counts, at: (time) => f(this.path.row(time), this.constants) || (counts ? TINY : -TINY) };
+  }
 
-/** An event of rates near a guess, on stretches of a path that are integrated again. */
-function foundAgain(path, conditionOn, guess, tolerances) {
-  const roots = tolerances.map((relative) => {
-    const part = path.again(guess, relative), nodes = part.nodes, condition = conditionOn(part);
-    const rises = [];
-    for (let k = 1; k < nodes.length; k += 1) {
-      if (condition(nodes[k]) > 0 && !(condition(nodes[k - 1]) > 0)) {
-        rises.push(rootBetween(condition, nodes[k - 1], nodes[k]));
+  /** What errors of the path change in order parameters at a time. */
+  changes(time) {
+    if (!this.known.has(time)) this.known.set(time, this.changesAt(time));
+    return this.known.get(time);
+  }
+
+  changesAt(time) {
+    const { path } = this, step = path.stepAt(time), row = path.row(time), difference = (x, y) => x.map((value, k) => value - y[k]);
+    // The start is exact: in the first step errors grow from 0.
+    const part = step > 0 ? 1 : time > 0 ? time / path.nodes[1] : 0, times = this.times[step].map((each) => part * each);
+    const both = this.other !== null && times[LOOKS - 1] <= this.other.end;
+    const apart = both ? times.map((each) => difference(this.other.row(each), path.row(each))) : [];
+    const { state, slope } = path.along(time), several = STEPS * path.tolerance * (both ? 1 : Math.sqrt(step + 1));
+    const width = times[LOOKS - 1] - times[0], moved = [];
+    for (let bit = 0; 2 ** bit < 2 * state.length; bit += 1) {
+      for (const side of [1, -1]) {
+        const sign = (k) => ((k >> bit) & 1 ? -side : side), error = (k) => (time > 0 ? several * Math.abs(state[k]) : 0);
+        const ofSlope = (k) => (time > 0 ? error(k) / width : ROUNDING * Math.abs(slope[k]));
+        const at = state.map((value, k) => value + sign(k) * error(k));
+        moved.push(difference(path.rowOf(at, slope.map((value, k) => value + sign(k) * ofSlope(k))), row));
       }
     }
-    const away = (root) => Math.abs(root - guess);
-    return rises.length > 0 ? rises.reduce((a, b) => (away(b) < away(a) ? b : a)) : guess;
-  });
-  const time = roots.length > 0 ? roots[roots.length - 1] : guess;
-  return { time, reason: "", spread: roots.length > 0 ? Math.abs(time - roots[0]) : 0 };
-}
-
-/** Where a condition turns positive between two times: bisection to the spacing of numbers. */
-function rootBetween(condition, low, high) {
-  if (condition(low) > 0) return low;
-  for (let k = 0; k < 80; k += 1) {
-    const middle = 0.5 * (low + high);
-    if (middle <= low || middle >= high) break;
-    if (condition(middle) > 0) high = middle;
-    else low = middle;
+    return [...apart, ...apart.map((change) => change.map((value) => -value)), ...moved];
   }
-  return high;
+
+  /** Error of a function at a time, from the errors of the path there or at another time. */
+  error(f, time, from = time) {
+    const row = this.path.row(time), value = f(row, this.constants);
+    const moved = this.changes(from).map((change) => f(row.map((entry, k) => entry + change[k]), this.constants));
+    return moved.reduce((most, each) => (Math.abs(each - value) <= most ? most : Math.abs(each - value)), 0);
+  }
+
+  /** Times from begin on at which functions are looked at. */
+  looks(functions, begin) {
+    const times = new Set([begin, ...this.records, this.end]);
+    for (const step of this.times) for (const time of step.slice(1, -1)) times.add(time);
+    for (const node of this.path.nodes) times.add(node);
+    for (const each of functions) for (const time of this.closer(each, begin)) times.add(time);
+    return [...times].filter((time) => time >= begin).sort((a, b) => a - b);
+  }
+
+  /** Times of more looks, in steps where an interpolant comes near 0. */
+  closer({ at, f }, begin) {
+    const found = [];
+    this.times.forEach((times, step) => {
+      if (times[LOOKS - 1] <= begin || !near(times.map(at)).length) return;
+      if (times.every((time) => Math.abs(at(time)) <= this.error(f, time, times[LOOKS - 1]))) return;
+      const parts = [[0, 1]];
+      for (let done = 0; parts.length && done < MOST_LOOKS; ) {
+        const [low, width] = parts.shift(), inner = this.inside(step, low, width), values = inner.map(at), places = near(values);
+        if (!places.length) continue;
+        const more = places.map(({ place }) => this.path.inside(step, low + width * place));
+        found.push(...inner, ...more);
+        done += inner.length + more.length;
+        if (more.every((time, k) => at(time) > 0 !== values[places[k].gap] > 0)) continue;
+        parts.push([low, 0.5 * width], [low + 0.5 * width, 0.5 * width]);
+      }
+    });
+    return found;
+  }
+
+  crossing(rule, begin, width) {
+    const functions = [this.signed(rule.expression, !rule.strict), this.signed(rule.guard, !rule.guard_strict)];
+    return this.first(functions, begin, width, rule.resolution);
+  }
+
+  /** The first time from begin on, which is known within a width, at which all functions hold. */
+  first(functions, begin, width, resolution = 0, added = 0) {
+    const after = Math.min(begin + Math.max(width, 4 * CLOSE * begin), this.end), times = this.looks(functions, after);
+    const condition = (time) => Math.min(...functions.map(({ at }) => at(time)));
+    const [{ f }] = functions, size = (time) => Math.abs(f(this.path.row(time), this.constants));
+    let largest = 0, held = false, before = null;
+    for (const time of times) {
+      if (size(time) > largest) largest = size(time);
+      if (!(condition(time) > 0)) {
+        before = time;
+        continue;
+      }
+      held = true;
+      const sure = functions.every((each, k) => {
+        const value = Math.abs(each.f(this.path.row(time), this.constants)), error = this.error(each.f, time) + (k === 0 ? added : 0);
+        const clear = k > 0 || resolution === 0 || largest === 0 || value > resolution * largest || (value === 0 && error === 0);
+        return value >= error && clear;
+      });
+      if (!sure) continue;
+      if (before === null) return { time: begin, reason: "", uncertainty: width };
+      const next = times[times.indexOf(before) + 1], [low, root] = rising(condition, before, next);
+      const turning = functions.filter(({ at }) => at(low) < 0);
+      const error = Math.max(...turning.map((each) => this.halfWidth(each.f, root, added)));
+      if (before === 0 && error >= root) return { time: 0, reason: "", uncertainty: f(this.path.row(0), this.constants) === 0 ? 0 : time };
+      return resolved(root, error);
+    }
+    const least = resolution * largest;
+    if (least > 0 && (held || size(this.end) <= Math.max(least, this.error(f, this.end)))) return missing(AT_REST);
+    return missing(held ? UNRESOLVED : `not reached by time ${shortest(this.end)}`);
+  }
+
+  /** How far from its root, or its minimum, a function that rises from it exceeds its error. */
+  halfWidth(f, time, added = 0, flat = false) {
+    const at = (when) => f(this.path.row(when), this.constants);
+    const error = this.error(f, time) + added, least = flat ? at(time) : 0;
+    const beyond = (far) => {
+      const left = at(Math.max(time - far, 0)), right = time + far > this.end ? Infinity : at(time + far) - least;
+      return Math.min(right, flat ? left - least : -left) - error;
+    };
+    for (let far = CLOSE * time; far <= time; far *= 2) {
+      // At two places: a value that rounds may be beyond its error by chance.
+      if (beyond(far) >= 0 && beyond(Math.min(2 * far, time)) >= 0) return far > CLOSE * time ? rising(beyond, far / 2, far)[1] : far;
+    }
+    return Infinity;
+  }
+
+  exceeds(rule, begin, width) {
+    const times = this.looks([], 0), at = (time) => rule.bound(this.path.row(time), this.constants);
+    const bounds = times.map(at), k = bounds.indexOf(maximum(bounds));
+    const top = lowest((time) => -at(time), times, k), level = Math.max(bounds[k], at(top));
+    const above = this.signed((row, constants) => rule.quantity(row, constants) - level, false);
+    const event = this.first([above], begin, width, 0, this.error(rule.bound, top));
+    if (event.time !== null || event.reason === UNRESOLVED) return event;
+    return missing(`never above ${level.toPrecision(6)} in a run to time ${shortest(this.end)}`);
+  }
+
+  rises(rule, begin) {
+    const at = (time) => rule.quantity(this.path.row(time), this.constants), first = at(begin);
+    const level = (value) => this.signed((row, constants) => rule.quantity(row, constants) - value, false);
+    const times = this.looks([level(first), level(first + rule.relative * Math.abs(first))], begin);
+    const rise = riseOf(Float64Array.from(times, at), rule.relative);
+    if (!rise.lasts) return missing(rise.reason(rule.after));
+    const rate = rule.rate === null ? null : (time) => rule.rate(this.path.row(time), this.constants);
+    const low = times[rise.at - 1], high = times[Math.min(rise.at + 1, times.length - 1)];
+    if (rate !== null && rate(low) < 0 && rate(high) > 0) {
+      const root = rising(rate, low, high)[1];
+      return resolved(root, this.halfWidth(rule.rate, root));
+    }
+    const time = lowest(at, times, rise.at);
+    return resolved(time, this.halfWidth(rule.quantity, time, 0, true) + ROUNDED * time);
+  }
 }
 
-/** Where a function is least between two times: golden sections. */
-function leastBetween(f, low, high) {
-  const share = (Math.sqrt(5) - 1) / 2;
-  let a = high - share * (high - low), b = low + share * (high - low), fa = f(a), fb = f(b);
-  while (high - low > 1e-9 * high) {
-    if (fa < fb) {
-      [high, b, fb] = [b, a, fa];
-      a = high - share * (high - low);
-      fa = f(a);
-    } else {
-      [low, a, fa] = [a, b, fb];
-      b = low + share * (high - low);
-      fb = f(b);
+/** Gaps between looks of the same sign in which the interpolant may change it, and where. */
+function near(values) {
+  const last = LOOKS - 1, coefficients = [], found = [];
+  for (let j = 0; j <= last; j += 1) {
+    let sum = 0;
+    for (let k = 0; k <= last; k += 1) {
+      const part = values[k] * Math.cos(j * Math.PI * (1 - k / last));
+      sum += k === 0 || k === last ? 0.5 * part : part;
     }
+    coefficients.push(((j === 0 || j === last ? 1 : 2) / last) * sum);
+  }
+  const tail = coefficients.slice(Math.floor(LOOKS / 2) + 1).reduce((sum, each) => sum + Math.abs(each), 0);
+  for (let gap = 0; gap < last; gap += 1) {
+    const side = values[gap] > 0 ? -1 : 1;
+    if (values[gap] > 0 !== values[gap + 1] > 0) continue;
+    let best = -Infinity, place = 0;
+    for (let k = 0; k < IN_GAP; k += 1) {
+      const at = PLACES[gap] + ((PLACES[gap + 1] - PLACES[gap]) * (k + 0.5)) / IN_GAP, angle = Math.acos(2 * at - 1);
+      const value = side * coefficients.reduce((sum, each, j) => sum + each * Math.cos(j * angle), 0);
+      if (value > best) [best, place] = [value, at];
+    }
+    if (best + tail > 0) found.push({ gap, place });
+  }
+  return found;
+}
+
+/** Places next to each other between which a function becomes positive. */
+function rising(f, low, high) {
+  for (let round = 0; round < ROUNDS && high - low > CLOSE * high; round += 1) {
+    const from = low, step = (high - low) / GRID, end = high;
+    for (let k = 1; k <= GRID; k += 1) {
+      high = k === GRID ? end : from + k * step;
+      if (k === GRID || f(high) > 0) break;
+      low = high;
+    }
+  }
+  return [low, high];
+}
+
+/** The time at which a function is least, next to the k-th of some times. */
+function lowest(f, times, k) {
+  let low = times[Math.max(k - 1, 0)], high = times[Math.min(k + 1, times.length - 1)];
+  for (let round = 0; round < ROUNDS && high - low > ROUNDED * high; round += 1) {
+    const grid = Array.from({ length: GRID + 1 }, (_, i) => low + ((high - low) * i) / GRID), values = grid.map(f);
+    const best = values.indexOf(Math.min(...values));
+    [low, high] = [grid[Math.max(best - 1, 0)], grid[Math.min(best + 1, GRID)]];
   }
   return 0.5 * (low + high);
 }

@@ -377,17 +377,21 @@ class Integration {
   }
 }
 
-/** The state at a time of a flow with these nodes, values of w and polynomials. */
-function stateAt(time, { nodes, scales, polynomials }) {
+/** The step of a flow that ends at a time or later, the position in it, from its end, and its pace. */
+function placeIn(time, { nodes, scales, polynomials }) {
   let low = 0, high = polynomials.length - 1;
-  while (low < high) { // the first step that ends at this time or later
+  while (low < high) {
     const middle = Math.floor((low + high) / 2);
     if (nodes[middle + 1] < time) low = middle + 1;
     else high = middle;
   }
-  const width = Math.log1p((nodes[low + 1] - nodes[low]) / scales[low]);
-  const position = Math.log1p((time - nodes[low]) / scales[low]) / width - 1;
-  const coefficients = polynomials[low];
+  const width = Math.log1p((nodes[low + 1] - nodes[low]) / scales[low]), since = time - nodes[low];
+  return [polynomials[low], Math.log1p(since / scales[low]) / width - 1, 1 / (width * (scales[low] + since))];
+}
+
+/** The state at a time of a flow with these nodes, values of w and polynomials. */
+function stateAt(time, steps) {
+  const [coefficients, position] = placeIn(time, steps);
   return coefficients[DEGREE].map((leading, k) => {
     let value = leading;
     for (let power = DEGREE - 1; power >= 0; power -= 1) value = value * position + coefficients[power][k];

@@ -183,7 +183,7 @@ def test_rules_find_the_steps_of_the_detector(first):
     for rows, steps in zip(runs, printed, strict=True):
         detector = Detector(found, names, type("Parameters", (), {"c": 1}), 1.0)
         detector.feed(0, rows, np.zeros(1))
-        detector.finish(len(rows) - 1, "", lambda state, a, b, rows=rows: rows[a : b + 1].copy())
+        detector.finish(len(rows) - 1, "", lambda rows=rows: [(0, rows, np.zeros(1))])
         own = {name: detection.step for name, detection in detector.detections.items()}
         assert own == {name: each["step"] for name, each in steps.items()}
         reached += sum(step is not None for step in own.values())

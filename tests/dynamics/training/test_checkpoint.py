@@ -275,14 +275,14 @@ def watched(problem, rows, cuts, place):
         pair[1].feed(first, rows[first:last])
         first = last
     detector, oscillation = pair
-    detector.finish(len(rows) - 1, "", lambda _, begin, end: rows[begin : end + 1])
+    detector.finish(len(rows) - 1, "", lambda: [(0, rows, np.zeros(1))])
     found = {name: (one.step, one.reason) for name, one in detector.detections.items()}
     return found, oscillation.lasting(len(rows) - 1), oscillation.began, oscillation.sizes.tolist()
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_detector_and_oscillation_go_on_from_their_state_at_any_step(system, tmp_path, seed):
-    """Random rows, with more pieces than the detector keeps apart."""
+    """Random rows in many pieces."""
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
     generator, names = np.random.default_rng(seed), problem.order_names
     rows = np.cumsum(generator.normal(size=(300, len(names))), axis=0)

@@ -29,7 +29,8 @@ def chunks(history, cuts):
         yield first, history[first:last], np.array([float(first)])
 
 
-def detect(history, cuts, step_time=0.5, fate="", rules=RULES, again=None, resumed=False):
+def detect(history, cuts, step_time=0.5, fate="", rules=RULES, again=(), resumed=False):
+    """What is detected; the run once more is in chunks by other cuts, or as given."""
     detector = Detector(
         rules, ("a", "b", "n")[: history.shape[1]], SimpleNamespace(D=1.5), step_time
     )
@@ -37,16 +38,8 @@ def detect(history, cuts, step_time=0.5, fate="", rules=RULES, again=None, resum
         detector.feed(*chunk)
         if resumed:
             detector.restore(detector.state())
-    last, run_again = len(history) - 1, []
-
-    def replay(state, begin, end):
-        assert state == begin
-        run_again.append(end + 1 - begin)
-        return history[begin : end + 1].copy()
-
-    detector.finish(last, fate, replay, again)
-    # Steps of a short run are remembered, and of a long one in spans.
-    assert resumed or sum(run_again) <= (0 if len(history) <= 64 else last / 16)
+    known = again is None or callable(again)
+    detector.finish(len(history) - 1, fate, again if known else lambda: chunks(history, again))
     return detector.detections
 
 
@@ -84,11 +77,18 @@ def test_every_rule_equals_a_loop_however_the_run_is_cut(history, cuts, resumed)
     assert all((entry.step is None) == bool(entry.reason) for entry in found.values())
 
 
-def test_many_chunks_are_merged_and_run_again():
-    """More chunks than are remembered one by one: the step is found by running a span again."""
+def test_the_run_is_taken_once_more_up_to_where_its_maximum_is_exceeded():
     history = np.column_stack([np.linspace(0, 10, 5000), np.linspace(0, -7.123, 5000)])
-    found = detect(history, range(0, 5000, 11))
-    assert found["maximum"].step == int(np.argmax(history[:, 0] > 7.123))
+    taken = []
+
+    def again():
+        for chunk in chunks(history, range(0, 5000, 11)):
+            taken.append(chunk[0])
+            yield chunk
+
+    found = detect(history, [], rules=(MAXIMUM,), again=again)["maximum"]
+    assert found.step == int(np.argmax(history[:, 0] > 7.123))
+    assert taken[-1] == found.origin[0] <= found.step < taken[-1] + 11
 
 
 @pytest.mark.parametrize("cut", [1, 3, 100])
@@ -148,7 +148,7 @@ def test_what_awaits_a_rule_of_the_whole_run_is_sought_from_its_step_on(history,
     """As if that step had been known on the way: as where the number of a step reaches it."""
     history = np.column_stack([np.array(history), np.arange(len(history))])
     top = ExceedsRunMaximum("top", "", "", a, sympy.Abs(b))
-    found = detect(history, cuts, rules=(top, *LATE), again=lambda: chunks(history, others))
+    found = detect(history, cuts, rules=(top, *LATE), again=others)
     for rule in LATE:
         step = found[rule.after].step
         begin = Crossing(rule.after, "", "", sympy.Symbol("n") - (1000 if step is None else step))
@@ -166,17 +166,16 @@ def test_what_awaits_a_rule_of_the_whole_run_takes_the_steps_once_more(cuts):
     history = np.column_stack([np.arange(8.0), np.append(np.full(7, 3.5), -1.0)])
     history[5:7, 1] = 1.0, 3.9
     history[4, 0] = 1.0
-    found = detect(history, cuts, rules=rules, again=lambda: chunks(history, cuts))
+    found = detect(history, cuts, rules=rules, again=cuts)
     steps = {"top": 5, "late": 5, "above": 5, "last": 7, "again": None, "none": None}
     assert {name: found[name].step for name in steps} == steps
     assert found["again"].reason == "falls to the horizon"
     for incomplete in (None, lambda: itertools.islice(chunks(history, [3]), 1)):
         found = detect(history, cuts, rules=rules, again=incomplete)
-        assert found["top"].step == 5
-        for rule in LATE:
+        for rule in (top, *LATE):
             assert found[rule.name].step is None
-            assert found[rule.name].reason == TOO_LATE.format("top")
-    assert found["none"].reason == "never is not reached"
+            assert found[rule.name].reason == TOO_LATE.format(rule.after or "the maximum")
+        assert found["none"].reason == "never is not reached"
 
 
 def test_each_rule_on_the_maximum_of_the_run_has_its_own():

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 import dynamics
 from dynamics.problem import ExpectedProblem
-from dynamics.training.flow_events import WALK
+from dynamics.training.flow_events import STEPS
 from dynamics.training.flow_events import locate_events as locate
 from dynamics.training.flow_path import FlowPath
 from theory.events import Crossing, ExceedsRunMaximum, RisesAgain, event_rules
@@ -221,7 +221,7 @@ def test_an_event_at_the_start_of_its_search_is_as_uncertain_as_that():
     made = FlowPath(made.problem, made.nodes, made.at, lambda state: 1e-9 + 0.0 * state)
     times = locate(made)
     assert times["U"] == times["T"]
-    assert times["T"].uncertainty == pytest.approx(WALK * np.sqrt(2) * 1e-9, rel=1e-5)
+    assert times["T"].uncertainty == pytest.approx(STEPS * np.sqrt(2) * 1e-9, rel=1e-5)
 
 
 def test_a_minimum_without_a_rate_is_as_uncertain_as_it_is_flat():
@@ -231,7 +231,7 @@ def test_a_minimum_without_a_rate_is_as_uncertain_as_it_is_flat():
     error = lambda state: 1e-6 + 0.0 * state  # noqa: E731
     found = locate(FlowPath(made.problem, made.nodes, made.at, error))["T"]
     assert abs(found.time - 1.95) <= found.uncertainty
-    assert found.uncertainty == pytest.approx(WALK * 2e-6, rel=0.1)
+    assert found.uncertainty == pytest.approx(STEPS * 2e-6, rel=0.1)
 
 
 @pytest.mark.long
