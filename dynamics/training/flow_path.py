@@ -142,6 +142,9 @@ class FlowPath:
         """States at times, shape (T, n)."""
         if isinstance(self.at, Polynomials):
             return self.at.along(times)
+        if hasattr(self.at, "interpolants"):
+            along: Any = self.at
+            return np.asarray(along(times).T)
         return np.array([self.at(time) for time in times])
 
     def inside(self, steps: IntArray, positions: FloatArray) -> FloatArray:
@@ -163,7 +166,7 @@ class FlowPath:
         if isinstance(self.at, Polynomials):
             slopes = -loops.along(self.at.path, times)[1]
         elif hasattr(self.at, "interpolants"):
-            slopes = np.array([-_derivative(self.at, time) for time in times])
+            slopes = _slopes(self.at, times)
         else:
             slopes = np.array([self.problem.gradient(state) for state in states])
         for k in np.flatnonzero(times <= self.nodes[0]):  # the start is exact
@@ -189,12 +192,19 @@ STENCIL = np.array([-2.0, -1.0, 1.0, 2.0])
 WEIGHTS = np.array([1.0, -8.0, 8.0, -1.0]) / 12.0
 
 
-def _derivative(solution: Any, time: float) -> FloatArray:
-    """Derivative of an `OdeSolution` of scipy, by differences of the polynomial of a step."""
-    k = int(np.searchsorted(solution.ts, time)) - 1
-    piece = solution.interpolants[min(max(k, 0), len(solution.interpolants) - 1)]
-    width = PART * (piece.t - piece.t_old)
-    return np.asarray(piece(time + width * STENCIL) @ WEIGHTS / width)
+def _slopes(solution: Any, times: FloatArray) -> FloatArray:
+    """Minus the derivative of an `OdeSolution` of scipy, by differences in the steps, as states."""
+    last = len(solution.interpolants) - 1
+    steps = np.clip(np.searchsorted(solution.ts, times) - 1, 0, last)
+    order = np.argsort(steps, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(steps[order])) + 1)
+    slopes = np.empty((times.size, solution(times[:1]).shape[0]))
+    for part in parts:
+        piece = solution.interpolants[steps[part[0]]]
+        width = PART * (piece.t - piece.t_old)
+        values = piece((times[part, None] + width * STENCIL).ravel())
+        slopes[part] = -(values.reshape(-1, part.size, STENCIL.size) @ WEIGHTS).T / width
+    return slopes
 
 
 def compiled_model(problem: Problem) -> Any:

@@ -93,11 +93,22 @@ class TestFlows:
         check(run, {"far": 2.0 - 1e-6})
 
 
+@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("width", [0.3, 3e-3, 3e-5])
-def test_no_verdict_contradicts_a_record(clock, width):
+def test_no_verdict_contradicts_a_record(clock, width, compiled):
     """A rule that holds shortly, however shortly, is no rule that is not reached."""
     texts = {"short": f"{width} - abs(s - 123.4) >= 0", "wave": f"q >= {1 - width**2}"}
-    run = flow(clock, 640.0, texts, record=np.array([123.4, 161 * HALF]))
+    run = flow(clock, 640.0, texts, record=np.array([123.4, 161 * HALF]), compiled=compiled)
     assert run.events["short"].time == pytest.approx(123.4 - width, rel=1e-6)
     wave = run.events["wave"]
     assert wave.reached or "not decidable" in wave.reason
+
+
+def test_the_stated_error_falls_with_the_tolerance(blowup):
+    texts = some(BLOWUP, "flat", "late")
+    runs = [flow(blowup, 1.95, texts, rtol=rtol) for rtol in (1e-8, 1e-10, 1e-11, 1e-12)]
+    for name in texts:
+        errors = [run.events[name].uncertainty for run in runs]
+        assert errors == sorted(errors, reverse=True)
+        assert errors[2] < 0.2 * errors[0]
+    check(runs[-1], {"flat": 1.0, "late": 1.9})

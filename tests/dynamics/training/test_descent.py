@@ -434,8 +434,7 @@ def test_an_interrupted_run_does_not_take_its_steps_once_more(pair, monkeypatch)
     run = dynamics.descend(pair, 0.01, 10**6)
     assert run.outcome.kind == "interrupted"
     assert descent.FIRST_CHUNK not in replayed
-    assert run.events["top"].step == 69
-    assert "not run once more" in run.reasons["later"]
+    assert all("not run once more" in run.reasons[name] for name in ("top", "later"))
 
 
 def test_a_step_too_small_is_named_with_all_learning_rates(problem):
