@@ -237,8 +237,8 @@ class _Search:
         low, high = (float(time) for time in times[below[-1] : below[-1] + 2])
         value = lambda t: np.min([f.signed(self.path.order_rows(t)) for f in functions], axis=0)  # noqa: E731
         before, time = rising(value, low, high)
-        at_low = self.path.order_rows(np.array([before]))
-        turning = [each for each in functions if each.signed(at_low)[0] < 0]
+        row = self.path.order_rows(np.array([before]))
+        turning = [f for f in functions if f.signed(row)[0] <= self._error(f, row, before)[0]]
         error = max(self._half_width(each, time) for each in turning or functions)
         if low == 0.0 and error >= time:  # it soon holds beyond its error
             exact = functions[0].value(self.path.order_rows(np.zeros(1)))[0] == 0.0
