@@ -162,7 +162,7 @@ def test_no_event_of_a_flow_is_outside_of_its_stated_error(name, monkeypatch):
         problem = system.ReducedPopulation(system.Parameters(**settings))
         if name == VIT:
             shown = problem.observables(problem.initial_state)["relevant"]
-            text = {"moved": f"abs(relevant - {shown}) >= 1/1000", "fit": "error <= 0"}
+            text = {"moved": f"abs(relevant - {shown}) >= 1/10000", "fit": "error <= 0"}
             problem.events = event_rules(text, problem.order_names)
         run = dynamics.flow(problem, horizon)
         if run.outcome.kind == "stalled":  # neurons stay at their kinks, where there is no flow
