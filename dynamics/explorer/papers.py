@@ -84,7 +84,7 @@ def page_model(system: System, parameters: Any) -> PageModel:
     file = load_system(HERE / "models" / f"{system.name}.py")
     shown = dataclasses.replace(file.presentation, origin=None)  # the system's name refers to it
     file = dataclasses.replace(file, presentation=shown)
-    file = unheld(file, _rules=lambda problem: events, **paper.attributes)
+    file = unheld(file, other_events=events, **paper.attributes)
     constants = paper.constants(parameters)
     _check_size(system, parameters, file, paper)
     moving = paper.moving(parameters)

@@ -234,14 +234,36 @@ def settle_legends(panels: Iterable[Axes]) -> None:
 
 
 def legend_below(figure: Figure, handles: Sequence[Any], most: int = 3, **options: Any) -> None:
-    """Draw a legend below all panels, with a greatest number of columns."""
+    """Draw a legend below all panels.
+
+    Parameters
+    ----------
+    figure : Figure
+    handles : sequence of artists
+    most : int
+        Columns, at most.
+    **options
+        Of ``Figure.legend``.
+    """
     if handles:
         look = {"fontsize": 8, "ncols": min(most, len(handles))} | options
         figure.legend(handles=list(handles), loc="outside lower center", **look)
 
 
 def note(axes: Axes, text: str, at: Any, offset: Any, xycoords: Any = "data", **look: Any) -> None:
-    """Write a small text at an offset in points from a place; ``look`` of ``Axes.annotate``."""
+    """Write a small text beside a place.
+
+    Parameters
+    ----------
+    axes : Axes
+    text : str
+    at, offset : pair of float
+        The place, and the distance from it in points.
+    xycoords : str
+        Coordinates of the place, as of ``Axes.annotate``.
+    **look
+        Others of its options.
+    """
     look = {"fontsize": 8, "textcoords": "offset points", "xycoords": xycoords, **look}
     axes.annotate(text, at, offset, **look)
 
@@ -277,7 +299,14 @@ FLAT = 1e-14
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A number as LaTeX without dollar signs: 0.5, or 10^{5}."""
+    """A number as LaTeX without dollar signs: 0.5, or 10^{5}.
+
+    Parameters
+    ----------
+    value : float
+    digits : int
+        Significant ones, at most.
+    """
     mantissa, _, power = f"{value:.{digits}g}".partition("e")
     if not power and value and float(f"{value:.0e}") == value and not 1e-2 <= abs(value) < 1e4:
         mantissa, _, power = f"{value:.0e}".partition("e")

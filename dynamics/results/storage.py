@@ -18,7 +18,6 @@ import itertools
 import json
 import os
 import tempfile
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import metadata
@@ -37,7 +36,7 @@ INSIDE = "result.zarr"
 Result = Trajectory | Comparison | Overlay
 KINDS = ("trajectory", "comparison", "overlay")
 VERSIONS = ("attdyn", "numpy", "scipy", "numba", "sympy")
-ZARR = "zarr.json"
+ZARR, LISTED = "zarr.json", "consolidated_metadata"
 """Description of a group; of the outermost one with two attributes: ``checksums``, a JSON text of
 file -> checksum for every other file of the store, and ``checksum``, that of its own content."""
 OTHERS, OWN = "checksums", "checksum"
@@ -229,17 +228,23 @@ def write_groups(result: Result, folder: Path) -> None:
 def consolidate(store: Path, groups: Iterable[str] = ("",)) -> None:
     """Copy the descriptions of arrays into those of their groups, where xarray looks for them.
 
+    In one order: that of zarr is the order of files in a folder.
+
     Parameters
     ----------
     store : Path
     groups : iterable of str
     """
-    import zarr
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Consolidated metadata")  # xarray reads it
-        for group in groups:
-            zarr.consolidate_metadata(store, path=group or None, zarr_format=3)
+    for folder in (store / group for group in groups):
+        files = sorted(folder.rglob(ZARR))
+        parts = {f.parent.relative_to(folder).as_posix(): json.loads(f.read_bytes()) for f in files}
+        group = parts.pop(".")
+        for part in parts.values():
+            part.pop(LISTED, None)
+        group[LISTED] = {"kind": "inline", "must_understand": False, "metadata": parts}
+        partial = folder / f"zarr.{'0' * 32}.partial"
+        partial.write_text(json.dumps(group, indent=2), encoding="utf-8")
+        os.replace(partial, folder / ZARR)
 
 
 def check_writable(path: str | os.PathLike[str], flag: str = "out") -> Path:

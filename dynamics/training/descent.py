@@ -146,12 +146,13 @@ def descend(
             if store and store.due():
                 store.write(request, run.state())
         progress.close()
-        records = run.records(interrupted)
-        if store and run.step and not records.complete:
-            store.write(request, run.state())
+        records, before = run.records(interrupted), run.state()
         outcome = run.end(records, RESUME if store else CONTINUE, interrupted)
+        complete = outcome.kind != ends.INTERRUPTED
+        if store and run.step and not complete:
+            store.write(request, before)
         trajectory = _trajectory(run, records, outcome)
-    if store and records.complete and not store.keep:
+    if store and complete and not store.keep:
         store.discard()
     return with_remarks(trajectory, problem)
 
@@ -274,7 +275,9 @@ class Run:
         fate = outcome.kind if outcome.kind == ends.OSCILLATING else ""
         if self.diverged and outcome.kind != ends.PRECISION_LOST:
             fate = f"diverged at step {self.step}"
-        self.detector.finish(self.step, fate, lambda: self._again(interrupted))
+        decided = self.detector.finish(self.step, fate, lambda: self._again(interrupted))
+        if interrupted.is_set() and not decided and outcome.kind != ends.INTERRUPTED:
+            return Outcome(ends.INTERRUPTED, self.step, self.step * self.step_time, remedy)
         return outcome
 
     def _after(self) -> FloatArray:

@@ -178,7 +178,7 @@ class Detector:
                 detection.step = begin + int(np.argmax(holds[begin - first :]))
                 detection.origin = (first, state)
 
-    def finish(self, last: int, fate: str, again: Callable[[], Chunks] | None = None) -> None:
+    def finish(self, last: int, fate: str, again: Callable[[], Chunks] | None = None) -> bool:
         """Apply the rules that look at the whole run, and say why the others have no step.
 
         Parameters
@@ -191,6 +191,11 @@ class Detector:
             The whole run once more, in chunks, for the steps at which the maximum of the run is
             exceeded, and for rules that are sought after one that looks at the whole run. Without
             it, or where it ends early, these are not decided.
+
+        Returns
+        -------
+        bool
+            Whether all are decided.
         """
         horizon = f"time {last * self.step_time:.6g}"
         waiting: list[EventRule] = []
@@ -220,30 +225,30 @@ class Detector:
             elif isinstance(rule, Crossing):
                 rests = self._at_rest(rule)
                 detection.reason = AT_REST if rests else f"not reached by {horizon}"
-        if waiting:
-            self._find(waiting, last, fate, again)
+        return self._find(waiting, last, fate, again) if waiting else True
 
     def _find(
         self, rules: list[EventRule], last: int, fate: str, again: Callable[[], Chunks] | None
-    ) -> None:
-        """Look for rules in the run once more, with what is known by now."""
+    ) -> bool:
+        """Look for rules in the run once more; whether all are decided."""
         later = Detector(tuple(rules), self.names, self.parameters, self.step_time)
         later.detections = self.detections | later.detections
         later._tops = {name: (-np.inf, level) for name, (_, level) in self._tops.items()}
         later._once_more = True
-        fed = -1
+        fed, decided = -1, True
         for first, rows, state in again() if again is not None else ():
             later.feed(first, rows, state)
             fed = first + len(rows) - 1
             if all(later.detections[rule.name].step is not None for rule in rules):
                 break
         if fed == last:
-            later.finish(last, fate, again)
+            decided = later.finish(last, fate, again)
         for rule in rules:
             found = later.detections[rule.name]
             if found.step is None and not found.reason:
-                found.reason = TOO_LATE.format(rule.after or "the maximum")
+                found.reason, decided = TOO_LATE.format(rule.after or "the maximum"), False
             self.detections[rule.name] = found
+        return decided
 
     def _holds(self, rule: EventRule, rows: FloatArray) -> NDArray[np.bool_] | None:
         """At which rows a rule holds; None of one that only the end of the run decides."""
@@ -280,9 +285,9 @@ class Detector:
         """Everything detected so far, as plain values and arrays, for `restore`."""
         return {
             "detections": {name: astuple(detection) for name, detection in self.detections.items()},
-            "tops": self._tops,
+            "tops": dict(self._tops),
             "rises": {name: dict(vars(rise)) for name, rise in self._rises.items()},
-            "rates": self._rates,
+            "rates": dict(self._rates),
         }
 
     def restore(self, state: dict[str, Any]) -> None:

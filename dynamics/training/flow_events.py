@@ -161,8 +161,8 @@ class _Search:
         error = several * path.error(state)
         of_slope = error / (times[-1] - times[0]) if time > 0.0 else ROUNDING * np.abs(slope)
         error = error if time > 0.0 else 0.0 * error
-        if (known := getattr(problem, "gradient_error", None)) is not None:
-            of_slope = of_slope + known(state)
+        known = getattr(problem, "gradient_error", lambda _: None)(state)
+        of_slope = of_slope + (0.0 if known is None else known)
         # Signs by the binary digits of the number of an entry: no two entries are alike in all.
         digits = np.arange(state.size)[:, None] >> np.arange((state.size - 1).bit_length() + 1)
         signs = np.where(digits.T & 1, -1.0, 1.0)

@@ -56,6 +56,8 @@ class Reduction:
     closure : Closure
     coordinates : str
         One of `COORDINATES`.
+    events : tuple of EventRule, optional
+        In place of those of the model.
 
     Attributes
     ----------
@@ -76,7 +78,12 @@ class Reduction:
     """
 
     def __init__(
-        self, definition: Definition, made: Realization, closure: Closure, coordinates: str
+        self,
+        definition: Definition,
+        made: Realization,
+        closure: Closure,
+        coordinates: str,
+        events: tuple[EventRule, ...] | None = None,
     ) -> None:
         self.made, self.closure, name = made, closure, definition.name
         if closure.scalars == 0:
@@ -94,7 +101,7 @@ class Reduction:
         self.scalars = directions if linear else closure.names
         frozen, first = self._names_beside(linear)
         self.entries = frozen | first
-        self.events = self._rules()
+        self.events = self._rules() if events is None else events
         names = (*first, *made.observable_names)
         self.presentation = definition.presentation(
             self.scalars, names, tuple(frozen), self.events, made.shapes
@@ -253,6 +260,7 @@ class ModelProblem(TracedProblem):
     """
 
     definition: ClassVar[Definition]
+    other_events: ClassVar[tuple[EventRule, ...] | None] = None
     flows = True
 
     def __init__(
@@ -266,11 +274,13 @@ class ModelProblem(TracedProblem):
         minibatches: MiniBatches | None = None,
     ) -> None:
         made, closure = realized
-        key = id(closure), coordinates
+        key, own = (id(closure), coordinates), (self.definition, made, closure, coordinates)
         if key not in made.reductions:
-            made.reductions[key] = Reduction(self.definition, made, closure, coordinates)
-        self.reduction: Reduction = made.reductions[key]
-        shared = self.reduction
+            made.reductions[key] = Reduction(*own)
+        shared: Reduction = made.reductions[key]
+        if self.other_events is not None:
+            shared = Reduction(*own, self.other_events)
+        self.reduction = shared
         self.parameters, self.realization, self.closure = parameters, made, closure
         self.coordinates, self.embedding = shared.coordinates, shared.embedding
         self.scalars, self.events = shared.scalars, shared.events

@@ -62,9 +62,6 @@ def load(source: str | os.PathLike[str], anew: bool = False) -> System:
     if anew or key not in _FILES or not imports_are_unchanged(_FILES[key].model):
         with refusals():
             model = read_model(Path(path))
-        cleared_at_end.append(getattr(model.start, "__globals__", {}))
-        if model.imported:
-            end_as_usual()
         _FILES[key] = system_of(model)
     return _FILES[key]
 
@@ -82,6 +79,10 @@ def system_of(model: Model) -> System:
     InvalidRequest
         If its claims are none.
     """
+    if model.path is not None:
+        cleared_at_end.append(getattr(model.start, "__globals__", {}))
+    if model.imported:
+        end_as_usual()
     definition = Definition(model, _part)
     with refusals():
         claims = _claims(model)

@@ -76,8 +76,8 @@ class SetLaw:
     --------
     >>> SetLaw(2, 0.5).probabilities.tolist()
     [0.25, 0.25, 0.0625, 0.25, 0.125, 0.0625]
-    >>> SetLaw(2, 0.5, "mixed").sum_law.round(4).tolist()
-    [0.0, 0.2857, 0.4286, 0.2857, 0.0]
+    >>> SetLaw(2, 0.5, "mixed").probabilities.round(4).tolist()
+    [0.2857, 0.2857, 0.0, 0.2857, 0.1429, 0.0]
     """
 
     C: int
