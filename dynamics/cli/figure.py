@@ -48,6 +48,8 @@ def execute(request: CommandRequest) -> int:
     if name is None:
         raise InvalidRequest(f"figure takes a name: {', '.join(names)}")
     if name not in names:
+        if not names:
+            raise InvalidRequest(f"{system.name} has no figures")
         raise unknown("figure", str(name), names)
     file = picture_file(options, f"results/figure-{system.name}-{name}.png")
     out = writable(file, PICTURES)
