@@ -36,6 +36,7 @@ from dynamics.sweep import Sweep, sweep
 from dynamics.system import System
 from dynamics.training.descent import descend
 from dynamics.training.flow import flow, flows
+from dynamics.training.rules import rule
 from dynamics.training.stability_limit import stability_limit
 
 __all__ = [
@@ -63,6 +64,7 @@ __all__ = [
     "multisets",
     "onsets",
     "overlay",
+    "rule",
     "save",
     "stability_limit",
     "sweep",

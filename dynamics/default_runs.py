@@ -41,6 +41,8 @@ class DefaultRun:
         Parameters -> values without which ``parameters`` do not count, such as a family.
     remarks : mapping
         Parameter -> sentence that is printed where the showcase sets it.
+    rule, schedule, stages
+        As of `dynamics.descend`.
     """
 
     parameters: Mapping[str, Any]
@@ -50,6 +52,9 @@ class DefaultRun:
     contrast: Contrast | None = None
     presumes: Mapping[str, Any] = field(default_factory=dict)
     remarks: Mapping[str, str] = field(default_factory=dict)
+    rule: str = "gd"
+    schedule: str | None = None
+    stages: Any = None
 
     def beside(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters that count beside those that a user gave.

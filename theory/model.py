@@ -61,6 +61,7 @@ LEADING: Mapping[str, tuple[str, ...]] = {
     "configurations": (),
     "reduced_observables": ("scalars", "xp"),
     "reduced_observe": ("scalars", "sample", "xp"),
+    "step": ("gradient", "memory", "entry", "step", "eta", "xp"),
 }
 """Functions of a model, and the arguments that are not constants."""
 TABLES: Mapping[str, tuple[type, ...]] = {
@@ -78,10 +79,11 @@ TABLES: Mapping[str, tuple[type, ...]] = {
 """Parts that may be plain values, and their types; names, events, sizes are also functions."""
 DECLARED = ("reduced", "sizes", "configurations", "names")
 """Parts of a declared reduction, which belong together."""
-SETTINGS = ("eta", "steps")
+SETTINGS = ("eta", "steps", "rule", "schedule", "stages")
 """Plain values of a model file beside its tables."""
 RESERVED = frozenset({
-    "time", "rtol", "eta", "steps", "record", "samples", "seeds", "full", "expectation",
+    "time", "rtol", "eta", "steps", "rule", "schedule", "stages", "record", "samples", "seeds",
+    "full", "expectation",
     "tolerance", "batch", "out", "json", "config", "resume", "checkpoint",
     "report", "prove", "sizes", "name", "option", "claims", "thorough", "let", "paired", "strict",
     "workers", "scheduler", "trajectory", "theta", "sample", "xp", "rng", "print_config", "at",
@@ -92,6 +94,7 @@ RESERVED = frozenset({
 """Names of flags, of arguments, of quantities and of letters of the page, which no constant has."""
 SHARED = frozenset({
     "omega", "seed", "format", "width", "linear", "start", "dtype", "test_samples",
+    "momentum", "nesterov", "b1", "b2", "eps", "weight_decay",
 })  # fmt: skip
 """Names of flags that a constant may have: the flag is then that of the constant."""
 QUANTITIES = frozenset({
@@ -170,8 +173,14 @@ class Model:
         What constants must fulfil: ``("K >= 2", "0 < p < 1")``.
     claims : mapping or sequence, optional
         Functions ``claim(system, protocol) -> Finding``, their docstring the statement.
+    step : callable, optional
+        ``step(gradient, memory, entry, step, eta, xp, **constants)`` -> (change, memory): an update
+        rule of its own, of one entry, named ``step``; see `theory.update_rules`.
     eta, steps : float, int
         Learning rate and steps of a run by default.
+    rule, schedule, stages : str, str, sequence
+        Update rule of a run by default (``step`` where there is one, else ``gd``), its schedule and
+        its stages, as of `dynamics.descend`.
     name, title, source : str
         Code name, a line for readers, and the paper.
     documentation : str
@@ -226,8 +235,12 @@ class Model:
     panels: Any = None
     limits: Any = None
     claims: Any = None
+    step: Callable[..., Any] | None = None
     eta: float = 0.02
     steps: int = 3000
+    rule: str = ""
+    schedule: str | None = None
+    stages: Any = None
     name: str = "model"
     title: str = ""
     source: str = ""

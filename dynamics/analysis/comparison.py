@@ -28,6 +28,7 @@ from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.descent import descend
 from dynamics.training.flow import flow, implicit_model
 from dynamics.training.progress import interruption
+from dynamics.training.rules import Stages, rule_of, under
 from dynamics.training.settings import (
     MOST_STEPS,
     check_flow,
@@ -41,6 +42,8 @@ ROUNDING = 1e-11
 GROWN = 1e5
 """Roundings of one step, or tolerances of a flow, that may add up along a run, before they grow."""
 WRONG = "the reduction is wrong"
+BELOW = 1e-6
+"""Part of a gradient that is rounding, from which the direction of a step is not known."""
 OFF, LEFT = 1e-10, 1e-3
 """Departure from the classes of a second full run, and the one at which it has left them."""
 
@@ -50,10 +53,13 @@ def compare(
     full: Problem | Sequence[Problem],
     eta: float | ArrayLike | None = None,
     steps: int | None = None,
+    rule: Any = "gd",
     record: int | str | ArrayLike | None = None,
     time: float | None = None,
     rtol: float = 1e-8,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+    schedule: str | None = None,
+    stages: Stages | None = None,
 ) -> Comparison:
     """Run both problems and measure how far they are apart.
 
@@ -63,8 +69,9 @@ def compare(
         Few scalars; one for all full problems, or one for each.
     full : Problem or sequence of them
         Every entry, with ``orbit_values``; several are seeds of one problem.
-    eta, steps, record
-        As for `dynamics.descend`, the same for both.
+    eta, steps, rule, record, schedule, stages
+        As for `dynamics.descend`, the same for both. Under a rule but gradient descent the full
+        run holds entries whose gradient is proved to be 0: its rounding would move them.
     time, rtol
         As for `dynamics.flow`: with a time, the gradient flows are compared instead.
     checkpoint : path-like, optional
@@ -89,6 +96,8 @@ def compare(
     (['alpha', 'gamma', 'rho'], True)
     """
     firsts, fulls = _checked_pairs(reduced, full)
+    how: dict[str, Any] = {"rule": rule_of(firsts[0], rule), "schedule": schedule, "stages": stages}
+    firsts, fulls = ([under(each, **how) for each in kind] for kind in (firsts, fulls))
     problems = [firsts[0], *fulls, *firsts[1:]]
     store = None if checkpoint is None else Checkpoint.at(checkpoint)
     files = [] if store is None else parts(store, len(fulls), len(firsts))
@@ -106,7 +115,7 @@ def compare(
                 largest = max(problem.layout.size for problem in problems)
                 asked = record_schedule(steps, None, largest)
             runs = [
-                descend(problem, eta, steps, asked, checkpoint=part)
+                descend(problem, eta, steps, record=asked, checkpoint=part, **how)
                 for problem, part in zip(problems, files or repeat(None), strict=False)
             ]
     first, whole, partners = runs[0], runs[1 : 1 + len(fulls)], runs[1 + len(fulls) :]
@@ -203,6 +212,8 @@ def explanation(result: Comparison, reduced: Any, full: Any) -> str:
         second full run from a start beside it leaves. Else empty.
     """
     made, run = reduced.realization, result.reduced
+    if "rule" in run.settings or "stages" in run.settings:
+        return _by_rounding(result, reduced, full)
     if made.only_sampled and result.largest_deviation > ROUNDING:
         return (
             f"the runs part by {result.largest_deviation:.1e}: the law is known by "
@@ -241,6 +252,33 @@ def explanation(result: Comparison, reduced: Any, full: Any) -> str:
         f"{_measured_rate(result):.3g} per unit of time (largest rate of the linearised flow "
         f"{rate:.3g})"
     )
+
+
+def _by_rounding(result: Comparison, reduced: Any, full: Any) -> str:
+    """Why runs by another rule part: a gradient near its rounding; empty where they do not.
+
+    The rounding of a gradient is its difference between the two problems at one state.
+    """
+    run, deviation = result.reduced, np.max(list(result.deviations.values()), axis=0)
+    scale = max(1.0, float(np.abs(run.states).max()))
+    parted = np.flatnonzero(~(deviation <= ROUNDING * scale))
+    if not parted.size:
+        return ""
+    text = f"the runs part by {result.largest_deviation:.1e}, from step {run.steps[parted[0]]} on"
+    classes = reduced.closure.classes
+    for step, state in zip(run.steps, run.states[: parted[0] + 1], strict=False):
+        slope = reduced.gradient(state)
+        off = np.abs(full.gradient(reduced.lift(state)) - classes.tangent(slope))
+        each = np.zeros(slope.size)
+        np.maximum.at(each, classes.labels[classes.labels >= 0], off[classes.labels >= 0])
+        below = np.flatnonzero(each > BELOW * np.abs(slope))
+        if below.size and reduced.coordinates == "classes":
+            k = int(below[0])
+            return (
+                f"{text}: at step {step} the gradient of {reduced.scalars[k]} is "
+                f"{abs(slope[k]):.1e} with a rounding of {each[k]:.1e}, by which the rule divides"
+            )
+    return f"{text}; no recorded gradient is near its rounding"
 
 
 def _instability(result: Comparison, reduced: Any, full: Any) -> str:
@@ -325,7 +363,7 @@ def overlay(
         steps = [max(1, round(time / eta)) for eta in rates]
         schedules = [record_schedule(count, "log") for count in steps]
         runs = tuple(
-            descend(problem, eta, count, schedule, initial)
+            descend(problem, eta, count, record=schedule, initial=initial)
             for eta, count, schedule in zip(rates, steps, schedules, strict=True)
         )
         horizon = max(time, *(float(run.time[-1]) for run in runs))

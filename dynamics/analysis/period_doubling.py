@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics.loops import Updates
 from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray, Problem, check_problem
 from dynamics.training.stability_limit import stability_limit
@@ -129,7 +130,9 @@ def late_states(problem: Problem, start: FloatArray, eta: float, steps: int) -> 
     due = np.arange(max(0, steps - LAST_STATES), steps)
     rows, records = np.empty((steps, len(problem.order_names))), np.empty((due.size, state.size))
     with np.errstate(all="ignore"):
-        reached = problem.advance(state, np.full(state.size, eta), 0, steps, (rows, due, records))
+        reached = problem.advance(
+            state, Updates(np.full(state.size, eta)), 0, steps, (rows, due, records)
+        )
     return records if reached == steps else None
 
 

@@ -19,6 +19,7 @@ from dynamics.cli import arguments, files, folders, report
 from dynamics.cli.arguments import CommandRequest, Parser, flag_text, toml_text, value, values
 from dynamics.cli.picture_flags import add_picture_flags, picture_look, picture_name
 from dynamics.cli.report import Beside, lay_beside
+from dynamics.cli.rules import NAMES, add_rule_flags, rule_settings
 from dynamics.results.outcome import TrainingWarning
 from dynamics.system import FULL
 from dynamics.validation import InvalidRequest, integer, unknown
@@ -68,6 +69,7 @@ def add_flags(parser: Parser) -> None:
         name: meaning.format(system.sampling_hint) for name, meaning in SAMPLING_HELP.items()
     }
     parser.add_flags({"eta": f"{rates}(default {default_run.eta}){flow}"}, values, group="run")
+    add_rule_flags(parser, default_run)
     parser.add_flags(numbers, value, group="run")
     parser.add_flags(words, group="run")
     seeds = {"seeds": f"number of runs: seed, seed + 1, ... (default {_default_seeds(system)})"}
@@ -210,13 +212,13 @@ def _settings(request: CommandRequest, default: DefaultRun) -> dict[str, Any]:
         settings = {"eta": default.eta, "steps": default.steps, "record": "log"}
         settings |= {name: flags[name] for name in settings if name in flags}
         check_settings(**settings)
-        return settings
+        return settings | rule_settings(request, default)
     from dynamics.analysis.comparison import check_rates
     from dynamics.training.settings import check_flow
 
     flow = {"time": flags["time"], "rtol": flags.get("rtol", 1e-8)}
     check_flow(**flow, flows=request.system.flows)
-    excluded = ["steps", "record"] + (["eta"] if request.command == "compare" else [])
+    excluded = ["steps", "record", *NAMES] + (["eta"] if request.command == "compare" else [])
     for name in [*(["batch"] if flags.get("batch") else []), *excluded]:
         if name in flags:
             raise InvalidRequest(f"{name} is of gradient descent and time of the flow; give one")
@@ -272,6 +274,8 @@ def _compared(
         # Explained below, beside the deviation.
         warnings.filterwarnings("ignore", "the reduction does not hold", TrainingWarning)
         result = compare(reduced, fulls, **how)
+    if held := result.full.settings.get("held"):
+        print(f"attdyn: the full run holds {held} entries that never move", file=sys.stderr)
     known = fulls[0].view == "full population" and hasattr(reduced[0], "realization")
     if result.interrupted or not known:
         return result, False
@@ -298,8 +302,9 @@ def _entries(
     others = [*EXPECTATION, *SAMPLING_HELP, "seeds", *REDUCED, *system.empirical_options]
     if "time" in settings:
         others += ["time", "rtol", "eta"]
-    entries |= {name: flags[name] for name in others if name in flags}
-    return entries if "time" in settings else {**entries, **settings}
+    entries |= {name: flags[name] for name in (*others, *NAMES) if name in flags}
+    usual = ("eta", "steps", "record")
+    return entries if "time" in settings else entries | {n: settings[n] for n in usual}
 
 
 def _deliver(

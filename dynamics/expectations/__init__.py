@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics import loops
+from dynamics.loops import Updates
 
 FloatArray = NDArray[np.float64]
 
@@ -54,10 +55,10 @@ class Expectation:
         return loops.order_parameters(self.data, state, slope, count)
 
     def advance(
-        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+        self, state: FloatArray, updates: Updates, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
         """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
-        return loops.advance(self.data, state, eta, (first, last), True, buffers)
+        return loops.advance(self.data, state, updates, (first, last), True, buffers)
 
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
         """Return ``value``, gradient and then risk, and the ``estimate`` of its error.

@@ -13,6 +13,7 @@ from dynamics.models.engine.tracing import refusals
 from dynamics.system import System
 from theory.closure import DECLARED, Closure
 from theory.closure.linear import LinearSpace
+from theory.closure.regime import PLAIN, Regime
 
 
 class Unheld:
@@ -24,7 +25,9 @@ class Unheld:
     definition: Definition
 
     @classmethod
-    def realized(cls, parameters: Any, draws: tuple[Any, Any]) -> tuple[Realization, Closure]:
+    def realized(
+        cls, parameters: Any, draws: tuple[Any, Any], regime: Regime = PLAIN
+    ) -> tuple[Realization, Closure]:
         """The model of the scalars at some parameters, and its closure."""
         declaration, constants = cls.definition.declaration, dataclasses.asdict(parameters)
         assert declaration is not None

@@ -23,6 +23,7 @@ from dynamics.loops.kernels import kinds, path_values
 from dynamics.loops.kernels.collocation import DONE, FULL, STUCK, Path, integrate
 from dynamics.loops.kernels.collocation_equations import Control, new_room
 from dynamics.loops.kernels.collocation_table import STAGES, table
+from dynamics.loops.updates import Updates
 
 __all__ = [
     "DONE",
@@ -30,6 +31,7 @@ __all__ = [
     "STUCK",
     "Integration",
     "Path",
+    "Updates",
     "advance",
     "along",
     "compiled",
@@ -129,17 +131,18 @@ def order_rows(data: Any, states: FloatArray, with_gradient: bool, count: int) -
 def advance(
     data: Any,
     state: FloatArray,
-    eta: FloatArray,
+    updates: Updates,
     span: tuple[int, int],
     alike: bool,
     buffers: tuple[FloatArray, NDArray[np.int64], FloatArray],
 ) -> int:
-    """Take the steps of gradient descent in place; see `dynamics.loops.kernels.advance`.
+    """Take steps in place; see `dynamics.loops.kernels.advance`.
 
     Parameters
     ----------
     data : NamedTuple
-    state, eta : contiguous float arrays, shape (n,)
+    state : contiguous float array, shape (n and the memory of the rule,)
+    updates : Updates
     span : (first, last)
         Steps.
     alike : bool
@@ -158,11 +161,17 @@ def advance(
     """
     if not (state.flags.c_contiguous and state.dtype == np.float64):
         raise TypeError("the state is a contiguous array of 64-bit floats")
-    unit = np.full(eta.size, eta.max(initial=0.0))
-    work = (np.empty(state.size), np.empty(state.size), unit, bool(alike))
-    first, last = map(int, span)
     function = compiled(descent.advance, data)
-    return int(function(state, _floats(eta), first, last, (data, *work, *buffers)))
+    tracked, due, records = buffers
+    work = np.empty(updates.eta.size), np.empty(state.size), bool(alike) and updates.alike
+    first, reached = span[0], span[0]
+    for low, high, update in updates.parts(*map(int, span)):
+        some = slice(*np.searchsorted(due, (low, high)))
+        part = tracked[low - first : high - first], due[some], records[some]
+        reached = int(function(state, update, low, high, (data, *work, *part)))
+        if reached < high:
+            break
+    return reached
 
 
 def along(path: Path, times: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -9,16 +9,20 @@ import copy
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from math import prod
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dynamics.expectations import Expectation
+from dynamics.loops import Updates
 from dynamics.problem.layout import FloatArray, Layout
 from dynamics.problem.numerical_jacobian import SMALL, central_differences, largest_eigenvalue
-from dynamics.validation import InvalidRequest, one_line, shown
+from dynamics.validation import InvalidRequest, known_word, one_line, shown
+from theory.closure.regime import Regime
+from theory.update_rules import UpdateRule
 
 if TYPE_CHECKING:
     from dynamics.presentation import Presentation
@@ -133,9 +137,47 @@ class Problem(ABC):
 
     @abstractmethod
     def advance(
-        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+        self, state: FloatArray, updates: Updates, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
         """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
+
+    def under(self, regime: Regime) -> Self:
+        """The same problem where training is by a rule of another regime.
+
+        Parameters
+        ----------
+        regime : Regime
+        """
+        return self
+
+    def own_rule(self) -> UpdateRule | None:
+        """The update rule ``step`` of the model, where it has one."""
+        return None
+
+    def entries_of(self, name: str) -> NDArray[np.bool_]:
+        """Which numbers of a state are of a part or a parameter group, shape (n,).
+
+        Raises
+        ------
+        InvalidRequest
+            If there is no such name.
+        """
+        layout = self.layout
+        known = dict.fromkeys((*layout.names, *filter(None, layout.groups)))
+        known_word("stages", name, tuple(known))
+        sizes = [prod(shape) for shape in layout.shapes]
+        parts = zip(layout.names, layout.groups, strict=True)
+        return np.repeat([name in pair for pair in parts], sizes)
+
+    @property
+    def multiplicities(self) -> FloatArray:
+        """Trained entries that each number of a state stands for, shape (n,)."""
+        return np.ones(self.layout.size)
+
+    @property
+    def moving(self) -> NDArray[np.bool_]:
+        """Numbers of a state that training can change, shape (n,)."""
+        return np.ones(self.layout.size, dtype=bool)
 
     @property
     def loop_data(self) -> Any:
@@ -259,7 +301,7 @@ class ExpectedProblem(Problem):
         return self.expectation.value(self.layout.flatten(state))
 
     def advance(
-        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+        self, state: FloatArray, updates: Updates, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
         """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`.
 
@@ -269,7 +311,7 @@ class ExpectedProblem(Problem):
         first, last : int
         buffers : (tracked, record_steps, records)
         """
-        return self.expectation.advance(state, eta, first, last, buffers)
+        return self.expectation.advance(state, updates, first, last, buffers)
 
     def gradient_failure(self, state: ArrayLike) -> str:
         """Why there is no gradient at a state; empty where there is one."""

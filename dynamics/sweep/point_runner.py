@@ -197,7 +197,7 @@ def _trained(problem: Problem, options: Mapping[str, Any], records: int) -> Traj
         return flow(problem, horizon, options.get("rtol", 1e-8), record=times if records else 2)
     steps = int(options["steps"])
     at = np.rint(_spaced(1.0, steps, records)) if records else np.array([steps])
-    return descend(problem, options["eta"], steps, np.unique(at).astype(np.int64))
+    return descend(problem, options["eta"], steps, record=np.unique(at).astype(np.int64))
 
 
 def _spaced(first: float, last: float, count: int) -> NDArray[np.float64]:

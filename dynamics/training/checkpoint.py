@@ -175,7 +175,7 @@ class Checkpoint:
 
 
 def request_of(
-    problem: Problem, start: FloatArray, schedule: NDArray[np.int64], **settings: Any
+    problem: Problem, start: FloatArray, records: NDArray[np.int64], **settings: Any
 ) -> dict[str, Any]:
     """Everything that decides what a run will be, as plain values.
 
@@ -183,7 +183,7 @@ def request_of(
     ----------
     problem : Problem
     start : float array, shape (n,)
-    schedule : int array
+    records : int array
         Recorded steps.
     **settings
         Of the driver: eta, steps.
@@ -193,7 +193,7 @@ def request_of(
         "view": problem.view,
         "parameters": asdict(problem.parameters),
         **settings,
-        "record": f"{schedule.size} states ({_digest(schedule)})",
+        "record": f"{records.size} states ({_digest(records)})",
         "initial": f"state {_digest(start)}",
         "problem": problem.identity,
         "versions": versions(),

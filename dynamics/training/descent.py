@@ -1,4 +1,4 @@
-r"""Gradient descent as a map, :math:`\theta \leftarrow \theta - \eta g(\theta)`.
+r"""Training step by step: gradient descent, and other update rules.
 
 The compiled loop of `dynamics.loops.kernels.advance` takes the steps in chunks and returns the
 order parameters of every step. Between two chunks a `Run` looks for events and compares the
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics.loops import Updates
 from dynamics.presentation import Presentation
 from dynamics.problem import SMALL, FloatArray, Problem, check_problem, gradient_failure
 from dynamics.results import outcome as ends
@@ -35,6 +36,7 @@ from dynamics.training.checkpoint import Checkpoint, request_of
 from dynamics.training.events import Detector
 from dynamics.training.oscillation import Oscillation
 from dynamics.training.progress import bar, interruption
+from dynamics.training.rules import Stages, described, rule_of, schedule_of, stages_of, under
 from dynamics.training.settings import check_steps, record_schedule, starting_state
 from dynamics.training.stability_limit import near_limit, rates_text, smaller_rate
 from dynamics.validation import learning_rate
@@ -57,6 +59,7 @@ RESTING = 1e-8
 """Largest change of an entry at rest in a unit of time, relative to the entry."""
 LEAST = float(np.finfo(np.float64).tiny)
 """Change of an entry that is rounding, however small the entry."""
+LOWER = "a smaller eta, or a schedule that lowers it"
 CONTINUE = "start again from its final state for the remaining steps"
 RESUME = "the same run with the same checkpoint goes on from there"
 TOO_SMALL = (
@@ -72,11 +75,14 @@ def descend(
     problem: Problem,
     eta: float | ArrayLike,
     steps: int,
+    rule: Any = "gd",
     record: int | str | ArrayLike | None = None,
     initial: ArrayLike | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+    schedule: str | None = None,
+    stages: Stages | None = None,
 ) -> Trajectory:
-    """Run gradient descent.
+    """Train step by step: by gradient descent, or by another update rule.
 
     Parameters
     ----------
@@ -86,6 +92,10 @@ def descend(
         time is the largest times steps.
     steps : int
         Number of steps.
+    rule : str, UpdateRule or callable
+        ``gd``, ``momentum``, ``sign``, ``adam``, ``adamw``, ``normalized``; a rule at other
+        constants by `dynamics.rule`; or a function of one entry, as there. A reduced problem runs
+        on what training by the rule closes on.
     record : int, "log", int array or None
         Every so many steps; at 400 logarithmically spaced steps; or at these steps. The first and
         the last state are always recorded. The default is ``"log"``, with fewer records (at least
@@ -98,6 +108,13 @@ def descend(
         A file that holds the state of the run while it is under way, written every few seconds and
         at an interruption. If it exists, the run goes on from there, to bitwise the same end. It is
         removed when the run has finished.
+    schedule : str, optional
+        Factor of all learning rates at each step: ``warmup:N``, ``cosine``, ``cosine:N``,
+        ``staircase:N:f``, or a formula in ``step`` (from 0) and ``steps``. Time is the sum of the
+        rates.
+    stages : sequence of (str, int), optional
+        Which arrays move, and for how many steps: ``[("A", 2000), ("v", 500)]``; ``"A+v"`` moves
+        both. An array at rest keeps its memory.
 
     Returns
     -------
@@ -127,13 +144,24 @@ def descend(
     ('reached horizon', 3, 1000)
     """
     check_problem(problem)
+    chosen, steps = rule_of(problem, rule), check_steps(steps)
+    problem = under(problem, chosen, stages)
     rates = learning_rate(eta, problem.layout.group_names)
-    schedule = record_schedule(check_steps(steps), record, problem.layout.size)
-    run = Run(problem, rates, starting_state(problem, initial), schedule)
+    at = record_schedule(steps, record, problem.layout.size * (1 + chosen.memory))
+    updates = Updates(
+        problem.layout.per_entry(rates), chosen,
+        None if chosen.plain else problem.multiplicities,
+        None if chosen.plain else problem.moving,
+        schedule_of(schedule, steps), stages_of(stages, problem, steps),
+    )  # fmt: skip
+    run = Run(problem, rates, updates, starting_state(problem, initial), at)
+    settings = described(chosen, schedule, stages)
+    if updates.moves is not None and not updates.moves.all():
+        settings["held"] = int((~updates.moves).sum())
     store = None if checkpoint is None else Checkpoint.at(checkpoint)
     request: dict[str, Any] = {}
     if store:
-        request = request_of(problem, run.start, schedule, eta=list(rates), steps=run.steps)
+        request = request_of(problem, run.start, at, eta=list(rates), steps=steps, **settings)
         run.restore(store.read(request))
     for remark in run.remarks:  # another process may have told it
         warnings.warn(remark, TrainingWarning, stacklevel=2)
@@ -151,14 +179,14 @@ def descend(
         complete = outcome.kind != ends.INTERRUPTED
         if store and run.step and not complete:
             store.write(request, before)
-        trajectory = _trajectory(run, records, outcome)
+        trajectory = _trajectory(run, records, outcome, settings)
     if store and complete and not store.keep:
         store.discard()
     return with_remarks(trajectory, problem)
 
 
 class Records(NamedTuple):
-    """Recorded steps, their states, shape (records, n), and observables.
+    """Recorded steps, states with the memory of the rule, shape (records, n), and observables.
 
     ``complete`` says whether the run is finished and all of its records are here.
     """
@@ -177,6 +205,8 @@ class Run:
     problem : Problem
     rates : tuple of float
         Learning rate of each parameter group; time is the largest times steps.
+    updates : Updates
+        The rule at these rates.
     start : float array, shape (n,)
     schedule : int array
         Steps to record, ascending; the last one is that of the run.
@@ -185,7 +215,7 @@ class Run:
     ----------
     step : int
         Where the run is.
-    now : float array, shape (n,)
+    now : float array, shape (n and the memory of the rule,)
         The state there.
     diverged : bool
         Whether the next state is not finite.
@@ -197,20 +227,22 @@ class Run:
         self,
         problem: Problem,
         rates: tuple[float, ...],
+        updates: Updates,
         start: FloatArray,
         schedule: NDArray[np.int64],
     ) -> None:
         self.problem, self.rates, self.schedule = problem, rates, schedule
-        self.steps, self.step_time = int(schedule[-1]), max(rates)
-        self.eta, names = problem.layout.per_entry(rates), problem.order_names
+        self.updates, self.steps, self.step_time = updates, int(schedule[-1]), max(rates)
+        self.size, names = start.size, problem.order_names
         self.detector = Detector(problem.events, names, problem.parameters, self.step_time)
         self.oscillation = Oscillation(names.index(problem.rates[0]))
-        self.start, self.step, self.now, self.diverged = start, 0, start.copy(), False
+        self.start, self.step, self.diverged = updates.begun(start), 0, False
+        self.now = self.start.copy()
         self.remarks: list[str] = []
-        self._check = 1 if start.size <= SMALL else NEVER
+        self._check = 1 if start.size <= SMALL and updates.alike else NEVER
         self._chunk = FIRST_CHUNK
         # Pages of memory are taken when they are written.
-        self._states = np.empty((schedule.size, start.size))
+        self._states = np.empty((schedule.size, self.now.size))
 
     def advance(self) -> str:
         """Take a chunk of steps; return a remark on the learning rate, made once, else nothing."""
@@ -225,7 +257,7 @@ class Run:
         low, high = np.searchsorted(self.schedule, (first, last))
         rows = np.empty((last - first, len(self.problem.order_names)))
         buffers = rows, self.schedule[low:high], self._states[low:high]
-        self.step = self.problem.advance(self.now, self.eta, first, last, buffers)
+        self.step = self.problem.advance(self.now, self.updates, first, last, buffers)
         self.diverged = self.step < last
         self._look(first, rows[: self.step - first + self.diverged], before)
         self._chunk = _next_chunk(last - first, time.perf_counter() - clock)
@@ -254,7 +286,8 @@ class Run:
         while done < steps.size:
             if done and interrupted.is_set() and time.monotonic() - begun > AFTER_SIGNAL:
                 break
-            parts.append(self.problem.observables_along(states[done : done + together]))
+            part = states[done : done + together, : self.size]
+            parts.append(self.problem.observables_along(np.ascontiguousarray(part)))
             done = min(done + together, steps.size)
         observables = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         complete = done == steps.size and (self.step == self.steps or self.diverged)
@@ -275,16 +308,21 @@ class Run:
         fate = outcome.kind if outcome.kind == ends.OSCILLATING else ""
         if self.diverged and outcome.kind != ends.PRECISION_LOST:
             fate = f"diverged at step {self.step}"
+        self.detector.step_time = self.time(self.step) / max(1, self.step)
         decided = self.detector.finish(self.step, fate, lambda: self._again(interrupted))
         if interrupted.is_set() and not decided and outcome.kind != ends.INTERRUPTED:
-            return Outcome(ends.INTERRUPTED, self.step, self.step * self.step_time, remedy)
+            return Outcome(ends.INTERRUPTED, self.step, self.time(self.step), remedy)
         return outcome
+
+    def time(self, step: int) -> float:
+        """Sum of the rates of the steps before one."""
+        return float(self.updates.time(np.array([step]))[0])
 
     def _after(self) -> FloatArray:
         """The state after the present one, at which events are looked for too; NaN for infinity."""
         rows, after, step = np.empty((1, len(self.problem.order_names))), self.now.copy(), self.step
         buffers = rows, self.schedule[:0], self._states[:0]
-        reached = self.problem.advance(after, self.eta, step, step + 1, buffers)
+        reached = self.problem.advance(after, self.updates, step, step + 1, buffers)
         self._look(step, rows, self.now)
         return after if reached > step else np.full_like(after, np.nan)
 
@@ -292,10 +330,12 @@ class Run:
         self, after: FloatArray, records: Records, remedy: str, interrupted: threading.Event
     ) -> Outcome:
         """The outcome, of a run whose next state is known."""
-        problem, now = self.problem, self.now
+        problem = self.problem
+        now, after = self.now[: self.size], after[: self.size]
+        plain = self.updates.alike
 
         def ended(kind: str, remedy: str = "", step: int = self.step) -> Outcome:
-            return Outcome(kind, step, step * self.step_time, remedy)
+            return Outcome(kind, step, self.time(step), remedy)
 
         def used() -> str:
             return rates_text(self.rates, self.step_time)
@@ -308,23 +348,27 @@ class Run:
         if self.diverged:
             if failure := gradient_failure(problem, now):
                 return ended(ends.PRECISION_LOST, failure)
-            remedy = smaller_rate(problem, self.rates, self.start, self.steps, proceed=proceed)
+            start, remedy = self.start[: self.size], LOWER
+            if plain:
+                remedy = smaller_rate(problem, self.rates, start, self.steps, proceed=proceed)
             return ended(ends.DIVERGED, remedy)
         found, change = ended(ends.HORIZON), np.abs(after - now)
         moved_by_rounding = change.max(initial=0) <= ROUNDING * np.abs(now).max(initial=0) + LEAST
         if self.oscillation.lasting(self.step) and not moved_by_rounding:
             decay, began = self.oscillation.decay(self.step), self.oscillation.began
             if decay is None:
-                remedy = smaller_rate(problem, self.rates, now, self.steps, True, proceed)
+                remedy = LOWER
+                if plain:
+                    remedy = smaller_rate(problem, self.rates, now, self.steps, True, proceed)
                 return ended(ends.OSCILLATING, remedy, began)
             found = ended(ends.HORIZON, ZIGZAG.format(used(), decay))
         elif (after == now).all():
             slope = problem.gradient(now)
             if (np.abs(slope) <= RESTING * np.abs(now) + LEAST).all():
                 found = ended(ends.CONVERGED)
-            elif (now - self.eta * slope == now).all():  # on all samples
+            elif plain and (now - self.updates.eta * slope == now).all():  # on all samples
                 found = ended(ends.HORIZON, TOO_SMALL.format(used()))
-        broken = first_not_finite(records.states, records.observables)
+        broken = first_not_finite(records.states[:, : self.size], records.observables)
         if broken is not None:
             step = int(records.steps[broken])
             rate = f"a smaller eta than {self.step_time:g}, or " if step else ""
@@ -337,7 +381,7 @@ class Run:
         rows = np.empty((last - first + 1, len(self.problem.order_names)))
         record, state = np.empty((1, state.size)), state.copy()
         buffers = rows, np.array([last]), record
-        self.problem.advance(state, self.eta, first, last + 1, buffers)
+        self.problem.advance(state, self.updates, first, last + 1, buffers)
         return rows, record[0]
 
     def _again(self, interrupted: threading.Event) -> Iterator[tuple[int, FloatArray, FloatArray]]:
@@ -360,14 +404,14 @@ class Run:
         detected = self.detector.detections[rule.name]
         step = detected.step
         if step is None:
-            return Event.missing(rule.name, self.now.size)
+            return Event.missing(rule.name, self.size)
         k = int(np.searchsorted(records.steps, step, side="right")) - 1
         before, state = int(records.steps[k]), records.states[k]
         if detected.origin and detected.origin[0] > before:
             before, state = detected.origin
-        state = self.replay(state, before, step)[1]
-        horizon = self.step * self.step_time if rule.whole_run else None
-        return Event(rule.name, step * self.step_time, step, state, horizon)
+        state = self.replay(state, before, step)[1][: self.size]
+        horizon = self.time(self.step) if rule.whole_run else None
+        return Event(rule.name, self.time(step), step, state, horizon)
 
     def state(self) -> dict[str, Any]:
         """All that the run needs to go on, as plain values and arrays, for `restore`."""
@@ -396,7 +440,9 @@ def _next_chunk(steps: int, seconds: float) -> int:
     return min(LARGEST_CHUNK, 4 * steps) if seconds < SECONDS_PER_CHUNK / 2 else steps
 
 
-def _trajectory(run: Run, records: Records, outcome: Outcome) -> Trajectory:
+def _trajectory(
+    run: Run, records: Records, outcome: Outcome, settings: Mapping[str, Any]
+) -> Trajectory:
     problem, rates = run.problem, run.rates
     return Trajectory(
         system=problem.system,
@@ -406,11 +452,12 @@ def _trajectory(run: Run, records: Records, outcome: Outcome) -> Trajectory:
         settings={
             "eta": rates[0] if len(set(rates)) == 1 else list(rates),
             "steps": run.steps,
+            **settings,
             **problem.settings,
         },
         steps=records.steps,
-        time=np.asarray(records.steps * run.step_time, dtype=np.float64),
-        states=records.states,
+        time=run.updates.time(records.steps),
+        states=np.ascontiguousarray(records.states[:, : run.size]),
         observables=records.observables,
         events=Events({rule.name: run.event(rule, records) for rule in problem.events}),
         outcome=outcome,

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics.loops import Updates
 from dynamics.problem import SMALL, FloatArray, Problem, check_problem
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.settings import record_schedule
@@ -256,7 +257,7 @@ class _Search:
             low, high = np.searchsorted(schedule, (first, last))
             buffers = rows[first:last], schedule[low:high], records[low:high]
             begun = time.perf_counter()
-            self.done = problem.advance(state, eta, first, last, buffers)
+            self.done = problem.advance(state, Updates(eta), first, last, buffers)
             if time.perf_counter() - begun < BRIEF:
                 chunk *= 4
             self.spent += self.done - first

@@ -28,6 +28,7 @@ def refine(
     start: FloatArray,
     arrays: IntArray,
     generator: np.random.Generator,
+    opposite: bool = True,
 ) -> EntryClasses:
     """Coarsest classes of entries that have one gradient at some states.
 
@@ -40,9 +41,12 @@ def refine(
         Number of the array of each entry.
     generator : numpy Generator
         Draws the states.
+    opposite : bool
+        Whether opposite entries are of one class.
     """
-    labels = cells(start, arrays)
-    signs, active, rounds = np.sign(start), np.zeros(start.size, dtype=bool), []
+    labels = cells(start, arrays, opposite)
+    signs = np.sign(start) if opposite else np.ones(start.size)
+    active, rounds = np.zeros(start.size, dtype=bool), []
     for number in range(STATES):
         scale = SCALES[number % len(SCALES)] if number else 0.0
         moved = scale * generator.standard_normal(int(labels.max()) + 1)[labels]

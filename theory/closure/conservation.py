@@ -263,6 +263,27 @@ def _stated(
     return replace(law, value=float(law.at(at_start)))
 
 
+def pair_laws(labels: IntArray, signs: FloatArray, at_start: FloatArray) -> list[ConservationLaw]:
+    """The difference of each scalar of a class to the first one, or their sum.
+
+    Parameters
+    ----------
+    labels : int array, shape (count,)
+        Classes of scalars that change alike.
+    signs : float array, shape (count,)
+        With which they do.
+    at_start : float array, shape (count,)
+    """
+    laws: list[ConservationLaw] = []
+    first: dict[int, int] = {}
+    for k, label in enumerate(labels.tolist()):
+        one = first.setdefault(label, k)
+        if one != k:
+            other = -Fraction(int(signs[one] * signs[k]))
+            laws.append(_stated([(one,), (k,)], [Fraction(1), other], at_start))
+    return laws
+
+
 def break_by_descent(
     law: ConservationLaw, run: Callable[[float], FloatArray], rates: Sequence[float]
 ) -> tuple[FloatArray, float]:

@@ -6,9 +6,9 @@ In the field this is exact: the gradient at random points of start + span is add
 further points add nothing. The same search in floats is for data that are no simple fractions. It
 is believed only if what it leaves out is rounding.
 
-Where parameter groups have learning rates of their own, each group is closed for itself. It is a
-statement on plain gradient descent: a rule that treats coordinates one by one, such as Adam, keeps
-the classes and leaves the linear space.
+Where parameter groups have learning rates of their own, each group is closed for itself. Rules that
+are linear in the gradients keep the space; one that treats entries one by one, such as Adam, keeps
+the classes alone.
 """
 
 from __future__ import annotations
@@ -99,6 +99,18 @@ class Span:
         factors = field.drawn(generator, number, len(self.rows))
         moved = modular.product(factors, self.rows).transpose(1, 0, 2)
         return field.add(start[:, None], moved)
+
+
+def whole_span(count: int) -> Span:
+    """The span of all directions.
+
+    Parameters
+    ----------
+    count : int
+    """
+    rows = np.zeros((count, count, 3), dtype=np.uint64)
+    rows[np.arange(count), np.arange(count)] = 1
+    return Span(rows, np.arange(count))
 
 
 def closed_span(

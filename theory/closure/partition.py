@@ -18,7 +18,7 @@ FROZEN = -1
 """Label of an entry that never moves."""
 
 
-def cells(start: FloatArray, arrays: IntArray) -> IntArray:
+def cells(start: FloatArray, arrays: IntArray, opposite: bool = True) -> IntArray:
     """Class that each entry begins in, shape (n,): of its array and its absolute value.
 
     Parameters
@@ -26,8 +26,11 @@ def cells(start: FloatArray, arrays: IntArray) -> IntArray:
     start : float array, shape (n,)
     arrays : int array, shape (n,)
         Number of the array of each entry.
+    opposite : bool
+        Whether opposite entries are of one class.
     """
-    sizes = np.unique(np.abs(start), return_inverse=True)[1].reshape(-1)
+    values = np.abs(start) if opposite else start
+    sizes = np.unique(values, return_inverse=True)[1].reshape(-1)
     keys = np.stack([arrays, sizes])
     return np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
 

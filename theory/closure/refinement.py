@@ -34,6 +34,7 @@ def refine(
     triples: Triples,
     arrays: IntArray,
     generator: np.random.Generator,
+    opposite: bool = True,
 ) -> EntryClasses:
     """Coarsest classes of entries that have one gradient in every state.
 
@@ -48,10 +49,13 @@ def refine(
         Number of the array of each entry.
     generator : numpy Generator
         Draws the numbers of the classes.
+    opposite : bool
+        Whether opposite entries are of one class.
     """
     size = start.size
-    labels = cells(start, arrays)
-    signs, active = np.sign(start), np.zeros(size, dtype=bool)
+    labels = cells(start, arrays, opposite)
+    signs = np.sign(start) if opposite else np.ones(size)
+    active = np.zeros(size, dtype=bool)
     rounds: list[int] = []
     quiet = 0
     while quiet < QUIET:

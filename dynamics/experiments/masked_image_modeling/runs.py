@@ -189,7 +189,7 @@ def trained(
     count = min(steps, max(RECORDS, int(np.ceil(steps * eta / (DENSE * fast)))))
     spaced = np.linspace(0, steps, count + 1), np.geomspace(1, steps, 200)
     record = np.unique(np.concatenate(spaced).round().astype(np.int64))
-    return Case(parameters, problem, descend(problem, eta, steps, record))
+    return Case(parameters, problem, descend(problem, eta, steps, record=record))
 
 
 def sizes_along(P: int, exponents: Sequence[float] = EXPONENTS) -> dict[str, int]:

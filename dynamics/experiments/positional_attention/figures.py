@@ -122,7 +122,7 @@ def association(system: System, request: FigureRequest) -> Drawing:
     problem = system.FullEmpirical(
         parameters, options["samples"], request.seed, partition, dtype=options["dtype"]
     )
-    run = descend(problem, options["eta"], options["steps"], "log")
+    run = descend(problem, options["eta"], options["steps"], record="log")
     share = run["patch_association"]
     data: dict[str, Any] = {
         name: run[name].tolist() for name in ("test_error", "cosine", "patch_association")

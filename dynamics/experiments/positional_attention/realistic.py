@@ -92,7 +92,7 @@ def train(make: Any, parameters: Any, samples: int, seed: int, schedule: Schedul
     """
     problem = make(parameters, samples, seed, dtype="float32")
     record = np.unique(np.rint(np.geomspace(1, schedule.steps, 60)).astype(int))
-    return descend(problem, schedule.eta, schedule.steps, record)
+    return descend(problem, schedule.eta, schedule.steps, record=record)
 
 
 def affordable(parameters: Any, schedule: Schedule) -> int:

@@ -207,7 +207,7 @@ def _keys(study: Study) -> list[tuple[str, FloatArray, FloatArray, float]]:
             eta, steps = study.rate(eta), study.horizon(steps)
             at = np.unique(np.rint(np.geomspace(1, steps, RECORDS)).astype(np.int64))
             problem = study.system.ReducedPopulation(each, seed=study.seed)
-            run = descend(problem, eta, steps, at)
+            run = descend(problem, eta, steps, record=at)
             name = "linear" + (", W_V frozen" if each.frozen == "values" else "")
             results.append((name, run.time, run["q1_norm2"], _cosine(run["K"][0], run["K"][-1])))
     return results

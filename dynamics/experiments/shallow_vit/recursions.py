@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dynamics.loops import Updates
 from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest, integer, real, refuse
 from theory.papers.shallow_vit.attention import PARTS, attention
@@ -119,7 +120,7 @@ def _stepping(
     none = np.empty(0, dtype=np.int64), np.empty((0, state.size))
     rows = np.empty((1, len(problem.order_names)))
     for step in range(steps):
-        problem.advance(state, rates, step, step + 1, (rows, *none))
+        problem.advance(state, Updates(rates), step, step + 1, (rows, *none))
         yield state, step
 
 

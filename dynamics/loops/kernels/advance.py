@@ -1,60 +1,56 @@
-r"""The loop of gradient descent.
+r"""The loop of training: steps of an update rule.
 
-:math:`\theta^{(t+1)} = \theta^{(t)} - \eta\, g(\theta^{(t)})`. ``gradient`` and
-``order_parameters`` are those of the kind of problem (`dynamics.loops.kernels.kinds`); this loop
-adds what must happen at every step: the order parameters for the events, the records, and the check
-that the next state is finite. Where every step is alike, one that moves nothing is the last that is
-computed: all later ones repeat it.
+``gradient`` and ``order_parameters`` are those of the kind of problem
+(`dynamics.loops.kernels.kinds`), and ``take`` makes a step of a gradient
+(`dynamics.loops.kernels.update`). This loop adds what must happen at every step: the order
+parameters for the events, the records, and the check that the next state is finite. Where every
+step is alike, one that moves nothing is the last that is computed: all later ones repeat it.
 """
 
 from math import isfinite
 
 from dynamics.loops.kernels import kernels
 from dynamics.loops.kernels.kinds import gradient, order_parameters
+from dynamics.loops.kernels.update import take
 
 
-def advance(state, eta, first, last, buffers):
+def advance(state, update, first, last, buffers):
     """Take the steps ``first, ..., last - 1``, updating ``state`` in place.
 
     Parameters
     ----------
-    state : float array, shape (n,)
+    state : float array, shape (n and the memory of the rule,)
         At step ``first`` on entry; at the returned step on exit.
-    eta : float array, shape (n,)
-        Learning rate of each entry.
+    update : Update
+        The rule, at the steps of this call.
     first, last : int
         Steps; the state at ``last`` is not yet tracked nor recorded.
     buffers : tuple
-        ``data`` (what the gradient needs), ``slope`` and ``proposal`` (n,), ``unit`` (n, the
-        learning rate in which the time of each entry is counted), ``alike`` (whether every step
-        has the same data), ``tracked`` (at least last - first, order parameters),
-        ``record_steps`` (ascending), ``records`` (as many rows, n).
+        ``data`` (what the gradient needs), ``slope`` (n,) and ``proposal`` (like the state),
+        ``alike`` (whether every step has the same data, rule and rate), ``tracked`` (at least
+        last - first, order parameters), ``record_steps`` (ascending), ``records`` (as many rows,
+        like the state).
 
     Returns
     -------
     int
         ``last``, or the step whose successor is not finite; the state is then the last finite one.
     """
-    data, slope, proposal, unit, alike, tracked, record_steps, records = buffers
+    data, slope, proposal, alike, tracked, record_steps, records = buffers
     record, width = 0, tracked.shape[1]
-    uneven = 0
-    for i in range(state.size):
-        uneven += eta[i] != unit[i]
+    entries = state[: slope.size]
     for step in range(first, last):
         while record < record_steps.size and record_steps[record] == step:
             for i in range(state.size):
                 records[record, i] = state[i]
             record += 1
-        gradient(state, data, slope)
+        gradient(entries, data, slope)
+        take(state, slope, step, update.factors[step - first], update, proposal)
         broken, moved = 0, 0
         for i in range(state.size):  # counted, not asked one by one: vector instructions
-            proposal[i] = state[i] - eta[i] * slope[i]
             broken += not isfinite(proposal[i])
             moved += proposal[i] != state[i]
-        if uneven > 0:  # rates are per unit of time, which is the largest eta times steps
-            for i in range(state.size):
-                slope[i] *= eta[i] / unit[i]
-        order_parameters(state, slope, data, tracked[step - first])
+        order_parameters(entries, slope, data, tracked[step - first])
         if broken > 0:
             return step
         if alike and moved == 0:

@@ -25,9 +25,10 @@ from dynamics.process_settings import one_blas_thread
 from theory.closure import CHECKED, PROVED, STATED, Closure, checked
 from theory.closure.conservation import ConservationLaw
 from theory.closure.linear import MOST_SCALARS, LinearSpace
-from theory.closure.orbits import orbit_classes
+from theory.closure.orbits import Generator, orbit_classes
 from theory.closure.partition import EntryClasses, SampleClasses, cells
 from theory.closure.refinement import leaving, refine, tied
+from theory.closure.regime import PLAIN, Regime
 from theory.color_refinement import by_appearance
 from theory.law import FloatArray, ModelError, select_samples
 from theory.program import NoProgram, Values, field
@@ -55,15 +56,30 @@ class ClosedModel(Realization):
 
     @cached_property
     def closure(self) -> Closure:
-        """The closure of training.
+        """The closure of gradient descent and of the flow; see `closure_under`."""
+        return self.closure_under(PLAIN)
+
+    def closure_under(self, regime: Regime) -> Closure:
+        """The closure of training by a rule.
+
+        Parameters
+        ----------
+        regime : Regime
+            Of the rule.
 
         Raises
         ------
         InvalidRequest
             If the gradient is not finite at the start, or a stated symmetry is none.
         """
-        with refusals(), one_blas_thread():
-            return Closing(self).closure()
+        if regime not in self._closures:
+            with refusals(), one_blas_thread():
+                self._closures[regime] = Closing(self, regime).closure()
+        return self._closures[regime]
+
+    @cached_property
+    def _closures(self) -> dict[Regime, Closure]:
+        return {}
 
 
 class Closing:
@@ -72,16 +88,19 @@ class Closing:
     Parameters
     ----------
     made : Realization
+    regime : Regime
     """
 
-    def __init__(self, made: Realization) -> None:
-        self.made = made
+    def __init__(self, made: Realization, regime: Regime = PLAIN) -> None:
+        self.made, self.regime = made, regime
         self.generator = np.random.default_rng(SEED)
         self.remarks: list[str] = []
         sizes = [array.size for array in made.arrays.values()]
         self.arrays = np.repeat(np.arange(len(sizes)), sizes)
         names = [made.model.groups.get(name, "") for name in made.arrays]
         self.groups = np.repeat(by_appearance(np.array(names))[0], sizes)
+        if regime.by_array:
+            self.groups = self.arrays
         self.why = ""
 
     def closure(self) -> Closure:
@@ -120,8 +139,8 @@ class Closing:
         return CHECKED.format(len(classes.rounds)) if self.why else PROVED
 
     def gradient(self, state: FloatArray) -> FloatArray:
-        """Gradient by every entry in floats, shape (n,)."""
-        return self._risk_and_gradient(state)[1]
+        """Gradient by every entry in floats, shape (n,), with decay where the rule has it."""
+        return self._risk_and_gradient(state)[1] + float(self.regime.decay) * state
 
     def _risk_and_gradient(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
         return evaluated(self.made.program.compiled_descent, state, self.made.data)
@@ -147,11 +166,15 @@ class Closing:
         each = EntryClasses(np.arange(start.size), np.ones(start.size), np.zeros(start.size))
         risk = self._table(each, None)
         if risk is None:
-            classes = checked.refine(self.gradient, start, self.arrays, self.generator)
-            classes = self._orbits(classes, None)
+            refined = checked.refine(
+                self.gradient, start, self.arrays, self.generator, self.regime.signs
+            )
+            classes = self._orbits(refined, None)
             return classes, None if made.law is None else same_samples(made.law.samples), None
         triples = risk.numbers(start)
-        classes = refine(risk.of(GIVEN), start, triples, self.arrays, self.generator)
+        classes = refine(
+            risk.of(GIVEN), start, triples, self.arrays, self.generator, self.regime.signs
+        )
         classes = self._orbits(classes, risk)
         self._name_near(classes)
         if made.law is None:
@@ -167,7 +190,7 @@ class Closing:
         made = self.made
         if not made.generators:
             return found
-        classes = orbit_classes(made.flat_start, made.generators)
+        classes = orbit_classes(made.flat_start, self._generators())
         moves = np.zeros(classes.count + 1, dtype=bool)
         moves[classes.labels[found.labels >= 0]] = True
         classes = classes.without(~moves[:-1])
@@ -182,17 +205,22 @@ class Closing:
                 )
         return classes
 
+    def _generators(self) -> list[Generator]:
+        """Generators of the stated symmetry; those without signs where the rule is not odd."""
+        every = self.made.generators
+        return [g for g in every if self.regime.signs or (g.signs > 0).all()]
+
     def _stated(self) -> tuple[EntryClasses, SampleClasses, None]:
         """Classes of entries from the symmetry that the model states, and of draws; no table."""
         made = self.made
-        classes = orbit_classes(made.flat_start, made.generators)
+        classes = orbit_classes(made.flat_start, self._generators())
         self._check_symmetry(classes)
         at_start, alone = classes.start[classes.first], np.arange(classes.count)
 
         def slope(z: FloatArray) -> FloatArray:
             return classes.project(self.gradient(classes.lift(z)))
 
-        moving = checked.refine(slope, at_start, alone, self.generator)
+        moving = checked.refine(slope, at_start, alone, self.generator, self.regime.signs)
         assert made.law is not None
         return classes.without(moving.labels < 0), same_samples(made.law.samples), None
 
@@ -205,7 +233,7 @@ class Closing:
                 continue
             size = float(np.abs(gradient).max())
             noise = SAME * size + (self._sampling_error(state) if made.only_sampled else 0.0)
-            for generator in made.generators:
+            for generator in self._generators():
                 off = float(np.abs(generator.moved(gradient) - gradient).max())
                 if off > noise:
                     raise ModelError(
@@ -279,7 +307,7 @@ class Closing:
             labels = table.classes
             if samples is not None and made.law is not None:
                 labels = labels[samples.labels]
-            return FieldGradient(table, made, data, labels, self.generator)
+            return FieldGradient(table, made, data, labels, self.generator, self.regime.decay)
         except NoProgram as error:
             self.why = str(error)
             return None
@@ -296,7 +324,7 @@ class Closing:
             return LinearSpace(np.eye(classes.count)), (), AS_GIVEN
         kinds = self.arrays[classes.first], self.groups[classes.first]
         search = SpaceSearch(classes, kinds, (entries, scalars), self.gradient, self.generator)
-        found = search.found()
+        found = search.found(self.regime)
         self.remarks += search.remarks
         return found
 

@@ -33,6 +33,7 @@ from dynamics.validation import InvalidRequest
 from theory.closure import DECLARED, Closure
 from theory.closure.linear import LinearSpace
 from theory.closure.partition import EntryClasses
+from theory.closure.regime import PLAIN, Regime
 from theory.law import ModelError
 from theory.model import Model, check_name
 from theory.program import NoProgram
@@ -133,8 +134,18 @@ class Declaration:
             places.append((list(arrays).index(array), int(number), name, array, tuple(place)))
         return [(name, array, place) for _, _, name, array, place in sorted(places)]
 
-    def at(self, constants: Mapping[str, Any]) -> tuple[Realization, Closure]:
+    def at(
+        self, constants: Mapping[str, Any], regime: Regime = PLAIN
+    ) -> tuple[Realization, Closure]:
         """The model of the scalars at some constants, held against every entry, and its closure.
+
+        Parameters
+        ----------
+        constants : mapping
+            A value for every constant.
+        regime : Regime
+            Of the rule of training: the scalars must be the classes under it too, where the law of
+            the entries can be listed.
 
         Raises
         ------
@@ -144,18 +155,21 @@ class Declaration:
         """
         with refusals():
             made = self.scalars(constants)
-            if self.can_be_listed(constants):
+            listed = self.can_be_listed(constants)
+            if listed:
                 self._hold(constants)
             else:
                 self._hold_at_defaults(made)
+            if listed and (regime.decay or not regime.signs):
+                self._check_classes(self._entries(constants), made, constants, regime)
             return made, self._closure(made, constants)
 
-    def closure(self, constants: Mapping[str, Any]) -> Closure:
+    def closure(self, constants: Mapping[str, Any], regime: Regime = PLAIN) -> Closure:
         """The closure of every entry where their law can be listed, else the declared one."""
         with refusals():
             if not self.can_be_listed(constants):
-                return self.at(constants)[1]
-            found = self._entries(constants).closure
+                return self.at(constants, regime)[1]
+            found = self._entries(constants).closure_under(regime)
             return replace(found, remarks=(*found.remarks, self._hold(constants)))
 
     def can_be_listed(self, constants: Mapping[str, Any]) -> bool:
@@ -272,10 +286,7 @@ class Declaration:
         """Largest difference to the gradient of every entry, and the number of entries."""
         made = self._entries(constants)
         inner, classes = self.scalars(constants), made.closure.classes
-        entries = {
-            name: made.entry_number(array, *place) for name, array, place in self._places(constants)
-        }
-        self._check_classes(made, inner, entries, constants)
+        entries = self._check_classes(made, inner, constants)
         states, slopes = _looked_at(made)
         named = np.array(list(entries.values()))
         risk = self._risk(inner, constants)
@@ -329,11 +340,13 @@ class Declaration:
         self,
         made: ClosedModel,
         inner: Realization,
-        entries: Mapping[str, int],
         constants: Mapping[str, Any],
-    ) -> None:
-        """Refuse scalars and sizes that are not those of the closure of training."""
-        classes, sizes = made.closure.classes, self._sizes(inner, constants)
+        regime: Regime = PLAIN,
+    ) -> dict[str, int]:
+        """Entry of each scalar; refused are scalars and sizes other than those of the closure."""
+        classes, sizes = made.closure_under(regime).classes, self._sizes(inner, constants)
+        places = self._places(constants)
+        entries = {name: made.entry_number(array, *place) for name, array, place in places}
         total = np.zeros(classes.count, dtype=int)
         for entry, size in zip(entries.values(), sizes, strict=True):
             if (label := int(classes.labels[entry])) >= 0:
@@ -351,6 +364,7 @@ class Declaration:
                     f"sizes: {' and '.join(names)} {verb} for {declared} entries, and {size} stay "
                     f"equal to {first}"
                 )
+        return entries
 
 
 def _reported(made: Realization, state: FloatArray) -> dict[str, float]:

@@ -41,6 +41,7 @@ from dynamics.validation import (
     whole,
 )
 from theory.closure import Closure
+from theory.closure.regime import PLAIN, Regime
 from theory.events import EventRule
 from theory.law import ModelError
 from theory.model import Model
@@ -256,9 +257,11 @@ class Definition:
         return _kept(self._made, key, lambda: ClosedModel(self.model, constants, count, seed))
 
     def reduction(
-        self, parameters: Any, samples: Any = None, seed: Any = 0
+        self, parameters: Any, samples: Any = None, seed: Any = 0, regime: Regime = PLAIN
     ) -> tuple[Realization, Closure]:
         """The model whose reduction runs at some parameters, and what training closes on there.
+
+        By gradient descent, or by a rule of another regime.
 
         Raises
         ------
@@ -267,19 +270,22 @@ class Definition:
         """
         if self.declaration is None:
             made = self.realization(parameters, samples, seed)
-            return made, made.closure
+            return made, made.closure_under(regime)
         check_parameters(parameters, self.Parameters, self.name)
         constants = dataclasses.asdict(parameters)
         at = self.declaration.at
-        return _kept(self._reduced, tuple(constants.items()), lambda: at(constants))
+        key = regime, tuple(constants.items())
+        return _kept(self._reduced, key, lambda: at(constants, regime))
 
-    def closure(self, parameters: Any = None, samples: Any = None, seed: Any = 0) -> Closure:
+    def closure(
+        self, parameters: Any = None, samples: Any = None, seed: Any = 0, regime: Regime = PLAIN
+    ) -> Closure:
         """The closure of training at some parameters; see `theory.closure.Closure`."""
         selected = self.Parameters() if parameters is None else parameters
         if self.declaration is None:
-            return self.realization(selected, samples, seed).closure
+            return self.realization(selected, samples, seed).closure_under(regime)
         check_parameters(selected, self.Parameters, self.name)
-        return self.declaration.closure(dataclasses.asdict(selected))
+        return self.declaration.closure(dataclasses.asdict(selected), regime)
 
     def presentation(
         self,

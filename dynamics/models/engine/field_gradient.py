@@ -37,6 +37,8 @@ class FieldGradient:
         Class of each sample of the law in the table.
     generator : numpy Generator
         Draws what is unknown.
+    decay : bool
+        Whether an unknown multiple of each entry is added to its gradient.
 
     Attributes
     ----------
@@ -51,8 +53,10 @@ class FieldGradient:
         data: Data,
         labels: IntArray,
         generator: np.random.Generator,
+        decay: bool = False,
     ) -> None:
         self.table, self.data, self._labels = table, data, labels
+        self._decay = field.drawn(generator, 1) if decay else None
         values = table.values
         self.inputs = np.concatenate([table.scalars, [*table.reals.values()], table.weights])
         self.inputs = self.inputs.astype(np.int64)
@@ -91,7 +95,10 @@ class FieldGradient:
 
         def at(points: Triples) -> Triples:
             parts = np.split(points, range(most, points.shape[1], most), axis=1)
-            return np.concatenate([self._at(self._gradient, p, how) for p in parts], axis=1)
+            slopes = np.concatenate([self._at(self._gradient, p, how) for p in parts], axis=1)
+            if self._decay is None:
+                return slopes
+            return field.add(slopes, field.multiply(self._decay, points))
 
         return at
 

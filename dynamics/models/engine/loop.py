@@ -1,8 +1,7 @@
-r"""Steps of gradient descent, traced: the array twin of `dynamics.loops.kernels.advance`.
+r"""Steps of an update rule, traced: the array twin of `dynamics.loops.kernels.advance`.
 
-:math:`z^{(t+1)} = z^{(t)} - \eta\, g(z^{(t)})`, with the order parameters of every step for the
-events, the states at recorded steps, and the check that the next state is finite. One compiled
-function takes any number of steps up to `STEPS`.
+With the order parameters of every step for the events, the states at recorded steps, and the check
+that the next state is finite. One compiled function takes any number of steps up to `STEPS`.
 """
 
 from __future__ import annotations
@@ -14,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.cache import compiled_program, jax
+from dynamics.loops import Updates
 from theory.law import FloatArray
+from theory.update_rules import UpdateRule
 
 STEPS = 1024
 """Steps of one compiled call, at most."""
@@ -23,7 +24,7 @@ RECORDED_NUMBERS = 1 << 18
 
 
 class Loop:
-    """Compiled steps of gradient descent.
+    """Compiled steps of update rules.
 
     Parameters
     ----------
@@ -52,43 +53,63 @@ class Loop:
         self._rows_of_all = rows_of_all
         self.records = max(16, min(STEPS, RECORDED_NUMBERS // size))
         self._gradient, self._row, self._batched = gradient, row, batched
-        self._quick = compiled_program(self._steps)
-        self._checked = compiled_program(self._first_not_finite)
+        self._compiled: dict[Any, tuple[Any, Any]] = {}
+
+    def _of_rule(self, rule: UpdateRule) -> tuple[Any, Any]:
+        """The compiled functions of a rule, at any constants."""
+        if rule.key not in self._compiled:
+
+            def steps(*arguments: Any) -> Any:
+                return self._steps(rule, *arguments)
+
+            def first_not_finite(*arguments: Any) -> Any:
+                return self._first_not_finite(rule, *arguments)
+
+            made = compiled_program(steps), compiled_program(first_not_finite)
+            self._compiled[rule.key] = made
+        return self._compiled[rule.key]
 
     def _at(self, k: Any, batches: Any, data: Any) -> Any:
         return data if self._batched is None else self._batched(data, batches[k])
 
-    def _steps(self, state: Any, eta: Any, count: Any, slots: Any, batches: Any, data: Any) -> Any:
+    def _steps(
+        self, rule: UpdateRule, state: Any, given: Any, count: Any, slots: Any, batches: Any,
+        data: Any,
+    ) -> Any:  # fmt: skip
         """At most `STEPS` steps: state, whether it is finite, tracked rows, records; traced."""
-        zero = jax.numpy.zeros((), jax.numpy.int64)
+        zero, size = jax.numpy.zeros((), jax.numpy.int64), given["eta"].shape[0]
 
         def tracked(now: Any, slope: Any, here: Any) -> Any:
-            return self._row(now, slope, data if self._rows_of_all else here)
+            return self._row(now[:size], slope, data if self._rows_of_all else here)
 
         # Slices, not scatters: these are updated in place.
         def step(k: Any, carry: Any) -> Any:
             now, rows, records = carry
             here = self._at(k, batches, data)
-            slope = self._gradient(now, here)
-            # Rates are per unit of time, which is the largest learning rate times steps.
-            unit = jax.numpy.maximum(eta.max(initial=0.0), np.finfo(np.float64).tiny)
-            row = tracked(now, slope * (eta / unit), here)[None, :]
+            after, slope = taken(rule, now, self._gradient(now[:size], here), k, given)
+            row = tracked(now, slope, here)[None, :]
             rows = jax.lax.dynamic_update_slice(rows, row, (k, zero))
             records = jax.lax.dynamic_update_slice(records, now[None, :], (slots[k], zero))
-            return now - eta * slope, rows, records
+            return after, rows, records
 
-        shape = jax.eval_shape(lambda s: tracked(s, s, self._at(0, batches, data)), state).shape
+        shape = jax.eval_shape(
+            lambda s: tracked(s, s[:size], self._at(0, batches, data)), state
+        ).shape
         records = jax.numpy.zeros((self.records + 1, state.shape[0]))
         begin = (state, jax.numpy.zeros((STEPS, *shape)), records)
         now, rows, records = jax.lax.fori_loop(zero, count, step, begin)
         return now, jax.numpy.isfinite(now).all(), rows, records
 
-    def _first_not_finite(self, state: Any, eta: Any, count: Any, batches: Any, data: Any) -> Any:
+    def _first_not_finite(
+        self, rule: UpdateRule, state: Any, given: Any, count: Any, batches: Any, data: Any
+    ) -> Any:
         """The last finite state, and the number of steps to it; traced."""
+        size = given["eta"].shape[0]
 
         def step(carry: Any) -> Any:
             k, now, _ = carry
-            proposal = now - eta * self._gradient(now, self._at(k, batches, data))
+            slope = self._gradient(now[:size], self._at(k, batches, data))
+            proposal = taken(rule, now, slope, k, given)[0]
             finite = jax.numpy.isfinite(proposal).all()
             return k + finite, jax.numpy.where(finite, proposal, now), finite
 
@@ -99,7 +120,7 @@ class Loop:
     def advance(
         self,
         state: FloatArray,
-        eta: FloatArray,
+        updates: Updates,
         span: tuple[int, int],
         buffers: tuple[FloatArray, NDArray[np.int64], FloatArray],
         data: Any,
@@ -109,7 +130,8 @@ class Loop:
 
         Parameters
         ----------
-        state, eta : float arrays, shape (n,)
+        state : float array, shape (n and the memory of the rule,)
+        updates : Updates
         span : (first, last)
         buffers : (tracked, record_steps, records)
         data : Data
@@ -118,36 +140,76 @@ class Loop:
 
         Returns ``last``, or the step whose successor is not finite.
         """
-        first, last = span
+        quick, checked = self._of_rule(updates.rule)
+        first, _ = span
         tracked, record_steps, stored = buffers
         step, done = first, 0
         now: Any = state
         with jax.enable_x64(True):
-            while step < last:
-                stop = min(last, step + STEPS)
-                due = record_steps[done : done + self.records + 1]
-                if due.size > self.records:
-                    stop = min(stop, int(due[-1]))
-                due = due[due < stop]
-                slots = np.full(STEPS, self.records, dtype=np.int64)
-                slots[due - step] = np.arange(due.size)
-                index: Any = None
-                if batches is not None:
-                    index = np.zeros((STEPS, batches.shape[1]), dtype=np.int64)
-                    index[: stop - step] = batches[step - first : stop - first]
-                begin, reached = now, stop
-                now, finite, *arrays = self._quick(begin, eta, stop - step, slots, index, data)
-                if not finite:
-                    now, steps = self._checked(begin, eta, stop - step, index, data)
-                    reached = step + int(steps)
-                rows, records = map(np.asarray, arrays)
-                rows = rows[: min(reached + 1, stop) - step]
-                tracked[step - first : step - first + len(rows)] = rows
-                count = int((due <= reached).sum())
-                stored[done : done + count] = records[:count]
-                done += count
-                step = reached
-                if reached < stop:
-                    break
+            for low, high, update in updates.parts(*span):
+                while step < high:
+                    stop = min(high, step + STEPS)
+                    due = record_steps[done : done + self.records + 1]
+                    if due.size > self.records:
+                        stop = min(stop, int(due[-1]))
+                    due = due[due < stop]
+                    slots = np.full(STEPS, self.records, dtype=np.int64)
+                    slots[due - step] = np.arange(due.size)
+                    index: Any = None
+                    if batches is not None:
+                        index = np.zeros((STEPS, batches.shape[1]), dtype=np.int64)
+                        index[: stop - step] = batches[step - first : stop - first]
+                    factors = np.zeros(STEPS)
+                    factors[: stop - step] = update.factors[step - low : stop - low]
+                    given = update._asdict() | {"factors": factors, "first": step}
+                    given |= {"program": None, "numbers": updates.rule.numbers}
+                    begin, reached = now, stop
+                    now, finite, *arrays = quick(begin, given, stop - step, slots, index, data)
+                    if not finite:
+                        now, steps = checked(begin, given, stop - step, index, data)
+                        reached = step + int(steps)
+                    rows, records = map(np.asarray, arrays)
+                    rows = rows[: min(reached + 1, stop) - step]
+                    tracked[step - first : step - first + len(rows)] = rows
+                    count = int((due <= reached).sum())
+                    stored[done : done + count] = records[:count]
+                    done += count
+                    step = reached
+                    if reached < stop:
+                        state[:] = np.asarray(now)
+                        return step
         state[:] = np.asarray(now)
         return step
+
+
+def taken(rule: UpdateRule, now: Any, slope: Any, k: Any, given: Any) -> tuple[Any, Any]:
+    """The state after a step, and minus the change in a unit of time; traced.
+
+    Parameters
+    ----------
+    rule : UpdateRule
+    now : array, shape (n and the memory of the rule,)
+    slope : array, shape (n,)
+    k : int
+        Step of this call.
+    given : mapping
+        Fields of `dynamics.loops.kernels.update.Update`, ``first`` and ``numbers``.
+    """
+    size, rate = slope.shape[0], given["eta"] * given["factors"][k]
+    if rule.plain:
+        return now - rate * slope, slope * given["share"]
+    entries, memory = now[:size], list(now[size:].reshape(rule.memory, size))
+    moves = given["moves"]
+    slope = slope + given["weight_decay"] * entries
+    norm = jax.numpy.sqrt(jax.numpy.where(moves, given["sizes"] * slope**2, 0.0).sum())
+
+    def one(gradient: Any, kept: Any, entry: Any, step: Any, eta: Any) -> Any:
+        numbers = given["numbers"]
+        return rule.apply(gradient, kept, entry, step, eta, jax.numpy, norm, numbers)
+
+    step = given["first"] + k + 1.0 - given["rested"]
+    change, kept = jax.vmap(one)(slope, memory, entries, step, rate)
+    change = jax.numpy.where(moves, change, 0.0)
+    kept = [jax.numpy.where(moves, new, old) for new, old in zip(kept, memory, strict=True)]
+    per_time = jax.numpy.where(rate > 0, -change / jax.numpy.where(rate > 0, rate, 1.0), slope)
+    return jax.numpy.concatenate([entries + change, *kept]), per_time * given["share"]

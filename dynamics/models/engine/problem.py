@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dynamics.models.engine.declaration import states_near
 from dynamics.models.engine.definition import Definition
@@ -27,9 +28,11 @@ from dynamics.models.engine.tracing import refusals
 from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import InvalidRequest, known_word
-from theory.closure import Closure
+from theory.closure import PROVED, Closure
+from theory.closure.regime import PLAIN, Regime
 from theory.events import EventRule, event_rules
 from theory.program import NoProgram
+from theory.update_rules import UpdateRule, own_rule
 
 MOST_NAMED = 256
 """Scalars that have names of their own; more are parts of their arrays."""
@@ -262,6 +265,7 @@ class ModelProblem(TracedProblem):
     definition: ClassVar[Definition]
     other_events: ClassVar[tuple[EventRule, ...] | None] = None
     flows = True
+    regime = PLAIN
 
     def __init__(
         self,
@@ -282,7 +286,8 @@ class ModelProblem(TracedProblem):
             shared = Reduction(*own, self.other_events)
         self.reduction = shared
         self.parameters, self.realization, self.closure = parameters, made, closure
-        self.coordinates, self.embedding = shared.coordinates, shared.embedding
+        self.reduced, self.coordinates = reduced, shared.coordinates
+        self.embedding = shared.embedding
         self.scalars, self.events = shared.scalars, shared.events
         self.presentation, self.columns = shared.presentation, shared.columns
         self.order_names = shared.order_names
@@ -299,7 +304,7 @@ class ModelProblem(TracedProblem):
         return self.definition.pickled(type(self).__name__, self._arguments, self._options)
 
     @classmethod
-    def realized(cls, parameters: Any, draws: tuple[Any, Any]) -> Realized:
+    def realized(cls, parameters: Any, draws: tuple[Any, Any], regime: Regime = PLAIN) -> Realized:
         """The model at some parameters, and what training closes on.
 
         Parameters
@@ -307,9 +312,60 @@ class ModelProblem(TracedProblem):
         parameters : Parameters
         draws : (samples, seed)
             Of a law that can only be sampled.
+        regime : Regime
+            Of the rule of training.
         """
         made = cls.definition.realization(parameters, *draws)
-        return made, made.closure
+        return made, made.closure_under(regime)
+
+    def under(self, regime: Regime) -> Self:
+        """The same problem on what training closes on under another rule.
+
+        Parameters
+        ----------
+        regime : Regime
+        """
+        if regime == self.regime:
+            return self
+        made = inspect.signature(type(self).__init__)
+        bound = made.bind(self, *self._arguments, **self._options)
+        del bound.arguments["self"]
+        options = bound.arguments | bound.arguments.pop("training", {}) | {"regime": regime}
+        if not regime.spaces:
+            options["coordinates"] = "classes"
+        return type(self)(**options)
+
+    def own_rule(self) -> UpdateRule | None:
+        """The rule ``step`` of the file, at the constants of the problem."""
+        model = self.realization.model
+        if model.step is None:
+            return None
+        with refusals(), model.blamed("step"):
+            return own_rule(model.step, self.realization.constants)
+
+    def entries_of(self, name: str) -> NDArray[np.bool_]:
+        """Which numbers of a state are of a trained array, a group or a part, shape (n,)."""
+        linear = self.reduced and self.coordinates == "linear"
+        if linear or name not in self.realization.shapes:
+            return super().entries_of(name)
+        if self.reduced:
+            return np.array([array == name for array in self.reduction.arrays_of_scalars()])
+        arrays = self.realization.arrays
+        return np.repeat([each == name for each in arrays], [a.size for a in arrays.values()])
+
+    @property
+    def multiplicities(self) -> FloatArray:
+        """Trained entries that each number of a state stands for, shape (n,)."""
+        if self.reduced and self.coordinates == "classes":
+            return np.asarray(self.closure.sizes, dtype=float)
+        return np.ones(self.layout.size)
+
+    @property
+    def moving(self) -> NDArray[np.bool_]:
+        """Numbers of a state that can move; others have a gradient that is proved to be 0."""
+        if self.reduced or self.closure.grade != PROVED:
+            return np.ones(self.layout.size, dtype=bool)
+        return self.closure.classes.labels >= 0
 
     @property
     def identity(self) -> Mapping[str, Any]:

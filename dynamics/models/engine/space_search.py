@@ -12,6 +12,7 @@ from theory.closure.conservation import (
     Products,
     linear_laws,
     linear_laws_in_floats,
+    pair_laws,
     quadratic_forms,
     quadratic_laws,
 )
@@ -23,9 +24,11 @@ from theory.closure.linear import (
     leaves,
     numeric_basis,
     reduced_basis,
+    whole_span,
 )
 from theory.closure.partition import EntryClasses
-from theory.closure.refinement import leaving
+from theory.closure.refinement import leaving, refine
+from theory.closure.regime import Regime
 from theory.color_refinement import IntArray
 from theory.law import FloatArray
 from theory.program import field
@@ -71,19 +74,30 @@ class SpaceSearch:
         self._start = self._scalars.numbers(self._at_start)
         self.remarks: list[str] = []
 
-    def found(self) -> tuple[LinearSpace, tuple[ConservationLaw, ...], str]:
-        """The space, the laws, and for which laws and constants all of it is proved."""
+    def found(self, regime: Regime) -> tuple[LinearSpace, tuple[ConservationLaw, ...], str]:
+        """The space, the laws, and for which laws and constants all of it is proved.
+
+        Parameters
+        ----------
+        regime : Regime
+            Of the rule of training.
+        """
         slopes, start, generator = self._scalars.of(GIVEN), self._start, self._generator
-        span = closed_span(slopes, start, self._groups, generator)
-        space = self._in_floats(span)
         laws: list[ConservationLaw] = []
+        if regime.spaces:
+            span = closed_span(slopes, start, self._groups, generator)
+            space = self._in_floats(span)
+        else:
+            count = self.classes.count
+            span, space = whole_span(count), LinearSpace(np.eye(count))
+            laws += self._pairs(regime)
         if space.free < len(span.rows):
             laws += linear_laws_in_floats(space.basis, self._at_start)
         elif space.free < self.classes.count:
             laws += linear_laws(span, space.basis, self._at_start)
         products = Products.of(self._arrays)
         forms = np.zeros((0, 0, 3), dtype=np.uint64)
-        if len(np.unique(self._groups)) == 1 and products.first.size:
+        if regime.flow and len(np.unique(self._groups)) == 1 and products.first.size:
             forms = quadratic_forms(products, slopes, span, start, generator)
             rows = self._product_rates(space, products) if len(forms) else np.zeros((0, 0))
             laws += quadratic_laws(products, forms, rows, self._at_start)
@@ -91,6 +105,23 @@ class SpaceSearch:
         if not all(table.table.values.simple for table in tables if table is not None):
             scope = ", ".join(filter(None, (scope, "for data read to 2^-40")))
         return space, tuple(laws), scope
+
+    def _pairs(self, regime: Regime) -> list[ConservationLaw]:
+        """Laws of two scalars that any rule changes alike.
+
+        They start equal and stay so; or, without decay, their gradients are equal in every state.
+        """
+        slopes, at_start, generator = self._scalars.of(GIVEN), self._at_start, self._generator
+        tied = refine(slopes, at_start, self._start, self._groups, generator, regime.signs)
+        laws = pair_laws(tied.labels, tied.signs, at_start)
+        if not regime.decay:
+            slope = slopes(field.drawn(generator, self.classes.count)[:, None])[:, 0]
+            other = field.negative(slope)
+            turned = regime.signs & (other[:, 0] < slope[:, 0])
+            key = np.column_stack([self._groups, np.where(turned[:, None], other, slope)])
+            labels = np.unique(key, axis=0, return_inverse=True)[1].reshape(-1)
+            laws += pair_laws(labels, np.where(turned, -1.0, 1.0), at_start)
+        return list({law.terms: law for law in laws}.values())
 
     def _in_floats(self, span: Span) -> LinearSpace:
         """Basis of the space in floats: from fractions, else from gradients.

@@ -11,6 +11,7 @@ import pydantic
 from numpy.typing import ArrayLike
 
 from dynamics import loops
+from dynamics.loops import Updates
 from dynamics.models.engine.declaration import MAX_LISTED
 from dynamics.models.engine.problem import MOST_NAMED, ModelProblem, Realized
 from dynamics.models.engine.program import Data
@@ -27,6 +28,7 @@ from dynamics.validation import (
     refusing,
     whole,
 )
+from theory.closure.regime import PLAIN, Regime
 from theory.model import DECLARED_START
 
 if TYPE_CHECKING:
@@ -51,6 +53,8 @@ class ReducedPopulation(ModelProblem):
         smallest linear space; ``"auto"``: the second where it has at most half as many.
     samples, seed : int
         Of the draws, where the law can only be sampled.
+    regime : Regime
+        Of the rule of training, which decides what it closes on; gradient descent by default.
 
     Raises
     ------
@@ -66,15 +70,17 @@ class ReducedPopulation(ModelProblem):
         coordinates: str = "auto",
         samples: Any = None,
         seed: Any = 0,
+        regime: Regime = PLAIN,
     ) -> None:
-        realized = self.realized(parameters, (samples, seed))
+        realized = self.realized(parameters, (samples, seed), regime)
         super().__init__(parameters, realized, True, coordinates, seed)
+        self.regime = regime
         self._compiled = self.reduction.compiled
 
     @classmethod
-    def realized(cls, parameters: Any, draws: tuple[Any, Any]) -> Realized:
+    def realized(cls, parameters: Any, draws: tuple[Any, Any], regime: Regime = PLAIN) -> Realized:
         """The model at some parameters, or its declared reduction; see `ModelProblem`."""
-        return cls.definition.reduction(parameters, *draws)
+        return cls.definition.reduction(parameters, *draws, regime)
 
     @property
     def loop_data(self) -> Any:
@@ -110,12 +116,12 @@ class ReducedPopulation(ModelProblem):
         return {name: np.ascontiguousarray(column) for name, column in columns.items()}
 
     def advance(
-        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+        self, state: FloatArray, updates: Updates, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
         """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
         if self.loop_data is None:
-            return super().advance(state, eta, first, last, buffers)
-        return loops.advance(self.loop_data, state, eta, (first, last), True, buffers)
+            return super().advance(state, updates, first, last, buffers)
+        return loops.advance(self.loop_data, state, updates, (first, last), True, buffers)
 
     @property
     def initial_state(self) -> FloatArray:
@@ -160,7 +166,7 @@ class FullModelProblem(ModelProblem):
     """A problem with every trained entry, which can be laid beside the reduced one."""
 
     @classmethod
-    def realized(cls, parameters: Any, draws: tuple[Any, Any]) -> Realized:
+    def realized(cls, parameters: Any, draws: tuple[Any, Any], regime: Regime = PLAIN) -> Realized:
         """The model at some parameters, and what training closes on; see `ModelProblem`."""
         model = cls.definition.model
         check_parameters(parameters, cls.definition.Parameters, model.name)
@@ -170,7 +176,7 @@ class FullModelProblem(ModelProblem):
                 f"the law of {model.name} has more than {MAX_LISTED:,} samples here, and its "
                 "declared reduction no entries: there is no full problem at this size"
             )
-        return super().realized(parameters, draws)
+        return super().realized(parameters, draws, regime)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
         """Scalar -> every entry that stands for it, with its sign, shape (records, entries).
@@ -204,6 +210,8 @@ class FullPopulation(FullModelProblem):
         As for `ReducedPopulation`.
     samples, seed : int
         Of the draws, where the law can only be sampled.
+    regime : Regime
+        As for `ReducedPopulation`.
     """
 
     view = "full population"
@@ -214,9 +222,11 @@ class FullPopulation(FullModelProblem):
         coordinates: str = "auto",
         samples: Any = None,
         seed: Any = 0,
+        regime: Regime = PLAIN,
     ) -> None:
-        realized = self.realized(parameters, (samples, seed))
+        realized = self.realized(parameters, (samples, seed), regime)
         super().__init__(parameters, realized, False, coordinates, seed)
+        self.regime = regime
 
     @property
     def initial_state(self) -> FloatArray:
@@ -256,7 +266,7 @@ class FullEmpirical(FullModelProblem):
         N.
     seed : int
         Of the draws and of the start.
-    coordinates : str
+    coordinates, regime
         As for `ReducedPopulation`.
     **training
         See `DrawnTraining`: ``start``, ``omega``, ``batch``, ``dtype``, ``test_samples``.
@@ -275,6 +285,7 @@ class FullEmpirical(FullModelProblem):
         samples: Any = 1000,
         seed: Any = 0,
         coordinates: str = "auto",
+        regime: Regime = PLAIN,
         **training: Any,
     ) -> None:
         model = self.definition.model
@@ -288,7 +299,7 @@ class FullEmpirical(FullModelProblem):
         seed = integer("seed", seed, at_least=0, at_most=2**63 - 1)
         self.training = how = DrawnTraining(**training)
         known_word("start", how.start, (DECLARED_START, *model.starts))
-        made, closure = self.realized(parameters, (self.samples, seed))
+        made, closure = self.realized(parameters, (self.samples, seed), regime)
         if closure.scalars == 0:
             # The noise of the start may move what the start itself does not.
             closure = made.open_closure
@@ -305,6 +316,7 @@ class FullEmpirical(FullModelProblem):
         self._fresh = None if fresh is None else drawn(fresh, [seed, FRESH])
         dealt = how.minibatches(seed, self.samples)
         super().__init__(parameters, (made, closure), False, coordinates, 0, data, dealt)
+        self.regime = regime
         self._start, omega = self._drawn_start(np.random.default_rng([seed, START]))
         stated = how.changed | {"omega": omega}
         self.settings = {**self.settings, "samples": self.samples, "seed": seed, **stated}

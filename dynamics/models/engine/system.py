@@ -108,6 +108,7 @@ def system_of(model: Model) -> System:
         event_latex=conditions(events),
         origin=definition.origin,
     )
+    own_rule = model.rule or ("step" if model.step else "gd")
     return System(
         name=model.name,
         presentation=presentation,
@@ -116,7 +117,15 @@ def system_of(model: Model) -> System:
         Parameters=definition.Parameters,
         **kinds,
         default_runs={
-            name: DefaultRun({}, model.eta, model.steps, samples)
+            name: DefaultRun(
+                {},
+                model.eta,
+                model.steps,
+                samples,
+                rule=own_rule,
+                schedule=model.schedule,
+                stages=model.stages,
+            )
             for name, samples in (("run", 0), ("compare", 0), ("empirical", EMPIRICAL_SAMPLES))
         },
         cost_model=_seconds,

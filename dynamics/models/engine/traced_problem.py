@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics.cache import jax
+from dynamics.loops import Updates
 from dynamics.models.engine.functions import Columns, Embedding, functions_of
 from dynamics.models.engine.program import Data, Program, evaluated
 from dynamics.problem import FloatArray, Layout, Problem
@@ -118,12 +119,12 @@ class TracedProblem(Problem):
         return dict(jax.tree.map(lambda values: values[: len(states)], found))
 
     def advance(
-        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+        self, state: FloatArray, updates: Updates, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
         """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
         batches = self._batches(first, last)
         loop = self._functions.loop
-        return loop.advance(state, eta, (first, last), buffers, self.payload, batches)
+        return loop.advance(state, updates, (first, last), buffers, self.payload, batches)
 
     def _batches(self, first: int, last: int) -> NDArray[np.int64] | None:
         """Samples of each step, shape (steps, B), -1 where a batch has fewer; None for all."""

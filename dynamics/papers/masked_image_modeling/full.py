@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dynamics.models import masked_image_modeling as file
 from dynamics.models.engine.functions import Columns, Embedding
@@ -31,6 +31,7 @@ from dynamics.papers.masked_image_modeling.scalars import rows_of
 from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.training.minibatches import MiniBatches, fingerprint
 from dynamics.validation import check_parameters, integer, refuse
+from theory.closure.regime import Regime
 from theory.law import Law
 from theory.model import Model
 from theory.papers.masked_image_modeling.images import (
@@ -130,6 +131,14 @@ class FullProblem(TracedProblem):
         seed = 0 if self.minibatches is None else self.minibatches.seed
         drawn = fingerprint([*self.images, self.initial_state, self._axes, np.array([seed])])
         return {**self.settings, "code": hash_of_file(file), "random_numbers": drawn}
+
+    @property
+    def moving(self) -> NDArray[np.bool_]:
+        """Entries of Q from a position, in the basis of unit vectors; all in another one."""
+        every = np.ones(self.layout.size, dtype=bool)
+        if (np.abs(self._axes).sum(axis=1) == 1).all():
+            self.layout.part(every, "Q")[self.parameters.P :] = False
+        return every
 
     @property
     def initial_state(self) -> FloatArray:
@@ -237,6 +246,12 @@ class FullPopulation(FullProblem):
             seed = integer("basis", basis, at_least=0, at_most=2**62)
             axes = random_basis(parameters.d, np.random.default_rng(seed))
         super().__init__(parameters, all_images(parameters), axes)
+
+    def under(self, regime: Regime) -> FullPopulation:
+        """The problem in the basis of unit vectors where a rule treats entries one by one."""
+        if regime.spaces or self.settings["basis"] == "unit":
+            return self
+        return type(self)(*self._arguments, **{**self._options, "basis": None})
 
 
 def random_basis(depth: int, generator: Generator) -> FloatArray:

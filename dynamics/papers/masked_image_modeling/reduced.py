@@ -106,6 +106,12 @@ class ReducedPopulation(ExpectedProblem):
         """Q = 0."""
         return np.zeros(self.layout.size)
 
+    @property
+    def multiplicities(self) -> FloatArray:
+        """Entries of Q that each scalar stands for."""
+        rows = self.rows
+        return np.repeat(rows.many, np.diff(rows.starts)) * rows.sizes
+
     @cached_property
     def rho0(self) -> float:
         """Ratio of the increments of Phi_0 and Phi_m at the start."""

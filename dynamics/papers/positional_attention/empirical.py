@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pydantic
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from dynamics.models import positional_attention as file
 from dynamics.models.engine.functions import functions_of
@@ -278,6 +279,14 @@ class FullEmpirical(MatrixProblem, TracedProblem):
     def initial_state(self) -> FloatArray:
         """V and A of Parametrization 3.1, realistic case, or the symmetric start."""
         return self._start.copy()
+
+    @property
+    def moving(self) -> NDArray[np.bool_]:
+        """All, but the diagonal of A where it is not trained."""
+        every = np.ones(self.layout.size, dtype=bool)
+        if not self.training.diagonal:
+            np.fill_diagonal(self.layout.part(every, "A"), False)
+        return every
 
     def matrices(self, states: FloatArray) -> FloatArray:
         """A of states of shape (records, n), shape (records, D, D)."""

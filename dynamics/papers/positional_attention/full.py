@@ -8,6 +8,7 @@ training the model file `dynamics.models.positional_attention`.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics import loops
 from dynamics.expectations import Expectation
@@ -91,6 +92,11 @@ class FullPopulation(MatrixProblem, ExpectedProblem):
         """alpha0, and A = beta I (Parametrization 3.1, idealised case)."""
         matrix = self.parameters.beta * np.eye(self.parameters.D)
         return self.layout.flatten((self.parameters.alpha0, matrix))
+
+    @property
+    def moving(self) -> NDArray[np.bool_]:
+        """All but the diagonal of A."""
+        return np.append(True, ~np.eye(self.parameters.D, dtype=bool))
 
     def matrices(self, states: FloatArray) -> FloatArray:
         """A of states of shape (records, n), shape (records, D, D)."""

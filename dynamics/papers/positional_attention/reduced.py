@@ -110,6 +110,12 @@ class ReducedPopulation(PositionalProblem, ExpectedProblem):
         """(alpha0, 0, 0), Parametrization 3.1, idealised case."""
         return np.array([self.parameters.alpha0, 0.0, 0.0])
 
+    @property
+    def multiplicities(self) -> FloatArray:
+        """Trained entries behind alpha, gamma and rho."""
+        counts = file.sizes(self.parameters.D, self.parameters.C)
+        return np.array([*counts.values()], dtype=float)
+
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Entries of S, G, alpha G, risk, errors, patch association, hidden polylogs at a state.
 

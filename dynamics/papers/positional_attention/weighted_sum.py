@@ -20,6 +20,7 @@ import numpy as np
 
 from dynamics.cache import compiled_program, jax
 from dynamics.expectations import Expectation, relative_error
+from dynamics.loops import Updates
 from dynamics.models import positional_attention as file
 from dynamics.models.engine.functions import Columns, Embedding, class_embedding, functions_of
 from dynamics.models.engine.program import (
@@ -216,11 +217,11 @@ class Sampled(WeightedSum):
         return np.asarray(evaluated(self._functions.compiled_jacobian, state, self._payload))
 
     def advance(
-        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+        self, state: FloatArray, updates: Updates, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
         """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
         loop = self._functions.loop
-        return loop.advance(state, eta, (first, last), buffers, self._payload)
+        return loop.advance(state, updates, (first, last), buffers, self._payload)
 
     def value(self, state: FloatArray) -> float:
         """Risk at a state."""

@@ -89,11 +89,11 @@ def test_an_interrupted_run_ends_bitwise_like_one_that_was_not(system, tmp_path,
     named = BATCHES.get(case, {})
     problem = getattr(system, view)(system.Parameters(D=size, C=set_size, q=q), *how, **named)
     path, generator = tmp_path / "run.checkpoint", np.random.default_rng(1)
-    reference = dynamics.descend(problem, eta, steps, record)
+    reference = dynamics.descend(problem, eta, steps, record=record)
 
     def descend():
         again = getattr(system, view)(problem.parameters, *how, **named)
-        return dynamics.descend(again, eta, steps, record, checkpoint=path)
+        return dynamics.descend(again, eta, steps, record=record, checkpoint=path)
 
     run, pieces = in_pieces(generator, 1 if case in ("precision lost", "diverged") else 12, descend)
     assert pieces > 1
@@ -139,11 +139,11 @@ def test_interruption_while_observables_are_computed_can_be_resumed(
     monkeypatch.setattr(descent, "RECORDS_AT_ONCE", 0)  # one record after the other
     monkeypatch.setattr(descent, "AFTER_SIGNAL", 0.0)
     path = tmp_path / "run"
-    run = dynamics.descend(Slow(), eta, 3000, 1, checkpoint=path)
+    run = dynamics.descend(Slow(), eta, 3000, record=1, checkpoint=path)
     assert run.outcome.kind == "interrupted"
     assert "checkpoint" in run.outcome.remedy
-    again = dynamics.descend(problem, eta, 3000, 1, checkpoint=path)
-    same(again, dynamics.descend(problem, eta, 3000, 1))
+    again = dynamics.descend(problem, eta, 3000, record=1, checkpoint=path)
+    same(again, dynamics.descend(problem, eta, 3000, record=1))
 
 
 def test_a_remark_is_kept_and_told_again_when_a_run_goes_on(system, tmp_path):

@@ -349,7 +349,7 @@ def test_large_states_have_fewer_records_where_none_are_asked_for(problem, syste
     from dynamics.training import settings as schedule
 
     def recorded(record=None):
-        return dynamics.descend(problem, 0.02, 1000, record).steps
+        return dynamics.descend(problem, 0.02, 1000, record=record).steps
 
     np.testing.assert_array_equal(recorded(), recorded("log"))
     for numbers, records in ((1, 64), (3 * 100, 100), (3 * 1000, 400)):

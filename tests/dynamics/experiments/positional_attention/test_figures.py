@@ -110,7 +110,7 @@ def test_figure_4_shows_one_run(fourth):
     np.testing.assert_array_equal(shown.data, data["A"])
     np.testing.assert_array_equal(shown.mask, np.eye(8, dtype=bool))
     problem = SYSTEM.FullEmpirical(SMALL, 200, 3, Partition(labels))
-    run = dynamics.descend(problem, 0.02, 40, "log")
+    run = dynamics.descend(problem, 0.02, 40, record="log")
     np.testing.assert_array_equal(data["A"], run["A"][-1])
     for panel, names in ((error, ["test_error"]), (cosine, ["cosine", "patch_association"])):
         assert panel.get_xscale() == "log"

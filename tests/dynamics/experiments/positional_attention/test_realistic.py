@@ -41,7 +41,7 @@ def test_deviation_falls_as_the_root_of_the_number_of_samples(sizes, capsys):
 def test_enough_samples_associate_every_row(seed, capsys):
     """D=16 C=4 d=16 q=0.25 N=16000 eta=0.02, 20 000 steps, random start: Theorem 4.2 is seen."""
     problem = SYSTEM.FullEmpirical(SYSTEM.Parameters(D=16, C=4, q=0.25), 16_000, seed)
-    run = dynamics.descend(problem, 0.02, 20_000, np.array([1000, 5000, 20_000]))
+    run = dynamics.descend(problem, 0.02, 20_000, record=np.array([1000, 5000, 20_000]))
     ends = [float(run[name][-1]) for name in ("patch_association", "test_error", "cosine")]
     with capsys.disabled():
         print(
@@ -57,7 +57,7 @@ def test_few_samples_are_memorised():
     from dynamics.cli.report import table
 
     problem = SYSTEM.FullEmpirical(SYSTEM.Parameters(D=16, C=4, q=0.25), 500, 0)
-    run = dynamics.descend(problem, 0.02, 10_000, np.array([100, 10_000]))
+    run = dynamics.descend(problem, 0.02, 10_000, record=np.array([100, 10_000]))
     assert run["error"][-1] < 0.002
     assert run["patch_association"][-1] < 0.7
     assert run["test_error"][-1] > 0.008

@@ -109,7 +109,9 @@ def test_the_population_is_the_limit(system):
     distance = []
     for samples in (40, 2560):
         runs = [
-            dynamics.compare(reduced, system.FullEmpirical(parameters, samples, seed), 2.0, 20, 20)
+            dynamics.compare(
+                reduced, system.FullEmpirical(parameters, samples, seed), 2.0, 20, record=20
+            )
             for seed in range(3)
         ]
         distance.append(np.mean([max(run.deviation.values()) for run in runs]))

@@ -112,7 +112,7 @@ def assert_records_are_of_their_states(made, run, tolerance=1e-12):
 def test_observables_of_a_run_are_of_the_states_of_its_records(options, record):
     made = problem(samples=41, **options)
     tolerance = 1e-4 if "dtype" in options else 1e-11
-    run = dynamics.descend(made, 0.01, 40, record)
+    run = dynamics.descend(made, 0.01, 40, record=record)
     assert_records_are_of_their_states(made, run, tolerance)
     assert (np.diff(run["risk"]) != 0).all()
 
@@ -170,7 +170,7 @@ def test_equal_entries_have_no_spread_and_an_error_of_all_is_1():
 def test_test_errors_are_at_every_record():
     made = problem(samples=50, test_samples=100)
     for record in (None, 1, [5]):
-        run = dynamics.descend(made, 1e-3, 20, record)
+        run = dynamics.descend(made, 1e-3, 20, record=record)
         expected = [made.observables(state)["test_error"] for state in run.states]
         assert run["test_error"].tolist() == expected
 

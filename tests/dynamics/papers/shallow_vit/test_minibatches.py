@@ -112,7 +112,7 @@ def test_a_batch_of_more_samples_than_there_are_is_all_of_them(system, view):
 def test_a_checkpoint_goes_on_in_the_same_bits(system, tmp_path, monkeypatch, view):
     monkeypatch.setattr(run, "LARGEST_CHUNK", 16)
     monkeypatch.setattr(run, "FIRST_CHUNK", 16)
-    reference = dynamics.descend(problem(system, view), 0.1, 90, 7)
+    reference = dynamics.descend(problem(system, view), 0.1, 90, record=7)
     advance, count = run.Run.advance, iter(range(1000))
 
     def counted(self):
@@ -126,6 +126,6 @@ def test_a_checkpoint_goes_on_in_the_same_bits(system, tmp_path, monkeypatch, vi
         patch.setattr("dynamics.training.checkpoint.SECONDS", 0.0)
         patch.setattr("dynamics.training.checkpoint.SHARE", 0.0)
         with pytest.raises(KeyboardInterrupt):
-            dynamics.descend(problem(system, view), 0.1, 90, 7, checkpoint=path)
+            dynamics.descend(problem(system, view), 0.1, 90, record=7, checkpoint=path)
     assert path.exists()
-    same(dynamics.descend(problem(system, view), 0.1, 90, 7, checkpoint=path), reference)
+    same(dynamics.descend(problem(system, view), 0.1, 90, record=7, checkpoint=path), reference)

@@ -1,0 +1,99 @@
+r"""One step of an update rule: the program of a rule, run for every entry.
+
+The state has the entries first, then the memory of the rule, one number of each entry after the
+other. Plain gradient descent has no program.
+"""
+
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dynamics.loops.kernels import kernels
+from dynamics.loops.kernels.program import forward
+
+
+class Update(NamedTuple):
+    """How steps are made of gradients.
+
+    Attributes
+    ----------
+    program : List
+        Of the rule (`theory.update_rules`); without instructions for plain gradient descent.
+    weight_decay : float
+        Multiple of an entry that is added to its gradient.
+    eta, share : float arrays, shape (n,)
+        Learning rate of each entry, and the same over the largest one, in which time is counted.
+    sizes : float array, shape (n,)
+        Trained entries that each number stands for, in norms.
+    moves : bool array, shape (n,)
+        Entries that move; the others keep their memory too.
+    rested : int array, shape (n,)
+        Steps before the first one in which an entry did not move.
+    factors : float array
+        Of the learning rates, of each step.
+    """
+
+    program: Any
+    weight_decay: float
+    eta: Any
+    share: Any
+    sizes: Any
+    moves: Any
+    rested: Any
+    factors: Any
+
+
+def take(state, slope, step, factor, update, after):
+    """Fill the state after a step; the slope becomes minus the change in a unit of time.
+
+    Parameters
+    ----------
+    state, after : float arrays, shape (n and more,)
+    slope : float array, shape (n,)
+        The gradient on entry. It stays the gradient where the rate of the step is 0.
+    step : int
+    factor : float
+        Of the learning rates.
+    update : Update
+    """
+    size = slope.size
+    if update.program.instructions.shape[0] == 0:
+        for i in range(size):
+            after[i] = state[i] - (update.eta[i] * factor) * slope[i]
+        for i in range(size):
+            slope[i] *= update.share[i]
+        return
+    total = 0.0
+    for i in range(size):
+        slope[i] += update.weight_decay * state[i]
+        if update.moves[i]:
+            total += update.sizes[i] * slope[i] * slope[i]
+    norm, values = sqrt(total), np.empty(update.program.size)
+    memory = (state.size - size) // max(1, size)
+    for i in range(state.size):
+        after[i] = state[i]
+    for i in range(size):
+        if not update.moves[i]:
+            slope[i] = 0.0
+            continue
+        rate = update.eta[i] * factor
+        values[0] = slope[i]
+        values[1] = state[i]
+        values[2] = step + 1 - update.rested[i]
+        values[3] = rate
+        values[4] = norm
+        for k in range(memory):
+            values[5 + k] = state[size * (1 + k) + i]
+        forward(update.program, values)
+        change = values[update.program.outputs[0]]
+        after[i] = state[i] + change
+        for k in range(memory):
+            after[size * (1 + k) + i] = values[update.program.outputs[1 + k]]
+        if rate > 0:
+            slope[i] = -change / rate * update.share[i]
+        else:
+            slope[i] *= update.share[i]
+
+
+kernels(__name__)

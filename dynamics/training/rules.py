@@ -1,0 +1,267 @@
+"""Requests for update rules: names and constants that are checked, schedules, stages."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics.loops.updates import constant
+from dynamics.problem import FloatArray, Problem
+from dynamics.results.expression import Expression
+from dynamics.validation import InvalidRequest, integer, known_word, real, refuse
+from theory.closure.regime import Regime
+from theory.law import ModelError
+from theory.update_rules import RULES, UpdateRule, own_rule
+
+Stages = Sequence[tuple[Any, int]]
+"""Names of what moves, and steps."""
+MAX_SCHEDULED = 10**7
+"""Steps of a run with a schedule, whose rates are summed one by one."""
+BELOW_ONE = np.nextafter(1.0, 0.0)
+RANGES: dict[str, Callable[[str, object], Any]] = {
+    "momentum": partial(real, at_least=0.0, at_most=BELOW_ONE),
+    "b1": partial(real, at_least=0.0, at_most=BELOW_ONE),
+    "b2": partial(real, at_least=0.0, at_most=BELOW_ONE),
+    "eps": partial(real, at_least=0.0),
+    "weight_decay": partial(real, at_least=0.0),
+}
+"""Checks of the constants of rules."""
+
+
+def rule(name: str | UpdateRule | Callable[..., Any], **constants: Any) -> UpdateRule:
+    """An update rule at some constants.
+
+    Parameters
+    ----------
+    name : str, UpdateRule or callable
+        ``gd``, ``momentum`` (with ``nesterov=True`` Nesterov's), ``sign``, ``adam``, ``adamw``,
+        ``normalized``; or a function ``step(gradient, memory, entry, step, eta, xp)`` of one
+        entry, which returns its change and its memory.
+    **constants
+        Other values of the constants of the rule, which have the names and defaults of optax, and
+        ``weight_decay``: a multiple of each entry that is added to its gradient (of ``adamw`` it
+        is subtracted from the step instead).
+
+    Returns
+    -------
+    UpdateRule
+
+    Raises
+    ------
+    InvalidRequest
+        If there is no such rule or constant, or a value is not valid.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> dynamics.rule("adam", b1=0.5).options
+    {'weight_decay': 0.0, 'b1': 0.5, 'b2': 0.999, 'eps': 1e-08}
+    """
+    if isinstance(name, UpdateRule):
+        found = name
+    elif callable(name):
+        try:
+            found = own_rule(name)
+        except ModelError as error:
+            raise InvalidRequest(str(error)) from error
+    else:
+        found = RULES[known_word("rule", name, tuple(RULES))]
+    for key, value in constants.items():
+        if key in found.options:
+            constants[key] = _checked(key, value, found.options[key])
+        else:
+            allowed = f"one of {', '.join(found.options)}"
+            refuse(key, value, f"is no constant of the rule {found.name}", allowed, None)
+    return found.changed(**constants)
+
+
+def _checked(name: str, value: object, default: object) -> Any:
+    """A constant of a rule within its range."""
+    if isinstance(default, bool):
+        if value not in (True, False):
+            refuse(name, value, "is no truth value", "True or False", default)
+        return bool(value)
+    return RANGES.get(name, real)(name, value)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Factors of the learning rates over a run.
+
+    Attributes
+    ----------
+    text : str
+    steps : int
+        Of the run.
+    """
+
+    text: str
+    steps: int
+
+    def __call__(self, at: NDArray[np.int64]) -> FloatArray:
+        """The factor at steps counted from 0, shape (steps,)."""
+        kind, *numbers = self.text.split(":")
+        time, total = np.asarray(at, dtype=np.float64), float(self.steps)
+        if kind in SHAPES:
+            return SHAPES[kind](time, total, *map(float, numbers))
+        value = Expression(self.text, "schedule").value({"step": time, "steps": total})
+        return np.broadcast_to(np.asarray(value, dtype=np.float64), time.shape).copy()
+
+
+def _warmup(time: FloatArray, total: float, warm: float) -> FloatArray:
+    return np.minimum(1.0, time / warm)
+
+
+def _cosine(time: FloatArray, total: float, warm: float = 0.0) -> FloatArray:
+    fallen = 0.5 * (1.0 + np.cos(np.pi * np.minimum(1.0, (time - warm) / (total - warm))))
+    return np.where(time < warm, time / max(warm, 1.0), fallen)
+
+
+def _staircase(time: FloatArray, total: float, width: float, factor: float) -> FloatArray:
+    return np.asarray(factor ** np.floor(time / width))
+
+
+SHAPES: dict[str, Callable[..., FloatArray]] = {
+    "warmup": _warmup,
+    "cosine": _cosine,
+    "staircase": _staircase,
+}
+"""Schedules by name: ``warmup:N``, ``cosine`` or ``cosine:N`` after N steps of warm-up,
+``staircase:N:f``, the factor f every N steps; as optax has them."""
+FORMS = "'constant', 'warmup:N', 'cosine', 'cosine:N', 'staircase:N:f', or a formula in step, steps"
+
+
+def schedule_of(text: object, steps: int) -> Callable[[NDArray[np.int64]], FloatArray]:
+    """The factors of a schedule, checked at every step.
+
+    Parameters
+    ----------
+    text : str or None
+    steps : int
+        Of the run.
+
+    Raises
+    ------
+    InvalidRequest
+        If it cannot be read, or a factor is negative, not finite, or 0 at every step.
+    """
+    if text is None or text == "constant":
+        return constant
+    if not isinstance(text, str):
+        refuse("schedule", text, "is no text", FORMS, "cosine")
+    if steps > MAX_SCHEDULED:
+        problem = f"is of a run of {steps:,} steps"
+        refuse("schedule", text, problem, f"a run of at most {MAX_SCHEDULED:,} steps", "constant")
+    kind, *numbers = text.split(":")
+    made = Schedule(text, steps)
+    try:
+        if kind in SHAPES:
+            [real("schedule", float(number), above=0.0) for number in numbers]
+        factors = made(np.arange(steps))
+    except (TypeError, ValueError, ZeroDivisionError) as error:
+        if isinstance(error, InvalidRequest):
+            raise
+        refuse("schedule", text, "cannot be read", FORMS, "cosine")
+    bad = np.flatnonzero(~(factors >= 0) | ~np.isfinite(factors))
+    if bad.size:
+        problem = f"is {factors[bad[0]]:g} at step {bad[0]}"
+        refuse("schedule", text, problem, "factors from 0", "cosine")
+    if not factors.any():
+        refuse("schedule", text, "is 0 at every step", "a factor above 0", "constant")
+    return made
+
+
+def stages_of(
+    stages: Stages | None, problem: Problem, steps: int
+) -> tuple[tuple[NDArray[np.bool_], int], ...]:
+    """Entries that move in each stage, and its steps.
+
+    Parameters
+    ----------
+    stages : sequence of (str or sequence of str, int), or None
+        Names of arrays, groups or parts of the state, and numbers of steps, which sum to ``steps``.
+    problem : Problem
+    steps : int
+
+    Raises
+    ------
+    InvalidRequest
+        If a name is not known, or the steps have another sum.
+    """
+    if stages is None:
+        return ()
+    made = []
+    for names, number in stages:
+        listed = names.split("+") if isinstance(names, str) else list(names)
+        moves = np.logical_or.reduce([problem.entries_of(name) for name in listed])
+        made.append((moves, integer("stages", number, at_least=1, at_most=10**12)))
+    total = sum(number for _, number in made)
+    if total != steps:
+        refuse("stages", total, "is the sum of their steps", f"steps={steps}", steps)
+    return tuple(made)
+
+
+def rule_of(problem: Problem, name: Any) -> UpdateRule:
+    """An update rule, ``step`` that of the model of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    name : str, UpdateRule or callable
+        As for `rule`.
+    """
+    if name != "step":
+        return rule(name)
+    if (own := problem.own_rule()) is None:
+        refuse("rule", name, "is no function of the model", f"{', '.join(RULES)}", "gd")
+    return own
+
+
+def under(
+    problem: Problem, rule: UpdateRule, stages: Stages | None = None, schedule: Any = None
+) -> Problem:
+    """The problem on what training by a rule closes on.
+
+    Parameters
+    ----------
+    problem : Problem
+    rule : UpdateRule
+    stages, schedule
+        As of a run.
+    """
+    if rule.plain and stages is None:
+        return problem
+    return problem.under(Regime.of(rule, by_array=stages is not None))
+
+
+def described(rule: UpdateRule, schedule: str | None, stages: Stages | None) -> dict[str, Any]:
+    """The settings of a run that is not plain gradient descent, as plain values.
+
+    Parameters
+    ----------
+    rule : UpdateRule
+    schedule : str or None
+    stages : sequence or None
+    """
+    said: dict[str, Any] = {}
+    if not rule.plain:
+        options = {name: value for name, value in rule.options.items() if value}
+        said["rule"] = {"name": rule.name, **options}
+        if rule.name not in RULES:
+            program = json.dumps(rule.program.document()).encode()
+            said["rule"]["formula"] = hashlib.sha256(program).hexdigest()[:12]
+    if schedule not in (None, "constant"):
+        said["schedule"] = schedule
+    if stages is not None:
+        said["stages"] = [
+            [names if isinstance(names, str) else "+".join(names), int(steps)]
+            for names, steps in stages
+        ]
+    return said

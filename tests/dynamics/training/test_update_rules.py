@@ -1,0 +1,274 @@
+from dataclasses import replace
+
+import jax
+import numpy as np
+import optax
+import pytest
+from runs import same
+
+import dynamics
+from dynamics.training import descent
+from dynamics.training.checkpoint import Checkpoint
+from dynamics.training.rules import schedule_of
+from dynamics.validation import InvalidRequest
+from theory.update_rules import RULES
+
+jax.config.update("jax_platforms", "cpu")
+STEPS = 1000
+SEVEN = {
+    "gd": (dynamics.rule("gd"), optax.sgd(0.01)),
+    "momentum": (dynamics.rule("momentum"), optax.sgd(0.01, momentum=0.9)),
+    "nesterov": (
+        dynamics.rule("momentum", nesterov=True), optax.sgd(0.01, momentum=0.9, nesterov=True)
+    ),
+    "sign": (dynamics.rule("sign"), optax.sign_sgd(0.01)),
+    "adam": (dynamics.rule("adam"), optax.adam(0.01)),
+    "adamw": (dynamics.rule("adamw"), optax.adamw(0.01)),
+    "normalized": (
+        dynamics.rule("normalized"),
+        optax.chain(optax.normalize_by_update_norm(), optax.scale(-0.01)),
+    ),
+    "adam with decay": (
+        dynamics.rule("adam", weight_decay=0.01),
+        optax.chain(optax.add_decayed_weights(0.01), optax.adam(0.01)),
+    ),
+    "momentum with decay": (
+        dynamics.rule("momentum", weight_decay=0.01),
+        optax.chain(optax.add_decayed_weights(0.01), optax.sgd(0.01, momentum=0.9)),
+    ),
+}  # fmt: skip
+
+
+def start(width=3):
+    draws = np.random.default_rng(3)
+    return {"w": draws.normal(size=(width, 2)), "v": draws.normal(size=width)}
+
+
+def risk(theta, xp, target=0.5):
+    hidden = xp.tanh(theta["w"] @ xp.array([1.0, -0.7]))
+    return (theta["v"] @ hidden - target) ** 2 + 0.01 * (theta["w"] ** 4).sum()
+
+
+def leaning(gradient, memory, entry, step, eta, xp):
+    return -eta * xp.where(gradient > 0, gradient, 0.5 * gradient), memory
+
+
+@pytest.fixture(scope="module")
+def general():
+    """A model in which no two entries are alike, and no gradient is rounding."""
+    made = dynamics.load_system(dynamics.Model(start=start, risk=risk))
+    return made, made.Parameters()
+
+
+@pytest.mark.parametrize("name", SEVEN)
+def test_full_runs_are_those_of_optax(general, name):
+    system, parameters = general
+    rule, other = SEVEN[name]
+    full = system.FullPopulation(parameters)
+    run = dynamics.descend(full, eta=0.01, steps=STEPS, rule=rule, record=[STEPS // 2])
+    with jax.enable_x64(True):
+        state = jax.numpy.asarray(full.initial_state)
+        memory, states = other.init(state), {}
+        for step in range(STEPS):
+            states[step] = np.asarray(state)
+            slope = jax.numpy.asarray(full.gradient(np.asarray(state)))
+            change, memory = other.update(slope, memory, state)
+            state = optax.apply_updates(state, change)
+    size = np.abs(run.states).max()
+    assert np.abs(run.final_state - np.asarray(state)).max() < 1e-13 * size
+    assert np.abs(run.states[1] - states[STEPS // 2]).max() < 1e-13 * size
+
+
+@pytest.mark.parametrize("name", SEVEN)
+@pytest.mark.parametrize("model", ["linear_icl", "deep_linear"])
+def test_reduced_runs_are_those_of_every_entry(model, name):
+    system = dynamics.load_system(model)
+    parameters = system.Parameters()
+    problems = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+    result = dynamics.compare(*problems, eta=0.01, steps=300, rule=SEVEN[name][0])
+    assert result.largest_deviation < 1e-12
+
+
+def test_the_norm_counts_every_entry_of_a_class():
+    system = dynamics.load_system("positional_attention")
+    parameters = system.Parameters(D=8, C=2)
+    reduced = system.ReducedPopulation(parameters)
+    run = dynamics.descend(reduced, eta=0.1, steps=1, rule=dynamics.rule("normalized", eps=0.0))
+    moved = (run.states[1] - run.states[0]) * np.sqrt(reduced.multiplicities)
+    assert np.linalg.norm(moved) == pytest.approx(0.1, rel=1e-14)
+
+
+def test_signed_classes_part_under_a_rule_that_is_not_odd():
+    def start(u=0.3):
+        return {"A": [[u, -u], [-u, u]]}
+
+    def risk(theta, xp):
+        values = theta["A"].ravel()
+        return (values[0] * values[1] * values[2] * values[3] - 1.0) ** 2
+
+    system = dynamics.load_system(dynamics.Model(start=start, risk=risk))
+    parameters = system.Parameters()
+    reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+    assert reduced.layout.size == 1
+    odd = dynamics.compare(reduced, full, eta=0.01, steps=50, rule="adam")
+    assert odd.reduced.layout.size == 1
+    assert odd.largest_deviation < 1e-14
+    other = dynamics.compare(reduced, full, eta=0.01, steps=50, rule=leaning)
+    assert other.reduced.layout.size == 2
+    assert other.largest_deviation < 1e-14
+
+
+def test_decay_moves_entries_without_a_gradient():
+    def start():
+        return {"a": [0.5, 0.5, 0.2], "b": 2.0}
+
+    def risk(theta, xp):
+        return (theta["a"].sum() * xp.array([1.0, 1.0, 0.0])[0] - 1.0) ** 2 + 0.0 * theta["b"]
+
+    system = dynamics.load_system(dynamics.Model(start=start, risk=risk))
+    reduced, full = (
+        kind(system.Parameters()) for kind in (system.ReducedPopulation, system.FullPopulation)
+    )
+    still = dynamics.descend(reduced, eta=0.1, steps=20, rule="adam")
+    decayed = dynamics.compare(
+        reduced, full, eta=0.1, steps=20, rule=dynamics.rule("adamw", weight_decay=0.1)
+    )
+    assert "b" not in still.layout.names
+    assert decayed.reduced["b"][-1] == pytest.approx(2.0 * 0.99**20, rel=1e-13)
+    assert decayed.largest_deviation < 1e-14
+
+
+def test_a_run_that_is_interrupted_goes_on_with_its_memory(general, tmp_path, monkeypatch):
+    system, parameters = general
+    problem, rule = system.FullPopulation(parameters), dynamics.rule("adam")
+    whole = dynamics.descend(problem, eta=0.01, steps=400, rule=rule)
+    monkeypatch.setattr(descent, "LARGEST_CHUNK", 64)
+    advance, count = descent.Run.advance, iter(range(10**6))
+
+    def stopped(run):
+        if next(count) == 5:
+            raise KeyboardInterrupt
+        return advance(run)
+
+    monkeypatch.setattr(Checkpoint, "due", lambda self: True)
+    store = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(descent.Run, "advance", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            dynamics.descend(problem, eta=0.01, steps=400, rule=rule, checkpoint=store)
+    assert store.exists()
+    with pytest.raises(InvalidRequest, match="another"):
+        dynamics.descend(problem, eta=0.01, steps=400, rule="sign", checkpoint=store)
+    resumed = dynamics.descend(problem, eta=0.01, steps=400, rule=rule, checkpoint=store)
+    same(whole, resumed)
+
+
+def test_schedules_are_those_of_optax():
+    steps = np.arange(200)
+    for text, other in {
+        "warmup:50": optax.linear_schedule(0.0, 1.0, 50),
+        "cosine": optax.cosine_decay_schedule(1.0, 200),
+        "cosine:50": optax.warmup_cosine_decay_schedule(0.0, 1.0, 50, 200),
+        "staircase:60:0.5": optax.exponential_decay(1.0, 60, 0.5, staircase=True),
+        "1/(1+step)": lambda t: 1 / (1 + t),
+    }.items():
+        expected = [float(other(step)) for step in steps]
+        assert schedule_of(text, 200)(steps) == pytest.approx(expected, abs=1e-6)
+
+
+def test_time_sums_the_rates(general):
+    system, parameters = general
+    problem = system.ReducedPopulation(parameters)
+    run = dynamics.descend(
+        problem, eta=0.01, steps=100, rule="adam", schedule="warmup:10", record=1
+    )
+    rates = 0.01 * np.minimum(1.0, np.arange(100) / 10)
+    assert run.time == pytest.approx(np.concatenate([[0.0], np.cumsum(rates)]), rel=1e-14)
+    assert (run.states[1] == run.states[0]).all()
+    assert (run.states[2] != run.states[1]).all()
+
+
+def test_an_array_at_rest_keeps_its_memory(general):
+    system, parameters = general
+    full = system.FullPopulation(parameters)
+    stages = [("w", 30), ("v", 20), ("w+v", 50)]
+    run = dynamics.descend(full, eta=0.01, steps=100, rule="adam", stages=stages, record=1)
+    w, v = run["w"].reshape(101, -1), run["v"]
+    assert (v[:31] == v[0]).all()
+    assert (w[30:51] == w[30]).all()
+    theta, memory, taken = full.initial_state, np.zeros((2, full.layout.size)), 0.0
+    moves = {name: full.entries_of(name) for name in ("w", "v")}
+    for step in range(100):
+        among = moves["w"] if step < 30 else moves["v"] if step < 50 else moves["w"] | moves["v"]
+        taken = taken + among
+        change, kept = RULES["adam"].apply(
+            full.gradient(theta), list(memory), theta, np.maximum(taken, 1), 0.01, np
+        )
+        theta = theta + np.where(among, change, 0.0)
+        memory = np.where(among, kept, memory)
+    assert np.abs(run.final_state - theta).max() < 1e-13
+
+
+def test_events_are_of_the_step_taken(general):
+    """Momentum carries a quantity past the point at which its gradient turns."""
+
+    def start():
+        return {"s": 0.0}
+
+    def risk(theta, xp):
+        return (theta["s"] - 1.0) ** 2 / 2
+
+    model = dynamics.Model(start=start, risk=risk, events={"top": "s stops growing"})
+    problem = dynamics.load_system(model).ReducedPopulation(
+        dynamics.load_system(model).Parameters()
+    )
+    run = dynamics.descend(problem, eta=0.01, steps=400, rule="momentum", record=1)
+    assert run.events["top"].step == int(np.argmax(run["s"]))
+    assert run["s"].max() > 1.1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"rule": "adamm"}, "adam"),
+        ({"rule": "sign", "schedule": "cosin"}, "schedule"),
+        ({"rule": "sign", "schedule": "1-step"}, "negative|is -1"),
+        ({"rule": "sign", "stages": [("w", 3)]}, "steps=10"),
+        ({"rule": "sign", "stages": [("q", 10)]}, "'q'"),
+        ({"rule": lambda gradient: gradient}, "step can begin"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_line(general, options, words):
+    system, parameters = general
+    problem = system.ReducedPopulation(parameters)
+    with pytest.raises(InvalidRequest, match=words) as error:
+        dynamics.descend(problem, eta=0.1, steps=10, **options)
+    assert "\n" not in str(error.value)
+
+
+def test_constants_of_rules_are_checked():
+    for options, words in (
+        ({"b1": 1.0}, "b1=1"),
+        ({"beta1": 0.5}, "beta1=0.5 is no constant of the rule adam"),
+        ({"eps": -1.0}, "eps=-1"),
+    ):
+        with pytest.raises(InvalidRequest, match=words):
+            dynamics.rule("adam", **options)
+    with pytest.raises(InvalidRequest, match="truth value"):
+        dynamics.rule("momentum", nesterov=2)
+
+
+def test_a_dropped_bias_correction_is_seen(general):
+    """The comparison with optax can fail."""
+    system, parameters = general
+
+    def without(gradient, memory, entry, step, eta, xp, b1, b2, eps):
+        first, second = memory
+        first = (1 - b1) * gradient + b1 * first
+        second = (1 - b2) * gradient**2 + b2 * second
+        return -eta * first / (xp.sqrt(second) + eps), (first, second)
+
+    full = system.FullPopulation(parameters)
+    mutant = replace(RULES["adam"], function=without)
+    runs = [dynamics.descend(full, eta=0.01, steps=100, rule=r) for r in ("adam", mutant)]
+    assert np.abs(runs[0].final_state - runs[1].final_state).max() > 1e-3

@@ -1,0 +1,49 @@
+"""Which part of a closure holds under an update rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from theory.update_rules import UpdateRule
+
+
+@dataclass(frozen=True)
+class Regime:
+    """Properties of an update rule that decide what training closes on.
+
+    Attributes
+    ----------
+    signs : bool
+        Whether opposite entries with opposite gradients stay opposite: the rule is odd.
+    spaces : bool
+        Whether linear spaces are kept: the rule is linear in the gradients so far.
+    decay : bool
+        Whether entries without a gradient decay.
+    by_array : bool
+        Whether each array has a rate of its own, as in stages.
+    flow : bool
+        Whether quadratic laws are listed, which the gradient flow keeps.
+    """
+
+    signs: bool = True
+    spaces: bool = True
+    decay: bool = False
+    by_array: bool = False
+    flow: bool = True
+
+    @classmethod
+    def of(cls, rule: UpdateRule, by_array: bool = False) -> Regime:
+        """The regime of a rule.
+
+        Parameters
+        ----------
+        rule : UpdateRule
+        by_array : bool
+        """
+        if rule.plain:
+            return cls(by_array=by_array, flow=not by_array)
+        return cls(rule.odd, rule.spaces, rule.decays, by_array, False)
+
+
+PLAIN = Regime()
+"""Gradient descent with one rate, and gradient flow."""

@@ -1,0 +1,318 @@
+r"""Update rules: how a step of training is made of the gradient, entry by entry.
+
+A rule is a function of one entry, :math:`(g, m, \theta, t, \eta) \mapsto (\Delta\theta, m)`, with
+memory :math:`m` that starts at 0 and steps :math:`t` that count from 1. Names, defaults and
+formulas are those of optax. Entries that are equal and have equal gradients stay equal under any
+rule; of opposite entries this holds where the rule is odd. Only rules that are linear in the
+gradient keep linear spaces.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from dataclasses import field as of_class
+from functools import lru_cache
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from theory.law import ModelError
+from theory.program import Ids, NoProgram, Program, Values, build, field, read
+from theory.program.identities import Identities
+
+Step = Callable[..., Any]
+ARGUMENTS = ("gradient", "memory", "entry", "step", "eta", "xp")
+INPUTS = ("gradient", "entry", "step", "eta", "norm")
+"""Inputs of the program of a rule; its memory and its constants stand after them."""
+MOST_MEMORY = 4
+"""Numbers that a rule may keep of each entry."""
+
+
+@dataclass(frozen=True)
+class UpdateRule:
+    """How a step is made of the gradient.
+
+    Attributes
+    ----------
+    name : str
+    function : callable
+        (gradient, memory, entry, step, eta, xp, constants by name) -> (change, memory). Memory is
+        one number, or a tuple of several.
+    constants : mapping
+        Its numbers by name; a truth value chooses a formula.
+    memory : int
+        Numbers kept of each entry.
+    spaces : bool
+        Whether it keeps linear spaces: each change is one linear map of all gradients so far.
+    weight_decay : float
+        Multiple of each entry that is added to its gradient before the rule.
+    """
+
+    name: str
+    function: Step
+    constants: Mapping[str, float] = of_class(default_factory=dict)
+    memory: int = 0
+    spaces: bool = False
+    weight_decay: float = 0.0
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is gradient descent without decay."""
+        return self.function is gd and not self.weight_decay
+
+    @property
+    def decays(self) -> bool:
+        """Whether entries without a gradient move."""
+        return bool(self.weight_decay or self.constants.get("weight_decay"))
+
+    @property
+    def with_norm(self) -> bool:
+        """Whether it takes the norm of the gradient by all entries."""
+        return "norm" in inspect.signature(self.function).parameters
+
+    @property
+    def options(self) -> dict[str, float]:
+        """Constants that can be chosen, with their values."""
+        return {"weight_decay": self.weight_decay, **self.constants}
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """Constants that enter formulas."""
+        return {n: float(v) for n, v in self.constants.items() if not isinstance(v, bool)}
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What decides its formulas, whatever its numbers are."""
+        chosen = tuple((n, v) for n, v in self.constants.items() if isinstance(v, bool))
+        return self.function, chosen, tuple(self.numbers), self.memory
+
+    def changed(self, **constants: float) -> UpdateRule:
+        """The rule at other constants, ``weight_decay`` among them.
+
+        Raises
+        ------
+        ModelError
+            If it has no such constant.
+        """
+        for name in constants.keys() - self.options.keys():
+            known = ", ".join(self.options)
+            raise ModelError(f"the rule {self.name} has no constant {name!r}; it has {known}")
+        own = {name: constants.get(name, value) for name, value in self.constants.items()}
+        coupled = 0.0
+        if "weight_decay" not in own:
+            coupled = constants.get("weight_decay", self.weight_decay)
+        return replace(self, constants=own, weight_decay=coupled)
+
+    def apply(
+        self, gradient: Any, memory: Any, entry: Any, step: Any, eta: Any, xp: Any,
+        norm: Any = None, numbers: Mapping[str, Any] | None = None,
+    ) -> tuple[Any, list[Any]]:  # fmt: skip
+        """Change of entries and their new memory, from decayed gradients.
+
+        Parameters
+        ----------
+        gradient, entry, eta : array or number
+        memory : sequence of `memory` arrays or numbers
+        step : number
+            From 1.
+        xp : module
+            Functions of arrays: numpy, or JAX's.
+        norm : number, optional
+            Of the gradient by all entries.
+        numbers : mapping, optional
+            Stand for `numbers`, as traced values.
+        """
+        known = {**self.constants, **(self.numbers if numbers is None else numbers)}
+        if self.with_norm:
+            known["norm"] = norm
+        kept = _structured(memory)
+        change, kept = self.function(gradient, kept, entry, step, eta, xp, **known)
+        listed = list(kept) if isinstance(kept, (tuple, list)) else [kept]
+        if self.memory and len(listed) != self.memory:
+            raise TypeError(f"memory has {self.memory} numbers, and {len(listed)} are returned")
+        return change, listed[: self.memory]
+
+    @property
+    def program(self) -> Program:
+        """Its program: `INPUTS`, memory and `numbers` to ``change`` and ``memory``."""
+        traced = _traced(self.key)
+        inputs, outputs = traced.inputs.tolist(), traced.outputs
+        return build(traced.values, inputs, {"change": outputs[:1], "memory": outputs[1:]})
+
+    @property
+    def odd(self) -> bool:
+        """Whether opposite gradients of opposite entries make opposite changes, at every step."""
+        return _is_odd(_traced(self.key), self.memory)
+
+    def expressions(self, symbols: Mapping[str, Any]) -> tuple[list[Any], Any]:
+        """New memory, and the change in terms of it, as sympy expressions.
+
+        Parameters
+        ----------
+        symbols : mapping
+            Input of `program` -> symbol; ``new_1``, ... -> that of the new memory.
+        """
+        from theory.program.symbolic import expressions
+
+        traced = _traced(self.key)
+        change, *memory = traced.outputs.tolist()
+        given = {k: symbols[traced.values.names[k]] for k in traced.inputs.tolist()}
+        kept = expressions(traced.values, memory, given)
+        new = {value: symbols[f"new_{k + 1}"] for k, value in enumerate(memory)}
+        return kept, expressions(traced.values, [change], given | new)[0]
+
+
+def _structured(memory: Any) -> Any:
+    """Memory as a rule takes it: a number, or a tuple of several."""
+    return (memory[0] if len(memory) else 0.0) if len(memory) < 2 else tuple(memory)
+
+
+class Traced(NamedTuple):
+    """The table of a rule: its inputs, and its change and new memory as outputs."""
+
+    values: Values
+    inputs: Ids
+    outputs: Ids
+
+
+@lru_cache(maxsize=64)
+def _traced(key: tuple[Any, ...]) -> Traced:
+    """A rule as a table, at any constants; its function is traced on numbers by JAX."""
+    import jax
+
+    function, chosen, names, memory = key
+    rule = UpdateRule("", function, dict(chosen) | dict.fromkeys(names, 0.5), memory)
+
+    def of_numbers(gradient: Any, entry: Any, step: Any, eta: Any, norm: Any, *others: Any) -> Any:
+        numbers = dict(zip(names, others[memory:], strict=True))
+        arguments = gradient, others[:memory], entry, step, eta, jax.numpy, norm
+        change, kept = rule.apply(*arguments, numbers=numbers)
+        return [jax.numpy.asarray(each, float) for each in (change, *kept)]
+
+    inputs = [*INPUTS, *(f"memory_{k + 1}" for k in range(memory)), *names]
+    values = Values()
+    with jax.enable_x64(True):
+        made = jax.make_jaxpr(of_numbers)(*([1.0] * len(inputs)))
+    ids = values.inputs(inputs)
+    outputs = [int(each) for each in read(values, made, [np.asarray(k) for k in ids])]
+    return Traced(values, ids, np.array(outputs))
+
+
+def _is_odd(traced: Traced, memory: int) -> bool:
+    """Whether the change is odd in gradient and entry, each memory being odd or even, exactly."""
+    values, ids, outputs = traced
+    identities, point = Identities(values, outputs), values.triples[ids]
+    turned_inputs = {INPUTS.index("gradient"), INPUTS.index("entry")}
+    found = identities.at(ids, point[:, None])[:, 0]
+    for parities in product((True, False), repeat=memory):
+        odd = turned_inputs | {len(INPUTS) + k for k in range(memory) if parities[k]}
+        mask = np.isin(np.arange(len(ids)), list(odd))[:, None]
+        other = np.where(mask, field.negative(point), point)
+        turned = identities.at(ids, other[:, None])[:, 0]
+        signs = np.array([True, *parities])[:, None]
+        if (turned == np.where(signs, field.negative(found), found)).all():
+            return True
+    return False
+
+
+def gd(gradient: Any, memory: Any, entry: Any, step: Any, eta: Any, xp: Any) -> Any:
+    """Gradient descent."""
+    return -(eta * gradient), memory
+
+
+def _momentum(
+    gradient: Any, memory: Any, entry: Any, step: Any, eta: Any, xp: Any, momentum: Any,
+    nesterov: bool,
+) -> Any:  # fmt: skip
+    """Heavy ball; Nesterov's looks one step ahead."""
+    memory = gradient + momentum * memory
+    return -(eta * (gradient + momentum * memory if nesterov else memory)), memory
+
+
+def _sign(gradient: Any, memory: Any, entry: Any, step: Any, eta: Any, xp: Any) -> Any:
+    return -(eta * xp.sign(gradient)), memory
+
+
+def _adam(
+    gradient: Any, memory: Any, entry: Any, step: Any, eta: Any, xp: Any, b1: Any, b2: Any, eps: Any
+) -> Any:
+    """Adam: means of the gradient and of its square, both corrected for their start at 0."""
+    first, second = memory
+    first = (1 - b1) * gradient + b1 * first
+    second = (1 - b2) * gradient**2 + b2 * second
+    mean, square = first / (1 - b1**step), second / (1 - b2**step)
+    return -(eta * (mean / (xp.sqrt(square) + eps))), (first, second)
+
+
+def _adamw(
+    gradient: Any, memory: Any, entry: Any, step: Any, eta: Any, xp: Any, b1: Any, b2: Any,
+    eps: Any, weight_decay: Any,
+) -> Any:  # fmt: skip
+    """Adam with weight decay that does not pass through its means."""
+    change, memory = _adam(gradient, memory, entry, step, eta, xp, b1, b2, eps)
+    return change - eta * weight_decay * entry, memory
+
+
+def _normalized(
+    gradient: Any, memory: Any, entry: Any, step: Any, eta: Any, xp: Any, eps: Any, norm: Any
+) -> Any:
+    """Steps of length eta along the gradient by all entries."""
+    return -(eta * (gradient / (norm + eps))), memory
+
+
+ADAM = {"b1": 0.9, "b2": 0.999, "eps": 1e-8}
+RULES = {
+    rule.name: rule
+    for rule in (
+        UpdateRule("gd", gd, spaces=True),
+        UpdateRule("momentum", _momentum, {"momentum": 0.9, "nesterov": False}, 1, True),
+        UpdateRule("sign", _sign),
+        UpdateRule("adam", _adam, ADAM, 2),
+        UpdateRule("adamw", _adamw, {**ADAM, "weight_decay": 1e-4}, 2),
+        UpdateRule("normalized", _normalized, {"eps": 1e-6}, spaces=True),
+    )
+}
+"""Rules by name; Nesterov's is that of momentum at ``nesterov=True``."""
+GD = RULES["gd"]
+
+
+def own_rule(function: Step, constants: Mapping[str, float] | None = None) -> UpdateRule:
+    """The rule of a user's function ``step(gradient, memory, entry, step, eta, xp, ...)``.
+
+    Parameters
+    ----------
+    function : callable
+        Returns (change, memory) of one entry; further arguments are constants.
+    constants : mapping, optional
+        Values of further arguments; those that are not given need defaults.
+
+    Raises
+    ------
+    ModelError
+        If it does not take these arguments or return a change and a memory, mixes entries, or has
+        no program.
+    """
+    parameters = list(inspect.signature(function).parameters.values())
+    if tuple(p.name for p in parameters[: len(ARGUMENTS)]) != ARGUMENTS:
+        raise ModelError(f"step can begin: def step({', '.join(ARGUMENTS)})")
+    own = {}
+    for parameter in parameters[len(ARGUMENTS) :]:
+        known = (constants or {}).get(parameter.name, parameter.default)
+        if known is parameter.empty:
+            raise ModelError(f"step has the argument {parameter.name!r}, which is no constant")
+        own[parameter.name] = known
+    failure: Exception | None = None
+    for memory in range(1, MOST_MEMORY + 1):
+        rule = UpdateRule(function.__name__, function, own, memory)
+        try:
+            rule.program  # noqa: B018
+        except Exception as error:  # of the user's function
+            failure = failure or error
+            if isinstance(error, NoProgram):
+                break
+        else:
+            return rule
+    raise ModelError(f"step has no program: {failure}") from failure
