@@ -42,7 +42,8 @@ class Updates:
     factors : callable
         Steps, counted from 0 -> factors of all learning rates.
     stages : sequence of (bool array, int)
-        Entries that move in each stage, and its number of steps; all always by default.
+        Entries that move in each stage, and its number of steps; the last one has no end. All
+        always by default.
     """
 
     eta: FloatArray
@@ -76,7 +77,8 @@ class Updates:
         size, plain = self.eta.size, self.rule.plain
         every = np.ones(size, dtype=bool) if self.moves is None else self.moves
         sizes = np.ones(size) if self.sizes is None else self.sizes
-        stages = self.stages or ((np.ones(size, dtype=bool), last),)
+        *stages, (among, _) = self.stages or ((np.ones(size, dtype=bool), last),)
+        stages.append((among, last))
         begin, rested = 0, np.zeros(size, dtype=np.int64)
         program = NONE if plain else listed(self.rule)
         share = self.eta / (self.unit or 1.0)

@@ -106,9 +106,9 @@ class Schedule:
     steps: int
 
     def __call__(self, at: NDArray[np.int64]) -> FloatArray:
-        """The factor at steps counted from 0, shape (steps,)."""
+        """The factor at steps counted from 0, that of the last step after it, shape (steps,)."""
         kind, *numbers = self.text.split(":")
-        time, total = np.asarray(at, dtype=np.float64), float(self.steps)
+        time, total = np.minimum(at, self.steps - 1).astype(np.float64), float(self.steps)
         if kind in SHAPES:
             return SHAPES[kind](time, total, *map(float, numbers))
         value = Expression(self.text, "schedule").value({"step": time, "steps": total})

@@ -209,6 +209,18 @@ def test_an_array_at_rest_keeps_its_memory(general):
     assert np.abs(run.final_state - theta).max() < 1e-13
 
 
+def test_the_last_stage_and_the_last_rate_hold_for_the_step_after_a_run(general):
+    """One more step says whether the state rests, and is looked at for events."""
+    system, parameters = general
+    problem = system.ReducedPopulation(parameters)
+    plain = dynamics.descend(problem, eta=0.01, steps=50)
+    staged = dynamics.descend(problem, eta=0.01, steps=50, stages=[("w+v", 20), ("w+v", 30)])
+    scheduled = dynamics.descend(problem, eta=0.01, steps=50, schedule="1 + 0/(steps - step)")
+    for run in (staged, scheduled):
+        assert run.outcome == plain.outcome
+        assert (run.states == plain.states).all()
+
+
 def test_events_are_of_the_step_taken(general):
     """Momentum carries a quantity past the point at which its gradient turns."""
 
