@@ -44,12 +44,12 @@ def execute(request: CommandRequest) -> int:
 
     options, system = request.flags, request.system
     names = list(figures(system))
+    if not names:
+        raise InvalidRequest(f"{system.name} has no figures")
     name = options.get("name")
     if name is None:
         raise InvalidRequest(f"figure takes a name: {', '.join(names)}")
     if name not in names:
-        if not names:
-            raise InvalidRequest(f"{system.name} has no figures")
         raise unknown("figure", str(name), names)
     file = picture_file(options, f"results/figure-{system.name}-{name}.png")
     out = writable(file, PICTURES)
