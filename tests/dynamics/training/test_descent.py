@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.loops import Updates
 from dynamics.training import descent
 from dynamics.validation import InvalidRequest
 
@@ -85,7 +86,8 @@ def test_where_chunks_are_cut_changes_nothing(problem, largest, monkeypatch):
 
 def test_chunks_of_slow_steps_are_short(problem, monkeypatch):
     """An interruption waits for the end of a chunk. A clock counts how often it is looked at."""
-    run = descent.Run(problem, (0.01, 0.01), problem.initial_state, np.array([0, 1000]))
+    updates = Updates(np.full(problem.layout.size, 0.01))
+    run = descent.Run(problem, (0.01, 0.01), updates, problem.initial_state, np.array([0, 1000]))
     run._check = descent.NEVER
     reached = []
     for seconds in (1.0, 0.001):
@@ -299,11 +301,11 @@ def test_interruption_of_the_search_for_a_remedy_ends_it(problem):
         def __getattr__(self, name):
             return getattr(problem, name)
 
-        def advance(self, state, eta, *arguments):
-            if eta[0] < 1e3:
+        def advance(self, state, updates, *arguments):
+            if updates.unit < 1e3:
                 Slow.calls += 1
                 os.kill(os.getpid(), signal.SIGTERM)
-            return problem.advance(state, eta, *arguments)
+            return problem.advance(state, updates, *arguments)
 
     run = dynamics.descend(Slow(), eta=1e3, steps=1000)
     assert (run.outcome.kind, run.outcome.remedy) == ("diverged", "eta=1000 is too large")
