@@ -174,9 +174,13 @@ class Problem(ABC):
         """Trained entries that each number of a state stands for, shape (n,)."""
         return np.ones(self.layout.size)
 
-    @property
-    def moving(self) -> NDArray[np.bool_]:
-        """Numbers of a state that training can change, shape (n,)."""
+    def moving(self, start: FloatArray) -> NDArray[np.bool_]:
+        """Numbers of a state that training from a start can change, shape (n,).
+
+        Parameters
+        ----------
+        start : float array, shape (n,)
+        """
         return np.ones(self.layout.size, dtype=bool)
 
     @property

@@ -36,7 +36,15 @@ from dynamics.training.checkpoint import Checkpoint, request_of
 from dynamics.training.events import Detector
 from dynamics.training.oscillation import Oscillation
 from dynamics.training.progress import bar, interruption
-from dynamics.training.rules import Stages, described, rule_of, schedule_of, stages_of, under
+from dynamics.training.rules import (
+    Stages,
+    amplified_rounding,
+    described,
+    rule_of,
+    schedule_of,
+    stages_of,
+    under,
+)
 from dynamics.training.settings import check_steps, record_schedule, starting_state
 from dynamics.training.stability_limit import near_limit, rates_text, smaller_rate
 from dynamics.validation import learning_rate
@@ -148,13 +156,15 @@ def descend(
     problem = under(problem, chosen, stages)
     rates = learning_rate(eta, problem.layout.group_names)
     at = record_schedule(steps, record, problem.layout.size * (1 + chosen.memory))
+    start = starting_state(problem, initial)
     updates = Updates(
         problem.layout.per_entry(rates), chosen,
         None if chosen.plain else problem.multiplicities,
-        None if chosen.plain else problem.moving,
+        None if chosen.plain else problem.moving(start),
         schedule_of(schedule, steps), stages_of(stages, problem, steps),
     )  # fmt: skip
-    run = Run(problem, rates, updates, starting_state(problem, initial), at)
+    run = Run(problem, rates, updates, start, at)
+    run.remarks.extend(amplified_rounding(problem, updates, start))
     settings = described(chosen, schedule, stages)
     if updates.moves is not None and not updates.moves.all():
         settings["held"] = int((~updates.moves).sum())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,18 +12,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.loops.updates import constant
+from dynamics.loops.updates import Updates, constant
 from dynamics.problem import FloatArray, Problem
 from dynamics.results.expression import Expression
 from dynamics.validation import InvalidRequest, integer, known_word, real, refuse
 from theory.closure.regime import Regime
 from theory.law import ModelError
+from theory.program import run_floats
 from theory.update_rules import RULES, UpdateRule, own_rule
 
 Stages = Sequence[tuple[Any, int]]
 """Names of what moves, and steps."""
 MAX_SCHEDULED = 10**7
 """Steps of a run with a schedule, whose rates are summed one by one."""
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
+"""Gradient of an entry, over the largest, that may be rounding alone."""
+AMPLIFIED = 1e3
+"""Size of a step, over eta and such a gradient, that is told."""
 BELOW_ONE = np.nextafter(1.0, 0.0)
 RANGES: dict[str, Callable[[str, object], Any]] = {
     "momentum": partial(real, at_least=0.0, at_most=BELOW_ONE),
@@ -239,6 +244,43 @@ def under(
     if rule.plain and stages is None:
         return problem
     return problem.under(Regime.of(rule, by_array=stages is not None))
+
+
+def amplified_rounding(problem: Problem, updates: Updates, start: FloatArray) -> Iterator[str]:
+    """A remark where a rule makes large steps of gradients that are rounding at the start.
+
+    Parameters
+    ----------
+    problem : Problem
+    updates : Updates
+        The rule at the rates of a run.
+    start : float array, shape (n,)
+    """
+    used, moves, rates = updates.rule, updates.moves, updates.eta
+    if used.spaces or moves is None:
+        return
+    slope = problem.gradient(start) + used.weight_decay * start
+    slope = np.where(moves & (rates > 0), slope, 0.0)
+    largest = float(np.abs(slope).max(initial=0.0))
+    small = np.flatnonzero((slope != 0) & (np.abs(slope) <= ROUNDING * largest))
+    if not small.size:
+        return
+    entry = small[np.argmax(np.abs(slope[small]))]
+    gradient, program = slope[entry], used.program
+    changes = []
+    for given in (gradient, 0.0):
+        inputs = [given, start[entry], 1.0, rates[entry], float(np.sqrt((slope**2).sum()))]
+        inputs += [0.0] * used.memory + list(used.numbers.values())
+        changes.append(run_floats(program, np.array(inputs))[program.outputs["change"][0]])
+    factor = abs((changes[0] - changes[1]) / (rates[entry] * gradient))
+    if factor > AMPLIFIED:
+        eps = used.numbers.get("eps")
+        why = f" (eps={eps:g})" if eps else ""
+        yield (
+            f"gradients of {small.size} of {slope.size} numbers are of the size of rounding at the "
+            f"start (at most {abs(gradient):.0e} beside {largest:.0e}), and {used.name} multiplies "
+            f"them by {factor:.0e}{why}: where they go is decided by rounding"
+        )
 
 
 def described(rule: UpdateRule, schedule: str | None, stages: Stages | None) -> dict[str, Any]:

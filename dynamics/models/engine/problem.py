@@ -39,6 +39,8 @@ MOST_NAMED = 256
 LINEAR_FROM = 8
 """Scalars from which a linear space of at most half as many directions is used instead."""
 COORDINATES = ("auto", "classes", "linear")
+INSIDE = 1e-9
+"""Distance from the closed space, over the largest entry, of a start that lies in it."""
 SAME = 1e-9
 """Part of the terms of a component by which program and JAX may differ, by rounding."""
 MAX_VALUES = 2_000_000
@@ -360,12 +362,18 @@ class ModelProblem(TracedProblem):
             return np.asarray(self.closure.sizes, dtype=float)
         return np.ones(self.layout.size)
 
-    @property
-    def moving(self) -> NDArray[np.bool_]:
-        """Numbers of a state that can move; others have a gradient that is proved to be 0."""
+    def moving(self, start: FloatArray) -> NDArray[np.bool_]:
+        """Numbers of a state that can move; others have a gradient that is proved to be 0.
+
+        It is proved in the closed space alone.
+        """
+        classes = self.closure.classes
         if self.reduced or self.closure.grade != PROVED:
-            return np.ones(self.layout.size, dtype=bool)
-        return self.closure.classes.labels >= 0
+            return super().moving(start)
+        outside = np.abs(classes.residual(start - classes.start)).max(initial=0.0)
+        if outside > INSIDE * max(1.0, float(np.abs(start).max(initial=0.0))):
+            return super().moving(start)
+        return classes.labels >= 0
 
     @property
     def identity(self) -> Mapping[str, Any]:

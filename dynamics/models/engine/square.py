@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pydantic
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dynamics import loops
 from dynamics.loops import Updates
@@ -337,6 +337,10 @@ class FullEmpirical(FullModelProblem):
     def initial_state(self) -> FloatArray:
         """The start with noise, shape (n,)."""
         return self._start.copy()
+
+    def moving(self, start: FloatArray) -> NDArray[np.bool_]:
+        """All: a draw has no proof of what never moves."""
+        return np.ones(self.layout.size, dtype=bool)
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
         """`observables` of states, shape (records, n), those on fresh samples among them."""

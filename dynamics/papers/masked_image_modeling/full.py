@@ -132,8 +132,7 @@ class FullProblem(TracedProblem):
         drawn = fingerprint([*self.images, self.initial_state, self._axes, np.array([seed])])
         return {**self.settings, "code": hash_of_file(file), "random_numbers": drawn}
 
-    @property
-    def moving(self) -> NDArray[np.bool_]:
+    def moving(self, start: FloatArray) -> NDArray[np.bool_]:
         """Entries of Q from a position, in the basis of unit vectors; all in another one."""
         every = np.ones(self.layout.size, dtype=bool)
         if (np.abs(self._axes).sum(axis=1) == 1).all():

@@ -280,8 +280,7 @@ class FullEmpirical(MatrixProblem, TracedProblem):
         """V and A of Parametrization 3.1, realistic case, or the symmetric start."""
         return self._start.copy()
 
-    @property
-    def moving(self) -> NDArray[np.bool_]:
+    def moving(self, start: FloatArray) -> NDArray[np.bool_]:
         """All, but the diagonal of A where it is not trained."""
         every = np.ones(self.layout.size, dtype=bool)
         if not self.training.diagonal:

@@ -93,8 +93,7 @@ class FullPopulation(MatrixProblem, ExpectedProblem):
         matrix = self.parameters.beta * np.eye(self.parameters.D)
         return self.layout.flatten((self.parameters.alpha0, matrix))
 
-    @property
-    def moving(self) -> NDArray[np.bool_]:
+    def moving(self, start: FloatArray) -> NDArray[np.bool_]:
         """All but the diagonal of A."""
         return np.append(True, ~np.eye(self.parameters.D, dtype=bool))
 
