@@ -5,6 +5,7 @@ import pytest
 from timing import best
 
 import dynamics
+from dynamics.loops import Updates
 
 pytestmark = pytest.mark.benchmark_run
 
@@ -25,7 +26,7 @@ def test_full_batch_gd_against_jax(size, depth, samples, steps, capsys):
     def advance():
         state = problem.initial_state
         buffers = (np.empty((steps, 7)), np.empty(0, int), np.empty((0, state.size)))
-        problem.advance(state, np.full(state.size, ETA), 0, steps, buffers)
+        problem.advance(state, Updates(np.full(state.size, ETA)), 0, steps, buffers)
         return state
 
     run = descender(problem, ETA, steps)

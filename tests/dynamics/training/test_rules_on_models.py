@@ -10,7 +10,9 @@ import dynamics
 from dynamics.loops import Updates
 from dynamics.training.rules import under
 
-STEPS, ETA, LOOKS = 1000, 0.01, 40
+STEPS, ETA = 1000, 0.01
+LOOKS, SEARCHED = 40, 200
+"""Steps taken by themselves, and those searched for a gradient below its rounding."""
 EXACT = 1e-11
 """Deviation, over the scale of the states, that needs no explanation."""
 GROWN = 100.0
@@ -35,6 +37,8 @@ PAPERS = {
     "masked_image_modeling": {"areas": "0,0,0,0,1,1,2,2;0,0,1,1,0,2,0,2", "masked": 4},
     "shallow_vit": {"M": 4, "m": 12},
 }
+DRAWN = {"single_location_gaussian"}
+"""Models whose law is drawn: its symmetry holds up to sampling errors."""
 
 
 def signed():
@@ -55,7 +59,7 @@ LOADED = {
     **{
         name: (lambda name=name: dynamics.load_system(name), {})
         for name in dynamics.system_names()
-        if name not in PAPERS
+        if name not in {*PAPERS, *DRAWN}
     },
     "README": (lambda: dynamics.load_system(SUPPORT / "positional.py"), {}),
     **{
@@ -99,7 +103,6 @@ class Pair:
         self.name = name
         problems = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
         self.reduced, self.full = (Side(under(each, self.rule), self.rule) for each in problems)
-
         self.classes = self.full.problem.closure.classes
         names = self.full.problem.closure.names
         # A declared reduction has an order of its own.
@@ -173,9 +176,9 @@ class Pair:
         return np.where(still, 0.0, np.abs(found - expected)), allowed
 
     def below(self, states):
-        """First step at which the gradient of a moving entry is below its rounding, or None."""
+        """First of some steps where a moving entry's gradient is below its rounding, or None."""
         moving = self.full.moving
-        for step in range(STEPS):
+        for step in np.unique(np.geomspace(1, STEPS, SEARCHED).astype(int)) - 1:
             slope, off = self.rounding(states[step][: self.reduced.size])
             decay = self.rule.weight_decay * self.entries(states[step])
             slope, off = slope + decay, off + EPS * np.abs(decay)
@@ -209,7 +212,6 @@ def table_row(pair, title):
             again = full.states(twin, 0, STEPS)[:, : full.size]
             grown = np.maximum(grown, np.abs(again - whole).max(axis=1) / scale)
         grown = np.maximum.accumulate(grown)
-    exact = deviation[known - 1] <= EXACT
     explained = bool((deviation <= EXACT + GROWN * grown).all())
     verdict = "exact" if deviation[-1] <= EXACT else "rounding" if explained else "PARTS"
     row = (
@@ -218,7 +220,7 @@ def table_row(pair, title):
         f"{deviation[known - 1]:9.1e} {'-' if first is None else first!s:>5s}{deviation[-1]:9.1e}"
         f"{grown[-1]:9.1e}{worst:9.2f}  {verdict}"
     )
-    return row, exact, explained, worst
+    return row, explained and worst <= 1
 
 
 HEAD = (
@@ -242,9 +244,9 @@ def test_a_thousand_steps_of_every_rule(title, capsys):
     with capsys.disabled():
         print(f"\n{HEAD}")
     for name in RULES:
-        row, exact, explained, worst = table_row(Pair(system, law, name), title)
+        row, right = table_row(Pair(system, law, name), title)
         with capsys.disabled():
             print(row, flush=True)
-        if not ((exact or explained) and explained and worst <= 1):
+        if not right:
             bad.append(row)
     assert not bad, "\n".join(bad)
