@@ -139,8 +139,9 @@ def descend(
     Warns
     -----
     TrainingWarning
-        Where a reduction does not hold to the end of the run, and where a learning rate is near
-        the stability limit or beyond it; also in its ``remarks``.
+        Where a reduction does not hold to the end of the run, where a learning rate is near the
+        stability limit or beyond it, and where a rule multiplies gradients that are rounding; also
+        in its ``remarks``.
 
     Examples
     --------
