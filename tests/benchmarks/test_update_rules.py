@@ -13,7 +13,7 @@ pytestmark = pytest.mark.benchmark_run
 
 README = Path(__file__).resolve().parents[1] / "support" / "models" / "positional.py"
 ETA, ROUNDS = 1e-3, 5
-LIMIT = 1.3
+LIMIT, LIMIT_OF_FULL = 1.3, 1.5
 REDUCED = {
     "positional_attention, D=16 exact": ({"D": 16, "C": 4}, {"expectation": "exact"}, 4000),
     "deep_linear": ({}, {}, 50_000),
@@ -96,4 +96,4 @@ def test_full_steps_of_adam_beside_optax(source, steps, capsys):
     with capsys.disabled():
         print(f"\nfull Adam, {system.name}, {problem.layout.size} entries, {steps} steps")
         print(f"  attdyn {one:9.1f} us/step   optax {other:9.1f} us/step   ratio {ratio:6.2f}")
-    assert ratio <= LIMIT
+    assert ratio <= LIMIT_OF_FULL
