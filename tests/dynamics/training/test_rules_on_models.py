@@ -257,3 +257,32 @@ def test_a_thousand_steps_of_every_rule(title, capsys):
         if not right:
             bad.append(row)
     assert not bad, "\n".join(bad)
+
+
+BUILT_IN = {
+    "positional_attention": ({"D": 8, "C": 2}, {}),
+    "masked_image_modeling": ({"family": "custom", **PAPERS["masked_image_modeling"]}, {}),
+    "shallow_vit": (
+        {
+            "M": 4, "m": 12, "d": 4, "L": 43, "alpha_star": 25 / 43, "alpha_confusion": 4 / 43,
+            "sigma": 0.0, "delta": 0.0, "noise": 0.0,
+        },
+        {"start": "symmetric"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("title", BUILT_IN)
+def test_the_optimised_systems_under_every_rule(title, capsys):
+    """300 steps of their own kernels beside their own full problems."""
+    law, options = BUILT_IN[title]
+    system = dynamics.load_system(title)
+    parameters = system.Parameters(**law)
+    reduced = system.ReducedPopulation(parameters, **options)
+    full = system.FullPopulation(parameters, **options)
+    for name, rule in RULES.items():
+        found = dynamics.compare(reduced, full, eta=ETA, steps=300, rule=rule)
+        with capsys.disabled():
+            print(f"\n{title:24s}{name:18s}{found.largest_deviation:9.1e}", end="", flush=True)
+        assert found.largest_deviation < EXACT
