@@ -18,7 +18,8 @@ if is_command():
     collect_less()
     end_quickly()
 
-from dynamics.analysis.comparison import compare, overlay
+from dynamics.analysis.comparison import compare
+from dynamics.analysis.overlay import overlay
 from dynamics.analysis.period_doubling import Branches, Onsets, branches, onsets
 from dynamics.attention_maps import diversity, total_variation
 from dynamics.experiments.verify import Finding, Verdict, verify

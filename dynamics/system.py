@@ -13,6 +13,7 @@ from dynamics.library import in_library
 from dynamics.presentation import Origin, Presentation
 from dynamics.validation import InvalidRequest
 from theory.summary import summarized
+from theory.update_rules import GD, UpdateRule
 
 if TYPE_CHECKING:
     import sympy
@@ -50,14 +51,16 @@ class Derivation:
     ) -> None:
         self.page, self.formulas = page, formulas
 
-    def __call__(self, parameters: Any = None, **options: Any) -> Page:
-        """The page of the derivation."""
-        return self.page(parameters, **options)
+    def __call__(self, parameters: Any = None, rule: UpdateRule = GD, **options: Any) -> Page:
+        """The page of the derivation, with a section on the update rule that is asked for."""
+        return _with_rule(self.page(parameters, **options), rule)
 
-    def defining(self, parameters: Any = None) -> Page:
-        """What defines the model, in a few equations."""
+    def defining(
+        self, parameters: Any = None, rule: UpdateRule = GD, by_array: bool = False
+    ) -> Page:
+        """What defines the model, in a few equations, and the step of an update rule."""
         page = self.page(parameters)
-        return replace(page, sections=page.model)
+        return _with_rule(replace(page, sections=page.model), rule)
 
     def closure(self, parameters: Any = None, samples: Any = None, seed: Any = 0) -> Any:
         """What training closes on (`theory.closure.Closure`), of a model file."""
@@ -66,6 +69,19 @@ class Derivation:
     def expressions(self, parameters: Any = None) -> Any:
         """Risk and recursion as expressions, of a model file."""
         raise InvalidRequest("a paper is no model file: its derivation has risk and recursion")
+
+
+def _with_rule(page: Page, rule: UpdateRule) -> Page:
+    """A page of a paper, which is of gradient descent, and a section on a rule in its place."""
+    if rule.plain:
+        return page
+    from theory.rule_page import SPELLED, rule_section
+
+    section = rule_section(rule)
+    words = "in place of the step of gradient descent above"
+    section = replace(section, sentences=(words, *section.sentences))
+    letters = {**SPELLED, **page.letters}
+    return replace(page, sections=(*page.sections, section), letters=letters)
 
 
 @summarized
@@ -162,13 +178,19 @@ class System:
             "claims": len(self.claims),
         }
 
-    def describe(self, parameters: Any = None) -> Description:
+    def describe(
+        self, parameters: Any = None, rule: Any = GD, by_array: bool = False
+    ) -> Description:
         """What it is: the model in a few equations, its symbols, observables, events and claims.
 
         Parameters
         ----------
         parameters : Parameters, optional
             Where a model is described; its defaults by default.
+        rule : UpdateRule or "step"
+            Of training, as of `dynamics.rule`, or that of the model file.
+        by_array : bool
+            Whether training has stages.
 
         Returns
         -------
@@ -177,7 +199,7 @@ class System:
         """
         from dynamics.description import describe
 
-        return describe(self, parameters)
+        return describe(self, parameters, rule, by_array)
 
     def risk(self, parameters: Any = None) -> sympy.Expr:
         """The population risk, carried out over the law, in the scalars and real constants.

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import sympy
 
 from theory.closure.regime import Regime
-from theory.page import Section
+from theory.page import HandWritten, Section
 from theory.update_rules import INPUTS, UpdateRule
 
 LETTERS = {"gradient": "g", "entry": "theta", "step": "t", "norm": "norm_g"}
 
 
-def rule_section(rule: UpdateRule, by_array: bool = False) -> Section:
+SPELLED = {"weight_decay": r"\mathrm{weight\_decay}", "norm_g": r"\lVert g \rVert"}
+"""LaTeX of letters of rules, for the page."""
+
+
+def rule_section(rule: UpdateRule, by_array: bool = False, gradients: bool = False) -> Section:
     """The recursion of a rule for one entry, and what stays true of training by it.
 
     Parameters
@@ -21,6 +26,8 @@ def rule_section(rule: UpdateRule, by_array: bool = False) -> Section:
     rule : UpdateRule
     by_array : bool
         Whether arrays have stages of their own.
+    gradients : bool
+        Whether the page has the gradient ``g(theta)`` of every scalar.
     """
     names = [*INPUTS, *rule.numbers]
     symbols = {n: sympy.Symbol(LETTERS.get(n, n), real=True) for n in names}
@@ -29,16 +36,23 @@ def rule_section(rule: UpdateRule, by_array: bool = False) -> Section:
         symbols[f"memory_{k}"] = sympy.Symbol(letter, real=True)
         symbols[f"new_{k}"] = sympy.Symbol(f"{letter}'", real=True)
     kept, change = rule.expressions(symbols)
-    new = [symbols[f"new_{k + 1}"] for k in range(rule.memory)]
     theta = symbols["entry"]
-    equations = [*zip(new, kept, strict=True), (sympy.Symbol("theta'"), theta + change)]
+    pairs = ((symbols[f"new_{k + 1}"], symbols[f"memory_{k + 1}"]) for k in range(rule.memory))
+    updates = [(n, each) for (n, old), each in zip(pairs, kept, strict=True) if each != old]
+    equations: list[tuple[Any, Any]] = [*updates, (sympy.Symbol("theta'"), theta + change)]
+    words = "of every entry `theta` with gradient `g`, at step `t = 1, 2, ...`"
+    text, latex = "dR/dtheta/n(theta)", r"\frac{1}{n(\theta)} \frac{\partial R}{\partial \theta}"
+    if gradients:
+        text, latex = "g(theta)", r"g(\theta)"
+    else:
+        words += "; `n(theta)` entries share the scalar `theta`"
     if rule.weight_decay:
-        decay = sympy.Symbol("weight_decay", real=True)
-        equations.insert(0, ("g", sympy.Symbol("dR/dtheta") + decay * theta))
-    words = ("of every entry `theta` with gradient `g`, at step `t = 1, 2, ...`",)
-    if rule.memory:
-        words = (f"{words[0]}; memory starts at 0",)
-    said = (*words, *_kept(Regime.of(rule, by_array)))
+        text, latex = f"{text} + weight_decay*theta", rf"{latex} + {SPELLED['weight_decay']} \theta"
+    if rule.weight_decay or not gradients:
+        equations.insert(0, (HandWritten("g", "g"), HandWritten(text, latex)))
+    if updates:
+        words += "; memory starts at 0"
+    said = (words, *_kept(Regime.of(rule, by_array)))
     return Section(_heading(rule), said, tuple(equations))
 
 
@@ -53,8 +67,10 @@ def _kept(regime: Regime) -> Iterator[str]:
         yield "entries without a gradient decay: those that do not start at 0 are scalars"
     if regime.spaces:
         each = ", of each array by itself" if regime.by_array else ""
-        through = " and pass through 0" if regime.decay else ""
-        yield f"linear spaces and linear laws{through} are kept{each}"
+        kept = "linear spaces and linear laws"
+        if regime.decay:
+            kept = "linear spaces that hold 0 and linear laws of value 0"
+        yield f"{kept} are kept{each}"
     else:
         yield (
             "of linear laws only those of two entries are kept, whose gradients are equal or "
@@ -65,5 +81,6 @@ def _kept(regime: Regime) -> Iterator[str]:
 
 
 def _heading(rule: UpdateRule) -> str:
-    options = ", ".join(f"{n} = {v:g}" for n, v in rule.options.items() if v or n in rule.constants)
-    return f"Update rule: {rule.name}" + (f" ({options})" if options else "")
+    options = {n: v for n, v in rule.options.items() if v or n in rule.numbers}
+    said = ", ".join(n if v is True else f"{n} = {v:g}" for n, v in options.items())
+    return f"Update rule: {rule.name}" + (f" ({said})" if said else "")

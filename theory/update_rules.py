@@ -277,6 +277,9 @@ RULES = {
 }
 """Rules by name; Nesterov's is that of momentum at ``nesterov=True``."""
 GD = RULES["gd"]
+CONSTANTS = tuple(dict.fromkeys(name for rule in RULES.values() for name in rule.options))
+OPTIONS = ("rule", "schedule", "stages", *CONSTANTS, *(f"rule.{name}" for name in CONSTANTS))
+"""Settings in commands and sweeps; ``rule.b1`` is that of the rule where a model has a ``b1``."""
 
 
 def own_rule(function: Step, constants: Mapping[str, float] | None = None) -> UpdateRule:

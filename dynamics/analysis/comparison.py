@@ -4,10 +4,6 @@ The reduction is exact for the population problem, so the deviation measures rou
 derivation), and the events fall on the same steps. For the empirical problem, whose samples and
 start are random, it measures how realistic the idealised dynamics is; several seeds give a band.
 Where the reduced problem draws its start, every seed has a reduced run of its own.
-
-Gradient descent beside the flow: on the shared axis :math:`\tau = \eta \times` steps, gradient
-descent tends to the flow as eta tends to 0, with a distance of order eta: the measured order says
-whether both are right.
 """
 
 from __future__ import annotations
@@ -21,21 +17,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.analysis.transverse_growth import RECORDS, transverse_growth
-from dynamics.problem import FloatArray, Problem, check_problem
-from dynamics.results.comparison import Comparison, Overlay
+from dynamics.problem import FloatArray, Problem
+from dynamics.results.comparison import Comparison
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.descent import descend
 from dynamics.training.flow import flow, implicit_model
 from dynamics.training.progress import interruption
 from dynamics.training.rules import Stages, rule_of, under
-from dynamics.training.settings import (
-    MOST_STEPS,
-    check_flow,
-    check_settings,
-    record_schedule,
-)
-from dynamics.validation import InvalidRequest, real, refuse
+from dynamics.training.settings import check_flow, check_settings, record_schedule
+from dynamics.validation import InvalidRequest
 
 ROUNDING = 1e-11
 """Deviations below this need no explanation."""
@@ -317,90 +308,3 @@ def _measured_rate(result: Comparison) -> float:
     if np.count_nonzero(late) < 3:
         late = np.ones_like(late)
     return float(np.polyfit(time[late], size[late], 1)[0])
-
-
-def overlay(
-    problem: Problem,
-    time: float,
-    etas: Sequence[float],
-    rtol: float = 1e-8,
-    initial: ArrayLike | None = None,
-) -> Overlay:
-    """Run the flow, and gradient descent at every learning rate, from the same start.
-
-    Parameters
-    ----------
-    problem : Problem
-    time : float
-        Horizon; gradient descent takes the whole number of steps that comes nearest.
-    etas : sequence of float
-    rtol : float
-        Of the flow.
-    initial : array, optional
-        Where to start; the problem's own start by default.
-
-    Raises
-    ------
-    InvalidRequest
-        If problem is none; if a learning rate is not positive, larger than the horizon, or so small
-        that the steps cannot be counted; if time, rtol or initial is not valid.
-
-    Examples
-    --------
-    Half the learning rate, half the distance from the flow:
-
-    >>> import dynamics
-    >>> system = dynamics.load_system("positional_attention")
-    >>> problem = system.ReducedPopulation(system.Parameters(D=4, C=2))
-    >>> result = dynamics.overlay(problem, time=10.0, etas=[0.02, 0.01, 0.005])
-    >>> round(result.orders["gamma"], 1)
-    1.0
-    """
-    check_problem(problem)
-    time, rtol = check_flow(time, rtol, problem.flows)
-    rates = check_rates(etas, time)
-    with interruption():
-        steps = [max(1, round(time / eta)) for eta in rates]
-        schedules = [record_schedule(count, "log") for count in steps]
-        runs = tuple(
-            descend(problem, eta, count, record=schedule, initial=initial)
-            for eta, count, schedule in zip(rates, steps, schedules, strict=True)
-        )
-        horizon = max(time, *(float(run.time[-1]) for run in runs))
-        own = np.minimum(np.geomspace(1e-6, 1.0, 300) * horizon, horizon)
-        moments = np.unique(np.concatenate([own, *(run.time for run in runs)]))
-        smooth = flow(problem, horizon, rtol, initial, moments)
-    deviations = {}
-    for name in problem.state_names:
-        distance = [_distance(smooth, run, name) for run in runs]
-        deviations[name] = np.array(distance)
-    return Overlay(smooth, runs, deviations)
-
-
-def check_rates(etas: Sequence[float], time: float) -> list[float]:
-    """Learning rates, largest first.
-
-    Parameters
-    ----------
-    etas : sequence of float, or float
-    time : float
-        Horizon of the runs.
-
-    Raises
-    ------
-    InvalidRequest
-        If there is none, or one is not positive, longer than the horizon, or so small that its
-        steps cannot be counted.
-    """
-    if not np.size(etas):
-        refuse("eta", [], "is empty", "one or more learning rates", 1e-2)
-    many = list(etas) if np.ndim(etas) else [np.asarray(etas).item()]
-    bounds = {"above": 0.0, "at_least": time / MOST_STEPS, "at_most": time}
-    return sorted({real("eta", eta, **bounds) for eta in many}, reverse=True)
-
-
-def _distance(smooth: Trajectory, run: Trajectory, name: str) -> float:
-    """Largest distance over the records that both have."""
-    index = np.searchsorted(smooth.time, run.time)
-    common = index < smooth.time.size
-    return float(np.abs(smooth[name][index[common]] - run[name][common]).max())

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from dynamics.cli.arguments import CommandRequest, Parser, values
 from dynamics.cli.files import print_result
+from dynamics.cli.rules import add_rule_flags, rule_asked_for
 from dynamics.validation import InvalidRequest, unknown
 from theory.closure import PROVED
+from theory.closure.regime import Regime
+from theory.update_rules import OPTIONS
 
 if TYPE_CHECKING:
     from dynamics.system import System
@@ -22,6 +25,8 @@ COMMENT = {"text": "", "latex": "% ", "source": "# "}
 """Begin of a line of comment, so that what is printed stays Python, or LaTeX."""
 PAPERS, FILES = ("text", "latex", "source"), ("text", "latex", "python", "json")
 """What a derivation is printed as, of a paper and of a model file."""
+PAGE = ("prove", "eliminate", "sizes", "json")
+"""Flags of the page of a model file alone."""
 
 
 def add_flags(parser: Parser) -> None:
@@ -31,6 +36,7 @@ def add_flags(parser: Parser) -> None:
         {"as": f"form of what is printed: {', '.join(forms)} (default text)"}, metavar="FORM"
     )
     parser.add_switches({"standalone": "a whole LaTeX document, not its body alone"})
+    add_rule_flags(parser, parser.system.default_runs["run"])
     if parser.system.model is None:
         prove = "also check the lemmas by symbolic computation"
         parser.add_switches({"prove": prove})
@@ -59,9 +65,12 @@ def execute(request: CommandRequest) -> int:
     if system.model is not None:
         return _derive_model(request, form, parameters)
     if form == "source":
+        if others := [n for n in OPTIONS if n in flags]:
+            raise InvalidRequest(f"{others[0]} is of the page, not of as={form}")
         print(system.ReducedPopulation(parameters).source)
     else:
-        page = system.derivation(parameters if request.entries else None)
+        rule, _ = rule_asked_for(request)
+        page = system.derivation(parameters if request.entries else None, rule=rule)
         print(_written(page, form, standalone))
     if flags.get("prove"):
         print(textwrap.indent(_proofs(system.claims), COMMENT[form]))
@@ -78,17 +87,20 @@ def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
     from dynamics.models.engine.expressions import Expressions
 
     options, definition = request.flags, request.system.ReducedPopulation.definition
-    model, closure = definition.reduction(parameters)
+    rule, by_array = rule_asked_for(request)
+    if rule == "step":
+        rule = definition.own_rule(dataclasses.asdict(parameters))
+    model, closure = definition.reduction(parameters, regime=Regime.of(rule, by_array))
     eta = model.rates(options.get("eta"))
     eliminate = bool(options.get("eliminate"))
     if form in ("python", "json"):
-        if others := [n for n in ("prove", "eliminate", "sizes", "json") if options.get(n)]:
+        if others := [n for n in (*PAGE, *OPTIONS) if options.get(n)]:
             raise InvalidRequest(f"{others[0]} is of the page, not of as={form}")
         found = Expressions(model, closure, eta)
         document = {} if form == "python" else found.document()
         print_result({"json": form == "json"}, document, found.as_python())
         return 0
-    page = derivation.page(definition, parameters, eta, eliminate)
+    page = derivation.page(definition, parameters, eta, eliminate, rule, by_array)
     if "sizes" in options:
         grids = _size_grids(str(options["sizes"]), request.system)
         fixed = {n: v for n, v in dataclasses.asdict(parameters).items() if n not in grids}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dynamics.cli.arguments import CommandRequest, Parser
 from dynamics.cli.files import print_result
+from dynamics.cli.rules import add_rule_flags, rule_asked_for
 from dynamics.validation import InvalidRequest
 
 
@@ -13,6 +14,7 @@ def add_flags(parser: Parser) -> None:
         "latex": "LaTeX instead of plain text",
         "standalone": "a whole LaTeX document, not its body alone",
     })  # fmt: skip
+    add_rule_flags(parser, parser.system.default_runs["run"])
 
 
 def execute(request: CommandRequest) -> int:
@@ -22,7 +24,7 @@ def execute(request: CommandRequest) -> int:
     if latex and flags.get("json"):
         raise InvalidRequest("latex and json are two forms; describe prints one of them")
     parameters = system.Parameters(**request.entries) if request.entries else None
-    description = system.describe(parameters)
+    description = system.describe(parameters, *rule_asked_for(request))
     if flags.get("json"):
         print_result(flags, description.document(), "")
     elif latex:

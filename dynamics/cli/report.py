@@ -44,7 +44,19 @@ def document(result: Result) -> dict[str, Any]:
     """The JSON document of a result: plain numbers."""
     content: dict[str, Any]
     first = _first(result)
-    if isinstance(result, Overlay):
+    settings: Mapping[str, Any] = first.settings
+    if isinstance(result, Overlay) and result.flow is None:
+        settings = result.shared
+        content = {
+            "rules": list(result.rules),
+            "eta": list(result.etas),
+            "events": [_times(run) for run in result.runs],
+            "event_steps": [_steps(run) for run in result.runs],
+            "reasons": [dict(run.reasons) for run in result.runs],
+            "final": [_final(run) for run in result.runs],
+            "outcomes": [str(run.outcome) for run in result.runs],
+        }
+    elif isinstance(result, Overlay):
         content = {
             "eta": list(result.etas),
             "deviation": {name: list(row) for name, row in result.deviations.items()},
@@ -76,13 +88,13 @@ def document(result: Result) -> dict[str, Any]:
     head = {
         "system": first.system,
         "parameters": dict(first.parameters),
-        "settings": {n: entry for n, entry in first.settings.items() if n != "closure"},
+        "settings": {n: entry for n, entry in settings.items() if n != "closure"},
         "outcome": result.outcome.kind,
         "outcome_step": result.outcome.step,
         "remedy": result.outcome.remedy,
     }
-    if "closure" in first.settings:
-        head["closure"] = first.settings["closure"]
+    if "closure" in settings:
+        head["closure"] = settings["closure"]
     return head | content
 
 
@@ -110,7 +122,7 @@ def _first(result: Result) -> Trajectory:
     """The run that stands for a result: the reduced one of a comparison, the flow of an overlay."""
     if isinstance(result, Comparison):
         return result.reduced
-    return result.flow if isinstance(result, Overlay) else result
+    return result.first if isinstance(result, Overlay) else result
 
 
 def pictures(result: Result) -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -136,8 +148,9 @@ def pictures(result: Result) -> Iterator[tuple[str, Callable[[], Any]]]:
     if last is not None and set(last.observables) >= SAMPLED:
         runs = result if isinstance(result, Comparison) else [last]
         yield "realistic.png", partial(plotting.realistic, runs)
-    if first.settings.get("closure", {}).get("labels"):
-        closure = first.settings["closure"]
+    settings = result.shared if isinstance(result, Overlay) else first.settings
+    if settings.get("closure", {}).get("labels"):
+        closure = settings["closure"]
         yield "classes.png", partial(plotting.entry_classes, closure, first.parameters)
 
 
@@ -155,15 +168,18 @@ def table(system: System, result: Result) -> str:
     """
     first = _first(result)
     law = {n: entry for n, entry in first.parameters.items() if entry not in (None, (), [])}
-    settings = {k: v for k, v in first.settings.items() if not isinstance(v, (list, dict))}
+    held = result.shared if isinstance(result, Overlay) else first.settings
+    settings = {k: v for k, v in held.items() if not isinstance(v, (list, dict))}
     laws = result.outcome.kind != DIVERGED
     lines = [
         system.title,
         ", ".join(f"{name}={brief(_entry(entry))}" for name, entry in law.items()),
         ", ".join(f"{name}={entry}" for name, entry in settings.items()),
-        *(closure_lines(first.settings["closure"], laws) if "closure" in first.settings else []),
+        *(closure_lines(held["closure"], laws) if "closure" in held else []),
         "",
     ]
+    if isinstance(result, Overlay) and result.flow is None:
+        return "\n".join([*lines, *_by_rule(result), f"{'outcome':<20}{result.outcome}"])
     runs = (result.reduced, result.full) if isinstance(result, Comparison) else (first,)
     lines += _event_lines(system, runs)
     lines += _notes(system, {name for run in runs for name in run.events if run.events[name]})
@@ -326,6 +342,24 @@ def _distances(result: Overlay) -> list[str]:
         lines.append(f"{run.settings['eta']:<12g}{row}{run.outcome.kind}")
     lines.append(f"{'order':<12}" + "".join(f"{result.orders[n]:<{wide[n]}.3f}" for n in names))
     return lines
+
+
+def _by_rule(result: Overlay) -> list[str]:
+    """Steps of events, the end, and the outcome of every run of an overlay, a column each."""
+    labels, runs = result.labels, result.runs
+    names, ends = result.first.presentation.plot.overlaid, [_final(run) for run in runs]
+    rows = {"event": list(labels)}
+    for name in runs[0].events:
+        events = [run.events[name] for run in runs]
+        rows[name] = [f"step {event.step}" if event else "none" for event in events]
+    for name in (n for n in names if any(n in end for end in ends)):
+        rows[f"{name}, end"] = [f"{end[name]:.6g}" if name in end else "" for end in ends]
+    rows["how it ended"] = [run.outcome.kind for run in runs]
+    wide = [2 + max(len(row[k]) for row in rows.values()) for k in range(len(runs))]
+    return [
+        f"{name:<20}" + "".join(f"{cell:<{w}}" for cell, w in zip(row, wide, strict=True)).rstrip()
+        for name, row in rows.items()
+    ]
 
 
 def _time(event: Event) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli.arguments import CommandRequest, Parser, value
-from dynamics.validation import InvalidRequest, integer
-from theory.update_rules import RULES
+from dynamics.validation import InvalidRequest, real
+from theory.update_rules import CONSTANTS, RULES
 
 if TYPE_CHECKING:
     from dynamics.default_runs import DefaultRun
 
 MEANINGS = {
-    "momentum": "of --rule momentum (default 0.9)",
+    "momentum": "part of the memory that a step keeps, of --rule momentum (default 0.9)",
     "nesterov": "true for Nesterov's momentum",
     "b1": "decay of the mean gradient, of adam and adamw (default 0.9)",
     "b2": "decay of the mean square, of adam and adamw (default 0.999)",
@@ -20,8 +21,12 @@ MEANINGS = {
     "weight_decay": "multiple of each entry added to its gradient (of adamw 1e-4, decoupled)",
 }
 """Constants of rules and their meaning."""
-HOW = ("rule", "schedule", "stages")
-NAMES = (*HOW, *MEANINGS, *(f"rule.{name}" for name in MEANINGS))
+HOW = {
+    "schedule": "factor of eta at each step: warmup:N, cosine, cosine:N, staircase:N:f, or "
+    "a formula in step and steps",
+    "stages": "arrays that move, and steps: A:2000,v:500 (A+v moves both)",
+}
+SEVERAL = {"run": "; several with their rates, in one picture: gd:0.1,adam:0.001"}
 
 
 def add_rule_flags(parser: Parser, default: DefaultRun) -> None:
@@ -32,68 +37,65 @@ def add_rule_flags(parser: Parser, default: DefaultRun) -> None:
     parser : Parser
     default : DefaultRun
     """
-    own = ", step (of the file)" if default.rule == "step" else ""
-    parser.add_flags(
-        {
-            "rule": f"update rule: {', '.join(RULES)}{own} (default {default.rule})",
-            "schedule": "factor of eta at each step: warmup:N, cosine, cosine:N, staircase:N:f, or "
-            "a formula in step and steps",
-            "stages": "arrays that move, and steps: A:2000,v:500 (A+v moves both)",
-        },
-        group="update rule",
-    )  # fmt: skip
+    own = ", step (of the file)" if parser.system.model and parser.system.model.step else ""
+    more = SEVERAL.get(parser.command, "")
+    how = {"rule": f"update rule: {', '.join(RULES)}{own} (default {default.rule}){more}", **HOW}
+    if parser.command in ("describe", "derive"):
+        del how["schedule"]
+    kind = str if parser.command == "sweep" else value
     taken = [name for name in MEANINGS if name in parser.names]
-    parser.add_flags(MEANINGS, value, group="update rule")
-    parser.add_flags({f"rule.{n}": MEANINGS[n] for n in taken}, value, group="update rule")
+    parser.add_flags(how, group="update rule")
+    parser.add_flags(MEANINGS, kind, group="update rule")
+    parser.add_flags({f"rule.{n}": MEANINGS[n] for n in taken}, kind, group="update rule")
 
 
-def rule_settings(request: CommandRequest, default: DefaultRun) -> dict[str, Any]:
-    """The rule, schedule and stages of a request, as `dynamics.descend` takes them.
+def rule_asked_for(request: CommandRequest) -> tuple[Any, bool]:
+    """The rule of a page, ``step`` that of a model file, and whether training has stages."""
+    from dynamics.training.rules import requested
+
+    default = request.system.default_runs["run"]
+    found = requested({"eta": default.eta, **request.flags}, default)
+    return found["rule"], "stages" in found
+
+
+def several_rules(flags: Mapping[str, Any], default: DefaultRun) -> dict[str, Any]:
+    """Rules with their rates, as `dynamics.overlay` takes them.
+
+    A constant is of those that have it.
 
     Parameters
     ----------
-    request : CommandRequest
+    flags : mapping
+        Its ``rule`` is like ``gd:0.1,adam:0.001``.
     default : DefaultRun
 
     Raises
     ------
     InvalidRequest
-        If a rule other than that of the model has no --eta, or a flag has no rule.
+        If a rule is not valid or has no rate, or a constant is of none of them.
     """
-    from dynamics.training.rules import rule
+    from dynamics.training.rules import requested
 
-    flags, name = request.flags, str(request.flags.get("rule", default.rule))
-    constants = {n: flags[n] for n in MEANINGS if n in flags}
-    constants |= {n: flags[f"rule.{n}"] for n in MEANINGS if f"rule.{n}" in flags}
-    if "nesterov" in constants:
-        constants["nesterov"] = _truth(constants["nesterov"])
-    chosen: Any = name
-    if name != "step":
-        chosen = rule(name, **constants)
-    elif constants:
-        raise InvalidRequest(f"{next(iter(constants))} is of another rule than step")
-    if name not in (default.rule, "gd") and "eta" not in flags:
+    for name in ("resume", "checkpoint"):
+        if name in flags:
+            raise InvalidRequest(f"{name} is of one rule, and rule={flags['rule']!r} are several")
+    parts = [part.partition(":") for part in flags["rule"].split(",")]
+    if "eta" in flags or not all(rate for _, _, rate in parts):
         raise InvalidRequest(
-            f"rule={name!r} needs --eta: the default {default.eta:g} is that of {default.rule}"
+            f"rule={flags['rule']!r}: of several rules each has its eta; rule can be like "
+            "gd:0.1,adam:0.001"
         )
-    found = {
-        "rule": chosen,
-        "schedule": flags.get("schedule", default.schedule),
-        "stages": _stages(flags["stages"]) if "stages" in flags else default.stages,
-    }
-    return {n: v for n, v in found.items() if v is not None}
-
-
-def _truth(word: object) -> bool:
-    if str(word).lower() not in ("true", "false", "1", "0"):
-        raise InvalidRequest(f"nesterov={word!r} can be true or false")
-    return str(word).lower() in ("true", "1")
-
-
-def _stages(text: str) -> list[tuple[str, int]]:
-    """``"A:2000,v:500"`` as names and steps."""
-    made = []
-    for part in str(text).split(","):
-        names, _, steps = part.partition(":")
-        made.append((names.strip(), integer("stages", value(steps.strip()), at_least=1)))
-    return made
+    known = [RULES[name].options if name in RULES else {} for name, _, _ in parts]
+    given = {n for n in flags if n.removeprefix("rule.") in CONSTANTS}
+    for name in given:
+        if not any(name.removeprefix("rule.") in options for options in known):
+            raise InvalidRequest(f"{name} is of none of the rules {flags['rule']}")
+    chosen = []
+    for (name, _, rate), options in zip(parts, known, strict=True):
+        own = {
+            n: v for n, v in flags.items() if n not in given or n.removeprefix("rule.") in options
+        }
+        found = requested(own | {"rule": name, "eta": rate}, default)
+        chosen.append(found["rule"])
+    rates = [real("eta", value(rate), above=0.0) for _, _, rate in parts]
+    return found | {"rule": chosen, "eta": rates}

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from dynamics.cli.arguments import CommandRequest, Parser, value
 from dynamics.cli.files import print_result
+from dynamics.cli.rules import add_rule_flags
 from dynamics.system import EXPECTATION_OPTIONS, SAMPLING_OPTIONS
 from dynamics.validation import InvalidRequest, brief, path_of
+from theory.update_rules import OPTIONS
 
 if TYPE_CHECKING:
     from dynamics.sweep import Sweep
@@ -62,6 +64,7 @@ def add_flags(parser: Parser) -> None:
     meanings |= {**words, **system.empirical_options}
     meanings = {name: text.replace("{}", system.sampling_hint) for name, text in meanings.items()}
     parser.add_flags(meanings, group="run")
+    add_rule_flags(parser, system.default_runs["run"])
     run.add_argument(
         "--let", action="append", metavar="NAME=X", help="a free letter for formulas: m=2:16:8:log"
     )
@@ -125,7 +128,7 @@ def _entries(request: CommandRequest) -> dict[str, Any]:
     """The entries of the grid, by name."""
     system, options = request.system, request.flags
     parameters = [parameter.name for parameter in dataclasses.fields(system.Parameters)]
-    allowed = {*parameters, *ENTRIES, *system.empirical_options}
+    allowed = {*parameters, *ENTRIES, *OPTIONS, *system.empirical_options}
     entries = {name: entry for name, entry in options.items() if name in allowed}
     entries |= request.entries
     letters = options.get("let", [])

@@ -19,10 +19,11 @@ from dynamics.cli import arguments, files, folders, report
 from dynamics.cli.arguments import CommandRequest, Parser, flag_text, toml_text, value, values
 from dynamics.cli.picture_flags import add_picture_flags, picture_look, picture_name
 from dynamics.cli.report import Beside, lay_beside
-from dynamics.cli.rules import NAMES, add_rule_flags, rule_settings
+from dynamics.cli.rules import add_rule_flags, several_rules
 from dynamics.results.outcome import TrainingWarning
 from dynamics.system import FULL
 from dynamics.validation import InvalidRequest, integer, unknown
+from theory.update_rules import OPTIONS
 
 if TYPE_CHECKING:
     from dynamics.default_runs import DefaultRun
@@ -117,15 +118,13 @@ def execute(request: CommandRequest) -> int:
     seeds = _seeds(request, full)
     # A reduced run of its own for each seed, where starts or few samples are drawn for both.
     reduced_seeds = seeds if "seed" in system.sampling_options else [{}]
-    checkpoint = command_checkpoint(request, out, len(seeds), len(reduced_seeds))
+    checkpoint = CommandCheckpoint()
+    if not isinstance(settings.get("rule"), list):
+        checkpoint = command_checkpoint(request, out, len(seeds), len(reduced_seeds))
     if flags.get("print_config"):
         files.print_result({}, {}, toml_text(entries))
         return 0
     options = ({"samples": default.samples} if full == "empirical" else {}) | dict(flags)
-    if "time" in settings:
-        options.pop("eta", None)  # of runs laid over the flow, not of a problem
-    else:
-        options |= {name: settings[name] for name in ("eta", "steps")}
     # Made before a checkpoint is touched: a request that is refused leaves it where it is.
     fulls = [system.problem(parameters, full, options | seed) for seed in seeds]
     alone = request.command == "run"
@@ -201,10 +200,12 @@ def _check_meaning(request: CommandRequest, full: str | None) -> None:
 def _settings(request: CommandRequest, default: DefaultRun) -> dict[str, Any]:
     """Checked settings of the driver: ``eta``, ``steps`` and ``record``, or those of a flow.
 
-    A flow has ``time`` and ``rtol``, and ``etas`` if gradient descent is laid over it.
+    A flow has ``time`` and ``rtol``, and ``eta``, a list, if gradient descent is laid over it; of
+    several rules ``rule`` and ``eta`` are lists.
     """
     flags = request.flags
     if "time" not in flags:
+        from dynamics.training.rules import requested
         from dynamics.training.settings import check_settings
 
         if "rtol" in flags:
@@ -212,20 +213,21 @@ def _settings(request: CommandRequest, default: DefaultRun) -> dict[str, Any]:
         settings = {"eta": default.eta, "steps": default.steps, "record": "log"}
         settings |= {name: flags[name] for name in settings if name in flags}
         check_settings(**settings)
-        return settings | rule_settings(request, default)
-    from dynamics.analysis.comparison import check_rates
+        several = request.command == "run" and re.search("[:,]", flags.get("rule", ""))
+        return settings | (several_rules if several else requested)(flags, default)
+    from dynamics.analysis.overlay import check_rates
     from dynamics.training.settings import check_flow
 
     flow = {"time": flags["time"], "rtol": flags.get("rtol", 1e-8)}
     check_flow(**flow, flows=request.system.flows)
-    excluded = ["steps", "record", *NAMES] + (["eta"] if request.command == "compare" else [])
+    excluded = ["steps", "record", *OPTIONS] + (["eta"] if request.command == "compare" else [])
     for name in [*(["batch"] if flags.get("batch") else []), *excluded]:
         if name in flags:
             raise InvalidRequest(f"{name} is of gradient descent and time of the flow; give one")
     if "eta" not in flags:
         return flow
     etas = flags["eta"] if isinstance(flags["eta"], list) else [flags["eta"]]
-    return flow | {"etas": check_rates(etas, flags["time"])}
+    return flow | {"eta": check_rates(etas, flags["time"])}
 
 
 def _seeds(request: CommandRequest, full: str | None) -> list[dict[str, int]]:
@@ -247,17 +249,15 @@ def _trained(
     problem: Any, settings: Mapping[str, Any], checkpoint: Checkpoint | None = None
 ) -> Any:
     """Train one problem; stderr says where a reduced run leaves its invariant space."""
-    from dynamics.analysis.comparison import overlay
+    from dynamics.analysis.overlay import overlay
     from dynamics.training.descent import descend
     from dynamics.training.flow import flow
 
-    if "etas" in settings:
-        return overlay(problem, settings["time"], settings["etas"], settings["rtol"])
+    if isinstance(settings.get("rule"), list) or {"time", "eta"} <= settings.keys():
+        return overlay(problem, **settings)
     if "time" in settings:
-        run = flow(problem, **settings)
-    else:
-        run = descend(problem, **settings, checkpoint=checkpoint)
-    return run
+        return flow(problem, **settings)
+    return descend(problem, **settings, checkpoint=checkpoint)
 
 
 def _compared(
@@ -302,8 +302,9 @@ def _entries(
     others = [*EXPECTATION, *SAMPLING_HELP, "seeds", *REDUCED, *system.empirical_options]
     if "time" in settings:
         others += ["time", "rtol", "eta"]
-    entries |= {name: flags[name] for name in (*others, *NAMES) if name in flags}
-    usual = ("eta", "steps", "record")
+    entries |= {name: flags[name] for name in (*others, *OPTIONS) if name in flags}
+    rated = isinstance(settings.get("rule"), list)
+    usual = ("steps", "record") if rated else ("eta", "steps", "record")
     return entries if "time" in settings else entries | {n: settings[n] for n in usual}
 
 

@@ -25,7 +25,9 @@ from dynamics.description.page import (
     sought,
 )
 from dynamics.validation import allowed_values, check_parameters
+from theory.closure.regime import Regime
 from theory.events import Crossing
+from theory.update_rules import GD
 
 if TYPE_CHECKING:
     from theory.events import EventRule
@@ -42,7 +44,9 @@ MOST_RATES = 6
 """Rates that have a row each."""
 
 
-def describe(system: Any, parameters: Any = None) -> Description:
+def describe(
+    system: Any, parameters: Any = None, rule: Any = GD, by_array: bool = False
+) -> Description:
     """Describe a system: model, symbols, observables, events, claims.
 
     Parameters
@@ -50,6 +54,8 @@ def describe(system: Any, parameters: Any = None) -> Description:
     system : System
     parameters : Parameters, optional
         Constants of the description; the defaults of the system without them.
+    rule, by_array
+        Update rule of training, and whether it has stages.
 
     Raises
     ------
@@ -60,10 +66,12 @@ def describe(system: Any, parameters: Any = None) -> Description:
         check_parameters(parameters, system.Parameters, system.name)
     selected = system.Parameters() if parameters is None else parameters
     problem = system.ReducedPopulation(selected)
+    rule = problem.own_rule() if rule == "step" else rule
+    problem = problem.under(Regime.of(rule, by_array))
     notation = problem.presentation.notation
     constants = tuple(_constants(system, notation))
     claims = tuple(Statement(c.source, c.statement, c.hypothesis) for c in system.claims)
-    page = system.derivation.defining(parameters)
+    page = system.derivation.defining(parameters, rule, by_array)
     if system.model is not None:
         model = system.model
         return Description(

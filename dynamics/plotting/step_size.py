@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from dynamics.analysis.period_doubling import Branches
 from dynamics.analysis.transverse_growth import TransverseGrowth
@@ -17,6 +19,8 @@ from dynamics.results.trajectory import Trajectory
 
 COLOURS = (style.VERMILION, style.BLUE, style.GREEN, style.PURPLE, style.ORANGE)
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+SHAPES = "os^Dv*PX"
+"""Of the marks of events."""
 BELOW = "#BBBBBB"
 WORDS = {"error_estimate": "error / gross gradient"}
 LOGARITHMIC = ("risk", "error_estimate")
@@ -29,6 +33,8 @@ LEAVES = 2.0
 @style.styled
 def overlay(result: Overlay, names: Sequence[str] | None = None) -> Any:
     """Gradient descent at several learning rates over the flow, which is the broad line below.
+
+    Without a flow, several update rules over their steps, with a mark at each event.
 
     Parameters
     ----------
@@ -52,24 +58,27 @@ def overlay(result: Overlay, names: Sequence[str] | None = None) -> Any:
     >>> import dynamics
     >>> system = dynamics.load_system("positional_attention")
     >>> problem = system.ReducedPopulation(system.Parameters(D=4, C=2))
-    >>> len(overlay(dynamics.overlay(problem, 10.0, [0.2, 0.1]), ["alpha"]))
+    >>> len(overlay(dynamics.overlay(problem, [0.2, 0.1], time=10.0), ["alpha"]))
     1
     """
-    scalars, note = result.flow.layout.scalars, ""
+    scalars, note = result.first.layout.scalars, ""
     if names is None:
-        names = result.flow.presentation.plot.overlaid
+        names = result.first.presentation.plot.overlaid
         drawn = len(set(names).intersection(scalars))
         if 0 < drawn < len(scalars):
             note = f"shown: {drawn} of {len(scalars)} scalars"
-    labelled = {"flow": result.flow}
-    for run in result.runs:
+    labelled = {} if result.flow is None else {"flow": result.flow}
+    for run, rule in zip(result.runs, result.rules, strict=True):
         ended = f", {run.outcome.kind}" if run.outcome.failed else ""
-        labelled[rf"$\eta = {run.settings['eta']:g}${ended}"] = run
-    return several(labelled, names, note)
+        before = f"{rule}, ".replace("_", r"\_") if result.flow is None else ""
+        labelled[rf"{before}$\eta = {run.settings['eta']:g}${ended}"] = run
+    return several(labelled, names, note, result.flow is None)
 
 
 @style.styled
-def several(runs: Mapping[str, Trajectory], names: Sequence[str], note: str = "") -> Any:
+def several(
+    runs: Mapping[str, Trajectory], names: Sequence[str], note: str = "", rules: bool = False
+) -> Any:
     """Runs by their labels, the first as a broad line below the others.
 
     A run that failed is drawn as long as it stays within twice the values of the others.
@@ -82,6 +91,8 @@ def several(runs: Mapping[str, Trajectory], names: Sequence[str], note: str = ""
         States and observables, one panel each; a run without one is left out there.
     note : str
         A line above the panels.
+    rules : bool
+        Whether they are of update rules: none is below, and the axis is of steps.
 
     Returns
     -------
@@ -109,12 +120,14 @@ def several(runs: Mapping[str, Trajectory], names: Sequence[str], note: str = ""
     figure, grid = style.new_figure(5.6, 1.0 + 1.45 * len(names), nrows=len(names), sharex=True)
     axes = np.atleast_1d(grid)
     for panel, name in zip(axes, names, strict=True):
-        top = _largest([first, *(run for run in runs.values() if not run.outcome.failed)], name)
-        for number, (label, run) in enumerate(runs.items()):
+        good = [run for run in runs.values() if not run.outcome.failed]
+        top = _largest(good if rules else [first, *good], name)
+        logarithmic = name in steep or name == "alpha" or (rules and _spans_decades(runs, name))
+        for number, (label, run) in enumerate(runs.items(), int(rules)):
             if name not in run.layout.names and name not in run.observables:
                 continue
-            series = run.series(name)
-            visible = choices.shown(run.time) & np.isfinite(series)
+            series, along = run.series(name), _along(run, rules)
+            visible = choices.shown(along) & np.isfinite(series)
             if name in steep:
                 visible &= series > 0
             if number and run.outcome.failed:  # it leaves the panel
@@ -122,22 +135,62 @@ def several(runs: Mapping[str, Trajectory], names: Sequence[str], note: str = ""
                     visible &= np.abs(series) <= LEAVES * top
             line: dict[str, Any] = {"color": BELOW, "lw": 4.5, "solid_capstyle": "round"}
             if number:
-                colour = COLOURS[(number - 1) % len(COLOURS)]
-                line = {"color": colour, "ls": DASHES[(number - 1) % len(DASHES)], "lw": 1.4}
-            panel.plot(run.time[visible], series[visible], label=label, **line)
+                around, colour = divmod(number - 1, len(COLOURS))
+                dash = DASHES[(colour + around) % len(DASHES)]
+                line = {"color": COLOURS[colour], "ls": dash, "lw": 1.4}
+            panel.plot(along[visible], series[visible], label=label, **line)
+            if rules:
+                _mark_events(panel, run, along[visible], series[visible], line["color"])
         panel.set_ylabel(WORDS.get(name) or notation.label(name))
-        if name in steep or name == "alpha":
+        if logarithmic:
             style.logarithmic(panel)
-    begin = min(run.time[run.time > 0].min() for run in runs.values())
-    choices.scale(axes[-1], begin, max(run.time[-1] for run in runs.values()))
-    axes[-1].set_xlabel(r"time $\tau = \eta \times$ steps")
+    axis = [_along(run, rules) for run in runs.values()]
+    choices.scale(axes[-1], min(t[t > 0].min() for t in axis), max(t[-1] for t in axis))
+    axes[-1].set_xlabel("steps" if rules else r"time $\tau = \eta \times$ steps")
     figure.align_ylabels(axes)
     found = style.labelled(*axes)
     named = {label: found[label] for label in runs if label in found}
     columns = style.legend_columns(figure, named)
+    if rules and (shapes := _shapes(runs.values())):
+        columns, rows = 2, max(len(named), len(shapes))
+        blank = Line2D([], [], ls="")
+        for column in (named, shapes):  # to equal lengths
+            column |= {" " * (k + 1): blank for k in range(rows - len(column))}
+        named = {**named, **shapes}
     figure.legend([*named.values()], [*named], loc="outside lower center", ncols=columns)
     captions.state_parameters(figure, runs.values(), note=note)
     return axes
+
+
+def _along(run: Trajectory, steps: bool) -> FloatArray:
+    return run.steps.astype(float) if steps else run.time
+
+
+def _spans_decades(runs: Mapping[str, Trajectory], name: str) -> bool:
+    """Whether a series is positive in all runs, and spans more than two decades."""
+    drawn = [r.series(name)[1:] for r in runs.values() if name in (*r.layout.names, *r.observables)]
+    every = np.concatenate([each[np.isfinite(each)] for each in drawn] or [np.zeros(1)])
+    return bool(every.size and every.min() > 0 and every.max() > 100 * every.min())
+
+
+def _mark_events(panel: Axes, run: Trajectory, steps: Any, series: FloatArray, colour: str) -> None:
+    """A mark on the line of a run at each event, of the shape of the event."""
+    for shape, event in zip(cycle(SHAPES), run.events.values(), strict=False):
+        step = event.step or 0
+        if event and steps.size and steps[0] <= step <= steps[-1]:
+            height = float(np.interp(step, steps, series))
+            panel.plot(step, height, shape, color=colour, ms=5.5, mec="white", mew=0.6, zorder=3)
+
+
+def _shapes(runs: Iterable[Trajectory]) -> dict[str, Line2D]:
+    """Event that any of the runs has, as a picture names it -> its mark."""
+    first, *others = runs
+    names = {**first.presentation.plot.marks, **first.presentation.plot.asides}
+    return {
+        names.get(name, name): Line2D([], [], ls="", marker=shape, color=style.GREY, ms=5.5)
+        for shape, name in zip(cycle(SHAPES), first.events, strict=False)
+        if any(run.events[name] and run.events[name].step for run in (first, *others))
+    }
 
 
 def _largest(runs: Sequence[Trajectory], name: str) -> float:

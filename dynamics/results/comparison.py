@@ -1,4 +1,4 @@
-"""Several runs side by side: a reduced and a full one, or a flow and its discretisations."""
+"""Several runs side by side: a reduced and a full one, a flow and descents, update rules."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dynamics.results.outcome import INTERRUPTED, Outcome
 from dynamics.results.power_law import exponent
 from dynamics.results.trajectory import Trajectory
 from theory.summary import summarized
+from theory.update_rules import RULES
 
 if TYPE_CHECKING:
     import pandas
@@ -22,13 +23,15 @@ DEPARTURE_SHARES = (0.01, 0.1, 0.5)
 """Of the reduced value: deviations whose times are reported, with a line in a picture."""
 
 
-def side_by_side(runs: Mapping[str, Trajectory]) -> pandas.DataFrame:
+def side_by_side(runs: Mapping[str, Trajectory], by: str = "time") -> pandas.DataFrame:
     """A row for each time, with the columns of every run under ``<its name>_``; NaN without one.
 
     Parameters
     ----------
     runs : mapping
         Name -> run.
+    by : str
+        ``time``, or ``step``.
 
     Examples
     --------
@@ -41,7 +44,7 @@ def side_by_side(runs: Mapping[str, Trajectory]) -> pandas.DataFrame:
     """
     import pandas
 
-    frames = {name: run.to_dataframe().set_index("time") for name, run in runs.items()}
+    frames = {name: run.to_dataframe().set_index(by) for name, run in runs.items()}
     whole = pandas.concat(frames, axis=1).sort_index()
     whole.columns = [f"{run}_{column}" for run, column in whole.columns]
     return whole.reset_index()
@@ -205,14 +208,14 @@ class Comparison:
 @summarized
 @dataclass(frozen=True)
 class Overlay:
-    """A flow and runs of gradient descent to the same time.
+    """Runs of gradient descent over a flow to the same time, or several update rules.
 
     Attributes
     ----------
-    flow : Trajectory
+    flow : Trajectory or None
         With the times of all runs among its records.
     runs : tuple of Trajectory
-        Gradient descent, largest learning rate first.
+        Over a flow gradient descent, largest learning rate first; else runs of equal steps.
     deviations : mapping
         State -> largest absolute distance from the flow over the records, for each run.
 
@@ -221,14 +224,19 @@ class Overlay:
     >>> import dynamics
     >>> system = dynamics.load_system("positional_attention")
     >>> problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
-    >>> overlay = dynamics.overlay(problem, time=20, etas=[0.02, 0.01, 0.005])
+    >>> overlay = dynamics.overlay(problem, [0.02, 0.01, 0.005], time=20)
     >>> {name: round(order, 2) for name, order in overlay.orders.items()}
     {'alpha': 0.9, 'gamma': 1.01, 'rho': 0.97}
     """
 
-    flow: Trajectory
+    flow: Trajectory | None
     runs: tuple[Trajectory, ...]
     deviations: Mapping[str, FloatArray]
+
+    @property
+    def first(self) -> Trajectory:
+        """The run that stands for all: the flow, or the first rule."""
+        return self.runs[0] if self.flow is None else self.flow
 
     @property
     def etas(self) -> FloatArray:
@@ -236,13 +244,34 @@ class Overlay:
         return np.array([run.settings["eta"] for run in self.runs])
 
     @property
+    def rules(self) -> tuple[str, ...]:
+        """Update rule of each run, with the constants that are not its defaults."""
+        return tuple(_rule_name(run.settings.get("rule", {"name": "gd"})) for run in self.runs)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Rule and learning rate of each run."""
+        return tuple(f"{r}, eta = {eta:g}" for r, eta in zip(self.rules, self.etas, strict=True))
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """Settings that all runs have."""
+        runs = self.runs if self.flow is None else [self.flow]
+        first = self.first.settings
+        return {n: v for n, v in first.items() if all(r.settings.get(n) == v for r in runs)}
+
+    @property
     def named_runs(self) -> dict[str, Trajectory]:
-        """All runs by name: ``flow``, ``run_0``, ``run_1``, ..."""
-        return {"flow": self.flow, **{f"run_{k}": run for k, run in enumerate(self.runs)}}
+        """All runs by name: ``flow`` where there is one, ``run_0``, ``run_1``, ..."""
+        flow = {} if self.flow is None else {"flow": self.flow}
+        return {**flow, **{f"run_{k}": run for k, run in enumerate(self.runs)}}
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A row for each time, with ``flow_alpha``, ``run_0_step``, ``run_0_alpha``, ..."""
-        return side_by_side(self.named_runs)
+        """A row for each time, with ``flow_alpha``, ``run_0_step``, ``run_0_alpha``, ...
+
+        Without a flow, a row for each step, with ``run_0_time``.
+        """
+        return side_by_side(self.named_runs, "step" if self.flow is None else "time")
 
     @property
     def orders(self) -> dict[str, float]:
@@ -259,20 +288,41 @@ class Overlay:
 
     @property
     def outcome(self) -> Outcome:
-        """The flow's; a learning rate that is too large is what an overlay shows, no failure."""
-        return self.flow.outcome
+        """The flow's; without one, that of a rule only if no run went well.
+
+        A rule or a rate that fails is what an overlay shows.
+        """
+        ends = [run.outcome for run in self.runs]
+        good = [end for end in ends if not end.failed]
+        stopped = [end for end in ends if end.kind == INTERRUPTED]
+        return (stopped or good or ends)[0] if self.flow is None else self.flow.outcome
 
     def overview(self) -> dict[str, Any]:
-        """Entries of its text: the flow, the learning rates, and the order in them."""
-        flow = self.flow.overview()
+        """Entries of its text: the problem, rules and learning rates, events, the order in eta."""
+        first = self.first.overview()
+        entries = {name: first[name] for name in ("system", "parameters")}
+        if self.flow is None:
+            runs = zip(self.labels, self.runs, strict=True)
+            return entries | {label: run.overview()["events"] for label, run in runs} | {
+                "outcome": str(self.outcome)
+            }  # fmt: skip
         return {
-            **{name: flow[name] for name in ("system", "parameters", "settings")},
+            **entries,
+            "settings": first["settings"],
             "eta": list(self.etas),
             "order in eta": self.orders,
-            **{name: flow[name] for name in ("events", "outcome")},
+            **{name: first[name] for name in ("events", "outcome")},
         }
 
     @property
     def interrupted(self) -> bool:
-        """Whether the flow was."""
-        return self.flow.interrupted
+        """Whether the flow was, or a run of a rule."""
+        return any(run.interrupted for run in (self.runs if self.flow is None else [self.flow]))
+
+
+def _rule_name(stored: Mapping[str, Any]) -> str:
+    """A rule as settings have it, in words: ``adam, b1 = 0.5``."""
+    name = stored["name"]
+    usual = RULES[name].options if name in RULES else {"weight_decay": 0.0}
+    own = {n: stored.get(n, 0.0) for n in usual if stored.get(n, 0.0) != usual[n]}
+    return ", ".join([name, *(n if v is True else f"{n} = {v:g}" for n, v in own.items())])

@@ -2,7 +2,7 @@
 
 A `Trajectory` is one group, a `Comparison` a group with the sub-groups ``reduced``, ``full`` and,
 of more seeds, ``full_1``, ... (with ``reduced_1``, ... where each has its own), an `Overlay` one
-with ``flow`` and ``run_0``, ``run_1``, ...
+with ``run_0``, ``run_1``, ..., and ``flow`` where it has one.
 The command line keeps such a store as ``result.zarr`` in a folder with pictures; `load` takes both.
 Every file has a checksum, and `load` refuses one that is damaged. Variables hold what was computed;
 parameters, settings, events and outcome are attributes, as JSON, with the versions of the programs.
@@ -214,7 +214,8 @@ def write_groups(result: Result, folder: Path) -> None:
             attributes = {"kind": "comparison", "format": FORMAT, **counts}
             dimension, coordinate = "record", {"time": ("record", result.time)}
         else:
-            attributes = {"kind": "overlay", "format": FORMAT}
+            over_flow = int(result.flow is not None)
+            attributes = {"kind": "overlay", "format": FORMAT, "flow": over_flow}
             dimension, coordinate = "run", {"eta": ("run", result.etas)}
         deviations = {name: (dimension, values) for name, values in result.deviations.items()}
         groups = {None: xarray.Dataset(deviations, coordinate, attributes)}
@@ -382,18 +383,22 @@ def _read(store: Path) -> Result:
     root = group(None)
     if root.attrs["kind"] == "trajectory":
         return Trajectory.from_stored(root)
-    is_overlay = root.attrs["kind"] == "overlay"
-    first = Trajectory.from_stored(group("flow" if is_overlay else "reduced"))
-    names = [name for name in first.layout.names if name in root.data_vars]
-    deviations = {name: root[name].values for name in names}
-    if is_overlay:
-        runs = (Trajectory.from_stored(group(f"run_{k}")) for k in range(root.sizes["run"]))
-        return Overlay(first, tuple(runs), deviations)
+    if root.attrs["kind"] == "overlay":
+        runs = [Trajectory.from_stored(group(f"run_{k}")) for k in range(root.sizes["run"])]
+        smooth = Trajectory.from_stored(group("flow")) if root.attrs.get("flow", 1) else None
+        return Overlay(smooth, tuple(runs), _deviations(root, runs[0]))
+    first = Trajectory.from_stored(group("reduced"))
+    deviations = _deviations(root, first)
     names = ["full", *(f"full_{k}" for k in range(1, root.attrs.get("seeds", 1)))]
     full, *others = (Trajectory.from_stored(group(name)) for name in names)
     more = range(1, 1 + root.attrs.get("partners", 0))
     partners = tuple(Trajectory.from_stored(group(f"reduced_{k}")) for k in more)
     return Comparison(first, full, deviations, tuple(others), partners)
+
+
+def _deviations(root: xarray.Dataset, run: Trajectory) -> dict[str, Any]:
+    """Stored deviations by the names of a state."""
+    return {name: root[name].values for name in run.layout.names if name in root.data_vars}
 
 
 def _seal(store: Path) -> None:

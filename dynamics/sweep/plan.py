@@ -32,7 +32,9 @@ from dynamics.system import (
     System,
 )
 from dynamics.training import progress
+from dynamics.training.rules import check_rated, default_words, in_words
 from dynamics.validation import InvalidRequest, brief, integer, known_word, refuse
+from theory.update_rules import OPTIONS
 
 BLOCKS, MOST_IN_BLOCK = 32, 256
 """About how many blocks a sweep has, and the most points of a block."""
@@ -44,9 +46,10 @@ MODEL = "model"
 """Entry of the description of a user's own model only: part of the model -> hash."""
 OBSERVED = "observed_"
 """Before the name of a quantity that is also that of a swept option, as ``spread``."""
-WORDS = ("full", "expectation")
+WORDS = ("full", "expectation", "rule", "schedule", "stages")
 """Options whose values are words."""
-RUN = ("time", "rtol", "eta", "steps", "tolerance", *SAMPLING_OPTIONS)
+CONSTANTS = tuple(name for name in OPTIONS if name not in WORDS)
+RUN = ("time", "rtol", "eta", "steps", "tolerance", *SAMPLING_OPTIONS, *CONSTANTS)
 """Settings of a run that are numbers, and may be axes."""
 
 Index = tuple[int, ...]
@@ -216,6 +219,7 @@ class Plan:
         for index in cheapest:
             try:
                 problem = self.runner.problem(grid.at(index))
+                self.runner.check_rule(problem, grid.at(index))
                 break
             except Exception as error:
                 refusal = refusal or str(error)
@@ -305,6 +309,8 @@ def planned(system: System, entries: Mapping[str, Any], paired: bool, records: i
     """
     parameters: dict[str, Any] = {f.name: f.default for f in fields(system.Parameters)}
     switches = {name for name, default in parameters.items() if isinstance(default, bool)}
+    switches |= {"nesterov", "rule.nesterov"} - parameters.keys()
+    entries = in_words(entries, parameters)
     entries = {n: switched(v) if n in switches else v for n, v in entries.items()}
     words = {
         name: _listed(value) if isinstance(parameters.get(name), tuple) else value
@@ -327,7 +333,7 @@ def planned(system: System, entries: Mapping[str, Any], paired: bool, records: i
     for name in EXPECTATION_OPTIONS:
         if name in entries and full is None and name not in system.expectation_options:
             raise InvalidRequest(f"{name} is no option of the reduced problem of {system.name}")
-    numbers = _with_run(system, full, numbers)
+    words, numbers = _with_run(system, words, numbers)
     defaults = {n: switched(value) for n, value in parameters.items() if isinstance(value, Real)}
     order = {name: k for k, name in enumerate((*parameters, *RUN))}
     points = grid(defaults | numbers, paired)
@@ -379,9 +385,13 @@ def _written(entry: Any) -> str:
     return str(int(number)) if number.is_integer() else repr(number)
 
 
-def _with_run(system: System, full: str | None, numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers of a request, with the defaults of the system for settings of the run."""
-    descent = [name for name in ("eta", "steps") if name in numbers]
+def _with_run(
+    system: System, words: dict[str, Any], numbers: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Words and numbers of a request, with the defaults of the system for settings of the run."""
+    own = {field.name for field in fields(system.Parameters)}
+    given = {n: v for n, v in {**numbers, **words}.items() if n not in own}
+    descent, full = [n for n in ("eta", "steps", *OPTIONS) if n in given], words.get("full")
     if "time" in numbers and descent:
         raise InvalidRequest(f"{descent[0]} is of gradient descent and time of the flow; give one")
     if "rtol" in numbers and descent:
@@ -389,10 +399,13 @@ def _with_run(system: System, full: str | None, numbers: Mapping[str, Any]) -> d
     default = system.default_runs["empirical" if full == "empirical" else "run"]
     settings = {"samples": default.samples} if full == "empirical" else {}
     if "time" in numbers:
-        return settings | dict(numbers)
-    if descent or full or not system.flows:
-        return settings | {"eta": default.eta, "steps": default.steps} | dict(numbers)
-    return {"time": default.eta * default.steps} | dict(numbers)
+        return words, settings | dict(numbers)
+    check_rated(given, default)
+    usual = default_words(default)
+    if descent or full or usual or not system.flows:
+        usual_run = {"eta": default.eta, "steps": default.steps}
+        return usual | words, settings | usual_run | dict(numbers)
+    return words, {"time": default.eta * default.steps} | dict(numbers)
 
 
 def restored(request: Mapping[str, Any], presentation: Presentation | None = None) -> Plan:

@@ -25,6 +25,7 @@ from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
 from dynamics.training.descent import descend
 from dynamics.training.flow import flow
+from dynamics.training.rules import check_rule, requested
 from dynamics.training.settings import check_flow, check_settings
 from dynamics.validation import InvalidRequest, integer
 from theory.law import error_text
@@ -100,12 +101,30 @@ class PointRunner:
         made = self.system.Parameters(**parameters)
         return self.system.problem(made, options.get("full"), options)
 
+    def _how(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Rule, schedule and stages of options; nothing of a flow."""
+        return {} if "time" in options else requested(options, self.system.default_runs["run"])
+
+    def check_rule(self, problem: Problem, point: Mapping[str, Any]) -> None:
+        """Refuse a schedule or stages that a run of a problem would refuse.
+
+        Parameters
+        ----------
+        problem : Problem
+        point : mapping
+            Name -> number.
+        """
+        options = self.parts(point)[1]
+        if how := self._how(options):
+            check_rule(problem, int(options["steps"]), **how)
+
     def invalid_reason(self, point: Mapping[str, Any]) -> str:
         """Why a point cannot be run, from its numbers alone; empty if nothing is wrong."""
         parameters, options = self.parts(point)
         try:
             self.system.Parameters(**parameters)
             _check_run(options, self.system.flows)
+            self._how(options)
         except InvalidRequest as error:
             return str(error)
         return ""
@@ -122,7 +141,8 @@ class PointRunner:
 
     def _measured(self, point: Mapping[str, Any]) -> Measured:
         try:
-            run = _trained(self.problem(point), self.parts(point)[1], self.records)
+            options = self.parts(point)[1]
+            run = _trained(self.problem(point), options, self.records, self._how(options))
             return _row(run), _path(run, self.records), ""
         except BaseException as error:
             return _failed(error)
@@ -189,7 +209,9 @@ def _check_run(options: Mapping[str, Any], flows: bool) -> None:
         integer("seed", options["seed"], at_least=0, at_most=2**63 - 1)
 
 
-def _trained(problem: Problem, options: Mapping[str, Any], records: int) -> Trajectory:
+def _trained(
+    problem: Problem, options: Mapping[str, Any], records: int, how: Mapping[str, Any]
+) -> Trajectory:
     """The run of a point to its end."""
     if "time" in options:
         horizon = float(options["time"])
@@ -197,7 +219,7 @@ def _trained(problem: Problem, options: Mapping[str, Any], records: int) -> Traj
         return flow(problem, horizon, options.get("rtol", 1e-8), record=times if records else 2)
     steps = int(options["steps"])
     at = np.rint(_spaced(1.0, steps, records)) if records else np.array([steps])
-    return descend(problem, options["eta"], steps, record=np.unique(at).astype(np.int64))
+    return descend(problem, options["eta"], steps, record=np.unique(at).astype(np.int64), **how)
 
 
 def _spaced(first: float, last: float, count: int) -> NDArray[np.float64]:

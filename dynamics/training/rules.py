@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics.default_runs import DefaultRun
 from dynamics.loops.updates import Updates, constant
 from dynamics.problem import FloatArray, Problem
 from dynamics.results.expression import Expression
@@ -19,7 +20,7 @@ from dynamics.validation import InvalidRequest, integer, known_word, real, refus
 from theory.closure.regime import Regime
 from theory.law import ModelError
 from theory.program import run_floats
-from theory.update_rules import RULES, UpdateRule, own_rule
+from theory.update_rules import CONSTANTS, RULES, UpdateRule, own_rule
 
 Stages = Sequence[tuple[Any, int]]
 """Names of what moves, and steps."""
@@ -82,8 +83,10 @@ def rule(name: str | UpdateRule | Callable[..., Any], **constants: Any) -> Updat
         if key in found.options:
             constants[key] = _checked(key, value, found.options[key])
         else:
-            allowed = f"one of {', '.join(found.options)}"
-            refuse(key, value, f"is no constant of the rule {found.name}", allowed, None)
+            known = ", ".join(found.options)
+            raise InvalidRequest(
+                f"{key}={value!r} is no constant of the rule {found.name}, which has {known}"
+            )
     return found.changed(**constants)
 
 
@@ -229,6 +232,101 @@ def rule_of(problem: Problem, name: Any) -> UpdateRule:
     return own
 
 
+def requested(given: Mapping[str, Any], default: DefaultRun) -> dict[str, Any]:
+    """The rule, schedule and stages of a command or a sweep, as `dynamics.descend` takes them.
+
+    Parameters
+    ----------
+    given : mapping
+        Name -> value, of `theory.update_rules.OPTIONS` and others.
+    default : DefaultRun
+        Of the system.
+
+    Raises
+    ------
+    InvalidRequest
+        If a rule or a constant is not valid, or a rule other than the default has no rate.
+    """
+    name = given.get("rule", default.rule)
+    constants = {n: given[n] for n in CONSTANTS if n in given}
+    constants |= {n: given[f"rule.{n}"] for n in CONSTANTS if f"rule.{n}" in given}
+    if "nesterov" in constants:
+        word = str(constants["nesterov"]).lower()
+        known_word("nesterov", word, ("true", "false", "1", "0"))
+        constants["nesterov"] = word in ("true", "1")
+    if name == "step" and constants:
+        raise InvalidRequest(f"{next(iter(constants))} is of another rule than step")
+    chosen = name if name == "step" else rule(name, **constants)
+    check_rated(given, default)
+    stages = given.get("stages", default.stages)
+    found = {
+        "rule": chosen,
+        "schedule": given.get("schedule", default.schedule),
+        "stages": _stages(stages) if isinstance(stages, str) else stages,
+    }
+    return {n: v for n, v in found.items() if v is not None}
+
+
+def check_rated(given: Mapping[str, Any], default: DefaultRun) -> None:
+    """Refuse a rule that is not the default without an ``eta``."""
+    name = given.get("rule", default.rule)
+    if name not in (default.rule, "gd") and "eta" not in given:
+        raise InvalidRequest(
+            f"rule={name!r} needs an eta: the default {default.eta:g} is that of {default.rule}"
+        )
+
+
+def default_words(default: DefaultRun) -> dict[str, str]:
+    """Rule, schedule and stages of the runs of a model file as words; none of gradient descent."""
+    words = {"rule": "" if default.rule == "gd" else default.rule, "schedule": default.schedule}
+    words["stages"] = stages_text(default.stages) if default.stages else None
+    return {name: word for name, word in words.items() if word}
+
+
+def in_words(entries: Mapping[str, Any], parameters: Collection[str]) -> dict[str, Any]:
+    """The entries of a sweep with rule and stages as words.
+
+    Parameters
+    ----------
+    entries : mapping
+        A rule at constants of its own is its name, and these.
+    parameters : collection of str
+        Constants of the model.
+
+    Raises
+    ------
+    InvalidRequest
+        If the rule is a function, which has no name.
+    """
+    made = dict(entries)
+    chosen, stages = made.get("rule", "gd"), made.get("stages", "")
+    if isinstance(chosen, UpdateRule) and chosen.name in RULES:
+        usual = RULES[chosen.name].options
+        own = {name: value for name, value in chosen.options.items() if value != usual[name]}
+        made |= {f"rule.{n}" if n in parameters else n: value for n, value in own.items()}
+        made["rule"] = chosen.name
+    elif not isinstance(chosen, str):
+        refuse("rule", chosen, "has no name", "one of a name, or step of a model file", "adam")
+    if not isinstance(stages, str):
+        made["stages"] = stages_text(stages)
+    return made
+
+
+def _stages(text: str) -> list[tuple[str, float]]:
+    """``"A:2000,v:500"`` as names and steps."""
+    parts = [part.partition(":") for part in text.split(",")]
+    try:
+        return [(names.strip(), real("stages", float(steps))) for names, _, steps in parts]
+    except ValueError:
+        refuse("stages", text, "cannot be read", "arrays and their steps", "A:2000,v:500")
+
+
+def stages_text(stages: Stages) -> str:
+    """Stages as ``"A:2000,v:500"``."""
+    listed = ((n if isinstance(n, str) else "+".join(n), steps) for n, steps in stages)
+    return ",".join(f"{names}:{steps}" for names, steps in listed)
+
+
 def under(
     problem: Problem, rule: UpdateRule, stages: Stages | None = None, schedule: Any = None
 ) -> Problem:
@@ -281,6 +379,22 @@ def amplified_rounding(problem: Problem, updates: Updates, start: FloatArray) ->
             f"start (at most {abs(gradient):.0e} beside {largest:.0e}), and {used.name} multiplies "
             f"them by {factor:.0e}{why}: where they go is decided by rounding"
         )
+
+
+def check_rule(
+    problem: Problem, steps: int, rule: Any, schedule: Any = None, stages: Stages | None = None
+) -> None:
+    """Refuse what `dynamics.descend` would refuse of a rule, its schedule and its stages.
+
+    Parameters
+    ----------
+    problem : Problem
+    steps : int
+    rule, schedule, stages
+        As of `dynamics.descend`.
+    """
+    schedule_of(schedule, steps)
+    stages_of(stages, under(problem, rule_of(problem, rule), stages), steps)
 
 
 def described(rule: UpdateRule, schedule: str | None, stages: Stages | None) -> dict[str, Any]:

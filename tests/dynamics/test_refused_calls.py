@@ -22,7 +22,7 @@ def square():
 NOT_A_PROBLEM = [
     lambda law: dynamics.descend(law, 0.1, 3),
     lambda law: dynamics.flow(law, 1.0),
-    lambda law: dynamics.overlay(law, 1.0, [0.1]),
+    lambda law: dynamics.overlay(law, [0.1], time=1.0),
     lambda law: dynamics.stability_limit(law, [0.0]),
     lambda law: dynamics.onsets(law, [0.0]),
     lambda law: dynamics.branches(law, [0.0], "alpha"),
@@ -71,10 +71,13 @@ CALLS = {
         (lambda s, p, r, f: dynamics.flow(r, 1.0, initial={}), "state="),
     ],
     "overlay": [
-        (lambda s, p, r, f: dynamics.overlay(r, 1.0, [1e-300]), "eta=1e-300 is too small"),
-        (lambda s, p, r, f: dynamics.overlay(r, 1.0, [5e-324]), "eta=5e-324 is too small"),
-        (lambda s, p, r, f: dynamics.overlay(r, 1.0, "x"), "eta='x'"),
-        (lambda s, p, r, f: dynamics.overlay(r, 1.0, None), "eta=None"),
+        (lambda s, p, r, f: dynamics.overlay(r, [1e-300], time=1.0), "eta=1e-300 is too small"),
+        (lambda s, p, r, f: dynamics.overlay(r, [5e-324], time=1.0), "eta=5e-324 is too small"),
+        (lambda s, p, r, f: dynamics.overlay(r, "x", time=1.0), "eta='x'"),
+        (lambda s, p, r, f: dynamics.overlay(r, None, time=1.0), "eta=None"),
+        (lambda s, p, r, f: dynamics.overlay(r, [0.1], rule="adam", time=1.0), "time of the flow"),
+        (lambda s, p, r, f: dynamics.overlay(r, [0.1]), "steps, or a time"),
+        (lambda s, p, r, f: dynamics.overlay(r, [0.1, 0.2], 3, ["gd"] * 3), "2 rates for 3 rules"),
     ],
     "load_system": [
         (lambda s, p, r, f: dynamics.load_system(0), "system=0"),

@@ -46,6 +46,7 @@ from theory.events import EventRule
 from theory.law import ModelError
 from theory.model import Model
 from theory.notation import GREEK, Notation, latex_of
+from theory.update_rules import UpdateRule, own_rule
 
 
 def notation_of(
@@ -286,6 +287,13 @@ class Definition:
             return self.realization(selected, samples, seed).closure_under(regime)
         check_parameters(selected, self.Parameters, self.name)
         return self.declaration.closure(dataclasses.asdict(selected), regime)
+
+    def own_rule(self, constants: Mapping[str, Any]) -> UpdateRule | None:
+        """The update rule ``step`` of the model at some constants, where it has one."""
+        if self.model.step is None:
+            return None
+        with refusals(), self.model.blamed("step"):
+            return own_rule(self.model.step, constants)
 
     def presentation(
         self,

@@ -6,7 +6,8 @@ Risk and steps are those that are trained, read from the program of the model on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -17,22 +18,34 @@ from dynamics.models.engine.expressions import Expressions, exact_weights, rate_
 from dynamics.models.engine.realization import Realization
 from dynamics.validation import InvalidRequest
 from theory.closure import DECLARED, Closure
+from theory.closure.regime import Regime
 from theory.law import select_samples
 from theory.notation import latex_of
 from theory.page import HandWritten, Page, Section
 from theory.program.field import MAX_DENOMINATOR
 from theory.program.symbolic import LONG
 from theory.rendering import MOST_SCALARS, closure_sections, multiplicities
+from theory.rule_page import SPELLED, rule_section
+from theory.update_rules import GD, UpdateRule
 
 MOST_WRITTEN = 5000
 """Operations of a risk up to which it is written out."""
 SHOWN_CLASSES = 6
+STEP, GRADIENT = "Gradient descent", "Gradient of an entry of each scalar"
+"""Headings."""
+ByRule = Callable[[bool], Section] | None
+"""Whether gradients are written -> section of an update rule; None of gradient descent."""
 MOST_EQUATIONS, MOST_STEPS, MOST_CONSERVED = 9, 4, 3
 """Equations of a risk, steps, and conserved sums on the page of `defining`."""
 
 
 def page(
-    definition: Definition, parameters: Any, eta: tuple[float, ...], eliminate: bool = False
+    definition: Definition,
+    parameters: Any,
+    eta: tuple[float, ...],
+    eliminate: bool = False,
+    rule: UpdateRule = GD,
+    by_array: bool = False,
 ) -> Page:
     """The derivation of a model at some parameters.
 
@@ -44,29 +57,44 @@ def page(
         Learning rates.
     eliminate : bool
         Whether conserved linear combinations are put into risk and steps.
+    rule : UpdateRule
+        Of training.
+    by_array : bool
+        Whether training has stages.
 
     Raises
     ------
     InvalidRequest
         If there is none to put in.
     """
-    made, closure = definition.reduction(parameters)
+    made, closure = definition.reduction(parameters, regime=Regime.of(rule, by_array))
     names = [made.entry_name(k) for k in range(closure.classes.labels.size)]
     constants = ", ".join(f"{name} = {value}" for name, value in made.constants.items())
     sections = [Section("Constants", (constants,))] if constants else []
     sections += closure_sections(closure, names)
     if closure.scalars:
-        sections += [*_samples(made, closure), *_recursion(made, closure, eta, eliminate)]
+        steps = _recursion(made, closure, eta, eliminate, _by_rule(rule, by_array))
+        sections += [*_samples(made, closure), *steps]
     return _page(made, closure, sections)
+
+
+def _by_rule(rule: UpdateRule, by_array: bool) -> ByRule:
+    return None if rule.plain and not by_array else partial(rule_section, rule, by_array)
 
 
 def _page(made: Realization, closure: Closure, sections: Sequence[Section]) -> Page:
     model, letters = made.model, (*made.shapes, *closure.names, *made.constants)
-    spelled = {name: latex_of(name, made.shapes) for name in letters}
+    spelled = SPELLED | {name: latex_of(name, made.shapes) for name in letters}
     return Page(model.title or model.name, model.source, tuple(sections), spelled)
 
 
-def defining(definition: Definition, parameters: Any, eta: tuple[float, ...]) -> Page:
+def defining(
+    definition: Definition,
+    parameters: Any,
+    eta: tuple[float, ...],
+    rule: UpdateRule = GD,
+    by_array: bool = False,
+) -> Page:
     """The defining equations of a model at some parameters: law, risk, one step.
 
     Parameters
@@ -75,31 +103,37 @@ def defining(definition: Definition, parameters: Any, eta: tuple[float, ...]) ->
     parameters : Parameters
     eta : tuple of float
         Learning rates.
+    rule, by_array
+        As of `page`.
     """
-    made, closure = definition.reduction(parameters)
+    made, closure = definition.reduction(parameters, regime=Regime.of(rule, by_array))
     sections = [_law_of(made, closure)]
     if closure.scalars:
-        sections += _risk_and_step(made, closure, eta)
+        sections += _risk_and_step(made, closure, eta, _by_rule(rule, by_array))
     return _page(made, closure, sections)
 
 
 def _risk_and_step(
-    made: Realization, closure: Closure, eta: tuple[float, ...]
+    made: Realization, closure: Closure, eta: tuple[float, ...], by_rule: ByRule
 ) -> Iterator[Section]:
     """The risk where it is short, and one step: its field where training follows no gradient."""
-    step, found = _descent(made, closure, eta, MOST_STEPS), _expressions(made, closure, eta)
+    step = by_rule(False) if by_rule else _descent(made, closure, eta, MOST_STEPS)
+    found = _expressions(made, closure, eta)
     if isinstance(found, str):
         yield from (Section("Risk", (found,)), step)
         return
     more = f"{found.operations} operations, which attdyn derive prints"
     risk = field = Section("Risk", (more,))
     if found.operations <= LONG:
-        risk, field = _written(found, MOST_STEPS)
+        risk, field, *_ = _written(found, MOST_STEPS, by_rule)
     yield risk if len(risk.equations) <= MOST_EQUATIONS else Section("Risk", (more,))
     if found.follows_a_field:
         long = not field.equations or len(field.equations) > MOST_EQUATIONS
         words = "what a step subtracts, which attdyn derive prints, is no gradient of `R`"
-        step = Section("Gradient descent", (words,)) if long else field
+        field = Section(GRADIENT if by_rule else STEP, (words,)) if long else field
+        if by_rule:
+            yield field
+        step = by_rule(True) if by_rule else field
     yield step
 
 
@@ -169,7 +203,7 @@ def _descent(made: Realization, closure: Closure, eta: tuple[float, ...], most: 
             "others, too, its derivative is taken, times the rate over the number of its entries"
         )
     letters = (*_rates(made, eta, rates), ("R", "risk"), ("'", "the next step"))
-    return Section("Gradient descent", tuple(sentences), tuple(steps[:MOST_SCALARS]), (), letters)
+    return Section(STEP, tuple(sentences), tuple(steps[:MOST_SCALARS]), (), letters)
 
 
 def _expressions(
@@ -185,7 +219,7 @@ def _expressions(
 
 
 def _recursion(
-    made: Realization, closure: Closure, eta: tuple[float, ...], eliminate: bool
+    made: Realization, closure: Closure, eta: tuple[float, ...], eliminate: bool, by_rule: ByRule
 ) -> Iterator[Section]:
     """The risk carried out over the law, and one step."""
     found = _expressions(made, closure, eta, eliminate)
@@ -193,16 +227,19 @@ def _recursion(
         if found.eliminated:
             words = "what training keeps, put in below"
             yield Section("Eliminated", (words,), tuple(found.eliminated.items()))
-        yield from _written(found, MOST_SCALARS)
+        yield from _written(found, MOST_SCALARS, by_rule)
         return
     if isinstance(found, Expressions):
         found = f"{found.operations} operations, which --as python writes and this page does not"
     yield Section("Risk", (found,))
-    yield _descent(made, closure, eta, MOST_SCALARS)
+    yield by_rule(False) if by_rule else _descent(made, closure, eta, MOST_SCALARS)
 
 
-def _written(found: Expressions, most: int) -> Iterator[Section]:
-    """The risk, and the steps of the first scalars, common parts named once."""
+def _written(found: Expressions, most: int, by_rule: ByRule) -> Iterator[Section]:
+    """The risk, and the steps of the first scalars, common parts named once.
+
+    By an update rule their gradients, and its step.
+    """
     parts, risk, later, slopes = found.written(most)
     sentences, steps = [], []
     if found.operations > LONG:
@@ -215,12 +252,20 @@ def _written(found: Expressions, most: int) -> Iterator[Section]:
     if found.follows_a_field:
         words.append("stop_gradient holds parts of the loss: a step follows no gradient of `R`")
     if len(found.names) > most:
-        words.append(f"the steps of the first {most} of {len(found.names)} scalars")
+        those = "those" if by_rule else "the steps"
+        words.append(f"{those} of the first {most} of {len(found.names)} scalars")
     for name, rate, slope in zip(found.names, found.rates, slopes, strict=False):
-        left = HandWritten(f"{name}'", f"{latex_of(name, found.made.shapes)}'")
-        steps.append((left, symbol(name) - symbol(rate) * slope))
+        letter = latex_of(name, found.made.shapes)
+        left, right = HandWritten(f"{name}'", f"{letter}'"), symbol(name) - symbol(rate) * slope
+        if by_rule:
+            left, right = HandWritten(f"g({name})", f"g({letter})"), slope
+        steps.append((left, right))
+    if by_rule:
+        yield Section(GRADIENT, tuple(words), (*later, *steps))
+        yield by_rule(True)
+        return
     letters = (*_rates(found.made, found.eta, found.rates), ("'", "the next step"))
-    yield Section("Gradient descent", tuple(words), (*later, *steps), (), letters)
+    yield Section(STEP, tuple(words), (*later, *steps), (), letters)
 
 
 def _rates(

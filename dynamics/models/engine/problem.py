@@ -32,7 +32,7 @@ from theory.closure import PROVED, Closure
 from theory.closure.regime import PLAIN, Regime
 from theory.events import EventRule, event_rules
 from theory.program import NoProgram
-from theory.update_rules import UpdateRule, own_rule
+from theory.update_rules import UpdateRule
 
 MOST_NAMED = 256
 """Scalars that have names of their own; more are parts of their arrays."""
@@ -339,11 +339,7 @@ class ModelProblem(TracedProblem):
 
     def own_rule(self) -> UpdateRule | None:
         """The rule ``step`` of the file, at the constants of the problem."""
-        model = self.realization.model
-        if model.step is None:
-            return None
-        with refusals(), model.blamed("step"):
-            return own_rule(model.step, self.realization.constants)
+        return self.definition.own_rule(self.realization.constants)
 
     def entries_of(self, name: str) -> NDArray[np.bool_]:
         """Which numbers of a state are of a trained array, a group or a part, shape (n,)."""

@@ -25,6 +25,7 @@ from theory.events import Crossing, EventRule
 from theory.law import ModelError
 from theory.model import Model
 from theory.model_file import imports_are_unchanged, read_model
+from theory.update_rules import GD, UpdateRule
 
 if TYPE_CHECKING:
     from theory.page import Page
@@ -154,9 +155,15 @@ class FileDerivation(Derivation):
         rates = definition.reduction(selected)[0].rates(eta)
         return getattr(derivation, name)(definition, selected, rates, **options)
 
-    def defining(self, parameters: Any = None) -> Page:
-        """What defines the model, in a few equations."""
-        return self._page("defining", parameters)
+    def __call__(self, parameters: Any = None, rule: UpdateRule = GD, **options: Any) -> Page:
+        """The page of the derivation, of training by an update rule."""
+        return self.page(parameters, rule=rule, **options)
+
+    def defining(
+        self, parameters: Any = None, rule: UpdateRule = GD, by_array: bool = False
+    ) -> Page:
+        """What defines the model, in a few equations, and the step of an update rule."""
+        return self._page("defining", parameters, rule=rule, by_array=by_array)
 
     def closure(self, parameters: Any = None, samples: Any = None, seed: Any = 0) -> Closure:
         """What training closes on."""

@@ -10,7 +10,7 @@ from dynamics.validation import InvalidRequest
 def result():
     system = dynamics.load_system("positional_attention")
     problem = system.ReducedPopulation(system.Parameters())
-    return dynamics.overlay(problem, 40.0, [0.001, 0.004, 0.002, 0.008], rtol=1e-12)
+    return dynamics.overlay(problem, [0.001, 0.004, 0.002, 0.008], time=40.0, rtol=1e-12)
 
 
 def test_gradient_descent_is_a_distance_of_order_eta_from_the_flow(result):
@@ -46,7 +46,7 @@ def test_runs_that_diverge_leave_the_panels_of_the_others(tmp_path):
     system = dynamics.load_system("positional_attention")
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
     with pytest.warns(dynamics.TrainingWarning, match="stability limit"):
-        result = dynamics.overlay(problem, 200.0, [2.0, 0.05])
+        result = dynamics.overlay(problem, [2.0, 0.05], time=200.0)
     assert result.deviations["alpha"][0] > 1e100
     axes = plotting.overlay(result)
     for panel, name in zip(axes, ("alpha", "gamma", "rho", "risk"), strict=True):
@@ -64,13 +64,13 @@ def test_runs_that_diverge_leave_the_panels_of_the_others(tmp_path):
 def test_wrong_rates_are_refused(result, etas, message):
     system = dynamics.load_system("positional_attention")
     with pytest.raises(InvalidRequest, match=message):
-        dynamics.overlay(system.ReducedPopulation(system.Parameters()), 40.0, etas)
+        dynamics.overlay(system.ReducedPopulation(system.Parameters()), etas, time=40.0)
 
 
 def test_the_flow_goes_to_the_horizon_whatever_the_runs_do():
     system = dynamics.load_system("positional_attention")
     problem = system.ReducedPopulation(system.Parameters())
-    found = dynamics.overlay(problem, 40.0, [5.0, 2.0, 2.0])
+    found = dynamics.overlay(problem, [5.0, 2.0, 2.0], time=40.0)
     assert len(found.runs) == 2
     assert found.flow.time[-1] == 40.0
     alone = dynamics.flow(problem, 40.0).final_state

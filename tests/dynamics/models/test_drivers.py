@@ -176,7 +176,7 @@ def test_flows_and_their_events_are_what_descent_comes_to(tiny):
 
 def test_the_order_of_descent_in_its_learning_rate(tiny):
     problem = tiny.ReducedPopulation(tiny.Parameters())
-    found = dynamics.overlay(problem, 20.0, [0.4, 0.2, 0.1])
+    found = dynamics.overlay(problem, [0.4, 0.2, 0.1], time=20.0)
     assert found.orders
     assert all(abs(order - 1) < 0.1 for order in found.orders.values())
 

@@ -120,7 +120,7 @@ def test_loaded_results_are_drawn_without_any_registry(system, tmp_path, nowhere
     parameters = system.Parameters(D=8, C=2)
     reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
     compared = dynamics.compare(reduced, full, eta=0.02, steps=300)
-    overlaid = dynamics.overlay(reduced, 20.0, [0.05, 0.02])
+    overlaid = dynamics.overlay(reduced, [0.05, 0.02], time=20.0)
     compared, overlaid = (
         dynamics.load(dynamics.save(result, tmp_path / name))
         for name, result in (("compared", compared), ("overlaid", overlaid))

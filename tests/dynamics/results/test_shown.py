@@ -62,7 +62,7 @@ def results():
     return [
         run, *run.events.values(), flow,
         dynamics.compare(reduced, full, eta=0.02, steps=100),
-        dynamics.overlay(reduced, 2.0, [0.02, 0.01]),
+        dynamics.overlay(reduced, [0.02, 0.01], time=2.0),
         dynamics.branches(reduced, flow.final_state, "alpha", count=2, steps=256),
         sweep, select(sweep.dataset, "risk", "q", "C"), plane, *plane.nullclines.values(),
         system, claim, finding, dynamics.Verdict(claim, finding),

@@ -82,7 +82,7 @@ def test_a_run_that_ended_early_leaves_gaps(problems):
 
 
 def test_an_overlay_is_a_table_by_time(problems):
-    result = dynamics.overlay(problems[0], 2.0, [0.1, 0.05])
+    result = dynamics.overlay(problems[0], [0.1, 0.05], time=2.0)
     table = result.to_dataframe()
     assert len(table) == result.flow.time.size
     for k, run in enumerate(result.runs):
