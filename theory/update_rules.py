@@ -22,6 +22,7 @@ import numpy as np
 from theory.law import ModelError
 from theory.program import Ids, NoProgram, Program, Values, build, field, read
 from theory.program.identities import Identities
+from theory.summary import summarized
 
 Step = Callable[..., Any]
 ARGUMENTS = ("gradient", "memory", "entry", "step", "eta", "xp")
@@ -31,6 +32,7 @@ MOST_MEMORY = 4
 """Numbers that a rule may keep of each entry."""
 
 
+@summarized
 @dataclass(frozen=True)
 class UpdateRule:
     """How a step is made of the gradient.
@@ -57,6 +59,10 @@ class UpdateRule:
     memory: int = 0
     spaces: bool = False
     weight_decay: float = 0.0
+
+    def overview(self) -> dict[str, Any]:
+        """Name and constants."""
+        return {"name": self.name, **self.options}
 
     @property
     def plain(self) -> bool:

@@ -90,7 +90,8 @@ def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
     rule, by_array = rule_asked_for(request)
     if rule == "step":
         rule = definition.own_rule(dataclasses.asdict(parameters))
-    model, closure = definition.reduction(parameters, regime=Regime.of(rule, by_array))
+    regime = Regime.of(rule, by_array)
+    model, closure = definition.reduction(parameters, regime=regime)
     eta = model.rates(options.get("eta"))
     eliminate = bool(options.get("eliminate"))
     if form in ("python", "json"):
@@ -104,7 +105,7 @@ def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
     if "sizes" in options:
         grids = _size_grids(str(options["sizes"]), request.system)
         fixed = {n: v for n, v in dataclasses.asdict(parameters).items() if n not in grids}
-        sizes = derivation.size_table(definition, grids, fixed)
+        sizes = derivation.size_table(definition, grids, fixed, regime)
         page = dataclasses.replace(page, sections=(*page.sections, sizes))
     if options.get("prove") and closure.grade != PROVED:
         raise InvalidRequest(f"prove: {'; '.join((closure.proof, *closure.remarks))}")

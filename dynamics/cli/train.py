@@ -213,7 +213,8 @@ def _settings(request: CommandRequest, default: DefaultRun) -> dict[str, Any]:
         settings = {"eta": default.eta, "steps": default.steps, "record": "log"}
         settings |= {name: flags[name] for name in settings if name in flags}
         check_settings(**settings)
-        several = request.command == "run" and re.search("[:,]", flags.get("rule", ""))
+        name = flags.get("rule")
+        several = request.command == "run" and isinstance(name, str) and re.search("[:,]", name)
         return settings | (several_rules if several else requested)(flags, default)
     from dynamics.analysis.overlay import check_rates
     from dynamics.training.settings import check_flow

@@ -66,11 +66,12 @@ def sweep(
     given : mapping
         Name -> number, values, or text: ``"a:b:n"``, ``"a:b:n:log"``, a formula of other names.
         Names are parameters, settings of the run (``time`` for the flow, ``eta`` and ``steps`` for
-        gradient descent, ``rtol``, ``tolerance``, ``samples``, ``seed``), ``full`` and
-        ``expectation`` with a word, options of the empirical problem, and free letters that
-        formulas use; a parameter that is a list takes one, and is no axis. Without a ``time``,
-        ``eta`` or ``steps``: the flow, for as long as ``attdyn run`` goes; with ``full``, gradient
-        descent.
+        gradient descent, ``rtol``, ``tolerance``, ``samples``, ``seed``, constants of the update
+        rule as ``b1``, or ``rule.b1`` beside a parameter of that name), ``rule``, ``schedule``,
+        ``stages``, ``full`` and ``expectation`` with a word, options of the empirical problem, and
+        free letters that formulas use; a parameter that is a list takes one, and is no axis.
+        Without a ``time``, ``eta``, ``steps`` or rule: the flow, for as long as ``attdyn run``
+        goes; with ``full``, or of a model file with a rule, step by step.
     out : path-like, optional
         The zarr store. If it holds a part of the same sweep, that part is not run again, except
         for blocks that are damaged. Without one, nothing stays on disk.

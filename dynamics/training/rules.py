@@ -262,7 +262,7 @@ def requested(given: Mapping[str, Any], default: DefaultRun) -> dict[str, Any]:
     found = {
         "rule": chosen,
         "schedule": given.get("schedule", default.schedule),
-        "stages": _stages(stages) if isinstance(stages, str) else stages,
+        "stages": stages if stages is None or np.ndim(stages) else _stages(str(stages)),
     }
     return {n: v for n, v in found.items() if v is not None}
 
@@ -300,13 +300,13 @@ def in_words(entries: Mapping[str, Any], parameters: Collection[str]) -> dict[st
     """
     made = dict(entries)
     chosen, stages = made.get("rule", "gd"), made.get("stages", "")
-    if isinstance(chosen, UpdateRule) and chosen.name in RULES:
-        usual = RULES[chosen.name].options
-        own = {name: value for name, value in chosen.options.items() if value != usual[name]}
+    usual = RULES.get(getattr(chosen, "name", ""))
+    if usual is not None and chosen.function is usual.function:
+        own = {n: value for n, value in chosen.options.items() if value != usual.options[n]}
         made |= {f"rule.{n}" if n in parameters else n: value for n, value in own.items()}
         made["rule"] = chosen.name
     elif not isinstance(chosen, str):
-        refuse("rule", chosen, "has no name", "one of a name, or step of a model file", "adam")
+        refuse("rule", chosen, "has no name", "a name, or step of a model file", "adam")
     if not isinstance(stages, str):
         made["stages"] = stages_text(stages)
     return made

@@ -60,6 +60,11 @@ CALLS = {
         (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, record=[[1]]), "list of steps"),
         (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, checkpoint=5), "checkpoint=5"),
     ],
+    "rule": [
+        (lambda s, p, r, f: dynamics.rule("adamm"), "nearest: adam"),
+        (lambda s, p, r, f: dynamics.rule("adam", b1="x"), "b1='x'"),
+        (lambda s, p, r, f: dynamics.rule(5), "rule=5"),
+    ],
     "flows": [
         (lambda s, p, r, f: dynamics.flows([r, 7], 1.0), "no problem"),
         (lambda s, p, r, f: dynamics.flows([r], -1.0), "time=-1.0 is too small"),

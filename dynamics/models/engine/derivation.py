@@ -18,7 +18,7 @@ from dynamics.models.engine.expressions import Expressions, exact_weights, rate_
 from dynamics.models.engine.realization import Realization
 from dynamics.validation import InvalidRequest
 from theory.closure import DECLARED, Closure
-from theory.closure.regime import Regime
+from theory.closure.regime import PLAIN, Regime
 from theory.law import select_samples
 from theory.notation import latex_of
 from theory.page import HandWritten, Page, Section
@@ -305,6 +305,7 @@ def size_table(
     definition: Definition,
     grids: Mapping[str, Sequence[int]],
     others: Mapping[str, Any],
+    regime: Regime = PLAIN,
 ) -> Section:
     """Multiplicities at several sizes, as polynomials of the constants.
 
@@ -315,6 +316,8 @@ def size_table(
         Constant -> values.
     others : mapping
         The other constants.
+    regime : Regime
+        Of the rule of training.
 
     Raises
     ------
@@ -331,7 +334,7 @@ def size_table(
     for values, point in where.items():
         try:
             sized = definition.Parameters(**{**others, **dict(zip(names, values, strict=True))})
-            closures[values] = definition.closure(sized)
+            closures[values] = definition.closure(sized, regime=regime)
         except ValueError as error:
             left_out.append(f"{point} is left out: {str(error).splitlines()[0][:120]}")
     if len(closures) < 2:

@@ -75,3 +75,35 @@ def test_the_flow_goes_to_the_horizon_whatever_the_runs_do():
     assert found.flow.time[-1] == 40.0
     alone = dynamics.flow(problem, 40.0).final_state
     np.testing.assert_allclose(found.flow.final_state, alone, rtol=1e-6)
+
+
+def test_rules_are_laid_over_each_other_by_steps(tmp_path):
+    system = dynamics.load_system("positional_attention")
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    rules = ["gd", "momentum", dynamics.rule("adam", b1=0.5)]
+    found = dynamics.overlay(problem, [0.1, 0.01, 0.001], 300, rules)
+    found = dynamics.load(dynamics.save(found, tmp_path / "rules"))
+    assert found.flow is None
+    assert found.labels[2] == "adam, b1 = 0.5, eta = 0.001"
+    table = found.to_dataframe()
+    assert table["step"].is_unique
+    np.testing.assert_array_equal(table["run_2_alpha"], found.runs[2]["alpha"])
+    axes = plotting.overlay(found)
+    assert axes[-1].get_xlabel() == "steps"
+    names = [text.get_text() for text in axes[0].figure.legends[0].get_texts()]
+    assert r"adam, b1 = 0.5, $\eta = 0.001$" in names
+    marks = [line for line in axes[0].lines if line.get_marker() not in ("", "None")]
+    happened = [event for run in found.runs for event in run.events.values() if event]
+    assert len(marks) == len(happened)
+    assert {mark.get_xdata()[0] for mark in marks} == {event.step for event in happened}
+
+
+def test_a_rule_that_diverges_is_no_failure_of_the_others():
+    system = dynamics.load_system("positional_attention")
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    with pytest.warns(dynamics.TrainingWarning, match="stability limit"):
+        found = dynamics.overlay(problem, [50.0, 0.01], 100, ["gd", "sign"])
+    assert found.runs[0].outcome.failed
+    assert not found.outcome.failed
+    alpha = plotting.overlay(found)[0]
+    assert abs(alpha.lines[0].get_ydata()).max(initial=0.0) <= 2 * abs(found.runs[1]["alpha"]).max()

@@ -1,11 +1,14 @@
 """A sweep by an update rule: its words, axes over its constants, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import dynamics
 from dynamics.sweep.plan import planned
 from dynamics.validation import InvalidRequest
+from theory.update_rules import RULES
 
 SYSTEM = dynamics.load_system("linear_icl")
 BY_ADAM = {"rule": "adam", "eta": 0.01, "steps": 50}
@@ -86,6 +89,7 @@ def test_the_rule_of_a_model_is_that_of_its_sweep(named):
         (BY_ADAM | {"stages": "u:20,s:20"}, "stages=40 is the sum"),
         (BY_ADAM | {"stages": "q:50"}, "stages='q'"),
         (BY_ADAM | {"rule": step}, "has no name"),
+        (BY_ADAM | {"rule": replace(RULES["adam"], function=step)}, "has no name"),
         ({"rule": "step", "eta": 0.1, "steps": 5}, "no function of the model"),
     ],
 )
