@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli.arguments import CommandRequest, Parser, value
-from dynamics.validation import InvalidRequest, real
+from dynamics.validation import InvalidRequest, real, refuse
 from theory.update_rules import CONSTANTS, RULES
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ def rule_asked_for(request: CommandRequest) -> tuple[Any, bool]:
 
     default = request.system.default_runs["run"]
     found = requested({"eta": default.eta, **request.flags}, default)
+    if found["rule"] == "step" and getattr(request.system.model, "step", None) is None:
+        refuse("rule", "step", "is no function of the model", ", ".join(RULES), "gd")
     return found["rule"], "stages" in found
 
 

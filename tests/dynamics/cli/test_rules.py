@@ -107,6 +107,8 @@ def test_linear_laws_are_those_of_the_rule(system, capsys):
         ("derive positional_attention --rule adam --as source", "rule is of the page"),
         ("derive {} --rule adam --momentum 0.5", "momentum=0.5 is no constant of the rule adam"),
         ("derive {} --rule step --rule.b1 0.5", "b1 is of another rule than step"),
+        ("derive positional_attention --rule step", "is no function of the model"),
+        ("describe linear_icl --rule step", "is no function of the model"),
         ("describe {} --rule adam --stages s", "stages='s' cannot be read"),
         ("run {} --time 3 --rule adam", "rule is of gradient descent and time of the flow"),
         ("run {} --time 3 --rule gd:.1,adam:.1", "rule is of gradient descent and time"),
