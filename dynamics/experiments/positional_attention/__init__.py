@@ -23,6 +23,7 @@ from dynamics.experiments.positional_attention import (
     third_event,
     transverse,
     unknown_partition,
+    update_rules,
 )
 from dynamics.experiments.verify import Check, Finding, Protocol
 from theory.papers.positional_attention.data_law import MIXED
@@ -70,6 +71,7 @@ _CHECKS: Mapping[str, Check] = {
     "Figure 5c": image_claims.figure_5c,
     "Figure 7": image_claims.figure_7,
     "Zero error": third_event.zero_error,
+    "Adam": update_rules.adam,
 }
 CHECKS: Mapping[str, Check] = {
     source: check if source in ANY_LAW else _under_assumption_1(check)
@@ -87,5 +89,6 @@ FIGURES: Mapping[str, Figure] = {
     "omega": transverse.omega_figure,
     "plane": figures.plane,
     "event_III": third_event.event_III,
+    "rules": update_rules.rules_figure,
     "images": real_images.images_figure,
 }
