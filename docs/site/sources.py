@@ -27,7 +27,9 @@ NAMED = {
 CONTENTS = {
     "Start": ("python", "command_line", "own_models", "models/index", "explorer", "explorers"),
     "Concepts": ("reduction", "closure", "expectations", "events", "stability", "empirical_runs"),
-    "How to": ("sweeps", "cluster", "phase_diagrams", "attention_maps", "latex"),
+    "How to": (
+        "update_rules", "sweeps", "cluster", "phase_diagrams", "attention_maps", "latex",
+    ),
     "Results": (
         "verdicts/index", "gallery", "masked_image_modeling", "shallow_vit", "real_images",
         "notebooks/index",
