@@ -111,7 +111,7 @@ def _early(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _picture(runs: Mapping[tuple[str, str], Trajectory], options: Mapping[str, Any]) -> Any:
     """A column for each law: lines of time with the events, alpha, the share of attention."""
-    look = {"sharex": True, "sharey": "row", "height_ratios": (1.15, 1.3, 1.0)}
+    look: dict[str, Any] = {"sharex": True, "sharey": "row", "height_ratios": (1.15, 1.3, 1.0)}
     with page(8.6, 6.4, nrows=3, ncols=2, **look) as (figure, axes):
         for column, name in enumerate(LAWS):
             top, middle, bottom = axes[:, column]
@@ -169,44 +169,41 @@ def _timeline(panel: Axes, run: Trajectory, row: int, colour: str, steps: int) -
 
 @measures("sizes and rates at which Adam associates and the flow does not", ">", 0.0)
 def adam(study: Study) -> Finding:
-    """Association at the end of Adam beside that at the end of the flow."""
+    """Association at the end of Adam, at sizes at which the flow ends without it."""
     sizes = THOROUGH if study.thorough else SIZES
+    parts, reached = [], 0
     for law in study.laws(*({"D": D, "C": C, "q": 0.8} for D, C in sizes)):
         case = population_flow(study.system, law, LONG)
-        runs = {"flow": case.run} | {
-            f"Adam, {eta:g}": descend(case.problem, eta, ADAM_STEPS, "adam") for eta in ADAM_RATES
-        }
-        for rule, run in runs.items():
-            share = run["G"] / law.D
-            study.row(
-                sizes_of(law), rule=rule, gamma=float(run["gamma"][-1]), rho=float(run["rho"][-1]),
-                share=float(share[-1]), T1=run.events["T1"].step or run.events["T1"].time,
-                associated=bool(run["patch_association"][-1] == 1 and share[-1] >= 0.5),
-            )  # fmt: skip
-            if rule != "flow":
-                study.curve(f"$D={law.D}$, {rule}", run.steps[1:], share[1:])
-    study.draw("step", "attention inside the own set, $G/D$", {"half": 0.5}, y_scale="linear")
-    return _compared(study)
-
-
-def _compared(study: Study) -> Finding:
-    """The finding on a table of flows and runs of Adam."""
-    where = ("D", "C")
-    flows = {tuple(row[n] for n in where): row for row in study.rows if row["rule"] == "flow"}
-    left = [size for size, row in flows.items() if not row["associated"]]
-    if not left:
+        here = f"D={law.D}, C={law.C}"
+        if _associated(study, law, "flow", case.run):
+            parts.append(f"{here}: the flow associates too")
+            continue
+        rates = []
+        for eta in ADAM_RATES:
+            run = descend(case.problem, eta, ADAM_STEPS, "adam")
+            if _associated(study, law, f"Adam, {eta:g}", run):
+                rates.append(f"{eta:g}")
+            study.curve(f"$D={law.D}$, Adam, {eta:g}", run.steps[1:], run["G"][1:] / law.D)
+        reached += len(rates)
+        end = f"gamma={case.run['gamma'][-1]:.3g}, rho={case.run['rho'][-1]:.3g}"
+        parts.append(f"{here}: flow {end}, Adam associates at {', '.join(rates) or 'none'}")
+    if not study.curves:
         raise Undecided("the flow associates too: nothing is left for Adam", "law")
-    tried = [row for row in study.rows if row["rule"] != "flow"]
-    tried = [row for row in tried if tuple(row[n] for n in where) in left]
-    reached = [row for row in tried if row["associated"]]
-    parts = []
-    for D, C in left:
-        rates = [row["rule"].removeprefix("Adam, ") for row in reached if row["D"] == D]
-        end = f"gamma={flows[D, C]['gamma']:.3g}, rho={flows[D, C]['rho']:.3g}"
-        parts.append(f"D={D}, C={C}: flow {end}, Adam associates at {', '.join(rates) or 'none'}")
-    rates = ", ".join(f"{eta:g}" for eta in ADAM_RATES)
+    study.draw("step", "attention inside the own set, $G/D$", {"half": 0.5}, y_scale="linear")
+    tried = ", ".join(f"{eta:g}" for eta in ADAM_RATES)
     reason = (
-        f"{len(reached)} of {len(tried)} runs of Adam ({ADAM_STEPS:,} steps at {rates}) end with "
+        f"{reached} of {len(study.curves)} runs of Adam ({ADAM_STEPS:,} steps at {tried}) end with "
         f"association where the flow to time {LONG:g} does not; {'; '.join(parts)}"
     )
-    return study.conclude(float(len(reached)), reason, parameters={"time": LONG})
+    return study.conclude(float(reached), reason, parameters={"time": LONG})
+
+
+def _associated(study: Study, law: Any, name: str, run: Trajectory) -> bool:
+    """Whether a run ends with association and half of the attention inside; a row of the table."""
+    share, first = float(run["G"][-1]) / law.D, run.events["T1"]
+    found = bool(run["patch_association"][-1] == 1 and share >= 0.5)
+    study.row(
+        sizes_of(law), rule=name, gamma=float(run["gamma"][-1]), rho=float(run["rho"][-1]),
+        share=share, T1=(first.step or first.time) if first else None, associated=found,
+    )  # fmt: skip
+    return found
