@@ -182,8 +182,8 @@ class Slow:
     def __getattr__(self, name):
         return getattr(self.problem, name)
 
-    def advance(self, state, eta, first, last, buffers):
-        reached = self.problem.advance(state, eta, first, last, buffers)
+    def advance(self, state, updates, first, last, buffers):
+        reached = self.problem.advance(state, updates, first, last, buffers)
         self.clock.now += reached - first
         return reached
 

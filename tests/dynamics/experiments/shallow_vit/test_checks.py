@@ -1,6 +1,7 @@
 """The shallow ViT: verdicts are measured, and flip with the dynamics."""
 
 import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,11 +31,11 @@ def scaled(**factors):
     """A problem in which parts of the state move by other multiples of their gradient."""
 
     class Scaled(ReducedPopulation):
-        def advance(self, state, eta, *rest):
-            rates = eta.copy()
+        def advance(self, state, updates, *rest):
+            rates = updates.eta.copy()
             for name, factor in factors.items():
                 self.layout.part(rates, name)[...] *= factor
-            return super().advance(state, rates, *rest)
+            return super().advance(state, replace(updates, eta=rates), *rest)
 
     return Scaled
 

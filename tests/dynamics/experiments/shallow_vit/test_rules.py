@@ -166,11 +166,11 @@ def test_an_end_of_attention_that_depends_on_the_step_size_decides_nothing(monke
     class Coarse(FullEmpirical):
         """Attention that long steps do not train."""
 
-        def advance(self, state, eta, *rest):
-            rates = eta.copy()
+        def advance(self, state, updates, *rest):
+            rates = updates.eta.copy()
             for name in ("W_K", "W_Q"):
-                self.layout.part(rates, name)[...] *= eta.max() < 0.08
-            return super().advance(state, rates, *rest)
+                self.layout.part(rates, name)[...] *= updates.unit < 0.08
+            return super().advance(state, dataclasses.replace(updates, eta=rates), *rest)
 
     coarse = dataclasses.replace(SYSTEM, FullEmpirical=Coarse)
     (verdict,) = dynamics.verify(coarse, NARROW, ["Figure 4"])
@@ -182,10 +182,10 @@ def test_an_end_of_attention_that_depends_on_the_step_size_decides_nothing(monke
 class Amplifying(ReducedPopulation):
     """What a start differs by from that of its seed grows, in the first step, a lot."""
 
-    def advance(self, state, eta, step, *rest):
+    def advance(self, state, updates, step, *rest):
         if step == 0:
             state += 3e14 * (state - ReducedPopulation.initial_state.fget(self))
-        return super().advance(state, eta, step, *rest)
+        return super().advance(state, updates, step, *rest)
 
 
 @pytest.mark.parametrize(
