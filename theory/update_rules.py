@@ -225,7 +225,13 @@ def _is_odd(traced: Traced, memory: int) -> bool:
 
 
 def gd(gradient: Any, memory: Any, entry: Any, step: Any, eta: Any, xp: Any) -> Any:
-    """Gradient descent."""
+    """Gradient descent.
+
+    Parameters
+    ----------
+    gradient, memory, entry, step, eta, xp
+        As of `UpdateRule.function`.
+    """
     return -(eta * gradient), memory
 
 

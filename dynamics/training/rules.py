@@ -225,7 +225,7 @@ def rule_of(problem: Problem, name: Any) -> UpdateRule:
     name : str, UpdateRule or callable
         As for `rule`.
     """
-    if name != "step":
+    if not isinstance(name, str) or name != "step":
         return rule(name)
     if (own := problem.own_rule()) is None:
         refuse("rule", name, "is no function of the model", f"{', '.join(RULES)}", "gd")
@@ -268,7 +268,14 @@ def requested(given: Mapping[str, Any], default: DefaultRun) -> dict[str, Any]:
 
 
 def check_rated(given: Mapping[str, Any], default: DefaultRun) -> None:
-    """Refuse a rule that is not the default without an ``eta``."""
+    """Refuse a rule that is not the default without an ``eta``.
+
+    Parameters
+    ----------
+    given : mapping
+        Settings of a request.
+    default : DefaultRun
+    """
     name = given.get("rule", default.rule)
     if name not in (default.rule, "gd") and "eta" not in given:
         raise InvalidRequest(

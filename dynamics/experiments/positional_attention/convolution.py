@@ -187,7 +187,7 @@ def fit(
     steps = options["gram_steps" if case.gram else f"{case.optimizer}_steps"]
     record = np.unique(np.rint(np.geomspace(1, steps, RECORDS)).astype(int))
     train: Callable[..., Fit | Trajectory] = adam if case.optimizer == "adam" else descend
-    run = train(problem, eta, steps, record)
+    run = train(problem, eta, steps, record=record)
     last = run.states[-1]
     matrix = problem.matrices(last[None])[0]
     share = run.observables["patch_association"]

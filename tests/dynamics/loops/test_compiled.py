@@ -12,7 +12,7 @@ import pytest
 
 import dynamics
 from dynamics import loops
-from dynamics.loops import compiler
+from dynamics.loops import Updates, compiler
 from dynamics.loops.kernels import advance, elementary, kinds
 
 CALLER = """
@@ -143,7 +143,7 @@ def test_advance_sees_infinity_that_reordering_would_hide():
     """Isfinite is folded to True when sums may be reordered; kernels are compiled without that."""
     state, none = np.array([1.0]), np.empty(0, dtype=np.int64)
     buffers = (np.empty((9, 1)), none, np.empty((0, 1)))
-    assert loops.advance(Growth(1e200), state, np.ones(1), (0, 9), True, buffers) == 1
+    assert loops.advance(Growth(1e200), state, Updates(np.ones(1)), (0, 9), True, buffers) == 1
     assert state[0] == 1e200
 
 
@@ -155,7 +155,8 @@ def test_a_step_that_moves_nothing_is_the_last_that_is_computed():
     for alike in (False, True):
         state, data = np.array([3.0]), Growth(0.0, np.zeros(1))
         rows, records = np.full((9, 1), np.nan), np.full((3, 1), np.nan)
-        assert loops.advance(data, state, np.ones(1), (0, 9), alike, (rows, due, records)) == 9
+        updates = Updates(np.ones(1))
+        assert loops.advance(data, state, updates, (0, 9), alike, (rows, due, records)) == 9
         found.append((state, rows, records))
         assert data.calls[0] == (4 if alike else 9)
     for long, short in zip(*found, strict=True):
@@ -165,7 +166,7 @@ def test_a_step_that_moves_nothing_is_the_last_that_is_computed():
 def test_a_state_that_cannot_be_changed_in_place_is_refused():
     buffers = (np.empty((1, 1)), np.empty(0, dtype=np.int64), np.empty((0, 1)))
     with pytest.raises(TypeError, match="contiguous"):
-        loops.advance(Growth(1.0), np.array([1]), np.ones(1), (0, 1), True, buffers)
+        loops.advance(Growth(1.0), np.array([1]), Updates(np.ones(1)), (0, 1), True, buffers)
 
 
 def test_models_of_all_sizes_are_of_one_kind():

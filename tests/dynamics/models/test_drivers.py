@@ -14,6 +14,7 @@ import dynamics
 from dynamics import plotting
 from dynamics.analysis.phase_portrait import portrait
 from dynamics.cli import main
+from dynamics.loops import Updates
 from dynamics.plotting.style import offset_in_label
 
 MODELS = Path(__file__).parents[2] / "support/models"
@@ -109,8 +110,8 @@ def test_one_batch_of_all_is_no_batch_and_batches_are_dealt_without_gaps(tiny):
     for step in range(3):
         state, records = start.copy(), np.empty((1, start.size))
         wide = np.empty((1, len(parts.order_names)))
-        buffers = (wide, np.array([step]), records)
-        assert parts.advance(state, np.ones(start.size), step, step + 1, buffers) == step + 1
+        buffers, updates = (wide, np.array([step]), records), Updates(np.ones(start.size))
+        assert parts.advance(state, updates, step, step + 1, buffers) == step + 1
         slopes.append(start - state)
     np.testing.assert_allclose(np.mean(slopes, axis=0), whole.gradient(start), atol=1e-15)
     assert np.ptp(slopes, axis=0).max() > 1e-3

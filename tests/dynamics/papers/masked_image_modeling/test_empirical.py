@@ -7,6 +7,7 @@ import pytest
 
 import dynamics
 from dynamics.cache.programs import compiled_program
+from dynamics.loops import Updates
 from dynamics.models import masked_image_modeling as file
 from dynamics.papers.masked_image_modeling import cost
 from dynamics.papers.masked_image_modeling.full import FullProblem
@@ -148,11 +149,11 @@ def test_a_run_on_batches_can_be_cut_anywhere(system, small, tmp_path):
     problem = system.FullEmpirical(small, samples=20, seed=0, batch=6, start="random")
     whole = dynamics.descend(problem, eta=0.5, steps=9)
     state = problem.initial_state
-    eta = np.full(state.size, 0.5)
+    updates = Updates(np.full(state.size, 0.5))
     for first, last in ((0, 2), (2, 7), (7, 9)):
         tracked = np.empty((last - first, len(problem.order_names)))
         problem.advance(
-            state, eta, first, last, (tracked, np.array([], int), np.empty((0, state.size)))
+            state, updates, first, last, (tracked, np.array([], int), np.empty((0, state.size)))
         )
     np.testing.assert_array_equal(state, whole.final_state)
 

@@ -6,6 +6,7 @@ import pytest
 from realistic import SYSTEM, problem
 
 import dynamics
+from dynamics.loops import Updates
 from theory.papers.positional_attention import samples as sampling
 from theory.symmetry import Partition
 
@@ -71,11 +72,13 @@ def test_learning_rates_of_v_and_of_a_are_separate():
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_step_is_on_the_samples_of_its_batch(dtype):
     made = problem(samples=110, batch=40, dtype=dtype)
-    state, eta = made.initial_state, np.full(made.layout.size, 1.0)
+    state, updates = made.initial_state, Updates(np.full(made.layout.size, 1.0))
     value, matrix = made.layout.part(state, "v"), made.layout.part(state, "A")
     for step, members in enumerate(made.minibatches.members(0, 6)):
         moved = state.copy()
-        made.advance(moved, eta, step, step + 1, (np.empty((1, 7)), np.empty(0, int), moved[None]))
+        made.advance(
+            moved, updates, step, step + 1, (np.empty((1, 7)), np.empty(0, int), moved[None])
+        )
         data = [part[members] for part in made.data()]
         _, by_value, by_matrix = naive.empirical(made.parameters, data, value, matrix)
         np.fill_diagonal(by_matrix, 0.0)
@@ -88,11 +91,15 @@ def test_a_run_on_mini_batches_cut_anywhere_ends_in_the_same_bits():
     made = problem(samples=110, batch=40)
     whole = dynamics.descend(made, 0.02, 20).final_state
     for cut in (1, 3, 7):
-        state, eta = made.initial_state, np.full(whole.size, 0.02)
+        state, updates = made.initial_state, Updates(np.full(whole.size, 0.02))
         for first, last in ((0, cut), (cut, 20)):
             rows = np.empty((last - first, 7))
             made.advance(
-                state, eta, first, last, (rows, np.empty(0, int), np.empty((0, whole.size)))
+                state,
+                updates,
+                first,
+                last,
+                (rows, np.empty(0, int), np.empty((0, whole.size))),
             )
         assert np.array_equal(state, whole)
 
@@ -100,11 +107,13 @@ def test_a_run_on_mini_batches_cut_anywhere_ends_in_the_same_bits():
 def test_batches_average_to_the_full_gradient():
     whole, parts = problem(samples=110), problem(samples=110, batch=40)
     state = whole.initial_state
-    eta = np.full(state.size, 1e-9)
+    updates = Updates(np.full(state.size, 1e-9))
     steps = []
     for step in range(3):
         moved = state.copy()
-        parts.advance(moved, eta, step, step + 1, (np.empty((1, 7)), np.empty(0, int), moved[None]))
+        parts.advance(
+            moved, updates, step, step + 1, (np.empty((1, 7)), np.empty(0, int), moved[None])
+        )
         steps.append((state - moved) / 1e-9)
     mean = np.average(steps, axis=0, weights=[40, 40, 30])
     np.testing.assert_allclose(mean, whole.gradient(state), atol=1e-6)

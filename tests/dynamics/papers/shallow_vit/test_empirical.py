@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.loops import Updates
 from dynamics.papers.shallow_vit.empirical import FullEmpirical
 from dynamics.papers.shallow_vit.parameters import Parameters
 from dynamics.papers.shallow_vit.problems import ReducedPopulation
@@ -120,14 +121,14 @@ def test_frozen_parts_do_not_move():
 
 def test_order_parameters_are_of_all_samples_whatever_the_batch():
     made = problem(samples=10, options={"batch": 4})
-    eta, state = np.full(made.layout.size, 0.1), made.initial_state
+    updates, state = Updates(np.full(made.layout.size, 0.1)), made.initial_state
     tracked = np.empty((9, 4))
     none = (np.empty(0, int), np.empty((0, state.size)))
     whole, cut, states = state.copy(), state.copy(), []
-    made.advance(whole, eta, 0, 9, (tracked, *none))
+    made.advance(whole, updates, 0, 9, (tracked, *none))
     for step in range(9):
         states.append(cut.copy())
-        made.advance(cut, eta, step, step + 1, (np.empty((1, 4)), *none))
+        made.advance(cut, updates, step, step + 1, (np.empty((1, 4)), *none))
     expected = [made.order_parameters(at) for at in states]
     np.testing.assert_allclose(tracked, expected, rtol=1e-13, atol=1e-14)
 
@@ -135,10 +136,12 @@ def test_order_parameters_are_of_all_samples_whatever_the_batch():
 def test_batches_average_to_the_full_gradient():
     whole, parts = problem(samples=11), problem(samples=11, options={"batch": 4})
     state = somewhere(whole)
-    steps, eta = [], np.ones(state.size)
+    steps, updates = [], Updates(np.ones(state.size))
     for step in range(3):
         moved = state.copy()
-        parts.advance(moved, eta, step, step + 1, (np.empty((1, 4)), np.empty(0, int), moved[None]))
+        parts.advance(
+            moved, updates, step, step + 1, (np.empty((1, 4)), np.empty(0, int), moved[None])
+        )
         steps.append(state - moved)
     mean = np.average(steps, axis=0, weights=[4, 4, 3])
     np.testing.assert_allclose(mean, whole.gradient(state), rtol=1e-9, atol=1e-12)

@@ -8,6 +8,7 @@ from runs import same
 
 import dynamics
 from dynamics.experiments.shallow_vit.recursions import slopes_of
+from dynamics.loops import Updates
 from dynamics.training import descent as run
 
 LAW = {"m": 24, "L": 12, "alpha_confusion": 0.1, "d": 6, "noise": 0.0, "data": "fixed_disc"}
@@ -29,10 +30,10 @@ def members(made, first, last):
 
 def stepped(made, state, eta, *cuts):
     """The state after advancing from cut to cut."""
-    state, rates = state.copy(), np.full(state.size, eta)
+    state, updates = state.copy(), Updates(np.full(state.size, eta))
     none = np.empty(0, np.int64), np.empty((0, state.size))
     for first, last in itertools.pairwise(cuts):
-        made.advance(state, rates, first, last, (np.empty((last - first, 4)), *none))
+        made.advance(state, updates, first, last, (np.empty((last - first, 4)), *none))
     return state
 
 
