@@ -12,8 +12,7 @@ from theory.page import HandWritten, Section
 from theory.update_rules import INPUTS, UpdateRule
 
 LETTERS = {"gradient": "g", "entry": "theta", "step": "t", "norm": "norm_g"}
-
-
+"""Letters of inputs; others have their names."""
 SPELLED = {"weight_decay": r"\mathrm{weight\_decay}", "norm_g": r"\lVert g \rVert"}
 """LaTeX of letters of rules, for the page."""
 

@@ -144,14 +144,12 @@ class UpdateRule:
     @property
     def program(self) -> Program:
         """Its program: `INPUTS`, memory and `numbers` to ``change`` and ``memory``."""
-        traced = _traced(self.key)
-        inputs, outputs = traced.inputs.tolist(), traced.outputs
-        return build(traced.values, inputs, {"change": outputs[:1], "memory": outputs[1:]})
+        return _traced(self.key).program
 
     @property
     def odd(self) -> bool:
         """Whether opposite gradients of opposite entries make opposite changes, at every step."""
-        return _is_odd(_traced(self.key), self.memory)
+        return _traced(self.key).odd
 
     def expressions(self, symbols: Mapping[str, Any]) -> tuple[list[Any], Any]:
         """New memory, and the change in terms of it, as sympy expressions.
@@ -177,11 +175,16 @@ def _structured(memory: Any) -> Any:
 
 
 class Traced(NamedTuple):
-    """The table of a rule: its inputs, and its change and new memory as outputs."""
+    """The table of a rule, its inputs and outputs (change, new memory), and what is made of it.
+
+    ``odd`` says whether the change is odd in gradient and entry, each memory being odd or even.
+    """
 
     values: Values
     inputs: Ids
     outputs: Ids
+    program: Program
+    odd: bool
 
 
 @lru_cache(maxsize=64)
@@ -203,13 +206,13 @@ def _traced(key: tuple[Any, ...]) -> Traced:
     with jax.enable_x64(True):
         made = jax.make_jaxpr(of_numbers)(*([1.0] * len(inputs)))
     ids = values.inputs(inputs)
-    outputs = [int(each) for each in read(values, made, [np.asarray(k) for k in ids])]
-    return Traced(values, ids, np.array(outputs))
+    outputs = np.array([int(each) for each in read(values, made, [np.asarray(k) for k in ids])])
+    program = build(values, ids.tolist(), {"change": outputs[:1], "memory": outputs[1:]})
+    return Traced(values, ids, outputs, program, _is_odd(values, ids, outputs, memory))
 
 
-def _is_odd(traced: Traced, memory: int) -> bool:
+def _is_odd(values: Values, ids: Ids, outputs: Ids, memory: int) -> bool:
     """Whether the change is odd in gradient and entry, each memory being odd or even, exactly."""
-    values, ids, outputs = traced
     identities, point = Identities(values, outputs), values.triples[ids]
     turned_inputs = {INPUTS.index("gradient"), INPUTS.index("entry")}
     found = identities.at(ids, point[:, None])[:, 0]

@@ -24,7 +24,8 @@ from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.descent import descend
 from dynamics.training.flow import flow, implicit_model
 from dynamics.training.progress import interruption
-from dynamics.training.rules import Stages, rule_of, under
+from dynamics.training.rules import rule_of, under
+from dynamics.training.schedules import Stages
 from dynamics.training.settings import check_flow, check_settings, record_schedule
 from dynamics.validation import InvalidRequest
 
@@ -88,7 +89,9 @@ def compare(
     """
     firsts, fulls = _checked_pairs(reduced, full)
     how: dict[str, Any] = {"rule": rule_of(firsts[0], rule), "schedule": schedule, "stages": stages}
-    firsts, fulls = ([under(each, **how) for each in kind] for kind in (firsts, fulls))
+    firsts, fulls = (
+        [under(each, how["rule"], stages) for each in kind] for kind in (firsts, fulls)
+    )
     problems = [firsts[0], *fulls, *firsts[1:]]
     store = None if checkpoint is None else Checkpoint.at(checkpoint)
     files = [] if store is None else parts(store, len(fulls), len(firsts))

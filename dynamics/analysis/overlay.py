@@ -19,7 +19,7 @@ from dynamics.results.trajectory import Trajectory
 from dynamics.training.descent import descend
 from dynamics.training.flow import flow
 from dynamics.training.progress import interruption
-from dynamics.training.rules import Stages
+from dynamics.training.schedules import Stages
 from dynamics.training.settings import MOST_STEPS, check_flow, record_schedule
 from dynamics.validation import InvalidRequest, real, refuse
 

@@ -40,7 +40,6 @@ __all__ = [
     "in_threads",
     "order_along",
     "order_parameters",
-    "order_rows",
     "source",
     "summary",
 ]
@@ -110,22 +109,6 @@ def order_parameters(data: Any, state: FloatArray, slope: FloatArray, count: int
     count : int
     """
     return _evaluate("order_parameters", state, slope, data, count)
-
-
-def order_rows(data: Any, states: FloatArray, with_gradient: bool, count: int) -> FloatArray:
-    """Order parameters of many states, shape (rows, count).
-
-    Parameters
-    ----------
-    data : NamedTuple
-    states : float array, shape (rows, n)
-    with_gradient : bool
-        Whether the gradient is computed; it is 0 otherwise.
-    count : int
-    """
-    out = np.empty((len(states), count))
-    compiled(path_values.order_rows, data)(_floats(states), data, with_gradient, out)
-    return out
 
 
 def advance(

@@ -89,13 +89,9 @@ class Updates:
                 moves = every & among
                 eta = np.where(moves, self.eta, 0.0)
                 shares, factors = np.where(moves, share, 0.0), self.factors(np.arange(low, high))
-                yield (
-                    low,
-                    high,
-                    Update(
-                        program, self.rule.weight_decay, eta, shares, sizes, moves, rested, factors
-                    ),
-                )
+                decay = self.rule.weight_decay
+                update = Update(program, decay, eta, shares, sizes, moves, rested, factors)
+                yield low, high, update
             rested = rested + np.where(among, 0, steps)
             begin = end
 

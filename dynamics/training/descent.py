@@ -36,15 +36,8 @@ from dynamics.training.checkpoint import Checkpoint, request_of
 from dynamics.training.events import Detector
 from dynamics.training.oscillation import Oscillation
 from dynamics.training.progress import bar, interruption
-from dynamics.training.rules import (
-    Stages,
-    amplified_rounding,
-    described,
-    rule_of,
-    schedule_of,
-    stages_of,
-    under,
-)
+from dynamics.training.rules import ROUNDING, amplified_rounding, described, rule_of, under
+from dynamics.training.schedules import Stages, schedule_of, stages_of
 from dynamics.training.settings import check_steps, record_schedule, starting_state
 from dynamics.training.stability_limit import near_limit, rates_text, smaller_rate
 from dynamics.validation import learning_rate
@@ -61,8 +54,6 @@ BETWEEN_CHECKS = 1.25
 """Factor in the step from one check of the stability limit to the next: it moves with log time."""
 NEVER = 1 << 62
 """Step of the next check where there is none."""
-ROUNDING = 64 * float(np.finfo(np.float64).eps)
-"""Change of a state, relative to its largest entry, that may be rounding alone."""
 RESTING = 1e-8
 """Largest change of an entry at rest in a unit of time, relative to the entry."""
 LEAST = float(np.finfo(np.float64).tiny)

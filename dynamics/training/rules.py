@@ -1,33 +1,33 @@
-"""Requests for update rules: names and constants that are checked, schedules, stages."""
+"""Requests for update rules: their names and constants, checked; what a run of one rests on."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynamics.default_runs import DefaultRun
-from dynamics.loops.updates import Updates, constant
+from dynamics.loops.updates import Updates
 from dynamics.problem import FloatArray, Problem
-from dynamics.results.expression import Expression
-from dynamics.validation import InvalidRequest, integer, known_word, real, refuse
+from dynamics.training.schedules import (
+    Stages,
+    read_stages,
+    schedule_of,
+    stages_of,
+    stages_text,
+)
+from dynamics.validation import InvalidRequest, known_word, real, refuse
 from theory.closure.regime import Regime
 from theory.law import ModelError
 from theory.program import run_floats
 from theory.update_rules import CONSTANTS, RULES, UpdateRule, own_rule
 
-Stages = Sequence[tuple[Any, int]]
-"""Names of what moves, and steps."""
-MAX_SCHEDULED = 10**7
-"""Steps of a run with a schedule, whose rates are summed one by one."""
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
-"""Gradient of an entry, over the largest, that may be rounding alone."""
+"""Gradient or change of an entry, over the largest, that may be rounding alone."""
 AMPLIFIED = 1e3
 """Size of a step, over eta and such a gradient, that is told."""
 BELOW_ONE = np.nextafter(1.0, 0.0)
@@ -99,123 +99,6 @@ def _checked(name: str, value: object, default: object) -> Any:
     return RANGES.get(name, real)(name, value)
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """Factors of the learning rates over a run.
-
-    Attributes
-    ----------
-    text : str
-    steps : int
-        Of the run.
-    """
-
-    text: str
-    steps: int
-
-    def __call__(self, at: NDArray[np.int64]) -> FloatArray:
-        """The factor at steps counted from 0, that of the last step after it, shape (steps,)."""
-        kind, *numbers = self.text.split(":")
-        time, total = np.minimum(at, self.steps - 1).astype(np.float64), float(self.steps)
-        if kind in SHAPES:
-            return SHAPES[kind](time, total, *map(float, numbers))
-        value = Expression(self.text, "schedule").value({"step": time, "steps": total})
-        return np.broadcast_to(np.asarray(value, dtype=np.float64), time.shape).copy()
-
-
-def _warmup(time: FloatArray, total: float, warm: float) -> FloatArray:
-    return np.minimum(1.0, time / warm)
-
-
-def _cosine(time: FloatArray, total: float, warm: float = 0.0) -> FloatArray:
-    fallen = 0.5 * (1.0 + np.cos(np.pi * np.minimum(1.0, (time - warm) / (total - warm))))
-    return np.where(time < warm, time / max(warm, 1.0), fallen)
-
-
-def _staircase(time: FloatArray, total: float, width: float, factor: float) -> FloatArray:
-    return np.asarray(factor ** np.floor(time / width))
-
-
-SHAPES: dict[str, Callable[..., FloatArray]] = {
-    "warmup": _warmup,
-    "cosine": _cosine,
-    "staircase": _staircase,
-}
-"""Schedules by name: ``warmup:N``, ``cosine`` or ``cosine:N`` after N steps of warm-up,
-``staircase:N:f``, the factor f every N steps; as optax has them."""
-FORMS = "'constant', 'warmup:N', 'cosine', 'cosine:N', 'staircase:N:f', or a formula in step, steps"
-
-
-def schedule_of(text: object, steps: int) -> Callable[[NDArray[np.int64]], FloatArray]:
-    """The factors of a schedule, checked at every step.
-
-    Parameters
-    ----------
-    text : str or None
-    steps : int
-        Of the run.
-
-    Raises
-    ------
-    InvalidRequest
-        If it cannot be read, or a factor is negative, not finite, or 0 at every step.
-    """
-    if text is None or text == "constant":
-        return constant
-    if not isinstance(text, str):
-        refuse("schedule", text, "is no text", FORMS, "cosine")
-    if steps > MAX_SCHEDULED:
-        problem = f"is of a run of {steps:,} steps"
-        refuse("schedule", text, problem, f"a run of at most {MAX_SCHEDULED:,} steps", "constant")
-    kind, *numbers = text.split(":")
-    made = Schedule(text, steps)
-    try:
-        if kind in SHAPES:
-            [real("schedule", float(number), above=0.0) for number in numbers]
-        factors = made(np.arange(steps))
-    except (TypeError, ValueError, ZeroDivisionError) as error:
-        if isinstance(error, InvalidRequest):
-            raise
-        refuse("schedule", text, "cannot be read", FORMS, "cosine")
-    bad = np.flatnonzero(~(factors >= 0) | ~np.isfinite(factors))
-    if bad.size:
-        problem = f"is {factors[bad[0]]:g} at step {bad[0]}"
-        refuse("schedule", text, problem, "factors from 0", "cosine")
-    if not factors.any():
-        refuse("schedule", text, "is 0 at every step", "a factor above 0", "constant")
-    return made
-
-
-def stages_of(
-    stages: Stages | None, problem: Problem, steps: int
-) -> tuple[tuple[NDArray[np.bool_], int], ...]:
-    """Entries that move in each stage, and its steps.
-
-    Parameters
-    ----------
-    stages : sequence of (str or sequence of str, int), or None
-        Names of arrays, groups or parts of the state, and numbers of steps, which sum to ``steps``.
-    problem : Problem
-    steps : int
-
-    Raises
-    ------
-    InvalidRequest
-        If a name is not known, or the steps have another sum.
-    """
-    if stages is None:
-        return ()
-    made = []
-    for names, number in stages:
-        listed = names.split("+") if isinstance(names, str) else list(names)
-        moves = np.logical_or.reduce([problem.entries_of(name) for name in listed])
-        made.append((moves, integer("stages", number, at_least=1, at_most=10**12)))
-    total = sum(number for _, number in made)
-    if total != steps:
-        refuse("stages", total, "is the sum of their steps", f"steps={steps}", steps)
-    return tuple(made)
-
-
 def rule_of(problem: Problem, name: Any) -> UpdateRule:
     """An update rule, ``step`` that of the model of a problem.
 
@@ -262,7 +145,7 @@ def requested(given: Mapping[str, Any], default: DefaultRun) -> dict[str, Any]:
     found = {
         "rule": chosen,
         "schedule": given.get("schedule", default.schedule),
-        "stages": stages if stages is None or np.ndim(stages) else _stages(str(stages)),
+        "stages": stages if stages is None or np.ndim(stages) else read_stages(str(stages)),
     }
     return {n: v for n, v in found.items() if v is not None}
 
@@ -290,6 +173,12 @@ def default_words(default: DefaultRun) -> dict[str, str]:
     return {name: word for name, word in words.items() if word}
 
 
+def _usual(rule: UpdateRule) -> UpdateRule | None:
+    """The rule of `RULES` that this is at other constants; None of a function of a user."""
+    known = RULES.get(rule.name)
+    return known if known is not None and known.function is rule.function else None
+
+
 def in_words(entries: Mapping[str, Any], parameters: Collection[str]) -> dict[str, Any]:
     """The entries of a sweep with rule and stages as words.
 
@@ -307,8 +196,7 @@ def in_words(entries: Mapping[str, Any], parameters: Collection[str]) -> dict[st
     """
     made = dict(entries)
     chosen, stages = made.get("rule", "gd"), made.get("stages", "")
-    usual = RULES.get(getattr(chosen, "name", ""))
-    if usual is not None and chosen.function is usual.function:
+    if isinstance(chosen, UpdateRule) and (usual := _usual(chosen)) is not None:
         own = {n: value for n, value in chosen.options.items() if value != usual.options[n]}
         made |= {f"rule.{n}" if n in parameters else n: value for n, value in own.items()}
         made["rule"] = chosen.name
@@ -319,32 +207,15 @@ def in_words(entries: Mapping[str, Any], parameters: Collection[str]) -> dict[st
     return made
 
 
-def _stages(text: str) -> list[tuple[str, float]]:
-    """``"A:2000,v:500"`` as names and steps."""
-    parts = [part.partition(":") for part in text.split(",")]
-    try:
-        return [(names.strip(), real("stages", float(steps))) for names, _, steps in parts]
-    except ValueError:
-        refuse("stages", text, "cannot be read", "arrays and their steps", "A:2000,v:500")
-
-
-def stages_text(stages: Stages) -> str:
-    """Stages as ``"A:2000,v:500"``."""
-    listed = ((n if isinstance(n, str) else "+".join(n), steps) for n, steps in stages)
-    return ",".join(f"{names}:{steps}" for names, steps in listed)
-
-
-def under(
-    problem: Problem, rule: UpdateRule, stages: Stages | None = None, schedule: Any = None
-) -> Problem:
+def under(problem: Problem, rule: UpdateRule, stages: Stages | None = None) -> Problem:
     """The problem on what training by a rule closes on.
 
     Parameters
     ----------
     problem : Problem
     rule : UpdateRule
-    stages, schedule
-        As of a run.
+    stages : sequence or None
+        As of `dynamics.descend`.
     """
     if rule.plain and stages is None:
         return problem
@@ -417,7 +288,7 @@ def described(rule: UpdateRule, schedule: str | None, stages: Stages | None) -> 
     if not rule.plain:
         options = {name: value for name, value in rule.options.items() if value}
         said["rule"] = {"name": rule.name, **options}
-        if rule.name not in RULES:
+        if _usual(rule) is None:
             program = json.dumps(rule.program.document()).encode()
             said["rule"]["formula"] = hashlib.sha256(program).hexdigest()[:12]
     if schedule not in (None, "constant"):

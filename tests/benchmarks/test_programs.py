@@ -2,14 +2,9 @@
 
 import time
 
-import numpy as np
 import pytest
-from positional_sum import exact_program
 
 import dynamics
-from dynamics import loops
-from dynamics.loops import compiled
-from dynamics.loops.kernels.program import List, rows_of
 from dynamics.models.engine.problem import ModelProblem
 
 pytestmark = pytest.mark.benchmark_run
@@ -28,46 +23,6 @@ def microseconds(function, repeats):
             function()
         times.append((time.thread_time() - began) / repeats)
     return 1e6 * min(times)
-
-
-def test_kernel_beside_the_hand_built_one(capsys):
-    """One gradient of the exact sum alone and in a loop of order parameters; the same numbers."""
-    system, run = dynamics.load_system("positional_attention"), compiled(rows_of)
-    lines = []
-    for (D, C), repeats in {(9, 3): 2000, (16, 4): 200, (32, 8): 10}.items():
-        began = time.perf_counter()
-        program, weights, _ = exact_program(D, C)
-        made = time.perf_counter() - began
-        outputs = program.outputs["gradient"].astype(np.int64)
-        arrays = (program.instructions, program.index.astype(np.uint32), program.count, outputs)
-        given = np.concatenate([weights, program.constants])
-        listed = List(given, *arrays, program.size)
-        problem = system.ReducedPopulation(system.Parameters(D=D, C=C), expectation="exact")
-        states = np.tile([0.3, 1.2, -0.1], (8, 1))
-        out, width = np.empty((8, 3)), len(problem.order_names)
-
-        def of(listed, states=states, out=out):
-            run(states, listed, out)
-            return out.copy()
-
-        one = microseconds(lambda of=of, listed=listed: of(listed), repeats) / 8
-        model = problem.loop_data
-        hand = (
-            microseconds(
-                lambda model=model, states=states, width=width: loops.order_rows(
-                    model, states, True, width
-                ),
-                repeats,
-            )
-            / 8
-        )
-        np.testing.assert_allclose(out[0], problem.gradient(states[0]), rtol=1e-13)
-        lines.append(
-            f"  D={D:<3} C={C} {program.operations:7} operations, made in {made:5.2f} s: "
-            f"{one:8.2f} us, in a loop of order parameters {hand:7.2f} us; ratio {one / hand:.2f}"
-        )
-    with capsys.disabled():
-        print("\ngradient of positional attention's exact sum", *lines, sep="\n")
 
 
 def test_library_beside_arrays_and_at_a_second_size(capsys):

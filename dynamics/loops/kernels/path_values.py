@@ -5,7 +5,7 @@ from math import log1p
 import numpy as np
 
 from dynamics.loops.kernels import kernels
-from dynamics.loops.kernels.kinds import gradient, order_parameters
+from dynamics.loops.kernels.kinds import order_parameters
 
 
 def along(times, nodes, scales, coefficients, states, rates):
@@ -62,25 +62,6 @@ def order_along(times, nodes, scales, coefficients, model, out):
         for k in range(shape[1]):
             rates[row, k] = -rates[row, k]
         order_parameters(states[row], rates[row], model, out[row])
-
-
-def order_rows(states, model, with_gradient, out):
-    """Order parameters of each state; those read off the gradient only with it.
-
-    Parameters
-    ----------
-    states : float array, shape (rows, n)
-    model
-        What gradient and order parameters need beside the state.
-    with_gradient : bool
-        Whether it is computed; it is 0 otherwise.
-    out : float array, shape (rows, order parameters)
-    """
-    slope = np.zeros(states.shape[1])
-    for row in range(states.shape[0]):
-        if with_gradient:
-            gradient(states[row], model, slope)
-        order_parameters(states[row], slope, model, out[row])
 
 
 kernels(__name__)

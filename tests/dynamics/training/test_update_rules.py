@@ -9,7 +9,7 @@ from runs import same
 import dynamics
 from dynamics.training import descent
 from dynamics.training.checkpoint import Checkpoint
-from dynamics.training.rules import schedule_of
+from dynamics.training.schedules import schedule_of
 from dynamics.validation import InvalidRequest
 from theory.update_rules import RULES
 
