@@ -281,8 +281,11 @@ def _compared(
     if result.interrupted or not known:
         return result, False
     from dynamics.analysis.comparison import WRONG, explanation
+    from dynamics.training.rules import rule_of, under
 
-    remark = explanation(result, reduced[0], fulls[0])
+    rule, stages = settings.get("rule", "gd"), settings.get("stages")
+    first, full = (under(each, rule_of(each, rule), stages) for each in (reduced[0], fulls[0]))
+    remark = explanation(result, first, full)
     if remark:
         print(f"attdyn: {remark}", file=sys.stderr)
     return result, remark.startswith(WRONG)
