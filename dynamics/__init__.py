@@ -22,7 +22,6 @@ from dynamics.analysis.comparison import compare
 from dynamics.analysis.overlay import overlay
 from dynamics.analysis.period_doubling import Branches, Onsets, branches, onsets
 from dynamics.attention_maps import diversity, total_variation
-from dynamics.experiments.verify import Finding, Verdict, verify
 from dynamics.library import system_names
 from dynamics.loading import load
 from dynamics.models import Model
@@ -39,6 +38,7 @@ from dynamics.training.descent import descend
 from dynamics.training.flow import flow, flows
 from dynamics.training.rules import rule
 from dynamics.training.stability_limit import stability_limit
+from dynamics.verdicts.verify import Finding, Verdict, verify
 
 __all__ = [
     "Branches",

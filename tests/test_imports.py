@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LATER = "dynamics.experiments"
+LATER = "dynamics.verdicts"
 """The room whose circles are left."""
 
 

@@ -5,7 +5,7 @@ no verdict on a claim that was added, one after the other: of all systems or of 
 ``NAME`` is a system or ``system/figure-x``. With ``--again`` it runs those whose result is there
 too. The build of the site reads the cache and runs none of them. Of each result there is the
 picture, in few colours, and a JSON file with the command that made it, its caption and its time; of
-verdicts, the report as `dynamics.experiments.verdict_report` writes it.
+verdicts, the report as `dynamics.verdicts.verdict_report` writes it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dynamics.experiments.figure import figures
-from dynamics.experiments.verdict_report import prose
 from dynamics.library import system_names
 from dynamics.registry import load_system
+from dynamics.verdicts.figure import figures
+from dynamics.verdicts.verdict_report import prose
 
 CACHE = Path(__file__).resolve().parents[1] / "cache"
 REDUCED = ((1500, 256), (1500, 128), (1300, 128), (1100, 128))

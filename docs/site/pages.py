@@ -16,11 +16,11 @@ from pathlib import Path
 from cache import CACHE, Item, items
 from explorers import frame, listed, write_explorers
 
-from dynamics.experiments.gallery import source_of
-from dynamics.experiments.verdict_report import counted, prose
 from dynamics.library import built_in_names, system_names
 from dynamics.registry import load_system, title
 from dynamics.system import System
+from dynamics.verdicts.gallery import source_of
+from dynamics.verdicts.verdict_report import counted, prose
 from theory.closure import closure_lines
 
 REFERENCE = {

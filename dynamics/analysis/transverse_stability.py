@@ -215,7 +215,7 @@ def transverse(manifold: Manifold, run: Trajectory) -> Transverse:
     Positional attention of 8 patches repels deviations at first, and attracts them in the end:
 
     >>> import dynamics
-    >>> from dynamics.experiments.positional_attention.manifold import Manifold
+    >>> from dynamics.verdicts.positional_attention.manifold import Manifold
     >>> system = dynamics.load_system("positional_attention")
     >>> parameters = system.Parameters(D=8, C=2)
     >>> times = np.concatenate([[0.0], np.geomspace(1e-2, 1e4, 40)])

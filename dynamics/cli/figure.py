@@ -15,12 +15,12 @@ from dynamics.training.progress import interruption
 from dynamics.validation import InvalidRequest, integer, unknown
 
 if TYPE_CHECKING:
-    from dynamics.experiments.figure import Drawing
+    from dynamics.verdicts.figure import Drawing
 
 
 def add_flags(parser: Parser) -> None:
     """Add the flags beside the parameters; every figure of a system may have its own."""
-    from dynamics.experiments.figure import figures, flags_of
+    from dynamics.verdicts.figure import figures, flags_of
 
     for name, figure in figures(parser.system).items():
         switches, own = flags_of(figure)
@@ -40,7 +40,7 @@ def add_flags(parser: Parser) -> None:
 
 def execute(request: CommandRequest) -> int:
     """Draw and write; returns the exit code."""
-    from dynamics.experiments.figure import draw, figures, flags_of
+    from dynamics.verdicts.figure import draw, figures, flags_of
 
     options, system = request.flags, request.system
     names = list(figures(system))
@@ -125,7 +125,7 @@ def _remark_on(checkpoints: Path, resumed: bool) -> None:
 
 def _flags_of_figure(request: CommandRequest, name: str) -> dict[str, Any]:
     """The options of a figure that were given as flags; those of another figure are refused."""
-    from dynamics.experiments.figure import figures, flags_of
+    from dynamics.verdicts.figure import figures, flags_of
 
     every = {each: flags_of(figure) for each, figure in figures(request.system).items()}
     settings: dict[str, Any] = {}

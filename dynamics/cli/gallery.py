@@ -25,11 +25,11 @@ def execute(request: CommandRequest) -> int:
     """Train, draw, verify, write; returns the exit code."""
     from dynamics import plotting
     from dynamics.analysis.comparison import compare
-    from dynamics.experiments import experiments_of, gallery
-    from dynamics.experiments.figure import draw
-    from dynamics.experiments.verify import verify
     from dynamics.results import storage
     from dynamics.results.hypertext import html
+    from dynamics.verdicts import gallery, verdicts_of
+    from dynamics.verdicts.figure import draw
+    from dynamics.verdicts.verify import verify
 
     options, system = request.flags, request.system
     gallery.source_of(system)
@@ -40,7 +40,7 @@ def execute(request: CommandRequest) -> int:
     parameters = system.Parameters(**own)
     reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
     comparison = compare(reduced, full, default.eta, default.steps)
-    drawings, names = {}, list(experiments_of(system, "figures"))
+    drawings, names = {}, list(verdicts_of(system, "figures"))
     if 2 <= reduced.closure.scalars <= gallery.MOST_DERIVED:
         names.append("plane")
     for name in names:

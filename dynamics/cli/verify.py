@@ -18,7 +18,7 @@ from dynamics.training.progress import interruption
 from dynamics.validation import InvalidRequest, integer
 
 if TYPE_CHECKING:
-    from dynamics.experiments.verify import Verdict
+    from dynamics.verdicts.verify import Verdict
 
 PAGE = "verdicts"
 """Name of the files of a report."""
@@ -41,8 +41,8 @@ def add_flags(parser: Parser) -> None:
 
 def execute(request: CommandRequest) -> int:
     """Check, print every verdict as it comes, write evidence; returns the exit code."""
-    from dynamics.experiments.verify import sources, verdicts
     from dynamics.results import storage
+    from dynamics.verdicts.verify import sources, verdicts
 
     options, system = request.flags, request.system
     out = Path(str(options.get("out", f"results/verify-{system.name}")))
@@ -134,8 +134,8 @@ def _report(
     request: CommandRequest, done: list[Verdict]
 ) -> tuple[dict[str, str], dict[str, Callable[[Path], str]]]:
     """The page on the verdicts: file name -> Markdown, and file name -> what makes the HTML."""
-    from dynamics.experiments.verdict_report import markdown
     from dynamics.results.hypertext import html
+    from dynamics.verdicts.verdict_report import markdown
 
     system, flags = request.system, request.flags
     words = ["attdyn", "verify", system.reference]

@@ -149,8 +149,8 @@ def test_commands_take_a_file(engine, mine, capsys):
 
 
 def test_a_claim_may_bring_its_own_check(system):
-    from dynamics.experiments.figure import figures
-    from dynamics.experiments.verify import Finding, checks
+    from dynamics.verdicts.figure import figures
+    from dynamics.verdicts.verify import Finding, checks
 
     check = lambda system, protocol: Finding(True, "x", 1.0, 1.0, "because")  # noqa: E731
     claim = Claim("mine", "x is 1", "", "", check=check)

@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 
 import dynamics
 from dynamics.analysis.transverse_stability import propagate, split, transverse
-from dynamics.experiments.positional_attention.manifold import Manifold
+from dynamics.verdicts.positional_attention.manifold import Manifold
 from theory.symmetry import Partition, PermutationGroup
 
 SYSTEM = dynamics.load_system("positional_attention")

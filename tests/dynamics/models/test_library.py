@@ -9,9 +9,9 @@ import pytest
 
 import dynamics
 from dynamics import models
-from dynamics.experiments import experiments_of
-from dynamics.experiments.figure import draw
 from dynamics.library import library_names
+from dynamics.verdicts import verdicts_of
+from dynamics.verdicts.figure import draw
 
 FOLDER = Path(models.__file__).parent
 CLOSES = {
@@ -78,7 +78,7 @@ def test_closes_as_recorded_and_every_entry_follows(name):
 FIGURES = [
     (name, figure)
     for name in CLOSES
-    for figure in experiments_of(dynamics.load_system(name), "figures")
+    for figure in verdicts_of(dynamics.load_system(name), "figures")
 ]
 
 
@@ -95,10 +95,10 @@ def test_every_model_has_a_figure_and_a_check_of_every_claim():
     assert {name for name, _ in FIGURES} == set(CLOSES)
     for name in CLOSES:
         system = dynamics.load_system(name)
-        assert set(experiments_of(system, "checks")) == {claim.source for claim in system.claims}
+        assert set(verdicts_of(system, "checks")) == {claim.source for claim in system.claims}
 
 
 @pytest.mark.parametrize("kind", ["checks", "figures"])
 def test_a_model_without_experiments_has_none(kind):
     system = dataclasses.replace(dynamics.load_system("linear_icl"), name="new_in_the_library")
-    assert experiments_of(system, kind) == {}
+    assert verdicts_of(system, kind) == {}

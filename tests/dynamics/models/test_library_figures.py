@@ -7,8 +7,8 @@ import pytest
 from matplotlib.colors import to_hex
 
 import dynamics
-from dynamics.experiments.figure import FigureRequest
-from dynamics.experiments.library import deep_linear, induction_head, linear_icl
+from dynamics.verdicts.figure import FigureRequest
+from dynamics.verdicts.library import deep_linear, induction_head, linear_icl
 
 
 def problem(name, kind="ReducedPopulation", **constants):

@@ -13,14 +13,14 @@ import dynamics
 import theory
 from dynamics.analysis.phase_portrait import portrait
 from dynamics.attention_maps import measure
-from dynamics.experiments.figure import Drawing
 from dynamics.phase_diagrams import select, threshold
+from dynamics.verdicts.figure import Drawing
 
 EXPORTING = (
     "dynamics", "theory", "dynamics.sweep", "dynamics.phase_diagrams", "dynamics.attention_maps",
     "dynamics.analysis.phase_portrait", "dynamics.analysis.transverse_stability",
     "dynamics.analysis.transverse_growth",
-    "dynamics.experiments.figure", "dynamics.results.power_law",
+    "dynamics.verdicts.figure", "dynamics.results.power_law",
 )  # fmt: skip
 
 

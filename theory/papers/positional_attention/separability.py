@@ -43,7 +43,7 @@ bounds alpha. Where yF > 0 on every sample nothing bounds it: for large alpha
 
 Whether the flow *reaches* such attention below 1 depends on q, nu and beta, and is measured. At
 q = 0.5, nu = 0.001, beta = 1 it does so at most sizes that were tried; at q = 0.9 (D = 12, C = 4,
-p = 3) it comes to rest with an error (`dynamics.experiments.positional_attention.third_event`).
+p = 3) it comes to rest with an error (`dynamics.verdicts.positional_attention.third_event`).
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ import pytest
 from runs import same
 
 import dynamics
-from dynamics.experiments.shallow_vit.recursions import slopes_of
 from dynamics.loops import Updates
 from dynamics.training import descent as run
+from dynamics.verdicts.shallow_vit.recursions import slopes_of
 
 LAW = {"m": 24, "L": 12, "alpha_confusion": 0.1, "d": 6, "noise": 0.0, "data": "fixed_disc"}
 VIEWS = ["ReducedPopulation", "FullPopulation", "FullEmpirical"]

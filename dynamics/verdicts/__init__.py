@@ -1,0 +1,44 @@
+"""What needs drivers, systems and pictures together: verdicts on claims, figures of papers.
+
+One folder a system, and one file of `library` a published model, imported by its name, with
+``CHECKS`` (claim -> function) and ``FIGURES`` (name -> function).
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dynamics.library import built_in_names
+
+if TYPE_CHECKING:
+    from dynamics.system import System
+
+
+def verdicts_of(system: System, kind: str) -> Mapping[str, Callable[..., Any]]:
+    """The checks or the figures of a system: name -> function; empty where there are none.
+
+    Claims of a model file of one's own bring their checks; others are here.
+
+    Parameters
+    ----------
+    system : System
+    kind : str
+        ``"checks"`` or ``"figures"``.
+    """
+    own = {claim.source: claim.check for claim in system.claims if claim.check is not None}
+    if own:
+        return own if kind == "checks" else {}
+    if system.in_library:
+        name = f"{__name__}.library.{system.name}"
+        if importlib.util.find_spec(name) is None:
+            return {}
+        module = importlib.import_module(name)
+    elif system.origin is None and system.name in built_in_names():
+        module = importlib.import_module(f"{__name__}.{system.name}")
+    else:
+        return {}
+    table: Mapping[str, Callable[..., Any]] = getattr(module, kind.upper())
+    return table

@@ -1,0 +1,120 @@
+"""A page on a model: its file, what closes, the recursion, pictures, figures and verdicts.
+
+Written as Markdown, and turned to HTML as the report of verdicts is
+(`dynamics.results.hypertext`).
+"""
+
+from __future__ import annotations
+
+import ast
+import shlex
+from collections.abc import Mapping, Sequence
+from importlib.util import decode_source
+from typing import TYPE_CHECKING
+
+from dynamics.results.hypertext import code_block
+from dynamics.results.outcome import DIVERGED
+from dynamics.validation import InvalidRequest
+from dynamics.verdicts.verdict_report import escaped, prose, summary
+from theory.closure import closure_lines
+from theory.documentation import Documentation
+
+if TYPE_CHECKING:
+    from dynamics.results.comparison import Comparison
+    from dynamics.system import System
+    from dynamics.verdicts.verify import Verdict
+
+MOST_DERIVED = 8
+"""Scalars up to which derivatives are written out and a plane is drawn; more take minutes."""
+
+
+def source_of(system: System) -> tuple[str, str]:
+    """Docstring and code of the file of a model.
+
+    Parameters
+    ----------
+    system : System
+
+    Raises
+    ------
+    InvalidRequest
+        If it has no file.
+    """
+    if system.model is None or system.model.path is None:
+        raise InvalidRequest(f"{system.name} is no model file; gallery is of a model")
+    text = decode_source(system.model.path.read_bytes())
+    module = ast.parse(text)
+    if ast.get_docstring(module) is None:
+        return system.title, text.strip()
+    end = module.body[0].end_lineno or 0
+    return str(ast.get_docstring(module)), "\n".join(text.splitlines()[end:]).strip()
+
+
+def markdown(
+    system: System,
+    comparison: Comparison,
+    verdicts: Sequence[Verdict],
+    figures: Mapping[str, str],
+    pictures: Mapping[str, str],
+) -> str:
+    """The page.
+
+    Parameters
+    ----------
+    system : System
+        Of a model file.
+    comparison : Comparison
+        Reduced and full at the model's own constants.
+    verdicts : sequence of Verdict
+    figures : mapping
+        Name of a figure -> its caption.
+    pictures : mapping
+        ``"training"``, and name of a figure -> file name.
+
+    Returns
+    -------
+    str
+    """
+    documentation, code = source_of(system)
+    documented = Documentation(documentation)
+    parameters = system.Parameters(**comparison.reduced.parameters)
+    closure = system.closure(parameters)
+    run, name = comparison.reduced, shlex.quote(system.reference)
+    few = 0 < closure.scalars <= MOST_DERIVED
+    recursion = system.derivation(parameters) if few else system.describe(parameters).page
+    drawn = system.model.can_be_drawn
+    events = "; ".join(
+        f"{event.name} at time {event.time:.5g}" if event else f"{event.name} {event.reason}"
+        for event in run.events.values()
+    )
+    parts = [
+        f"# {escaped(documented.title)}",
+        documented.markdown,
+        "\n".join(f"- `{name}`: {meaning}" for name, meaning in documented.fields.items()),
+        f"Source: {escaped(system.model.source)}." if system.model.source else "",
+        "## The file",
+        code_block(code, "python"),
+        "## What closes",
+        code_block(
+            "\n".join(closure_lines(closure.document(), run.outcome.kind != DIVERGED)), "text"
+        ),
+        "## The recursion",
+        recursion.as_markdown(3).rstrip(),
+        "## Training",
+        f"![Training]({pictures['training']})",
+        f"Gradient descent at learning rate {system.model.eta:g}, {run.steps[-1]:,} steps: every "
+        f"entry differs from its scalar by at most {comparison.largest_deviation:.1e}"
+        f"{', the sampling error of the draws' if drawn else ''}. Events: {events or 'none'}.",
+    ]
+    for figure, caption in figures.items():
+        parts += [f"## Figure {figure}", f"![{figure}]({pictures[figure]})", prose(caption)]
+    if verdicts:
+        parts += ["## Claims", "\n".join(summary(verdicts))]
+        for verdict in verdicts:
+            claim, reason = verdict.claim, prose(verdict.finding.reason)
+            parts += [f"### {prose(claim.source)}", f"> {prose(claim.statement)}"]
+            parts += [f"**{verdict.word}:** {reason}."]
+    commands = [f"attdyn compare {name}", *(f"attdyn figure {name} {each}" for each in figures)]
+    commands += [f"attdyn verify {name}"] if verdicts else []
+    parts += ["## Again", code_block("\n".join([*commands, f"attdyn gallery {name}"]), "sh")]
+    return "\n\n".join(part for part in parts if part) + "\n"

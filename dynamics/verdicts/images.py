@@ -1,0 +1,137 @@
+"""What figures and claims on real images share: their request, checkpoints, and error bars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
+
+from dynamics.images.protocol import estimate
+from dynamics.system import System
+from dynamics.training.checkpoint import Checkpoint
+from dynamics.validation import InvalidRequest
+from dynamics.verdicts.figure import FigureRequest
+from dynamics.verdicts.study import Study, Undecided
+
+Result = TypeVar("Result")
+
+ERRORS = 5.0
+"""Standard errors by which two means differ, for a claim to hold."""
+FILE = ".checkpoint"
+"""Ends the name of the file of a run."""
+TICKS = (0, 20, 100, 500)
+
+
+def request_on_images(
+    system: System,
+    request: FigureRequest,
+    figure: str,
+    quick: Mapping[str, Any],
+    thorough: Mapping[str, Any],
+    **least: int,
+) -> tuple[dict[str, Any], Path | None]:
+    """The options of a figure, and the folder of its checkpoints, emptied unless it resumes.
+
+    Parameters
+    ----------
+    system : System
+        Networks on real images have none of its parameters.
+    request : FigureRequest
+    figure : str
+        Its name.
+    quick, thorough : mapping
+        As of `FigureRequest.options`; ``resume`` and ``checkpoints`` are added.
+    **least
+        Least values, as there.
+
+    Returns
+    -------
+    options : dict
+        Without the two; ``seeds`` are the seeds themselves, and what has several values is a
+        tuple.
+    folder : Path or None
+        None where the runs are not stored.
+
+    Raises
+    ------
+    InvalidRequest
+        For parameters, and as `FigureRequest.options`.
+    """
+    options = request.options({**quick, "resume": 0, "checkpoints": ""}, thorough, **least)
+    if request.parameters is not None or request.user_parameters:
+        raise InvalidRequest(f"figure {figure} has no parameters of {system.name}; it has options")
+    resume, checkpoints = options.pop("resume"), options.pop("checkpoints")
+    folder = Path(checkpoints) if checkpoints else None
+    if folder is not None and not resume:
+        for path in folder.glob(f"*{FILE}"):
+            Checkpoint(path).discard()
+    options = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items()}
+    return options | {"seeds": tuple(request.seeds(options["seeds"]))}, folder
+
+
+def ascending(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Each value once, in ascending order."""
+    return tuple(sorted(set(values)))
+
+
+def measured_on_images(study: Study, measure: Callable[..., Result], *arguments: Any) -> Result:
+    """The runs of a claim; undecided for parameters, or where packages are missing.
+
+    Parameters
+    ----------
+    study : Study
+    measure : function
+        Trains the networks.
+    *arguments
+        Its arguments.
+
+    Raises
+    ------
+    Undecided
+        With the reason.
+    """
+    if study.parameters is not None:
+        raise Undecided("the claim is of networks on real images, which have no such parameters")
+    try:
+        return measure(*arguments)
+    except InvalidRequest as refusal:
+        raise Undecided(str(refusal), "measurement") from refusal
+
+
+def error_bars(panel: Axes, x: ArrayLike, values: ArrayLike, **look: Any) -> None:
+    """Draw means over seeds with their standard errors.
+
+    Parameters
+    ----------
+    panel : Axes
+    x : float array, shape (n,)
+    values : float array, shape (n, seeds)
+    **look
+        Of ``Axes.errorbar``.
+    """
+    means, errors, _ = np.transpose([estimate(row) for row in np.asarray(values)])
+    style: dict[str, Any] = {"ms": 4, "lw": 1.2, "capsize": 2}
+    panel.errorbar(x, means, yerr=np.nan_to_num(errors), **(style | look))
+
+
+def steps_axis(panel: Axes, steps: ArrayLike) -> None:
+    """Make steps the horizontal axis: from 0 on, as logarithms after the first that is recorded.
+
+    Parameters
+    ----------
+    panel : Axes
+    steps : int array, shape (records,)
+        Ascending from 0.
+    """
+    records = np.asarray(steps)
+    first, last = float(records[min(1, len(records) - 1)]), int(records[-1])
+    panel.set_xscale("symlog", linthresh=first)
+    panel.set_xlim(-0.15 * first, 1.25 * last)
+    ticks = [int(step) for step in records if step in (*TICKS, last)]
+    panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    panel.minorticks_off()
+    panel.set_xlabel("steps")

@@ -1,0 +1,287 @@
+r"""Induction heads: the 19 scalars, when the head emerges over N, and three of them alone.
+
+On the closed space the scores and the answer are sums of inner products of tokens and of positions,
+which are 0 or 1 (:math:`\pm 1` with M between). So the loss depends on the 19 scalars and on N
+only, and costs :math:`O(N^3)` whatever D is: `scalar_model` writes it down as a model of its own,
+which a test holds against the model file. Its time is that of the flow of the scalars; entries move
+D times slower, since a scalar of D entries has D times the derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynamics.models import Model
+from dynamics.models.induction_head import frames
+from dynamics.plotting.style import BLUE, ORANGE, legend
+from dynamics.problem import FloatArray
+from dynamics.training.descent import descend
+from dynamics.training.flow import flow
+from dynamics.verdicts.figure import Drawing, FigureRequest, page
+from dynamics.verdicts.rules import growth
+from dynamics.verdicts.study import Measurement, Study, measures
+from dynamics.verdicts.verify import Finding
+from theory.closure.orbits import generators_of, orbit_classes
+
+if TYPE_CHECKING:
+    from dynamics.results.trajectory import Trajectory
+    from dynamics.system import System
+
+ROUNDING = 1e-12
+SIZES = (4, 8, 16, 32)
+LONG = (200.0, 2.2)
+"""A time by which the head has emerged: the first, and the second times N^2."""
+SHAPES = {"alpha": 3, "beta": 4, "b": 4, "c": 4, "gamma": 4}
+EVENTS = {"T_gamma": "gamma3 >= 1/2", "T_copy": "risk <= 1/10"}
+THREE = ("alpha3", "beta2", "gamma3")
+
+
+def scalar_model(N: int, alone: tuple[str, ...] = ()) -> System:
+    """The flow of the scalars, or of some of them alone, as a model of its own.
+
+    Parameters
+    ----------
+    N : int
+        Number of pairs.
+    alone : tuple of str
+        Scalars that are trained, the others held at 0; all where none is named.
+    """
+    length, pairs = 2 * N + 1, range(N)
+    tokens = np.array([[*range(2 * N), 2 * pair] for pair in pairs])
+    same = (tokens[:, :, None] == tokens[:, None, :]).astype(float)
+    label = (tokens == 2 * np.arange(N)[:, None] + 1).astype(float)
+    here, turned = np.eye(length), np.zeros((length, length))
+    for k in pairs:  # a label stands at M p, its item at p
+        turned[2 * k + 1, 2 * k], turned[2 * k, 2 * k + 1] = 1.0, -1.0
+    names = [f"{array}{k + 1}" for array, size in SHAPES.items() for k in range(size)]
+    trained = [name for name in names if name in alone or not alone]
+
+    def start() -> dict[str, Any]:
+        return {name: np.zeros(1) for name in trained}
+
+    def risk(theta: Any, xp: Any) -> Any:
+        value = {name: theta[name][0] if name in trained else 0.0 for name in names}
+        scores = value["alpha1"] * same + value["alpha2"] * here + value["alpha3"] * turned
+        weights = xp.exp(scores) * np.tri(length)
+        first = weights / xp.sum(weights, axis=-1, keepdims=True)
+        of_query = np.zeros(label.shape)
+        for letter, table in (("beta", same), ("b", here), ("c", turned)):
+            # Of the query with every token: z with z, z with o, o with z, o with o.
+            products = np.broadcast_to(table, same.shape)
+            z, o = products[:, -1], xp.einsum("ns,nst->nt", first[:, -1], products)
+            masses = (z, xp.einsum("ns,nts->nt", z, first), o, xp.einsum("ns,nts->nt", o, first))
+            of_query = of_query + sum(value[f"{letter}{k + 1}"] * masses[k] for k in range(4))
+        second = xp.exp(of_query) / xp.sum(xp.exp(of_query), axis=-1, keepdims=True)
+        parts = (here[-1], first[:, -1], second, xp.einsum("ns,nst->nt", second, first))
+        answer = sum(value[f"gamma{k + 1}"] * part for k, part in enumerate(parts))
+        return xp.einsum("ns,nst,nt->", answer - label, same, answer - label) / (2 * N)
+
+    entries = {name: (name, 0) for name in trained}
+    return Model(start=start, risk=risk, names=entries, events=EVENTS)
+
+
+@lru_cache(maxsize=16)
+def emergence(N: int, alone: tuple[str, ...] = ()) -> Trajectory:
+    """The flow of the scalars to a time by which the head has emerged.
+
+    Parameters
+    ----------
+    N : int
+    alone : tuple of str
+        As of `scalar_model`.
+    """
+    system = scalar_model(N, alone)
+    problem = system.ReducedPopulation(system.Parameters(), coordinates="classes")
+    return flow(problem, LONG[0] + LONG[1] * N**2)
+
+
+def fixed_space(N: int, shapes: Mapping[str, tuple[int, ...]]) -> int:
+    """Dimension of the space that the group of the law leaves fixed.
+
+    Parameters
+    ----------
+    N : int
+    shapes : mapping
+        Array -> its shape.
+    """
+    axes = {"W1": ("z", "z"), "W2": ("h", "h"), "W3": ("token", "out")}
+    turns = []
+    for tokens, planes in frames(N):
+        one = [tokens, planes]
+        parts = {"token": [tokens], "z": one, "h": 2 * one, "out": 4 * one}
+        turns.append({name: _signed(blocks) for name, blocks in parts.items()})
+    entries = sum(int(np.prod(shape)) for shape in shapes.values())
+    return orbit_classes(np.zeros(entries), generators_of(turns, axes, shapes)).count
+
+
+def _signed(blocks: Sequence[FloatArray]) -> tuple[Any, FloatArray]:
+    """A block-diagonal signed permutation as (permutation, signs)."""
+    columns = [np.abs(block).argmax(axis=0) for block in blocks]
+    size = len(blocks[0])
+    images = np.concatenate([size * k + column for k, column in enumerate(columns)])
+    return images, np.concatenate([b[c, range(size)] for b, c in zip(blocks, columns, strict=True)])
+
+
+@measures("scalars in the space that the group of the law leaves fixed", "==", 19.0)
+def subspace(study: Study) -> Finding:
+    """By the generators, and by the closure, which knows of none; reduced against full."""
+    law, system = study.law(), study.system
+    reduced, full = system.ReducedPopulation(law), system.FullPopulation(law)
+    count = fixed_space(law.N, dict(zip(full.layout.names, full.layout.shapes, strict=True)))
+    runs = [descend(problem, 1.0, 300) for problem in (reduced, full)]
+    off = float(np.abs(reduced.lift(runs[0].states) - runs[1].states).max())
+    reason = (
+        f"of {full.layout.size:,} entries; the closure, which is told of no group, finds the "
+        f"{reduced.closure.scalars} of them that move (M between the query's position and itself "
+        f"has no gradient); reduced and full differ by {off:.1e} in 300 steps"
+    )
+    same = Measurement("largest difference of reduced and full", off, "<=", ROUNDING)
+    return study.conclude(float(count), reason, same)
+
+
+def _grows(study: Study, name: str, claimed: float) -> Finding:
+    """Exponent of the time of an event in N, of all scalars; of three alone in the reason."""
+    laws = {}
+    for word, alone in (("three alone", THREE), ("all scalars", ())):
+        times = [emergence(N, alone).events[name].time for N in SIZES]
+        for N, time in zip(SIZES, times, strict=True):
+            study.row({"N": N, "scalars": word}, time=time)
+        study.curve(word, SIZES, times)
+        laws[word] = growth(SIZES, times, claimed)
+    study.draw("pairs $N$", "time of the scalars' flow")
+    reason = (
+        f"at N = {', '.join(map(str, SIZES))}, {'; '.join(f'{w}: {g}' for w, g in laws.items())}"
+    )
+    every = laws["all scalars"]
+    return _reconstructed(study.conclude(every.fit.exponent, reason, holds=every.holds))
+
+
+def _reconstructed(finding: Finding) -> Finding:
+    """The finding; what contradicts decides nothing, as masks and positions are reconstructed."""
+    if finding.holds is not False:
+        return finding
+    reason = f"{finding.reason}; the model is reconstructed, so the paper is not contradicted"
+    return replace(finding, holds=None, reason=reason, missing=("model",))
+
+
+@measures("exponent in N of the time of gamma_3 = 1/2, all scalars", "==", 1.0)
+def gamma_emerges(study: Study) -> Finding:
+    """At four numbers of pairs, whatever N is requested."""
+    return _grows(study, "T_gamma", 1.0)
+
+
+@measures("exponent in N of the time of risk = .1, all scalars", "==", 2.0)
+def head_emerges(study: Study) -> Finding:
+    """At four numbers of pairs, whatever N is requested."""
+    return _grows(study, "T_copy", 2.0)
+
+
+@measures("largest other scalar over the least of the three, when the risk is .1", "<=", 0.1)
+def three_matter(study: Study) -> Finding:
+    """Literally: the others are small when the head has emerged, and the three take its time."""
+    for N in SIZES:
+        run, alone = emergence(N), emergence(N, THREE)
+        event = run.events["T_copy"]
+        at = int(np.searchsorted(run.time, event.time)) if event else -1
+        ends = {name: float(run[name][at]) for name in run.layout.names}
+        three = min(abs(ends.pop(name)) for name in THREE)
+        other = max(ends, key=lambda name: abs(ends[name]))
+        ratio = alone.events["T_copy"].time / event.time
+        study.row({"N": N}, other=other, value=ends[other], share=abs(ends[other]) / three,
+                  time_ratio=ratio)  # fmt: skip
+    study.curve("largest other scalar", SIZES, study.column("share"))
+    study.draw("pairs $N$", "part of the least of the three")
+    worst = study.rows[int(np.argmax(study.column("share")))]
+    last = emergence(SIZES[-1])
+    reason = (
+        f"when the head has emerged, at N = {worst['N']}, {worst['other']} is "
+        f"{worst['value']:.3g}; alone the three take {study.listed('time_ratio')} times as long at "
+        f"N = {', '.join(map(str, SIZES))}; later others grow, beta1 is {last['beta1'][-1]:.3g} at "
+        f"time {last.time[-1]:.4g} of N = {SIZES[-1]}"
+    )
+    return _reconstructed(study.conclude(max(study.column("share")), reason))
+
+
+def times(system: System, request: FigureRequest) -> Drawing:
+    """When the head emerges over N: all scalars, and three alone.
+
+    Option: ``sizes``.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    request.make_parameters(system, ("N",))
+    sizes = sorted(int(N) for N in request.options({"sizes": [*SIZES]})["sizes"])
+    data: dict[str, Any] = {"N": np.array(sizes)}
+    looks = ((), "all scalars", BLUE, "o-"), (THREE, "three alone", ORANGE, "s-")
+    with page(5.6, 3.8) as (_, axes):
+        for alone, word, colour, look in looks:
+            runs = [emergence(N, alone) for N in sizes]
+            for name, label, fill in (
+                ("T_copy", "risk .1", colour),
+                ("T_gamma", r"$\gamma_3 = 1/2$", "w"),
+            ):
+                values = np.array([run.events[name].time for run in runs])
+                data[f"{name}_{'three' if alone else 'all'}"] = values
+                axes.plot(sizes, values, look, color=colour, mfc=fill, label=f"{label}, {word}")
+        axes.set(xscale="log", yscale="log", xlabel="pairs $N$", ylabel="time of the scalars' flow")
+        axes.set_xticks(sizes, [str(N) for N in sizes])
+        axes.minorticks_off()
+        legend(axes)
+    caption = (
+        "Times at which the risk falls below .1 and gamma_3 reaches 1/2, by the gradient flow of "
+        "all scalars and of alpha_3, beta_2, gamma_3 alone."
+    )
+    return Drawing(axes, data, caption)
+
+
+def rounds(system: System, request: FigureRequest) -> Drawing:
+    """How many classes of entries have moved after each round of the refinement.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    request.options({})
+    parameters = request.make_parameters(system)
+    closure = system.closure(parameters)
+    counts = np.array(closure.classes.rounds)
+    places = np.arange(1, len(counts) + 1)
+    split = np.diff(counts, prepend=0) > 0
+    title = f"{closure.entries} entries, {closure.frozen} of which never move"
+    with page(5.0, 3.0, title) as (_, axes):
+        for chosen, label, look in (
+            (split, "classes split, or begin to move", {"color": BLUE}),
+            (~split, "nothing changes", {"color": "w", "edgecolor": BLUE, "hatch": "///"}),
+        ):
+            if chosen.any():
+                axes.bar(places[chosen], counts[chosen], 0.7, label=label, **look)
+        for place, count in zip(places, counts, strict=True):
+            axes.annotate(
+                f"{count}", (place, count), (0, 2), textcoords="offset points", ha="center"
+            )
+        axes.set(xlabel="round", ylabel="classes that have moved", ylim=(0, 1.6 * counts.max()))
+        axes.set_xticks(places)
+        legend(axes, loc="upper left")
+    caption = (
+        f"Classes of the {closure.entries:,} entries that have moved after each round of the "
+        f"refinement: {', '.join(map(str, counts))}. {closure.frozen:,} entries never move."
+    )
+    return Drawing(axes, {"rounds": counts}, caption)
+
+
+CHECKS = {
+    "Theorem 1": subspace,
+    "Emergence, gamma": gamma_emerges,
+    "Emergence, all": head_emerges,
+    "Three scalars": three_matter,
+}
+FIGURES = {"times": times, "rounds": rounds}

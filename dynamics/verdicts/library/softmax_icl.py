@@ -1,0 +1,191 @@
+"""Softmax attention in context: what is conserved, where attention goes, which feature is first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynamics.plotting.style import BLUE, ORANGE
+from dynamics.results.event import Event
+from dynamics.training.descent import descend
+from dynamics.training.flow import flow
+from dynamics.verdicts.figure import Drawing, FigureRequest, edges, page, title
+from dynamics.verdicts.study import TIME, Measurement, Study, Undecided, measures
+from dynamics.verdicts.verify import Finding
+
+if TYPE_CHECKING:
+    from dynamics.system import System
+
+ROUNDING = 1e-12
+ATTENDED = 0.99
+"""Part of the largest possible attention that counts as concentrated."""
+LONG = 1e5
+DOMINANT = {"p1": 0.8, "N": 12}
+
+
+def present(share: float, law: Any) -> float:
+    """Chance that a feature is among the tokens: the largest mean attention on it.
+
+    Parameters
+    ----------
+    share : float
+        Its probability.
+    law : Parameters
+    """
+    return float(1 - (1 - share) ** law.N)
+
+
+def ratio(first: Event, second: Event) -> float:
+    """Time of the second over that of the first; NaN where one is not reached, or both at once.
+
+    Parameters
+    ----------
+    first, second : Event
+    """
+    if first.time == 0.0:
+        return float("nan") if second.time == 0.0 else float("inf")
+    return second.time / first.time
+
+
+def _others(law: Any) -> float:
+    return float((1 - law.p1) / (law.K - 1))
+
+
+@measures("largest change of a row sum of Q, over the largest entry of Q", "<=", ROUNDING)
+def conserved(study: Study) -> Finding:
+    """Of every entry under gradient descent, which knows nothing of the reduction."""
+    law = study.law(**DOMINANT)
+    problem = study.system.FullPopulation(law)
+    run = descend(problem, 1.0, 3000)
+    rows = run.states.reshape(len(run.time), law.K, law.K)
+    change = np.abs(rows.sum(axis=2) - rows[0].sum(axis=1)).max() / np.abs(rows).max()
+    laws = "; ".join(problem.closure.conserved)
+    return study.conclude(float(change), f"found of the scalars by the closure: {laws}")
+
+
+@measures("attention on the query's own feature, over the largest possible", ">=", ATTENDED)
+def concentrates(study: Study) -> Finding:
+    """Balanced features; a prompt without the query's feature has nothing of it to attend to."""
+    law = study.law()
+    if abs(law.p1 - 1 / law.K) > 1e-12:
+        raise Undecided(f"the statement is of balanced features, p1 = 1/K = {1 / law.K:g}", "law")
+    run = flow(study.system.ReducedPopulation(law), LONG)
+    share = run["attention_1"] / present(law.p1, law)
+    study.curve("balanced", run.time, 1 - share)
+    study.draw(TIME, "missing attention, relative")
+    slope = np.polyfit(np.log(run.time[-40:]), np.log(1 - share[-40:]), 1)[0]
+    reason = (
+        f"K = {law.K}, N = {law.N}, at time {LONG:g}; what is missing falls as time^{slope:.2f} at "
+        f"the end, T_1 is {run.events['T_1'].time:.5g}"
+    )
+    return study.conclude(float(share[-1]), reason, may_still_come=True)
+
+
+@measures("time T_2 of the rare features over T_1 of the dominant one", ">", 1.0)
+def dominant_first(study: Study) -> Finding:
+    """The order of the events, by the flow; their ratio over shares and lengths is a figure."""
+    law = study.law(**DOMINANT)
+    if law.p1 <= _others(law):
+        raise Undecided("the statement is of a dominant feature 1", "law")
+    run = flow(study.system.ReducedPopulation(law), LONG)
+    first, second = run.events["T_1"], run.events["T_2"]
+    for k, share in ((1, law.p1), (2, _others(law))):
+        study.curve(f"feature {k}", run.time, 1 - run[f"attention_{k}"] / present(share, law))
+    study.draw(TIME, "missing attention, relative")
+    gaps = (run["A1"] - run["B12"], run["A2"] - run["B21"])
+    alone = [run.time[np.argmax(gap >= np.log(law.N))] for gap in gaps]
+    reason = (
+        f"T_1 = {first.time:.5g}, T_2 = {second.time:.5g} by the flow of one law, K = {law.K}, "
+        f"N = {law.N}, p1 = {law.p1:g}"
+    )
+    if alone[0] > alone[1] > 0:
+        reason += (
+            "; by weights the order is another one: one own token gets as much attention as N "
+            f"others at about {alone[0]:.3g} for feature 1 and {alone[1]:.3g} for the rare ones"
+        )
+    later = Measurement("T_2 reached", float(second.reached), ">=", 1.0)
+    return study.conclude(ratio(first, second), reason, later, may_still_come=True)
+
+
+def features(system: System, request: FigureRequest) -> Drawing:
+    """Mean attention on the query's own feature, for a dominant and a rare one.
+
+    Option: ``time``.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    options = request.options({"time": 1e4})
+    law = request.make_parameters(system, (), **DOMINANT)
+    run = flow(system.ReducedPopulation(law), float(options["time"]))
+    data: dict[str, Any] = {"time": run.time}
+    with page(6.4, 3.6, title(system, law, "K", "N", "p1", width=6.4)) as (_, axes):
+        looks = ((1, law.p1, BLUE, "dominant"), (2, _others(law), ORANGE, "rare"))
+        for k, share, colour, word in looks:
+            data[f"attention_{k}"] = run[f"attention_{k}"]
+            label = f"{word} feature, share {share:.3g}"
+            axes.plot(run.time, run[f"attention_{k}"], color=colour, label=label)
+            axes.axhline(present(share, law), color=colour, ls=":", lw=0.9)
+            event = run.events[f"T_{k}"]
+            if event:
+                axes.axvline(event.time, color=colour, ls="--", lw=0.9)
+        axes.set(xscale="log", xlim=(0.3, run.time[-1]), ylim=(0, 1.03), xlabel="time",
+                 ylabel="attention on the own feature")  # fmt: skip
+        axes.legend(loc="upper left")
+    caption = (
+        "Mean attention of a query on the tokens of its own feature along the gradient flow; "
+        "dotted: chance that there is such a token; dashed: the time at 95 % of it."
+    )
+    return Drawing(axes, data, caption)
+
+
+def order(system: System, request: FigureRequest) -> Drawing:
+    """Ratio T_2 / T_1 over the share of feature 1 and the number of tokens.
+
+    Options: ``shares``, ``lengths``, ``time``.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    quick = {"shares": [0.1, 0.2, 1 / 3, 0.45, 0.6, 0.75, 0.9], "lengths": [4, 6, 8, 12, 16]}
+    options = request.options(quick | {"time": LONG})
+    base = vars(request.make_parameters(system, ("p1", "N")))
+    shares, lengths = np.sort(options["shares"]), np.sort(options["lengths"])
+    ratios = np.full((lengths.size, shares.size), np.nan)
+    for i, N in enumerate(lengths):
+        for j, p1 in enumerate(shares):
+            law = system.Parameters(**(base | {"N": int(N), "p1": float(p1)}))
+            events = flow(system.ReducedPopulation(law), float(options["time"])).events
+            ratios[i, j] = ratio(events["T_1"], events["T_2"])
+    with page(5.6, 3.8, title(system, system.Parameters(**base), "K", width=5.6)) as (figure, axes):
+        powers = np.log10(np.where(np.isfinite(ratios) & (ratios > 0), ratios, np.nan))
+        span = float(np.nanmax(np.abs(powers), initial=0.1))
+        rows = np.arange(lengths.size + 1) - 0.5
+        image = axes.pcolormesh(edges(shares), rows, powers, cmap="PuOr", vmin=-span, vmax=span)
+        for (i, j), value in np.ndenumerate(ratios):
+            word = f"{value:.2g}" if value < 100 else f"{value:.0f}"
+            if not np.isfinite(powers[i, j]):
+                word = "not\nreached" if np.isnan(value) else "one at\nonce"
+            colour = "w" if abs(powers[i, j]) > 0.6 * span else "k"
+            axes.text(shares[j], i, word, ha="center", va="center", fontsize=7, color=colour)
+        axes.set(xlabel="share $p_1$ of feature 1", ylabel="tokens $N$")
+        axes.set_yticks(range(lengths.size), [str(n) for n in lengths])
+        figure.colorbar(image, label=r"$\log_{10} (T_2 / T_1)$")
+    caption = (
+        "Time T_2 of the other features over T_1 of feature 1 by the gradient flow: above 1 "
+        f"feature 1 is first. Balanced at p1 = {1 / base['K']:.3g}."
+    )
+    return Drawing(axes, {"shares": shares, "lengths": lengths, "ratio": ratios}, caption)
+
+
+CHECKS = {
+    "Conserved": conserved,
+    "Concentration": concentrates,
+    "Dominant first": dominant_first,
+}
+FIGURES = {"features": features, "order": order}

@@ -1,0 +1,143 @@
+"""Figures of any model: classes of entries, phase plane, transverse curvature, stability limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dynamics import plotting
+from dynamics.analysis.phase_portrait import portrait
+from dynamics.analysis.phase_portrait.roots import CONTINUUM
+from dynamics.analysis.transverse_growth import transverse_growth
+from dynamics.training.descent import descend
+from dynamics.training.flow import flow
+from dynamics.training.stability_limit import limits_along
+from dynamics.validation import InvalidRequest, real
+from dynamics.verdicts.figure import Drawing, Figure, FigureRequest
+from theory.closure import DECLARED
+
+if TYPE_CHECKING:
+    from dynamics.system import System
+
+GRID = 24
+ROUNDING = 1e-12
+"""Curvatures below this are rounding."""
+
+
+def classes(system: System, request: FigureRequest) -> Drawing:
+    """Which trained entries are one scalar: each array, coloured by class.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    request.options({})
+    parameters = request.make_parameters(system)
+    closure = system.closure(parameters)
+    document = closure.document()
+    if not document["labels"]:
+        why = "are too many to be drawn one by one"
+        if closure.grade == DECLARED:
+            why = "are those of a declaration, which does not say which of them are equal"
+        raise InvalidRequest(f"{closure.entries} entries {why}")
+    caption = f"{system.title}: {closure.summary()}."
+    axes = plotting.entry_classes(document, asdict(parameters))
+    return Drawing(axes, {"labels": document["labels"]}, caption)
+
+
+def plane(system: System, request: FigureRequest) -> Drawing:
+    """Phase plane of two scalars. Options: ``x``, ``y``, ``time``, ``starts``, ``grid``.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    run = system.default_runs["run"]
+    quick = {"x": "", "y": "", "time": run.eta * run.steps, "starts": 4, "grid": GRID}
+    options = request.options(quick, {"grid": 2 * GRID})
+    problem = system.ReducedPopulation(request.make_parameters(system))
+    names = problem.state_names
+    if len(names) < 2:
+        raise InvalidRequest(f"{system.name} closes on one scalar, {names[0]}: there is no plane")
+    axes = (str(options["x"] or names[0]), str(options["y"] or names[1]))
+    sizes = {"starts": options["starts"], "grid": options["grid"]}
+    result = portrait(problem, real("time", options["time"], above=0.0), axes, **sizes)
+    points = [
+        {"place": point.position, "eigenvalues": point.eigenvalues, "kind": point.kind}
+        for point in result.fixed_points
+    ]
+    single = sum(point.kind != CONTINUUM for point in result.fixed_points)
+    words = "1 isolated fixed point" if single == 1 else f"{single} isolated fixed points"
+    if single < len(points):
+        words += ", and a curve or a region of them"
+    caption = f"{system.title}: phase plane of {axes[0]} and {axes[1]}, {words}."
+    return Drawing(plotting.portrait(result), {"fixed_points": points}, caption)
+
+
+def transverse(system: System, request: FigureRequest) -> Drawing:
+    """How fast deviations from the closed space grow. Options: ``eta``, ``steps``, ``records``.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    default = system.default_runs["run"]
+    quick = {"eta": default.eta, "steps": default.steps, "records": 64}
+    options = request.options(quick, {"records": 256})
+    parameters = request.make_parameters(system)
+    reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+    if reduced.closure.scalars == reduced.closure.entries:
+        raise InvalidRequest(
+            f"{system.name} closes on all of its entries: nothing lies across the closed space"
+        )
+    run = descend(reduced, options["eta"], options["steps"])
+    growth = transverse_growth(reduced, full, run, options["records"])
+    worst = float(growth.least.min())
+    conclusion = (
+        f"the least is {worst:.3g}, and a deviation grows by at most "
+        f"{growth.amplification[-1]:.3g} ({growth.halved:.3g} from half as many states)"
+        if worst < -ROUNDING * max(1.0, float(np.abs(growth.least).max()))
+        else f"none is negative (least {worst:.3g}): the closed space attracts or holds"
+    )
+    caption = (
+        f"{system.title}: least curvature across the closed space along one run; {conclusion}."
+    )
+    data = {name: np.asarray(values) for name, values in vars(growth).items()}
+    return Drawing(plotting.transverse_growth(growth, run), data, caption)
+
+
+def stability(system: System, request: FigureRequest) -> Drawing:
+    """Stability limit along a run. Options: ``eta``, ``steps``.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    default = system.default_runs["run"]
+    options = request.options({"eta": default.eta, "steps": default.steps})
+    problem = system.ReducedPopulation(request.make_parameters(system))
+    eta = real("eta", options["eta"], above=0.0)
+    run = descend(problem, eta, options["steps"])
+    calm = flow(problem, eta * options["steps"])
+    limits = limits_along(problem, calm)
+    least = float(np.nanmin(np.where(limits > 0, limits, np.inf)))
+    caption = (
+        f"{system.title}: stability limit 2 / largest curvature along the flow; least {least:.4g}."
+    )
+    axes = plotting.stability(run, calm, limits, problem.state_names[0])
+    return Drawing(axes, {"time": calm.time, "limit": limits}, caption)
+
+
+FIGURES: Mapping[str, Figure] = {
+    "classes": classes,
+    "plane": plane,
+    "transverse": transverse,
+    "stability": stability,
+}

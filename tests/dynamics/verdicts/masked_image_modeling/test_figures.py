@@ -1,0 +1,190 @@
+"""Figures of masked image modelling at laws and options on the edge of what can be drawn."""
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics import plotting
+from dynamics.validation import InvalidRequest
+from dynamics.verdicts.figure import draw
+from dynamics.verdicts.masked_image_modeling.figures import plane_picture, times_picture
+
+SYSTEM = dynamics.load_system("masked_image_modeling")
+SMALL = {"P": 12, "C_global": 8, "C_local": 4, "masked": 3}
+"""One local area."""
+ONE_PHASE = {"P": 16, "C_global": 4, "C_local": 2, "masked": 1}
+CUSTOM = {"family": "custom", "areas": "0,0,1,1;0,1,0,1"}
+NEGATIVE = {"sizes": (512, 1024), "kappa_c": 0.6, "kappa_s": 0.4}
+
+
+def labels(panel):
+    return [line.get_label() for line in panel.lines if not line.get_label().startswith("_")]
+
+
+def test_one_local_area_has_no_other_one(tmp_path):
+    drawing = draw(SYSTEM, "phases", user_parameters=SMALL, options={"steps": 50})
+    words = [label for panel in drawing.axes for label in labels(panel)]
+    assert len(words) == 9
+    assert not any("other" in word for word in words)
+    assert "Phi_other" not in drawing.caption
+    assert plotting.write(drawing.axes, tmp_path / "one.png").stat().st_size > 10_000
+
+
+def test_a_plane_without_equal_rates_says_so():
+    drawing = draw(
+        SYSTEM, "gap", user_parameters={"P": 64, "masked": 63}, options={"local": 3, "core": 4}
+    )
+    ratios = np.concatenate([row[2] for row in drawing.data["rows"]])
+    assert ratios.max() < 1
+    assert drawing.data["boundary"].shape == (0, 2)
+    assert labels(drawing.axes) == [r"$\Delta = 0$"]
+    assert "in no row of this plane" in drawing.axes.get_title(loc="left")
+    assert f"from {ratios.min():.3g} to {ratios.max():.3g}" in drawing.caption
+    assert "everywhere below 1: one phase" in drawing.caption
+
+
+def test_a_plane_with_one_row_and_one_column_is_drawn(tmp_path):
+    rows, boundary = [(0.25, [0.8], [2.0])], np.array([[0.7, 0.25]])
+    one = {"rows": rows, "boundary": boundary, "trained": np.empty((0, 4))}
+    axes = plane_picture(one, "one cell")
+    assert axes.get_ylim() == pytest.approx((0.225, 0.275))
+    (point,) = [line for line in axes.lines if len(line.get_xdata()) == 1]
+    assert point.get_marker() == "|"
+    assert plotting.write(axes, tmp_path / "cell.png").stat().st_size > 10_000
+
+
+def test_a_law_of_two_clusters_has_maps_without_the_usual_sizes():
+    drawing = draw(SYSTEM, "diversity", user_parameters=CUSTOM, options={"maps": 5})
+    assert drawing.data["time"].size <= 5
+    assert "image of the first of 2 clusters" in drawing.axes[0].figure.get_suptitle()
+    assert "$P = 4$" in drawing.axes[0].figure.get_suptitle()
+
+
+def test_the_fewest_maps_are_the_start_one_step_and_the_end():
+    drawing = draw(SYSTEM, "diversity", user_parameters=SMALL, options={"maps": 3, "keys": (4,)})
+    time = drawing.data["time"]
+    assert time[:2].tolist() == [0.0, 1.0]
+    assert len(time) == 3
+    assert f"at time {time[-1]:g}" in drawing.caption
+
+
+def test_a_run_of_one_step_shows_its_points():
+    drawing = draw(SYSTEM, "phases", user_parameters=ONE_PHASE, options={"steps": 1})
+    sizes = []
+    for panel in drawing.axes:
+        curves = [line for line in panel.lines if len(line.get_xdata()) == 1]
+        assert len(curves) == 4
+        assert {line.get_marker() for line in curves} == {"o"}
+        sizes.append([line.get_markersize() for line in curves])
+        # The switch is at time 0, which this axis does not have.
+        assert all(len(line.get_xdata()) == 1 for line in panel.lines)
+    assert sizes[0] == sorted(set(sizes[0]), reverse=True)
+    shown = drawing.axes[-1].xaxis
+    low, high = drawing.axes[-1].get_xlim()
+    ticks = [tick for tick in shown.get_majorticklocs() if low <= tick <= high]
+    written = [shown.get_major_formatter()(tick, 0) for tick in ticks]
+    assert "1" in written
+    assert len(set(written)) == len(written)
+
+
+def test_a_power_of_ten_stands_in_the_label():
+    drawing = draw(
+        SYSTEM, "phases", user_parameters={"P": 256, "C_global": 128, "C_local": 4, "masked": 255},
+        options={"steps": 3, "eta": 0.01},
+    )  # fmt: skip
+    panel = drawing.axes[0]
+    assert panel.get_ylabel() == r"correlation  ($\times 10^{-6}$)"
+    assert not panel.yaxis.get_offset_text().get_visible()
+
+
+def test_what_was_not_reached_is_marked_above_what_was():
+    found = {
+        "a": np.array([np.nan, 1.0, np.nan]), "b": np.zeros(3), "c": np.full(3, np.nan),
+    }  # fmt: skip
+    axes = times_picture(np.array([10.0, 100.0, 1000.0]), found, {}, "held")
+    assert labels(axes) == ["a", "a: not reached", "b: at the start", "c: not reached"]
+    crosses = [line for line in axes.lines if line.get_marker() == "x"]
+    heights = [
+        axes.transAxes.inverted().transform(
+            line.get_transform().transform(np.column_stack(line.get_data()))
+        )[:, 1]
+        for line in crosses
+    ]
+    reached = axes.transAxes.inverted().transform(axes.transData.transform((100.0, 1.0)))[1]
+    assert [len(height) for height in heights] == [2, 3]
+    assert min(map(np.min, heights)) > reached
+    assert len({float(height[0]) for height in heights}) == 2
+
+
+def test_a_switch_is_predicted_only_where_there_is_one():
+    drawing = draw(SYSTEM, "scaling", options=NEGATIVE)
+    assert drawing.data["limit"] is None
+    assert not any("large gap" in label for label in labels(drawing.axes))
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "options", "told"),
+    [
+        ("phases", {"P": 16, "C_global": 4, "C_local": 4}, {},
+         "C_local=4 makes local areas like the global one, C_global=4; C_local can be 2, 3, 6, 12"),
+        ("phases", {"P": 5, "C_global": 4, "C_local": 1}, {}, "2 or more, with a smaller C_global"),
+        ("gap", {"P": 64}, {"core": 1}, "core=1 is too small"),
+        ("gap", {"P": 64}, {"local": 1}, "local=1 is too small"),
+        ("gap", {"P": 64}, {"local": float("nan")}, "local=nan is not finite"),
+        ("diversity", SMALL, {"maps": 1}, "maps=1 is too small"),
+        ("diversity", SMALL, {"keys": (0,)}, "keys=0 is too small"),
+        ("diversity", SMALL, {"eta": float("inf")}, "eta=inf is not finite"),
+        ("scaling", {"z": 2.0}, {}, "z cannot be set"),
+        ("scaling", {}, {"sizes": (4,)}, "sizes=4 is too small"),
+        ("scaling", {}, {"kappa_s": float("nan")}, "kappa_s=nan is not finite"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_is_refused_with_the_reason(name, given, options, told):
+    with pytest.raises(InvalidRequest) as refusal:
+        draw(SYSTEM, name, user_parameters=given, options=options)
+    assert told in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_figures_show_what_was_measured(tmp_path):
+    small = {"P": 256, "C_global": 128, "C_local": 4}
+    phases = draw(SYSTEM, "phases", user_parameters=small, options={"steps": 400})
+    run = dynamics.descend(SYSTEM.ReducedPopulation(SYSTEM.Parameters(**small)), 1.0, 400)
+    np.testing.assert_array_equal(phases.axes[0].lines[0].get_ydata(), run["Phi_m"][1:])
+    np.testing.assert_array_equal(phases.axes[1].lines[1].get_ydata(), -run["alpha_0"][1:])
+    np.testing.assert_array_equal(phases.axes[2].lines[3].get_ydata(), run["local_masked"][1:])
+    diversity = draw(SYSTEM, "diversity", user_parameters=small, options={"maps": 5, "keys": (4,)})
+    np.testing.assert_array_equal(
+        diversity.axes[1].lines[0].get_ydata(), diversity.data["variation"]
+    )
+    scaling = draw(SYSTEM, "scaling", options={"sizes": (512, 1024)})
+    assert scaling.data["limit"] == pytest.approx(4 / 3, rel=1e-4)
+    assert scaling.axes.lines[1].get_ydata() == pytest.approx([1.33, 1.29], abs=0.02)
+    for name, drawing in (("p", phases), ("d", diversity), ("s", scaling)):
+        assert plotting.write(drawing.axes, tmp_path / f"{name}.png").stat().st_size > 10_000
+
+
+def test_the_plane_agrees_with_training():
+    drawing = draw(SYSTEM, "gap", user_parameters={"P": 256}, options={"local": 3, "core": 6})
+    boundary, trained = drawing.data["boundary"], drawing.data["trained"]
+    assert len(boundary) == 3
+    np.testing.assert_array_equal(trained[:, 2], trained[:, 3])
+    assert set(trained[:, 2]) == {0.0, 1.0}
+    for kappa_s, places, ratios in drawing.data["rows"]:
+        assert (np.diff(places) > 0).all()
+        assert (np.diff(ratios) > 0).all()
+        assert kappa_s <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "told"),
+    [
+        ("phases", {"family": "two_cluster_grid"}, "is not what this figure is about"),
+        ("phases", {"P": 8, "C_global": 4, "C_local": 1}, "no local patch with a mate"),
+        ("gap", {"C_local": 4}, "C_local is an axis"),
+        ("5", {}, "known are phases, gap, diversity, digits, scaling"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(name, given, told):
+    with pytest.raises(InvalidRequest, match=told):
+        draw(SYSTEM, name, user_parameters=given)

@@ -1,0 +1,95 @@
+"""The Hessian by every trained entry: against differences, brute force and the reduction."""
+
+import naive
+import numpy as np
+import pytest
+
+from dynamics.verdicts.positional_attention.manifold import (
+    Manifold,
+    hessian,
+    orthogonal_curvature,
+    representatives,
+)
+from theory.symmetry import Partition
+
+
+def differences(gradient, state, trained):
+    """Jacobian of a gradient on the trained entries, to fourth order in the width."""
+    columns, width = [], 1e-3
+    for k in trained:
+        step = width * np.eye(state.size)[k]
+        near = gradient(state + step) - gradient(state - step)
+        far = gradient(state + 2 * step) - gradient(state - 2 * step)
+        columns.append((8 * near - far)[trained] / (12 * width))
+    return np.array(columns).T
+
+
+def asymmetric(full, alpha, seed=0):
+    matrix = 0.4 * np.random.default_rng(seed).normal(size=(full.parameters.D,) * 2)
+    np.fill_diagonal(matrix, full.parameters.beta)
+    return full.layout.flatten((alpha, matrix))
+
+
+@pytest.mark.parametrize("p", [3, 5])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_hessian_is_the_slope_of_the_gradient(system, p, symmetric):
+    """Block by block, because alpha bends 1e3 times more than A."""
+    parameters = system.Parameters(D=8, C=2, q=0.4, p=p, scale=0.7, beta=0.8)
+    full = system.FullPopulation(parameters, Partition(np.array([0, 1, 2, 3, 3, 1, 0, 2])))
+    manifold = Manifold(parameters, full)
+    state = manifold.embedded((0.15, 0.5, -0.3)) if symmetric else asymmetric(full, 0.15)
+    trained = manifold.trained
+    found = hessian(state, full.law, parameters)[np.ix_(trained, trained)]
+    wanted = differences(full.gradient, state, trained)
+    for block in (np.s_[:1, :1], np.s_[:1, 1:], np.s_[1:, :1], np.s_[1:, 1:]):
+        error = np.abs(found[block] - wanted[block]).max()
+        assert error < 1e-6 * np.abs(wanted[block]).max()
+
+
+def test_the_diagonal_of_the_attention_matrix_is_held(system):
+    full = system.FullPopulation(system.Parameters(D=6, C=2))
+    found = hessian(asymmetric(full, 0.1), full.law, full.parameters)
+    held = 1 + 7 * np.arange(6)
+    assert not found[held].any()
+    assert not found[:, held].any()
+    np.testing.assert_array_equal(found, found.T)
+
+
+@pytest.mark.parametrize("p", [3, 5])
+def test_orthogonal_curvature_is_that_of_the_noisy_risk(system, p):
+    parameters = system.Parameters(D=4, C=2, q=0.6, p=p, sigma=0.3, nu=0.02)
+    full = system.FullPopulation(parameters)
+    state = asymmetric(full, 0.18, seed=1)
+    sets, matrix = [(0, 1), (2, 3)], state[1:].reshape(4, 4)
+    risk = [naive.noisy_risk(parameters, sets, 0.18, matrix, 1e-2 * k) for k in range(3)]
+    second = (16 * 2 * (risk[1] - risk[0]) - 2 * (risk[2] - risk[0])) / (12 * 1e-4)
+    found = orthogonal_curvature(state, full.law, parameters)
+    assert found == pytest.approx(second, rel=1e-6)
+
+
+@pytest.mark.parametrize(("D", "C", "q"), [(8, 2, 0.5), (9, 3, 0.6), (8, 4, 0.5)])
+def test_multisets_averaged_over_the_group_are_brute_force(system, D, C, q):
+    parameters = system.Parameters(D=D, C=C, q=q)
+    quick = Manifold(parameters)
+    brute = Manifold(parameters, system.FullPopulation(parameters))
+    for state in ((0.13, 0.4, -0.2), (0.08, 2.0, -1.5)):
+        wanted = brute.hessian(state)
+        assert np.abs(quick.hessian(state) - wanted).max() < 1e-12 * np.abs(wanted).max()
+        assert quick.decoupled(state)["v"] == pytest.approx(brute.decoupled(state)["v"], rel=1e-12)
+    probability = representatives(parameters)[1]
+    assert probability.sum() == pytest.approx(1, abs=1e-14)
+    assert probability.size < brute.full.law[1].size
+
+
+def test_the_hessian_commutes_with_its_group_and_no_other(system):
+    parameters = system.Parameters(D=8, C=2)
+    labels = np.array([0, 1, 2, 3, 3, 1, 0, 2])
+    full = system.FullPopulation(parameters, Partition(labels))
+    manifold, state = Manifold(parameters, full), (0.12, 0.7, -0.3)
+    found = manifold.hessian(state)
+    for permutation in manifold.symmetry.generators:
+        moved = found[np.ix_(permutation, permutation)]
+        assert np.abs(moved - found).max() < 1e-12 * np.abs(found).max()
+    wrong = Manifold(parameters, system.FullPopulation(parameters))
+    other = wrong.symmetry.generators[0]
+    assert np.abs(found[np.ix_(other, other)] - found).max() > 1e-4 * np.abs(found).max()

@@ -1,0 +1,104 @@
+"""What training makes of 1e-15 of its start decides no verdict."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.verdicts.rounding import PERTURBATION, perturbed, perturbed_system, screened
+from dynamics.verdicts.rounding import without_rounding as decorated
+from dynamics.verdicts.study import measures
+from dynamics.verdicts.verify import Protocol, checks
+
+SYSTEMS = ("positional_attention", "masked_image_modeling", "shallow_vit")
+
+
+def test_a_perturbation_moves_every_entry_by_about_1e_15():
+    start = np.array([3.0, -2e-5, 0.0])
+    assert (perturbed(start) != start).all()
+    moved = perturbed(start)[:2] / start[:2] - 1
+    np.testing.assert_allclose(np.abs(moved), PERTURBATION, 0.2)
+    assert abs(perturbed(start)[2]) == 3 * PERTURBATION
+    assert np.abs(perturbed(np.zeros(4))).max() == PERTURBATION
+    assert (perturbed(start, 1) != perturbed(start, 2)).any()
+
+
+def distance(system, amplified, single=()):
+    """A check of the distance between the start of the system and its own one, amplified."""
+    first = system.ReducedPopulation(system.Parameters()).initial_state
+
+    @measures("distance", "<", 1e9, single=single)
+    def check(study):
+        state = study.system.ReducedPopulation(system.Parameters()).initial_state
+        return study.conclude(amplified * float(np.abs(state - first).max()), "measured")
+
+    return check
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize(("amplified", "holds"), [(1.0, True), (1e18, None)])
+def test_what_rests_on_rounding_decides_nothing(name, amplified, holds):
+    """At parameters of the user every check, and at its own those that are decorated."""
+    system = dynamics.load_system(name)
+    check = distance(system, amplified, ("seed",))
+    changed = dataclasses.replace(
+        system, claims=(dataclasses.replace(system.claims[0], check=check),)
+    )
+    claims = [system.claims[0].source]
+    (own,) = dynamics.verify(changed, claims=claims)
+    (users,) = dynamics.verify(changed, system.Parameters(), claims)
+    assert own.holds is True
+    assert users.holds is holds
+    assert ("unstable" in users.evidence["reason"]) is (holds is None)
+    assert decorated(check)(system, Protocol()).holds is holds
+
+
+def test_what_has_no_value_from_either_start_is_not_called_unstable(system):
+    check = distance(system, np.nan)
+    finding = dataclasses.replace(check(system, Protocol()), holds=False, measured=np.nan)
+    nothing = lambda made, protocol: finding  # noqa: E731
+    assert screened(finding, nothing, system, Protocol()) is finding
+
+
+def test_what_was_measured_several_times_rests_on_no_single_run(system):
+    assert decorated(distance(system, 1e18))(system, Protocol()).holds is True
+
+
+def test_a_verdict_that_turns_decides_nothing(system):
+    """Near a bound, by less than what a measured value may change."""
+    first = system.ReducedPopulation(system.Parameters()).initial_state
+
+    @measures("equal", "<=", 0.0)
+    def check(study):
+        state = study.system.ReducedPopulation(system.Parameters()).initial_state
+        return study.conclude(float(np.abs(state - first).max()), "measured")
+
+    finding = check(system, Protocol())
+    assert finding.holds is True
+    other = screened(finding, check, system, Protocol())
+    assert (other.holds, other.missing) == (None, ("precision",))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_no_verdict_at_the_protocol_of_its_check_rests_on_rounding(name):
+    """So that only checks that are decorated need perturbed starts there."""
+    system = dynamics.load_system(name)
+    turned = []
+    for source, check in checks(system).items():
+        if hasattr(check, "without_rounding"):
+            continue
+        finding = check(system, Protocol())
+        if finding.holds is not None:
+            other = screened(finding, check, system, Protocol())
+            turned += [(source, other.reason)] * (other.holds is None)
+    assert turned == []
+
+
+def test_perturbed_problems_train_and_are_shared(system):
+    one, two = perturbed_system(system, 1), perturbed_system(system, 1)
+    assert one.ReducedPopulation is two.ReducedPopulation
+    run = dynamics.descend(one.ReducedPopulation(one.Parameters(D=8, C=2)), 0.02, 50)
+    calm = dynamics.descend(system.ReducedPopulation(system.Parameters(D=8, C=2)), 0.02, 50)
+    assert 0 < np.abs(run.final_state - calm.final_state).max() < 1e-14

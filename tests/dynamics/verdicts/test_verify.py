@@ -1,0 +1,256 @@
+"""Verdicts are measured: a wrong update, another law, another noise give other ones."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from verdicts import verdicts
+
+import dynamics
+from dynamics.cli import main
+from dynamics.models.engine.program import on_device
+from dynamics.papers.positional_attention.empirical import FullEmpirical
+from dynamics.papers.positional_attention.full import FullPopulation
+from dynamics.papers.positional_attention.reduced import ReducedPopulation
+from dynamics.validation import InvalidRequest
+from dynamics.verdicts import verify
+from dynamics.verdicts.positional_attention import population
+from dynamics.verdicts.verify import checks
+
+SYSTEM = dynamics.load_system("positional_attention")
+AT = SYSTEM.Parameters(D=24, C=4, q=0.5)
+
+
+class Backwards(ReducedPopulation):
+    """gamma moves against its gradient."""
+
+    has_jacobian = False
+
+    def gradient(self, state):
+        return super().gradient(state) * (1.0, -1.0, 1.0)
+
+
+class Lopsided(FullPopulation):
+    """Patch 0 carries no feature half as often: the sets are no longer alike."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters)
+        tilted = self.expectation.data.chances * np.where(
+            self.expectation.data.values[:, 0] == 0, 0.5, 1.0
+        )
+        self.expectation.data = self.expectation.data._replace(chances=tilted / tilted.sum())
+
+
+class Drifting(FullEmpirical):
+    """The noise has a mean, y times a direction orthogonal to w* (without y it would cancel)."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        data, embedding = self.payload
+        patches, labels = (np.array(data.samples[name]) for name in "Xy")
+        patches[:, :, 1] += 0.1 * self.parameters.sigma * labels[:, None]
+        moved = on_device({"X": patches, "y": labels})
+        self.payload = data._replace(samples=moved), embedding
+
+
+def test_every_claim_has_a_check_and_nothing_else_has():
+    assert set(checks(SYSTEM)) == {claim.source for claim in SYSTEM.claims}
+
+
+def test_a_backwards_gamma_flips_what_rests_on_it():
+    wrong = dataclasses.replace(SYSTEM, ReducedPopulation=Backwards)
+    resting = ("Lemma 4.3", "Theorem 4.1", "Event II")
+    assert verdicts(SYSTEM, *resting, parameters=AT) == [None, True, True]
+    assert verdicts(wrong, *resting, parameters=AT) == [False, False, False]
+
+
+def test_a_law_without_the_symmetry_flips_lemma_4_1():
+    wrong = dataclasses.replace(SYSTEM, FullPopulation=Lopsided)
+    assert verdicts(SYSTEM, "Lemma 4.1") == [True]
+    assert verdicts(wrong, "Lemma 4.1") == [False]
+
+
+def test_noise_with_a_mean_flips_lemma_4_2(monkeypatch):
+    """Exponents of -0.55 and -0.07 to a bound of -0.35, without the largest number of samples."""
+    monkeypatch.setattr(population, "SAMPLES", population.SAMPLES[:3])
+    wrong = dataclasses.replace(SYSTEM, FullEmpirical=Drifting)
+    small = SYSTEM.Parameters(D=8, C=2, q=0.5)
+    assert verdicts(SYSTEM, "Lemma 4.2", parameters=small) == [True]
+    assert verdicts(wrong, "Lemma 4.2", parameters=small) == [False]
+
+
+def test_descent_that_diverges_says_nothing_about_orbits():
+    """From alpha0 = 5 steps of 0.02 are far above the stability limit: A grows to 1e14."""
+    (found,) = dynamics.verify(SYSTEM, SYSTEM.Parameters(D=8, C=2, alpha0=5.0), ["Lemma 4.1"])
+    assert found.holds is None
+    assert found.word.startswith("not decidable at this step size")
+    assert "has diverged at step" in found.evidence["reason"]
+
+
+def test_a_threshold_that_does_not_come_decides_nothing_and_is_no_instability():
+    """One random set without zeros: attention never takes over the growth of the signal."""
+    (found,) = dynamics.verify(SYSTEM, SYSTEM.Parameters(D=8, C=4, q=1.0), ["Event I"])
+    assert found.word == "not decidable to this time"
+    assert "unstable" not in found.evidence["reason"]
+    assert "does not take over the growth of the signal up to time" in found.evidence["reason"]
+
+
+@pytest.mark.parametrize(
+    ("given", "quantity", "measured"),
+    [
+        ({"beta": 3.0}, "least share of the gap from the irreducible error", 0.3065),
+        ({"alpha0": 5.0}, "sizes at which alpha does not rise up to T0", 1.0),
+    ],
+)
+def test_event_one_shows_the_number_that_contradicts_it(given, quantity, measured):
+    """G has not moved at all: it is the error at T0, or alpha, that does."""
+    (found,) = dynamics.verify(SYSTEM, SYSTEM.Parameters(D=8, C=2, **given), ["Event I"])
+    assert found.holds is False
+    assert found.evidence["quantity"].startswith(quantity)
+    assert found.measured == pytest.approx(measured, rel=0.02)
+    assert found.evidence["table"][0]["moved"] < 1e-4
+
+
+def test_errors_that_cannot_be_told_apart_decide_nothing_on_event_one(monkeypatch):
+    draws = population.sampled_error
+    (clear,) = dynamics.verify(SYSTEM, AT, ["Event I"])
+    monkeypatch.setattr(population, "sampled_error", lambda *given: (draws(*given)[0], 0.1))
+    (unclear,) = dynamics.verify(SYSTEM, AT, ["Event I"])
+    assert (clear.holds, unclear.holds) == (True, None)
+    assert "nothing to tell by" in unclear.evidence["reason"]
+
+
+def test_lemma_4_3_fails_where_gamma_falls():
+    """Section 5 of the derivation: D = 9, C = 3, q = 0.6, beta = 0.7."""
+    falling = SYSTEM.Parameters(D=9, C=3, q=0.6, beta=0.7)
+    assert verdicts(SYSTEM, "Lemma 4.3", parameters=falling) == [False]
+
+
+def test_event_three_is_absent_and_event_one_is_not():
+    assert verdicts(SYSTEM, "Event I", "Event III", parameters=AT) == [True, False]
+
+
+def test_event_two_that_depends_on_the_horizon_is_undecided():
+    lost = SYSTEM.Parameters(D=16, C=4, q=0.5)
+    assert verdicts(SYSTEM, "Event II", parameters=lost) == [None]
+
+
+def test_too_large_to_enumerate_is_undecided():
+    assert verdicts(SYSTEM, "Lemma 4.1", parameters=AT) == [None]
+
+
+def test_command_prints_a_table_and_one_json_document(tmp_path, capsys):
+    words = ["verify", "positional_attention", "--claims", "Theorem 3.1,Lemma 4.1"]
+    assert main([*words, "--out", str(tmp_path / "one")]) == 0
+    printed = capsys.readouterr().out
+    assert "Lemma 4.1" in printed
+    assert "does not hold here" in printed
+    assert (tmp_path / "one" / "lemma_4_1.png").stat().st_size > 10_000
+    assert main([*words, "--json", "--out", str(tmp_path / "one")]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [row["claim"] for row in document["claims"]] == ["Theorem 3.1", "Lemma 4.1"]
+    assert {"claim", "holds", "measured", "bound", "evidence"} <= set(document["claims"][0])
+
+
+def test_an_interrupted_check_is_not_a_verdict(tmp_path, monkeypatch, capsys):
+    """What was done is written; the check that was cut short, even by an error, is not."""
+    import os
+    import signal
+
+    from dynamics.verdicts import positional_attention as table
+
+    def stopped(system, protocol):
+        os.kill(os.getpid(), signal.SIGINT)
+        raise ValueError("what a run that was cut short may lead to")
+
+    monkeypatch.setattr(table, "CHECKS", dict(table.CHECKS) | {"Event I": stopped})
+    out = tmp_path / "v"
+    words = ["verify", "positional_attention", "--out", str(out), "--claims"]
+    assert main([*words, "Theorem 3.1,Event I,Event II"]) == 130
+    said = capsys.readouterr()
+    assert "interrupted after 1 claims" in said.err
+    document = json.loads((out / "summary.json").read_text())
+    assert document["interrupted"]
+    assert [row["claim"] for row in document["claims"]] == ["Theorem 3.1"]
+    assert main([*words, "Event I"]) == 130
+    assert json.loads((out / "summary.json").read_text()) == document
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_an_interrupted_check_of_a_script_ends_it(number, monkeypatch):
+    """A run that was cut short gives no verdict, however it looks."""
+    import signal
+
+    from dynamics.training.progress import interruption
+    from dynamics.verdicts import positional_attention as table
+
+    def stopped(system, protocol):
+        with interruption():  # as a run does
+            signal.raise_signal(getattr(signal, number))
+        return dynamics.Finding(True, "what is left of a run", 0.06, 0.05, "none")
+
+    monkeypatch.setattr(table, "CHECKS", dict(table.CHECKS) | {"Event I": stopped})
+    with pytest.raises(KeyboardInterrupt):
+        dynamics.verify("positional_attention", claims=["Event I"])
+
+
+def test_an_interrupted_figure_is_not_written(tmp_path, monkeypatch, capsys):
+    import os
+    import signal
+
+    from dynamics.verdicts import positional_attention as table
+
+    def stopped(system, request):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return table.figures.partitions(system, request)
+
+    monkeypatch.setattr(table, "FIGURES", dict(table.FIGURES) | {"3": stopped})
+    out = tmp_path / "f.png"
+    assert main(["figure", "positional_attention", "3", "--out", str(out)]) == 130
+    assert "nothing is written" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_no_room_between_the_rules_decides_nothing():
+    tiny = SYSTEM.Parameters(D=8, C=4, q=0.1)
+    assert verdicts(SYSTEM, "Theorem 4.1", "Theorem 3.2", parameters=tiny) == [None, None]
+
+
+def test_claims_are_found_in_any_case_and_before_anything_is_printed(tmp_path, capsys):
+    words = ["verify", "positional_attention", "--out", str(tmp_path / "x"), "--claims"]
+    assert main([*words, "theorem 3.1"]) == 0
+    assert main([*words, "Lema 4.1"]) == 2
+    said = capsys.readouterr()
+    assert "nearest: Lemma 4.1" in said.err
+    assert "Lema" not in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--claims", "Lemma 9"], "Lemma 4.1"),
+        (["--C", "5"], "does not divide"),
+        (["--thorough", "3"], "not expected"),
+    ],
+)
+def test_wrong_requests_are_one_line(words, told, tmp_path, capsys):
+    assert main(["verify", "positional_attention", *words, "--out", str(tmp_path / "x")]) == 2
+    said = capsys.readouterr().err
+    assert told in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_check_that_cannot_be_made_there_does_not_stop_the_others(monkeypatch):
+    def refused(system, protocol):
+        raise InvalidRequest("D=7 is too small")
+
+    table = dict(checks(SYSTEM)) | {"Lemma 4.1": refused}
+    monkeypatch.setattr(verify, "checks", lambda system: table)
+    first, second = dynamics.verify(SYSTEM, AT, ["Lemma 4.1", "Section 4.1, gamma and rho"])
+    assert first.holds is None
+    assert "D=7 is too small" in first.evidence["reason"]
+    assert second.holds
+    with pytest.raises(InvalidRequest):
+        dynamics.verify(SYSTEM, None, ["Lemma 4.1"])
