@@ -38,7 +38,8 @@ from dynamics.training.descent import descend
 from dynamics.training.flow import flow, flows
 from dynamics.training.rules import rule
 from dynamics.training.stability_limit import stability_limit
-from dynamics.verdicts.verify import Finding, Verdict, verify
+from dynamics.verdicts.findings import Finding, Verdict
+from dynamics.verdicts.verify import verify
 
 __all__ = [
     "Branches",

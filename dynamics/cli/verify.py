@@ -18,7 +18,7 @@ from dynamics.training.progress import interruption
 from dynamics.validation import InvalidRequest, integer
 
 if TYPE_CHECKING:
-    from dynamics.verdicts.verify import Verdict
+    from dynamics.verdicts.findings import Verdict
 
 PAGE = "verdicts"
 """Name of the files of a report."""

@@ -22,7 +22,7 @@ from theory.documentation import Documentation
 if TYPE_CHECKING:
     from dynamics.results.comparison import Comparison
     from dynamics.system import System
-    from dynamics.verdicts.verify import Verdict
+    from dynamics.verdicts.findings import Verdict
 
 MOST_DERIVED = 8
 """Scalars up to which derivatives are written out and a plane is drawn; more take minutes."""

@@ -15,7 +15,8 @@ from dynamics.system import System
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.validation import InvalidRequest
 from dynamics.verdicts.figure import FigureRequest
-from dynamics.verdicts.study import Study, Undecided
+from dynamics.verdicts.findings import Undecided
+from dynamics.verdicts.study import Study
 
 Result = TypeVar("Result")
 

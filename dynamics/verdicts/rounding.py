@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from dynamics.system import System
-    from dynamics.verdicts.verify import Check, Finding, Protocol
+    from dynamics.verdicts.findings import Check, Finding, Protocol
 
 PERTURBATION = 1e-15
 """Relative change of the start that shows what a run makes of rounding."""

@@ -13,7 +13,7 @@
    (`dynamics.verdicts.rounding`).
 
 What decides nothing names what is missing: "not decidable at this size", "to this time", "under
-this law" (`dynamics.verdicts.verify.MISSING`).
+this law" (`dynamics.verdicts.findings.MISSING`).
 
 Rules 2 to 5 are `applied` to every finding; `repeats` and `growth` are what checks use to meet the
 fifth and the sixth.
@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike
 from dynamics.results.power_law import PowerLaw, power_law
 
 if TYPE_CHECKING:
-    from dynamics.verdicts.verify import Finding
+    from dynamics.verdicts.findings import Finding
     from theory.claims import Claim
 
 REPEATED = {

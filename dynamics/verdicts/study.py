@@ -7,7 +7,6 @@ measured value, the evidence and the picture of the verdict all come from the st
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, wraps
@@ -17,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics.verdicts.findings import RELATIONS, Check, Finding, Protocol, Undecided
 from dynamics.verdicts.rules import Repeat, repeats
-from dynamics.verdicts.verify import Check, Finding, Protocol
 from dynamics.verdicts.wording import listed
 
 if TYPE_CHECKING:
@@ -27,13 +26,6 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    "==": operator.eq,
-    ">=": operator.ge,
-    ">": operator.gt,
-}
 TIME = r"time $\tau = \eta \times$ steps"
 LINEAR = ("linear", "linear")
 """Scales of both axes of a picture."""
@@ -78,14 +70,6 @@ class Case:
     parameters: Any
     problem: Any
     run: Trajectory
-
-
-class Undecided(Exception):
-    """Why a check measures nothing, and what is missing; other keywords become the evidence."""
-
-    def __init__(self, reason: str, missing: str = "size", **evidence: Any) -> None:
-        super().__init__(reason)
-        self.missing, self.evidence = missing, evidence
 
 
 class Study:
@@ -280,7 +264,7 @@ class Study:
         may_still_come : bool
             A bound that is not met may be met where what is missing is there: nothing is decided.
         missing : str, optional
-            What that is, a name from `dynamics.verdicts.verify.MISSING`: by default the time of
+            What that is, a name from `dynamics.verdicts.findings.MISSING`: by default the time of
             what may still come, else the size.
         **evidence
             Plain values (JSON), such as ``parameters``, beside the table.

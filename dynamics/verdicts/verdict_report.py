@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from dynamics.results.hypertext import anchor, code
 
 if TYPE_CHECKING:
-    from dynamics.verdicts.verify import Finding, Verdict
+    from dynamics.verdicts.findings import Finding, Verdict
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>|#$~]|&(?=#?\w+;))")
 """Characters that mean something in Markdown."""

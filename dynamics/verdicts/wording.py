@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
+from typing import Any
 
 
 def share_of(count: int, number: int) -> tuple[float, float, float]:
@@ -60,3 +61,29 @@ def listed(values: Iterable[float], digits: int = 3) -> str:
         Significant digits.
     """
     return ", ".join("not seen" if isnan(value) else f"{value:.{digits}g}" for value in values)
+
+
+def points(cases: Sequence[Mapping[str, Any]]) -> str:
+    """Parameters of cases in words.
+
+    Parameters
+    ----------
+    cases : sequence of mapping
+        Name -> value of each; the same names.
+
+    Examples
+    --------
+    >>> points([{"D": 32}, {"D": 64}]), points([{"D": 9, "q": 0.5}, {"D": 9, "q": 0.25}])
+    ('D=32, 64', '(D=9, q=0.5), (D=9, q=0.25)')
+    """
+    if not cases or not cases[0]:
+        return ""
+    words = [[(name, _plain(value)) for name, value in case.items()] for case in cases]
+    if len(words[0]) == 1:
+        return f"{words[0][0][0]}={', '.join(pairs[0][1] for pairs in words)}"
+    joined = [", ".join(f"{name}={value}" for name, value in pairs) for pairs in words]
+    return joined[0] if len(joined) == 1 else ", ".join(f"({one})" for one in joined)
+
+
+def _plain(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

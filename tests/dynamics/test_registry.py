@@ -150,7 +150,8 @@ def test_commands_take_a_file(engine, mine, capsys):
 
 def test_a_claim_may_bring_its_own_check(system):
     from dynamics.verdicts.figure import figures
-    from dynamics.verdicts.verify import Finding, checks
+    from dynamics.verdicts.findings import Finding
+    from dynamics.verdicts.verify import checks
 
     check = lambda system, protocol: Finding(True, "x", 1.0, 1.0, "because")  # noqa: E731
     claim = Claim("mine", "x is 1", "", "", check=check)

@@ -23,9 +23,9 @@ from dynamics.problem import FloatArray
 from dynamics.training.descent import descend
 from dynamics.training.flow import flow
 from dynamics.verdicts.figure import Drawing, FigureRequest, page
+from dynamics.verdicts.findings import Finding
 from dynamics.verdicts.rules import growth
 from dynamics.verdicts.study import Measurement, Study, measures
-from dynamics.verdicts.verify import Finding
 from theory.closure.orbits import generators_of, orbit_classes
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from dynamics.problem import FloatArray
 from dynamics.training.descent import descend
 from dynamics.training.flow import flow
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.rules import growth
-from dynamics.verdicts.study import TIME, Study, Undecided, measures
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import TIME, Study, measures
 
 if TYPE_CHECKING:
     from dynamics.system import System

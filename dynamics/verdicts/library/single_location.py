@@ -9,8 +9,8 @@ import numpy as np
 from dynamics.plotting.style import BLUE, GREEN, ORANGE, legend
 from dynamics.training.flow import flow
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
+from dynamics.verdicts.findings import Finding
 from dynamics.verdicts.study import TIME, Measurement, Study, measures
-from dynamics.verdicts.verify import Finding
 
 if TYPE_CHECKING:
     from dynamics.system import System

@@ -11,8 +11,8 @@ from dynamics.results.event import Event
 from dynamics.training.descent import descend
 from dynamics.training.flow import flow
 from dynamics.verdicts.figure import Drawing, FigureRequest, edges, page, title
-from dynamics.verdicts.study import TIME, Measurement, Study, Undecided, measures
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.findings import Finding, Undecided
+from dynamics.verdicts.study import TIME, Measurement, Study, measures
 
 if TYPE_CHECKING:
     from dynamics.system import System

@@ -9,8 +9,8 @@ import numpy as np
 
 from dynamics.training.descent import descend
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
+from dynamics.verdicts.findings import Finding
 from dynamics.verdicts.study import TIME, Study, measures
-from dynamics.verdicts.verify import Finding
 
 if TYPE_CHECKING:
     from dynamics.system import System

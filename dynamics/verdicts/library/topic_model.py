@@ -8,8 +8,8 @@ import numpy as np
 
 from dynamics.training.flow import flow
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
-from dynamics.verdicts.study import TIME, Measurement, Study, Undecided, measures
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.findings import Finding, Undecided
+from dynamics.verdicts.study import TIME, Measurement, Study, measures
 
 if TYPE_CHECKING:
     from dynamics.system import System

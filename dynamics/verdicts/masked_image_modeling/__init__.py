@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dynamics.verdicts.figure import Figure
+from dynamics.verdicts.findings import Check
 from dynamics.verdicts.masked_image_modeling import (
     averaged_claims,
     convergence,
@@ -18,7 +19,6 @@ from dynamics.verdicts.masked_image_modeling import (
     significance,
     token_vectors,
 )
-from dynamics.verdicts.verify import Check
 
 CHECKS: Mapping[str, Check] = {
     "Appendix A.1": averaged_claims.appendix_a_1,

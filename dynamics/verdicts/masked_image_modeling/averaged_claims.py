@@ -20,6 +20,7 @@ import sympy
 from dynamics.problem import FloatArray
 from dynamics.training.descent import descend
 from dynamics.validation import InvalidRequest
+from dynamics.verdicts.findings import Check, Finding, Undecided
 from dynamics.verdicts.masked_image_modeling.rounding_of_terms import (
     ROUNDING,
     SPREADS,
@@ -27,8 +28,7 @@ from dynamics.verdicts.masked_image_modeling.rounding_of_terms import (
     scale_of,
 )
 from dynamics.verdicts.masked_image_modeling.runs import SMALL, at_size, sizes_of
-from dynamics.verdicts.study import TIME, Study, Undecided, measures
-from dynamics.verdicts.verify import Check, Finding
+from dynamics.verdicts.study import TIME, Study, measures
 from theory.papers.masked_image_modeling import lemmas
 from theory.papers.masked_image_modeling.images import all_images, image_count
 from theory.papers.masked_image_modeling.recursion import MASKED, OTHER, OWN

@@ -15,15 +15,9 @@ import sympy
 from dynamics.problem import FloatArray
 from dynamics.results.power_law import exponent
 from dynamics.verdicts import rules
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.masked_image_modeling import runs
-from dynamics.verdicts.study import (
-    LINEAR,
-    Measurement,
-    Study,
-    Undecided,
-    measures,
-)
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import LINEAR, Measurement, Study, measures
 from dynamics.verdicts.wording import listed
 from theory.papers.masked_image_modeling.information_gap import late_loss
 from theory.papers.masked_image_modeling.notation import NOTATION

@@ -14,10 +14,10 @@ import numpy as np
 from dynamics.problem import IntArray
 from dynamics.system import System
 from dynamics.verdicts import rules
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.masked_image_modeling import runs
 from dynamics.verdicts.masked_image_modeling.rounding_of_terms import rounding_of_rates
-from dynamics.verdicts.study import TIME, Measurement, Study, Undecided, either, measures
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import TIME, Measurement, Study, either, measures
 from theory.papers.masked_image_modeling.required_sizes import first_phase, ratio_at_start
 
 SAME = 1e-9

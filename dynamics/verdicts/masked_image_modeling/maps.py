@@ -16,6 +16,7 @@ from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
 from dynamics.training.descent import descend
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
+from dynamics.verdicts.findings import Finding
 from dynamics.verdicts.masked_image_modeling.runs import (
     of_one_cluster,
     requires,
@@ -25,7 +26,6 @@ from dynamics.verdicts.masked_image_modeling.runs import (
 )
 from dynamics.verdicts.rules import Repeat
 from dynamics.verdicts.study import TIME, Study, measures
-from dynamics.verdicts.verify import Finding
 from theory.papers.masked_image_modeling.model import latent_moment
 from theory.papers.masked_image_modeling.rows import Rows
 from theory.papers.masked_image_modeling.symmetry import feature_offsets

@@ -22,6 +22,7 @@ import numpy as np
 
 from dynamics.problem import FloatArray
 from dynamics.training.descent import descend
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.masked_image_modeling.averaged_claims import (
     CROSSED,
     ETA,
@@ -37,8 +38,7 @@ from dynamics.verdicts.masked_image_modeling.rounding_of_terms import (
     known_error,
 )
 from dynamics.verdicts.masked_image_modeling.runs import LONG, SMALL, at_size, sizes_of, trained
-from dynamics.verdicts.study import TIME, Measurement, Study, Undecided, measures
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import TIME, Measurement, Study, measures
 from dynamics.verdicts.wording import counted
 from theory.papers.masked_image_modeling.images import all_images
 from theory.papers.masked_image_modeling.model import fully_masked

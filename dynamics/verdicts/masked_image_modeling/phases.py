@@ -23,9 +23,9 @@ from dynamics.training.descent import descend
 from dynamics.validation import refuse
 from dynamics.verdicts import rules
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, stated, title
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.masked_image_modeling import runs
-from dynamics.verdicts.study import Measurement, Study, Undecided, measures
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import Measurement, Study, measures
 from dynamics.verdicts.wording import listed
 from theory.papers.masked_image_modeling.notation import SLACK, STAGE_2
 from theory.papers.masked_image_modeling.required_sizes import (

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.verdicts import rules
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.masked_image_modeling import runs
 from dynamics.verdicts.masked_image_modeling.averaged_claims import (
     CROSSED,
@@ -22,8 +23,7 @@ from dynamics.verdicts.masked_image_modeling.rounding_of_terms import (
     ROUNDING,
     SPREADS,
 )
-from dynamics.verdicts.study import TIME, Measurement, Study, Undecided, measures
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import TIME, Measurement, Study, measures
 from dynamics.verdicts.wording import counted
 from theory.papers.masked_image_modeling.images import sampled_images
 

@@ -34,6 +34,7 @@ from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.progress import bar
 from dynamics.validation import refuse
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, with_flags
+from dynamics.verdicts.findings import Finding
 from dynamics.verdicts.images import (
     ERRORS,
     ascending,
@@ -43,7 +44,6 @@ from dynamics.verdicts.images import (
     steps_axis,
 )
 from dynamics.verdicts.study import Study, measures
-from dynamics.verdicts.verify import Finding
 from dynamics.verdicts.wording import counted
 
 MASKED, SUPERVISED = "masked", "supervised"

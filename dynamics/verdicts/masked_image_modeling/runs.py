@@ -19,9 +19,10 @@ from dynamics.system import System
 from dynamics.training.descent import descend
 from dynamics.validation import refuse
 from dynamics.verdicts.figure import FigureRequest
+from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.rules import Repeat
 from dynamics.verdicts.study import Case as PlainCase
-from dynamics.verdicts.study import Study, Undecided, computed_once
+from dynamics.verdicts.study import Study, computed_once
 from theory.papers.masked_image_modeling.model import latent_moment
 from theory.papers.masked_image_modeling.required_sizes import Condition, least_patches
 

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynamics.problem import FloatArray
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.masked_image_modeling.rounding_of_terms import ROUNDING
 from dynamics.verdicts.masked_image_modeling.runs import sizes_of
-from dynamics.verdicts.study import Measurement, Study, Undecided, measures
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import Measurement, Study, measures
 from theory.papers.masked_image_modeling.model import latent_moment, unavoidable_error
 
 ONE = {"P": 40, "C_global": 16, "C_local": 4}

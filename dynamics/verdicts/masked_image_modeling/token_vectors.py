@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.problem import FloatArray
+from dynamics.verdicts.findings import Finding
 from dynamics.verdicts.masked_image_modeling.averaged_claims import (
     CROSSED,
     EXACT,
@@ -36,7 +37,6 @@ from dynamics.verdicts.masked_image_modeling.rounding_of_terms import (
 )
 from dynamics.verdicts.masked_image_modeling.runs import SMALL, at_size, sizes_of
 from dynamics.verdicts.study import Measurement, Study, measures
-from dynamics.verdicts.verify import Finding
 from dynamics.verdicts.wording import counted
 from theory.papers.masked_image_modeling.images import all_images
 

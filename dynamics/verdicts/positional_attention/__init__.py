@@ -7,7 +7,9 @@ from functools import wraps
 from math import nan
 from typing import Any
 
+from dynamics.verdicts.claim import checks_of
 from dynamics.verdicts.figure import Figure
+from dynamics.verdicts.findings import Check, Finding, Protocol
 from dynamics.verdicts.positional_attention import (
     association,
     convolution,
@@ -25,7 +27,6 @@ from dynamics.verdicts.positional_attention import (
     unknown_partition,
     update_rules,
 )
-from dynamics.verdicts.verify import Check, Finding, Protocol
 from theory.papers.positional_attention.data_law import MIXED
 
 ANY_LAW = ("Lemma 4.1", "Lemma 4.2", "Lemma 4.3", "Section 4.2", "Zero error")
@@ -53,16 +54,11 @@ _CHECKS: Mapping[str, Check] = {
     "Lemma 4.2": population.lemma_4_2,
     "Lemma 4.3": population.lemma_4_3,
     "Theorem 4.1": phases.theorem_4_1,
-    "Section 4.1, any time": association.any_time,
-    "Section 4.1, gamma and rho": association.gamma_above_rho,
-    "Lemma D.2": association.lemma_d_2,
-    "Equation (2)": association.equation_2,
     "Theorem 4.2": finite_samples.theorem_4_2,
     "Figure 4": finite_samples.figure_4,
     "Event I": phases.event_1,
     "Event II": phases.event_2,
     "Event III": phases.event_3,
-    "Lemma D.11": association.lemma_d_11,
     "Section 4.2": transverse.check,
     "Theorem 5.1": learned_attention.theorem_5_1,
     "Theorem 5.2": unknown_partition.theorem_5_2,
@@ -76,7 +72,7 @@ _CHECKS: Mapping[str, Check] = {
 CHECKS: Mapping[str, Check] = {
     source: check if source in ANY_LAW else _under_assumption_1(check)
     for source, check in _CHECKS.items()
-}
+} | checks_of(association)
 
 FIGURES: Mapping[str, Figure] = {
     "1b": figures.partitions,

@@ -42,15 +42,10 @@ from dynamics.training.descent import descend
 from dynamics.training.progress import interruption
 from dynamics.validation import integer, real
 from dynamics.verdicts.figure import Drawing, FigureRequest, state, stated
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.positional_attention import pictures
 from dynamics.verdicts.positional_attention.gram import GramEmpirical
-from dynamics.verdicts.study import (
-    Measurement,
-    Study,
-    Undecided,
-    measures,
-)
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import Measurement, Study, measures
 from dynamics.verdicts.wording import in_percent, share_of
 from theory.papers.positional_attention.samples import Convolution
 from theory.symmetry import Partition

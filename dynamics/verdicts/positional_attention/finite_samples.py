@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.positional_attention.population import sizes_of
 from dynamics.verdicts.positional_attention.realistic import (
     Schedule,
@@ -18,8 +19,7 @@ from dynamics.verdicts.positional_attention.realistic import (
     stable_rate,
     train,
 )
-from dynamics.verdicts.study import TIME, Measurement, Study, Undecided, measures
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import TIME, Measurement, Study, measures
 from theory.papers.positional_attention.linear_rules import sign_rule_error
 
 SMALL_LAW: Mapping[str, Any] = {"D": 9, "C": 3, "q": 0.6}

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dynamics.images import protocol
 from dynamics.images.networks import CONTROL, POSITIONAL, VANILLA
 from dynamics.images.protocol import Estimate
+from dynamics.verdicts.findings import Finding
 from dynamics.verdicts.images import ERRORS, measured_on_images
 from dynamics.verdicts.positional_attention import real_images
 from dynamics.verdicts.positional_attention.real_images import Plan, Trials, name_of
 from dynamics.verdicts.study import Measurement, Study, measures
-from dynamics.verdicts.verify import Finding
 from dynamics.verdicts.wording import counted, listed
 
 SMALL = 0.02

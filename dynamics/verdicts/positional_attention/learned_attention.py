@@ -13,9 +13,9 @@ from typing import Any
 
 from dynamics.system import System
 from dynamics.training.flow import flow
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.positional_attention import transfer
-from dynamics.verdicts.study import Study, Undecided, measures
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import Study, measures
 from dynamics.verdicts.wording import counted, in_percent
 from theory.papers.positional_attention.data_law import SetLaw, bayes_error
 from theory.papers.positional_attention.linear_rules import sign_rule_error

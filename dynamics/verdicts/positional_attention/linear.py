@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.verdicts.study import LINEAR, Study, Undecided, either, measures
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.findings import Finding, Undecided
+from dynamics.verdicts.study import LINEAR, Study, either, measures
 from theory.papers.positional_attention import constructions, linear_rules
 from theory.papers.positional_attention.data_law import SetLaw, bayes_error
 from theory.symmetry import Partition

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from dynamics.training.events import STILL_OPEN
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.positional_attention import population
-from dynamics.verdicts.study import TIME, Measurement, Study, Undecided, measures
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import TIME, Measurement, Study, measures
 from theory.events import RISE
 from theory.papers.positional_attention.linear_rules import sign_rule_error
 

@@ -19,9 +19,9 @@ from dynamics.results.power_law import exponent, power_law
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.descent import descend
 from dynamics.training.flow import flow
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.rules import growth
-from dynamics.verdicts.study import TIME, Case, Study, Undecided, computed_once, measures
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import TIME, Case, Study, computed_once, measures
 from theory.papers.positional_attention.enumeration import brute_configurations
 from theory.papers.positional_attention.samples import assumption_1
 

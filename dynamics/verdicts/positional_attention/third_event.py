@@ -19,9 +19,9 @@ from dynamics.plotting import style
 from dynamics.plotting.labels import logarithmic as ticks
 from dynamics.system import System
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, state, stated
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.positional_attention.population import population_flow, sizes_of
-from dynamics.verdicts.study import TIME, Case, Study, Undecided, measures
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import TIME, Case, Study, measures
 from dynamics.verdicts.wording import listed
 from theory.events import RISE
 from theory.papers.positional_attention.data_law import ANY, MIXED, SetLaw

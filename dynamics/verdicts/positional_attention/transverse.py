@@ -27,10 +27,10 @@ from dynamics.system import System
 from dynamics.training.flow import flow
 from dynamics.validation import InvalidRequest
 from dynamics.verdicts.figure import Drawing, FigureRequest, edges, page, state, stated
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.positional_attention.manifold import Manifold
 from dynamics.verdicts.positional_attention.population import SHOWN
-from dynamics.verdicts.study import Study, Undecided, computed_once, measures
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import Study, computed_once, measures
 
 SIZES = ({"D": 8, "C": 2, "q": 0.5},)
 MORE_SIZES = (*SIZES, {"D": 9, "C": 3, "q": 0.6})

@@ -26,10 +26,10 @@ from numpy.typing import ArrayLike
 from dynamics.problem import FloatArray
 from dynamics.results.power_law import exponent as exponent_of
 from dynamics.system import System
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.positional_attention import transfer
 from dynamics.verdicts.positional_attention.learned_attention import LARGEST, downstream_sizes
-from dynamics.verdicts.study import Study, Undecided, either, measures
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import Study, either, measures
 from theory.papers.positional_attention import samples as sampling
 from theory.papers.positional_attention.linear_rules import least_samples, sign_rule_error
 

@@ -20,9 +20,9 @@ from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
 from dynamics.training.descent import descend
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, state, stated
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.positional_attention.population import population_flow, sizes_of
-from dynamics.verdicts.study import Study, Undecided, measures
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import Study, measures
 from theory.papers.positional_attention.data_law import ANY, MIXED
 
 RATES = {"gd": 0.03, "momentum": 0.003, "adam": 0.001, "sign": 0.001}

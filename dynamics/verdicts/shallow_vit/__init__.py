@@ -8,6 +8,7 @@ from functools import wraps
 
 from dynamics.system import System
 from dynamics.verdicts.figure import Figure
+from dynamics.verdicts.findings import Check, Finding, Protocol
 from dynamics.verdicts.shallow_vit import (
     attention,
     diagrams,
@@ -21,7 +22,6 @@ from dynamics.verdicts.shallow_vit import (
     texture_claims,
     textured_images,
 )
-from dynamics.verdicts.verify import Check, Finding, Protocol
 
 NOISY = {
     "Remark 2", "Figure 4", "Figure 5", "Figures 7 and 8", "Section 4.1, initialization", "Lemma 1",

@@ -10,19 +10,12 @@ import numpy as np
 
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.rounding import without_rounding
 from dynamics.verdicts.shallow_vit import runs
 from dynamics.verdicts.shallow_vit.hypothesis import all_trained, theorem_1
 from dynamics.verdicts.shallow_vit.sparsification import mean_losses
-from dynamics.verdicts.study import (
-    LINEAR,
-    TIME,
-    Measurement,
-    Study,
-    Undecided,
-    measures,
-)
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import LINEAR, TIME, Measurement, Study, measures
 from dynamics.verdicts.wording import listed
 from theory.papers.shallow_vit.attention_limits import ceiling_of_samples
 

@@ -10,8 +10,8 @@ from dataclasses import asdict, replace
 from math import ceil, exp, pi
 from typing import Any
 
+from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.shallow_vit.runs import SAMPLES
-from dynamics.verdicts.study import Undecided
 from theory.papers.shallow_vit.conditions import least_neurons, least_share
 
 LARGEST_DELTA = 0.5

@@ -10,12 +10,12 @@ import numpy as np
 
 from dynamics.problem import FloatArray
 from dynamics.training.descent import descend
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.rules import growth
 from dynamics.verdicts.shallow_vit.complexity import ETA, LAW, SUCCESS
 from dynamics.verdicts.shallow_vit.hypothesis import theorem_1
 from dynamics.verdicts.shallow_vit.samples import of_all_trials
-from dynamics.verdicts.study import Study, Undecided, measures
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import Study, measures
 from dynamics.verdicts.wording import listed
 from theory.papers.shallow_vit.conditions import (
     derived_batch,

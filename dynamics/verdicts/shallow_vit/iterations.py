@@ -22,18 +22,12 @@ from dynamics.results.power_law import exponent
 from dynamics.system import System
 from dynamics.validation import refuse
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, stated, title
+from dynamics.verdicts.findings import Check, Finding, Undecided
 from dynamics.verdicts.rules import ERRORS, SHARE, Growth, growth
 from dynamics.verdicts.shallow_vit import runs
 from dynamics.verdicts.shallow_vit.hypothesis import all_trained
 from dynamics.verdicts.shallow_vit.hypothesis import theorem_1 as hypothesis
-from dynamics.verdicts.study import (
-    LINEAR,
-    Study,
-    Undecided,
-    computed_once,
-    measures,
-)
-from dynamics.verdicts.verify import Check, Finding
+from dynamics.verdicts.study import LINEAR, Study, computed_once, measures
 from dynamics.verdicts.wording import listed
 
 ETA, STEPS = 0.05, 20_000

@@ -16,6 +16,7 @@ import numpy as np
 
 from dynamics.problem import FloatArray
 from dynamics.training.descent import descend
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.rounding import without_rounding
 from dynamics.verdicts.shallow_vit import runs
 from dynamics.verdicts.shallow_vit.hypothesis import (
@@ -24,15 +25,7 @@ from dynamics.verdicts.shallow_vit.hypothesis import (
     other_training,
     sizes_of_theorem_1,
 )
-from dynamics.verdicts.study import (
-    LINEAR,
-    TIME,
-    Measurement,
-    Study,
-    Undecided,
-    measures,
-)
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import LINEAR, TIME, Measurement, Study, measures
 from dynamics.verdicts.wording import listed
 from theory.papers.shallow_vit.attention_limits import cap_share, claimed_share, least_epsilon
 

@@ -18,11 +18,11 @@ from dynamics.analysis.comparison import compare
 from dynamics.problem import FloatArray
 from dynamics.training.descent import descend
 from dynamics.validation import InvalidRequest
+from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.rounding import PERTURBATION, perturbed
 from dynamics.verdicts.shallow_vit import runs
 from dynamics.verdicts.shallow_vit.recursions import collapse, gram
-from dynamics.verdicts.study import LINEAR, Study, Undecided, measures
-from dynamics.verdicts.verify import Finding
+from dynamics.verdicts.study import LINEAR, Study, measures
 from theory.papers.shallow_vit.attention import PARTS, attention
 
 ROUNDING = 1e-12

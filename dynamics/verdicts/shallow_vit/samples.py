@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from dynamics.problem import FloatArray
 from dynamics.results.power_law import exponent
+from dynamics.verdicts.findings import Check, Finding, Undecided
 from dynamics.verdicts.rules import ERRORS, Growth, Repeat, growth
 from dynamics.verdicts.shallow_vit import runs
 from dynamics.verdicts.shallow_vit.complexity import (
@@ -27,8 +28,7 @@ from dynamics.verdicts.shallow_vit.complexity import (
     trials_of,
 )
 from dynamics.verdicts.shallow_vit.hypothesis import all_trained, theorem_1, up_to_frozen
-from dynamics.verdicts.study import Study, Undecided, measures
-from dynamics.verdicts.verify import Check, Finding
+from dynamics.verdicts.study import Study, measures
 from dynamics.verdicts.wording import listed
 
 GAPS = (0.06, 0.1, 0.14, 0.18, 0.24, 0.3)

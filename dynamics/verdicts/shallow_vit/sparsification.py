@@ -19,10 +19,10 @@ from dynamics.process_settings import cores
 from dynamics.system import System
 from dynamics.training.descent import descend
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, stated, title
+from dynamics.verdicts.findings import Check, Finding
 from dynamics.verdicts.shallow_vit.hypothesis import all_trained
 from dynamics.verdicts.shallow_vit.runs import PATTERNS, folder, stored_sweep, values
 from dynamics.verdicts.study import LINEAR, Study, computed_once, measures
-from dynamics.verdicts.verify import Check, Finding
 from dynamics.verdicts.wording import counted, listed
 from theory.papers.shallow_vit.data_law import SPARSIFIERS, rounded
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from dynamics.images.protocol import estimate
 from dynamics.problem import FloatArray
+from dynamics.verdicts.findings import Finding
 from dynamics.verdicts.images import ERRORS, measured_on_images
 from dynamics.verdicts.shallow_vit import textured_images
 from dynamics.verdicts.shallow_vit.textured_images import (
@@ -22,7 +23,6 @@ from dynamics.verdicts.shallow_vit.textured_images import (
     Trials,
 )
 from dynamics.verdicts.study import Measurement, Study, measures
-from dynamics.verdicts.verify import Finding
 from dynamics.verdicts.wording import counted
 
 LEVEL = 0.05

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.verdicts.findings import Protocol
 from dynamics.verdicts.rounding import PERTURBATION, perturbed, perturbed_system, screened
 from dynamics.verdicts.rounding import without_rounding as decorated
 from dynamics.verdicts.study import measures
-from dynamics.verdicts.verify import Protocol, checks
+from dynamics.verdicts.verify import checks
 
 SYSTEMS = ("positional_attention", "masked_image_modeling", "shallow_vit")
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.verdicts.findings import Finding, Protocol, Undecided
 from dynamics.verdicts.rules import applied, growth, repeats
-from dynamics.verdicts.study import Measurement, Study, Undecided, measures
-from dynamics.verdicts.verify import Finding, Protocol, checks
+from dynamics.verdicts.study import Measurement, Study, measures
+from dynamics.verdicts.verify import checks
 from theory.claims import Claim
 
 SYSTEMS = ("positional_attention", "masked_image_modeling", "shallow_vit")

@@ -5,13 +5,8 @@ from math import inf, isnan, nan
 import pytest
 
 import dynamics
-from dynamics.verdicts.study import (
-    Measurement,
-    Study,
-    Undecided,
-    measures,
-)
-from dynamics.verdicts.verify import Protocol
+from dynamics.verdicts.findings import Protocol, Undecided
+from dynamics.verdicts.study import Measurement, Study, measures
 
 
 def study(quantity="share", relation="<=", bound=0.5):

@@ -11,9 +11,9 @@ import dynamics
 from dynamics.cli import main, verify
 from dynamics.cli.arguments import CommandRequest
 from dynamics.results.hypertext import html
+from dynamics.verdicts.findings import Finding
 from dynamics.verdicts.rules import applied
 from dynamics.verdicts.verdict_report import markdown
-from dynamics.verdicts.verify import Finding
 from theory.claims import Claim
 
 SYSTEMS = ("positional_attention", "masked_image_modeling", "shallow_vit")

@@ -9,6 +9,7 @@ import pytest
 
 import dynamics
 from dynamics.papers.masked_image_modeling.full import FullPopulation
+from dynamics.verdicts.findings import Protocol
 from dynamics.verdicts.masked_image_modeling import (
     averaged_claims,
     masks,
@@ -16,7 +17,7 @@ from dynamics.verdicts.masked_image_modeling import (
     token_vectors,
 )
 from dynamics.verdicts.study import Study
-from dynamics.verdicts.verify import Protocol, checks
+from dynamics.verdicts.verify import checks
 
 SYSTEM = dynamics.load_system("masked_image_modeling")
 SMALL = {"P": 12, "C_global": 8, "C_local": 2, "masked": 3}

@@ -14,6 +14,7 @@ import dynamics
 from dynamics.cli.verify import separated
 from dynamics.papers.masked_image_modeling.reduced import ReducedPopulation
 from dynamics.verdicts.figure import draw
+from dynamics.verdicts.findings import Protocol
 from dynamics.verdicts.masked_image_modeling import (
     averaged_claims,
     correlations,
@@ -34,7 +35,7 @@ from dynamics.verdicts.masked_image_modeling.runs import (
     trained,
 )
 from dynamics.verdicts.study import Study
-from dynamics.verdicts.verify import Protocol, checks
+from dynamics.verdicts.verify import checks
 from theory.papers.masked_image_modeling.model import unavoidable_error
 
 SYSTEM = dynamics.load_system("masked_image_modeling")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.verdicts.findings import Protocol
 from dynamics.verdicts.masked_image_modeling import (
     convergence,
     correlations,
@@ -14,7 +15,7 @@ from dynamics.verdicts.masked_image_modeling import (
     runs,
 )
 from dynamics.verdicts.study import Study
-from dynamics.verdicts.verify import Protocol, checks
+from dynamics.verdicts.verify import checks
 
 SYSTEM = dynamics.load_system("masked_image_modeling")
 

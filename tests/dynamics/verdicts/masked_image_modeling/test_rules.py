@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.verdicts.findings import Protocol
 from dynamics.verdicts.masked_image_modeling import correlations, maps, positions, runs
-from dynamics.verdicts.verify import Protocol, checks
+from dynamics.verdicts.verify import checks
 from theory.papers.masked_image_modeling.claims import CLAIMS
 
 SYSTEM = dynamics.load_system("masked_image_modeling")

@@ -86,7 +86,7 @@ def test_the_predictor_of_equation_2_is_the_best_of_a_grid():
     problem = SYSTEM.ReducedPopulation(SMALL)
     around = [problem.observables(np.array([row["best_a"] * f, 0, 0]))["risk"] for f in (0.9, 1.1)]
     assert row["loss"] < min(around)
-    assert row["ratio"] == verdict.measured == row["loss"] / row["end"]
+    assert row["value"] == verdict.measured == row["loss"] / row["end"]
 
 
 def test_a_loss_that_is_not_high_decides_nothing():

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
+from dynamics.verdicts.findings import Protocol
 from dynamics.verdicts.positional_attention import linear
-from dynamics.verdicts.verify import Protocol
 from theory.papers.positional_attention import constructions
 from theory.symmetry import Partition
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from dynamics.verdicts.findings import Protocol
 from dynamics.verdicts.positional_attention import phases, population
-from dynamics.verdicts.verify import Protocol
 from theory.papers.positional_attention.linear_rules import sign_rule_error
 
 LEAST = 0.01

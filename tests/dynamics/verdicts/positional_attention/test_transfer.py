@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.verdicts.findings import Protocol
 from dynamics.verdicts.positional_attention import (
     learned_attention,
     transfer,
     unknown_partition,
 )
-from dynamics.verdicts.verify import Protocol
 from theory.papers.positional_attention import samples as sampling
 from theory.papers.positional_attention.linear_rules import sign_rule_error
 

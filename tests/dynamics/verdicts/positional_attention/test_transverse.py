@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.verdicts.findings import Protocol
 from dynamics.verdicts.positional_attention import transverse as experiment
-from dynamics.verdicts.verify import Protocol
 
 SYSTEM = dynamics.load_system("positional_attention")
 

@@ -9,6 +9,7 @@ from verdicts import verdicts
 
 import dynamics
 from dynamics.papers.shallow_vit.problems import FullPopulation, ReducedPopulation
+from dynamics.verdicts.findings import Protocol
 from dynamics.verdicts.shallow_vit import (
     attention,
     complexity,
@@ -19,7 +20,7 @@ from dynamics.verdicts.shallow_vit import (
     samples,
 )
 from dynamics.verdicts.study import Study
-from dynamics.verdicts.verify import Protocol, checks
+from dynamics.verdicts.verify import checks
 
 SYSTEM = dynamics.load_system("shallow_vit")
 SMALL = {"m": 60, "L": 20, "alpha_confusion": 0.1}

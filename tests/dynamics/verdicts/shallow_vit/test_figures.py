@@ -10,6 +10,7 @@ import dynamics
 from dynamics import plotting
 from dynamics.validation import InvalidRequest
 from dynamics.verdicts.figure import draw
+from dynamics.verdicts.findings import Protocol
 from dynamics.verdicts.shallow_vit import (
     complexity,
     diagrams,
@@ -17,7 +18,7 @@ from dynamics.verdicts.shallow_vit import (
     noiseless,
     sparsification,
 )
-from dynamics.verdicts.verify import Protocol, checks
+from dynamics.verdicts.verify import checks
 from theory.papers.shallow_vit.attention_limits import ceiling
 
 SYSTEM = dynamics.load_system("shallow_vit")

@@ -8,6 +8,7 @@ import pytest
 import dynamics
 from dynamics.papers.shallow_vit.empirical import FullEmpirical
 from dynamics.papers.shallow_vit.problems import ReducedPopulation
+from dynamics.verdicts.findings import Finding, Protocol, Undecided
 from dynamics.verdicts.rules import applied
 from dynamics.verdicts.shallow_vit import (
     attention,
@@ -18,8 +19,7 @@ from dynamics.verdicts.shallow_vit import (
     runs,
     samples,
 )
-from dynamics.verdicts.study import Undecided
-from dynamics.verdicts.verify import Finding, Protocol, checks
+from dynamics.verdicts.verify import checks
 
 SYSTEM = dynamics.load_system("shallow_vit")
 NARROW = SYSTEM.Parameters(m=100, L=20, alpha_confusion=0.0, margin=10.0, d=6)

@@ -1,0 +1,489 @@
+"""The measurement of a claim: data, and a short function of one case; the runner does the rest.
+
+>>> from dynamics.verdicts.claim import Picture, claim, flow_to
+>>> @claim(
+...     "Lemma D.2", "least rate of alpha up to T0", ">", 0.0, laws=({"D": 8, "C": 2},),
+...     run=flow_to(1e3), words="alpha rises at {value:.2g} at least, up to T0={T0:.3g}",
+... )
+... def rises(case):
+...     before = case.run.time <= case.run.events["T0"].time
+...     rates = [-case.problem.gradient(state)[0] for state in case.run.states[before]]
+...     return {"value": min(rates), "T0": case.run.events["T0"].time}
+
+Calling the result with a system and a `Protocol` gives the `Finding`: the runner trains each law of
+the grid with each seed, makes a row of each case, repeats what was seen once, says at which
+parameters the claim holds, and collects the table and the picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import lru_cache
+from math import inf, isnan, nan
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dynamics.training.descent import descend
+from dynamics.training.flow import flow
+from dynamics.verdicts import rounding
+from dynamics.verdicts.findings import RELATIONS, Finding, Protocol, Undecided
+from dynamics.verdicts.rules import Repeat, growth, repeats
+from dynamics.verdicts.wording import in_percent, points
+
+if TYPE_CHECKING:
+    from dynamics.results.trajectory import Trajectory
+    from dynamics.system import System
+
+Row = dict[str, Any]
+Run = Callable[["Case"], tuple[Any, Any]]
+TIME = r"time $\tau = \eta \times$ steps"
+MOST_ROWS = 6
+"""Rows up to which the sentence of a verdict has the numbers of each; more have their extremes."""
+HIDDEN = ("curves", "open", "missing")
+"""Keys of a row that are not columns of the table."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One law of the grid with one seed: its problem and its training run.
+
+    Attributes
+    ----------
+    system : System
+    parameters : Parameters
+    seed : int
+    thorough : bool
+    repeat : Repeat
+        How this run differs from the first, where it is made again.
+    problem, run : object
+        As the ``run`` of the claim returns them; None without one.
+    label : str
+        Parameters and seed by which the case differs from the others, for legends.
+    """
+
+    system: System
+    parameters: Any
+    seed: int = 0
+    thorough: bool = False
+    repeat: Repeat = field(default_factory=Repeat)
+    problem: Any = None
+    run: Any = None
+    label: str = ""
+
+    def rate(self, eta: float) -> float:
+        """The learning rate, or the part of it at which the run is repeated."""
+        return eta * self.repeat.eta_factor
+
+    def steps(self, count: int) -> int:
+        """The number of steps, or as many as the time of a repeated run takes."""
+        return round(count * self.repeat.time_factor / self.repeat.eta_factor)
+
+    def time(self, time: float) -> float:
+        """The horizon of a flow, or the later one of a repeated run."""
+        return time * self.repeat.time_factor
+
+
+def flow_to(time: float) -> Run:
+    """The gradient flow of the reduced population to a time, shared by claims."""
+
+    def run(case: Case) -> tuple[Any, Any]:
+        make: Any = case.system.ReducedPopulation
+        return reduced_flow(make, case.parameters, case.time(time))
+
+    return run
+
+
+@lru_cache(maxsize=64)
+def reduced_flow(make: Any, parameters: Any, time: float) -> tuple[Any, Trajectory]:
+    """A reduced problem and its gradient flow to a time; cached, because claims share runs."""
+    problem = make(parameters)
+    return problem, flow(problem, time)
+
+
+def descent(eta: float, steps: int, problem: str = "ReducedPopulation", **options: Any) -> Run:
+    """Gradient descent on a problem of the system, shared by claims.
+
+    Parameters
+    ----------
+    eta : float
+    steps : int
+    problem : str
+        ``"ReducedPopulation"``, ``"FullPopulation"`` or ``"FullEmpirical"``, whose seed is that of
+        the case.
+    **options
+        Of the problem; ``record`` is that of the descent.
+    """
+    record = options.pop("record", None)
+
+    def run(case: Case) -> tuple[Any, Any]:
+        given = {"seed": case.seed, **options} if problem == "FullEmpirical" else options
+        make = getattr(case.system, problem)
+        key = tuple(sorted(given.items()))
+        return _descended(make, case.parameters, case.rate(eta), case.steps(steps), record, key)
+
+    return run
+
+
+@lru_cache(maxsize=16)
+def _descended(
+    make: Any, parameters: Any, eta: float, steps: int, record: Any, options: Any
+) -> tuple[Any, Trajectory]:
+    problem = make(parameters, **dict(options))
+    return problem, descend(problem, eta, steps, **({} if record is None else {"record": record}))
+
+
+class Also(NamedTuple):
+    """A further requirement on every case: a column of its row and a bound."""
+
+    column: str
+    relation: str
+    bound: float
+    quantity: str
+
+
+class Literal(NamedTuple):
+    """What a case measures of the literal words, where the claim is read in another way."""
+
+    column: str
+    relation: str
+    bound: float
+    quantity: str
+    words: str = ""
+    """About the rows, as the ``words`` of a claim."""
+
+
+class Growth(NamedTuple):
+    """The claim is an exponent: of the values along a parameter of the grid."""
+
+    along: str
+    exponent: float
+    upper: bool = False
+    """A smaller exponent meets the claim too."""
+
+
+class Picture(NamedTuple):
+    """Axes of the picture of a verdict; the measurement returns its ``curves``."""
+
+    x: str
+    y: str
+    levels: Mapping[str, float] = {}
+    """Label -> y of a horizontal line."""
+    scales: tuple[str, str] = ("log", "log")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The measurement of a claim, see `claim`; to be called with a system and a `Protocol`."""
+
+    measure: Callable[[Case], Mapping[str, Any]]
+    source: str
+    quantity: str
+    relation: str
+    bound: float
+    laws: Sequence[Mapping[str, Any]] = ({},)
+    thorough: Sequence[Mapping[str, Any]] = ()
+    run: Run | None = None
+    require: Callable[[Any], None] | None = None
+    shown: Sequence[str] = ()
+    seeds: tuple[int, int] = (1, 1)
+    share: bool = False
+    exists: bool = False
+    in_part: bool = False
+    growth: Growth | None = None
+    also: Sequence[Also] = ()
+    literal: Literal | None = None
+    varies: tuple[str, ...] = ()
+    again: bool = True
+    near_limit: bool = False
+    words: str = ""
+    picture: Picture | None = None
+    conclude: Callable[[list[Row], Finding], Finding] | None = None
+
+    def __call__(self, system: System, protocol: Protocol) -> Finding:
+        """Measure: once, again where one run alone contradicts, from perturbed starts."""
+        finding = self._repeated(system, protocol)
+        if self.near_limit and finding.single:
+            times = rounding.PERTURBATIONS
+            return rounding.screened(finding, self._repeated, system, protocol, times)
+        return finding
+
+    def _repeated(self, system: System, protocol: Protocol) -> Finding:
+        finding = self._once(system, protocol, Repeat())
+        if not self.again or finding.holds is not False or not finding.single:
+            return finding
+        words = []
+        for repeat in repeats(*finding.single):
+            other = self._once(system, protocol, repeat)
+            words.append(f"{repeat}: {other.measured:.4g}")
+            if other.holds is not False:
+                break
+        else:
+            finding = replace(finding, single=())
+        return replace(finding, reason=f"{finding.reason}; again with {', '.join(words)}")
+
+    def _once(self, system: System, protocol: Protocol, repeat: Repeat) -> Finding:
+        first, count = protocol.seed + repeat.seed, self.seeds[protocol.thorough]
+        cases = [
+            Case(system, law, seed, protocol.thorough, repeat)
+            for law in self._laws(system, protocol)
+            for seed in range(first, first + count)
+        ]
+        named = [named_values(case.parameters, self.shown) for case in cases]
+        if count > 1:
+            named = [row | {"seed": case.seed} for row, case in zip(named, cases, strict=True)]
+        held = {name for name in named[0] if all(row[name] == named[0][name] for row in named)}
+        labels = [points([{n: v for n, v in row.items() if n not in held}]) for row in named]
+        rows = [
+            row | self._row(replace(case, label=label))
+            for row, case, label in zip(named, cases, labels, strict=True)
+        ]
+        finding = self._judged(rows, system, list(named[0]))
+        return self.conclude(rows, finding) if self.conclude else finding
+
+    def _laws(self, system: System, protocol: Protocol) -> list[Any]:
+        if protocol.parameters is not None:
+            return [protocol.parameters]
+        grid = (*self.laws, *(self.thorough if protocol.thorough else ()))
+        return [system.Parameters(**law) for law in grid]
+
+    def _row(self, case: Case) -> Row:
+        """What one case measured, with ``value`` and ``holds``."""
+        try:
+            if self.require is not None:
+                self.require(case.parameters)
+            if self.run is not None:
+                problem, run = self.run(case)
+                case = replace(case, problem=problem, run=run)
+            row = dict(self.measure(case))
+        except Undecided as refusal:
+            row = {"value": nan, "holds": None, "text": str(refusal), "missing": refusal.missing}
+            return row | dict(refusal.evidence)
+        row.setdefault("bound", self.bound)
+        if "holds" not in row:
+            unmet = [each for each in self._requirements(row) if not _met(row, each)]
+            row["holds"] = not unmet or (None if "open" in row else False)
+            row.setdefault("missing", row.get("open", "size"))
+        return row
+
+    def _requirements(self, row: Row) -> list[Also]:
+        first = [] if self.growth else [Also("value", self.relation, row["bound"], self.quantity)]
+        return [*first, *self.also]
+
+    def _judged(self, rows: list[Row], system: System, names: Sequence[str]) -> Finding:
+        """The finding of all cases."""
+        holds, missing = self._holds(rows)
+        decisive, value, bound = self._decisive(rows, holds)
+        reason = _sentence(rows, names, self.words)
+        if self.growth is not None and holds is not False:
+            law = growth(
+                [row[self.growth.along] for row in rows], [row["value"] for row in rows],
+                self.growth.exponent, upper=self.growth.upper,
+            )  # fmt: skip
+            value, bound = law.fit.exponent, self.growth.exponent
+            reason, holds = f"{reason}; {law}", law.holds if holds else None
+        if self.share:
+            count = sum(row["holds"] is True for row in rows)
+            value, holds = count / len(rows), RELATIONS[self.relation](count / len(rows), bound)
+            reason = f"{in_percent(count, len(rows))} of {len(rows)} cases; {reason}"
+        evidence: Row = {"parameters": grid_of(rows, names)}
+        evidence["table"] = [_plain(row) for row in rows]
+        if self.picture is not None and (curves := _curves(rows)):
+            evidence["plot"] = self._plot(curves, system, evidence["parameters"])
+        parted = holds is None and {row["holds"] for row in rows} >= {True, False}
+        return Finding(
+            holds, decisive.quantity, value, bound, reason, evidence, decisive.relation,
+            self.varies, self._literal(rows), missing, in_part=parted and self.in_part,
+        )  # fmt: skip
+
+    def _holds(self, rows: list[Row]) -> tuple[bool | None, tuple[str, ...]]:
+        states = [row["holds"] for row in rows]
+        missing = tuple(dict.fromkeys(row["missing"] for row in rows if row["holds"] is None))
+        if self.exists:
+            verdict = True if True in states else None if None in states else False
+        elif False in states:
+            verdict = None if self.in_part and True in states else False
+        else:
+            verdict = None if None in states else True
+        return verdict, missing or ("size",)
+
+    def _decisive(self, rows: list[Row], holds: bool | None) -> tuple[Also, float, float]:
+        """The requirement that decides, its value farthest from the bound, and the bound."""
+        measured = [row for row in rows if "bound" in row] or [{"value": nan, "bound": self.bound}]
+        first = Also("value", self.relation, measured[0]["bound"], self.quantity)
+        decisive = first
+        if holds is not True:
+            failed = (
+                each for row in measured for each in self._requirements(row) if not _met(row, each)
+            )
+            decisive = next(failed, first)
+        values = [(row[decisive.column], row) for row in measured]
+        worst = _best if self.exists else _worst
+        value = worst([float(value) for value, _ in values], decisive)
+        if isnan(value) and holds is not None:
+            value = -inf if decisive.relation.startswith(">") else inf
+        return decisive, value, decisive.bound
+
+    def _literal(self, rows: list[Row]) -> Finding | None:
+        if self.literal is None:
+            return None
+        column, relation, bound, quantity, words = self.literal
+        there = [row for row in rows if column in row]
+        if not there:
+            return None
+        as_one = Also(column, relation, bound, quantity)
+        value = _worst([float(row[column]) for row in there], as_one)
+        reason = "; ".join(dict.fromkeys(words.format(**row) for row in there))
+        holds = all(_met(row, as_one) for row in there)
+        return Finding(holds, quantity, value, bound, reason, relation=relation)
+
+    def _plot(self, curves: list[Row], system: System, grid: Row) -> Row:
+        picture = self.picture or Picture("", "")
+        held = {name: value for name, value in grid.items() if not isinstance(value, list)}
+        return {
+            "x_label": picture.x, "y_label": picture.y,
+            "x_scale": picture.scales[0], "y_scale": picture.scales[1],
+            "curves": curves, "parameters": held,
+            "lines": [{"label": label, "y": y} for label, y in picture.levels.items()],
+            "letters": {name: system.notation.latex(name) for name in held},
+        }  # fmt: skip
+
+
+def claim(
+    source: str, quantity: str, relation: str, bound: float = nan, **data: Any
+) -> Callable[[Callable[[Case], Mapping[str, Any]]], Experiment]:
+    """Decorate ``measure(case)`` with the data of a claim.
+
+    The measurement returns a row: ``value``, the columns of the table, and where wanted ``bound``
+    (one that follows from the parameters), ``open`` (a bound that is not met decides nothing: what
+    is missing, a name of `dynamics.verdicts.findings.MISSING`), ``holds`` (where bounds do not
+    decide), ``text`` (in place of ``words``), ``curves`` (label -> (x, y) or (x, y, errors)).
+    It raises `Undecided` where nothing can be measured.
+
+    Parameters
+    ----------
+    source : str
+        Of the claim, as in its text: ``"Lemma 4.1"``.
+    quantity, relation, bound : str, str, float
+        Measured value, in words, and what the claim says of it.
+    laws, thorough : sequence of mapping
+        The grid of parameters, by name, and what ``--thorough`` adds. A user's replace it.
+    run : function, optional
+        Case -> problem and run: `flow_to`, `descent`.
+    require : function, optional
+        Raises `Undecided` for parameters outside of the hypothesis.
+    shown : sequence of str
+        Parameters that the verdict names.
+    seeds : (int, int)
+        How many by default and with ``--thorough``; each is a row.
+    share : bool
+        The value is the share of the rows that meet the bounds of ``also``.
+    exists : bool
+        One row that holds is enough.
+    in_part : bool
+        The hypothesis is asymptotic: where rows differ the claim holds in part.
+    growth : Growth, optional
+        The value is an exponent.
+    also : sequence of Also
+    literal : Literal, optional
+    varies : tuple of str
+        What was tried once: ``"step size"``, ``"seed"``, ``"time"``.
+    again : bool
+        A contradiction is measured again along what ``varies``.
+    near_limit : bool
+        Training is near the stability limit: a verdict that rounding changes decides nothing.
+    words : str
+        About a row: a format string with its columns.
+    picture : Picture, optional
+    conclude : function, optional
+        (rows, finding) -> finding, where the rows together say more than each.
+    """
+
+    def decorate(measure: Callable[[Case], Mapping[str, Any]]) -> Experiment:
+        return Experiment(measure, source, quantity, relation, bound, **data)
+
+    return decorate
+
+
+def checks_of(*modules: ModuleType) -> dict[str, Experiment]:
+    """The checks that modules define: source of the claim -> check."""
+    every = [each for module in modules for each in vars(module).values()]
+    return {each.source: each for each in every if isinstance(each, Experiment)}
+
+
+def named_values(parameters: Any, shown: Sequence[str]) -> Row:
+    """Parameters that a verdict names, all where none is listed, as plain values."""
+    names = shown or [entry.name for entry in fields(parameters)]
+    values = asdict(parameters)
+    return {name: values.get(name, getattr(parameters, name, None)) for name in names}
+
+
+def _sentence(rows: Sequence[Row], names: Sequence[str], words: str) -> str:
+    """Where the claim holds and where it does not, with the numbers that matter."""
+    held = {n: rows[0][n] for n in names if all(row[n] == rows[0][n] for row in rows)}
+    own = [{n: row[n] for n in names if n not in held} for row in rows]
+    parts = [f"at {points([held])}"] if held else []
+    if len({row["holds"] for row in rows}) > 1:
+        for state, word in ((True, "holds at"), (False, "not at"), (None, "not decidable at")):
+            there = [name for name, row in zip(own, rows, strict=True) if row["holds"] is state]
+            parts += [f"{word} {points(there)}"] if there else []
+    told: Sequence[int] = range(len(rows))
+    if len(rows) > MOST_ROWS:
+        order = np.argsort([row["value"] for row in rows], kind="stable")
+        told = sorted({int(order[0]), int(order[-1])})
+    for k in told:
+        text = rows[k].get("text") or words.format(**rows[k])
+        where = points([own[k]])
+        parts += [f"{text} ({where})" if where else text] if text else []
+    return "; ".join(parts)
+
+
+def grid_of(rows: Sequence[Row], names: Sequence[str]) -> Row:
+    """Parameter -> its value, or its list of values where it varies over the rows."""
+    every = {name: list(dict.fromkeys(_key(row[name]) for row in rows)) for name in names}
+    return {name: values[0] if len(values) == 1 else values for name, values in every.items()}
+
+
+def _key(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _plain(row: Row) -> Row:
+    """The columns of a row, as plain values."""
+    columns = {name: value for name, value in row.items() if name not in HIDDEN}
+    return {n: v.item() if isinstance(v, np.generic) else v for n, v in columns.items()}
+
+
+def _curves(rows: Sequence[Row]) -> list[Row]:
+    """Curves of the rows; a label that several rows share has the case in it."""
+    curves = []
+    for row in rows:
+        for label, (x, y, *errors) in row.get("curves", {}).items():
+            points_of = {"x": np.asarray(x).tolist(), "y": np.asarray(y).tolist()}
+            if errors:
+                points_of["errors"] = np.asarray(errors[0]).tolist()
+            curves.append({"label": label, **points_of})
+    return curves
+
+
+def _met(row: Row, one: Also) -> bool:
+    return bool(RELATIONS[one.relation](row[one.column], one.bound))
+
+
+def _worst(values: Sequence[float], one: Also) -> float:
+    """The value that is farthest from meeting its bound; NaN is farther than any."""
+    if any(isnan(value) for value in values):
+        return nan
+    if one.relation.startswith("<"):
+        return max(values)
+    if one.relation.startswith(">"):
+        return min(values)
+    return max(values, key=lambda value: abs(value - one.bound))
+
+
+def _best(values: Sequence[float], one: Also) -> float:
+    """The value that meets its bound by most."""
+    known = [value for value in values if not isnan(value)] or [nan]
+    return max(known) if one.relation.startswith(">") else min(known)

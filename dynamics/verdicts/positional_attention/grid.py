@@ -1,0 +1,51 @@
+"""Parameters at which the claims of the idealised problem are measured, and what they share.
+
+The regime of Assumption 2 at finite size: C = 4 and q (D - C) = 14, near C^2, with D growing:
+sign(Z) errs more than 1/8 there (Theorem 3.1). The grid leaves that line in every direction.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from dynamics.verdicts.claim import Case
+from dynamics.verdicts.claim import claim as any_claim
+from dynamics.verdicts.findings import Undecided
+from theory.papers.positional_attention.data_law import MIXED
+
+SHOWN = ("D", "C", "q", "p", "nu", "beta")
+"""Parameters that verdicts and pictures name."""
+
+
+def law(D: int, spread: float, **others: Any) -> dict[str, Any]:
+    """Parameters at C = 4 from q (D - C)."""
+    return {"D": D, "C": 4, "q": spread / (D - 4), **others}
+
+
+REGIME = tuple(law(D, 14.0) for D in (32, 64, 128))
+GRID = (
+    *REGIME, law(32, 22.4), law(16, 9.6), law(128, 42.0), law(128, 64.0),
+    law(128, 64.0, nu=1e-5), law(64, 14.0, nu=1e-5), law(64, 14.0, nu=0.1),
+    law(64, 14.0, beta=0.3), law(64, 14.0, beta=5.0),
+)  # fmt: skip
+"""D, q (D - C), nu, beta across their ranges; q = .8 at D = 16 and 32, q (D - C) = C^3 at 128."""
+THOROUGH = tuple(
+    law(D, spread, nu=nu, beta=beta)
+    for D in (32, 64, 128, 256) for spread in (7.0, 14.0, 28.0) for nu in (1e-5, 1e-3, 0.1)
+    for beta in (0.3, 1.0, 5.0)
+)  # fmt: skip
+
+
+def assumption_1(parameters: Any) -> None:
+    """Refuse a law that is not that of Assumption 1."""
+    if parameters.random_sets == MIXED:
+        raise Undecided("the claim is of Assumption 1, and random_sets=mixed is another law", "law")
+
+
+claim = partial(any_claim, shown=SHOWN, require=assumption_1)
+
+
+def along(case: Case, values: Any, records: Any = slice(None)) -> dict[str, Any]:
+    """Curve of values over the time of a run, from the first record after the start on."""
+    return {"curves": {case.label: (case.run.time[records][1:], values[1:])}}
