@@ -58,7 +58,7 @@ class Claim:
         Computes `Evidence` symbolically, without assuming the statement.
     one_sided : bool
         The statement is a sufficient condition or a bound: doing better does not contradict it.
-    re_derived : bool
+    recalled : bool
         The text at hand has lost a formula of the statement, which is derived anew here.
     reading : str
         How the statement is read where its literal words fail or are empty; "" where they stand.
@@ -72,7 +72,7 @@ class Claim:
     falsified_by: str
     proof: Callable[[], Evidence] | None = field(default=None, compare=False)
     one_sided: bool = False
-    re_derived: bool = False
+    recalled: bool = False
     reading: str = ""
     check: Callable[..., Any] | None = field(default=None, compare=False)
 

@@ -149,9 +149,14 @@ class Verdict:
     @property
     def word(self) -> str:
         """The verdict in words, with what it is a verdict on where that is not the literal text."""
-        how = {"re-derived": self.claim.re_derived, "read": bool(self.claim.reading)}
+        how = {"recalled": self.claim.recalled, "read": bool(self.claim.reading)}
         done = " and ".join(name for name, is_so in how.items() if is_so)
         return f"{self.finding.word}, as {done} here" if done else self.finding.word
+
+    @property
+    def literal_word(self) -> str:
+        """The verdict on the literal words, which summaries count."""
+        return self.finding.literal.word if self.finding.literal else self.word
 
     @property
     def measured(self) -> float:

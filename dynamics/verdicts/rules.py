@@ -3,7 +3,7 @@
 1. The hypothesis of a claim screens the sizes of a check's own protocol as it screens a user's;
    outside of it nothing is decided (`dynamics.verdicts.study.Study.laws`).
 2. A sufficient condition or a bound is contradicted only by exceeding it; doing better holds.
-3. A formula that the text at hand has lost, and that is re-derived here, is never contradicted.
+3. A formula that the text at hand has lost, and that is recalled here, is never contradicted.
 4. Where a statement can be read in several ways, the verdict names the reading; what was measured
    of the literal words, under the same rules, or that nothing was, stands beside it.
 5. What was measured at one step size, one seed or one time says so, and contradicts nothing before
@@ -68,8 +68,8 @@ def applied(claim: Claim, finding: Finding) -> Finding:
     if finding.holds is False and claim.one_sided and _better(finding):
         reason = f"{finding.reason}; better than the bound, which does not contradict it"
         finding = replace(finding, holds=True, reason=reason)
-    if finding.holds is False and claim.re_derived:
-        reason = f"{finding.reason}; the formula is re-derived here, and so is not contradicted"
+    if finding.holds is False and claim.recalled:
+        reason = f"{finding.reason}; the formula is recalled here, and so is not contradicted"
         finding = replace(finding, holds=None, reason=reason, missing=("formula",))
     if finding.single and finding.measured == finding.measured:
         reason = f"{finding.reason}; seen at one {' and one '.join(finding.single)}"

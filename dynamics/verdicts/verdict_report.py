@@ -42,11 +42,13 @@ def markdown(
     str
         Formulas between dollar signs.
     """
-    counts = Counter(verdict.word for verdict in verdicts)
+    counts = Counter(verdict.literal_word for verdict in verdicts)
+    read = Counter(verdict.word for verdict in verdicts if verdict.claim.reading)
     lines = [
         f"# {escaped(title)}",
-        f"Claims of the paper with what was measured of them, {len(verdicts)} here: "
-        f"{counted(counts)}. Each section ends with the command that repeats it.",
+        f"Claims of the paper with what was measured of them, {len(verdicts)} here. By their "
+        f"literal words: {counted(counts)}. Of another reading: {counted(read) or 'none'}. Each "
+        "section ends with the command that repeats it.",
         "\n".join(summary(verdicts)),
     ]
     for verdict in verdicts:

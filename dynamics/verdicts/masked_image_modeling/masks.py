@@ -1,6 +1,6 @@
 """Unmasked patches of an area, and the losses that masks leave: Lemmas A.6, A.7, A.9 and A.10.
 
-Their formulas are lost in the text at hand, which has their proofs in words. As re-derived here h,
+Their formulas are lost in the text at hand, which has their proofs in words. As recalled here h,
 the number of unmasked patches among the C of an area, is hypergeometric of mean (1 - gamma) C, and
 
 - A.6: |h - (1 - gamma) C| > (1 - gamma) C / 2 has at most the chance 2 exp(-(1 - gamma)^2 C / 2),

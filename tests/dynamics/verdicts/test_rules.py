@@ -86,14 +86,14 @@ def test_worse_than_a_bound_contradicts_it(relation, measured):
     assert applied(claim(one_sided=True), finding(False, relation, measured)).holds is False
 
 
-# 3. formulas that are re-derived
+# 3. formulas that are recalled
 
 
 def test_a_formula_that_was_lost_is_not_contradicted():
-    lost = claim(re_derived=True)
+    lost = claim(recalled=True)
     verdict = dynamics.Verdict(lost, applied(lost, finding()))
     assert verdict.holds is None
-    assert verdict.word == "not decidable without the lost formula, as re-derived here"
+    assert verdict.word == "not decidable without the lost formula, as recalled here"
     assert applied(lost, finding(holds=True)).holds is True
 
 
@@ -153,9 +153,9 @@ def test_a_reading_is_named_and_the_literal_words_stand_beside_it():
 
 
 def test_where_nothing_is_measured_of_the_literal_words_it_is_said():
-    read = claim(reading="off the diagonal", re_derived=True)
+    read = claim(reading="off the diagonal", recalled=True)
     verdict = dynamics.Verdict(read, applied(read, finding(True)))
-    assert verdict.word == "holds, as re-derived and read here"
+    assert verdict.word == "holds, as recalled and read here"
     assert verdict.finding.literal.holds is None
     assert "nothing is measured" in verdict.finding.literal.reason
 
@@ -165,7 +165,7 @@ def test_literal_words_follow_the_rules_too():
     read = applied(claim(reading="off the diagonal"), finding(True, literal=once))
     assert read.literal.holds is None
     assert "one seed" in read.literal.reason
-    lost = claim(reading="off the diagonal", re_derived=True)
+    lost = claim(reading="off the diagonal", recalled=True)
     assert applied(lost, finding(True, literal=finding(False))).literal.holds is None
     again = finding(True, literal=finding(False))
     assert applied(claim(reading="mean"), again).literal.holds is False

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -50,6 +51,13 @@ def test_a_section_has_everything_a_referee_asks():
     assert "A paper &amp; its claims" in document
     assert 'href="#lemma-1"' in document
     assert 'id="lemma-1"' in document
+
+
+def test_the_headline_counts_literal_words():
+    failed = Finding(False, "largest", 3.0, 1.0, "the largest is 3")
+    text, _ = page_of(verdict(LEMMA, literal=failed), verdict(replace(LEMMA, reading="")))
+    assert "By their literal words: 1 *does not hold here*; 1 *holds*." in text
+    assert "Of another reading: 1 *holds, as read here*." in text
 
 
 def test_a_note_is_one_line_whatever_it_holds():

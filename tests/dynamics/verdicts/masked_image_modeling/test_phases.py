@@ -68,7 +68,7 @@ def test_a_phase_that_does_not_begin_decides_nothing_and_measures_nothing(claim)
     assert "rho starts at 0.381, which is no Phase I" in found.reason
     (said,) = dynamics.verify(SYSTEM, law(**NO_PHASE), [claim])
     assert "again with" not in said.evidence["reason"]
-    assert "re-derived" not in said.evidence["reason"]
+    assert "recalled" not in said.evidence["reason"]
 
 
 def test_a_threshold_that_is_not_passed_ends_no_stage():

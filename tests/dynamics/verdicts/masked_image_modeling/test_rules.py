@@ -61,12 +61,12 @@ def test_local_areas_of_a_few_patches_do_not_decide_what_many_do():
 # 2. and 3. bounds, and formulas that are lost
 
 
-def test_which_claims_are_bounds_and_which_are_re_derived():
+def test_which_claims_are_bounds_and_which_are_recalled():
     assert {claim.source for claim in CLAIMS if claim.one_sided} == {
         "Theorem 4.1, loss", "Theorem 4.1, attention", "Lemma A.6", "Lemma A.7", "Lemma A.9",
         "Lemma A.10",
     }  # fmt: skip
-    in_words = {claim.source for claim in CLAIMS if not claim.re_derived}
+    in_words = {claim.source for claim in CLAIMS if not claim.recalled}
     assert in_words == {
         "Appendix A.1", "Section 5.1, monotone", "Section 5.1, key observation",
         "Section 5.2, separation", "Section 5.3, rapid growth", "Section 5.3, convergence",
@@ -77,7 +77,7 @@ def test_which_claims_are_bounds_and_which_are_re_derived():
 
 def test_the_lost_step_of_lemma_a_9_is_not_judged():
     found = verdict("Lemma A.9", **SMALL)
-    assert found.word == "holds, as re-derived here"
+    assert found.word == "holds, as recalled here"
     assert found.measured == pytest.approx(1.019, abs=1e-3)
     assert "is lost in the text and not judged" in found.evidence["reason"]
 

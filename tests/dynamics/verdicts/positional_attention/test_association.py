@@ -64,7 +64,7 @@ def test_alpha_rises_to_t0_as_the_lemma_is_cited():
     run = population.population_flow(SYSTEM, SMALL, population.HORIZON).run
     event = run.events["T0"]
     assert event
-    assert verdict.word == "holds, as re-derived here"
+    assert verdict.word == "holds, as recalled here"
     (row,) = verdict.evidence["table"]
     assert (row["T0"], row["threshold"]) == (event.time, event.state[0])
     high = dataclasses.replace(SMALL, alpha0=3.0)  # alpha starts above where it relaxes to
@@ -77,7 +77,7 @@ def test_alpha_does_not_rise_after_gamma_has_passed(law, share):
     verdict = one("Lemma D.11", law)
     assert verdict.holds is None
     assert verdict.measured <= share
-    assert "re-derived here" in verdict.evidence["reason"]
+    assert "recalled here" in verdict.evidence["reason"]
 
 
 def test_the_predictor_of_equation_2_is_the_best_of_a_grid():
