@@ -15,7 +15,7 @@ from dynamics.registry import load_system
 from dynamics.validation import InvalidRequest
 
 SITE = Path(__file__).resolve().parents[1] / "docs" / "site"
-NAMES = ("cache", "explorers", "links", "pages", "sources")
+NAMES = ("cache", "explorers", "links", "pages", "sources", "statements")
 PAGE = """<html><head><link rel="canonical" href="https://example.org">{}</head>
 <body id="top"><h1 id="ideas">Ideas</h1><a href="https://example.org">away</a>{}</body></html>"""
 
@@ -109,7 +109,7 @@ def test_the_cache_is_of_what_there_is_and_small(site):
         assert content["command"].split() == item.words
         if item.name == "verdicts":
             text = (record.with_suffix("") / "verdicts.md").read_text(encoding="utf-8")
-            assert sum(content["counts"].values()) == text.count("\n## ")
+            assert len(content["verdicts"]) == text.count("\n## ")
             repeat = re.findall(r"^Repeat: `attdyn verify (\S+) .*`$", text, re.MULTILINE)
             assert repeat == [item.system] * text.count("\n## ")
             names = {path.name for path in record.with_suffix("").glob("*.png")}
@@ -117,6 +117,15 @@ def test_the_cache_is_of_what_there_is_and_small(site):
         elif "refused" not in content:
             assert item.picture.stat().st_size < 2 * cache.MOST_BYTES
     assert sum(path.stat().st_size for path in cache.CACHE.rglob("*.*")) < 10e6
+
+
+def test_the_page_of_statements_is_that_of_the_claims_and_their_verdicts(site):
+    statements = site("statements")
+    text = statements.page()
+    assert statements.PAGE.read_text(encoding="utf-8") == text
+    for name in statements.PAPERS:
+        for claim in load_system(name).claims:
+            assert (f"\n| {statements.prose(claim.source)} | " in text) != claim.ours
 
 
 def test_claims_without_a_verdict_are_named(site, tmp_path, monkeypatch):

@@ -62,6 +62,8 @@ class Claim:
         The text at hand has lost a formula of the statement, which is derived anew here.
     reading : str
         How the statement is read where its literal words fail or are empty; "" where they stand.
+    ours : bool
+        The statement is of this project and not of a paper.
     check : callable or None
         System, protocol -> `dynamics.Finding`, of a claim of a model file of one's own.
     """
@@ -74,6 +76,7 @@ class Claim:
     one_sided: bool = False
     recalled: bool = False
     reading: str = ""
+    ours: bool = False
     check: Callable[..., Any] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:

@@ -138,15 +138,18 @@ def _kept(item: Item, folder: Path, document: dict[str, Any]) -> dict[str, Any]:
         text = (report / "verdicts.md").read_text(encoding="utf-8")
         target.mkdir(parents=True, exist_ok=True)
         (target / "verdicts.md").write_text(text, encoding="utf-8")
-        counts: dict[str, int] = {}
-        for claim in document["claims"]:
-            counts[claim["verdict"]] = counts.get(claim["verdict"], 0) + 1
-        return {"counts": counts}
+        return {"verdicts": {claim["claim"]: _words(claim) for claim in document["claims"]}}
     if item.name == "training":
         _reduce(folder / "run" / "training.png", item.picture)
         return {"parameters": document["parameters"], "eta": document.get("eta")}
     _reduce(folder / "picture.png", item.picture)
     return {"caption": document["caption"]}
+
+
+def _words(claim: dict[str, Any]) -> dict[str, str]:
+    """The verdict on a claim, and that on its literal words where it is read in another way."""
+    literal = {"literal": claim["literal"]["verdict"]} if "literal" in claim else {}
+    return {"verdict": claim["verdict"], **literal}
 
 
 def _reduce(source: Path, target: Path) -> None:

@@ -10,6 +10,7 @@ import importlib
 import inspect
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -178,7 +179,8 @@ def _verdict_index(verdicts: Sequence[Item]) -> str:
     """How many claims of which paper have which verdict."""
     rows = ["## Papers", "", "| paper | claims | verdicts |", "|---|---|---|"]
     for item in verdicts:
-        counts = (item.read() or {})["counts"]
+        words = (item.read() or {})["verdicts"].values()
+        counts = Counter(each.get("literal", each["verdict"]) for each in words)
         link = f"[{prose(title(item.system))}]({item.system}.md)"
         rows.append(f"| {link} | {sum(counts.values())} | {counted(counts)} |")
     entries = [f"{_short(item.system)} <{item.system}>" for item in verdicts]

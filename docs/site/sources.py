@@ -31,7 +31,7 @@ CONTENTS = {
         "update_rules", "sweeps", "cluster", "phase_diagrams", "attention_maps", "latex",
     ),
     "Results": (
-        "verdicts/index", "gallery", "masked_image_modeling", "shallow_vit", "real_images",
+        "verdicts/index", "statements", "gallery", "masked_image_modeling", "shallow_vit", "real_images",
         "notebooks/index",
     ),
     "Reference": ("api/index", "proofs", "follow_one_gradient", "glossary"),
