@@ -31,8 +31,8 @@ CONTENTS = {
         "update_rules", "sweeps", "cluster", "phase_diagrams", "attention_maps", "latex",
     ),
     "Results": (
-        "verdicts/index", "statements", "gallery", "masked_image_modeling", "shallow_vit", "real_images",
-        "notebooks/index",
+        "verdicts/index", "statements", "gallery", "masked_image_modeling", "shallow_vit",
+        "real_images", "notebooks/index",
     ),
     "Reference": ("api/index", "proofs", "follow_one_gradient", "glossary"),
     "Project": ("contributing", "changelog", "citation"),
