@@ -23,6 +23,7 @@ from functools import lru_cache
 from math import inf, isnan, nan
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Literal as OneOf
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from dynamics.training.descent import descend
 from dynamics.training.flow import flow
 from dynamics.verdicts import rounding
 from dynamics.verdicts.findings import RELATIONS, Finding, Protocol, Undecided
+from dynamics.verdicts.rules import Growth as Fit
 from dynamics.verdicts.rules import Repeat, growth, repeats
 from dynamics.verdicts.wording import in_percent, points
 
@@ -156,12 +158,24 @@ class Literal(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """The claim is an exponent: of the values along a parameter of the grid."""
+    """The claim is an exponent: of the values along a column of the rows."""
 
     along: str
     exponent: float
     upper: bool = False
     """A smaller exponent meets the claim too."""
+    errors: str = ""
+    """Column of the standard errors of the logarithms of the values; rows without one are left
+    out."""
+
+    def of(self, rows: Sequence[Row]) -> Fit:
+        """The growth over rows, in order of the column."""
+        ordered = sorted(rows, key=lambda row: row[self.along])
+        if self.errors:
+            ordered = [row for row in ordered if np.isfinite(row[self.errors])]
+        x, y = ([row[name] for row in ordered] for name in (self.along, "value"))
+        errors = [row[self.errors] for row in ordered] if self.errors else None
+        return growth(x, y, self.exponent, errors, self.upper)
 
 
 class Picture(NamedTuple):
@@ -183,8 +197,9 @@ class Experiment:
     quantity: str
     relation: str
     bound: float
-    laws: Sequence[Mapping[str, Any]] = ({},)
+    laws: Sequence[Mapping[str, Any]] | None = ({},)
     thorough: Sequence[Mapping[str, Any]] = ()
+    family: Callable[[Any], Sequence[Any]] | None = None
     run: Run | None = None
     require: Callable[[Any], None] | None = None
     shown: Sequence[str] = ()
@@ -196,7 +211,7 @@ class Experiment:
     also: Sequence[Also] = ()
     literal: Literal | None = None
     varies: tuple[str, ...] = ()
-    again: bool = True
+    again: bool | OneOf["thorough"] = True
     near_limit: bool = False
     words: str = ""
     picture: Picture | None = None
@@ -212,7 +227,8 @@ class Experiment:
 
     def _repeated(self, system: System, protocol: Protocol) -> Finding:
         finding = self._once(system, protocol, Repeat())
-        if not self.again or finding.holds is not False or not finding.single:
+        again = protocol.thorough if self.again == "thorough" else self.again
+        if not again or finding.holds is not False or not finding.single:
             return finding
         words = []
         for repeat in repeats(*finding.single):
@@ -226,9 +242,14 @@ class Experiment:
 
     def _once(self, system: System, protocol: Protocol, repeat: Repeat) -> Finding:
         first, count = protocol.seed + repeat.seed, self.seeds[protocol.thorough]
+        try:
+            laws = self._laws(system, protocol)
+        except Undecided as refusal:
+            missing = (refusal.missing,)
+            return Finding(None, self.quantity, nan, self.bound, str(refusal), missing=missing)
         cases = [
             Case(system, law, seed, protocol.thorough, repeat)
-            for law in self._laws(system, protocol)
+            for law in laws
             for seed in range(first, first + count)
         ]
         named = [named_values(case.parameters, self.shown) for case in cases]
@@ -244,10 +265,17 @@ class Experiment:
         return self.conclude(rows, finding) if self.conclude else finding
 
     def _laws(self, system: System, protocol: Protocol) -> list[Any]:
-        if protocol.parameters is not None:
-            return [protocol.parameters]
+        if self.laws is None:
+            if protocol.parameters is not None:
+                raise Undecided("the claim is of networks on images, which have no such parameters")
+            return [None]
         grid = (*self.laws, *(self.thorough if protocol.thorough else ()))
-        return [system.Parameters(**law) for law in grid]
+        laws = (
+            [protocol.parameters]
+            if protocol.parameters is not None
+            else [system.Parameters(**law) for law in grid]
+        )
+        return laws if self.family is None else [each for law in laws for each in self.family(law)]
 
     def _row(self, case: Case) -> Row:
         """What one case measured, with ``value`` and ``holds``."""
@@ -278,10 +306,7 @@ class Experiment:
         decisive, value, bound = self._decisive(rows, holds)
         reason = _sentence(rows, names, self.words)
         if self.growth is not None and holds is not False:
-            law = growth(
-                [row[self.growth.along] for row in rows], [row["value"] for row in rows],
-                self.growth.exponent, upper=self.growth.upper,
-            )  # fmt: skip
+            law = self.growth.of(rows)
             value, bound = law.fit.exponent, self.growth.exponent
             reason, holds = f"{reason}; {law}", law.holds if holds else None
         if self.share:
@@ -369,7 +394,10 @@ def claim(
     quantity, relation, bound : str, str, float
         Measured value, in words, and what the claim says of it.
     laws, thorough : sequence of mapping
-        The grid of parameters, by name, and what ``--thorough`` adds. A user's replace it.
+        The grid of parameters, by name, and what ``--thorough`` adds. A user's replace it. None
+        where the claim is of networks on images: it has one case, and no parameters.
+    family : function, optional
+        Parameters -> those that a law of the grid, or a user's, stands for.
     run : function, optional
         Case -> problem and run: `flow_to`, `descent`.
     require : function, optional
@@ -390,8 +418,8 @@ def claim(
     literal : Literal, optional
     varies : tuple of str
         What was tried once: ``"step size"``, ``"seed"``, ``"time"``.
-    again : bool
-        A contradiction is measured again along what ``varies``.
+    again : bool or "thorough"
+        A contradiction is measured again along what ``varies``, always or in thorough requests.
     near_limit : bool
         Training is near the stability limit: a verdict that rounding changes decides nothing.
     words : str
@@ -415,6 +443,8 @@ def checks_of(*modules: ModuleType) -> dict[str, Experiment]:
 
 def named_values(parameters: Any, shown: Sequence[str]) -> Row:
     """Parameters that a verdict names, all where none is listed, as plain values."""
+    if parameters is None:
+        return {}
     names = shown or [entry.name for entry in fields(parameters)]
     values = asdict(parameters)
     return {name: values.get(name, getattr(parameters, name, None)) for name in names}

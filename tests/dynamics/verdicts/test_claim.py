@@ -116,6 +116,57 @@ def test_a_growth_law_is_held_against_its_exponent(system):
     assert finding.measured == pytest.approx(1.0)
 
 
+def test_a_growth_law_takes_the_errors_of_its_values_and_leaves_out_what_has_none(system):
+    """The last value is far off: with a large error it counts little, with none not at all."""
+    laws = ({"D": 8, "C": 2}, *LAWS[1:], {"D": 32, "C": 2})
+
+    def square(error):
+        def measure(case):
+            D, last = case.parameters.D, case.parameters.D == 32
+            return {"value": 1.0 if last else D**2.0, "error": error if last else 1e-3}
+
+        growth = Growth("D", 2.0, errors="error")
+        return run(system, measure, growth=growth, laws=laws[::-1]).measured
+
+    assert square(np.inf) == pytest.approx(2.0)
+    assert square(1e-3) < 1.0
+
+
+def test_a_law_of_the_grid_may_stand_for_a_family(system):
+    def family(law):
+        if law.D < 10:
+            raise Undecided("no whole numbers", "law")
+        return [system.Parameters(D=law.D, C=2, q=q) for q in (0.5, 0.7)]
+
+    def measure(case):
+        return {"value": case.parameters.q, "holds": True}
+
+    assert run(system, measure, family=family, laws=LAWS[1:2]).evidence["parameters"] == {
+        "D": 12, "C": 2, "q": [0.5, 0.7],
+    }  # fmt: skip
+    finding = run(system, measure, family=family)
+    assert (finding.holds, finding.word) == (None, "not decidable under this law")
+    assert finding.reason == "no whole numbers"
+
+
+def test_a_claim_of_images_has_no_parameters(system):
+    finding = run(system, lambda case: {"value": 1.0, "holds": case.parameters is None}, laws=None)
+    assert (finding.holds, finding.evidence["parameters"]) == (True, {})
+    finding = run(system, laws=None, protocol=Protocol(system.Parameters(D=12, C=3)))
+    assert finding.holds is None
+    assert "no such parameters" in finding.reason
+
+
+@pytest.mark.parametrize("thorough", [False, True])
+def test_costly_claims_are_measured_again_in_thorough_requests_alone(system, thorough):
+    finding = run(
+        system, lambda case: {"value": 20.0}, varies=("seed",), laws=LAWS[:1], again="thorough",
+        protocol=Protocol(thorough=thorough),
+    )  # fmt: skip
+    assert ("again with" in finding.reason) == thorough
+    assert finding.single == (() if thorough else ("seed",))
+
+
 def test_literal_words_have_a_finding_of_their_own(system):
     literal = Literal("literal", "<=", 1.0, "literally", "of {D} patches")
     finding = run(system, lambda case: {"value": 1.0, "literal": 2.0}, literal=literal)
