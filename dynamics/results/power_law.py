@@ -100,7 +100,7 @@ def power_law(factors: ArrayLike, values: ArrayLike, errors: ArrayLike | None = 
     from scipy.special import stdtrit
 
     y = np.asarray(values, dtype=np.float64)
-    x = np.asarray(factors, dtype=np.float64).reshape(len(y), -1)
+    x = np.asarray(factors, dtype=np.float64).reshape(len(y), -1 if y.size else 1)
     root = np.ones(len(y)) if errors is None else 1.0 / np.asarray(errors, dtype=np.float64)
     used = np.isfinite(y) & (root > 0)
     x, y, root = np.log(x[used]), np.log(y[used]), root[used]

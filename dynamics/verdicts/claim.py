@@ -155,6 +155,8 @@ class Literal(NamedTuple):
     quantity: str
     words: str = ""
     """About the rows, as the ``words`` of a claim."""
+    open: str = ""
+    """What is missing, where a bound that is not met decides nothing."""
 
 
 class Growth(NamedTuple):
@@ -169,8 +171,9 @@ class Growth(NamedTuple):
     out."""
 
     def of(self, rows: Sequence[Row]) -> Fit:
-        """The growth over rows, in order of the column."""
-        ordered = sorted(rows, key=lambda row: row[self.along])
+        """The growth over the rows that were measured, in order of the column."""
+        measured = [row for row in rows if "bound" in row]
+        ordered = sorted(measured, key=lambda row: row[self.along])
         if self.errors:
             ordered = [row for row in ordered if np.isfinite(row[self.errors])]
         x, y = ([row[name] for row in ordered] for name in (self.along, "value"))
@@ -354,15 +357,18 @@ class Experiment:
     def _literal(self, rows: list[Row]) -> Finding | None:
         if self.literal is None:
             return None
-        column, relation, bound, quantity, words = self.literal
+        column, relation, bound, quantity, words, missing = self.literal
         there = [row for row in rows if column in row]
         if not there:
             return None
         as_one = Also(column, relation, bound, quantity)
         value = _worst([float(row[column]) for row in there], as_one)
         reason = "; ".join(dict.fromkeys(words.format(**row) for row in there))
-        holds = all(_met(row, as_one) for row in there)
-        return Finding(holds, quantity, value, bound, reason, relation=relation)
+        met = all(_met(row, as_one) for row in there)
+        holds = met or (None if missing else False)
+        return Finding(
+            holds, quantity, value, bound, reason, relation=relation, missing=(missing or "size",)
+        )
 
     def _plot(self, curves: list[Row], system: System, grid: Row) -> Row:
         picture = self.picture or Picture("", "")

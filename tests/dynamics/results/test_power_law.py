@@ -35,5 +35,6 @@ def test_an_exponent_is_that_of_polyfit():
 def test_two_values_have_an_exponent_and_no_error():
     assert exponent([1.0, 2.0], [1.0, 4.0]) == pytest.approx(2.0)
     assert np.isnan(power_law([1.0, 2.0], [1.0, 4.0]).error)
+    assert np.isnan(power_law([], []).exponent)
     assert np.isnan(exponent([1.0], [1.0]))
     assert np.isnan(exponent([1.0, 2.0], [1.0, 0.0]))

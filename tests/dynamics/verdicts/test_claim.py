@@ -167,6 +167,26 @@ def test_costly_claims_are_measured_again_in_thorough_requests_alone(system, tho
     assert finding.single == (() if thorough else ("seed",))
 
 
+def test_a_growth_law_is_that_of_the_rows_that_were_measured(system):
+    def measure(case):
+        if case.parameters.D > 12:
+            raise Undecided("too many patches", "time")
+        return {"value": case.parameters.D**2.0, "along": case.parameters.D}
+
+    growth = Growth("along", 2.0)
+    finding = run(system, measure, growth=growth)
+    assert (finding.holds, finding.missing) == (None, ("time",))
+    assert finding.measured == pytest.approx(2.0)
+    assert run(system, measure, growth=growth, laws=LAWS[2:]).holds is None
+
+
+def test_literal_words_may_need_what_is_not_there(system):
+    literal = Literal("literal", "<=", 1.0, "literally", "", "time")
+    finding = run(system, lambda case: {"value": 1.0, "literal": 2.0}, literal=literal)
+    assert (finding.literal.holds, finding.literal.missing) == (None, ("time",))
+    assert run(system, lambda case: {"value": 1.0, "literal": 1.0}, literal=literal).literal.holds
+
+
 def test_literal_words_have_a_finding_of_their_own(system):
     literal = Literal("literal", "<=", 1.0, "literally", "of {D} patches")
     finding = run(system, lambda case: {"value": 1.0, "literal": 2.0}, literal=literal)
