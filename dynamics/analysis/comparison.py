@@ -11,14 +11,17 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from itertools import repeat
+from math import isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics.analysis.stability import stability
 from dynamics.analysis.transverse_growth import RECORDS, transverse_growth
 from dynamics.problem import FloatArray, Problem
 from dynamics.results.comparison import Comparison
+from dynamics.results.stability import OFF
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.descent import descend
@@ -36,8 +39,6 @@ GROWN = 1e5
 WRONG = "the reduction is wrong"
 BELOW = 1e-6
 """Part of a gradient that is rounding, from which the direction of a step is not known."""
-OFF, LEFT = 1e-10, 1e-3
-"""Departure from the classes of a second full run, and the one at which it has left them."""
 
 
 def compare(
@@ -276,23 +277,14 @@ def _by_rounding(result: Comparison, reduced: Any, full: Any) -> str:
 
 
 def _instability(result: Comparison, reduced: Any, full: Any) -> str:
-    """A sentence where a departure of `OFF` across the classes grows to `LEFT`; else empty."""
-    run, generator = result.full, np.random.default_rng(0)
-    start = full.initial_state
-    across = reduced.outside(generator.standard_normal(start.size))
-    size = float(np.abs(across).max(initial=0.0))
-    if size < OFF:
+    """A sentence where a start off the classes leaves them; else empty."""
+    run = result.reduced
+    found = stability(reduced, full, run, starts=1)
+    if not any(map(isfinite, found.left)):
         return ""
-    beside = start + OFF / size * across
+    when = f"time {found.until:.4g}"
     if run.steps.size:
-        again = descend(full, run.settings["eta"], int(run.steps[-1]), initial=beside)
-    else:
-        again = flow(full, float(run.time[-1]), float(run.settings["rtol"]), initial=beside)
-    far = np.array([np.abs(reduced.outside(state)).max() for state in again.states])
-    left = np.flatnonzero(far > LEFT)
-    if not left.size:
-        return ""
-    when = f"step {again.steps[left[0]]}" if run.steps.size else f"time {again.time[left[0]]:.4g}"
+        when = f"step {np.interp(found.until, run.time, run.steps):.0f}"
     off = f"a start that is off by {OFF:g} leaves the classes at about {when}"
     return f"closed, but unstable: {off}"
 

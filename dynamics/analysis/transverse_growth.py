@@ -87,8 +87,8 @@ def transverse_growth(
     -4.00 at the start, 0.00 in the end
     """
     indices = np.unique(np.linspace(0, len(run.time) - 1, records).astype(int))
-    time, states = run.time[indices], reduced.lift(run.states[indices])
-    least = np.array([least_curvature(reduced, full, state) for state in states])
+    time, states = run.time[indices], full.lift(run.states[indices], reduced.scalars)
+    least = np.array([least_curvature(full, state) for state in states])
     return TransverseGrowth(time, least, _growth(time, least))
 
 
@@ -100,12 +100,12 @@ def _growth(time: FloatArray, least: FloatArray) -> FloatArray:
     return np.exp(np.minimum(growth, 700.0))
 
 
-def least_curvature(reduced: Any, full: Any, state: FloatArray) -> float:
+def least_curvature(full: Any, state: FloatArray) -> float:
     """Least eigenvalue of the Hessian across the closed space.
 
     Parameters
     ----------
-    reduced, full : problems
+    full : FullPopulation
         As in `transverse_growth`.
     state : float array, shape (entries,)
         A state of every entry.
@@ -117,22 +117,22 @@ def least_curvature(reduced: Any, full: Any, state: FloatArray) -> float:
         largest curvature in size at most.
     """
     size = state.size
-    if len(reduced.scalars) == size:
+    if len(full.scalars) == size:
         return float("inf")
 
     def product(vector: FloatArray) -> FloatArray:
-        across = reduced.outside(np.asarray(vector, dtype=np.float64).ravel())
-        return np.asarray(reduced.outside(full.hessian_product(state, across)))
+        across = full.outside(np.asarray(vector, dtype=np.float64).ravel())
+        return np.asarray(full.outside(full.hessian_product(state, across)))
 
     if size <= DENSE:
         matrix = np.column_stack([product(row) for row in np.eye(size)])
-        basis = np.column_stack([reduced.outside(row) for row in np.eye(size)])
+        basis = np.column_stack([full.outside(row) for row in np.eye(size)])
         vectors, lengths, _ = np.linalg.svd(basis)
         across = vectors[:, lengths > 0.5]
         return float(np.linalg.eigvalsh(across.T @ (matrix + matrix.T) @ across / 2).min())
     from scipy.sparse.linalg import LinearOperator, eigsh
 
-    start = reduced.outside(np.random.default_rng(0).standard_normal(size))
+    start = full.outside(np.random.default_rng(0).standard_normal(size))
     scale = _largest(product, start) + abs(float(start @ product(start)) / float(start @ start))
     if scale == 0.0:
         return 0.0
@@ -141,7 +141,7 @@ def least_curvature(reduced: Any, full: Any, state: FloatArray) -> float:
         # In units of the largest curvature, as tolerances are not below some absolute ones; and
         # the closed directions, which have eigenvalue 0, are shifted to be never the least.
         plain = np.asarray(vector, dtype=np.float64).ravel()
-        return product(plain) / scale - reduced.outside(plain)
+        return product(plain) / scale - full.outside(plain)
 
     operator = LinearOperator((size, size), matvec=shifted, dtype=np.float64)
     least = eigsh(operator, k=1, which="SA", v0=start, tol=TOLERANCE, return_eigenvectors=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dynamics.cli.arguments import CommandRequest, Parser
 from dynamics.cli.files import print_result
 from dynamics.cli.rules import add_rule_flags, rule_asked_for
@@ -19,12 +21,17 @@ def add_flags(parser: Parser) -> None:
 
 def execute(request: CommandRequest) -> int:
     """Print the description, at the parameters that are given; returns the exit code."""
+    from dynamics.verdicts.stability import along_default_run
+
     flags, system = request.flags, request.system
     latex = flags.get("latex") or flags.get("standalone")
     if latex and flags.get("json"):
         raise InvalidRequest("latex and json are two forms; describe prints one of them")
     parameters = system.Parameters(**request.entries) if request.entries else None
     description = system.describe(parameters, *rule_asked_for(request))
+    if system.in_library:
+        found = along_default_run(system, parameters or system.Parameters())
+        description = replace(description, stability="" if found is None else str(found))
     if flags.get("json"):
         print_result(flags, description.document(), "")
     elif latex:

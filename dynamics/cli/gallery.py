@@ -29,6 +29,7 @@ def execute(request: CommandRequest) -> int:
     from dynamics.results.hypertext import html
     from dynamics.verdicts import gallery, verdicts_of
     from dynamics.verdicts.figure import draw
+    from dynamics.verdicts.stability import stability_of
     from dynamics.verdicts.verify import verify
 
     options, system = request.flags, request.system
@@ -51,7 +52,8 @@ def execute(request: CommandRequest) -> int:
     verdicts = verify(system, parameters if own else None, seed=seed) if system.claims else []
     files = {"training": "training.png"} | {name: f"figure-{name}.png" for name in drawings}
     captions = {name: drawing.caption for name, drawing in drawings.items()}
-    page = gallery.markdown(system, comparison, verdicts, captions, files)
+    stable = stability_of(system, parameters, float(comparison.reduced.time[-1]))
+    page = gallery.markdown(system, comparison, verdicts, captions, files, stable)
     pictures: list[tuple[str, Any]] = [("training.png", partial(plotting.comparison, comparison))]
     pictures += [
         (files[name], partial(getattr, drawing, "axes")) for name, drawing in drawings.items()

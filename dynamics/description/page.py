@@ -113,6 +113,8 @@ class Description:
     symbols : tuple of Symbol
     observables, events : tuple of Definition
     claims : tuple of Statement
+    stability : str
+        Until when the scalars are stable, where it was measured.
 
     Examples
     --------
@@ -136,6 +138,7 @@ class Description:
     observables: tuple[Definition, ...]
     events: tuple[Definition, ...]
     claims: tuple[Statement, ...]
+    stability: str = ""
 
     def __repr__(self) -> str:
         counts = f"{len(self.symbols)} symbols, {len(self.observables)} observables"
@@ -172,6 +175,8 @@ class Description:
             lines += _table(kind, rows)
         for heading, definitions in self._definitions:
             lines += _table(heading, [_definition_row(one) for one in definitions])
+        if self.stability:
+            lines += ["Stability", *_folded(self.stability, "    ", " " * 8), ""]
         if self.claims:
             lines.append("Claims")
         for claim in self.claims:
@@ -198,6 +203,8 @@ class Description:
         for heading, definitions in self._definitions:
             if definitions:
                 parts += [f"{head} {heading}", *map(_definition_in_markdown, definitions)]
+        if self.stability:
+            parts += [f"{head} Stability", _marked(_sentence(self.stability)) + "."]
         if self.claims:
             parts.append(f"{head} Claims")
             parts += [f"- **{claim.source}.** {_marked(claim.words)}" for claim in self.claims]
@@ -229,6 +236,8 @@ class Description:
             names = (f"${one.latex}$" if one.latex else _code(one.name) for one in definitions)
             rows = list(zip(names, map(_definition_in_latex, definitions), strict=True))
             lines += _items(heading, rows)
+        if self.stability:
+            lines += [r"\paragraph{Stability}", _in_latex(_sentence(self.stability)) + "."]
         claims = [(_in_latex(one.source), _in_latex(one.words)) for one in self.claims]
         lines += _items("Claims", claims)
         if standalone:
@@ -252,7 +261,9 @@ class Description:
             }
             for section in self.page.sections
         ]
-        texts = {name: getattr(self, name) for name in ("name", "title", "source", "prose")}
+        texts = {
+            name: getattr(self, name) for name in ("name", "title", "source", "prose", "stability")
+        }
         rows = {
             name: [asdict(one) for one in getattr(self, name)]
             for name in ("symbols", "observables", "events", "claims")

@@ -8,7 +8,7 @@ r"""Deep linear networks learn one mode after another (Saxe, McClelland, Ganguli
 The start is aligned and balanced: every layer is :math:`a_0^{1/L}` times the identity, in the
 singular vectors of the target. The entries ``(k, k)`` of all layers then stay equal, ``w_k``, and
 everything else stays zero: one scalar a mode. For two layers the strength :math:`a = w^2` of a mode
-follows a sigmoid, ``claims``. An aligned start that is not balanced would leave one scalar for each
+follows a sigmoid. An aligned start that is not balanced would leave one scalar for each
 mode and layer, any other start nothing; what the flow keeps is :math:`W_{l+1}^T W_{l+1} - W_l
 W_l^T`.
 
@@ -35,10 +35,6 @@ limits = (
     "s1 > 0",
     "ratio > 0",
 )
-claims = {
-    "Sigmoid": r"a mode of two layers grows as $s e^{2st} / (e^{2st} - 1 + s/a_0)$",
-    "Learning time": r"the time to learn a mode is of order $1/s$, up to $\ln(s/a_0)$",
-}
 
 
 def start(D=4, layers=2, a0=1e-3):

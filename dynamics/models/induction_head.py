@@ -47,12 +47,6 @@ SOURCE = "arXiv 2511.01033"
 eta, steps, limits = 1.0, 600, ("1 <= N <= 7",)
 ONES = np.array([[[1.0, 0], [0, 1]], [[0, 1], [1, 0]], [[1, 0], [0, -1]], [[0, 1], [-1, 0]]])
 events = {"T_gamma": "gamma3 >= 1/2", "T_copy": "risk <= 1/10"}
-claims = {
-    "Theorem 1": "training stays in a space of 19 scalars",
-    "Emergence, gamma": r"$\gamma_3$ emerges after a time $\Theta(N)$",
-    "Emergence, all": r"the induction head emerges after a time $\Theta(N^2)$",
-    "Three scalars": r"only $\alpha_3$, $\beta_2$ and $\gamma_3$ matter",
-}
 
 
 def start(N=3):

@@ -48,12 +48,6 @@ limits = (
     "least > 0",
     "least + slope*(D - 1) > 0",
 )
-claims = {
-    "Global minimum": r"training ends at $M^* = \Gamma^{-1}$, the global minimum",
-    "Closed form": r"from $s_0 = w_0/\sqrt{D}$ the flow of white inputs is a sigmoid in $s u$",
-    "Conserved": r"$u^2 - |U|^2$ is kept by the flow",
-    "Plateaus": r"heads of rank one learn the eigenvectors one by one, largest first",
-}
 
 
 def start(D=4, w0=1e-3, ratio=1.0, rank=0, heads=4, seed_0=0):

@@ -33,11 +33,6 @@ limits = ("3 <= D <= 20", "neurons >= 2", "neurons*D <= 5000", "target in stairc
 PRODUCTS = {"staircase": ([0], [0, 1], [0, 1, 2]), "leap": ([0], [0, 1, 2]), "parity": ([0, 1, 2],)}
 panels = [("risk",), ("F_1", "F_12", "F_123"), ("w_1", "w_2", "w_3")]
 events = {f"T_{name}": f"F_{name} >= 1/2" for name in ("1", "12", "123")}
-claims = {
-    "Staircase": "the staircase is learned, in the same time at every dimension",
-    "Leaps": "from w = 0 a target without the merged-staircase property is not learned",
-    "Order": "the monomials are learned one after another",
-}
 
 
 def start(D=5, neurons=12):

@@ -30,10 +30,6 @@ eta, steps = 0.1, 3000
 limits = ("2 <= L <= 6",)
 names = {"kappa": ("k", 0), "nu": ("v", 1)}
 events = {"T_v": "nu >= 1/2", "T_k": "found >= 1/2"}
-claims = {
-    "Recovery": "from zero overlaps training recovers the mark and the label direction",
-    "Order": "the label direction is learned first, and lets the key grow",
-}
 
 
 def start(L=3):

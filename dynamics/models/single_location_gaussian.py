@@ -29,7 +29,6 @@ limits = ("3 <= d <= 100", "L >= 2", "L*d <= 1000", "gamma > 0")
 axes = {"k": ("key",), "v": ("value",)}
 names = {"kappa": ("k", 0), "nu": ("v", 1)}
 events = {"T_v": "nu >= 1/2", "T_k": "found >= 1/2"}
-claims = {"Recovery": "from zero overlaps training finds the token and the label direction"}
 
 
 def start(d=8):

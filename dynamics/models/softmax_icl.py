@@ -38,11 +38,6 @@ events = {
     "T_1": "attention_1 >= 19/20*(1 - (1 - p1)**N)",
     "T_2": "attention_2 >= 19/20*(1 - (1 - (1 - p1)/(K - 1))**N)",
 }
-claims = {
-    "Conserved": "the sum of the bilinear weights of a query is kept",
-    "Concentration": "with balanced features attention concentrates on the query's own feature",
-    "Dominant first": "with one dominant feature its queries converge first, the rare ones later",
-}
 
 
 def start(K=3):

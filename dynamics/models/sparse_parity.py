@@ -33,7 +33,6 @@ SOURCE = "arXiv 2207.08799"
 eta, steps = 0.2, 1500
 limits = ("1 <= k", "k < D", "D <= 1000", "half >= 2", "half <= 20")
 events = {"T_parity": "risk <= 1/8"}
-claims = {"Learned": "the parity of hidden bits is learned, at dimensions that no list reaches"}
 
 
 def start(D=8, half=6):

@@ -51,10 +51,6 @@ limits = (
     "left + random <= 1",
 )
 events = {"T_V": "V_same >= 1/(2*v)", "T_A": "A_same - A_other >= 1"}
-claims = {
-    "Blocks of values": "values become block-wise: larger within a topic than across topics",
-    "Blocks of attention": "words attend more to words of their own topic than to those of others",
-}
 
 
 def start(T=4, v=2):

@@ -33,6 +33,7 @@ from dynamics.verdicts import rounding
 from dynamics.verdicts.findings import RELATIONS, Finding, Protocol, Undecided
 from dynamics.verdicts.rules import Growth as Fit
 from dynamics.verdicts.rules import Repeat, growth, repeats
+from dynamics.verdicts.stability import Trained
 from dynamics.verdicts.wording import in_percent, points
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ Run = Callable[["Case"], tuple[Any, Any]]
 TIME = r"time $\tau = \eta \times$ steps"
 MOST_ROWS = 6
 """Rows up to which the sentence of a verdict has the numbers of each; more have their extremes."""
-HIDDEN = ("curves", "open", "missing")
+HIDDEN = ("curves", "open", "missing", "trained")
 """Keys of a row that are not columns of the table."""
 
 
@@ -74,6 +75,13 @@ class Case:
     problem: Any = None
     run: Any = None
     label: str = ""
+
+    @property
+    def trained(self) -> tuple[Trained, ...]:
+        """The run, where it is of the reduced population: its stability goes with the verdict."""
+        if getattr(self.problem, "view", "") != "reduced population":
+            return ()
+        return (Trained.of(self.parameters, self.run),)
 
     def rate(self, eta: float) -> float:
         """The learning rate, or the part of it at which the run is repeated."""
@@ -288,7 +296,7 @@ class Experiment:
             if self.run is not None:
                 problem, run = self.run(case)
                 case = replace(case, problem=problem, run=run)
-            row = dict(self.measure(case))
+            row = {"trained": case.trained, **self.measure(case)}
         except Undecided as refusal:
             row = {"value": nan, "holds": None, "text": str(refusal), "missing": refusal.missing}
             return row | dict(refusal.evidence)
@@ -324,6 +332,7 @@ class Experiment:
         return Finding(
             holds, decisive.quantity, value, bound, reason, evidence, decisive.relation,
             self.varies, self._literal(rows), missing, in_part=parted and self.in_part,
+            trained=tuple(dict.fromkeys(run for row in rows for run in row.get("trained", ()))),
         )  # fmt: skip
 
     def _holds(self, rows: list[Row]) -> tuple[bool | None, tuple[str, ...]]:
@@ -390,7 +399,8 @@ def claim(
     The measurement returns a row: ``value``, the columns of the table, and where wanted ``bound``
     (one that follows from the parameters), ``open`` (a bound that is not met decides nothing: what
     is missing, a name of `dynamics.verdicts.findings.MISSING`), ``holds`` (where bounds do not
-    decide), ``text`` (in place of ``words``), ``curves`` (label -> (x, y) or (x, y, errors)).
+    decide), ``text`` (in place of ``words``), ``curves`` (label -> (x, y) or (x, y, errors)),
+    ``trained`` (runs of reduced populations, where it is not that of the case).
     It raises `Undecided` where nothing can be measured.
 
     Parameters

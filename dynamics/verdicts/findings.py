@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from theory.summary import summarized
 
 if TYPE_CHECKING:
+    from dynamics.results.stability import Stability
     from dynamics.system import System
+    from dynamics.verdicts.stability import Trained
     from theory.claims import Claim
 
 RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
@@ -84,6 +86,10 @@ class Finding:
         None.
     in_part : bool
         The claim holds at some of the parameters and not at others, which the reason names.
+    trained : tuple of Trained
+        Runs of reduced populations that were measured.
+    stability : Stability or None
+        Until when the least stable of them stays on its classes; None where none was trained.
 
     Examples
     --------
@@ -104,15 +110,17 @@ class Finding:
     literal: Finding | None = None
     missing: tuple[str, ...] = ("size",)
     in_part: bool = False
+    trained: tuple[Trained, ...] = ()
+    stability: Stability | None = None
 
     @property
     def word(self) -> str:
-        """The verdict in words; where nothing was decided, with what is missing."""
-        if self.in_part:
-            return "holds in part"
-        if self.holds is None:
+        """The verdict in words; with what is missing, or the time to which the classes hold."""
+        if self.holds is None and not self.in_part:
             return f"not decidable {' and '.join(MISSING[name] for name in self.missing)}"
-        return "holds" if self.holds else "does not hold here"
+        word = "holds" if self.holds else "holds in part" if self.in_part else "does not hold here"
+        found = self.stability
+        return word if found is None or not found.limited else f"{word} to time {found.until:.4g}"
 
 
 @summarized
@@ -197,8 +205,11 @@ class Verdict:
             "statement": self.claim.statement,
             "single": list(self.finding.single),
             "missing": list(self.finding.missing) if self.holds is None else [],
+            "stability": None,
             "evidence": dict(self.evidence),
         }
+        if self.finding.stability is not None:
+            content["stability"] = self.finding.stability.document()
         if self.claim.reading:
             content["reading"] = self.claim.reading
         literal = self.finding.literal

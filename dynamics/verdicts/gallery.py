@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 from dynamics.results.hypertext import code_block
 from dynamics.results.outcome import DIVERGED
 from dynamics.validation import InvalidRequest
-from dynamics.verdicts.verdict_report import escaped, prose, summary
+from dynamics.verdicts.verdict_report import escaped, prose, stability_line, summary
 from theory.closure import closure_lines
 from theory.documentation import Documentation
 
 if TYPE_CHECKING:
     from dynamics.results.comparison import Comparison
+    from dynamics.results.stability import Stability
     from dynamics.system import System
     from dynamics.verdicts.findings import Verdict
 
@@ -56,6 +57,7 @@ def markdown(
     verdicts: Sequence[Verdict],
     figures: Mapping[str, str],
     pictures: Mapping[str, str],
+    stability: Stability | None = None,
 ) -> str:
     """The page.
 
@@ -70,6 +72,8 @@ def markdown(
         Name of a figure -> its caption.
     pictures : mapping
         ``"training"``, and name of a figure -> file name.
+    stability : Stability, optional
+        Of the scalars along the default run.
 
     Returns
     -------
@@ -105,6 +109,7 @@ def markdown(
         f"Gradient descent at learning rate {system.model.eta:g}, {run.steps[-1]:,} steps: every "
         f"entry differs from its scalar by at most {comparison.largest_deviation:.1e}"
         f"{', the sampling error of the draws' if drawn else ''}. Events: {events or 'none'}.",
+        f"Stability: {stability}." if stability else "",
     ]
     for figure, caption in figures.items():
         parts += [f"## Figure {figure}", f"![{figure}]({pictures[figure]})", prose(caption)]
@@ -113,7 +118,8 @@ def markdown(
         for verdict in verdicts:
             claim, reason = verdict.claim, prose(verdict.finding.reason)
             parts += [f"### {prose(claim.source)}", f"> {prose(claim.statement)}"]
-            parts += [f"**{verdict.word}:** {reason}."]
+            parts += [f"*Assumes:* {prose(claim.hypothesis)}", f"**{verdict.word}:** {reason}."]
+            parts += [stability_line(verdict)]
     commands = [f"attdyn compare {name}", *(f"attdyn figure {name} {each}" for each in figures)]
     commands += [f"attdyn verify {name}"] if verdicts else []
     parts += ["## Again", code_block("\n".join([*commands, f"attdyn gallery {name}"]), "sh")]

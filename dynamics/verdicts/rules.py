@@ -11,6 +11,8 @@
 6. A growth law is held against its exponent, to a tenth of it: a factor hides nothing there.
 7. What follows a change of the start by 1e-15 of itself is chance, and decides nothing
    (`dynamics.verdicts.rounding`).
+8. A verdict on a reduced population speaks of the time to which training stays on its classes, from
+   starts that are off them by 1e-10 (`dynamics.verdicts.stability`).
 
 What decides nothing names what is missing: "not decidable at this size", "to this time", "under
 this law" (`dynamics.verdicts.findings.MISSING`).

@@ -91,6 +91,7 @@ def _section(verdict: Verdict, command: str, picture: str | None) -> list[str]:
         f"**{_upper(verdict.word)}.** {_measured(finding)}",
         f"{_upper(prose(finding.reason))}.",
     ]
+    lines += filter(None, [stability_line(verdict)])
     literal = finding.literal
     if literal is not None:
         reason = f"{_upper(prose(literal.reason))}."
@@ -98,6 +99,12 @@ def _section(verdict: Verdict, command: str, picture: str | None) -> list[str]:
     if picture is not None:
         lines.append(f"![Evidence for {escaped(claim.source)}]({picture})")
     return [*lines, f"Repeat: {code(f'{command} --claims {shlex.quote(claim.source)}')}"]
+
+
+def stability_line(verdict: Verdict) -> str:
+    """Until when the reduced populations of a verdict are stable; empty where it has none."""
+    found = verdict.finding.stability
+    return "" if found is None else f"*Stability:* {prose(str(found))}."
 
 
 def _measured(finding: Finding) -> str:

@@ -17,6 +17,7 @@ from dynamics.training.progress import interruption
 from dynamics.validation import InvalidRequest, check_parameters, integer, refuse, unknown
 from dynamics.verdicts import rounding, rules, verdicts_of
 from dynamics.verdicts.findings import Check, Finding, Protocol, Verdict
+from dynamics.verdicts.stability import with_stability
 
 if TYPE_CHECKING:
     from dynamics.system import System
@@ -99,7 +100,7 @@ def verdicts(
         claim = claims_by_source[source]
         with interruption() as interrupted:
             try:
-                finding = _run(table[source], loaded, protocol)
+                finding = with_stability(loaded, _run(table[source], loaded, protocol))
             except Exception:
                 if not interrupted.is_set():
                     raise

@@ -128,12 +128,6 @@ class ReducedPopulation(ModelProblem):
         """The scalars at step 0; 0 in a linear space."""
         return self.reduction.start.copy()
 
-    def outside(self, vector: FloatArray) -> FloatArray:
-        """Part of a vector of every entry, shape (n,), outside the closed space."""
-        if self.coordinates == "linear":
-            return np.asarray(vector - self.embedding.matrix @ (self.embedding.matrix.T @ vector))
-        return self.closure.classes.residual(vector)
-
     def leaving(self, run: Trajectory) -> str:
         """A sentence on where the gradient of every entry leaves the space along a run; else "".
 
@@ -177,6 +171,30 @@ class FullModelProblem(ModelProblem):
                 "declared reduction no entries: there is no full problem at this size"
             )
         return super().realized(parameters, draws, regime)
+
+    def outside(self, vector: FloatArray) -> FloatArray:
+        """Part of a vector of every entry, shape (n,), outside the closed space."""
+        if self.coordinates == "linear":
+            return np.asarray(vector - self.embedding.matrix @ (self.embedding.matrix.T @ vector))
+        return self.closure.classes.residual(vector)
+
+    def lift(self, states: FloatArray, scalars: tuple[str, ...]) -> FloatArray:
+        """Every trained entry, shape (..., n), of reduced states, shape (..., scalars), by name.
+
+        A declared reduction names scalars that may be of one class.
+        """
+        if self.coordinates == "linear":
+            return np.asarray(self.embedding.offset + states @ self.embedding.matrix.T)
+        classes = self.closure.classes
+        if scalars == self.scalars:
+            return classes.lift(states)
+        entries = self.realization.named_entries()
+        values = np.zeros((*states.shape[:-1], classes.count))
+        for column, name in enumerate(scalars):
+            entry = entries[name]
+            if classes.labels[entry] >= 0:
+                values[..., classes.labels[entry]] = states[..., column] * classes.signs[entry]
+        return classes.lift(values)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
         """Scalar -> every entry that stands for it, with its sign, shape (records, entries).

@@ -19,7 +19,7 @@ from dynamics.presentation import PlotDescription, Presentation, conditions
 from dynamics.process_settings import cleared_at_end, end_as_usual
 from dynamics.system import Derivation, System
 from dynamics.validation import NEAR, InvalidRequest, path_of, refuse
-from theory.claims import Claim
+from theory.claims import Claim, read_claims
 from theory.closure import Closure
 from theory.events import Crossing, EventRule
 from theory.law import ModelError
@@ -204,13 +204,12 @@ def _rules_by_name(model: Model) -> tuple[EventRule, ...]:
 
 
 def _claims(model: Model) -> tuple[Claim, ...]:
-    """The claims of a model file with their checks, which the library has elsewhere."""
+    """The claims of a model file with their checks; the library has texts and checks elsewhere."""
+    if model.path is not None and in_library(model.path):
+        texts = model.path.with_suffix(".toml")
+        return read_claims(texts) if texts.is_file() else ()
     stated = model.claims or ()
     named = dict(stated) if isinstance(stated, Mapping) else None
-    if in_library(model.path) and named:
-        return tuple(
-            Claim(n, text, "the law of the model file", "its check") for n, text in named.items()
-        )
     claims = []
     for name, function in [(None, each) for each in stated] if named is None else named.items():
         if not callable(function):

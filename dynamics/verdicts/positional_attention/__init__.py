@@ -74,6 +74,8 @@ CHECKS: Mapping[str, Check] = {
     for source, check in _CHECKS.items()
 } | checks_of(association)
 
+STABILITY = transverse.stability
+
 FIGURES: Mapping[str, Figure] = {
     "1b": figures.partitions,
     "2": convolution.convolution,

@@ -20,8 +20,11 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, SymmetricalLogLocator
 from numpy.typing import NDArray
 
+from dynamics.analysis.stability import of_growth
 from dynamics.analysis.transverse_stability import Transverse, transverse
+from dynamics.papers.positional_attention.configurations import number_of_configurations
 from dynamics.plotting import style
+from dynamics.results.stability import Stability
 from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
 from dynamics.training.flow import flow
@@ -38,6 +41,8 @@ LARGER = (1e-2, 5e-2)
 """Spreads at which the hypothesis is stretched."""
 HORIZON = 1e5
 RECORDS = 240
+AFFORDABLE = 1e8
+"""Multisets times entries of a Hessian up to which every verdict has the amplification."""
 SAFE = 1.0
 """omega * Phi_max up to which deviations stay below the scale on which A acts on the softmax."""
 KINDS = {
@@ -113,6 +118,26 @@ def _enumerable(full: Any, parameters: Any) -> Any:
         return full(parameters)
     except InvalidRequest:
         return None
+
+
+def stability(system: System, parameters: Any, horizon: float) -> Stability:
+    """Until when the symmetric states are stable, by the amplification along the reduced flow.
+
+    Nothing is measured at sizes with many multisets of types.
+
+    Parameters
+    ----------
+    system : System
+    parameters : Parameters
+    horizon : float
+    """
+    size = f"at D={parameters.D}, C={parameters.C}"
+    number = number_of_configurations(parameters.L, parameters.C)
+    if number * parameters.D**4 > AFFORDABLE:
+        return Stability(horizon, where=f"{size} there are too many multisets of types")
+    result = spectrum(system, parameters, horizon)
+    found = of_growth(result.time, result.amplification, 1 + parameters.D * (parameters.D - 1))
+    return replace(found, where=f"transverse growth {size}")
 
 
 def perturbed(system: System, parameters: Any, seed: int) -> Trajectory:

@@ -99,12 +99,12 @@ def test_lanczos_finds_what_the_whole_hessian_has(monkeypatch):
     reduced, full = problems(system, D=6)
     state = reduced.lift(np.array([0.35, 0.1, -0.05]))
     hessian = full.jacobian(state)
-    across = np.linalg.svd(np.column_stack([reduced.outside(row) for row in np.eye(37)]))
+    across = np.linalg.svd(np.column_stack([full.outside(row) for row in np.eye(37)]))
     basis = across[0][:, across[1] > 0.5]
     known = np.linalg.eigvalsh(basis.T @ hessian @ basis).min()
-    assert least_curvature(reduced, full, state) == pytest.approx(known, abs=1e-10)
+    assert least_curvature(full, state) == pytest.approx(known, abs=1e-10)
     monkeypatch.setattr("dynamics.analysis.transverse_growth.DENSE", 1)
-    assert least_curvature(reduced, full, state) == pytest.approx(known, abs=1e-6)
+    assert least_curvature(full, state) == pytest.approx(known, abs=1e-6)
 
 
 def test_positional_attention_agrees_with_its_own_spectrum():
@@ -127,7 +127,7 @@ def test_positional_attention_agrees_with_its_own_spectrum():
 
 
 class Quadratic:
-    """Both problems of a risk with a given Hessian, whose first two entries are the scalars."""
+    """The full problem of a risk with a given Hessian, whose first two entries are the scalars."""
 
     scalars = ("a", "b")
 
@@ -149,9 +149,9 @@ class Quadratic:
 def test_the_error_of_the_least_curvature_is_relative_to_the_largest(unit, least):
     """A model in other units has the same curvatures in others."""
     eigenvalues = unit * np.append(least, np.linspace(0.1, 5.0, 97))
-    found = least_curvature(*[Quadratic(eigenvalues)] * 2, np.zeros(100)) / unit
+    found = least_curvature(Quadratic(eigenvalues), np.zeros(100)) / unit
     assert found == pytest.approx(least, rel=0, abs=5e-6)
 
 
 def test_a_flat_risk_has_no_curvature():
-    assert least_curvature(*[Quadratic(np.zeros(98))] * 2, np.zeros(100)) == 0.0
+    assert least_curvature(Quadratic(np.zeros(98)), np.zeros(100)) == 0.0

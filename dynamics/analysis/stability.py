@@ -1,0 +1,188 @@
+r"""Until when the scalars of a reduction are stable: departures of starts off its closed space.
+
+Training from a start in the closed space stays there. A start that is off by :math:`\xi_0` departs,
+to first order, by at most :math:`\Phi(\tau) \|\xi_0\|`, with the amplification :math:`\Phi` of
+`dynamics.analysis.transverse_growth`. So of n entries that are off by `OFF` at most, none departs
+by `LEFT` while
+
+.. math:: \Phi(\tau) < \mathrm{LEFT} / (\mathrm{OFF} \sqrt{n}). \qquad (1)
+
+Where (1) fails, full training from `STARTS` such starts decides. Steps of gradient descent may
+repel by their size alone; there full training decides in any case.
+
+The full flow is integrated by an explicit method. An implicit one takes steps that are long beside
+the time in which a departure grows, and damps it while it is below the tolerance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+
+from dynamics.analysis.transverse_growth import RECORDS, transverse_growth
+from dynamics.problem import FloatArray
+from dynamics.results.stability import LEFT, OFF, Stability
+from dynamics.results.trajectory import Trajectory
+from dynamics.training.descent import descend
+from dynamics.training.progress import bar, interruption
+
+STARTS = 3
+"""Starts that confirm a departure."""
+RTOL, ATOL = 1e-8, 1e-12
+"""Tolerances of the full flow."""
+MOST_STEPS = 50_000
+"""Steps of the full flow, twelve gradients each, at most."""
+FEWEST_STEPS = 400
+
+
+@dataclass(frozen=True)
+class Departure:
+    """Full training from a start off the closed space.
+
+    Attributes
+    ----------
+    time : float array, shape (records,)
+    states : float array, shape (records, n)
+        Every entry.
+    distance : float array, shape (records,)
+        Largest distance of an entry from the closed space.
+    complete : bool
+        Whether training went on to the horizon, or to the distance at which it was to end.
+    """
+
+    time: FloatArray
+    states: FloatArray
+    distance: FloatArray
+    complete: bool = True
+
+    def reaches(self, distance: float = LEFT) -> float:
+        """Time at which a distance is reached; infinite where it is not, NaN if not known."""
+        beyond = np.flatnonzero(~(self.distance < distance))
+        if not beyond.size:
+            return inf if self.complete else nan
+        k = int(beyond[0])
+        if k == 0 or not np.isfinite(self.distance[k]):
+            return float(self.time[k])
+        logs = np.log(np.maximum(self.distance[k - 1 : k + 1], np.finfo(np.float64).tiny))
+        return float(np.interp(np.log(distance), logs, self.time[k - 1 : k + 1]))
+
+
+def stability(
+    reduced: Any, full: Any, run: Trajectory, starts: int = STARTS, records: int = RECORDS
+) -> Stability:
+    """Measure until when starts near that of a run stay on the classes, to its end.
+
+    Parameters
+    ----------
+    reduced, full : problems
+        As of `transverse_growth`.
+    run : Trajectory
+        Of the reduced problem, by the flow or by gradient descent.
+    starts : int
+        Starts of full training where the growth does not decide; with 0 the growth alone is
+        measured, which knows nothing of the size of steps.
+    records : int
+        States of the run at which the curvature is computed.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("deep_linear")
+    >>> parameters = system.Parameters(D=2)
+    >>> reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+    >>> print(stability(reduced, full, dynamics.flow(reduced, time=1.0)))
+    the classes hold to time 1: a departure grows 53.8-fold at most
+    """
+    found = Stability(float(run.time[-1]))
+    if not (run.steps.size and starts):
+        growth = transverse_growth(reduced, full, run, records)
+        amplification = growth.amplification.copy()
+        amplification[-1] = max(amplification[-1], growth.halved)
+        found = of_growth(growth.time, amplification, full.layout.size)
+        if not found.limited:
+            return found
+    offsets = [off_start(full, seed) for seed in range(starts)]
+    left = [departure(full, run, start).reaches() for start in offsets if start is not None]
+    return replace(found, left=tuple(left))
+
+
+def of_growth(time: FloatArray, growth: FloatArray, entries: int) -> Stability:
+    """Judge the growth of departures along a run by (1).
+
+    Parameters
+    ----------
+    time, growth : float arrays, shape (records,)
+        Largest factor since the start, or a bound on it.
+    entries : int
+        Trained entries.
+    """
+    horizon, largest = float(time[-1]), float(growth.max())
+    above = np.flatnonzero(growth >= LEFT / (OFF * np.sqrt(entries)))
+    safe = horizon if not above.size else float(time[max(0, above[0] - 1)])
+    return Stability(horizon, largest, safe)
+
+
+def off_start(full: Any, seed: int = 0, off: float = OFF) -> FloatArray | None:
+    """A start off the closed space in a random direction; None where nothing lies across it.
+
+    Parameters
+    ----------
+    full : FullPopulation
+    seed : int
+        Of the direction.
+    off : float
+        Largest distance of an entry.
+    """
+    start = full.initial_state
+    across = full.outside(np.random.default_rng(seed).standard_normal(start.size))
+    size = float(np.abs(across).max(initial=0.0))
+    return None if size < OFF else np.asarray(start + off / size * across)
+
+
+def departure(full: Any, run: Trajectory, start: FloatArray, most: float = LEFT) -> Departure:
+    """Train every entry as a reduced run was trained, from another start.
+
+    Parameters
+    ----------
+    full : FullPopulation
+    run : Trajectory
+        Of the reduced problem, by the flow or by gradient descent.
+    start : float array, shape (n,)
+    most : float
+        Distance from the closed space at which the flow ends.
+    """
+    if run.steps.size:
+        again = descend(full, run.settings["eta"], int(run.steps[-1]), initial=start)
+        return Departure(again.time, again.states, _distances(full, again.states))
+    return _flow(full, start, float(run.time[-1]), most)
+
+
+def _distances(full: Any, states: FloatArray) -> FloatArray:
+    """Largest distance of an entry from the closed space, through the start, at states."""
+    moved = states - full.initial_state
+    return np.array([np.abs(full.outside(state)).max(initial=0.0) for state in moved])
+
+
+def _flow(full: Any, start: FloatArray, end: float, most: float) -> Departure:
+    """The full flow by an explicit method, to a time or a distance."""
+    from scipy.integrate import DOP853
+
+    how = {"rtol": RTOL, "atol": ATOL, "max_step": end / FEWEST_STEPS}
+    solver = DOP853(lambda _, state: -full.gradient(state), 0.0, start, end, **how)
+    time, states, far = [0.0], [start], 0.0
+    with interruption() as interrupted, bar(f"flow, {full.view}, off its classes") as shown:
+        while solver.status == "running" and len(time) <= MOST_STEPS and far <= most:
+            if interrupted.is_set():
+                break
+            solver.step()
+            time.append(float(solver.t))
+            states.append(solver.y.copy())
+            far = float(_distances(full, solver.y[None])[0])
+            shown.say(f"time {solver.t:.3g} of {end:g}")
+            shown.update()
+    along = np.array(states)
+    complete = solver.status == "finished" or not far <= most
+    return Departure(np.array(time), along, _distances(full, along), complete)

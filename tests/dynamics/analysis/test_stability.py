@@ -1,0 +1,135 @@
+"""Until when the scalars of a reduction are stable, held against departures in closed form."""
+
+import json
+from math import inf, nan
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.analysis.stability import Departure, departure, of_growth, off_start, stability
+from dynamics.results.stability import LEFT, OFF, Stability
+
+
+def pair(rate, still=0.0):
+    """Two entries that stay equal; their difference grows as exp(rate * time)."""
+
+    def start():
+        return {"w": np.zeros(2), "still": np.full(2, still)}
+
+    def risk(theta, xp):
+        w = theta["w"]
+        return ((w[0] + w[1]) / 2 - 1) ** 2 - rate * (w[0] - w[1]) ** 2 / 4
+
+    system = dynamics.Model(start=start, risk=risk)
+    parameters = system.Parameters()
+    return system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+
+
+@pytest.mark.parametrize(("rate", "still"), [(0.5, 0.0), (3.0, 7.0)])
+def test_a_departure_reaches_its_size_when_its_exponential_does(rate, still):
+    reduced, full = pair(rate, still)
+    horizon = 30.0 / rate
+    found = stability(reduced, full, dynamics.flow(reduced, horizon))
+    at = np.log(LEFT / OFF) / rate
+    assert found.limited
+    # Starts have a part across in what never moves, and so at most OFF in the difference.
+    assert len(found.left) == 3
+    assert all(at * (1 - 1e-6) <= time < horizon for time in found.left)
+    assert found.growth == pytest.approx(np.exp(rate * horizon), rel=1e-6)
+    assert found.safe <= at
+
+
+def test_a_departure_follows_the_exponential_all_along():
+    """The implicit integrator damps it: its steps are long beside the time in which it grows."""
+    reduced, full = pair(0.5)
+    start = full.initial_state + OFF * np.array([1.0, -1.0, 0.0, 0.0])
+    run = dynamics.flow(reduced, 60.0)
+    found = departure(full, run, start, inf)
+    expected = OFF * np.exp(0.5 * found.time)
+    np.testing.assert_allclose(found.distance, expected, rtol=1e-5)
+    assert found.reaches() == pytest.approx(2 * np.log(LEFT / OFF), rel=1e-6)
+    assert found.reaches(1e300) == inf
+
+
+def test_a_space_that_attracts_is_stable_without_full_training(monkeypatch):
+    reduced, full = pair(-0.5)
+    monkeypatch.setattr("dynamics.analysis.stability.departure", None)
+    found = stability(reduced, full, dynamics.flow(reduced, 1e4))
+    assert (found.until, found.limited, found.left) == (1e4, False, ())
+    assert found.growth == 1.0
+    assert str(found) == "the classes hold to time 1e+04: a departure grows 1-fold at most"
+
+
+@pytest.mark.filterwarnings("ignore:eta=1 at step 1")
+def test_steps_may_repel_where_the_flow_attracts():
+    reduced, full = pair(-3.0)  # a step of 1 multiplies the difference by -2
+    found = stability(reduced, full, dynamics.descend(reduced, 1.0, 60))
+    assert found.limited
+    assert min(found.left) == pytest.approx(np.log2(LEFT / OFF), abs=3.0)
+    assert not stability(reduced, full, dynamics.descend(reduced, 0.1, 600)).limited
+
+
+def test_the_growth_alone_tells_the_time_to_which_it_is_small():
+    time = np.linspace(0.0, 10.0, 101)
+    found = of_growth(time, np.exp(2.0 * time), 4)
+    # Equation (1): exp(2 t) < 1e7 / 2, at the record before.
+    assert found.safe == pytest.approx(np.log(LEFT / OFF / 2) / 2, abs=0.1)
+    assert found.safe < np.log(LEFT / OFF / 2) / 2
+    assert str(found).startswith("the classes hold to time 7.7 at least: by time 10")
+    assert not of_growth(time, np.exp(time / 2), 4).limited
+
+
+def test_a_start_is_off_by_what_is_said_and_by_the_seed():
+    reduced, full = pair(1.0)
+    for seed in (0, 1):
+        off = off_start(full, seed, 1e-6) - full.initial_state
+        assert np.abs(off).max() == pytest.approx(1e-6)
+        np.testing.assert_allclose(full.outside(off), off, atol=1e-20)
+        np.testing.assert_array_equal(off, off_start(full, seed, 1e-6))
+    assert (off != off_start(full, 0, 1e-6)).any()
+
+
+def test_a_run_that_ends_early_leaves_the_bound():
+    cut = Departure(np.arange(3.0), np.zeros((3, 2)), np.array([1e-10, 1e-9, 1e-8]), False)
+    assert np.isnan(cut.reaches())
+    found = Stability(100.0, 1e9, 40.0, (nan, inf, nan))
+    assert (found.until, found.limited) == (40.0, True)
+    assert Stability(100.0, 1e9, 40.0, (nan, inf, 30.0)).until == 30.0
+    assert Stability(100.0, 1e9, 40.0, (inf, inf, inf)).until == 100.0
+
+
+def test_a_sentence_says_what_was_measured_and_where():
+    left = Stability(2e4, 1e12, 7e3, (8.7e3, inf, 9e3), "at D=8")
+    assert str(left) == (
+        "the classes hold to time 8700: from three starts off by 1e-10 full training leaves them "
+        "by 0.001 at 8700, 9000 (at D=8)"
+    )
+    stays = Stability(2e4, 1e12, 7e3, (inf, inf, inf))
+    assert (
+        str(stays) == "the classes hold to time 2e+04: three starts off by 1e-10 stay within 0.001"
+    )
+    nothing = Stability(2e4, where="too large")
+    assert str(nothing) == "the stability of the classes is not measured (too large)"
+    assert not nothing.limited
+    for each in (left, stays, nothing):
+        document = json.loads(json.dumps(each.document(), allow_nan=False))
+        assert document["sentence"] == str(each)
+    assert left.document()["left"] == [8700.0, None, 9000.0]
+
+
+def test_a_declared_reduction_lies_in_the_space_of_every_entry():
+    """Its scalars are lifted by their names, several of one class among them."""
+    system = dynamics.load_system("sparse_parity")
+    parameters = system.Parameters()
+    reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+    states = np.stack(
+        [reduced.initial_state, reduced.initial_state - reduced.gradient(reduced.initial_state)]
+    )
+    lifted = full.lift(states, reduced.scalars)
+    np.testing.assert_allclose(lifted[0], full.initial_state)
+    slope = full.gradient(full.initial_state)
+    np.testing.assert_allclose(lifted[1], full.initial_state - slope, atol=1e-14)
+    assert np.abs(full.outside(slope)).max() < 1e-15
+    found = stability(reduced, full, dynamics.descend(reduced, 0.2, 20))
+    assert (found.left, found.until) == ((inf, inf, inf), pytest.approx(4.0))

@@ -1,0 +1,116 @@
+"""The stability of the reduced populations that a verdict rests on."""
+
+from math import nan
+
+import pytest
+
+import dynamics
+from dynamics.cli import main
+from dynamics.results.stability import Stability
+from dynamics.verdicts import stability as module
+from dynamics.verdicts.claim import claim, descent, flow_to
+from dynamics.verdicts.findings import Finding, Protocol
+from dynamics.verdicts.stability import Trained, stability_of, with_stability
+
+
+@pytest.fixture
+def system():
+    return dynamics.load_system("single_location")
+
+
+def finding(*trained, holds=True):
+    return Finding(holds, "share", 0.2, 0.5, "small", trained=tuple(trained))
+
+
+@pytest.mark.parametrize(
+    ("run", "noted"),
+    [
+        (flow_to(5.0), [(5.0, None)]),
+        (descent(0.1, 20), [(pytest.approx(2.0), 0.1)]),
+        (descent(0.1, 20, "FullPopulation"), []),
+        (None, []),
+    ],
+)
+def test_a_claim_notes_the_reduced_runs_it_measures(system, run, noted):
+    check = claim("any", "risk", "<=", 1.0, laws=({"L": 2}, {"L": 3}), run=run)(
+        lambda case: {"value": 0.0}
+    )
+    laws = [system.Parameters(L=L) for L in (2, 3)]
+    expected = [Trained(law, *each) for law in laws for each in noted]
+    assert list(check(system, Protocol()).trained) == expected
+
+
+def test_a_claim_may_name_other_runs(system):
+    law = system.Parameters()
+    check = claim("any", "risk", "<=", 1.0)(
+        lambda case: {"value": 0.0, "trained": (Trained(law, 7.0), Trained(law, 7.0))}
+    )
+    assert check(system, Protocol()).trained == (Trained(law, 7.0),)
+
+
+def test_a_verdict_speaks_of_the_time_to_which_the_classes_hold(monkeypatch, system):
+    table = {1.0: Stability(1.0, 2.0, 1.0), 9.0: Stability(9.0, 1e9, 4.0, (6.0, 5.0, 7.0))}
+    monkeypatch.setattr(module, "stability_of", lambda _, law, horizon, eta=None: table[horizon])
+    stable = with_stability(system, finding(Trained(None, 1.0)))
+    assert (stable.word, stable.reason) == ("holds", "small")
+    both = finding(Trained(None, 1.0), Trained(None, 9.0))
+    limited = with_stability(system, both)
+    assert limited.word == "holds to time 5"
+    assert limited.reason.startswith("small; the classes hold to time 5: from three starts")
+    assert limited.stability is table[9.0]
+    against = with_stability(system, finding(Trained(None, 9.0), holds=False))
+    assert against.word == "does not hold here to time 5"
+    assert with_stability(system, finding()).stability is None
+
+
+def test_what_is_not_measured_at_a_size_is_counted(monkeypatch, system):
+    table = {1.0: Stability(1.0, 2.0, 1.0, where="at D=8"), 2.0: Stability(2.0, where="too large")}
+    monkeypatch.setattr(module, "stability_of", lambda _, law, horizon, eta=None: table[horizon])
+    found = with_stability(system, finding(Trained(None, 1.0), Trained(None, 2.0))).stability
+    assert found.where == "at D=8; not measured at 1 of 2 sizes"
+    assert found.growth == 2.0
+    alone = with_stability(system, finding(Trained(None, 2.0)))
+    assert (alone.word, alone.stability.measured) == ("holds", False)
+
+
+def test_a_verdict_carries_it(monkeypatch):
+    limited = Stability(9.0, 1e9, 4.0, (6.0, 5.0, 7.0))
+    monkeypatch.setattr(module, "stability_of", lambda *_: limited)
+    system = dynamics.load_system("positional_attention")
+    law = system.Parameters(D=8, C=2)
+    (verdict,) = dynamics.verify(system, law, claims=["Section 4.1, gamma and rho"])
+    assert verdict.word == "holds to time 5"
+    assert verdict.document()["stability"] == limited.document()
+
+
+def test_a_size_that_no_list_reaches_is_measured_at_that_of_the_file():
+    system = dynamics.load_system("sparse_parity")
+    found = stability_of(system, system.Parameters(D=51), 2.0, 0.2)
+    assert found.where == "at D=8, half=6, k=3, the size of the model file"
+    assert found.until == pytest.approx(2.0)
+
+
+def test_where_every_entry_is_a_scalar_there_is_nothing_to_leave():
+    system = dynamics.load_system("linear_icl")
+    assert stability_of(system, system.Parameters(rank=1, D=2, heads=2), 1.0) is None
+
+
+def test_a_paper_says_what_is_known_of_it():
+    system = dynamics.load_system("positional_attention")
+    found = stability_of(system, system.Parameters(D=8, C=2), 1e4)
+    assert (found.where, found.limited) == ("transverse growth at D=8, C=2", False)
+    assert 10 < found.growth < 1e3
+    large = stability_of(system, system.Parameters(D=64, C=4), 1e4)
+    assert not large.measured
+    assert "D=64, C=4" in large.where
+    other = dynamics.load_system("shallow_vit")
+    unknown = stability_of(other, other.Parameters(), nan)
+    assert (unknown.measured, unknown.where) == (False, "shallow_vit has no transverse analysis")
+
+
+def test_a_description_says_until_when_the_scalars_are_stable(capsys):
+    assert main(["describe", "single_location"]) == 0
+    text = capsys.readouterr().out
+    assert "Stability\n    the classes hold to time 300: a departure grows 1.1" in text
+    assert main(["describe", "positional_attention"]) == 0
+    assert "\nStability\n" not in capsys.readouterr().out
