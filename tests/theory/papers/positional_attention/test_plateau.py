@@ -1,0 +1,166 @@
+"""Rates at the plateau of Event I: every configuration one by one, known numbers, the limits."""
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.special import expit, ive
+
+from theory.papers.positional_attention.data_law import SetLaw
+from theory.papers.positional_attention.enumeration import brute_law
+from theory.papers.positional_attention.plateau import (
+    Plateau,
+    exchangeable,
+    one_set_apart,
+    tilt_of_many_patches,
+)
+from theory.symmetry import Partition
+
+
+def enumerated(plateau, alpha):
+    """Rates of alpha, gamma, rho and A_01 - A_0(D-1), over all samples and all entries of A."""
+    D, C, p = plateau.D, plateau.law.C, plateau.p
+    sets = Partition(tuple(i // C for i in range(D)))
+    values, chance = brute_law(sets, plateau.law)
+    logits = plateau.scale * plateau.beta * np.eye(D)
+    S = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    seen = S @ values
+    inner = D * alpha * seen
+    slope = p * inner ** (p - 1) + plateau.nu
+    weight = chance * expit(-(inner**p + plateau.nu * inner).sum(axis=0))
+    # dS_ij/dA_ij = s S_ij (1 - S_ij), dS_ik/dA_ij = -s S_ij S_ik
+    moved = (slope * weight) @ values.T - ((slope * weight * seen).sum(axis=1))[:, None]
+    of_entries = D * alpha * plateau.scale * S * moved
+    same = sets.labels[:, None] == sets.labels[None, :]
+    inside, between = same & ~np.eye(D, dtype=bool), ~same
+    gamma, rho = of_entries[inside].mean(), of_entries[between].mean()
+    return float((weight * slope * seen * D).sum()), float(gamma - rho)
+
+
+SMALL = [
+    (6, 2, 0.5, "any", {}),
+    (8, 2, 0.9, "any", {"p": 5, "beta": 2.0, "scale": 0.6}),
+    (9, 3, 0.7, "any", {"nu": 0.3, "beta": -0.7}),
+    (8, 2, 1.0, "any", {"nu": 0.0}),
+    (6, 2, 0.5, "mixed", {}),
+    (9, 3, 0.8, "mixed", {"p": 5, "beta": 2.0, "nu": 0.1}),
+    (9, 3, 1.0, "mixed", {"beta": -0.7}),
+]
+
+
+@pytest.mark.parametrize(("D", "C", "q", "random_sets", "more"), SMALL)
+def test_rates_are_those_of_every_sample_and_every_entry(D, C, q, random_sets, more):
+    plateau = Plateau(D, SetLaw(C, q, random_sets), **more)
+    for alpha in (0.02, 0.15, 0.4):
+        rate, lead = enumerated(plateau, alpha)
+        assert plateau.rate(alpha) == pytest.approx(rate, rel=1e-12, abs=1e-13)
+        assert plateau.lead(alpha) == pytest.approx(lead, rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize(("random", "C", "q"), [(2, 2, 0.5), (9, 3, 1.0), (20, 5, 0.3)])
+def test_one_set_apart_is_a_patch_among_exchangeable_ones_under_assumption_1(random, C, q):
+    law = SetLaw(C, q)
+    for one, other in zip(exchangeable(random, law), one_set_apart(random, law), strict=True):
+        for first, second in zip(
+            *(part.values() if isinstance(part, dict) else [part] for part in (one, other)),
+            strict=True,
+        ):
+            np.testing.assert_allclose(first, second, rtol=1e-12, atol=1e-15)
+
+
+def critical(D, C, nu, beta=1.0, **more):
+    """The q at which gamma and rho are equally fast."""
+
+    def lead(q):
+        plateau = Plateau(D, SetLaw(C, q), nu=nu, beta=beta, **more)
+        return plateau.tilt(plateau.alpha(0.03))
+
+    return brentq(lead, 0.3, 0.99, xtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("C", "sizes", "nu", "known"),
+    [
+        (4, (16, 32, 64, 128), 0.0, (0.700, 0.732, 0.758, 0.779)),
+        (4, (16, 32, 64, 128), 1e-3, (0.699, 0.730, 0.753, 0.769)),
+        (3, (12, 24, 48, 96), 0.0, (0.628, 0.635, 0.650, 0.664)),
+        (3, (12, 24, 48, 96), 1e-3, (0.628, 0.634, 0.647, 0.658)),
+    ],
+)
+def test_critical_q_of_eight_sizes(C, sizes, nu, known):
+    found = [critical(D, C, nu) for D in sizes]
+    np.testing.assert_allclose(found, known, atol=6e-4)
+
+
+def test_without_diagonal_attention_nothing_moves():
+    plateau = Plateau(16, SetLaw(4, 0.6), beta=0.0)
+    assert np.abs(plateau.moments).max() < 1e-14
+    assert np.abs(Plateau(16, SetLaw(4, 0.6), beta=0.1).moments).max() > 1e-3
+
+
+def test_alpha_grows_for_ever_where_every_sample_is_right():
+    assert Plateau(8, SetLaw(4, 0.5)).alpha(0.03) == np.inf
+    assert Plateau(12, SetLaw(4, 0.5)).alpha(0.03) < 1
+
+
+@pytest.mark.parametrize("start", [1e-3, 0.5])
+def test_alpha_is_where_its_rate_is_0(start):
+    plateau = Plateau(16, SetLaw(4, 0.5))
+    alpha = plateau.alpha(start)
+    assert plateau.rate(alpha * 0.999) > 0 > plateau.rate(alpha * 1.001)
+
+
+@pytest.mark.parametrize(("C", "p", "linear"), [(4, 3, 0.0), (3, 3, 0.3), (2, 5, 0.3)])
+def test_critical_q_comes_near_that_of_many_patches(C, p, linear):
+    def limit(q):
+        return tilt_of_many_patches(SetLaw(C, q), p, np.e - 1, linear)
+
+    expected = brentq(limit, 0.1, 1.0)
+    near, far = (
+        abs(critical(D, C, linear / D ** (1.5 * (p - 1) / p), p=p) - expected) for D in (384, 48)
+    )
+    assert near < 0.05
+    assert near < 0.55 * far
+
+
+def test_from_five_patches_in_a_set_on_gamma_is_faster_at_every_q():
+    kappa = np.e - 1
+    assert tilt_of_many_patches(SetLaw(5, 1.0), 3, kappa) == pytest.approx(0.0, abs=1e-12)
+    assert (
+        tilt_of_many_patches(SetLaw(4, 1.0), 3, kappa)
+        < 0
+        < tilt_of_many_patches(SetLaw(6, 1.0), 3, kappa)
+    )
+    assert tilt_of_many_patches(SetLaw(4, 0.4), 3, kappa, linear=1e6) < 0  # kappa/(4 + kappa) = .3
+
+
+def sparse(C, mean, linear):
+    """k, and E[1/(1 + e^F); Z = k] at the plateau of many patches at a fixed q(D - C)."""
+    k = np.arange(-300.0, 301.0)
+    chance = ive(np.abs(k - C), mean)
+
+    def rate(log_a):
+        a = np.exp(log_a)
+        return (chance * expit(-a * k * (k**2 + linear)) * k * (3 * k**2 + linear)).sum()
+
+    return k, chance * expit(-np.exp(brentq(rate, -40, 5)) * k * (k**2 + linear))
+
+
+@pytest.mark.parametrize(("C", "mean"), [(4, 14.0), (3, 6.0)])
+def test_at_a_fixed_mean_the_tilt_becomes_that_of_skellams_law(C, mean):
+    k, weight = sparse(C, mean, 0.0)
+    kappa = np.e - 1
+    limit = C * (weight * kappa * (kappa + 2 * k)).sum()
+    found = []
+    for D in (30 * C, 120 * C):
+        plateau = Plateau(D, SetLaw(C, mean / (D - C)), nu=0.0)
+        found.append(plateau.tilt(plateau.alpha(0.03)))
+    assert abs(found[1] / limit - 1) < 0.3 * abs(found[0] / limit - 1) < 0.06
+
+
+@pytest.mark.parametrize("linear", [0.0, 1.0, 1e4])
+def test_at_a_fixed_mean_gamma_is_faster_whatever_the_mean(linear):
+    for C, mean in [(2, 0.5), (2, 90.0), (4, 3.0), (4, 500.0), (9, 60.0)]:
+        k, weight = sparse(C, mean, linear)
+        assert (weight * k).sum() > -1e-12
+        k = k[(k > 0) & (ive(k + C, mean) > 0)]
+        assert (np.diff(np.log(ive(np.abs(k - C), mean) / ive(k + C, mean)) / k) < 0).all()

@@ -1,0 +1,295 @@
+r"""The plateau of Event I: which of gamma and rho grows faster there.
+
+While v grows, A is still 0 off its diagonal. Then, with :math:`E = e^{s\beta}`, an entry of S is
+:math:`\xi = 1/(E + D - 1)` off the diagonal and :math:`E\xi` on it, and a patch of value x sees
+
+.. math:: O_x = \alpha U_x, \qquad U_x = D\,\xi\,(\kappa x + Z), \qquad \kappa = E - 1. \qquad (1)
+
+*Rates.* With :math:`\varsigma = 1/(1+e^F)`, s the scale and :math:`\bar x` a mean of values, the
+softmax gives, for :math:`z_i` the sum of the set of patch i,
+
+.. math:: \dot\gamma - \dot\rho = s\,\alpha\,\xi\, E\Big[\varsigma \sum_i act'(O_i)
+   \Big(\frac{z_i - x_i}{C-1} - \frac{Z - z_i}{D-C}\Big)\Big]. \qquad (2)
+
+Each patch counts once in all: the bracket sums to 0 over i, and the linear part of act has no
+share. Hence (2) is :math:`s\,p\,\xi\,\alpha^p E[\varsigma T]` with
+
+.. math:: T = \sum_i U_i^{p-1}
+   \Big(\frac{(D-1)(z_i - x_i)}{(C-1)(D-C)} - \frac{Z - x_i}{D-C}\Big). \qquad (3)
+
+It is 0 at beta = 0, where all :math:`U_i` are equal: A does not move at all then.
+
+*Assumption 1.* F depends on the numbers of random patches at +1 and at -1 alone, and given these
+every arrangement is as likely. The mean of the C-1 mates of a random patch is that of the other
+random patches, :math:`\bar x_{-i}`, and (3) becomes
+
+.. math:: T = C\,\Big\{U_{+}^{p-1} (1 - \bar x) - \frac{1}{D-C} \sum_{i\ random}
+   U_i^{p-1} (1 - \bar x_{-i})\Big\}, \qquad (4)
+
+a sum over :math:`O(D^2)` pairs of numbers. *Mixed sets* are exchangeable as sets only: one is taken
+apart, the others are a convolution of its law.
+
+*Many patches at fixed q.* Let :math:`\sigma^2 = q(D-C)` and :math:`\zeta = Z/\sigma`, which becomes
+normal with mean :math:`C/\sigma`. On the plateau F is small, :math:`F = \tau\zeta^p + r\tau\zeta`
+with r the share of the linear part, and its rate 0 gives
+
+.. math:: \tau = \frac{2C}{\sigma}\,\frac{p\,p!! + r}{N}, \qquad
+   N = p\,(2p-1)!! + (p+1)\,p!!\,r + r^2, \qquad
+   r^{p/(p-1)}\,\tau = \nu^{p/(p-1)} D. \qquad (5)
+
+The leading part of (4) is a positive factor times :math:`\kappa` times
+
+.. math:: h\,C - q + \frac{\kappa}{4}(1-q), \qquad
+   h = \frac12 - \frac{(p\,p!! + r)\,((2p-3)!!/(p-2)!! + r)}{2N}. \qquad (6)
+
+For beta > 0 gamma is faster up to :math:`q_c = (hC + \kappa/4)/(1 + \kappa/4)`. As
+:math:`\nu D^{3(p-1)/(2p)} \to 0`, :math:`h = (p-1)/(2(2p-1))`: for p = 3 and C >= 5 gamma is
+faster at every q. At a fixed nu the linear part takes over in the end: h tends to 0 and
+:math:`q_c` to :math:`\kappa/(4+\kappa)`.
+
+*Many patches at a fixed mean* :math:`\lambda = q(D-C)`. F becomes :math:`a Z^p + b Z`, and (4)
+:math:`C\{(\kappa + Z)^{p-1} - Z^{p-1}\}`. Let w(k) be the mean of :math:`\varsigma` on Z = k; then
+
+.. math:: \frac{w(k)}{w(-k)} = \frac{I_{k-C}(\lambda)}{I_{k+C}(\lambda)}\,e^{-F(k)}, \qquad
+   \sum_{k>0} k\,F'(k)\,(w(k) - w(-k)) = 0. \qquad (7)
+
+The logarithm of the quotient of Bessel functions over k falls with k (measured, not proved), that
+of F(k) over k does not: w(k) - w(-k) changes its sign once, from + to -. For p = 3, where F'
+increases with k, it follows that :math:`E[\varsigma Z] \geq 0`, and for beta > 0 that
+:math:`E[\varsigma T] = C\kappa\,E[\varsigma(\kappa + 2Z)] > 0`: gamma is faster at every mean.
+
+Whether gamma or rho is faster here predicts where training ends, which is measured
+(`dynamics.verdicts.positional_attention.plateau`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import exp, inf
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import expit, factorial2, gammaln, xlogy
+
+from theory.papers.positional_attention.data_law import ANY, SetLaw
+
+Array = NDArray[np.float64]
+STEP = 1.1
+"""Factor between the values of alpha among which its rate changes sign."""
+
+
+class Numbers(NamedTuple):
+    """Law of the random patches at +1 and at -1, and what their mates add up to.
+
+    Attributes
+    ----------
+    chance : float array, shape (D - C + 1, D - C + 1)
+        P(a at +1, b at -1).
+    mates : mapping
+        Value x -> float array of the same shape: the sum of z_i - x_i over the random patches of
+        that value, times the indicator of (a, b), in expectation.
+    """
+
+    chance: Array
+    mates: Mapping[int, Array]
+
+
+def exchangeable(random: int, law: SetLaw) -> Numbers:
+    """`Numbers` under Assumption 1, where random patches are exchangeable.
+
+    Parameters
+    ----------
+    random : int
+        Random patches, D - C.
+    law : SetLaw
+        Of a random set.
+    """
+    plus, minus = np.ogrid[: random + 1, : random + 1]
+    zero = random - plus - minus
+    with np.errstate(invalid="ignore", divide="ignore"):
+        logarithm = (
+            gammaln(random + 1) - gammaln(plus + 1) - gammaln(minus + 1) - gammaln(zero + 1.0)
+            + xlogy(plus + minus, law.q / 2) + xlogy(zero, 1 - law.q)
+        )  # fmt: skip
+    chance = np.where(zero >= 0, np.exp(logarithm), 0.0)
+    others = (law.C - 1) / max(random - 1, 1)
+    counts = {1: plus, -1: minus, 0: zero}
+    mates = {x: chance * count * (plus - minus - x) * others for x, count in counts.items()}
+    return Numbers(chance, mates)
+
+
+def one_set_apart(random: int, law: SetLaw) -> Numbers:
+    """`Numbers` under any law of independent sets; arguments of `exchangeable`."""
+    sets = random // law.C
+    rest = np.zeros((random + 1, random + 1))
+    rest[0, 0] = 1.0
+    possible = law.probabilities > 0
+    types, chance = law.types[possible], law.probabilities[possible]
+
+    def with_set(weights: Array) -> Array:
+        """The law of the other sets with one more, each type weighted."""
+        total = np.zeros_like(rest)
+        for (a, b, _), weight in zip(types, weights, strict=True):
+            total[a:, b:] += weight * rest[: random + 1 - a, : random + 1 - b]
+        return total
+
+    a, b, c = types.T
+    for _ in range(sets - 1):
+        rest = with_set(chance)
+    counts = {1: a, -1: b, 0: c}
+    mates = {x: sets * with_set(chance * count * (a - b - x)) for x, count in counts.items()}
+    return Numbers(with_set(chance), mates)
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """Training while A is 0 off its diagonal; the rates are exact.
+
+    Attributes
+    ----------
+    D : int
+        Patches.
+    law : SetLaw
+        Of a random set.
+    p : int
+        Odd degree of the activation.
+    nu : float
+        Its linear part; 0 is allowed.
+    beta, scale : float
+        Diagonal of A, and the factor in the exponent of the softmax.
+
+    Examples
+    --------
+    >>> plateaus = [Plateau(16, SetLaw(4, q)) for q in (0.69, 0.71)]
+    >>> [each.lead(each.alpha(0.03)) > 0 for each in plateaus]
+    [True, False]
+    """
+
+    D: int
+    law: SetLaw
+    p: int = 3
+    nu: float = 1e-3
+    beta: float = 1.0
+    scale: float = 1.0
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """The law of the random patches."""
+        count = exchangeable if self.law.random_sets == ANY else one_set_apart
+        return count(self.D - self.law.C, self.law)
+
+    @property
+    def entry(self) -> float:
+        """xi, the entry of S off the diagonal."""
+        return 1 / (exp(self.scale * self.beta) + self.D - 1)
+
+    @cached_property
+    def attended(self) -> Mapping[int, Array]:
+        """U_x of equation (1), by x."""
+        plus, minus = np.ogrid[: self.D - self.law.C + 1, : self.D - self.law.C + 1]
+        kappa, total = np.expm1(self.scale * self.beta), self.law.C + plus - minus
+        return {x: self.D * self.entry * (kappa * x + total) for x in (1, -1, 0)}
+
+    @cached_property
+    def powers(self) -> tuple[Array, Array]:
+        """Sums over all patches of U^p and of U: F is alpha^p and nu alpha times these."""
+        plus, minus = np.ogrid[: self.D - self.law.C + 1, : self.D - self.law.C + 1]
+        counts = {1: self.law.C + plus, -1: minus, 0: self.D - self.law.C - plus - minus}
+        main = sum(counts[x] * seen**self.p for x, seen in self.attended.items())
+        linear = sum(counts[x] * seen for x, seen in self.attended.items())
+        return np.asarray(main), np.asarray(linear)
+
+    def weights(self, alpha: float) -> Array:
+        """1/(1 + e^F) of equation (2), at every pair of numbers."""
+        main, linear = self.powers
+        return np.asarray(expit(-(alpha**self.p * main + self.nu * alpha * linear)))
+
+    def rate(self, alpha: float) -> float:
+        """Rate of alpha, minus the slope of the risk."""
+        main, linear = self.powers
+        slope = self.p * alpha ** (self.p - 1) * main + self.nu * linear
+        return float((self.weights(alpha) * self.numbers.chance * slope).sum())
+
+    def alpha(self, start: float) -> float:
+        """Value of alpha whose rate is 0, the first that the flow from a start meets.
+
+        Parameters
+        ----------
+        start : float
+            Positive.
+
+        Returns
+        -------
+        float
+            Infinite where F is positive on every sample, and alpha grows for ever.
+        """
+        if (self.powers[0][self.numbers.chance > 0] >= 0).all():
+            return inf
+        step = STEP if self.rate(start) > 0 else 1 / STEP
+        end = start * step
+        while (self.rate(end) > 0) == (step > 1):
+            end *= step
+        return float(brentq(self.rate, *sorted((end / step, end)), xtol=1e-300, rtol=1e-14))
+
+    @cached_property
+    def moments(self) -> Array:
+        """T of equation (3) times the probability, at every pair of numbers."""
+        D, C, random = self.D, self.law.C, self.D - self.law.C
+        plus, minus = np.ogrid[: random + 1, : random + 1]
+        chance, mates = self.numbers
+        counts, total = {1: plus, -1: minus, 0: random - plus - minus}, C + plus - minus
+        even = {x: seen ** (self.p - 1) for x, seen in self.attended.items()}
+        moments = C * even[1] * (D - total) * chance  # the signal set: z = C, x = 1
+        for x, count in counts.items():
+            among = (D - 1) / (C - 1) * mates[x] - count * (total - x) * chance
+            moments = moments + even[x] * among
+        return np.asarray(moments / random)
+
+    def tilt(self, alpha: float) -> float:
+        """E[T / (1 + e^F)], whose sign is that of the rate of gamma - rho."""
+        return float((self.weights(alpha) * self.moments).sum())
+
+    def lead(self, alpha: float) -> float:
+        """Rate of gamma - rho per entry, equation (2)."""
+        return self.scale * self.p * self.entry * alpha**self.p * self.tilt(alpha)
+
+
+def tilt_of_many_patches(law: SetLaw, p: int, kappa: float, linear: float = 0.0) -> float:
+    """The limit of `Plateau.tilt` at fixed q, equation (6) times kappa, up to a positive factor.
+
+    Parameters
+    ----------
+    law : SetLaw
+        Of a random set, by Assumption 1.
+    p : int
+        Degree.
+    kappa : float
+        e^(s beta) - 1.
+    linear : float
+        Limit of nu D^(3(p-1)/(2p)).
+
+    Examples
+    --------
+    >>> [round(tilt_of_many_patches(SetLaw(4, q), 3, 1.0), 3) for q in (0.8, 0.88)]
+    [0.05, -0.05]
+    """
+    odd, even, power = factorial2(p), factorial2(p - 2), p / (p - 1)
+
+    def scatter(r: float) -> float:
+        return float(p * factorial2(2 * p - 1) + (p + 1) * odd * r + r**2)  # N
+
+    def excess(r: float) -> float:
+        wanted = linear**power * law.q**0.5 / law.C
+        return float(r**power * 2 * (p * odd + r) / scatter(r) - wanted)
+
+    r, most = 0.0, 1.0
+    if linear:
+        while excess(most) < 0:
+            most *= 10
+        r = float(brentq(excess, 0.0, most))
+    skew = (p * odd + r) * (factorial2(2 * p - 3) / even + r) / scatter(r)
+    return float(kappa * ((1 - skew) / 2 * law.C - law.q + kappa / 4 * (1 - law.q)))
