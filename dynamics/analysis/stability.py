@@ -28,6 +28,7 @@ from dynamics.results.stability import LEFT, OFF, Stability
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.descent import descend
 from dynamics.training.progress import bar, interruption
+from dynamics.validation import InvalidRequest
 
 STARTS = 3
 """Starts that confirm a departure."""
@@ -97,6 +98,8 @@ def stability(
     the classes hold to time 1: a departure grows 53.8-fold at most
     """
     found = Stability(float(run.time[-1]))
+    if len(full.scalars) == full.layout.size:
+        return replace(found, growth=1.0, safe=found.horizon)
     if not (run.steps.size and starts):
         growth = transverse_growth(reduced, full, run, records)
         amplification = growth.amplification.copy()
@@ -105,8 +108,7 @@ def stability(
         if not found.limited:
             return found
     offsets = [off_start(full, seed) for seed in range(starts)]
-    left = [departure(full, run, start).reaches() for start in offsets if start is not None]
-    return replace(found, left=tuple(left))
+    return replace(found, left=tuple(departure(full, run, each).reaches() for each in offsets))
 
 
 def of_growth(time: FloatArray, growth: FloatArray, entries: int) -> Stability:
@@ -125,8 +127,8 @@ def of_growth(time: FloatArray, growth: FloatArray, entries: int) -> Stability:
     return Stability(horizon, largest, safe)
 
 
-def off_start(full: Any, seed: int = 0, off: float = OFF) -> FloatArray | None:
-    """A start off the closed space in a random direction; None where nothing lies across it.
+def off_start(full: Any, seed: int = 0, off: float = OFF) -> FloatArray:
+    """A start off the closed space in a random direction.
 
     Parameters
     ----------
@@ -135,11 +137,18 @@ def off_start(full: Any, seed: int = 0, off: float = OFF) -> FloatArray | None:
         Of the direction.
     off : float
         Largest distance of an entry.
+
+    Raises
+    ------
+    InvalidRequest
+        If every entry is a scalar.
     """
     start = full.initial_state
     across = full.outside(np.random.default_rng(seed).standard_normal(start.size))
     size = float(np.abs(across).max(initial=0.0))
-    return None if size < OFF else np.asarray(start + off / size * across)
+    if size < OFF:
+        raise InvalidRequest("every entry is a scalar: no start lies off the closed space")
+    return np.asarray(start + off / size * across)
 
 
 def departure(full: Any, run: Trajectory, start: FloatArray, most: float = LEFT) -> Departure:

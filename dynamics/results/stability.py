@@ -10,6 +10,8 @@ from theory.summary import summarized
 
 OFF, LEFT = 1e-10, 1e-3
 """Departure of a start from the closed space, and the one at which training has left it."""
+GROWS = 1.005
+"""Factor from which a departure is said to grow."""
 COUNTS = ("no start", "a start", "two starts", "three starts")
 
 
@@ -80,6 +82,8 @@ class Stability:
         elif self.limited:
             begin += " at least"
             words = f"by time {self.horizon:.4g} a departure may grow {self.growth:.2g}-fold"
+        elif self.growth < GROWS:
+            words = "no departure grows"
         else:
             words = f"a departure grows {self.growth:.3g}-fold at most"
         return f"{begin}: {words}{where}"

@@ -36,6 +36,10 @@ def verdicts_of(system: System, kind: str) -> Mapping[str, Callable[..., Any]]:
         if importlib.util.find_spec(name) is None:
             return {}
         module = importlib.import_module(name)
+        if kind == "checks":
+            from dynamics.verdicts.claim import checks_of
+
+            return checks_of(module)
     elif system.origin is None and system.name in built_in_names():
         module = importlib.import_module(f"{__name__}.{system.name}")
     else:

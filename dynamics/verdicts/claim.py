@@ -27,6 +27,7 @@ from typing import Literal as OneOf
 
 import numpy as np
 
+from dynamics.results.trajectory import Trajectory
 from dynamics.training.descent import descend
 from dynamics.training.flow import flow
 from dynamics.verdicts import rounding
@@ -37,7 +38,6 @@ from dynamics.verdicts.stability import Trained
 from dynamics.verdicts.wording import in_percent, points
 
 if TYPE_CHECKING:
-    from dynamics.results.trajectory import Trajectory
     from dynamics.system import System
 
 Row = dict[str, Any]
@@ -45,7 +45,7 @@ Run = Callable[["Case"], tuple[Any, Any]]
 TIME = r"time $\tau = \eta \times$ steps"
 MOST_ROWS = 6
 """Rows up to which the sentence of a verdict has the numbers of each; more have their extremes."""
-HIDDEN = ("curves", "open", "missing", "trained")
+HIDDEN = ("curves", "open", "missing", "text", "trained")
 """Keys of a row that are not columns of the table."""
 
 
@@ -79,7 +79,8 @@ class Case:
     @property
     def trained(self) -> tuple[Trained, ...]:
         """The run, where it is of the reduced population: its stability goes with the verdict."""
-        if getattr(self.problem, "view", "") != "reduced population":
+        reduced = getattr(self.problem, "view", "") == "reduced population"
+        if not reduced or not isinstance(self.run, Trajectory):
             return ()
         return (Trained.of(self.parameters, self.run),)
 
@@ -96,21 +97,27 @@ class Case:
         return time * self.repeat.time_factor
 
 
-def flow_to(time: float) -> Run:
-    """The gradient flow of the reduced population to a time, shared by claims."""
+def flow_to(time: float | Callable[[Any], float], rtol: float = 1e-8) -> Run:
+    """The gradient flow of the reduced population to a time, or one of the parameters; shared."""
 
     def run(case: Case) -> tuple[Any, Any]:
-        make: Any = case.system.ReducedPopulation
-        return reduced_flow(make, case.parameters, case.time(time))
+        end = time(case.parameters) if callable(time) else time
+        return reduced_flow(case.system.ReducedPopulation, case.parameters, case.time(end), rtol)
 
     return run
 
 
-@lru_cache(maxsize=64)
-def reduced_flow(make: Any, parameters: Any, time: float) -> tuple[Any, Trajectory]:
+def reduced_flow(
+    make: Any, parameters: Any, time: float, rtol: float = 1e-8
+) -> tuple[Any, Trajectory]:
     """A reduced problem and its gradient flow to a time; cached, because claims share runs."""
+    return _reduced_flow(make, parameters, time, rtol)
+
+
+@lru_cache(maxsize=64)
+def _reduced_flow(make: Any, parameters: Any, time: float, rtol: float) -> tuple[Any, Trajectory]:
     problem = make(parameters)
-    return problem, flow(problem, time)
+    return problem, flow(problem, time, rtol)
 
 
 def descent(eta: float, steps: int, problem: str = "ReducedPopulation", **options: Any) -> Run:
@@ -503,15 +510,14 @@ def _plain(row: Row) -> Row:
 
 
 def _curves(rows: Sequence[Row]) -> list[Row]:
-    """Curves of the rows; a label that several rows share has the case in it."""
-    curves = []
+    """Curves of the rows; parts of one label are one curve."""
+    curves: dict[str, Row] = {}
     for row in rows:
-        for label, (x, y, *errors) in row.get("curves", {}).items():
-            points_of = {"x": np.asarray(x).tolist(), "y": np.asarray(y).tolist()}
-            if errors:
-                points_of["errors"] = np.asarray(errors[0]).tolist()
-            curves.append({"label": label, **points_of})
-    return curves
+        for label, parts in row.get("curves", {}).items():
+            curve = curves.setdefault(label, {"label": label})
+            for name, part in zip(("x", "y", "errors"), parts, strict=False):
+                curve.setdefault(name, []).extend(np.asarray(part).tolist())
+    return list(curves.values())
 
 
 def _met(row: Row, one: Also) -> bool:

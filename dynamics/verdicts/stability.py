@@ -44,11 +44,14 @@ class Trained(NamedTuple):
         Time at its end.
     eta : float, tuple of float or None
         Learning rate of gradient descent, or of each group; None for the flow.
+    where : str
+        Which size it is of, where the verdict is on others.
     """
 
     parameters: Any
     horizon: float
     eta: Any = None
+    where: str = ""
 
     @classmethod
     def of(cls, parameters: Any, run: Trajectory) -> Trained:
@@ -120,8 +123,15 @@ def with_stability(system: System, finding: Finding) -> Finding:
     system : System
     finding : Finding
     """
-    every = [stability_of(system, *each) for each in dict.fromkeys(finding.trained)]
-    found = [each for each in every if each is not None]
+    every = {
+        run: stability_of(system, run.parameters, run.horizon, run.eta)
+        for run in dict.fromkeys(finding.trained)
+    }
+    found = [
+        replace(one, where="; ".join(filter(None, [one.where, run.where])))
+        for run, one in every.items()
+        if one is not None
+    ]
     known = [each for each in found if each.measured]
     if not found:
         return finding
@@ -133,10 +143,10 @@ def with_stability(system: System, finding: Finding) -> Finding:
     return replace(finding, stability=least, reason=reason)
 
 
-def _order(found: Stability) -> tuple[float, float]:
-    """The least stable first: left soonest, then grown most."""
+def _order(found: Stability) -> tuple[float, float, bool]:
+    """The least stable first: left soonest, then grown most, then at another size."""
     growth = 0.0 if isnan(found.growth) else found.growth
-    return (found.until if found.limited else inf, -growth)
+    return (found.until if found.limited else inf, -growth, not found.where)
 
 
 def along_default_run(system: System, parameters: Any) -> Stability | None:

@@ -1,5 +1,5 @@
-"""Checks and figures of the published models of `dynamics.models`, one file each.
+"""Measurements and figures of the published models of `dynamics.models`, one file each.
 
-A file has ``CHECKS`` (source of a claim -> check) and ``FIGURES`` (name -> figure), as the folder
-of a built-in system. The statements of the claims are in the model file.
+A file has the experiments of its claims (`dynamics.verdicts.claim`) and ``FIGURES`` (name ->
+figure). The statements of the claims are in the table beside the model file.
 """

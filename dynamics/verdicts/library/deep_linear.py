@@ -8,33 +8,27 @@ time is measured.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
 
-from dynamics.plotting.style import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    VERMILION,
-    legend_on_the_right,
-    number,
-)
+from dynamics.plotting import style
 from dynamics.problem import FloatArray
 from dynamics.training.flow import flow
+from dynamics.verdicts.claim import TIME, Case, Picture, claim, flow_to, reduced_flow
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
-from dynamics.verdicts.findings import Finding, Undecided
+from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.rules import growth
-from dynamics.verdicts.study import TIME, Study, measures
+from dynamics.verdicts.stability import Trained
+from dynamics.verdicts.wording import listed
 
 if TYPE_CHECKING:
     from dynamics.system import System
 
 RTOL = 1e-11
-COLOURS = (BLUE, ORANGE, GREEN, PURPLE, VERMILION)
+COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.VERMILION)
 """Of modes; more of them share a sequential colour map."""
 MOST_NAMED = 12
 """Modes up to which all are in the legend."""
@@ -66,46 +60,55 @@ def horizon(parameters: Any) -> float:
     return float(2 * np.log(max(s / parameters.a0, 4.0)) / s)
 
 
-@measures("largest distance of a mode's strength from the closed form, over s_1", "<=", CLOSED)
-def closed_form(study: Study) -> Finding:
-    """The closed form of two layers, along the flow."""
-    law = study.law()
+def two_layers(law: Any) -> None:
+    """Refuse another depth."""
     if law.layers != 2:
-        raise Undecided(f"the closed form is of two layers, not of {law.layers}", "law")
-    run = flow(study.system.ReducedPopulation(law), horizon(law), rtol=RTOL)
-    off = 0.0
-    for k, s in enumerate(singular_values(law)):
-        strength, exact = run[f"w{k + 1}"] ** 2, sigmoid(run.time, s, law.a0)
-        off = max(off, float(np.abs(strength - exact).max()) / law.s1)
-        study.curve(f"mode {k + 1}", run.time, np.maximum(np.abs(strength - exact), 1e-18))
-    study.draw(TIME, "distance from the closed form")
-    reason = f"{law.D} modes at {run.time.size} records to time {run.time[-1]:.4g}"
-    return study.conclude(off, reason)
+        raise Undecided(f"the statement is of two layers, not of {law.layers}", "law")
 
 
-@measures("spread of s T / ln(s/a_0 - 1) over singular values, relative", "<=", CLOSED)
-def learning_time(study: Study) -> Finding:
+@claim(
+    "Sigmoid", "largest distance of a mode's strength from the closed form, over s_1", "<=", CLOSED,
+    require=two_layers, run=flow_to(horizon, RTOL),
+    words="{modes} modes at {records} records to time {end:.4g}",
+    picture=Picture(TIME, "distance from the closed form"),
+)  # fmt: skip
+def closed_form(case: Case) -> dict[str, Any]:
+    """The closed form of two layers, along the flow."""
+    law, run = case.parameters, case.run
+    off = {
+        f"mode {k + 1}": np.abs(run[f"w{k + 1}"] ** 2 - sigmoid(run.time, s, law.a0))
+        for k, s in enumerate(singular_values(law))
+    }
+    return {
+        "value": max(each.max() for each in off.values()) / law.s1,
+        "modes": law.D, "records": run.time.size, "end": run.time[-1],
+        "curves": {name: (run.time, np.maximum(each, 1e-18)) for name, each in off.items()},
+    }  # fmt: skip
+
+
+@claim(
+    "Learning time", "spread of s T / ln(s/a_0 - 1) over singular values, relative", "<=", CLOSED,
+    require=two_layers, shown=("layers", "a0", "s1"),
+    words="half of a mode of s = {sizes} at times {times}; the plain exponent of T in s is "
+    "{exponent:.3g}, the rest is the logarithm",
+    picture=Picture("singular value $s$", "time to half of the mode"),
+)  # fmt: skip
+def learning_time(case: Case) -> dict[str, Any]:
     """T is the time to half of a mode, from the same a_0 for every singular value."""
-    base = study.law(D=1)
-    if base.layers != 2:
-        raise Undecided(f"the statement is of two layers, not of {base.layers}", "law")
-    sizes, times = base.s1 * np.array([0.125, 0.25, 0.5, 1.0, 2.0]), []
-    if sizes[0] <= 2.2 * base.a0:
+    law, make = case.parameters, case.system.ReducedPopulation
+    sizes = law.s1 * np.array([0.125, 0.25, 0.5, 1.0, 2.0])
+    if sizes[0] <= 2.2 * law.a0:
         raise Undecided(f"a mode of s = {sizes[0]:g} is half learned at the start", "law")
-    for s in sizes:
-        law = study.system.Parameters(**(vars(base) | {"D": 1, "s1": float(s)}))
-        run = flow(study.system.ReducedPopulation(law), horizon(law), rtol=RTOL)
-        times.append(run.events["T1"].time)
-        study.row({"s": float(s), "a0": law.a0}, time=times[-1])
-    scaled = sizes * np.array(times) / np.log(sizes / base.a0 - 1)
-    study.curve("two layers", sizes, times)
-    study.draw("singular value $s$", "time to half of the mode")
-    spread = float(scaled.max() / scaled.min() - 1)
-    reason = (
-        f"from a_0 = {base.a0:g}; the plain exponent of T in s is "
-        f"{growth(sizes, times, -1.0).fit.exponent:.3g}, the rest is the logarithm"
-    )
-    return study.conclude(spread, reason)
+    laws = [replace(law, D=1, s1=float(s)) for s in sizes]
+    runs = [reduced_flow(make, each, horizon(each), RTOL)[1] for each in laws]
+    times = np.array([run.events["T1"].time for run in runs])
+    scaled = sizes * times / np.log(sizes / law.a0 - 1)
+    return {
+        "value": scaled.max() / scaled.min() - 1, "sizes": listed(sizes), "times": listed(times, 4),
+        "exponent": growth(sizes, times, -1.0).fit.exponent,
+        "curves": {"two layers": (sizes, times)},
+        "trained": [Trained.of(each, run) for each, run in zip(laws, runs, strict=True)],
+    }  # fmt: skip
 
 
 def near_half(s: float, a0: float) -> FloatArray:
@@ -140,7 +143,7 @@ def modes(system: System, request: FigureRequest) -> Drawing:
     with page(6.4, 3.6, title(system, law, "D", "layers", "a0", width=6.4)) as (_, axes):
         for k, s in enumerate(singular_values(law)):
             strength, colour = run[f"w{k + 1}"] ** law.layers, colours[k]
-            label = f"mode {k + 1}, $s = {number(s)}$" if k in named else None
+            label = f"mode {k + 1}, $s = {style.number(s)}$" if k in named else None
             axes.plot(run.time, strength, color=colour, label=label)
             data[f"a{k + 1}"] = strength
             if law.layers == 2:
@@ -151,13 +154,12 @@ def modes(system: System, request: FigureRequest) -> Drawing:
                 axes.plot(some, sigmoid(some, s, law.a0), "o", **look)
         axes.set(xlabel="time", ylabel=f"strength of the mode, $w^{{{law.layers}}}$")
         if circles:
-            axes.plot([], [], "o", mfc="white", color=GREY, ms=4, label="closed form")
+            axes.plot([], [], "o", mfc="white", color=style.GREY, ms=4, label="closed form")
         handles, labels = axes.get_legend_handles_labels()
-        legend_on_the_right(axes, handles=handles, labels=labels)
+        style.legend_on_the_right(axes, handles=handles, labels=labels)
     words = "; circles are the closed form" if circles else ""
     caption = f"Strength of each mode under the gradient flow{words}."
     return Drawing(axes, data, caption)
 
 
-CHECKS = {"Sigmoid": closed_form, "Learning time": learning_time}
 FIGURES = {"modes": modes}

@@ -10,7 +10,7 @@ D times slower, since a scalar of D entries has D times the derivative.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +20,12 @@ from dynamics.models import Model
 from dynamics.models.induction_head import frames
 from dynamics.plotting.style import BLUE, ORANGE, legend
 from dynamics.problem import FloatArray
-from dynamics.training.descent import descend
 from dynamics.training.flow import flow
+from dynamics.verdicts.claim import Also, Case, Growth, Picture, Row, claim, descent
 from dynamics.verdicts.figure import Drawing, FigureRequest, page
 from dynamics.verdicts.findings import Finding
 from dynamics.verdicts.rules import growth
-from dynamics.verdicts.study import Measurement, Study, measures
+from dynamics.verdicts.stability import Trained
 from theory.closure.orbits import generators_of, orbit_classes
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ LONG = (200.0, 2.2)
 SHAPES = {"alpha": 3, "beta": 4, "b": 4, "c": 4, "gamma": 4}
 EVENTS = {"T_gamma": "gamma3 >= 1/2", "T_copy": "risk <= 1/10"}
 THREE = ("alpha3", "beta2", "gamma3")
+RECONSTRUCTED = "the model is reconstructed, so the paper is not contradicted"
 
 
 def scalar_model(N: int, alone: tuple[str, ...] = ()) -> System:
@@ -127,84 +128,106 @@ def _signed(blocks: Sequence[FloatArray]) -> tuple[Any, FloatArray]:
     return images, np.concatenate([b[c, range(size)] for b, c in zip(blocks, columns, strict=True)])
 
 
-@measures("scalars in the space that the group of the law leaves fixed", "==", 19.0)
-def subspace(study: Study) -> Finding:
+@claim(
+    "Theorem 1", "scalars in the space that the group of the law leaves fixed", "==", 19.0,
+    also=(Also("off", "<=", ROUNDING, "largest difference of reduced and full"),),
+    words="of {entries:,} entries; the closure, which is told of no group, finds the {moving} of "
+    "them that move (M between the query's position and itself has no gradient); reduced and full "
+    "differ by {off:.1e} in 300 steps; the model is reconstructed, so another number would decide "
+    "nothing",
+)  # fmt: skip
+def subspace(case: Case) -> dict[str, Any]:
     """By the generators, and by the closure, which knows of none; reduced against full."""
-    law, system = study.law(), study.system
-    reduced, full = system.ReducedPopulation(law), system.FullPopulation(law)
-    count = fixed_space(law.N, dict(zip(full.layout.names, full.layout.shapes, strict=True)))
-    runs = [descend(problem, 1.0, 300) for problem in (reduced, full)]
-    off = float(np.abs(reduced.lift(runs[0].states) - runs[1].states).max())
-    reason = (
-        f"of {full.layout.size:,} entries; the closure, which is told of no group, finds the "
-        f"{reduced.closure.scalars} of them that move (M between the query's position and itself "
-        f"has no gradient); reduced and full differ by {off:.1e} in 300 steps"
-    )
-    same = Measurement("largest difference of reduced and full", off, "<=", ROUNDING)
-    return study.conclude(float(count), reason, same)
+    problem, run = descent(1.0, 300)(case)
+    full, other = descent(1.0, 300, "FullPopulation")(case)
+    shapes = dict(zip(full.layout.names, full.layout.shapes, strict=True))
+    return {
+        "value": float(fixed_space(case.parameters.N, shapes)), "entries": full.layout.size,
+        "off": float(np.abs(problem.lift(run.states) - other.states).max()), "open": "model",
+        "moving": problem.closure.scalars, "trained": [Trained.of(case.parameters, run)],
+    }  # fmt: skip
 
 
-def _grows(study: Study, name: str, claimed: float) -> Finding:
-    """Exponent of the time of an event in N, of all scalars; of three alone in the reason."""
-    laws = {}
-    for word, alone in (("three alone", THREE), ("all scalars", ())):
-        times = [emergence(N, alone).events[name].time for N in SIZES]
-        for N, time in zip(SIZES, times, strict=True):
-            study.row({"N": N, "scalars": word}, time=time)
-        study.curve(word, SIZES, times)
-        laws[word] = growth(SIZES, times, claimed)
-    study.draw("pairs $N$", "time of the scalars' flow")
-    reason = (
-        f"at N = {', '.join(map(str, SIZES))}, {'; '.join(f'{w}: {g}' for w, g in laws.items())}"
-    )
-    every = laws["all scalars"]
-    return _reconstructed(study.conclude(every.fit.exponent, reason, holds=every.holds))
+@dataclass(frozen=True)
+class Pairs:
+    """A number of pairs, of the flow of the scalars alone."""
+
+    N: int
 
 
-def _reconstructed(finding: Finding) -> Finding:
-    """The finding; what contradicts decides nothing, as masks and positions are reconstructed."""
-    if finding.holds is not False:
-        return finding
-    reason = f"{finding.reason}; the model is reconstructed, so the paper is not contradicted"
-    return replace(finding, holds=None, reason=reason, missing=("model",))
+PAIRS = Picture("pairs $N$", "time of the scalars' flow")
+SCALARS: Any = {"family": lambda _: [Pairs(N) for N in SIZES]}
+"""Claims on the flow of the scalars are measured at four numbers of pairs, whatever is asked."""
 
 
-@measures("exponent in N of the time of gamma_3 = 1/2, all scalars", "==", 1.0)
-def gamma_emerges(study: Study) -> Finding:
-    """At four numbers of pairs, whatever N is requested."""
-    return _grows(study, "T_gamma", 1.0)
+def _own_size(case: Case) -> list[Trained]:
+    """The flow at the size of the model file, in the time of its entries."""
+    law = case.system.Parameters()
+    D = 2 ** (2 * law.N + 1).bit_length()
+    where = f"at N={law.N}, the size of the model file"
+    return [Trained(law, D * float(emergence(law.N).time[-1]), where=where)]
 
 
-@measures("exponent in N of the time of risk = .1, all scalars", "==", 2.0)
-def head_emerges(study: Study) -> Finding:
-    """At four numbers of pairs, whatever N is requested."""
-    return _grows(study, "T_copy", 2.0)
+def _emerges(case: Case, event: str) -> dict[str, Any]:
+    """Times of an event, of all scalars and of three alone."""
+    N = case.parameters.N
+    times = [emergence(N, alone).events[event].time for alone in ((), THREE)]
+    curves = {"all scalars": ([N], times[:1]), "three alone": ([N], times[1:])}
+    return {"value": times[0], "alone": times[1], "curves": curves, "trained": _own_size(case)}
 
 
-@measures("largest other scalar over the least of the three, when the risk is .1", "<=", 0.1)
-def three_matter(study: Study) -> Finding:
+def _three_too(rows: list[Row], finding: Finding) -> Finding:
+    """The finding with the exponent of three scalars alone, which contradicts nothing."""
+    three = growth(SIZES, [row["alone"] for row in rows], finding.bound)
+    reason, missing = f"{finding.reason}; of three alone: {three}", finding.missing
+    if finding.holds is False:
+        reason, missing = f"{reason}; {RECONSTRUCTED}", ("model",)
+    return replace(finding, holds=finding.holds or None, reason=reason, missing=missing)
+
+
+@claim(
+    "Emergence, gamma", "exponent in N of the time of gamma_3 = 1/2, all scalars", "==", 1.0,
+    growth=Growth("N", 1.0), words="time {value:.4g}", conclude=_three_too, picture=PAIRS,
+    **SCALARS,
+)  # fmt: skip
+def gamma_emerges(case: Case) -> dict[str, Any]:
+    """By the flow of the scalars."""
+    return _emerges(case, "T_gamma")
+
+
+@claim(
+    "Emergence, all", "exponent in N of the time of risk = .1, all scalars", "==", 2.0,
+    growth=Growth("N", 2.0), words="time {value:.4g}", conclude=_three_too, picture=PAIRS,
+    **SCALARS,
+)  # fmt: skip
+def head_emerges(case: Case) -> dict[str, Any]:
+    """By the flow of the scalars."""
+    return _emerges(case, "T_copy")
+
+
+@claim(
+    "Three scalars", "largest other scalar over the least of the three, when the risk is .1", "<=",
+    0.1, **SCALARS,
+    words="{other} is {end:.3g} when the head has emerged, alone the three take {ratio:.2f} times "
+    "as long; at time {late:.4g} beta1 is {beta1:.3g}",
+    conclude=lambda _, finding: replace(finding, reason=f"{finding.reason}; {RECONSTRUCTED}"),
+    picture=Picture("pairs $N$", "part of the least of the three"),
+)  # fmt: skip
+def three_matter(case: Case) -> dict[str, Any]:
     """Literally: the others are small when the head has emerged, and the three take its time."""
-    for N in SIZES:
-        run, alone = emergence(N), emergence(N, THREE)
-        event = run.events["T_copy"]
-        at = int(np.searchsorted(run.time, event.time)) if event else -1
-        ends = {name: float(run[name][at]) for name in run.layout.names}
-        three = min(abs(ends.pop(name)) for name in THREE)
-        other = max(ends, key=lambda name: abs(ends[name]))
-        ratio = alone.events["T_copy"].time / event.time
-        study.row({"N": N}, other=other, value=ends[other], share=abs(ends[other]) / three,
-                  time_ratio=ratio)  # fmt: skip
-    study.curve("largest other scalar", SIZES, study.column("share"))
-    study.draw("pairs $N$", "part of the least of the three")
-    worst = study.rows[int(np.argmax(study.column("share")))]
-    last = emergence(SIZES[-1])
-    reason = (
-        f"when the head has emerged, at N = {worst['N']}, {worst['other']} is "
-        f"{worst['value']:.3g}; alone the three take {study.listed('time_ratio')} times as long at "
-        f"N = {', '.join(map(str, SIZES))}; later others grow, beta1 is {last['beta1'][-1]:.3g} at "
-        f"time {last.time[-1]:.4g} of N = {SIZES[-1]}"
-    )
-    return _reconstructed(study.conclude(max(study.column("share")), reason))
+    run, alone = (emergence(case.parameters.N, names) for names in ((), THREE))
+    event = run.events["T_copy"]
+    at = int(np.searchsorted(run.time, event.time)) if event else -1
+    ends = {name: float(run[name][at]) for name in run.layout.names}
+    three = min(abs(ends.pop(name)) for name in THREE)
+    other = max(ends, key=lambda name: abs(ends[name]))
+    share = abs(ends[other]) / three
+    return {
+        "value": share, "other": other, "end": ends[other],
+        "curves": {"largest other scalar": ([case.parameters.N], [share])},
+        "ratio": alone.events["T_copy"].time / event.time, "beta1": run["beta1"][-1],
+        "late": run.time[-1], "open": "model", "trained": _own_size(case),
+    }  # fmt: skip
 
 
 def times(system: System, request: FigureRequest) -> Drawing:
@@ -251,8 +274,7 @@ def rounds(system: System, request: FigureRequest) -> Drawing:
     request : FigureRequest
     """
     request.options({})
-    parameters = request.make_parameters(system)
-    closure = system.closure(parameters)
+    closure = system.closure(request.make_parameters(system))
     counts = np.array(closure.classes.rounds)
     places = np.arange(1, len(counts) + 1)
     split = np.diff(counts, prepend=0) > 0
@@ -264,10 +286,8 @@ def rounds(system: System, request: FigureRequest) -> Drawing:
         ):
             if chosen.any():
                 axes.bar(places[chosen], counts[chosen], 0.7, label=label, **look)
-        for place, count in zip(places, counts, strict=True):
-            axes.annotate(
-                f"{count}", (place, count), (0, 2), textcoords="offset points", ha="center"
-            )
+        for at in zip(places, counts, strict=True):
+            axes.annotate(f"{at[1]}", at, (0, 2), textcoords="offset points", ha="center")
         axes.set(xlabel="round", ylabel="classes that have moved", ylim=(0, 1.6 * counts.max()))
         axes.set_xticks(places)
         legend(axes, loc="upper left")
@@ -278,10 +298,4 @@ def rounds(system: System, request: FigureRequest) -> Drawing:
     return Drawing(axes, {"rounds": counts}, caption)
 
 
-CHECKS = {
-    "Theorem 1": subspace,
-    "Emergence, gamma": gamma_emerges,
-    "Emergence, all": head_emerges,
-    "Three scalars": three_matter,
-}
 FIGURES = {"times": times, "rounds": rounds}

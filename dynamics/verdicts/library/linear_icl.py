@@ -20,12 +20,12 @@ import numpy as np
 
 from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE
 from dynamics.problem import FloatArray
-from dynamics.training.descent import descend
 from dynamics.training.flow import flow
+from dynamics.verdicts.claim import TIME, Case, Picture, claim, descent, flow_to
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
-from dynamics.verdicts.findings import Finding, Undecided
+from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.rules import growth
-from dynamics.verdicts.study import TIME, Study, measures
+from dynamics.verdicts.wording import listed
 
 if TYPE_CHECKING:
     from dynamics.system import System
@@ -53,51 +53,64 @@ def plateaus(law: Any) -> FloatArray:
     return np.asarray(values.sum() - np.concatenate([[0.0], np.cumsum(learned)]))
 
 
-def _merged(study: Study, **defaults: Any) -> Any:
-    law = study.law(**defaults)
+def merged(law: Any) -> None:
+    """Refuse separate heads."""
     if law.rank:
         raise Undecided("the statement is of merged heads, rank=0", "law")
-    return law
 
 
-def _white(study: Study, **defaults: Any) -> Any:
-    law = _merged(study, **defaults)
+def white(law: Any) -> None:
+    """Refuse separate heads, other inputs, and a start off balance."""
+    merged(law)
     if law.slope or law.least != 1.0:
         raise Undecided("the closed form is of white inputs", "law")
-    return law
-
-
-@measures("relative distance of the risk at the end from that of the global minimum", "<=", 1e-8)
-def global_minimum(study: Study) -> Finding:
-    """M* = Gamma^-1."""
-    law = _merged(study, slope=0.5, w0=0.1)
-    if law.ratio == -1.0:
-        raise Undecided("the start lies on the path into the saddle at 0", "precision")
-    least = plateaus(law)[-1] / 2
-    time = 60.0 / eigenvalues(law).min() ** 2
-    run = flow(study.system.ReducedPopulation(law), time, rtol=RTOL)
-    study.curve("R - R*", run.time, np.maximum(run["risk"] - least, 1e-18))
-    study.draw(TIME, "distance from the least risk")
-    values = ", ".join(f"{value:.3g}" for value in eigenvalues(law))
-    reason = (
-        f"R = {run['risk'][-1]:.10g} at time {time:.4g}, the least is {least:.10g}; eigenvalues "
-        f"{values}, N = {law.N}, the one start of w_0 = {law.w0:g}"
-    )
-    return study.conclude(abs(run["risk"][-1] / least - 1), reason, may_still_come=True)
-
-
-@measures("largest distance of s u from the closed form, over its limit", "<=", CLOSED)
-def closed_form(study: Study) -> Finding:
-    """The sigmoid of a balanced start of white inputs."""
-    law = _white(study)
     if law.ratio != 1.0:
         raise Undecided("the closed form is of a balanced start, ratio=1", "law")
-    run = flow(study.system.ReducedPopulation(law), 10.0, rtol=RTOL)
-    exact = sigmoid(run.time, law)
-    off = np.abs(run["s"] * run["u"] - exact) * (1 + (1 + law.D) / law.N)
-    study.curve("distance", run.time, np.maximum(off, 1e-18))
-    study.draw(TIME, "distance from the closed form")
-    return study.conclude(float(off.max()), f"{run.time.size} records to time 10")
+
+
+def off_saddle(law: Any) -> None:
+    """Refuse separate heads, and a start on the path into the saddle."""
+    merged(law)
+    if law.ratio == -1.0:
+        raise Undecided("the start lies on the path into the saddle at 0", "precision")
+
+
+def heads_enough(law: Any) -> None:
+    """Refuse other heads than of rank one, and fewer than D."""
+    if law.rank != 1 or law.heads < law.D:
+        raise Undecided("the statement is of at least D heads of rank one", "law")
+
+
+@claim(
+    "Global minimum", "relative distance of the risk at the end from that of the global minimum",
+    "<=", 1e-8, laws=({"slope": 0.5, "w0": 0.1},), require=off_saddle,
+    run=flow_to(lambda law: 60.0 / eigenvalues(law).min() ** 2, RTOL),
+    words="R = {end:.10g} at time {time:.4g}, the least is {lowest:.10g}; eigenvalues {values}",
+    picture=Picture(TIME, "distance from the least risk"),
+)  # fmt: skip
+def global_minimum(case: Case) -> dict[str, Any]:
+    """M* = Gamma^-1."""
+    run, least = case.run, plateaus(case.parameters)[-1] / 2
+    return {
+        "value": abs(run["risk"][-1] / least - 1), "end": run["risk"][-1], "time": run.time[-1],
+        "lowest": least, "values": listed(eigenvalues(case.parameters)), "open": "time",
+        "curves": {"R - R*": (run.time, np.maximum(run["risk"] - least, 1e-18))},
+    }  # fmt: skip
+
+
+@claim(
+    "Closed form", "largest distance of s u from the closed form, over its limit", "<=", CLOSED,
+    require=white, run=flow_to(10.0, RTOL), words="{records} records to time 10",
+    picture=Picture(TIME, "distance from the closed form"),
+)  # fmt: skip
+def closed_form(case: Case) -> dict[str, Any]:
+    """The sigmoid of a balanced start of white inputs."""
+    run, law = case.run, case.parameters
+    off = np.abs(run["s"] * run["u"] - sigmoid(run.time, law)) * (1 + (1 + law.D) / law.N)
+    return {
+        "value": off.max(), "records": run.time.size,
+        "curves": {"distance": (run.time, np.maximum(off, 1e-18))},
+    }  # fmt: skip
 
 
 def sigmoid(time: FloatArray, law: Any) -> FloatArray:
@@ -112,23 +125,23 @@ def sigmoid(time: FloatArray, law: Any) -> FloatArray:
     return np.asarray(1 / (g * (1 - decay) + np.sqrt(law.D) / law.w0**2 * decay))
 
 
-@measures("largest change of u^2 - |U|^2 along the flow, over the largest u^2", "<=", KEPT)
-def conserved(study: Study) -> Finding:
+@claim(
+    "Conserved", "largest change of u^2 - |U|^2 along the flow, over the largest u^2", "<=", KEPT,
+    laws=({"ratio": 3.0, "w0": 0.1},), require=merged, run=flow_to(10.0, RTOL),
+    words="gradient descent to the same time breaks it: {order}",
+    picture=Picture(r"learning rate $\eta$", r"largest change of $u^2 - \|U\|^2$"),
+)  # fmt: skip
+def conserved(case: Case) -> dict[str, Any]:
     """Kept by the flow; what descent breaks of it, in powers of eta."""
-    law = _merged(study, ratio=3.0, w0=0.1)
-    problem = study.system.ReducedPopulation(law)
-    run = flow(problem, 10.0, rtol=RTOL)
-    size = float((run["u"] ** 2).max())
-    change = float(np.abs(_balance(problem, run) - _balance(problem, run)[0]).max()) / size
+    problem, kept = case.problem, _balance(case.problem, case.run)
     rates, broken = [0.04, 0.02, 0.01, 0.005], []
     for eta in rates:
-        descent = descend(problem, eta, round(10.0 / eta))
-        broken.append(float(np.abs(_balance(problem, descent) - _balance(problem, run)[0]).max()))
-        study.row({"eta": eta}, broken=broken[-1])
-    order = growth(rates, broken, 1.0)
-    study.curve("gradient descent", rates, broken)
-    study.draw(r"learning rate $\eta$", r"largest change of $u^2 - \|U\|^2$")
-    return study.conclude(change, f"gradient descent to the same time breaks it: {order}")
+        run = descent(eta, round(10.0 / eta))(case)[1]
+        broken.append(float(np.abs(_balance(problem, run) - kept[0]).max()))
+    return {
+        "value": np.abs(kept - kept[0]).max() / (case.run["u"] ** 2).max(),
+        "order": str(growth(rates, broken, 1.0)), "curves": {"gradient descent": (rates, broken)},
+    }  # fmt: skip
 
 
 def _balance(problem: Any, run: Any) -> FloatArray:
@@ -137,27 +150,32 @@ def _balance(problem: Any, run: Any) -> FloatArray:
     return np.asarray(u**2 - (U**2).sum(axis=1))
 
 
-@measures("largest distance of a resting loss from its plateau, relative", "<=", NEAR)
-def one_by_one(study: Study) -> Finding:
+def _recorded(case: Case) -> tuple[Any, Any]:
+    """The flow to a time by which all are learned, with records at which plateaus are seen."""
+    problem = case.system.ReducedPopulation(case.parameters)
+    end = LONG / case.parameters.least * 0.1
+    return problem, flow(problem, end, record=np.geomspace(1e-3, end, 2000))
+
+
+@claim(
+    "Plateaus", "largest distance of a resting loss from its plateau, relative", "<=", NEAR,
+    laws=(SEPARATE,), require=heads_enough, run=_recorded, varies=("seed",),
+    picture=Picture(TIME, "loss $2R$", scales=("log", "linear")),
+)  # fmt: skip
+def one_by_one(case: Case) -> dict[str, Any]:
     """While time grows by a tenth the loss is at tr Lambda less the gains of the largest."""
-    law = study.law(**SEPARATE)
-    if law.rank != 1 or law.heads < law.D:
-        raise Undecided("the statement is of at least D heads of rank one", "law")
-    study.single = ("seed",)
-    end = LONG / law.least * 0.1
-    run = flow(study.system.ReducedPopulation(law), end, record=np.geomspace(1e-3, end, 2000))
-    loss, levels = 2 * run["risk"], plateaus(law)
+    run, levels = case.run, plateaus(case.parameters)
+    loss = 2 * run["risk"]
     distance = np.array([_rest(run.time, np.abs(loss / level - 1)) for level in levels])
-    for m, level in enumerate(levels):
-        study.row({"learned": m}, plateau=float(level), distance=float(distance[m]))
-    study.curve("loss", run.time, loss)
-    study.draw(TIME, "loss $2R$", {f"{m} learned": level for m, level in enumerate(levels)},
-               y_scale="linear")  # fmt: skip
-    reason = f"{law.D + 1} plateaus, {', '.join(f'{level:.6f}' for level in levels)}"
+    text = f"{len(levels)} plateaus, {', '.join(f'{level:.6f}' for level in levels)}"
     if distance[0] > NEAR:
-        reason += f"; the start of w_0 = {law.w0:g} is not near the first"
-    missing = "law" if distance[0] > NEAR else "time"
-    return study.conclude(float(distance.max()), reason, may_still_come=True, missing=missing)
+        text += f"; the start of w_0 = {case.parameters.w0:g} is not near the first"
+    return {
+        "value": distance.max(), "distances": distance.tolist(), "text": text,
+        "open": "law" if distance[0] > NEAR else "time",
+        "curves": {"loss": (run.time, loss)}
+        | {f"{m} learned": (run.time[[0, -1]], [level] * 2) for m, level in enumerate(levels)},
+    }  # fmt: skip
 
 
 def _rest(time: FloatArray, distance: FloatArray) -> float:
@@ -211,10 +229,4 @@ def drops(system: System, request: FigureRequest) -> Drawing:
     return Drawing(grid, data, caption)
 
 
-CHECKS = {
-    "Global minimum": global_minimum,
-    "Closed form": closed_form,
-    "Conserved": conserved,
-    "Plateaus": one_by_one,
-}
 FIGURES = {"drops": drops}

@@ -1,16 +1,22 @@
-r"""The merged staircase: what is learned and in which order, with a figure."""
+"""The merged staircase: what is learned and in which order, and how long a leap is not."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
+from math import inf, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.plotting.style import BLUE, GREEN, ORANGE
-from dynamics.training.flow import flow
-from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
-from dynamics.verdicts.findings import Finding, Undecided
-from dynamics.verdicts.study import TIME, Measurement, Study, measures
+from dynamics.analysis.stability import departure, off_start
+from dynamics.verdicts.claim import TIME, Also, Case, Picture, claim, flow_to, reduced_flow
+from dynamics.verdicts.figure import Drawing, FigureRequest, title
+from dynamics.verdicts.findings import Undecided
+from dynamics.verdicts.library import escape
+from dynamics.verdicts.library.lines import over_time
+from dynamics.verdicts.stability import Trained
+from dynamics.verdicts.wording import listed
 
 if TYPE_CHECKING:
     from dynamics.system import System
@@ -24,72 +30,129 @@ SAME = 1e-10
 """Relative difference of two risks that counts as rounding."""
 BOUNDS = {"leap": 0.5, "parity": 0.5}
 """Half the squared coefficients that a network blind to x_2 and x_3 cannot fit."""
+OFFSETS = (1e-15, 1e-9, 1e-3)
+"""Distances from w = 0 of the starts from which a leap is trained."""
+RISK = Picture(TIME, "risk")
 
 
-@measures("risk at the end", "<=", LEARNED)
-def learned(study: Study) -> Finding:
-    """Of the staircase, at two dimensions; the runs are the same."""
-    law = study.law()
+def staircase(law: Any) -> None:
+    """Refuse another target."""
     if law.target != "staircase":
         raise Undecided("the statement is of the staircase", "law")
-    larger = study.system.Parameters(**(vars(law) | {"D": law.D + 2}))
-    runs = [flow(study.system.ReducedPopulation(each), LONG) for each in (law, larger)]
-    for run, each in zip(runs, (law, larger), strict=True):
-        study.curve(f"D = {each.D}", run.time, run["risk"])
-    study.draw(TIME, "risk")
-    apart = float(abs(runs[0]["risk"][-1] - runs[1]["risk"][-1]))
-    moving = [run.final_state.size for run in runs]
-    reason = (
-        f"at time {LONG:g} the risk is {runs[0]['risk'][-1]:.3g} at D={law.D} and differs by "
-        f"{apart:.1e} at D={larger.D}; {moving[0]} and {moving[1]} scalars; seen with "
-        f"{law.neurons} neurons"
+
+
+def leaps_over(law: Any) -> None:
+    """Refuse the target with the property."""
+    if law.target not in BOUNDS:
+        raise Undecided("the statement is of targets without the property", "law")
+
+
+def leap(law: Any) -> None:
+    """Refuse another target."""
+    if law.target != "leap":
+        raise Undecided("the statement is of the target x_1 + x_1 x_2 x_3", "law")
+
+
+@claim(
+    "Staircase", "risk at the end", "<=", LEARNED, run=flow_to(LONG), require=staircase,
+    also=(Also("apart", "<=", 1e-6, "difference of the risks at two dimensions"),),
+    words="at time 3000 the risk is {value:.3g} and differs by {apart:.1e} at D={larger}; {moving} "
+    "scalars at both",
+    picture=RISK,
+)  # fmt: skip
+def learned(case: Case) -> dict[str, Any]:
+    """At two dimensions, whose runs are the same."""
+    larger = replace(case.parameters, D=case.parameters.D + 2)
+    other = reduced_flow(case.system.ReducedPopulation, larger, LONG)[1]
+    runs = {case.parameters.D: case.run, larger.D: other}
+    ends = [run["risk"][-1] for run in runs.values()]
+    return {
+        "value": ends[0], "apart": abs(ends[0] - ends[1]), "larger": larger.D, "open": "time",
+        "moving": case.run.final_state.size, "trained": (*case.trained, Trained.of(larger, other)),
+        "curves": {f"D = {D}": (run.time, run["risk"]) for D, run in runs.items()},
+    }  # fmt: skip
+
+
+@claim(
+    "Leaps", "least risk along the run over the risk that a leap leaves", ">=", 1.0 - SAME,
+    laws=({"target": "leap"}, {"target": "parity"}), run=flow_to(LONG), require=leaps_over,
+    picture=RISK,
+)  # fmt: skip
+def not_learned(case: Case) -> dict[str, Any]:
+    """From exactly w = 0, where the weights of the missing coordinates stay; and from near it."""
+    run, bound = case.run, BOUNDS[case.parameters.target]
+    size = max(float(run["w_2"].max()), float(run["w_3"].max()))
+    times = _halved(case)
+    seen = f"at times {listed(times)}" if np.isfinite(times).any() else f"not before time {LONG:g}"
+    text = (
+        f"from w = 0 the weights of x_2 and x_3 are {size:g} at every record to time {LONG:g}, so "
+        f"the risk cannot fall below {bound:g}; from weights off by {listed(OFFSETS, 1)} full "
+        f"training halves it {seen}"
     )
-    same = Measurement("difference of the risks at two dimensions", apart, "<=", 1e-6)
-    return study.conclude(float(runs[0]["risk"][-1]), reason, same, may_still_come=True)
+    return {
+        "value": float(run["risk"].min()) / bound, "size": size, "halved": times, "text": text,
+        "curves": {case.parameters.target: (run.time, run["risk"])},
+    }  # fmt: skip
 
 
-@measures("least risk along the run over the risk that a leap leaves", ">=", 1.0 - SAME)
-def not_learned(study: Study) -> Finding:
-    """Of two targets without the property; the weights of the missing coordinates stay zero."""
-    targets = [study.parameters.target] if study.parameters is not None else [*BOUNDS]
-    ratios = []
-    for target in targets:
-        if target not in BOUNDS:
-            raise Undecided("the statement is of targets without the property", "law")
-        base = vars(study.parameters) if study.parameters is not None else {}
-        law = study.system.Parameters(**(base | {"target": target}))
-        run = flow(study.system.ReducedPopulation(law), LONG)
-        ratios.append(float(run["risk"].min()) / BOUNDS[target])
-        still = max(float(run["w_2"].max()), float(run["w_3"].max()))
-        study.row({"target": target}, least=ratios[-1] * BOUNDS[target], size=still)
-        study.curve(target, run.time, run["risk"])
-    study.draw(TIME, "risk")
-    sizes = max(study.column("size"))
-    reason = (
-        f"targets {', '.join(targets)}, to time {LONG:g} from w = 0: the weights of x_2 and x_3 "
-        f"are {sizes:g} at every record, so the risk cannot fall below {BOUNDS[targets[0]]:g}"
-    )
-    return study.conclude(min(ratios), reason)
+@lru_cache(maxsize=8)
+def _off_zero(reduced: Any, full: Any, law: Any, off: float, end: float) -> tuple[Any, Any]:
+    """Times and risks of full training from weights that are off 0."""
+    run, whole = reduced_flow(reduced, law, end)[1], full(law)
+    found = departure(whole, run, off_start(whole, off=off), inf)
+    return found.time, whole.observables_along(found.states)["risk"]
 
 
-@measures("least ratio of the time of a monomial to that of the one before", ">=", APART)
-def one_by_one(study: Study) -> Finding:
+def _halved(case: Case) -> list[float]:
+    """Times at which full training halves what a leap leaves, from weights off 0 by `OFFSETS`."""
+    kinds: Any = case.system.ReducedPopulation, case.system.FullPopulation
+    level, times = BOUNDS[case.parameters.target] / 2, []
+    for off in OFFSETS:
+        time, risk = _off_zero(*kinds, case.parameters, off, LONG)
+        k = int(np.argmax(risk < level))
+        between = np.interp(level, risk[[k, k - 1]], time[[k, k - 1]])
+        times.append(float(between) if k else nan)
+    return times
+
+
+@claim(
+    "Order", "least ratio of the time of a monomial to that of the one before", ">=", APART,
+    run=flow_to(LONG), require=staircase,
+    words="half of each coefficient at times {times}; one start",
+    picture=Picture(TIME, "Fourier coefficient", scales=("log", "linear")),
+)  # fmt: skip
+def one_by_one(case: Case) -> dict[str, Any]:
     """Times at which the coefficient of each monomial of the staircase is half of its end."""
-    law = study.law()
-    if law.target != "staircase":
-        raise Undecided("the statement is of the staircase", "law")
-    run = flow(study.system.ReducedPopulation(law), LONG)
-    times = [run.events[f"T_{name}"].time for name in ("1", "12", "123")]
-    for name in ("1", "12", "123"):
-        study.curve(f"coefficient {name}", run.time, run[f"F_{name}"])
-    study.draw(TIME, "Fourier coefficient", y_scale="linear")
-    reason = (
-        f"half of each coefficient at times {', '.join(f'{time:.4g}' for time in times)}, with "
-        f"{law.neurons} neurons and one start"
-    )
+    run, names = case.run, ("1", "12", "123")
+    times = [run.events[f"T_{name}"].time for name in names]
     ratio = min(times[1] / times[0], times[2] / times[1])
-    missing = "size" if np.isfinite(ratio) else "time"
-    return study.conclude(ratio, reason, may_still_come=True, missing=missing)
+    return {
+        "value": ratio, "times": listed(times, 4), "open": "size" if np.isfinite(ratio) else "time",
+        "curves": {f"coefficient {name}": (run.time, run[f"F_{name}"]) for name in names},
+    }  # fmt: skip
+
+
+@claim(
+    "Escape", escape.QUANTITY, "<=", escape.SHARE, laws=({"target": "leap"},), require=leap,
+    also=(escape.STRAIGHT,), picture=escape.PICTURE,
+)  # fmt: skip
+def escapes(case: Case) -> dict[str, Any]:
+    """From weights that are off 0 by 1e-12 to 1e-4."""
+    return escape.measured(case, LONG)
+
+
+def escape_figure(system: System, request: FigureRequest) -> Drawing:
+    """Escape times of the leap over the distance of the start. Option: ``time``.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    options = request.options({"time": LONG})
+    law = request.make_parameters(system, ("target",), target="leap")
+    words = title(system, law, "D", "neurons", width=5.2)
+    return escape.picture(system, law, float(options["time"]), words)
 
 
 def losses(system: System, request: FigureRequest) -> Drawing:
@@ -102,35 +165,28 @@ def losses(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    options = request.options({"time": LONG})
-    base = request.make_parameters(system, ("target",))
-    data: dict[str, Any] = {}
-    words = {
-        "staircase": (r"$x_1 + x_1 x_2 + x_1 x_2 x_3$", BLUE, "-"),
-        "leap": (r"$x_1 + x_1 x_2 x_3$", ORANGE, "-"),
-        "parity": (r"$x_1 x_2 x_3$", GREEN, "--"),
+    base, end = (
+        request.make_parameters(system, ("target",)),
+        request.options({"time": LONG})["time"],
+    )
+    kinds: Any = system.ReducedPopulation, system.FullPopulation
+    words = {"leap": r"$x_1 + x_1 x_2 x_3$", "parity": r"$x_1 x_2 x_3$"}
+    words = {"staircase": r"$x_1 + x_1 x_2 + x_1 x_2 x_3$"} | words
+    runs = {
+        name: reduced_flow(kinds[0], replace(base, target=name), float(end))[1] for name in words
     }
-    with page(6.4, 3.6, title(system, base, "D", "neurons", width=6.4)) as (_, axes):
-        for target, (label, colour, dash) in words.items():
-            law = system.Parameters(**(vars(base) | {"target": target}))
-            run = flow(system.ReducedPopulation(law), float(options["time"]))
-            data[f"time_{target}"], data[f"risk_{target}"] = run.time, run["risk"]
-            axes.plot(run.time, run["risk"], color=colour, ls=dash, label=label)
-        axes.set(
-            xscale="log",
-            xlim=(0.3, float(options["time"])),
-            xlabel="time",
-            ylabel="population risk",
-        )
-        axes.set_ylim(bottom=0.0)
-        axes.legend()
+    curves = {words[name]: (run.time, run["risk"]) for name, run in runs.items()}
+    off = _off_zero(*kinds, replace(base, target="leap"), OFFSETS[1], end)
+    apart = off[0] > 20.0  # before, the curves are one
+    label = rf"{words['leap']}, from weights off by $10^{{-9}}$"
+    curves[label] = off[0][apart], off[1][apart]
     caption = (
         "Population risk along the gradient flow from w = 0. The staircase is learned; what leaps "
-        "over two coordinates stays at its level. Largest risk "
-        f"{max(np.max(data[f'risk_{t}']) for t in words):.4g}."
+        "over two coordinates stays at its level, but for a start that is off by "
+        f"{OFFSETS[1]:g}. Largest risk {max(run['risk'].max() for run in runs.values()):.4g}."
     )
-    return Drawing(axes, data, caption)
+    look = {"xlim": (0.3, end), "ylim": (0.0, None), "ylabel": "population risk"}
+    return over_time(title(system, base, "D", "neurons", width=6.4), curves, caption, **look)
 
 
-CHECKS = {"Staircase": learned, "Leaps": not_learned, "Order": one_by_one}
-FIGURES = {"losses": losses}
+FIGURES = {"losses": losses, "escape": escape_figure}

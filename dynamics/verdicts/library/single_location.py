@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.plotting.style import BLUE, GREEN, ORANGE, legend
-from dynamics.training.flow import flow
-from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
-from dynamics.verdicts.findings import Finding
-from dynamics.verdicts.study import TIME, Measurement, Study, measures
+from dynamics.verdicts.claim import TIME, Also, Case, Picture, claim, flow_to, reduced_flow
+from dynamics.verdicts.figure import Drawing, FigureRequest, title
+from dynamics.verdicts.library.lines import over_time
 
 if TYPE_CHECKING:
     from dynamics.system import System
@@ -20,34 +18,32 @@ RECOVERED = 0.01
 """Risk, of that of the start, below which the location and the label direction are recovered."""
 
 
-@measures("risk at the end over that of the start", "<=", RECOVERED)
-def recovers(study: Study) -> Finding:
+@claim(
+    "Recovery", "risk at the end over that of the start", "<=", RECOVERED, run=flow_to(LONG),
+    words="kappa = {kappa:.4g}, nu = {nu:.6g} at time {end:g}; the risk falls as time^{slope:.2f} "
+    "there",
+    picture=Picture(TIME, "risk"),
+)  # fmt: skip
+def recovers(case: Case) -> dict[str, Any]:
     """On the finite twin: nothing but the two overlaps moves, and the risk goes to 0."""
-    law = study.law()
-    run = flow(study.system.ReducedPopulation(law), LONG)
-    study.curve("risk", run.time, run["risk"])
-    study.draw(TIME, "risk")
-    slope = np.polyfit(np.log(run.time[-40:]), np.log(run["risk"][-40:]), 1)[0]
-    reason = (
-        f"kappa = {run['kappa'][-1]:.4g}, nu = {run['nu'][-1]:.6g} at time {LONG:g}; the risk "
-        f"falls as time^{slope:.2f} there"
-    )
-    return study.conclude(float(run["risk"][-1] / run["risk"][0]), reason, may_still_come=True)
+    run, risk = case.run, case.run["risk"]
+    slope = np.polyfit(np.log(run.time[-40:]), np.log(risk[-40:]), 1)[0]
+    return {
+        "value": risk[-1] / risk[0], "kappa": run["kappa"][-1], "nu": run["nu"][-1], "end": LONG,
+        "slope": slope, "open": "time", "curves": {"risk": (run.time, risk)},
+    }  # fmt: skip
 
 
-@measures(
-    "time at which the key finds the token in half of its attention, over that of nu", ">", 1.0
-)
-def label_first(study: Study) -> Finding:
+@claim(
+    "Order", "time at which the key finds the token in half of its attention, over that of nu", ">",
+    1.0, run=flow_to(LONG), also=(Also("start", "<=", 1e-15, "gradient by kappa at the start"),),
+    words="T_v = {T_v:.5g}, T_k = {T_k:.5g}; kappa begins with gradient {start:g}",
+)  # fmt: skip
+def label_first(case: Case) -> dict[str, Any]:
     """From zero the key has no gradient; nu has."""
-    law = study.law()
-    problem = study.system.ReducedPopulation(law)
-    run = flow(problem, LONG)
-    slope = problem.gradient(problem.initial_state)
-    times = [run.events[name].time for name in ("T_k", "T_v")]
-    reason = f"T_v = {times[1]:.5g}, T_k = {times[0]:.5g}; kappa begins with gradient {slope[0]:g}"
-    at_start = Measurement("gradient by kappa at the start", abs(float(slope[0])), "<=", 1e-15)
-    return study.conclude(times[0] / times[1], reason, at_start, may_still_come=True)
+    times = {name: case.run.events[name].time for name in ("T_k", "T_v")}
+    start = abs(float(case.problem.gradient(case.problem.initial_state)[0]))
+    return {"value": times["T_k"] / times["T_v"], "start": start, "open": "time", **times}
 
 
 def overlaps(system: System, request: FigureRequest) -> Drawing:
@@ -60,25 +56,18 @@ def overlaps(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    options = request.options({"time": 3000.0})
-    law = request.make_parameters(system)
-    run = flow(system.ReducedPopulation(law), float(options["time"]))
-    data: dict[str, Any] = {"time": run.time}
-    looks = (
-        ("kappa", BLUE, r"$\kappa$, key on the mark"),
-        ("nu", ORANGE, r"$\nu$, value on the label"),
-    )
-    with page(6.4, 3.6, title(system, law, "L", width=6.4)) as (_, axes):
-        for name, colour, label in (*looks, ("found", GREEN, "attention on the informative token")):
-            data[name] = run[name]
-            axes.plot(run.time, run[name], color=colour, label=label)
-        axes.set(xscale="log", xlim=(0.1, run.time[-1]), xlabel="time", ylabel="overlap, attention")
-        legend(axes)
+    end, law = float(request.options({"time": 3000.0})["time"]), request.make_parameters(system)
+    run = reduced_flow(system.ReducedPopulation, law, end)[1]
+    labels = {
+        r"$\kappa$, key on the mark": "kappa", r"$\nu$, value on the label": "nu",
+        "attention on the informative token": "found",
+    }  # fmt: skip
     caption = (
         "Overlaps of key and value with the mark and the label direction along the gradient flow."
     )
-    return Drawing(axes, data, caption)
+    curves = {label: (run.time, run[name]) for label, name in labels.items()}
+    words, axes = title(system, law, "L", width=6.4), {"ylabel": "overlap, attention"}
+    return over_time(words, curves, caption, xlim=(0.1, end), **axes)
 
 
-CHECKS = {"Recovery": recovers, "Order": label_first}
 FIGURES = {"overlaps": overlaps}

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.plotting.style import BLUE, ORANGE
 from dynamics.results.event import Event
-from dynamics.training.descent import descend
 from dynamics.training.flow import flow
+from dynamics.verdicts.claim import TIME, Also, Case, Picture, claim, descent, flow_to, reduced_flow
 from dynamics.verdicts.figure import Drawing, FigureRequest, edges, page, title
-from dynamics.verdicts.findings import Finding, Undecided
-from dynamics.verdicts.study import TIME, Measurement, Study, measures
+from dynamics.verdicts.findings import Undecided
+from dynamics.verdicts.library.lines import COLOURS, over_time
 
 if TYPE_CHECKING:
     from dynamics.system import System
@@ -52,60 +51,73 @@ def _others(law: Any) -> float:
     return float((1 - law.p1) / (law.K - 1))
 
 
-@measures("largest change of a row sum of Q, over the largest entry of Q", "<=", ROUNDING)
-def conserved(study: Study) -> Finding:
-    """Of every entry under gradient descent, which knows nothing of the reduction."""
-    law = study.law(**DOMINANT)
-    problem = study.system.FullPopulation(law)
-    run = descend(problem, 1.0, 3000)
-    rows = run.states.reshape(len(run.time), law.K, law.K)
-    change = np.abs(rows.sum(axis=2) - rows[0].sum(axis=1)).max() / np.abs(rows).max()
-    laws = "; ".join(problem.closure.conserved)
-    return study.conclude(float(change), f"found of the scalars by the closure: {laws}")
-
-
-@measures("attention on the query's own feature, over the largest possible", ">=", ATTENDED)
-def concentrates(study: Study) -> Finding:
-    """Balanced features; a prompt without the query's feature has nothing of it to attend to."""
-    law = study.law()
+def balanced(law: Any) -> None:
+    """Refuse features that differ."""
     if abs(law.p1 - 1 / law.K) > 1e-12:
         raise Undecided(f"the statement is of balanced features, p1 = 1/K = {1 / law.K:g}", "law")
-    run = flow(study.system.ReducedPopulation(law), LONG)
-    share = run["attention_1"] / present(law.p1, law)
-    study.curve("balanced", run.time, 1 - share)
-    study.draw(TIME, "missing attention, relative")
-    slope = np.polyfit(np.log(run.time[-40:]), np.log(1 - share[-40:]), 1)[0]
-    reason = (
-        f"K = {law.K}, N = {law.N}, at time {LONG:g}; what is missing falls as time^{slope:.2f} at "
-        f"the end, T_1 is {run.events['T_1'].time:.5g}"
-    )
-    return study.conclude(float(share[-1]), reason, may_still_come=True)
 
 
-@measures("time T_2 of the rare features over T_1 of the dominant one", ">", 1.0)
-def dominant_first(study: Study) -> Finding:
-    """The order of the events, by the flow; their ratio over shares and lengths is a figure."""
-    law = study.law(**DOMINANT)
+def dominant(law: Any) -> None:
+    """Refuse a law without a dominant feature 1."""
     if law.p1 <= _others(law):
         raise Undecided("the statement is of a dominant feature 1", "law")
-    run = flow(study.system.ReducedPopulation(law), LONG)
+
+
+@claim(
+    "Conserved", "largest change of a row sum of Q, over the largest entry of Q", "<=", ROUNDING,
+    laws=(DOMINANT,), run=descent(1.0, 3000, "FullPopulation"),
+    words="every entry is trained; found of the scalars by the closure: {laws}",
+)  # fmt: skip
+def conserved(case: Case) -> dict[str, Any]:
+    """Of every entry under gradient descent, which knows nothing of the reduction."""
+    run, K = case.run, case.parameters.K
+    rows = run.states.reshape(len(run.time), K, K)
+    change = np.abs(rows.sum(axis=2) - rows[0].sum(axis=1)).max() / np.abs(rows).max()
+    return {"value": change, "laws": "; ".join(case.problem.closure.conserved)}
+
+
+@claim(
+    "Concentration", "attention on the query's own feature, over the largest possible", ">=",
+    ATTENDED, run=flow_to(LONG), require=balanced,
+    words="at time {end:g}; what is missing falls as time^{slope:.2f} at the end, T_1 is {T_1:.5g}",
+    picture=Picture(TIME, "missing attention, relative"),
+)  # fmt: skip
+def concentrates(case: Case) -> dict[str, Any]:
+    """Balanced features; a prompt without the query's feature has nothing of it to attend to."""
+    run, law = case.run, case.parameters
+    share = run["attention_1"] / present(law.p1, law)
+    slope = np.polyfit(np.log(run.time[-40:]), np.log(1 - share[-40:]), 1)[0]
+    return {
+        "value": share[-1], "slope": slope, "end": LONG, "T_1": run.events["T_1"].time,
+        "open": "time", "curves": {"balanced": (run.time, 1 - share)},
+    }  # fmt: skip
+
+
+@claim(
+    "Dominant first", "time T_2 of the rare features over T_1 of the dominant one", ">", 1.0,
+    laws=(DOMINANT,), run=flow_to(LONG), require=dominant,
+    also=(Also("reached", ">=", 1.0, "T_2 reached"),),
+    picture=Picture(TIME, "missing attention, relative"),
+)  # fmt: skip
+def dominant_first(case: Case) -> dict[str, Any]:
+    """The order of the events, by the flow; their ratio over shares and lengths is a figure."""
+    run, law = case.run, case.parameters
     first, second = run.events["T_1"], run.events["T_2"]
-    for k, share in ((1, law.p1), (2, _others(law))):
-        study.curve(f"feature {k}", run.time, 1 - run[f"attention_{k}"] / present(share, law))
-    study.draw(TIME, "missing attention, relative")
     gaps = (run["A1"] - run["B12"], run["A2"] - run["B21"])
     alone = [run.time[np.argmax(gap >= np.log(law.N))] for gap in gaps]
-    reason = (
-        f"T_1 = {first.time:.5g}, T_2 = {second.time:.5g} by the flow of one law, K = {law.K}, "
-        f"N = {law.N}, p1 = {law.p1:g}"
-    )
+    text = f"T_1 = {first.time:.5g}, T_2 = {second.time:.5g} by the flow"
     if alone[0] > alone[1] > 0:
-        reason += (
+        text += (
             "; by weights the order is another one: one own token gets as much attention as N "
             f"others at about {alone[0]:.3g} for feature 1 and {alone[1]:.3g} for the rare ones"
         )
-    later = Measurement("T_2 reached", float(second.reached), ">=", 1.0)
-    return study.conclude(ratio(first, second), reason, later, may_still_come=True)
+    shares = ((1, law.p1), (2, _others(law)))
+    curves = {
+        f"feature {k}": (run.time, 1 - run[f"attention_{k}"] / present(p, law)) for k, p in shares
+    }
+    reached = float(second.reached)
+    return {"value": ratio(first, second), "reached": reached, "open": "time", "text": text,
+            "curves": curves}  # fmt: skip
 
 
 def features(system: System, request: FigureRequest) -> Drawing:
@@ -118,28 +130,25 @@ def features(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    options = request.options({"time": 1e4})
+    end = float(request.options({"time": 1e4})["time"])
     law = request.make_parameters(system, (), **DOMINANT)
-    run = flow(system.ReducedPopulation(law), float(options["time"]))
-    data: dict[str, Any] = {"time": run.time}
-    with page(6.4, 3.6, title(system, law, "K", "N", "p1", width=6.4)) as (_, axes):
-        looks = ((1, law.p1, BLUE, "dominant"), (2, _others(law), ORANGE, "rare"))
-        for k, share, colour, word in looks:
-            data[f"attention_{k}"] = run[f"attention_{k}"]
-            label = f"{word} feature, share {share:.3g}"
-            axes.plot(run.time, run[f"attention_{k}"], color=colour, label=label)
-            axes.axhline(present(share, law), color=colour, ls=":", lw=0.9)
-            event = run.events[f"T_{k}"]
-            if event:
-                axes.axvline(event.time, color=colour, ls="--", lw=0.9)
-        axes.set(xscale="log", xlim=(0.3, run.time[-1]), ylim=(0, 1.03), xlabel="time",
-                 ylabel="attention on the own feature")  # fmt: skip
-        axes.legend(loc="upper left")
+    run = reduced_flow(system.ReducedPopulation, law, end)[1]
+    shares = {"dominant": law.p1, "rare": _others(law)}
+    curves = {
+        f"{word} feature, share {share:.3g}": (run.time, run[f"attention_{k}"])
+        for k, (word, share) in enumerate(shares.items(), 1)
+    }
     caption = (
         "Mean attention of a query on the tokens of its own feature along the gradient flow; "
         "dotted: chance that there is such a token; dashed: the time at 95 % of it."
     )
-    return Drawing(axes, data, caption)
+    look = {"xlim": (0.3, end), "ylim": (0, 1.03), "ylabel": "attention on the own feature"}
+    drawing = over_time(title(system, law, "K", "N", "p1", width=6.4), curves, caption, **look)
+    for k, (share, colour) in enumerate(zip(shares.values(), COLOURS, strict=False), 1):
+        drawing.axes.axhline(present(share, law), color=colour, ls=":", lw=0.9)
+        if event := run.events[f"T_{k}"]:
+            drawing.axes.axvline(event.time, color=colour, ls="--", lw=0.9)
+    return drawing
 
 
 def order(system: System, request: FigureRequest) -> Drawing:
@@ -183,9 +192,4 @@ def order(system: System, request: FigureRequest) -> Drawing:
     return Drawing(axes, {"shares": shares, "lengths": lengths, "ratio": ratios}, caption)
 
 
-CHECKS = {
-    "Conserved": conserved,
-    "Concentration": concentrates,
-    "Dominant first": dominant_first,
-}
 FIGURES = {"features": features, "order": order}

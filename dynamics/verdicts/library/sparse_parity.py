@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
 
 from dynamics.training.descent import descend
-from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
-from dynamics.verdicts.findings import Finding
-from dynamics.verdicts.study import TIME, Study, measures
+from dynamics.verdicts.claim import TIME, Case, Picture, claim, descent
+from dynamics.verdicts.figure import Drawing, FigureRequest, title
+from dynamics.verdicts.library.lines import over_time
 
 if TYPE_CHECKING:
     from dynamics.system import System
@@ -22,22 +23,19 @@ LEARNED = 0.01
 DIMENSIONS = (8, 12, 21, 51, 101)
 
 
-@measures("largest risk at the end, over that at the start", "<=", LEARNED)
-def learned(study: Study) -> Finding:
+@claim(
+    "Learned", "largest risk at the end, over that at the start", "<=", LEARNED,
+    family=lambda law: (law, replace(law, D=max(LARGE, law.D))),
+    run=lambda case: descent(case.system.model.eta, case.system.model.steps)(case),
+    words="{value:.2g} after {steps} steps", picture=Picture(TIME, "risk"),
+)  # fmt: skip
+def learned(case: Case) -> dict[str, Any]:
     """Gradient descent at the dimension asked for, and at one with 2^51 inputs."""
-    law, model = study.law(), study.system.model
-    parts = []
-    for each in (law, study.system.Parameters(**(vars(law) | {"D": max(LARGE, law.D)}))):
-        run = descend(study.system.ReducedPopulation(each), model.eta, model.steps)
-        parts.append(float(run["risk"][-1] / run["risk"][0]))
-        study.row({"D": each.D, "k": each.k}, part=parts[-1])
-        study.curve(f"D = {each.D}", run.time, run["risk"])
-    study.draw(TIME, "risk")
-    reason = (
-        f"eta={model.eta:g}, {model.steps} steps, {2 * law.half} neurons, k={law.k}, from one "
-        f"start; {parts[0]:.2g} at D={law.D} and {parts[1]:.2g} at D={max(LARGE, law.D)}"
-    )
-    return study.conclude(max(parts), reason, may_still_come=True)
+    run = case.run
+    return {
+        "value": run["risk"][-1] / run["risk"][0], "steps": int(run.steps[-1]), "open": "time",
+        "curves": {f"D = {case.parameters.D}": (run.time, run["risk"])},
+    }  # fmt: skip
 
 
 def losses(system: System, request: FigureRequest) -> Drawing:
@@ -50,26 +48,21 @@ def losses(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    options = request.options({"dimensions": DIMENSIONS, "steps": system.model.steps})
-    base = request.make_parameters(system, ("D",))
-    data: dict[str, Any] = {}
-    dimensions = [int(D) for D in options["dimensions"]]
-    colours = mpl.colormaps["viridis"](np.linspace(0, 0.88, len(dimensions)))
-    with page(6.4, 3.6, title(system, base, "k", "half", width=6.4)) as (_, axes):
-        for D, colour in zip(dimensions, colours, strict=True):
-            problem = system.ReducedPopulation(system.Parameters(**(vars(base) | {"D": D})))
-            run = descend(problem, system.model.eta, int(options["steps"]))
-            data[f"steps_{D}"], data[f"risk_{D}"] = run.steps, run["risk"]
-            axes.plot(run.steps[1:], run["risk"][1:], color=colour, label=f"D = {D}")
-        axes.set(xscale="log", yscale="log", xlabel="steps", ylabel="population risk")
-        axes.legend(loc="lower left")
+    eta, options = system.model.eta, {"dimensions": DIMENSIONS, "steps": system.model.steps}
+    options, base = request.options(options), request.make_parameters(system, ("D",))
+    dimensions, curves = [int(D) for D in options["dimensions"]], {}
+    for D in dimensions:
+        run = descend(system.ReducedPopulation(replace(base, D=D)), eta, int(options["steps"]))
+        curves[f"D = {D}"] = run.steps[1:], run["risk"][1:]
     caption = (
-        f"Population risk of the parity of {base.k} bits under gradient descent, "
-        f"eta = {system.model.eta:g}, at several dimensions; the largest has 2^{max(dimensions)} "
-        f"inputs, in {(base.k + 1) * (max(dimensions) - base.k + 1)} configurations."
+        f"Population risk of the parity of {base.k} bits under gradient descent, eta = {eta:g}, at "
+        f"several dimensions; the largest has 2^{max(dimensions)} inputs, in "
+        f"{(base.k + 1) * (max(dimensions) - base.k + 1)} configurations."
     )
-    return Drawing(axes, data, caption)
+    look = {"yscale": "log", "xlabel": "steps", "ylabel": "population risk"}
+    colours = mpl.colormaps["viridis"](np.linspace(0, 0.88, len(dimensions)))
+    words = title(system, base, "k", "half", width=6.4)
+    return over_time(words, curves, caption, colours, **look)
 
 
-CHECKS = {"Learned": learned}
 FIGURES = {"losses": losses}

@@ -1,15 +1,20 @@
-r"""Topics from masked words: the blocks of values and of attention, with a figure."""
+"""Topics from masked words: the blocks of values and of attention, and until when they hold."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.training.flow import flow
+from dynamics.analysis.stability import departure, off_start
+from dynamics.results.stability import OFF
+from dynamics.verdicts.claim import TIME, Also, Case, Picture, claim, flow_to, reduced_flow
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
-from dynamics.verdicts.findings import Finding, Undecided
-from dynamics.verdicts.study import TIME, Measurement, Study, measures
+from dynamics.verdicts.findings import Undecided
+from dynamics.verdicts.library import escape
+from dynamics.verdicts.stability import stability_of
 
 if TYPE_CHECKING:
     from dynamics.system import System
@@ -17,44 +22,111 @@ if TYPE_CHECKING:
 LONG = 2e4
 
 
-def _run(study: Study) -> Any:
-    law = study.law()
+def tells_apart(law: Any) -> None:
+    """Refuse documents that have all topics."""
     if law.chosen >= law.T:
         raise Undecided("every document has all topics: there is nothing to tell apart", "law")
-    return flow(study.system.ReducedPopulation(law), LONG)
 
 
-@measures("least of V_same - V_other along the run, over the largest", ">=", 0.0)
-def blocks_of_values(study: Study) -> Finding:
+def _records(case: Case) -> int:
+    """Records of the run at times at which the classes hold."""
+    found = stability_of(case.system, case.parameters, LONG)
+    until = found.until if found and found.limited else LONG
+    return int(np.searchsorted(case.run.time, until, side="right"))
+
+
+@lru_cache(maxsize=4)
+def _off(reduced: Any, full: Any, law: Any) -> dict[str, Any]:
+    """Values, logits and risk of full training from a start off the classes, by words."""
+    run, whole, n = reduced_flow(reduced, law, LONG)[1], full(law), law.T * law.v
+    end = departure(whole, run, off_start(whole), inf).states[-1]
+    values, logits = (whole.layout.part(end, name)[:n, :n] for name in "VA")
+    return {"values": values, "logits": logits, "risk": whole.risk(end)}
+
+
+def _afterwards(case: Case, name: str) -> dict[str, Any]:
+    """What full training makes of the blocks where it leaves the classes, in numbers and words."""
+    law, found = case.parameters, stability_of(case.system, case.parameters, LONG)
+    if found is None or not found.limited:
+        return {"after": ""}
+    kinds: Any = case.system.ReducedPopulation, case.system.FullPopulation
+    off = _off(*kinds, law)
+    table, topic = off[name], np.arange(law.T * law.v) // law.v
+    own = topic[:, None] == topic
+    least = np.where(own, table, inf).min(axis=1)
+    largest = np.where(own, -inf, table).max(axis=1)
+    row = {
+        "off_risk": off["risk"], "off_below": int((least < largest).sum()),
+        "off_least": least.min(), "off_largest": largest.max(),
+        "off_ahead": table[own].mean() - table[~own].mean(),
+    }  # fmt: skip
+    after = (
+        f"; at time {LONG:g} full training from a start off by {OFF:g} has risk "
+        f"{off['risk']:.4f}, on the classes it is {case.run['risk'][-1]:.4f}: in "
+        f"{row['off_below']} of {len(table)} rows of its {name} a word of the own topic "
+        f"({least.min():.2g} at least) is below one of another ({largest.max():.2g} at most), and "
+        f"on average the own topic is ahead by {row['off_ahead']:.3g}"
+    )
+    return row | {"after": after}
+
+
+@claim(
+    "Blocks of values", "least of V_same - V_other while the classes hold, over the largest", ">=",
+    0.0, run=flow_to(LONG), require=tells_apart,
+    picture=Picture(TIME, "value", scales=("log", "linear")),
+)  # fmt: skip
+def blocks_of_values(case: Case) -> dict[str, Any]:
     """From the first record after the start on."""
-    run = _run(study)
-    gap = (run["V_same"] - run["V_other"])[1:]
-    for name in ("V_same", "V_other", "V_mask"):
-        study.curve(name, run.time, run[name])
-    study.draw(TIME, "value", y_scale="linear")
-    reason = (
-        f"V_same = {run['V_same'][-1]:.4g}, V_other = {run['V_other'][-1]:.4g} at time {LONG:g}, "
-        f"all trained at once; one law, {len(run.time)} records"
+    run, held = case.run, _records(case)
+    gap, last, row = (run["V_same"] - run["V_other"])[1:held], held - 1, _afterwards(case, "values")
+    text = (
+        f"V_same = {run['V_same'][last]:.4g}, V_other = {run['V_other'][last]:.4g} at time "
+        f"{run.time[last]:.4g}, all trained at once{row.pop('after')}"
     )
-    return study.conclude(float(gap.min() / gap.max()), reason)
+    curves = {name: (run.time, run[name]) for name in ("V_same", "V_other", "V_mask")}
+    return {"value": gap.min() / gap.max(), "text": text, "curves": curves, **row}
 
 
-@measures("logit of the same topic less that of another at the end", ">", 0.0)
-def blocks_of_attention(study: Study) -> Finding:
+@claim(
+    "Blocks of attention", "logit of the same topic less that of another, while the classes hold",
+    ">", 0.0, run=flow_to(LONG), require=tells_apart,
+    also=(Also("least", ">=", -1e-12, "least gap of the logits along the run"),),
+    picture=Picture(TIME, "logit", scales=("log", "linear")),
+)  # fmt: skip
+def blocks_of_attention(case: Case) -> dict[str, Any]:
     """And that values come first: at the start attention has no gradient."""
-    run = _run(study)
-    gap = run["A_same"] - run["A_other"]
-    for name in ("A_same", "A_other", "A_to_mask"):
-        study.curve(name, run.time, run[name])
-    study.draw(TIME, "logit", y_scale="linear")
-    first, later = run.events["T_V"], run.events["T_A"]
-    reason = (
+    run, held = case.run, _records(case)
+    gap, row = (run["A_same"] - run["A_other"])[:held], _afterwards(case, "logits")
+    text = (
         f"attention on a word of the own topic is e^{gap[-1]:.3g} times that on one of another "
-        f"topic at time {LONG:g}; values reach 1/(2v) at {first.time:.4g}, logits are 1 apart at "
-        f"{later.time:.4g}; one law"
+        f"topic at time {run.time[held - 1]:.4g}; values reach 1/(2v) at "
+        f"{run.events['T_V'].time:.4g}, logits are 1 apart at {run.events['T_A'].time:.4g}"
+        f"{row.pop('after')}"
     )
-    never = Measurement("least gap of the logits along the run", float(gap.min()), ">=", -1e-12)
-    return study.conclude(float(gap[-1]), reason, never)
+    curves = {name: (run.time, run[name]) for name in ("A_same", "A_other", "A_to_mask")}
+    return {"value": gap[-1], "least": gap.min(), "text": text, "curves": curves, **row}
+
+
+@claim(
+    "Escape", escape.QUANTITY, "<=", escape.SHARE, require=tells_apart, also=(escape.STRAIGHT,),
+    picture=escape.PICTURE,
+)  # fmt: skip
+def escapes(case: Case) -> dict[str, Any]:
+    """From starts that are off the classes by 1e-12 to 1e-4."""
+    return escape.measured(case, LONG)
+
+
+def escape_figure(system: System, request: FigureRequest) -> Drawing:
+    """Escape times over the distance of the start. Option: ``time``.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    options, law = request.options({"time": LONG}), request.make_parameters(system)
+    words = title(system, law, "T", "v", "chosen", "masked", width=5.2)
+    return escape.picture(system, law, float(options["time"]), words)
 
 
 def blocks(system: System, request: FigureRequest) -> Drawing:
@@ -67,20 +139,16 @@ def blocks(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    options = request.options({"time": LONG})
+    end = float(request.options({"time": LONG})["time"])
     law = request.make_parameters(system)
-    problem = system.ReducedPopulation(law)
-    run = flow(problem, float(options["time"]))
-    entries = problem.lift(run.final_state)
-    n = law.T * law.v
-    values, logits = (
-        entries[: n * (n + 1)].reshape(n, n + 1),
-        entries[n * (n + 1) :].reshape(n + 1, -1),
-    )
+    problem, run = reduced_flow(system.ReducedPopulation, law, end)
+    whole, n = system.FullPopulation(law), law.T * law.v
+    entries = whole.lift(run.final_state, problem.scalars)
+    values, logits = (whole.layout.part(entries, name) for name in "VA")
     names = title(system, law, "T", "v", "chosen", "masked", width=7.2)
     with page(7.2, 3.5, names, ncols=2) as (figure, panels):
-        words = (("values $V$", values), ("logits $A$", logits))
-        for axes, (word, matrix) in zip(panels, words, strict=True):
+        parts, marks = (("values $V$", values), ("logits $A$", logits)), [*range(1, n + 1), "M"]
+        for axes, (word, matrix) in zip(panels, parts, strict=True):
             size = float(np.abs(matrix).max())
             image = axes.imshow(matrix, cmap="PuOr_r", vmin=-size, vmax=size)
             for k in range(1, law.T):
@@ -88,8 +156,8 @@ def blocks(system: System, request: FigureRequest) -> Drawing:
                 axes.axvline(k * law.v - 0.5, color="k", lw=0.4)
             axes.axvline(n - 0.5, color="k", lw=1.0)
             axes.set_title(word, fontsize=9)
-            axes.set_xticks([*range(n), n], [*range(1, n + 1), "M"], fontsize=7)
-            axes.set_yticks(range(len(matrix)), [*range(1, n + 1), "M"][: len(matrix)], fontsize=7)
+            axes.set_xticks(range(n + 1), marks, fontsize=7)
+            axes.set_yticks(range(len(matrix)), marks[: len(matrix)], fontsize=7)
             figure.colorbar(image, ax=axes, shrink=0.8)
     caption = (
         f"Values (rows: predicted words, columns: shown words) and attention logits (rows: "
@@ -99,5 +167,4 @@ def blocks(system: System, request: FigureRequest) -> Drawing:
     return Drawing(panels, {"V": values, "A": logits}, caption)
 
 
-CHECKS = {"Blocks of values": blocks_of_values, "Blocks of attention": blocks_of_attention}
-FIGURES = {"blocks": blocks}
+FIGURES = {"blocks": blocks, "escape": escape_figure}

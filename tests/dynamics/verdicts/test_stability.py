@@ -57,7 +57,7 @@ def test_a_verdict_speaks_of_the_time_to_which_the_classes_hold(monkeypatch, sys
     limited = with_stability(system, both)
     assert limited.word == "holds to time 5"
     assert limited.reason.startswith("small; the classes hold to time 5: from three starts")
-    assert limited.stability is table[9.0]
+    assert limited.stability == table[9.0]
     against = with_stability(system, finding(Trained(None, 9.0), holds=False))
     assert against.word == "does not hold here to time 5"
     assert with_stability(system, finding()).stability is None

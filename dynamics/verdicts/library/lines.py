@@ -1,0 +1,48 @@
+"""Curves over a logarithmic time: the figure that most published models have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import cycle
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from dynamics.plotting import style
+from dynamics.verdicts.figure import Drawing, page
+
+COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE)
+
+
+def over_time(
+    words: str,
+    curves: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    caption: str,
+    colours: Any = COLOURS,
+    **axes: Any,
+) -> Drawing:
+    """Draw curves with a legend; curves of the same label up to a final apostrophe are one.
+
+    Parameters
+    ----------
+    words : str
+        Parameters, above the picture.
+    curves : mapping
+        Label -> times and values, at each record. A label that ends with apostrophes is that of
+        another run of the curve without them.
+    caption : str
+    colours : sequence
+        Of the labels, in turn.
+    **axes
+        Settings of the axes.
+    """
+    looks = dict(zip(dict.fromkeys(label.rstrip("'") for label in curves), cycle(colours)))
+    with page(6.4, 3.6, words) as (_, panel):
+        for label, (time, values) in curves.items():
+            name = label.rstrip("'")
+            panel.plot(time, values, color=looks[name], label=name if name == label else None)
+        panel.set(**{"xscale": "log", "xlabel": "time"} | axes)
+        style.legend(panel)
+    data = {f"{name}, {label}": part for label, pair in curves.items()
+            for name, part in zip(("time", "value"), pair, strict=True)}  # fmt: skip
+    return Drawing(panel, data, caption)

@@ -1,0 +1,54 @@
+"""Escape times: against a rate that is known, and the claims with a rate that is wrong."""
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.verdicts.library import escape
+from dynamics.verdicts.library.merged_staircase import escapes as of_the_leap
+
+
+def of_rate(rate):
+    """Two entries that stay equal; their difference grows as exp(rate * time)."""
+
+    def start():
+        return {"w": np.zeros(2)}
+
+    def risk(theta, xp):
+        w = theta["w"]
+        return ((w[0] + w[1]) / 2 - 1) ** 2 - rate * (w[0] - w[1]) ** 2 / 4
+
+    return dynamics.Model(start=start, risk=risk)
+
+
+@pytest.mark.parametrize("rate", [0.2, 2.0])
+def test_times_are_those_of_the_exponential(rate):
+    system = of_rate(rate)
+    found = escape.escapes(system, system.Parameters(), 40.0 / rate)
+    expected = np.log(escape.AWAY / found.offsets) / rate
+    np.testing.assert_allclose(found.times, expected, rtol=1e-5)
+    assert found.rate == pytest.approx(rate, rel=1e-12)
+    assert found.decade == pytest.approx(np.log(10) / rate, rel=1e-5)
+    assert found.bend < 1e-5
+
+
+def test_before_the_escape_nothing_is_decided():
+    system = dynamics.load_system("merged_staircase")
+    (verdict,) = dynamics.verify(system, system.Parameters(target="parity"), ["Escape"])
+    assert verdict.finding.word == "not decidable under this law"
+
+
+@pytest.mark.long
+def test_the_leap_escapes_at_its_rate_and_not_at_another(monkeypatch):
+    system = dynamics.load_system("merged_staircase")
+    (verdict,) = dynamics.verify(system, claims=["Escape"])
+    (row,) = verdict.evidence["table"]
+    assert verdict.word == "holds"
+    assert row["decade"] == pytest.approx(35.1, abs=0.2)
+    assert row["rate"] == pytest.approx(0.0669, abs=1e-4)
+    # A wrong rate contradicts the claim.
+    escape._escapes.cache_clear()
+    curvature = escape.least_curvature
+    monkeypatch.setattr(escape, "least_curvature", lambda *state: 1.2 * curvature(*state))
+    assert of_the_leap(system, dynamics.verdicts.findings.Protocol()).holds is False
+    escape._escapes.cache_clear()
