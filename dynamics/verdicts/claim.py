@@ -311,7 +311,7 @@ class Experiment:
         if "holds" not in row:
             unmet = [each for each in self._requirements(row) if not _met(row, each)]
             row["holds"] = not unmet or (None if "open" in row else False)
-            row.setdefault("missing", row.get("open", "size"))
+        row.setdefault("missing", row.get("open", "size"))
         return row
 
     def _requirements(self, row: Row) -> list[Also]:
@@ -355,7 +355,9 @@ class Experiment:
 
     def _decisive(self, rows: list[Row], holds: bool | None) -> tuple[Also, float, float]:
         """The requirement that decides, its value farthest from the bound, and the bound."""
-        measured = [row for row in rows if "bound" in row] or [{"value": nan, "bound": self.bound}]
+        measured = [row for row in rows if "bound" in row]
+        if not measured:
+            return Also("value", self.relation, self.bound, self.quantity), nan, self.bound
         first = Also("value", self.relation, measured[0]["bound"], self.quantity)
         decisive = first
         if holds is not True:

@@ -1,5 +1,6 @@
-r"""Figures of masked image modelling; those of one run are in `phases` and `maps`.
+r"""Figures of masked image modelling.
 
+- ``phases``: a run of one cluster, with its phases;
 - ``gap``: two-phase against one-phase learning over (kappa_c, kappa_s);
 - ``scaling``: times of the events in units of :math:`K P / C_s` against P.
 """
@@ -16,26 +17,44 @@ from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.patheffects import withStroke
 
-from dynamics.plotting.labels import logarithmic
-from dynamics.plotting.style import BLUE, GREEN, GREY, VERMILION, legend_on_the_right
-from dynamics.problem import FloatArray
+from dynamics.plotting import style
+from dynamics.plotting.labels import NARROW, logarithmic
+from dynamics.plotting.phases import shade
+from dynamics.results.power_law import exponent
+from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
-from dynamics.validation import InvalidRequest, integer, real
-from dynamics.verdicts.figure import Drawing, FigureRequest, edges, page
-from dynamics.verdicts.masked_image_modeling import runs
+from dynamics.training.descent import descend
+from dynamics.validation import InvalidRequest, integer, real, refuse
+from dynamics.verdicts.figure import Drawing, FigureRequest, edges, page, stated, title
+from dynamics.verdicts.masked_image_modeling import grid
 from theory.papers.masked_image_modeling.information_gap import leading_motion, rho0
 
+PANELS = {
+    "correlation": {
+        "local_Phi_target": r"$\Phi_m$, own area", "local_Phi_global": r"$\Phi_0$, global area",
+        "local_Phi_other": r"$\Phi_i$, other area", "local_Ups_own": r"$\Upsilon$, own area",
+    },
+    "size of its rate": {
+        "alpha_m": r"$\alpha_m$", "alpha_0": r"$|\alpha_0|$",
+        "d_local_Phi_other": r"$|\alpha_i|$, other", "d_local_Ups_own": r"$|\beta|$, own area",
+    },
+    "attention": {
+        "local_A_target": r"own area $A_m$", "local_A_global": r"global area $A_0$",
+        "local_A_other": "other areas", "local_masked": "masked patches",
+    },
+}  # fmt: skip
+"""Label of each panel -> its series and their labels; a law of one local area has no other one."""
+FEW = 12
+"""Records up to which curves show them."""
+COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE)
+DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (1, 1)))
 CORE, MOST_LOCAL = (0.5, 0.98), 0.5
 """Ranges of the exponents, as the paper has them: kappa_c from 1/2, kappa_s up to 1/2."""
 LEAST_PATCHES = 64
 """Patches below which the plane has hardly any sizes."""
-GRID = {"local": 9, "core": 20}
-FINE_GRID = {"local": 21, "core": 56}
 HALO: list[Any] = [withStroke(linewidth=3.0, foreground="white")]
 ALONE = 0.05
 """Width of a cell that has no neighbour."""
-COLOURS = "PuOr_r"
-"""Diverging, safe for colour-blind readers: orange where the ratio is above 1."""
 LARGE = 1e12
 """A ratio of rates at which its limit is reached."""
 LEAST_SIZE = 16
@@ -43,9 +62,99 @@ LEAST_SIZE = 16
 EVENTS = {
     "E1": r"$E_1$, end of stage 1", "E2": r"$E_2$, switch", "E4": r"$E_4$, end of rapid growth",
 }  # fmt: skip
-LOOKS = ((BLUE, "o", "-"), (VERMILION, "s", "--"), (GREEN, "^", "-."))
-TOP, STEP = 0.97, 0.06
-"""Heights of the marks of events that did not happen, in shares of the panel."""
+MARKS = ("o", "s", "^")
+
+
+def one_cluster(system: System, request: FigureRequest, sizes: Mapping[str, Any]) -> Any:
+    """The parameters of a figure; its sizes are the default of one cluster alone."""
+    alone = request.user_parameters.get("family", "one_cluster") == "one_cluster"
+    return request.make_parameters(system, (), **(sizes if alone else {}))
+
+
+def _only_one_cluster(law: Any) -> None:
+    if law.family != "one_cluster":
+        about = "is not what this figure is about"
+        refuse("family", law.family, about, "one_cluster", "one_cluster")
+
+
+def phases_figure(system: System, request: FigureRequest) -> Drawing:
+    """A run of one cluster. Options: ``eta``, ``steps``.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    options = request.options({"eta": 1.0, "steps": 20_000})
+    law = one_cluster(system, request, grid.POSITIVE)
+    _only_one_cluster(law)
+    left = law.P - law.C_global
+    sizes = [c for c in range(2, left + 1) if left % c == 0 and c != law.C_global]
+    if law.C_local not in sizes:
+        problem = "makes no local patch with a mate in an area of another size than the global one"
+        allowed = ", ".join(map(str, sizes)) or "2 or more, with a smaller C_global"
+        near = sizes[0] if sizes else "a smaller C_global"
+        refuse("C_local", law.C_local, problem, allowed, near)
+    problem = system.ReducedPopulation(law)
+    run = descend(problem, options["eta"], options["steps"])
+    present = {*run.layout.names, *run.observables}
+    panels = {
+        panel: {
+            label: np.abs(run[name]) if "rate" in panel else run[name]
+            for name, label in table.items() if name in present
+        }
+        for panel, table in PANELS.items()
+    }  # fmt: skip
+    held = (
+        f"a local patch, {title(system, law, 'P', 'C_global', 'C_local', 'masked', 'Delta')}, "
+        f"$|\\alpha_0| / \\alpha_m = {problem.rho0:.4g}$ at $Q = 0$"
+    )
+    times = {name: event.time if event else None for name, event in run.events.items()}
+    events = ", ".join(f"{n} {'none' if at is None else f'{at:g}'}" for n, at in times.items())
+    reached = {name: run.events[name].state for name in ("E2", "E4") if times[name]}
+    moments = []
+    for name, state in {**reached, "the end": run.final_state}.items():
+        values = dict(zip(run.layout.names, state, strict=True))
+        parts = (f"{n.removeprefix('local_')} {values[n]:.4g}" for n in PANELS["correlation"]
+                 if n in values)  # fmt: skip
+        moments.append(f"at {name} {', '.join(parts)}")
+    caption = (
+        f"Correlations of a masked local patch with features and positions, their rates, and its "
+        f"attention to unmasked patches ({stated(law, 'P', 'C_global', 'C_local')}, {law.masked} "
+        f"masked, eta={options['eta']:g}). Events: {events}. rho(0) = {problem.rho0:.5g}; "
+        f"{'; '.join(moments)}; own attention {run['A_m'][-1]:.4g}, loss above its floor "
+        f"{run['gap'][-1]:.4g}."
+    )
+    data = {"time": run.time, "events": times} | {
+        n: v for p in panels.values() for n, v in p.items()
+    }
+    return Drawing(_panels(run, panels, held), data, caption)
+
+
+def _panels(run: Trajectory, panels: Mapping[str, Mapping[str, Any]], held: str) -> Any:
+    """A panel for every group of curves over logarithmic time, with the phases shaded."""
+    with page(7.4, 2.15 * len(panels) + 0.4, held, nrows=len(panels), sharex=True) as (_, axes):
+        for panel, (panel_label, curves) in zip(axes, panels.items(), strict=True):
+            for k, (label, values) in enumerate(curves.items()):
+                time, positive = style.positive_time(run, values)
+                # Rings of several sizes, so that equal values do not hide each other.
+                ring: dict[str, Any] = {"marker": "o", "mfc": "none", "ms": 10 - 2 * k}
+                look = {"color": COLOURS[k], "ls": DASHES[k], "label": label}
+                panel.plot(time, positive, **look, **(ring if len(time) <= FEW else {}))
+            panel.set_ylabel(panel_label)
+            if "rate" in panel_label:
+                panel.set_yscale("log")
+            else:
+                style.offset_in_label(panel)
+            style.legend_on_the_right(panel, fontsize=9)
+        shade(axes, run)
+        style.time_axis(axes[-1], run)
+        first, last = run.time[run.time > 0].min(), run.time[-1]
+        if last < NARROW * first:
+            logarithmic(axes[-1].xaxis, last / first)
+        for panel in axes[:-1]:
+            panel.set_xlabel("")
+    return axes
 
 
 def plane(system: System, law: Any, local: int, core: int) -> dict[str, Any]:
@@ -73,9 +182,7 @@ def plane(system: System, law: Any, local: int, core: int) -> dict[str, Any]:
         # Whole local areas beside a global one that grows.
         left = law.P - (law.P ** np.linspace(*CORE, core)).round().astype(int)
         wholes = np.unique(law.P - np.maximum(size, left - left % size))
-        laws = [
-            replace(law, C_global=int(whole), C_local=size, d=None) for whole in wholes if whole > 0
-        ]
+        laws = [replace(law, C_global=int(w), C_local=size, d=None) for w in wholes if w > 0]
         ratios = np.array([system.ReducedPopulation(one).rho0 for one in laws])
         kappas, kappa_s = np.array([one.kappa_c for one in laws]), log(size) / log(law.P)
         rows.append((kappa_s, kappas.tolist(), ratios.tolist()))
@@ -83,14 +190,11 @@ def plane(system: System, law: Any, local: int, core: int) -> dict[str, Any]:
             share = np.log(ratios[k]) / np.log(ratios[k] / ratios[k + 1])
             boundary.append((kappas[k] + share * (kappas[k + 1] - kappas[k]), kappa_s))
             for one in laws[k : k + 2]:
-                case = runs.trained(system, one, horizon=5.0)
-                above = case.run["rho"][0] > 1
-                sides.append((one.kappa_c, one.kappa_s, float(case.two_phases), float(above)))
-    return {
-        "rows": rows,
-        "boundary": np.reshape(boundary, (-1, 2)),
-        "trained": np.reshape(sides, (-1, 4)),
-    }
+                _, run = grid.trained(system, one, 5.0)
+                phases = float(grid.two_phases(run)), float(run["rho"][0] > 1)
+                sides.append((one.kappa_c, one.kappa_s, *phases))
+    trained = np.reshape(sides, (-1, 4))
+    return {"rows": rows, "boundary": np.reshape(boundary, (-1, 2)), "trained": trained}
 
 
 def gap_figure(system: System, request: FigureRequest) -> Drawing:
@@ -101,46 +205,39 @@ def gap_figure(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    options = request.options(GRID, FINE_GRID, local=2, core=2)
-    patches = integer(
-        "P", request.user_parameters.get("P", runs.POSITIVE["P"]), at_least=LEAST_PATCHES
-    )
+    quick, fine = {"local": 9, "core": 20}, {"local": 21, "core": 56}
+    options = request.options(quick, fine, local=2, core=2)
+    given = request.user_parameters.get("P", grid.POSITIVE["P"])
+    patches = integer("P", given, at_least=LEAST_PATCHES)
     default = {"P": patches, "C_global": patches // 2, "C_local": 1}
     law = request.make_parameters(system, axes=("family", "C_global", "C_local"), **default)
-    runs.only_one_cluster(law)
+    _only_one_cluster(law)
     data = plane(system, law, **options)
+    boundary, sides = data["boundary"], data["trained"]
+    ratios = np.concatenate([row[2] for row in data["rows"]])
+    words = f"The ratio goes from {ratios.min():.3g} to {ratios.max():.3g}"
+    if len(boundary):
+        off, agree = (
+            2 * boundary[:, 0] - (1 + boundary[:, 1]),
+            int((sides[:, 2] == sides[:, 3]).sum()),
+        )
+        words += (
+            f"; Phase I exists to the right of the measured line, at Delta = {off.min():.2g} to "
+            f"{off.max():.2g}. Training on either side of it, {agree} of {len(sides)} runs have as "
+            "many phases as the start says"
+        )
+    else:
+        side = "one phase" if ratios.max() < 1 else "two phases" if ratios.min() >= 1 else "mixed"
+        words += f", and passes 1 in no row: {side}"
     held = (
         f"one cluster, $P = {law.P}$, {law.masked} masked; two phases where the global feature "
         "moves faster at first"
     )
     caption = (
         f"Ratio of the rates of Phi_0 and Phi_m at Q = 0 over the exponents of both sizes at "
-        f"P={law.P}. {_words_of_boundary(data)}"
+        f"P={law.P}. {words}."
     )
     return Drawing(plane_picture(data, held), data, caption)
-
-
-def _words_of_boundary(data: Mapping[str, Any]) -> str:
-    """Where the rates are equal, and what training on either side of it shows, in words."""
-    boundary, sides = data["boundary"], data["trained"]
-    if not len(boundary):
-        ratios = np.concatenate([row[2] for row in data["rows"]])
-        side = "everywhere on one side of 1 along every row, not the same of all"
-        if ratios.max() < 1:
-            side = "everywhere below 1: one phase"
-        elif ratios.min() >= 1:
-            side = "everywhere above 1: two phases"
-        return (
-            f"It goes from {ratios.min():.3g} to {ratios.max():.3g}, {side}, and no row passes "
-            "equal rates."
-        )
-    off = 2 * boundary[:, 0] - (1 + boundary[:, 1])
-    agree = int((sides[:, 2] == sides[:, 3]).sum())
-    return (
-        f"Phase I exists to the right of the measured line, which is at Delta = {off.min():.2g} to "
-        f"{off.max():.2g}. Training on either side of it, {agree} of {len(sides)} runs "
-        "have as many phases as the start says."
-    )
 
 
 def plane_picture(data: Mapping[str, Any], held: str) -> Axes:
@@ -152,10 +249,6 @@ def plane_picture(data: Mapping[str, Any], held: str) -> Axes:
         Of `plane`.
     held : str
         What is held fixed.
-
-    Returns
-    -------
-    Axes
     """
     rows, boundary = data["rows"], data["boundary"]
     heights = edges(np.array([row[0] for row in rows]), ALONE)
@@ -166,7 +259,7 @@ def plane_picture(data: Mapping[str, Any], held: str) -> Axes:
     with page(6.6, 4.9) as (figure, axes):
         for k, values in enumerate(logs):
             image = axes.pcolormesh(
-                sides[k], heights[k : k + 2], values[None, :], cmap=COLOURS, norm=norm,
+                sides[k], heights[k : k + 2], values[None, :], cmap="PuOr_r", norm=norm,
                 rasterized=True,
             )  # fmt: skip
         local = np.linspace(heights[0], heights[-1], 50)
@@ -176,16 +269,12 @@ def plane_picture(data: Mapping[str, Any], held: str) -> Axes:
             alone = {"marker": "|", "ms": 12, "mew": 2.5, "ls": ""} if len(boundary) == 1 else {}
             label = r"measured: equal rates at $Q = 0$"
             axes.plot(*boundary.T, lw=2.0, label=label, **look, **alone)
-        for phases, marker, face, word in (
-            (1, "^", "black", "two phases"),
-            (0, "v", "white", "one phase"),
-        ):
+        for phases, marker, face, word in ((1, "^", "black", "two phases"),
+                                           (0, "v", "white", "one phase")):  # fmt: skip
             points = data["trained"][data["trained"][:, 2] == phases]
             if len(points):
-                axes.plot(
-                    points[:, 0], points[:, 1], marker, ms=6, mfc=face, mec="black", ls="",
-                    label=f"trained: {word}",
-                )  # fmt: skip
+                look = {"ms": 6, "mfc": face, "mec": "black", "ls": "", "label": f"trained: {word}"}
+                axes.plot(points[:, 0], points[:, 1], marker, **look)
         axes.set_ylim(heights[0], heights[-1])
         # Sizes differ a little from row to row: the axis shows what all of them have.
         right = max(min(row[-1] for row in sides), rows[-1][1][-1])
@@ -210,56 +299,45 @@ def scaling_figure(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    default = {
-        "kappa_c": runs.EXPONENTS[0],
-        "kappa_s": runs.EXPONENTS[1],
-        "sizes": runs.MORE_SIZES[:6],
-    }
-    options = request.options(default, {"sizes": runs.MORE_SIZES}, sizes=LEAST_SIZE)
+    default = {"kappa_c": grid.ABOVE[0], "kappa_s": grid.ABOVE[1], "sizes": grid.SIZES}
+    more = {"sizes": tuple(sorted(grid.SIZES + grid.MORE_SIZES))}
+    options = request.options(default, more, sizes=LEAST_SIZE)
     for name in request.user_parameters or ["parameters"] * (request.parameters is not None):
         raise InvalidRequest(
             f"{name} cannot be set: sizes and exponents give every law of this figure"
         )
-    core, local = (real(n, options[n], above=0.0, at_most=1.0) for n in ("kappa_c", "kappa_s"))
-    patches = sorted(set(options["sizes"]))
-    cases = [runs.trained(system, runs.along(system, P, (core, local))) for P in patches]
-    sizes = np.array([case.parameters.P for case in cases], dtype=np.float64)
-    times = {name: np.array([case.time(name) / case.unit for case in cases]) for name in EVENTS}
-    limit, levels = None, {}
-    if any(case.two_phases for case in cases):
+    kappas = tuple(real(n, options[n], above=0.0, at_most=1.0) for n in ("kappa_c", "kappa_s"))
+    laws = [system.Parameters(**grid.sizes_along(P, kappas)) for P in sorted(set(options["sizes"]))]
+    runs = [grid.trained(system, law)[1] for law in laws]
+    sizes = np.array([law.P for law in laws], dtype=np.float64)
+    times = {
+        name: np.array([run.events[name].time for run in runs]) / [grid.unit(law) for law in laws]
+        for name in EVENTS
+    }
+    limit = None
+    if any(map(grid.two_phases, runs)):
         # alpha_m starts at gamma (1 - gamma) C_s / (K P), as C_s grows; rho far above 1.
-        gamma = cases[-1].parameters.gamma
+        gamma = laws[-1].gamma
         limit = float(leading_motion().switch.subs(rho0, LARGE)) / (gamma * (1 - gamma))
-        levels = {f"switch at a large gap, {limit:.3g}": limit}
     held = (
-        rf"one cluster, half masked, $\kappa_c = {core:g}$, $\kappa_s = {local:g}$ "
-        rf"($\Delta = {(1 - local) - 2 * (1 - core):.3g}$), $z = 1$"
+        rf"one cluster, half masked, $\kappa_c = {kappas[0]:g}$, $\kappa_s = {kappas[1]:g}$ "
+        rf"($\Delta = {(1 - kappas[1]) - 2 * (1 - kappas[0]):.3g}$), $z = 1$"
     )
-    words = "; ".join(_words_of_times(name, values) for name, values in times.items())
+    words = []
+    for name, values in times.items():
+        shown = ", ".join("not reached" if np.isnan(value) else f"{value:.3g}" for value in values)
+        power = exponent(sizes, values)
+        words.append(f"{name} {shown}" + ("" if np.isnan(power) else f", as P^{power:.2g}"))
     caption = (
         f"Times of the events in units of K P / C_s at P={', '.join(f'{P:g}' for P in sizes)}: "
-        f"{words}."
+        f"{'; '.join(words)}."
     )
-    powers = runs.compared(sizes.tolist(), {name: v.tolist() for name, v in times.items()})
-    caption += f" {powers[0].upper()}{powers[1:]}." if powers else ""
     labelled = {EVENTS[name]: values for name, values in times.items()}
-    data = {"P": sizes, **labelled, "limit": limit}
-    return Drawing(times_picture(sizes, labelled, levels, held), data, caption)
+    axes = times_picture(sizes, labelled, limit, held)
+    return Drawing(axes, {"P": sizes, **labelled, "limit": limit}, caption)
 
 
-def _words_of_times(name: str, values: FloatArray) -> str:
-    """Times of an event along P, in words."""
-    if np.isnan(values).all():
-        return f"{name} not reached"
-    if not values.any():
-        return f"{name} at the start, there is no phase before it"
-    words = ("not reached" if np.isnan(value) else f"{value:.3g}" for value in values)
-    return f"{name} {', '.join(words)}"
-
-
-def times_picture(
-    sizes: FloatArray, times: Mapping[str, FloatArray], levels: Mapping[str, float], held: str
-) -> Axes:
+def times_picture(sizes: Any, times: Mapping[str, Any], limit: float | None, held: str) -> Axes:
     """Times of events against the number of patches.
 
     Parameters
@@ -267,40 +345,27 @@ def times_picture(
     sizes : float array, shape (n,)
         P.
     times : mapping
-        Label -> times in units of K P / C_s, shape (n,); NaN where an event did not happen, which
-        is marked above all times.
-    levels : mapping
-        Label -> a predicted time, as a dotted line.
+        Label -> times in units of K P / C_s, shape (n,); NaN where an event did not happen.
+    limit : float or None
+        The predicted time of the switch at a large gap.
     held : str
         What is held fixed.
-
-    Returns
-    -------
-    Axes
     """
     with page(6.8, 3.6) as (_, axes):
-        height = TOP
-        for (label, values), (colour, marker, dash) in zip(times.items(), LOOKS, strict=False):
+        for k, (label, values) in enumerate(times.items()):
             missing = np.isnan(values)
-            if not missing.all():
-                word = label if values.any() else f"{label}: at the start"
-                style: dict[str, Any] = {"color": colour, "mfc": "white", "clip_on": False}
-                axes.plot(sizes, values, marker + dash, label=word, **style)
-            if missing.any():
-                axes.plot(
-                    sizes[missing], np.full(int(missing.sum()), height), "x", color=colour,
-                    label=f"{label}: not reached", transform=axes.get_xaxis_transform(),
-                )  # fmt: skip
-                height -= STEP
-        for label, value in levels.items():
-            axes.axhline(value, color=GREY, lw=0.9, ls=":", label=label, zorder=0)
+            word = f"{label}: not reached" if missing.all() else label
+            word += f", not at {missing.sum()} sizes" if 0 < missing.sum() < len(values) else ""
+            look = {"color": COLOURS[k], "marker": MARKS[k], "ls": DASHES[k], "mfc": "white"}
+            axes.plot(sizes, values, label=word, clip_on=False, **look)
+        if limit is not None:
+            label = f"switch at a large gap, {limit:.3g}"
+            axes.axhline(limit, color=style.GREY, lw=0.9, ls=":", label=label, zorder=0)
         axes.set_xscale("log")
         logarithmic(axes.xaxis, float(sizes[-1] / sizes[0]))
-        # Events that did not happen have a strip of their own above the times.
-        top = np.nanmax([1.0, *np.concatenate(list(times.values()))])
-        axes.set_ylim(0.0, 1.05 * top / (height if height < TOP else 1.0))
+        axes.set_ylim(0.0, 1.05 * np.nanmax([1.0, *np.concatenate(list(times.values()))]))
         axes.set_xlabel("patches $P$")
         axes.set_ylabel(r"time $\tau$ in units of $K P / C_{\mathrm{local}}$")
-        legend_on_the_right(axes, fontsize=8)
+        style.legend_on_the_right(axes, fontsize=8)
         axes.set_title(held, fontsize=8, loc="left")
     return axes

@@ -63,6 +63,20 @@ def test_a_law_outside_of_the_hypothesis_decides_nothing(system):
     assert "too many patches" in finding.reason
 
 
+def test_nothing_is_required_of_what_was_not_measured(system):
+    def measure(case):
+        raise Undecided("no such event", "time")
+
+    finding = run(system, measure, also=(Also("other", "<", 1.0, "another"),))
+    assert (finding.holds, finding.missing, finding.quantity) == (None, ("time",), "patches")
+    assert isnan(finding.measured)
+
+
+def test_a_row_may_decide_nothing_by_itself(system):
+    finding = run(system, lambda case: {"value": 1.0, "holds": None})
+    assert (finding.holds, finding.missing, finding.measured) == (None, ("size",), 1.0)
+
+
 def test_a_bound_that_may_still_be_met_decides_nothing(system):
     finding = run(system, lambda case: {"value": case.parameters.D, "open": "time"})
     assert finding.word == "not decidable to this time"

@@ -193,7 +193,7 @@ def paper_loss(z: tuple[sympy.Symbol, ...], A: Share, m: int) -> sympy.Expr:
     m : int
         Area of p.
     """
-    others = sympy.Add(*[z[a] ** 2 * A[a] ** 2 for a in A if a != m])
+    others = sum(z[a] ** 2 * A[a] ** 2 for a in A if a != m)
     return (z[m] ** 2 * (1 - A[m]) ** 2 + others) / 2
 
 

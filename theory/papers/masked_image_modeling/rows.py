@@ -28,7 +28,7 @@ from theory.papers.masked_image_modeling.model import (
     unavoidable_error,
 )
 from theory.papers.masked_image_modeling.notation import NOTATION, entries_of_row, row_in_latex
-from theory.papers.masked_image_modeling.symmetry import RowType, View, view
+from theory.papers.masked_image_modeling.symmetry import RowType, View, feature_offsets, view
 
 IntArray = NDArray[np.int64]
 
@@ -176,6 +176,33 @@ class Rows:
         phi = self._first_phi(near.row)
         indices = [phi + near.own, phi + near.globally, near.row, far.row]
         return np.array(indices, dtype=np.int64)
+
+    def roles(self, local: bool) -> tuple[str, str, list[str]]:
+        """Name of the row that stands for local or global patches, its own Phi, its other states.
+
+        Phi of the global area is not among the others of a local row.
+        """
+        view = self.views[0 if local else 1]
+        assert view is not None
+        phi = self._first_phi(view.row)
+        leading = {phi + view.own, phi + view.globally}
+        states = range(self.starts[view.row], self.starts[view.row + 1])
+        others = [self.scalars[k] for k in states if k not in leading]
+        return self.names[view.row], self.scalars[phi + view.own], others
+
+    def attention_map(self, state: FloatArray, cluster: int = 0, z: float = 1.0) -> FloatArray:
+        """Attention of every patch on an image of a cluster with nothing masked, shape (P, P).
+
+        Queries are those of masked patches, which hold the position alone: the loss depends on no
+        other queries. Every latent has the value z; the state is one of the reduced problem.
+        """
+        areas, P = self.parameters.area_ids, self.parameters.P
+        feature, scores = feature_offsets(areas)[cluster] + areas[cluster], np.empty((P, P))
+        for kind, start in zip(self.types, self.starts, strict=False):
+            ups, phi = state[start:], state[start + len(kind.ups_names) :]
+            scores[kind.patches] = ups[kind.ups_of] + z * phi[kind.phi_of[:, feature]]
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def _first_phi(self, row: int) -> int:
         return self.starts[row] + len(self.types[row].ups_names)

@@ -1,0 +1,174 @@
+"""Unmasked patches of an area, and the loss that masks leave: Lemmas A.6, A.7, A.9 and A.10.
+
+Their formulas are lost in the text at hand, which has their proofs in words. As recalled here h,
+the number of unmasked patches among the C of an area, is hypergeometric of mean (1 - gamma) C, and
+
+- A.6: |h - (1 - gamma) C| > (1 - gamma) C / 2 has at most the chance 2 exp(-(1 - gamma)^2 C / 2),
+  Hoeffding's bound, which holds for draws without replacement;
+- A.7: h = 0 has at most the chance gamma^C = exp(-C ln(1/gamma)), a product of C shares;
+- A.9: L*_p is no smaller than L_p^low, the mean of z^2 / 2 over masks that hide all of p's area,
+  and descent comes as near to it as one likes;
+- A.10: with the loss over the masks of A.6 alone for the middle one, that loss <= L_p - L_p^low <=
+  that loss + the greatest loss of an image, U^2, times the bound of A.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import comb, exp
+from typing import Any
+
+import numpy as np
+
+from dynamics.training.descent import descend
+from dynamics.verdicts.claim import TIME, Also, Case, Picture, Row
+from dynamics.verdicts.findings import Undecided
+from dynamics.verdicts.masked_image_modeling import grid
+from dynamics.verdicts.masked_image_modeling.identities import (
+    AT_RANDOM_Q,
+    STEPS,
+    at_random_q,
+    enumerated,
+)
+from dynamics.verdicts.masked_image_modeling.rounding_of_terms import ROUNDING, known_error
+from theory.papers.masked_image_modeling.averages import queries
+from theory.papers.masked_image_modeling.images import all_images
+from theory.papers.masked_image_modeling.model import fully_masked
+
+HALF = Fraction(1, 2)
+"""Share of its mean by which the number of unmasked patches of an area may be off."""
+NEAR = 0.05
+"""Share of the first loss above the floor that may be left where the floor is reached."""
+FEW = 16
+"""Patches up to which chances are also counted over all masks."""
+SIZES = (2, 4, 8, 12, 16, 24, 32, 48, 64)
+"""Of areas in a picture."""
+CHANCES: dict[str, Any] = {
+    "laws": (*(
+        {"P": P, "C_global": P // 2, "C_local": size, "masked": masked}
+        for P in (64, 256, 1024) for size in (4, 16) for masked in (P // 4, P // 2, 3 * P // 4)
+    ), grid.SMALL),
+    "also": (Also("off", "<=", ROUNDING, "difference from the chance counted over all masks"),),
+    "words": "at most {value:.3g} of the bound, for areas of C={sizes}, chances exact",
+    "picture": Picture("patches of the area", "chance over its bound", {"bound": 1.0}),
+}  # fmt: skip
+
+
+def off_chance(P: int, masked: int, size: int) -> Fraction:
+    """Chance that the unmasked patches of an area are off their mean by more than half of it."""
+    mean = Fraction(size * (P - masked), P)
+    off = [h for h in range(size + 1) if abs(h - mean) > HALF * mean]
+    ways = sum(comb(size, h) * comb(P - size, P - masked - h) for h in off if h <= P - masked)
+    return Fraction(ways, comb(P, masked))
+
+
+def bound_of_a_6(gamma: float, size: int) -> float:
+    """2 exp(-(1 - gamma)^2 C / 2)."""
+    return 2 * exp(-((1 - gamma) ** 2) * size / 2)
+
+
+@grid.claim(
+    "Lemma A.6", "largest chance of the complement of the event, over 2 exp(-c C)", "<=", 1.0,
+    **CHANCES,
+)  # fmt: skip
+def lemma_a_6(case: Case) -> Row:
+    """Chance that the unmasked patches of an area are far from their mean, against the bound."""
+    return _chances(case, off_chance, bound_of_a_6, lambda h, mean: abs(h - mean) > mean / 2)
+
+
+@grid.claim(
+    "Lemma A.7", "largest chance that an area is masked as a whole, over exp(-c C)", "<=", 1.0,
+    **CHANCES,
+)  # fmt: skip
+def lemma_a_7(case: Case) -> Row:
+    """Chance that no patch of an area is unmasked, against the bound."""
+    return _chances(case, fully_masked, lambda gamma, size: gamma**size, lambda h, _: h == 0)
+
+
+def _chances(
+    case: Case, chance: Callable[..., Any], bound: Callable[..., float], event: Callable[..., Any]
+) -> Row:
+    """Chances of an event over their bounds, for the areas of a law."""
+    law = case.parameters
+    sizes = sorted({int(n) for areas in law.area_ids for n in np.bincount(areas)})
+    exact = [float(chance(law.P, law.masked, n)) for n in sizes]
+    counted = [_counted(law, n, event) for n in sizes] if law.P <= FEW else exact
+    ratios = [share / bound(law.gamma, n) for share, n in zip(exact, sizes, strict=True)]
+    row: Row = {"value": max(ratios), "off": np.abs(np.subtract(counted, exact)).max()}
+    shown = [n for n in SIZES if n < law.P] if law.C_local != 16 else []
+    drawn = [float(chance(law.P, law.masked, n)) / bound(law.gamma, n) or np.nan for n in shown]
+    curve = {rf"$P={law.P}$, $\gamma = {law.gamma:.2g}$": (shown, drawn)} if shown else {}
+    return row | {"sizes": ", ".join(map(str, sizes)), "curves": curve}
+
+
+def _counted(law: Any, size: int, event: Callable[..., Any]) -> float:
+    """The same chance by counting masks: an area of that size, all masks of the law."""
+    images = all_images(law)
+    inside = next(
+        areas == a for areas in law.area_ids for a, n in enumerate(np.bincount(areas)) if n == size
+    )
+    unmasked, mean = (~images.hidden & inside).sum(axis=1), size * (1 - law.gamma)
+    return float(images.weight @ [bool(event(int(h), mean)) for h in unmasked])
+
+
+@grid.claim(
+    "Lemma A.9", "least loss of a patch over the unavoidable error, along descent", ">=",
+    1.0 - ROUNDING, laws=(grid.SMALL,), run=grid.descended, varies=("step size", "time"),
+    also=(
+        Also("full", ">=", 1.0 - ROUNDING, "the same of every entry of Q"),
+        Also("left", "<=", NEAR, "share of the first distance from the floor left"),
+    ),
+    words="the floors are {floors}, and {left:.2g} of the first distance is left; masked keys hold "
+    "{hidden:.2f} of the attention",
+    picture=Picture(TIME, "loss over the unavoidable error", {"unavoidable": 1.0}),
+)  # fmt: skip
+def lemma_a_9(case: Case) -> Row:
+    """The loss of local and global patches against the unavoidable error, along descent."""
+    law, run, rows = case.parameters, case.run, case.problem.rows
+    least, full, left, curves = [], [], [], {}
+    floors = {n: float(f) for n, f in zip(rows.names, rows.floors, strict=True) if f > 0}
+    if not floors:
+        raise Undecided("no mask hides a whole area: 0 is the bound", "law")
+    try:
+        every = descend(enumerated(case, 3 * STEPS), case.rate(1.0), case.steps(STEPS))
+    except Undecided:  # too many masked images
+        every = run
+    for name, floor in floors.items():
+        gap, rounding = run[f"{name}_gap"], known_error(law) * law.gamma * law.U**2
+        least.append(1.0 if 0 < -gap.min() <= rounding else 1 + gap.min() / floor)
+        full.append(1 + every[f"{name}_gap"].min() / floor)
+        left.append(gap[-1] / gap[0])
+        curves[f"{name}, over its floor"] = (run.time[1:], 1 + gap[1:] / floor)
+    row: Row = {"value": min(least), "full": min(full), "left": max(left), "curves": curves}
+    row |= {"floors": ", ".join(f"{floor:.4g}" for floor in floors.values())}
+    row |= {"hidden": float(run[f"{next(iter(floors))}_masked"][-1])}
+    return row | ({"open": "time"} if min(*least, *full) >= 1 - ROUNDING else {})
+
+
+@grid.claim(
+    "Lemma A.10",
+    "largest of L_p - L_p^low, less the loss over likely masks, over its bound, at random Q", "<=",
+    1.0, **AT_RANDOM_Q | {"words": "{least:.2g} at least, {value:.2g} of U^2 2 exp(-c C) at most"},
+    also=(Also("least", ">=", -ROUNDING, "least of that difference"),),
+)  # fmt: skip
+def lemma_a_10(case: Case) -> Row:
+    """The loss above the unavoidable error between that over likely masks, and a little more."""
+    law, least = case.parameters, []
+
+    def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:
+        phi = spread * generator.normal(size=(law.P, law.features))
+        ups = spread * generator.normal(size=(law.P, law.P))
+        above, bound = np.zeros(law.P), np.zeros(law.P)
+        for query in queries(law, phi, ups):
+            own, p = query.areas == query.own, query.patch
+            size, unmasked = int(own.sum()), (~query.masked & own).sum(axis=1)
+            mean = size * (1 - law.gamma)
+            low = np.where(unmasked == 0, query.z[:, query.own] ** 2 / 2, 0.0)
+            unlikely = np.where(np.abs(unmasked - mean) <= mean / 2, 0.0, query.loss)
+            above[p] += query.weight @ (unlikely - low)
+            bound[p] += law.U**2 * bound_of_a_6(law.gamma, size) / law.K
+        least.append(above.min() / max(1.0, known_error(law) / ROUNDING * law.U**2))
+        return float((above / bound).max())
+
+    return at_random_q(case, measure, 0) | {"least": min(least)}

@@ -1,0 +1,319 @@
+r"""Statements that hold at every Q or fail at once, measured on every entry of Q.
+
+Appendix A.1, Lemmas A.1, A.8, 5.1, 5.2, equations (3.2) and (5.1), and the key observation of
+Section 5.1, at random Q in a random basis: the full problem against what the lemmas state
+(`theory.papers.masked_image_modeling.averages`). The text at hand has lost the formulas; for the
+attention to an area, equation (3.2),
+
+.. math:: \sum_{q \in P_{k,a}} u_{pq} = \frac{1}{D} \Big( e^{z_a \Phi_a}
+   \sum_{q \notin M} e^{\Upsilon_{p \to q}} + \sum_{q \in M} e^{\Upsilon_{p \to q}} \Big).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import floor, log2
+from typing import Any
+
+import numpy as np
+
+from dynamics.problem import FloatArray
+from dynamics.training.descent import descend
+from dynamics.validation import InvalidRequest
+from dynamics.verdicts.claim import TIME, Also, Case, Experiment, Literal, Picture, Row
+from dynamics.verdicts.findings import Undecided
+from dynamics.verdicts.masked_image_modeling import grid
+from dynamics.verdicts.masked_image_modeling.rounding_of_terms import (
+    ROUNDING,
+    SPREADS,
+    known_error,
+    scale_of,
+)
+from theory.papers.masked_image_modeling.averages import (
+    PaperValues,
+    paper_values,
+    queries,
+    stated_gradient,
+    token_images,
+)
+from theory.papers.masked_image_modeling.images import image_count, sampled_images
+from theory.papers.masked_image_modeling.symmetry import feature_offsets
+
+EXACT = 1e-17
+"""Where a picture shows differences that are zero."""
+CROSSED = {"family": "custom", "areas": "0,0,0,0,1,1,2,2;0,0,1,1,0,2,0,2", "masked": 4}
+"""Two clusters that cross without symmetry, small enough to enumerate."""
+LATENTS = CROSSED | {"masked": 3, "z": "0.7,1.3", "odds": "0.4,0.6"}
+PAIRS = grid.POSITIVE | {"C_local": 2}
+"""Local areas of two patches: one mate."""
+STEPS, ETA = 300, 2.0
+MOST_SECONDS = 20.0
+"""Predicted time that a claim may take at one law; ten times that where it is thorough."""
+COUNTABLE = 10**9
+"""Masked images from which on nothing needs to be predicted: the full problem refuses them."""
+PER_AREA, PER_KEY = 2.5e-4, 5e-8
+"""Seconds of `paper_values` for each patch and feature, and for each key of each masked patch."""
+STEP = 1e-3
+"""Of the differences of the loss, in units of a random direction of length 1."""
+SLOPE = 1e-6
+"""Relative error that differences of the loss may have."""
+IMAGES = 200
+"""Masked images at each spread of the entries of Q."""
+AT_RANDOM_Q: dict[str, Any] = {
+    "laws": (CROSSED, LATENTS, grid.SMALL), "varies": ("seed",), "words": "up to {value:.1e}",
+    "picture": Picture("spread of the entries of Q", "relative difference", {"rounding": ROUNDING},
+                       ("linear", "log")),
+}  # fmt: skip
+
+
+def enumerated(case: Case, gradients: int, statements: int = 0) -> Any:
+    """The full problem; undecided where so many gradients and `paper_values` take long."""
+    law, images = case.parameters, image_count(case.parameters)
+    if images <= COUNTABLE:
+        needed = gradients * float(case.system.cost_model(law, "population", {}))
+        stated = PER_AREA * law.P * law.features + PER_KEY * float(images * law.masked * law.P)
+        needed += statements * stated
+        if needed > MOST_SECONDS * (10 if case.thorough else 1):
+            words = f"{images:,} masked images of P={law.P} patches would take about {needed:.0f} s"
+            raise Undecided(f"{words}; fewer masked patches or a smaller P do not")
+    try:
+        return case.system.FullPopulation(law)
+    except InvalidRequest as refusal:
+        raise Undecided(str(refusal)) from refusal
+
+
+def at_random_q(case: Case, measure: Callable[[Any, Any, float], float], gradients: int = 1) -> Row:
+    """The largest of what is measured, ``measure(problem, generator, spread)``, over spreads."""
+    problem = enumerated(case, gradients * len(SPREADS), len(SPREADS))
+    generator = np.random.default_rng(case.seed)
+    values = [float(measure(problem, generator, spread)) for spread in SPREADS]
+    return {
+        "value": max(values),
+        "curves": {case.label or "Q": (SPREADS, np.maximum(values, EXACT))},
+    }
+
+
+@grid.claim(
+    "Appendix A.1",
+    "largest gradient by v^T Q, or of a row by entries of another row, over the largest", "<=",
+    ROUNDING, **AT_RANDOM_Q | {"laws": (CROSSED, grid.SMALL)},
+)  # fmt: skip
+def appendix_a_1(case: Case) -> Row:
+    """Rows of Q along features in the gradient, and rows of patches when other rows change."""
+    law, problem = case.parameters, enumerated(case, 2 * len(SPREADS) + STEPS)
+
+    def leak(problem: Any, _: Any, spread: float) -> float:
+        generator = np.random.default_rng(case.seed)
+        state = spread * generator.normal(size=(law.d, law.d))
+        slope = problem.gradient(state).reshape(state.shape)
+        position = problem.positions[int(generator.integers(law.P))]
+        # Every row but that of one patch is random again: its own row e_p^T Q stays what it was.
+        fresh = spread * generator.normal(size=state.shape)
+        other = fresh + np.outer(position, position @ (state - fresh))
+        moved = position @ (problem.gradient(other).reshape(state.shape) - slope)
+        most = max(np.abs(problem.features @ slope).max(), np.abs(moved).max())
+        return float(most / scale_of(law, np.abs(slope).max(), 3))
+
+    row, run = at_random_q(case, leak, 2), descend(problem, ETA, STEPS, record=STEPS)
+    dead = float(run["dead"].max()) / _size_of(law, float(np.abs(run["Q"]).max()))
+    return row | {"value": max(row["value"], dead), "dead": dead}
+
+
+def _size_of(law: Any, entry: float) -> float:
+    """1, or where it is more what rounding makes of entries of that size, over `ROUNDING`."""
+    return max(1.0, known_error(law, entry) * entry / ROUNDING)
+
+
+def _of(what: str) -> str:
+    return f"largest difference of the {what} from the statement, relative, at random Q"
+
+
+def _against_paper(
+    source: str, what: str, power: int, values: Callable[..., tuple[Any, Any, Any]]
+) -> Experiment:
+    """A claim on the full problem: its values, those of the paper, and what they are over."""
+
+    def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:
+        law = problem.parameters
+        phi = spread * generator.normal(size=(law.P, law.features))
+        ups = spread * generator.normal(size=(law.P, law.P))
+        state = problem.positions.T @ (ups @ problem.positions + phi @ problem.features)
+        own, stated, scale = values(problem, paper_values(law, phi, ups), state)
+        return float(np.abs(own - stated).max() / scale_of(law, np.abs(scale).max(), power))
+
+    return grid.claim(source, _of(what), "<=", ROUNDING, **AT_RANDOM_Q)(
+        lambda case: at_random_q(case, measure)
+    )
+
+
+def _rates(problem: Any, state: FloatArray, along: FloatArray) -> Any:
+    """Rates of the rows e_p^T Q along features or positions."""
+    return -problem.positions @ problem.gradient(state).reshape(state.shape) @ along.T
+
+
+def _rates_of_phi(problem: Any, paper: PaperValues, state: FloatArray) -> tuple[Any, Any, Any]:
+    return _rates(problem, state, problem.features), paper.alpha, paper.alpha
+
+
+def _rates_of_ups(problem: Any, paper: PaperValues, state: FloatArray) -> tuple[Any, Any, Any]:
+    return _rates(problem, state, problem.positions), paper.beta.sum(axis=0), paper.beta
+
+
+def _loss(problem: Any, paper: PaperValues, state: FloatArray) -> tuple[Any, Any, Any]:
+    return problem.risk(state), paper.loss.sum(), paper.loss.sum()
+
+
+lemma_a_8 = _against_paper("Lemma A.8", "population loss", 2, _loss)
+lemma_5_1 = _against_paper("Lemma 5.1", "rate of Phi", 3, _rates_of_phi)
+lemma_5_2 = _against_paper("Lemma 5.2", "rate of Ups", 2, _rates_of_ups)
+
+
+@grid.claim(
+    "Equation (5.1)", "largest |Ups - sum_k Ups^(k)|, or |sum_q Ups^(k)|, along descent", "<=",
+    ROUNDING, laws=(CROSSED,), varies=("step size",),
+    words="Ups is the sum of its parts up to {split:.1e}, each sums to zero over q up to {sum:.1e}",
+    picture=Picture(TIME, "size", {"rounding": ROUNDING}),
+)  # fmt: skip
+def equation_5_1(case: Case) -> Row:
+    """Ups against the sum of its parts, each moved by one cluster, along full descent."""
+    law, steps = case.parameters, STEPS if case.thorough else STEPS // 5
+    problem, eta = enumerated(case, 3 * steps, steps), case.rate(ETA)
+    run = descend(problem, eta, steps, record=1)
+    parts, sizes = np.zeros((law.K, law.P, law.P)), []
+    for state in run["Q"]:
+        row = problem.positions @ state
+        ups = row @ problem.positions.T
+        found = ups - parts.sum(axis=0), parts.sum(axis=2), parts
+        sizes.append([float(np.abs(each).max()) for each in found])
+        parts += eta * paper_values(law, row @ problem.features.T, ups).beta
+    most, names = np.max(sizes, axis=0), ("difference", "sum over q", "largest part")
+    curves = dict(zip(names, ((run.time[1:], s) for s in np.transpose(sizes[1:])), strict=True))
+    value = most[:2].max() / _size_of(law, most[2])
+    return {"value": value, "split": most[0], "sum": most[1], "curves": curves}
+
+
+@grid.claim(
+    "Section 2.3, nonconvex", "largest loss half way from Q to 3 Q over the mean of both, less 1",
+    ">", ROUNDING, **AT_RANDOM_Q,
+)  # fmt: skip
+def nonconvex(case: Case) -> Row:
+    """The loss half way between two points of a ray."""
+    law = case.parameters
+
+    def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:
+        Q = spread * generator.normal(size=(law.d, law.d))
+        return 2 * problem.risk(2 * Q) / (problem.risk(Q) + problem.risk(3 * Q)) - 1
+
+    return at_random_q(case, measure, gradients=3)
+
+
+@grid.claim(
+    "Lemma A.1", _of("gradient"), "<=", ROUNDING, **AT_RANDOM_Q | {
+        "words": "up to {value:.1e}; the statement is within {slope:.1e} of differences of the loss"
+    },
+    also=(Also("slope", "<=", SLOPE, "largest difference of the statement from the slope of the "
+               "loss, over its norm"),),
+)  # fmt: skip
+def lemma_a_1(case: Case) -> Row:
+    """Every entry of the gradient against the statement, and that against slopes of the loss."""
+    law, slopes = case.parameters, []
+
+    def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:
+        state = spread * generator.normal(size=(law.d, law.d))
+        stated = stated_gradient(law, problem.positions, problem.features, state)
+        off = np.abs(problem.gradient(state).reshape(state.shape) - stated).max()
+        way = generator.normal(size=state.shape)
+        way /= np.linalg.norm(way)
+        # Scores move as z Phi. A power of two, so that a step of latents near 1 is STEP.
+        step = STEP / 2.0 ** max(0, floor(log2(law.U)))
+        near, far = (
+            problem.risk(state + h * way) - problem.risk(state - h * way) for h in (step, 2 * step)
+        )
+        slope = (8 * near - far) / (12 * step) - float((stated * way).sum())
+        slopes.append(abs(slope) / scale_of(law, float(np.linalg.norm(stated)), 3))
+        return float(off / scale_of(law, np.abs(stated).max(), 3))
+
+    return at_random_q(case, measure, gradients=5) | {"slope": max(slopes)}
+
+
+@grid.claim(
+    "Equation (3.2)",
+    "largest difference of the attention to an area from the statement, at random Q", "<=",
+    ROUNDING, **AT_RANDOM_Q,
+)  # fmt: skip
+def equation_3_2(case: Case) -> Row:
+    """Attention to every area from the vectors, against its unmasked and its masked part."""
+    law, first = case.parameters, feature_offsets(case.parameters.area_ids)
+
+    def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:
+        most, state = 0.0, spread * generator.normal(size=(law.d, law.d))
+        ups, phi = (problem.positions @ state @ x.T for x in (problem.positions, problem.features))
+        for image in token_images(law, problem.positions, problem.features, state):
+            k, masked, areas = image.cluster, image.masked, law.area_ids[image.cluster]
+            inside = np.eye(first[k + 1] - first[k])[areas]
+            latent = np.linalg.norm(image.contents, axis=1) @ inside / inside.sum(axis=0)
+            opened = (latent * phi[masked, first[k] : first[k + 1]])[:, areas]
+            hidden = np.isin(np.arange(law.P), masked)
+            scores = ups[masked] + np.where(hidden, 0.0, opened)
+            # The first term is e^(z Phi) times a sum of e^Ups; as one power it does not overflow.
+            weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+            stated = (weights * ~hidden) @ inside + (weights * hidden) @ inside
+            stated /= stated.sum(axis=1, keepdims=True)
+            most = max(most, float(np.abs(stated - image.u @ inside).max()))
+        return most / max(1.0, known_error(law) / ROUNDING)
+
+    return at_random_q(case, measure)
+
+
+def _latents_are_one(law: Any) -> None:
+    """Screen for z = 1: |rate of Ups| is at most |rate of Phi| / z, as Phi moves by z r."""
+    grid.requires()(law)
+    if law.z != (1.0,):
+        words = "image by image the rate of Ups is at most 1/z of that of Phi"
+        raise Undecided(f"rates of Ups and Phi are compared at z = 1: {words}", "law")
+
+
+@grid.claim(
+    "Section 5.1, key observation",
+    "largest excess of a rate of Ups over that of Phi, image by image, over the largest rate", "<=",
+    ROUNDING, laws=(CROSSED, grid.SMALL, grid.POSITIVE, PAIRS), require=_latents_are_one,
+    varies=("seed",), words="u_q / A is {share:.3g} at most",
+    literal=Literal(
+        "means", "<=", 1.0, "largest rate of Ups over that of Phi, own area of a local patch",
+        "{means:.3g} along descent, {at_first:.3g} at Q = 0 (P={P}, C_s={C_local})",
+    ),
+    picture=Picture(TIME, r"rate of $\Upsilon$ over rate of $\Phi$, means", {"equal rates": 1.0}),
+)  # fmt: skip
+def key_observation(case: Case) -> Row:
+    """Rates of Ups against those of Phi of the same area: image by image, and means of them."""
+    law, found = case.parameters, [_excess(case.parameters, s, case.seed) for s in SPREADS]
+    row: Row = dict(zip(("value", "share"), map(float, np.max(found, axis=0)), strict=True))
+    if law.K > 1:  # the reduced problem has added up the rates of clusters
+        return row
+    problem, run = grid.descended(case)
+    name, own, _ = problem.rows.roles(local=True)
+    ratios = np.abs(run[f"d_{name}_Ups_own"] / run[f"d_{own}"])
+    curve = {f"$P={law.P}$, $C_s = {law.C_local}$": (run.time[1:], ratios[1:])}
+    row |= {"trained": replace(case, problem=problem, run=run).trained, "curves": curve}
+    return row | {"means": float(ratios.max()), "at_first": float(ratios[0])}
+
+
+def _excess(law: Any, spread: float, seed: int) -> tuple[float, float]:
+    """|rate of Ups| - |rate of Phi| over the largest, and u/A, largest over images and keys.
+
+    One random row of Q, its patch masked in all images that are used.
+    """
+    generator = np.random.default_rng(seed)
+    images = sampled_images(law, IMAGES, generator)
+    p, excess, share, largest = int(images.masked[0, 0]), 0.0, 0.0, 0.0
+    phi, ups = ({p: spread * generator.normal(size=size)} for size in (law.features, law.P))
+    for query in queries(law, phi, ups, images, [p]):
+        # Phi of an area moves by z times what its unmasked scores do.
+        over = np.abs(query.beta) - np.abs(query.alpha / query.z)[:, query.areas]
+        excess = max(excess, float(over.max(where=~query.masked, initial=0.0)))
+        largest = max(largest, float(np.abs(query.alpha).max(initial=0.0)))
+        own = query.A[:, query.areas]
+        unmasked = ~query.masked & (own > 0)
+        share = max(share, float((query.u[unmasked] / own[unmasked]).max(initial=0.0)))
+    return excess / largest if largest else 0.0, share

@@ -1,0 +1,233 @@
+"""What the lemmas state at numbers: means over all masked images with their chances.
+
+Nothing is differentiated. Lemmas A.8, 5.1 and 5.2 are taken from the attention to areas (`queries`,
+`paper_values`), Lemma A.1 from the vectors of tokens (`token_images`, `stated_gradient`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from theory.law import FloatArray
+from theory.papers.masked_image_modeling import lemmas
+from theory.papers.masked_image_modeling.images import Images, all_images
+from theory.papers.masked_image_modeling.recursion import MASKED, OTHER, OWN
+from theory.papers.masked_image_modeling.symmetry import feature_offsets
+
+
+class Query(NamedTuple):
+    """The images of a cluster in which a patch is masked, and its attention to their keys.
+
+    Attributes
+    ----------
+    cluster, patch : int
+    areas : int array, shape (P,)
+        Area of every patch in the cluster.
+    weight : float array, shape (images,)
+        Chance of each image.
+    masked : bool array, shape (images, P)
+    z, A : float array, shape (images, areas)
+        Latents, and attention to the unmasked patches of each area.
+    u : float array, shape (images, P)
+        Attention to each key.
+    """
+
+    cluster: int
+    patch: int
+    areas: Any
+    weight: FloatArray
+    masked: Any
+    z: FloatArray
+    u: FloatArray
+    A: FloatArray
+
+    @property
+    def own(self) -> int:
+        """Area of the patch."""
+        return int(self.areas[self.patch])
+
+    @property
+    def loss(self) -> FloatArray:
+        """Lemma A.8 for every image."""
+        shares = dict(enumerate(self.A.T))
+        return np.asarray(lemmas.paper_loss(tuple(self.z.T), shares, self.own))
+
+    @property
+    def alpha(self) -> FloatArray:
+        """Lemma 5.1 for every image: rates of Phi by the features of the areas."""
+        squares, m = self.z**2 * self.A**2, self.own
+        rest = squares.sum(axis=1) - squares[:, m]
+        z, shares, rates = tuple(self.z.T), dict(enumerate(self.A.T)), []
+        for i in range(len(z)):
+            others = rest - squares[:, i] if i != m else rest
+            rates.append(lemmas.paper_feature_rate(z, shares, m, i, others))
+        return np.stack(rates, axis=1)
+
+    @property
+    def beta(self) -> FloatArray:
+        """Lemma 5.2 for every image: rates of Ups by the positions of the keys."""
+        z, A, m = self.z, self.A, self.own
+        r = (z[:, m] ** 2 * A[:, m] - (z**2 * A**2).sum(axis=1))[:, None]
+        z, A = z[:, self.areas], A[:, self.areas]
+        own, other, masked = (
+            lemmas.paper_position_rate(kind, z, A, r) for kind in (OWN, OTHER, MASKED)
+        )
+        return self.u * np.where(self.masked, masked, np.where(self.areas == m, own, other))
+
+
+def queries(
+    law: Any, phi: Any, ups: Any, images: Images | None = None, patches: Iterable[int] | None = None
+) -> Iterator[Query]:
+    """Every cluster and masked patch, at correlations of any values.
+
+    Parameters
+    ----------
+    law : Parameters or ImageLaw
+    phi, ups : mapping or float array
+        Patch -> its correlations with features, cluster by cluster, and with positions.
+    images : Images, optional
+        All by default.
+    patches : iterable of int, optional
+        All by default.
+    """
+    images = all_images(law) if images is None else images
+    hidden, offsets = images.hidden, feature_offsets(law.area_ids)
+    for k, areas in enumerate(law.area_ids):
+        inside = np.eye(areas.max() + 1)[areas]
+        for p in range(law.P) if patches is None else patches:
+            used = (images.cluster == k) & hidden[:, p]
+            z, masked = images.latent[used], hidden[used]
+            u = attention(z, masked, phi[p][offsets[k] : offsets[k + 1]][areas], ups[p])
+            A = np.where(masked, 0.0, u) @ inside
+            latents = z[:, inside.argmax(axis=0)]
+            yield Query(k, p, areas, images.weight[used], masked, latents, u, A)
+
+
+def attention(z: FloatArray, masked: Any, phi: FloatArray, ups: FloatArray) -> FloatArray:
+    """Attention of a masked patch to every key of every image, shape (images, P).
+
+    Parameters
+    ----------
+    z : float array, shape (images, P)
+        Latent of the area of each patch.
+    masked : bool array, shape (images, P)
+    phi, ups : float array, shape (P,)
+        Its correlations with the features of the areas of all patches, and with their positions.
+    """
+    scores = ups + np.where(masked, 0.0, z * phi)
+    u = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(u / u.sum(axis=1, keepdims=True))
+
+
+class PaperValues(NamedTuple):
+    """The paper's expectations at numbers.
+
+    Attributes
+    ----------
+    loss : float array, shape (P,)
+        L_p, Lemma A.8.
+    alpha : float array, shape (P, features)
+        Rates of Phi, Lemma 5.1.
+    beta : float array, shape (K, P, P)
+        Rates of Ups, cluster by cluster, Lemma 5.2.
+    """
+
+    loss: FloatArray
+    alpha: FloatArray
+    beta: FloatArray
+
+
+def paper_values(law: Any, phi: FloatArray, ups: FloatArray) -> PaperValues:
+    """What Lemmas A.8, 5.1 and 5.2 state at correlations of any values.
+
+    Parameters
+    ----------
+    law : Parameters or ImageLaw
+        Small enough to enumerate.
+    phi : float array, shape (P, features)
+        Features cluster by cluster, area by area.
+    ups : float array, shape (P, P)
+    """
+    offsets = feature_offsets(law.area_ids)
+    values = PaperValues(np.zeros(law.P), np.zeros_like(phi), np.zeros((law.K, *ups.shape)))
+    for query in queries(law, phi, ups):
+        k, p = query.cluster, query.patch
+        values.loss[p] += query.weight @ query.loss
+        values.alpha[p, offsets[k] : offsets[k + 1]] += query.weight @ query.alpha
+        values.beta[k, p] += query.weight @ query.beta
+    return values
+
+
+class TokenImage(NamedTuple):
+    """One masked image from its vectors.
+
+    Attributes
+    ----------
+    weight : float
+        Its chance.
+    cluster : int
+    masked : int array, shape (M,)
+    contents, visible : float array, shape (P, d)
+        Of all patches, and with zeros where they are masked.
+    u : float array, shape (M, P)
+        Attention of the masked patches.
+    """
+
+    weight: float
+    cluster: int
+    masked: Any
+    contents: FloatArray
+    visible: FloatArray
+    u: FloatArray
+
+
+def token_images(
+    law: Any, positions: FloatArray, features: FloatArray, Q: FloatArray
+) -> Iterator[TokenImage]:
+    """Every masked image, its tokens and a softmax of dense scores.
+
+    Parameters
+    ----------
+    law : Parameters or ImageLaw
+    positions, features : float array, shape (P, d) and (features, d)
+        Orthonormal rows.
+    Q : float array, shape (d, d)
+    """
+    areas, first = law.area_ids, feature_offsets(law.area_ids)
+    for k, z, masked, weight in zip(*all_images(law), strict=True):
+        contents = z[:, None] * features[areas[k] + first[k]]
+        visible = contents.copy()
+        visible[masked] = 0.0
+        tokens = visible + positions
+        scores = tokens[masked] @ Q @ tokens.T
+        u = np.exp(scores - scores.max(axis=1, keepdims=True))
+        u /= u.sum(axis=1, keepdims=True)
+        yield TokenImage(float(weight), int(k), masked, contents, visible, u)
+
+
+def stated_gradient(
+    law: Any, positions: FloatArray, features: FloatArray, Q: FloatArray
+) -> FloatArray:
+    r"""The gradient of the loss by Q as Lemma A.1 states it, shape (d, d).
+
+    For one image with p masked, F_p the output, it is minus the sum over p of
+
+    .. math:: \sum_q u_{pq} \langle X_p - F_p,\; 1\{q \notin M\} X_q - F_p \rangle\, \tilde X_p
+       \tilde X_q^\top.
+
+    Parameters
+    ----------
+    law, positions, features, Q
+        As of `token_images`.
+    """
+    total = np.zeros_like(Q)
+    for image in token_images(law, positions, features, Q):
+        output = image.u @ image.visible
+        missing = image.contents[image.masked] - output
+        along = missing @ image.visible.T - (missing * output).sum(axis=1, keepdims=True)
+        tokens = image.visible + positions
+        total -= image.weight * tokens[image.masked].T @ (image.u * along) @ tokens
+    return total
