@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.analysis.transverse_growth import RECORDS, transverse_growth
+from dynamics.analysis.transverse_growth import RECORDS, TransverseGrowth, transverse_growth
 from dynamics.problem import FloatArray
 from dynamics.results.stability import LEFT, OFF, Stability
 from dynamics.results.trajectory import Trajectory
@@ -101,30 +101,27 @@ def stability(
     if len(full.scalars) == full.layout.size:
         return replace(found, growth=1.0, safe=found.horizon)
     if not (run.steps.size and starts):
-        growth = transverse_growth(reduced, full, run, records)
-        amplification = growth.amplification.copy()
-        amplification[-1] = max(amplification[-1], growth.halved)
-        found = of_growth(growth.time, amplification, full.layout.size)
+        found = of_growth(transverse_growth(reduced, full, run, records), full.layout.size)
         if not found.limited:
             return found
     offsets = [off_start(full, seed) for seed in range(starts)]
     return replace(found, left=tuple(departure(full, run, each).reaches() for each in offsets))
 
 
-def of_growth(time: FloatArray, growth: FloatArray, entries: int) -> Stability:
+def of_growth(growth: TransverseGrowth, entries: int) -> Stability:
     """Judge the growth of departures along a run by (1).
 
     Parameters
     ----------
-    time, growth : float arrays, shape (records,)
-        Largest factor since the start, or a bound on it.
+    growth : TransverseGrowth
     entries : int
         Trained entries.
     """
-    horizon, largest = float(time[-1]), float(growth.max())
-    above = np.flatnonzero(growth >= LEFT / (OFF * np.sqrt(entries)))
-    safe = horizon if not above.size else float(time[max(0, above[0] - 1)])
-    return Stability(horizon, largest, safe)
+    horizon, along = float(growth.time[-1]), growth.amplification.copy()
+    along[-1] = max(along[-1], growth.halved)
+    above = np.flatnonzero(along >= LEFT / (OFF * np.sqrt(entries)))
+    safe = horizon if not above.size else float(growth.time[max(0, above[0] - 1)])
+    return Stability(horizon, float(along[-1]), safe)
 
 
 def off_start(full: Any, seed: int = 0, off: float = OFF) -> FloatArray:

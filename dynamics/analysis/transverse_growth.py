@@ -48,6 +48,16 @@ class TransverseGrowth:
     least: FloatArray
     amplification: FloatArray
 
+    @classmethod
+    def of(cls, time: FloatArray, least: FloatArray) -> TransverseGrowth:
+        """The growth along a run from its least curvatures.
+
+        Parameters
+        ----------
+        time, least : float arrays, shape (records,)
+        """
+        return cls(time, least, _growth(time, least))
+
     @property
     def halved(self) -> float:
         """The last of ``amplification`` from every second record, and the last."""
@@ -89,7 +99,7 @@ def transverse_growth(
     indices = np.unique(np.linspace(0, len(run.time) - 1, records).astype(int))
     time, states = run.time[indices], full.lift(run.states[indices], reduced.scalars)
     least = np.array([least_curvature(full, state) for state in states])
-    return TransverseGrowth(time, least, _growth(time, least))
+    return TransverseGrowth.of(time, least)
 
 
 def _growth(time: FloatArray, least: FloatArray) -> FloatArray:

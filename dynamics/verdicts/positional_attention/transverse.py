@@ -21,7 +21,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, SymmetricalLogLocator
 from numpy.typing import NDArray
 
 from dynamics.analysis.stability import of_growth
-from dynamics.analysis.transverse_stability import Transverse, transverse
+from dynamics.analysis.transverse_growth import TransverseGrowth
+from dynamics.analysis.transverse_stability import Transverse, split, transverse
 from dynamics.papers.positional_attention.configurations import number_of_configurations
 from dynamics.plotting import style
 from dynamics.results.stability import Stability
@@ -41,8 +42,9 @@ LARGER = (1e-2, 5e-2)
 """Spreads at which the hypothesis is stretched."""
 HORIZON = 1e5
 RECORDS = 240
-AFFORDABLE = 1e8
-"""Multisets times entries of a Hessian up to which every verdict has the amplification."""
+AFFORDABLE, FEW_RECORDS = 1e8, 48
+"""Multisets times entries of a Hessian up to which every verdict has the growth of departures, and
+states at which their least curvature is computed."""
 SAFE = 1.0
 """omega * Phi_max up to which deviations stay below the scale on which A acts on the softmax."""
 KINDS = {
@@ -120,10 +122,18 @@ def _enumerable(full: Any, parameters: Any) -> Any:
         return None
 
 
-def stability(system: System, parameters: Any, horizon: float) -> Stability:
-    """Until when the symmetric states are stable, by the amplification along the reduced flow.
+@lru_cache(maxsize=8)
+def _growth(reduced: Any, parameters: Any, horizon: float) -> TransverseGrowth:
+    """The growth of departures by the least curvature across the symmetric states."""
+    manifold = Manifold(parameters)
+    times = [0.0, *np.geomspace(1e-3, horizon, FEW_RECORDS)]
+    run, across = flow(reduced(parameters), horizon, record=times), split(manifold.symmetry)[1]
+    hessians = (across.T @ manifold.hessian(state) @ across for state in run.states)
+    return TransverseGrowth.of(run.time, np.array([np.linalg.eigvalsh(h)[0] for h in hessians]))
 
-    Nothing is measured at sizes with many multisets of types.
+
+def stability(system: System, parameters: Any, horizon: float) -> Stability:
+    """Until when the symmetric states are stable; nothing of sizes with many multisets of types.
 
     Parameters
     ----------
@@ -135,8 +145,9 @@ def stability(system: System, parameters: Any, horizon: float) -> Stability:
     number = number_of_configurations(parameters.L, parameters.C)
     if number * parameters.D**4 > AFFORDABLE:
         return Stability(horizon, where=f"{size} there are too many multisets of types")
-    result = spectrum(system, parameters, horizon)
-    found = of_growth(result.time, result.amplification, 1 + parameters.D * (parameters.D - 1))
+    reduced: Any = system.ReducedPopulation
+    growth = _growth(reduced, parameters, horizon)
+    found = of_growth(growth, 1 + parameters.D * (parameters.D - 1))
     return replace(found, where=f"transverse growth {size}")
 
 

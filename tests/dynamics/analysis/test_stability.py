@@ -8,6 +8,7 @@ import pytest
 
 import dynamics
 from dynamics.analysis.stability import Departure, departure, of_growth, off_start, stability
+from dynamics.analysis.transverse_growth import TransverseGrowth
 from dynamics.results.stability import LEFT, OFF, Stability
 
 
@@ -72,12 +73,12 @@ def test_steps_may_repel_where_the_flow_attracts():
 
 def test_the_growth_alone_tells_the_time_to_which_it_is_small():
     time = np.linspace(0.0, 10.0, 101)
-    found = of_growth(time, np.exp(2.0 * time), 4)
+    found = of_growth(TransverseGrowth.of(time, np.full(101, -2.0)), 4)
     # Equation (1): exp(2 t) < 1e7 / 2, at the record before.
     assert found.safe == pytest.approx(np.log(LEFT / OFF / 2) / 2, abs=0.1)
     assert found.safe < np.log(LEFT / OFF / 2) / 2
     assert str(found).startswith("the classes hold to time 7.7 at least: by time 10")
-    assert not of_growth(time, np.exp(time / 2), 4).limited
+    assert not of_growth(TransverseGrowth.of(time, np.full(101, -0.5)), 4).limited
 
 
 def test_a_start_is_off_by_what_is_said_and_by_the_seed():
