@@ -23,8 +23,7 @@ SMALL = {
         "claims": ["Lemma 4.2"],
     },
     "04_transfer": {
-        "seeds": 1, "pairs": (16, 24), "samples": 100, "times": (0.5, 1.0),
-        "few": (32,), "many": (32, 48), "single": ((64, 4),),
+        "seeds": 1, "pairs": (12, 16), "counts": (1, 2), "many": (64, 128), "single": ((64, 4),),
     },
     "05_phase_diagrams": {
         "grid": {"D": 12, "C": "2,3,5", "q": "0.3:0.7:3", "nu": "1e-3:1e-1:3:log", "time": 300},

@@ -31,6 +31,8 @@ from dynamics.results.trajectory import Trajectory
 from theory.summary import summarized
 from theory.symmetry import PermutationGroup
 
+BEYOND, LARGEST_STEP = 1e100, 300.0
+"""Amplification from which on it counts as infinite, and its largest logarithm in one interval."""
 EQUAL = 1e-6
 """Eigenvalues that differ by less, relative to the largest, are one multiplet."""
 
@@ -215,7 +217,7 @@ def transverse(manifold: Manifold, run: Trajectory) -> Transverse:
     Positional attention of 8 patches repels deviations at first, and attracts them in the end:
 
     >>> import dynamics
-    >>> from dynamics.verdicts.positional_attention.manifold import Manifold
+    >>> from dynamics.papers.positional_attention.manifold import Manifold
     >>> system = dynamics.load_system("positional_attention")
     >>> parameters = system.Parameters(D=8, C=2)
     >>> times = np.concatenate([[0.0], np.geomspace(1e-2, 1e4, 40)])
@@ -271,14 +273,18 @@ def propagate(
     Returns
     -------
     amplification, typical, worst : float arrays, shape (records,), (records,), (m,)
-        As in `Transverse`.
+        As in `Transverse`; infinite from 1e100 on.
     """
     size = len(hessians[0])
     growth, worst = np.eye(size), np.eye(size)[0]
     largest, spread = [1.0], [1.0]
     for k, interval in enumerate(np.diff(time)):
         values, vectors = eigenvectors((hessians[k] + hessians[k + 1]) / 2)
-        growth = (vectors * np.exp(-interval * values)) @ (vectors.T @ growth)
+        rates = np.minimum(-interval * values, LARGEST_STEP)
+        growth = (vectors * np.exp(rates)) @ (vectors.T @ growth)
+        if np.abs(growth).max() > BEYOND:
+            rest = [np.inf] * (len(time) - 1 - k)
+            return np.array(largest + rest), np.array(spread + rest), worst
         # Not an SVD: what has decayed to 1e-200 can keep it from converging.
         squares, starts = eigenvectors(growth.T @ growth)
         length = float(np.sqrt(squares[-1]))

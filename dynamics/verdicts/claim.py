@@ -285,7 +285,9 @@ class Experiment:
     def _laws(self, system: System, protocol: Protocol) -> list[Any]:
         if self.laws is None:
             if protocol.parameters is not None:
-                raise Undecided("the claim is of networks on images, which have no such parameters")
+                raise Undecided(
+                    "the claim is of data of its own, which have no such parameters", "law"
+                )
             return [None]
         grid = (*self.laws, *(self.thorough if protocol.thorough else ()))
         laws = (

@@ -1,8 +1,7 @@
 r"""What Section 4.1 says around its lemmas: association at any time, and how alpha moves.
 
 All of it is measured along the gradient flow of the reduced problem, from which gradient descent
-differs by the step size. The appendix with Lemmas D.2 and D.11 is not in the text at hand; they
-are read as Section 4.1 cites them.
+differs by the step size. Lemma D.2 is as Section 4.1 cites it.
 """
 
 from __future__ import annotations
@@ -16,11 +15,9 @@ from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.positional_attention.grid import GRID, REGIME, THOROUGH, along, claim
 from theory.papers.positional_attention.linear_rules import sign_rule_error
 
-HORIZON, LONG = 1e5, 1e6
+LONG = 1e6
 LARGEST_ALPHA, ALPHAS = 1e2, 400
 """Grid of a in v = a w*, logarithmic from a thousandth of the start's alpha on."""
-RESOLVED = 1e-6
-"""Part of alpha above which a change of it is larger than the integrator's errors."""
 HIGH = 2.0
 """Loss of the predictor (2), in units of that at the end of training, that counts as high."""
 ACROSS = {"laws": GRID, "thorough": THOROUGH, "in_part": True, "run": flow_to(LONG)}
@@ -55,7 +52,7 @@ def gamma_above_rho(case: Case) -> dict[str, Any]:
 
 
 @claim(
-    "Lemma D.2", "least rate of alpha up to T0", ">", 0.0, laws=REGIME, run=flow_to(HORIZON),
+    "Lemma D.2", "least rate of alpha up to T0", ">", 0.0, laws=REGIME, run=flow_to(LONG),
     words="alpha rises from {start:.2g} to {threshold:.2g}, T0={T0:.2g}",
     picture=Picture(TIME, r"rate of $\alpha$", {"0": 0.0}, ("log", "symlog")),
 )  # fmt: skip
@@ -71,27 +68,6 @@ def lemma_d_2(case: Case) -> dict[str, Any]:
         "value": rates.min(), "T0": event.time, "start": run.states[0][0],
         "threshold": event.state[0], **along(case, rates[:-1], inside),
     }  # fmt: skip
-
-
-@claim(
-    "Lemma D.11", "least share of the later times at which alpha rises", ">=", 1.0, laws=REGIME,
-    run=flow_to(LONG), words="alpha rises at {value:.0%} of the records from time {first:.3g} on",
-    picture=Picture(TIME, r"rate of $\alpha$", {"0": 0.0}, ("log", "symlog")),
-)  # fmt: skip
-def lemma_d_11(case: Case) -> dict[str, Any]:
-    """Whether alpha rises once gamma has passed the largest |rho| of the run.
-
-    From record to record: on the slow manifold the gradient at an integrated state, whose error
-    the fast direction magnifies, has the sign of that error.
-    """
-    run = case.run
-    later = np.flatnonzero(run["gamma"][:-1] > np.abs(run["rho"]).max())
-    if not later.size:
-        raise Undecided("gamma does not pass the largest |rho| of the run", "time")
-    steps, alpha = np.diff(run["alpha"]), run["alpha"][1:]
-    rises = (steps > RESOLVED * alpha)[later]
-    curve = {case.label: (run.time[1:], steps / np.diff(run.time))}
-    return {"value": rises.mean(), "first": run.time[later[0]], "curves": curve}
 
 
 @claim(

@@ -4,166 +4,72 @@ The paper: "ViTs do not always learn patch association" without the spatial stru
 by P^T P of a model that fits. With :math:`z_\ell = \sum_{i \in S_\ell} \langle w^\star,
 X_i\rangle` the label is the sign of :math:`\sum_\ell z_\ell^3`, and (T) with p = 3 represents it in
 many ways: one row of A for each set is enough. What is learned is a matter of parametrization and
-optimizer, so each case is in the figure by itself:
+rule, so each case is in the figure by itself:
 
 - (T), A free, Adam: fits; few rows associate (one specialist row a set);
 - A = P^T P, Adam: from most starts it fits and every row associates, within some hundred steps;
   from the others it stays with the linear rule sign(sum of all z) for 10,000 steps;
 - (T), A free, gradient descent: stays with the linear rule, not associated.
 
-What A = P^T P learns is a matter of the seed, so the figure has its share of seeds with an
-interval, and both kinds: 8 seeds by default, 24 if ``thorough`` (of seeds 0 to 23, 17 associate).
-Its runs end after 10,000 steps, which take 15 s on one core. Adam on A free is at its end after
-some thousand full-batch steps too, which is the default (about 25 s a run); ``thorough`` goes on to
-100,000 with three seeds, about half an hour.
-
-Adam is algorithm 1 of Kingma and Ba (2015) with the averages of its paper, full batch:
-
-.. math::
-   m_t = \beta_1 m_{t-1} + (1 - \beta_1) g_t, \qquad
-   s_t = \beta_2 s_{t-1} + (1 - \beta_2) g_t^2, \qquad
-   \theta_t = \theta_{t-1} - \eta\,
-   \frac{m_t / (1 - \beta_1^t)}{\sqrt{s_t / (1 - \beta_2^t)} + \epsilon}
-
-Every entry moves by about eta a step however small its gradient is, so Adam finds structure for
+Adam moves every entry by about eta a step however small its gradient is, so it finds structure for
 which gradient descent has no time; no event of the paper is defined along it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics.problem import FloatArray, Problem
-from dynamics.results.outcome import DIVERGED, HORIZON, INTERRUPTED, Outcome
+from dynamics.papers.positional_attention.gram import GramEmpirical
+from dynamics.results.outcome import DIVERGED, HORIZON
+from dynamics.system import System
 from dynamics.training.descent import descend
-from dynamics.training.progress import interruption
-from dynamics.validation import integer, real
+from dynamics.verdicts.claim import Also, Case, Literal, Picture, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, state, stated
-from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.positional_attention import pictures
-from dynamics.verdicts.positional_attention.gram import GramEmpirical
-from dynamics.verdicts.study import Measurement, Study, measures
 from dynamics.verdicts.wording import in_percent, share_of
 from theory.papers.positional_attention.samples import Convolution
 from theory.symmetry import Partition
 
-if TYPE_CHECKING:
-    from dynamics.results.trajectory import Trajectory
-    from dynamics.system import System
-
 QUICK = {
-    "samples": 16_000,
-    "seeds": 1,
-    "gram_seeds": 8,
-    "gram_steps": 10_000,
-    "adam_eta": 3e-3,
-    "adam_steps": 10_000,
-    "gd_eta": 0.02,
-    "gd_steps": 20_000,
-    "dtype": "float32",
-}
+    "samples": 16_000, "seeds": 1, "gram_seeds": 8, "gram_steps": 10_000, "adam_eta": 3e-3,
+    "adam_steps": 10_000, "gd_eta": 0.02, "gd_steps": 20_000, "dtype": "float32",
+}  # fmt: skip
 THOROUGH = {"seeds": 3, "gram_seeds": 24, "adam_steps": 100_000, "gd_steps": 45_000}
+CLAIMED = QUICK | {"samples": 8000, "gram_steps": 1500, "adam_steps": 5000}
+"""Options of the claim: within half a minute."""
 FITS = 0.5
 """Share of the error of sign(Z) below which a model fits."""
-DRAWS = 1_000_000
-RECORDS = 80
-BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
+DRAWS, RECORDS = 1_000_000, 80
 
 
-class Case(NamedTuple):
-    """A parametrization and how it is trained."""
+class Kind(NamedTuple):
+    """A parametrization, A = P^T P or (T), and the rule that it is trained by."""
 
     label: str
     gram: bool
-    """A = P^T P; else (T), every off-diagonal entry of A."""
-    optimizer: str
-    """``"adam"`` or ``"gd"``."""
+    rule: str
 
 
-CASES = {
-    "T_adam": Case("(T), $A$ free, Adam", False, "adam"),
-    "gram_adam": Case("$A = P^\\top P$, Adam", True, "adam"),
-    "T_gd": Case("(T), $A$ free, gradient descent", False, "gd"),
+KINDS = {
+    "T_adam": Kind("(T), $A$ free, Adam", False, "adam"),
+    "gram_adam": Kind("$A = P^\\top P$, Adam", True, "adam"),
+    "T_gd": Kind("(T), $A$ free, gradient descent", False, "gd"),
 }
 
 
-class Fit(NamedTuple):
-    """A run of Adam: what `fit` needs of a `Trajectory`.
-
-    Of a run that diverged the last record is before the divergence.
-    """
-
-    steps: np.ndarray
-    """Int array, shape (records,)."""
-    states: FloatArray
-    """Shape (records, entries)."""
-    observables: Mapping[str, FloatArray]
-    """Name -> shape (records,)."""
-    outcome: Outcome
-
-
-def adam(problem: Problem, eta: float, steps: int, record: Iterable[int] = ()) -> Fit:
-    """Train with Adam, full batch.
-
-    Parameters
-    ----------
-    problem : Problem
-    eta : float
-        Learning rate.
-    steps : int
-    record : iterable of int
-        Steps to record beside the first and the last.
-
-    Returns
-    -------
-    Fit
-        A run whose next state, or mean square, is not finite ends as diverged at its last finite
-        state.
-    """
-    eta, steps = real("eta", eta, above=0.0), integer("steps", steps, at_least=1)
-    state = problem.initial_state
-    mean, square = np.zeros_like(state), np.zeros_like(state)
-    states, step, kind, due = {0: state}, 0, HORIZON, {steps, *record}
-    with interruption() as interrupted, np.errstate(all="ignore"):
-        while step < steps:
-            if interrupted.is_set():
-                kind = INTERRUPTED
-                break
-            gradient = problem.gradient(state)
-            mean = BETA_1 * mean + (1 - BETA_1) * gradient
-            square = BETA_2 * square + (1 - BETA_2) * gradient**2
-            root = np.sqrt(square / (1 - BETA_2 ** (step + 1)))
-            after = state - eta * (mean / (1 - BETA_1 ** (step + 1))) / (root + EPSILON)
-            # Where the mean square is infinite the update is 0: such a run has diverged too.
-            if not (np.isfinite(after).all() and np.isfinite(root).all()):
-                kind = DIVERGED
-                break
-            state, step = after, step + 1
-            if step in due:
-                states[step] = state
-        states[step] = state
-        rows = [problem.observables(recorded) for recorded in states.values()]
-    remedy = f"eta={eta:g} is too large; try eta={eta / 4:.2g}" if kind == DIVERGED else ""
-    return Fit(
-        np.array(list(states)),
-        np.array(list(states.values())),
-        {name: np.array([row[name] for row in rows]) for name in rows[0]},
-        Outcome(kind, step, step * eta, remedy),
-    )
-
-
 def fit(
-    system: System, case: Case, parameters: Any, seed: int, options: Mapping[str, Any]
+    system: System, name: str, parameters: Any, seed: int, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Train one case.
+    """Train one kind.
 
     Parameters
     ----------
     system : System
-    case : Case
+    name : str
+        Of `KINDS`.
     parameters : Parameters
     seed : int
     options : mapping
@@ -174,28 +80,20 @@ def fit(
     dict
         One entry of ``cases``, see `convolution`; ``associated``: whether every row is, at the end.
     """
-    law = Convolution(pictures.localised(parameters)[0])
-    make = GramEmpirical if case.gram else system.FullEmpirical
+    kind, law = KINDS[name], Convolution(pictures.localised(parameters)[0])
     given = {"law": law, "dtype": options["dtype"], "feature": "random"}
+    make: Any = GramEmpirical if kind.gram else system.FullEmpirical
     problem = make(parameters, options["samples"], seed, **given)
-    eta = options[f"{case.optimizer}_eta"]
-    steps = options["gram_steps" if case.gram else f"{case.optimizer}_steps"]
+    eta, steps = options[f"{kind.rule}_eta"], options[f"{'gram' if kind.gram else kind.rule}_steps"]
     record = np.unique(np.rint(np.geomspace(1, steps, RECORDS)).astype(int))
-    train: Callable[..., Fit | Trajectory] = adam if case.optimizer == "adam" else descend
-    run = train(problem, eta, steps, record=record)
-    last = run.states[-1]
-    matrix = problem.matrices(last[None])[0]
-    share = run.observables["patch_association"]
+    run = descend(problem, eta, steps, kind.rule, record=record)
+    share = run["patch_association"]
     return {
-        "seed": seed,
-        "steps": run.steps.tolist(),
-        "test_error": run.observables["test_error"].tolist(),
-        "patch_association": share.tolist(),
+        "seed": seed, "steps": run.steps.tolist(), "test_error": run["test_error"].tolist(),
+        "patch_association": share.tolist(), "A": problem.matrices(run.states[-1:])[0].tolist(),
         "associated": bool(share[-1] == 1.0 and run.outcome.kind == HORIZON),
-        "A": np.asarray(matrix).tolist(),
-        "outcome": str(run.outcome),
-        "diverged": run.outcome.kind == DIVERGED,
-    }
+        "outcome": str(run.outcome), "diverged": run.outcome.kind == DIVERGED,
+    }  # fmt: skip
 
 
 def linear_error(partition: Partition, seed: int, draws: int = DRAWS) -> float:
@@ -211,6 +109,57 @@ def linear_error(partition: Partition, seed: int, draws: int = DRAWS) -> float:
     sizes = np.array([members.size for members in partition.sets])
     sums = np.random.default_rng(seed).standard_normal((draws, sizes.size)) * np.sqrt(sizes)
     return float((np.sign(sums.sum(axis=1)) != np.sign((sums**3).sum(axis=1))).mean())
+
+
+@claim(
+    "Figure 2", "largest share of rows associated, A free, Adam", "<=", 0.5, laws=None,
+    varies=("seed",), again=False,
+    also=(Also("of_linear", "<", FITS, "test error over that of sign(Z), A free"),),
+    literal=Literal(
+        "without", ">=", 1.0, "share of seeds that fit and do not associate, A = P^T P",
+        "{gram}: what fits associates",
+    ),
+    words="N={samples:,}, A free: test error {error:.4f} (sign(Z) {linear:.4f}), {value:.0%} of "
+    "the rows associated after {steps:,} steps",
+    picture=Picture("steps of Adam", "test error"),
+)  # fmt: skip
+def figure_2(case: Case) -> dict[str, Any]:
+    """Whether a model that fits Gaussian patches associates: with A free, and with A = P^T P."""
+    parameters = case.system.Parameters(D=16, C=4, omega=1e-3)
+    linear = linear_error(pictures.localised(parameters)[0], case.seed)
+    seeds = {"T_adam": 3 if case.thorough else 1, "gram_adam": 24 if case.thorough else 3}
+    options = QUICK if case.thorough else CLAIMED
+    free, gram = (
+        [fit(case.system, name, parameters, case.seed + k, options) for k in range(count)]
+        for name, count in seeds.items()
+    )
+    fitted = [run for run in gram if run["test_error"][-1] < FITS * linear]
+    error = max(run["test_error"][-1] for run in free)
+    return {
+        "value": max(run["patch_association"][-1] for run in free), "error": error,
+        "of_linear": error / linear, "linear": linear, "samples": options["samples"],
+        "steps": options["adam_steps"], "gram": _by_share(gram),
+        "without": sum(not run["associated"] for run in fitted) / len(gram),
+        "curves": {kind.label: (run["steps"][1:], run["test_error"][1:])
+                   for kind, run in zip(KINDS.values(), (free[0], gram[0]), strict=False)},
+    }  # fmt: skip
+
+
+def _end(run: Mapping[str, Any]) -> str:
+    if run["diverged"]:
+        return str(run["outcome"])
+    return f"{run['test_error'][-1]:.4f}, {run['patch_association'][-1]:.0%}"
+
+
+def _by_share(runs: list[dict[str, Any]]) -> str:
+    """How many seeds of A = P^T P associate every row, with what error, and which do not."""
+    there = [run["test_error"][-1] for run in runs if run["associated"]]
+    words = f"A = P^T P, Adam: {len(there)} of {len(runs)} seeds associate every row, "
+    words += in_percent(len(there), len(runs))
+    if there:
+        words += f", with errors {min(there):.4f} to {max(there):.4f}"
+    others = [f"{run['seed']} ({_end(run)})" for run in runs if not run["associated"]]
+    return words + (f"; the others are seeds {', '.join(others)}" if others else "")
 
 
 def convolution(system: System, request: FigureRequest) -> Drawing:
@@ -233,20 +182,21 @@ def convolution(system: System, request: FigureRequest) -> Drawing:
     partition, columns = pictures.localised(parameters)
     fits = {
         name: [
-            fit(system, case, parameters, seed, options)
-            for seed in request.seeds(options["gram_seeds" if case.gram else "seeds"])
+            fit(system, name, parameters, seed, options)
+            for seed in request.seeds(options["gram_seeds" if kind.gram else "seeds"])
         ]
-        for name, case in CASES.items()
+        for name, kind in KINDS.items()
     }
-    linear, gram = linear_error(partition, request.seed), fits["gram_adam"]
-    data = {"linear_error": linear, "sets": partition.labels.tolist(), "cases": fits}
+    gram = fits["gram_adam"]
+    data = {"sets": partition.labels.tolist(), "cases": fits}
+    data["linear_error"] = linear_error(partition, request.seed)
     data["associated"] = share_of(sum(run["associated"] for run in gram), len(gram))
-    axes = pictures.convolution(data, kinds(fits), columns)
+    axes = pictures.convolution(data, looks(fits), columns)
     state(axes, system, parameters, "D", "C", "p", "nu", "beta", "omega")
     return Drawing(axes, data, _caption(data, parameters, options))
 
 
-def kinds(fits: Mapping[str, list[dict[str, Any]]]) -> list[tuple[str, list[dict[str, Any]]]]:
+def looks(fits: Mapping[str, list[dict[str, Any]]]) -> list[tuple[str, list[dict[str, Any]]]]:
     """Label and runs of what has one look: the seeds of A = P^T P by whether they associate.
 
     Parameters
@@ -255,92 +205,27 @@ def kinds(fits: Mapping[str, list[dict[str, Any]]]) -> list[tuple[str, list[dict
         ``cases`` of `convolution`.
     """
     groups = []
-    for name, case in CASES.items():
-        if not case.gram:
-            groups.append((case.label, fits[name]))
-            continue
+    for name, kind in KINDS.items():
         for words, associated in (("associated", True), ("not associated", False)):
             runs = [run for run in fits[name] if run["associated"] is associated]
-            if runs:
-                count = f"{len(runs)} of {len(fits[name])} seeds {words}"
-                groups.append((f"{case.label}:\n{count}", runs))
+            count = f":\n{len(runs)} of {len(fits[name])} seeds {words}" if kind.gram else ""
+            shown = runs if kind.gram else fits[name] * associated
+            groups += [(f"{kind.label}{count}", shown)] if shown else []
     return groups
 
 
 def _caption(data: Mapping[str, Any], parameters: Any, options: Mapping[str, Any]) -> str:
-    ends = [
-        _by_share(case, runs) if case.gram else f"{_plain(case)}: {'; '.join(map(_end, runs))}"
-        for case, runs in zip(CASES.values(), data["cases"].values(), strict=True)
-    ]
+    plain = "; ".join(
+        f"{KINDS[name].label.replace('$', '')}: {'; '.join(map(_end, data['cases'][name]))}"
+        for name in ("T_adam", "T_gd")
+    )
     return (
         f"Figure 2. Gaussian patches in R^{parameters.d}, label the sign of a cubic convolution "
-        f"over the sets; {stated(parameters, 'D', 'C')}, N={options['samples']:,}, full "
-        f"batch, {options['dtype']}; trained are the entries of A off its diagonal, or P. "
-        f"Left: test error on 10,000 fresh samples against steps (Adam "
-        f"{options['adam_steps']:,} at {options['adam_eta']:g}, with P^T P "
-        f"{options['gram_steps']:,}; gradient descent {options['gd_steps']:,} at "
-        f"{options['gd_eta']:g}); the dotted line is the linear rule sign(Z), "
-        f"{data['linear_error']:.4f}. Upper right: the sets on the grid, and the pairs of patches "
-        "in a common set. Lower right: A at the end, without its diagonal, of the first seed of "
-        "each kind. "
-        f"Test error and share of rows associated at the end, by seed: {'. '.join(ends)}."
+        f"over the sets; {stated(parameters, 'D', 'C')}, N={options['samples']:,}, full batch, "
+        f"{options['dtype']}. Left: test error (Adam {options['adam_steps']:,} steps at "
+        f"{options['adam_eta']:g}, of P {options['gram_steps']:,}; gradient descent "
+        f"{options['gd_steps']:,} at {options['gd_eta']:g}); dotted: sign(Z), "
+        f"{data['linear_error']:.4f}. Below on the right: A at the end, without its diagonal, of "
+        "the first seed of each kind. Test error and share of rows associated at the end, by seed: "
+        f"{plain}. {_by_share(data['cases']['gram_adam'])}."
     )
-
-
-def _plain(case: Case) -> str:
-    return case.label.replace("$", "").replace("\\top", "T")
-
-
-def _end(run: Mapping[str, Any]) -> str:
-    if run["diverged"]:
-        return str(run["outcome"])
-    return f"{run['test_error'][-1]:.4f}, {run['patch_association'][-1]:.0%}"
-
-
-def _by_share(case: Case, runs: list[dict[str, Any]]) -> str:
-    """How many seeds associate every row, with what error, and which do not."""
-    there = [run["test_error"][-1] for run in runs if run["associated"]]
-    others = [run for run in runs if not run["associated"]]
-    words = f"{_plain(case)}: {len(there)} of {len(runs)} seeds associate every row, "
-    words += in_percent(len(there), len(runs))
-    if there:
-        words += f", with errors {min(there):.4f} to {max(there):.4f}"
-    if others:
-        listed = ", ".join(f"{run['seed']} ({_end(run)})" for run in others)
-        words += f"; the others are seeds {listed}"
-    return words
-
-
-@measures("largest share of rows associated, A free, Adam", "<=", 0.5, single=("seed",))
-def figure_2(study: Study) -> Finding:
-    """Whether a model that fits Gaussian patches associates: with A free, and with A = P^T P."""
-    if study.parameters is not None:
-        reason = "the patches of this figure are Gaussian: there are no parameters to set"
-        raise Undecided(reason, "law")
-    parameters, options = study.system.Parameters(D=16, C=4, omega=1e-3), QUICK
-    linear = linear_error(pictures.localised(parameters)[0], study.seed)
-    seeds = {"T_adam": study.seeds(1, 3), "gram_adam": study.seeds(3, 24)}
-    fits = {
-        name: [fit(study.system, CASES[name], parameters, seed, options) for seed in some]
-        for name, some in seeds.items()
-    }
-    for name, runs in fits.items():
-        for run in runs:
-            error, share = run["test_error"][-1], run["patch_association"][-1]
-            study.row({"case": name, "seed": run["seed"]}, test_error=error, association=share)
-        study.curve(_plain(CASES[name]), runs[0]["steps"][1:], runs[0]["test_error"][1:])
-    study.draw("steps of Adam", "test error", {"sign(Z)": linear})
-    study.single = () if len(seeds["T_adam"]) > 1 else study.single
-    gram = [(run["test_error"][-1] < FITS * linear, run["associated"]) for run in fits["gram_adam"]]
-    as_written = sum(fitted and not associated for fitted, associated in gram)
-    study.literal = Finding(
-        as_written == len(gram), "share of seeds that fit and do not associate, A = P^T P",
-        as_written / len(gram), 1.0, f"{_by_share(CASES['gram_adam'], fits['gram_adam'])}: what "
-        "fits associates", relation=">=",
-    )  # fmt: skip
-    free = fits["T_adam"]
-    largest = max(run["test_error"][-1] for run in free)
-    worst = Measurement("test error over that of sign(Z), A free", largest / linear, "<", FITS)
-    ends = "; ".join(map(_end, free))
-    reason = f"test error and share of rows associated with A free: {ends} (sign(Z) {linear:.4f})"
-    return study.conclude(max(run["patch_association"][-1] for run in free), reason, worst)

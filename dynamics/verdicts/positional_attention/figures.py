@@ -17,7 +17,7 @@ from dynamics.training.descent import descend
 from dynamics.validation import refuse
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, state, stated
 from dynamics.verdicts.positional_attention import pictures
-from dynamics.verdicts.positional_attention.population import SHOWN
+from dynamics.verdicts.positional_attention.grid import SHOWN
 from theory.papers.positional_attention.samples import SignalSets
 
 DRAWS = 1000
@@ -51,10 +51,9 @@ def partitions(system: System, request: FigureRequest) -> Drawing:
             pictures.patches(panel, partition.labels, columns)
             panel.set_title(title)
     caption = (
-        f"Figure 1b. Partitions of D = {parameters.D} patches into {parameters.L} sets of "
-        f"C = {parameters.C}; patches are numbered row by row, squares of one colour belong to one "
-        f"set. (1) Spatially localised sets. (2) The same sizes, members drawn at random (seed "
-        f"{request.seed}): Definition 2.1 covers both."
+        f"Figure 1b. Partitions of D = {parameters.D} patches, numbered row by row, into sets of "
+        f"C = {parameters.C}, a colour each: (1) spatially localised, (2) drawn at random (seed "
+        f"{request.seed}). Definition 2.1 covers both."
     )
     state(axes, system, parameters, "D", "C", seed=request.seed)
     labels = {"localised": near.labels.tolist(), "random": far.labels.tolist()}
@@ -90,10 +89,9 @@ def data_point(system: System, request: FigureRequest) -> Drawing:
     which = "with label +1 and more -1 than +1" if misleading.any() else "with label +1"
     caption = (
         f"Figure 3. A data point X under Assumption 1 ({stated(parameters, 'D', 'C', 'q')}): the "
-        f"first draw of seed {request.seed} {which} (number {number + 1}). Colours are "
-        f"sets; 0: no feature, 1: feature w*, -1: feature -w*; the red "
-        f"frame is the signal set. There are {minus[number]} patches with -1 and {plus[number]} "
-        "with 1, but the label is +1, because the signal set holds only 1."
+        f"first draw of seed {request.seed} {which} (number {number + 1}). Colours are sets; 1 and "
+        f"-1 stand for w* and -w*; the red frame is the signal set. {minus[number]} patches have "
+        f"-1 and {plus[number]} have 1."
     )
     data = {
         "values": point.tolist(), "sets": partition.labels.tolist(), "signal": signal.tolist(),
@@ -130,18 +128,16 @@ def association(system: System, request: FigureRequest) -> Drawing:
     data |= {"steps": run.steps.tolist(), "sets": partition.labels.tolist()}
     data |= {"A": run["A"][-1].tolist(), "bayes_error": float(run["bayes_error"][-1])}
     data["outcome"] = str(run.outcome)
-    complete = run.steps[share == 1]
-    when = f", all of them first at step {complete[0]:,}" if complete.size else ""
     failure = f" The run: {run.outcome}." if run.outcome.failed else ""
     law = stated(parameters, "D", "C", "d", "q", "omega")
     caption = (
         f"Figure 4. The realistic problem (E), one run: {law}, N={run.settings['samples']:,}, "
         f"gradient descent with eta={run.settings['eta']}, {run.steps[-1]:,} steps (time "
-        f"{run.time[-1]:g}), seed {request.seed}. From left to right: the pairs (i, j) of patches "
-        f"in a common set; A at the end, without its diagonal, which is held; test error on "
-        f"{run.settings['test_samples']:,} fresh samples, {run['test_error'][-1]:.4f} at the end; "
-        f"cosine of v and w*, {run['cosine'][-1]:.3f} at the end. Patch association: "
-        f"{share[-1]:.0%} of the rows at the end{when}.{failure}"
+        f"{run.time[-1]:g}), seed {request.seed}. From left to right: pairs of patches in a common "
+        f"set; A at the end, without its diagonal; test error on {run.settings['test_samples']:,} "
+        f"fresh samples, {run['test_error'][-1]:.4f} at the end; cosine of v and w*, "
+        f"{run['cosine'][-1]:.3f} at the end. Patch association: {share[-1]:.0%} of the rows."
+        f"{failure}"
     )
     axes = pictures.association(data)
     more = {"samples": options["samples"], "eta": options["eta"], "seed": request.seed}

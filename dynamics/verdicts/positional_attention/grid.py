@@ -7,6 +7,7 @@ sign(Z) errs more than 1/8 there (Theorem 3.1). The grid leaves that line in eve
 from __future__ import annotations
 
 from functools import partial
+from math import isclose
 from typing import Any
 
 from dynamics.verdicts.claim import Case
@@ -16,6 +17,8 @@ from theory.papers.positional_attention.data_law import MIXED
 
 SHOWN = ("D", "C", "q", "p", "nu", "beta")
 """Parameters that verdicts and pictures name."""
+LINEAR = ("linear", "linear")
+"""Scales of both axes of a picture."""
 
 
 def law(D: int, spread: float, **others: Any) -> dict[str, Any]:
@@ -37,13 +40,15 @@ THOROUGH = tuple(
 )  # fmt: skip
 
 
-def assumption_1(parameters: Any) -> None:
-    """Refuse a law that is not that of Assumption 1."""
+def hypothesis(parameters: Any) -> None:
+    """Refuse a law that is not that of Assumption 1, or a start not that of Parametrization 3.1."""
     if parameters.random_sets == MIXED:
         raise Undecided("the claim is of Assumption 1, and random_sets=mixed is another law", "law")
+    if not isclose(parameters.alpha0, parameters.nu ** (1 / (parameters.p - 1))):
+        raise Undecided("the claim is of alpha0 = nu^(1/(p-1)), Parametrization 3.1", "law")
 
 
-claim = partial(any_claim, shown=SHOWN, require=assumption_1)
+claim = partial(any_claim, shown=SHOWN, require=hypothesis)
 
 
 def along(case: Case, values: Any, records: Any = slice(None)) -> dict[str, Any]:

@@ -25,7 +25,7 @@ import numpy as np
 from dynamics.images import datasets, protocol
 from dynamics.images.datasets import Images
 from dynamics.images.networks import CONTROL, POSITIONAL, VANILLA, Convolution, Transformer
-from dynamics.images.protocol import Estimate, Trained, Trial, estimate
+from dynamics.images.protocol import Estimate, Trained, Trial, combined_p_value, estimate
 from dynamics.system import System
 from dynamics.training.progress import bar
 from dynamics.verdicts.figure import Drawing, FigureRequest, with_flags
@@ -37,6 +37,8 @@ PATCHES = {8: 1, 28: 4, 32: 4}
 """Side of an image -> side of its patches, where it is not said."""
 EARLY = (0, 20, 50, 100, 200)
 """Steps at which association is looked at, beside the lengths of the runs."""
+WHICH = {"gram": "<p,p>", "scores": "A"}
+"""What association is measured of -> its letter."""
 STEPS, SPREADS, SEEDS = (500, 2000), (0.02, 1.0), 5
 
 
@@ -57,6 +59,8 @@ class Plan:
     seeds : tuple of int
     pixels : tuple of bool
         Whether they are shuffled: False, True or both.
+    kinds : tuple of str
+        Of networks.
     samples, tests : int
         Images; 0 for all up to a bound (`datasets.split`).
     """
@@ -68,6 +72,7 @@ class Plan:
     spreads: tuple[float, ...] = SPREADS
     seeds: tuple[int, ...] = tuple(range(SEEDS))
     pixels: tuple[bool, ...] = (False, True)
+    kinds: tuple[str, ...] = (VANILLA, POSITIONAL, CONTROL)
     samples: int = 0
     tests: int = 0
 
@@ -78,12 +83,13 @@ class Plan:
 
     def networks(self, patch: int) -> dict[str, Transformer | Convolution]:
         """Name -> network."""
-        transformers: dict[str, Transformer | Convolution] = {
+        found: dict[str, Transformer | Convolution] = {
             name_of(kind, spread): Transformer(kind, patch, spread=spread)
             for spread in self.spreads
-            for kind in (VANILLA, POSITIONAL)
+            for kind in self.kinds
+            if kind != CONTROL
         }
-        return transformers | {CONTROL: Convolution()}
+        return found | ({CONTROL: Convolution()} if CONTROL in self.kinds else {})
 
 
 def name_of(kind: str, spread: float) -> str:
@@ -217,12 +223,11 @@ def _associations(trials: Trials, name: str, moved: bool, as_shuffled: bool) -> 
         "network": name, "pixels": _word(moved),
         "neighbours in": "shown" if as_shuffled else "original",
     }  # fmt: skip
-    letters = {"gram": "<p,p>", "scores": "A"} if name.startswith(POSITIONAL) else {"gram": "<p,p>"}
-    for which, letter in letters.items():
+    for which, letter in list(WHICH.items())[: 1 + name.startswith(POSITIONAL)]:
         for steps in (0, *trials.plan.steps):
             record = trials.plan.records.index(steps)
             values = trials.p_values(name, moved, which, record, as_shuffled)
-            row[f"p {letter} at {steps}"] = protocol.combined_p_value(values)
+            row[f"p {letter} at {steps}"] = combined_p_value(values)
     return row
 
 
@@ -268,32 +273,22 @@ def data_of(trials: Trials) -> dict[str, Any]:
     content: dict[str, Any] = {"records": list(trials.plan.records)}
     for (name, moved), runs in trials.runs.items():
         entry: dict[str, Any] = {"accuracy": [run.accuracy.tolist() for run in runs]}
-        if name != CONTROL:
-            entry |= {f"gram{end}": _series(runs, "gram", bool(end)) for end in _views(moved)}
-        if name.startswith(POSITIONAL):
-            entry["scores"] = _series(runs, "scores", False)
+        views = [] if name == CONTROL else [("gram", False), ("gram", True)][: 1 + moved]
+        for which, as_shuffled in [*views, *[("scores", False)] * name.startswith(POSITIONAL)]:
+            entry[which + " as shown" * as_shuffled] = _series(runs, which, as_shuffled)
         content[f"{name}, {_word(moved)}"] = entry
     return content
 
 
-def _views(moved: bool) -> tuple[str, ...]:
-    return ("", " as shown") if moved else ("",)
-
-
 def _series(runs: Sequence[Trained], which: str, as_shuffled: bool) -> list[dict[str, list[Any]]]:
     """Contrast of each head and p-values at every record, a seed each."""
-    results = [
-        [run.association(which, record, as_shuffled) for record in range(len(run.run.steps))]
-        for run in runs
-    ]
-    return [
-        {
-            "contrast": [each.contrast.tolist() for each in series],
-            "p_value": [each.p_value for each in series],
-            "either": [each.either for each in series],
-        }
-        for series in results
-    ]
+    found = []
+    for run in runs:
+        records = range(len(run.run.steps))
+        along = [run.association(which, record, as_shuffled) for record in records]
+        names = ("contrast", "p_value", "either")
+        found.append({n: [np.asarray(getattr(e, n)).tolist() for e in along] for n in names})
+    return found
 
 
 def caption(trials: Trials) -> str:
@@ -304,39 +299,26 @@ def caption(trials: Trials) -> str:
     trials : Trials
     """
     plan, images = trials.plan, trials.images
-    last, adam = plan.steps[-1], trials.runs[CONTROL, plan.pixels[0]][0].trial.adam
-    made = (
+    last, moved = plan.steps[-1], plan.pixels[-1]
+    words = [
         f"Section 6 on {images.name}: {images.side} x {images.side} pixels, patches of "
-        f"{trials.patch}, shuffled in blocks of {trials.shuffle}; two layers of width 32, 4 heads; "
-        f"Adam at {adam.eta:g} after {adam.warmup} steps, {adam.batch} images a step, "
-        f"{counted(len(plan.seeds), 'seed')}; mean and standard error over seeds, "
-        "differences in pairs."
-    )
-    parts = []
+        f"{trials.patch}, shuffled in blocks of {trials.shuffle}; two layers of width 32, Adam, "
+        f"{counted(len(plan.seeds), 'seed')}; mean and standard error over seeds, in pairs."
+    ]
     if len(plan.pixels) == 2:
-        drops = {
-            name: trials.difference((name, False), (name, True), last) for name in trials.names
-        }
-        listed = "; ".join(f"{name} {drop} ({drop.errors:.1f})" for name, drop in drops.items())
-        parts.append(f"Drop by shuffling after {last:,} steps (in standard errors): {listed}.")
-    moved = _word(plan.pixels[-1])
-    positions = _before_and_after(trials, "gram", (VANILLA, POSITIONAL))
-    scores = _before_and_after(trials, "scores", (POSITIONAL,))
-    parts.append(
-        f"P-values over all seeds, of {moved} pixels, that neighbours of the original image have "
-        f"more similar positions: {positions}; that their scores differ, of either sign: {scores}."
-    )
-    return " ".join([made, *parts])
-
-
-def _before_and_after(trials: Trials, which: str, kinds: tuple[str, ...]) -> str:
-    """P-values of the last pixels of the plan, before training and at its end, as words."""
-    moved = trials.plan.pixels[-1]
-    words = []
-    for name in (name for name in trials.names if name.startswith(kinds)):
-        before, after = (
-            protocol.combined_p_value(trials.p_values(name, moved, which, record))
-            for record in (0, -1)
-        )
-        words.append(f"{name} {before:.2g} before training, {after:.2g} after")
-    return "; ".join(words)
+        pairs = [((name, False), (name, True)) for name in trials.names]
+        drops = ((pair[0][0], trials.difference(*pair, last)) for pair in pairs)
+        listed = "; ".join(f"{name} {drop} ({drop.errors:.1f})" for name, drop in drops)
+        words.append(f"Drop by shuffling after {last:,} steps (in standard errors): {listed}.")
+    parts = []
+    for name in trials.names:
+        for which in WHICH if name != CONTROL else ():
+            if which == "gram" or name.startswith(POSITIONAL):
+                values = [trials.p_values(name, moved, which, record) for record in (0, -1)]
+                before, after = map(combined_p_value, values)
+                parts.append(
+                    f"{name} {WHICH[which]} {before:.2g} before training, {after:.2g} after"
+                )
+    words.append(f"P-values over all seeds of {_word(moved)} pixels, that neighbours of the "
+                 f"original image are associated: {'; '.join(parts)}.")  # fmt: skip
+    return " ".join(words)

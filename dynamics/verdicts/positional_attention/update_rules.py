@@ -19,10 +19,10 @@ from dynamics.plotting import style
 from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
 from dynamics.training.descent import descend
+from dynamics.verdicts.claim import Case, Picture, flow_to
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, state, stated
-from dynamics.verdicts.findings import Finding, Undecided
-from dynamics.verdicts.positional_attention.population import population_flow, sizes_of
-from dynamics.verdicts.study import Study, measures
+from dynamics.verdicts.findings import Undecided
+from dynamics.verdicts.positional_attention.grid import claim
 from theory.papers.positional_attention.data_law import ANY, MIXED
 
 RATES = {"gd": 0.03, "momentum": 0.003, "adam": 0.001, "sign": 0.001}
@@ -41,9 +41,8 @@ LAWS = {
 }
 RECORDS = 600
 """Records of a run of the figure."""
-SIZES = ((12, 3), (16, 4))
-THOROUGH = (*SIZES, (24, 3), (32, 4), (48, 3), (64, 4))
-"""(D, C) of the claim."""
+SIZES = tuple({"D": D, "C": C, "q": 0.8} for D, C in ((12, 3), (16, 4)))
+MORE_SIZES = tuple({"D": D, "C": C, "q": 0.8} for D, C in ((24, 3), (32, 4), (48, 3), (64, 4)))
 ADAM_RATES, ADAM_STEPS = (1e-2, 1e-3, 1e-4), 100_000
 LONG = 1e7
 """Time of the flow that Adam is compared with."""
@@ -167,43 +166,30 @@ def _timeline(panel: Axes, run: Trajectory, row: int, colour: str, steps: int) -
         style.note(panel, words, (steps, row), (6, 3), ha="right", fontsize=7, color=style.GREY)
 
 
-@measures("sizes and rates at which Adam associates and the flow does not", ">", 0.0)
-def adam(study: Study) -> Finding:
-    """Association at the end of Adam, at sizes at which the flow ends without it."""
-    sizes = THOROUGH if study.thorough else SIZES
-    parts, reached = [], 0
-    for law in study.laws(*({"D": D, "C": C, "q": 0.8} for D, C in sizes)):
-        case = population_flow(study.system, law, LONG)
-        here = f"D={law.D}, C={law.C}"
-        if _associated(study, law, "flow", case.run):
-            parts.append(f"{here}: the flow associates too")
-            continue
-        rates = []
-        for eta in ADAM_RATES:
-            run = descend(case.problem, eta, ADAM_STEPS, "adam")
-            if _associated(study, law, f"Adam, {eta:g}", run):
-                rates.append(f"{eta:g}")
-            study.curve(f"$D={law.D}$, Adam, {eta:g}", run.steps[1:], run["G"][1:] / law.D)
-        reached += len(rates)
-        end = f"gamma={case.run['gamma'][-1]:.3g}, rho={case.run['rho'][-1]:.3g}"
-        parts.append(f"{here}: flow {end}, Adam associates at {', '.join(rates) or 'none'}")
-    if not study.curves:
+@claim(
+    "Adam", "learning rates at which Adam associates and the flow does not", ">", 0.0,
+    laws=SIZES, thorough=MORE_SIZES, exists=True, run=flow_to(LONG),
+    words="the flow ends at gamma = {gamma:.3g}, rho = {rho:.3g}; Adam associates at {rates} "
+    f"({ADAM_STEPS:,} steps at {', '.join(map(str, ADAM_RATES))}), T1 at steps {{T1}}",
+    picture=Picture("step", "attention inside the own set, $G/D$", {"half": 0.5},
+                    ("log", "linear")),
+)  # fmt: skip
+def adam(case: Case) -> dict[str, Any]:
+    """Association at the end of Adam, where the flow ends without it."""
+    if _associated(case.run):
         raise Undecided("the flow associates too: nothing is left for Adam", "law")
-    study.draw("step", "attention inside the own set, $G/D$", {"half": 0.5}, y_scale="linear")
-    tried = ", ".join(f"{eta:g}" for eta in ADAM_RATES)
-    reason = (
-        f"{reached} of {len(study.curves)} runs of Adam ({ADAM_STEPS:,} steps at {tried}) end with "
-        f"association where the flow to time {LONG:g} does not; {'; '.join(parts)}"
-    )
-    return study.conclude(float(reached), reason, parameters={"time": LONG})
+    runs = {eta: descend(case.problem, eta, ADAM_STEPS, "adam") for eta in ADAM_RATES}
+    found = {eta: run for eta, run in runs.items() if _associated(run)}
+    return {
+        "value": len(found), "rates": ", ".join(map(str, found)) or "none",
+        "T1": ", ".join(str(run.events["T1"].step) for run in found.values()) or "none",
+        "gamma": case.run["gamma"][-1], "rho": case.run["rho"][-1],
+        "curves": {f"{case.label}, Adam, {eta:g}": (run.steps[1:], run["G"][1:] / case.parameters.D)
+                   for eta, run in runs.items()},
+    }  # fmt: skip
 
 
-def _associated(study: Study, law: Any, name: str, run: Trajectory) -> bool:
-    """Whether a run ends with association and half of the attention inside; a row of the table."""
-    share, first = float(run["G"][-1]) / law.D, run.events["T1"]
-    found = bool(run["patch_association"][-1] == 1 and share >= 0.5)
-    study.row(
-        sizes_of(law), rule=name, gamma=float(run["gamma"][-1]), rho=float(run["rho"][-1]),
-        share=share, T1=(first.step or first.time) if first else None, associated=found,
-    )  # fmt: skip
-    return found
+def _associated(run: Trajectory) -> bool:
+    """Whether a run ends with association and half of the attention inside."""
+    inside = run["G"][-1] >= run.parameters["D"] / 2
+    return bool(run["patch_association"][-1] == 1 and inside)

@@ -13,7 +13,7 @@ from dynamics.analysis.transverse_growth import (
     least_curvature,
     transverse_growth,
 )
-from dynamics.verdicts.positional_attention.manifold import hessian as closed_form
+from dynamics.papers.positional_attention.manifold import hessian as closed_form
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
 

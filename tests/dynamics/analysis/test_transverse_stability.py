@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 
 import dynamics
 from dynamics.analysis.transverse_stability import propagate, split, transverse
-from dynamics.verdicts.positional_attention.manifold import Manifold
+from dynamics.papers.positional_attention.manifold import Manifold
 from theory.symmetry import Partition, PermutationGroup
 
 SYSTEM = dynamics.load_system("positional_attention")
@@ -66,6 +66,12 @@ def test_what_has_decayed_below_all_numbers_takes_no_part():
     np.testing.assert_allclose(largest, 2 ** (np.arange(11) / 10), rtol=1e-12)
     np.testing.assert_allclose(typical[1:], largest[1:] / 2, rtol=1e-12)
     np.testing.assert_allclose(np.abs(worst @ turn), [1, 0, 0, 0], atol=1e-12)
+
+
+def test_a_growth_beyond_all_numbers_is_infinite():
+    largest, typical, _ = propagate(np.arange(5.0), [np.diag([-150.0, 1.0])] * 5)
+    assert largest[1] == pytest.approx(np.exp(150))
+    assert np.isinf([*largest[2:], *typical[2:]]).all()
 
 
 @pytest.mark.parametrize(

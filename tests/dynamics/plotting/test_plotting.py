@@ -9,7 +9,7 @@ from dynamics import plotting
 from dynamics.analysis.transverse_growth import TransverseGrowth
 from dynamics.plotting import style
 from dynamics.plotting.arrays import matrix_entries
-from dynamics.verdicts.positional_attention.transverse import transverse_picture
+from dynamics.verdicts.positional_attention.transverse_figures import transverse_picture
 
 
 @pytest.fixture(scope="module")
@@ -258,7 +258,7 @@ def test_the_legend_of_the_stability_limit_is_not_on_its_curve():
 @pytest.fixture(scope="module")
 def across():
     from dynamics.analysis.transverse_stability import transverse
-    from dynamics.verdicts.positional_attention.manifold import Manifold
+    from dynamics.papers.positional_attention.manifold import Manifold
 
     system = dynamics.load_system("positional_attention")
     parameters = system.Parameters(D=9, C=3, q=0.6)
@@ -291,7 +291,7 @@ def test_transverse_draws_every_eigenvalue_once_and_marks_the_peak(across):
 def test_transverse_of_a_short_run_can_be_drawn(tmp_path):
     """No event, no peak yet, no spread of a random start."""
     from dynamics.analysis.transverse_stability import transverse
-    from dynamics.verdicts.positional_attention.manifold import Manifold
+    from dynamics.papers.positional_attention.manifold import Manifold
 
     system = dynamics.load_system("positional_attention")
     parameters = system.Parameters(D=8, C=2)

@@ -12,7 +12,7 @@ from dynamics.results.outcome import DIVERGED
 from dynamics.validation import InvalidRequest
 from dynamics.verdicts.figure import FigureRequest, draw, figures
 from dynamics.verdicts.positional_attention import convolution as figure_2
-from dynamics.verdicts.positional_attention.convolution import CASES, linear_error
+from dynamics.verdicts.positional_attention.convolution import KINDS, linear_error
 from dynamics.verdicts.positional_attention.pictures import border, localised
 from theory.papers.positional_attention.samples import SignalSets
 from theory.symmetry import Partition
@@ -133,11 +133,11 @@ def test_figure_2_draws_every_case_and_seed(second):
     np.testing.assert_array_equal(np.asarray(grid.images[0].get_array()).ravel(), labels)
     assert (np.asarray(sets.images[0].get_array()) < 1).sum() == 16
     curves = [line for line in error.lines if len(line.get_xdata()) > 2]
-    made = [one for name in CASES for one in second.data["cases"][name]]
+    made = [one for name in KINDS for one in second.data["cases"][name]]
     assert len(curves) == len(made) == 6
     for line, one in zip(curves, made, strict=True):
         np.testing.assert_array_equal(line.get_ydata(), one["test_error"][1:])
-    for panel, (name, case) in zip(matrices, CASES.items(), strict=True):
+    for panel, (name, case) in zip(matrices, KINDS.items(), strict=True):
         one = second.data["cases"][name][0]
         np.testing.assert_array_equal(panel.images[0].get_array().data, one["A"])
         assert case.label in panel.get_title()
@@ -150,9 +150,9 @@ def test_figure_2_shows_a_seed_that_associates_and_one_that_does_not(second, mon
     """Their share has an interval, and the caption names the seeds that stay."""
     made = iter(range(4))
 
-    def ended(system, case, parameters, seed, options):
+    def ended(system, name, parameters, seed, options):
         one = dict(second.data["cases"]["gram_adam"][0]) | {"seed": seed, "outcome": "at the end"}
-        if case.gram:
+        if name == "gram_adam":
             there = next(made) in (0, 2, 3)
             one |= {"associated": there, "patch_association": [0.0, float(there)]}
             one["A"] = np.full((8, 8), float(seed)).tolist()

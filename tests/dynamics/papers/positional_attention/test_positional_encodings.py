@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.papers.positional_attention.gram import GramEmpirical
 from dynamics.results.outcome import DIVERGED
 from dynamics.validation import InvalidRequest
-from dynamics.verdicts.positional_attention.convolution import adam
-from dynamics.verdicts.positional_attention.gram import GramEmpirical
 from theory.papers.positional_attention.samples import Convolution
 from theory.symmetry import Partition
 
@@ -87,7 +86,7 @@ def test_a_run_that_diverges_is_flagged_and_never_scored_as_right():
     assert dynamics.descend(problem, 50.0, 200).outcome.kind == DIVERGED
     lost = np.full(problem.layout.size, np.nan)
     assert problem.observables(lost)["test_error"] == 1.0
-    assert adam(problem, 1e150, 20).outcome.kind == DIVERGED
+    assert dynamics.descend(problem, 1e150, 20, "adam").outcome.kind == DIVERGED
 
 
 def test_a_negative_mean_square_is_refused():

@@ -17,49 +17,31 @@ Named sectors are subspaces that the group maps onto themselves:
 ``sets`` and ``patches`` are whole isotypic components of the wreath product, so an eigenvector is
 in one of them or orthogonal to both; what is left lies in ``gamma`` or in ``rho``.
 
-The second derivatives of the risk by every trained entry are in closed form. For one configuration
-of patch values, with :math:`y_i = \sum_j S_{ij} x_j`, :math:`O_i = D\alpha y_i`,
-:math:`F = \sum_i act(O_i)` and
-:math:`T_{ij} = \partial y_i/\partial A_{ij} = s S_{ij} (x_j - y_i)`,
+With the logistic :math:`g = 1/(1+e^F)` of the loss :math:`\ell = \log(1 + e^{-F})`,
 
-.. math::
-   \frac{\partial F}{\partial\alpha} = D\sum_i act'_i y_i,\qquad
-   \frac{\partial F}{\partial A_{ij}} = D\alpha\, act'_i T_{ij}, \qquad (1)
+.. math:: \nabla^2 R = E[g (1-g)\,\nabla F \nabla F^T] - E[g\,\nabla^2 F], \qquad (1)
 
-.. math::
-   \frac{\partial^2 F}{\partial\alpha^2} = D^2\sum_i act''_i y_i^2,\qquad
-   \frac{\partial^2 F}{\partial\alpha\,\partial A_{ij}} = D\,(act'_i + act''_i O_i)\, T_{ij},
-   \qquad (2)
+where derivatives of F are by JAX. Across the feature, at :math:`v = \alpha w^\star + r u` with a
+unit :math:`u \perp w^\star`, patch j adds :math:`r n_j`, :math:`n_j \sim N(0, \sigma^2)`
+independent, to :math:`\langle v, X_j\rangle = \alpha x_j`, hence
 
-.. math::
-   \frac{\partial^2 F}{\partial A_{ij}\,\partial A_{ik}} = (D\alpha)^2 act''_i T_{ij} T_{ik}
-   + D\alpha\, act'_i\, s\,(\delta_{jk} T_{ij} - S_{ik} T_{ij} - S_{ij} T_{ik}), \qquad (3)
+.. math:: \frac{\partial^2 R}{\partial r^2} = \frac{\sigma^2}{\alpha^2}\, E \sum_j
+   \frac{\partial^2 \ell}{\partial x_j^2}, \qquad (2)
 
-and nothing couples two rows of A. With the logistic :math:`g = 1/(1+e^F)` of the loss
-:math:`\log(1 + e^{-F})`,
-
-.. math:: \nabla^2 R = E[g (1-g)\,\nabla F \nabla F^T] - E[g\,\nabla^2 F]. \qquad (4)
-
-Across the feature, at :math:`v = \alpha w^\star + r u` with a unit :math:`u \perp w^\star`, patch j
-adds :math:`r n_j`, :math:`n_j \sim N(0, \sigma^2)` independent, to its value. F does not depend on
-the noise at r = 0 and :math:`E\,n_j n_k = \sigma^2\delta_{jk}`, hence
-
-.. math:: \frac{\partial^2 R}{\partial r^2} = \sigma^2 D^2\, E\Big[g (1-g)
-   \sum_{ik} act'_i (SS^T)_{ik}\, act'_k - g \sum_i act''_i (SS^T)_{ii}\Big]. \qquad (5)
-
-By the same moments it is equal for all u, and mixed derivatives by r and alpha or A are zero.
-Reference: Jelassi, Sander, Li (2022), equation (T) and problem (P).
+equal for all u; mixed derivatives by r and alpha or A are zero.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics.cache import compiled_program, jax
+from dynamics.models.engine.program import evaluated
 from dynamics.papers.positional_attention.configurations import (
     multinomial_weights,
     multisets,
@@ -77,8 +59,6 @@ if TYPE_CHECKING:
 
 LARGEST = 5e9
 """Multisets times entries of the Hessian that are accepted: about a second for each Hessian."""
-BLOCK = 512
-"""Configurations of one matrix product: what is made of them stays in the cache."""
 
 
 class Manifold:
@@ -201,7 +181,7 @@ def _differing(fine: IntArray, coarse: IntArray) -> FloatArray:
 
 
 def hessian(state: FloatArray, law: Law, parameters: Parameters) -> FloatArray:
-    """Hessian of the population risk by alpha and the off-diagonal entries of A.
+    """Hessian of the population risk by alpha and every entry of A, its diagonal included.
 
     Parameters
     ----------
@@ -214,34 +194,18 @@ def hessian(state: FloatArray, law: Law, parameters: Parameters) -> FloatArray:
     Returns
     -------
     float array, shape (1 + D^2, 1 + D^2)
-        Symmetric; rows and columns of the diagonal of A, which is held, are zero.
     """
-    alpha, attention = _read(state, parameters)
-    size, scale = parameters.D, parameters.scale
-    free = attention * ~np.eye(size, dtype=bool)
-    total = np.zeros((state.size, state.size))
-    entries = total[1:, 1:].reshape(size, size, size, size)
-    rows, less = np.arange(size), np.eye(size) - free[:, None, :]  # delta_jk - S_ik of (3)
-    for x, attended, weight, spread, slope, bend in _blocks(alpha, attention, law, parameters):
-        through = x - attended[:, None, :]
-        through *= scale * free[:, :, None]
-        first = np.empty((state.size, x.shape[1]))
-        first[0] = size * (slope * attended).sum(axis=0)
-        by_entry = first[1:].reshape(through.shape)
-        np.multiply(size * alpha * slope[:, None, :], through, out=by_entry)
-        total += (first * spread) @ first.T  # (4), first term, from (1)
-        # (4), second term: (2), then (3), which couples no two rows of A.
-        total[0, 0] -= size**2 * (bend * attended**2 @ weight).sum()
-        mixed = (slope + bend * size * alpha * attended) * weight
-        mixed_entries = size * (through @ mixed[:, :, None]).ravel()
-        total[0, 1:] -= mixed_entries
-        total[1:, 0] -= mixed_entries
-        steep = through @ (weight * slope)[:, :, None]
-        softened = steep * less - free[:, :, None] * steep.transpose(0, 2, 1)
-        bent = through * (weight * bend)[:, None, :]
-        curved = (size * alpha) * (size * alpha) * bent @ through.transpose(0, 2, 1)
-        entries[rows, :, rows, :] -= curved + size * alpha * scale * softened
-    return (total + total.T) / 2
+    size, rows = parameters.D, np.arange(parameters.D)
+    slopes, weights, bends, _ = _derivatives(state, law, parameters)
+    first = np.concatenate([slopes[..., 0].sum(axis=1)[:, None], slopes[..., 1:].reshape(
+        len(slopes), -1)], axis=1)  # fmt: skip
+    total = (first.T * weights) @ first  # (1), first term
+    # (1), second term: F is a sum over rows of A, which couple through alpha alone.
+    total[0, 0] -= bends[:, 0, 0].sum()
+    total[0, 1:] -= bends[:, 0, 1:].ravel()
+    total[1:, 0] = total[0, 1:]
+    total[1:, 1:].reshape((size,) * 4)[rows, :, rows, :] -= bends[:, 1:, 1:]
+    return total
 
 
 def orthogonal_curvature(state: FloatArray, law: Law, parameters: Parameters) -> float:
@@ -249,42 +213,49 @@ def orthogonal_curvature(state: FloatArray, law: Law, parameters: Parameters) ->
 
     Parameters
     ----------
-    state : float array, shape (1 + D^2,)
-        alpha, then A row by row.
-    law : Law
-        Configurations given y = +1.
-    parameters : Parameters
+    state, law, parameters
+        As of `hessian`.
     """
-    alpha, attention = _read(state, parameters)
-    overlap, total = attention @ attention.T, 0.0  # S S^T of (5)
-    for _, _, weight, spread, slope, bend in _blocks(alpha, attention, law, parameters):
-        total += float((slope * (overlap @ slope)).sum(axis=0) @ spread)
-        total -= float(np.diag(overlap) @ bend @ weight)
-    return (parameters.sigma * parameters.D) ** 2 * total
+    trace = float(_derivatives(state, law, parameters)[3])
+    return (parameters.sigma / float(state[0])) ** 2 * trace
 
 
-def _read(state: FloatArray, parameters: Parameters) -> tuple[float, FloatArray]:
-    """Alpha, and the attention after the softmax."""
-    from scipy.special import softmax
+def _derivatives(state: FloatArray, law: Law, parameters: Parameters) -> Any:
+    """What `_compiled` gives at a state."""
+    size = parameters.D
+    parts = np.full((size, 1), state[0]), state[1:].reshape(size, size)
+    arguments = np.concatenate(parts, axis=1), np.asarray(law[0], np.float64).T, np.asarray(law[1])
+    return evaluated(_compiled(size, parameters.p), *arguments, parameters.nu, parameters.scale)
 
-    matrix = state[1:].reshape(parameters.D, parameters.D)
-    return float(state[0]), softmax(parameters.scale * matrix, axis=1)
 
+@cache
+def _compiled(size: int, degree: int) -> Any:
+    """Derivatives by rows (alpha, A_i), shape (D, 1 + D), at configurations with their chances.
 
-def _blocks(
-    alpha: float, attention: FloatArray, law: Law, parameters: Parameters
-) -> Iterator[tuple[FloatArray, ...]]:
-    """Of each block of configurations: x, y, P g, P g (1-g), act'(O), act''(O)."""
-    from scipy.special import expit
+    Those of F, shape (N, D, 1 + D); P g (1 - g); the second ones of the sum of P g F, shape
+    (D, 1 + D, 1 + D); and the trace of (2).
+    """
+    each = jax.vmap
 
-    values, probability = law
-    p, nu = parameters.p, parameters.nu
-    for begin in range(0, probability.size, BLOCK):
-        x = values[:, begin : begin + BLOCK].astype(np.float64)
-        attended = attention @ x
-        inner = parameters.D * alpha * attended
-        below = inner ** (p - 2)
-        margin = (inner * (below * inner + nu)).sum(axis=0)
-        weight = probability[begin : begin + BLOCK] * expit(-margin)
-        slope, bend = p * below * inner + nu, p * (p - 1) * below
-        yield x, attended, weight, weight * expit(margin), slope, bend
+    def share(row: Any, x: Any, nu: Any, scale: Any) -> Any:
+        inner = size * row[0] * (jax.nn.softmax(scale * row[1:]) @ x)
+        return inner**degree + nu * inner
+
+    def derivatives(rows: Any, values: Any, chances: Any, nu: Any, scale: Any) -> Any:
+        def margin(x: Any) -> Any:
+            return each(share, (0, None, None, None))(rows, x, nu, scale).sum()
+
+        def of_row(row: Any) -> Any:
+            return pulled @ each(share, (None, 0, None, None))(row, values, nu, scale)
+
+        def bend(x: Any) -> Any:
+            return jax.numpy.trace(jax.hessian(lambda at: jax.nn.softplus(-margin(at)))(x))
+
+        margins = each(margin)(values)
+        pulled = chances * jax.nn.sigmoid(-margins)
+        by_row = each(each(jax.grad(share), (0, None, None, None)), (None, 0, None, None))
+        slopes = by_row(rows, values, nu, scale)
+        spread = pulled * jax.nn.sigmoid(margins)
+        return slopes, spread, each(jax.hessian(of_row))(rows), chances @ each(bend)(values)
+
+    return compiled_program(derivatives)

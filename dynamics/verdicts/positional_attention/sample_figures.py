@@ -1,4 +1,4 @@
-r"""The realistic problem beside the idealised one: how it is trained, and how it depends on N.
+r"""The realistic problem beside the idealised one: how it depends on N.
 
 *Deviation*: noise-free samples from the symmetric start differ from the population only by their
 number, so orbit means leave the reduced run by :math:`N^{-1/2}`. *Phase*: the share of associated
@@ -8,7 +8,7 @@ rows over N and q from a random start; too few samples are memorised, with no as
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import matplotlib as mpl
@@ -20,22 +20,14 @@ from dynamics.analysis.comparison import compare
 from dynamics.plotting import style
 from dynamics.problem import FloatArray
 from dynamics.results.power_law import exponent
-from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
-from dynamics.training.descent import descend
-from dynamics.training.stability_limit import limits_along
+from dynamics.verdicts.claim import Case
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, state, stated
-from dynamics.verdicts.positional_attention.population import SHOWN, population_flow
-from dynamics.verdicts.study import computed_once
+from dynamics.verdicts.positional_attention.grid import SHOWN
+from dynamics.verdicts.positional_attention.samples import RATE, train
 from dynamics.verdicts.wording import counted
 from theory.papers.positional_attention.linear_rules import sign_rule_error
 
-TIME_LIMIT = 400.0
-RATE = 0.02
-BELOW_LIMIT = 0.6
-"""Learning rate in units of the stability limit of the reduced run, where that is smaller."""
-WORK = 8.5e11
-"""Multiplications and additions that one run may take: half a minute on two cores."""
 COUNTS = (1000, 3162, 10_000, 31_623, 100_000)
 CELLS = {
     "samples": (250, 1000, 4000, 16_000),
@@ -49,62 +41,6 @@ LOOKS = (
     (style.GREEN, "^", r"$\rho$"),
 )  # fmt: skip
 SMALL: Any = {"fontsize": 9, "loc": "left"}
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How long, and how fast, realistic problems are trained."""
-
-    time: float = TIME_LIMIT
-    eta: float = RATE
-
-    @property
-    def steps(self) -> int:
-        """Steps of gradient descent."""
-        return round(self.time / self.eta)
-
-
-def stable_rate(system: System, parameters: Any) -> float:
-    """The usual learning rate, or a smaller one where the reduced run needs it.
-
-    Parameters
-    ----------
-    system : System
-    parameters : Parameters
-    """
-    case = population_flow(system, parameters, TIME_LIMIT)
-    limits = limits_along(case.problem, case.run)
-    return min(RATE, float(f"{BELOW_LIMIT * np.nanmin(limits):.1g}"))
-
-
-@computed_once(8, "FullEmpirical")
-def train(make: Any, parameters: Any, samples: int, seed: int, schedule: Schedule) -> Trajectory:
-    """Gradient descent on N noisy samples from a random start (single precision sums).
-
-    Parameters
-    ----------
-    make : System
-    parameters : Parameters
-    samples : int
-        N.
-    seed : int
-    schedule : Schedule
-    """
-    problem = make(parameters, samples, seed, dtype="float32")
-    record = np.unique(np.rint(np.geomspace(1, schedule.steps, 60)).astype(int))
-    return descend(problem, schedule.eta, schedule.steps, record=record)
-
-
-def affordable(parameters: Any, schedule: Schedule) -> int:
-    """N that a run can afford.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    schedule : Schedule
-    """
-    per_sample = parameters.D * (4 * parameters.d + 6 * parameters.D)
-    return int(WORK / schedule.steps / per_sample)
 
 
 def deviation(
@@ -193,49 +129,6 @@ def _deviation_picture(data: Mapping[str, Any], distances: Mapping[str, FloatArr
     return axes
 
 
-def association_grid(
-    system: System,
-    law: Any,
-    counts: Sequence[int],
-    chances: Sequence[float],
-    seeds: Sequence[int],
-    schedule: Schedule = Schedule(),
-) -> dict[str, Any]:
-    """Train on every cell of a grid of N and q.
-
-    Parameters
-    ----------
-    system : System
-    law : Parameters
-        Everything but q.
-    counts : sequence of int
-        N.
-    chances : sequence of float
-        q.
-    seeds : sequence of int
-    schedule : Schedule
-
-    Returns
-    -------
-    dict
-        ``association``, the share of associated rows, and ``test_error``, shape (q, N, seeds);
-        ``linear_error``, shape (q,): that of sign(Z), what a model without association reaches;
-        ``samples`` and ``chances``.
-    """
-    shape = (len(chances), len(counts), len(seeds))
-    association, error = np.empty(shape), np.empty(shape)
-    for i, j, k in np.ndindex(shape):
-        run = train(system, replace(law, q=chances[i]), counts[j], seeds[k], schedule)
-        lost = run.outcome.failed or run.interrupted
-        association[i, j, k] = np.nan if lost else run["patch_association"][-1]
-        error[i, j, k] = np.nan if lost else run["test_error"][-1]
-    linear = np.array([float(sign_rule_error(law.D, law.C, q).error) for q in chances])
-    return {
-        "samples": list(counts), "chances": list(chances), "association": association,
-        "test_error": error, "linear_error": linear,
-    }  # fmt: skip
-
-
 def phase_figure(system: System, request: FigureRequest) -> Drawing:
     """Association over (N, q). Options: ``samples``, ``chances``, ``seeds``, ``time``.
 
@@ -245,20 +138,33 @@ def phase_figure(system: System, request: FigureRequest) -> Drawing:
     request : FigureRequest
     """
     options = request.options(CELLS, ALL_CELLS)
-    schedule, seeds = Schedule(time=options["time"]), request.seeds(options["seeds"])
-    law = request.make_parameters(system, ("q",), D=16, C=4)
-    data = association_grid(system, law, options["samples"], options["chances"], seeds, schedule)
+    counts, chances, time = (options[name] for name in ("samples", "chances", "time"))
+    law, seeds = request.make_parameters(system, ("q",), D=16, C=4), request.seeds(options["seeds"])
+    found = np.array([
+        [[_ends(Case(system, replace(law, q=float(q)), seed), count, time) for seed in seeds]
+         for count in counts]
+        for q in chances
+    ])  # fmt: skip
+    linear = np.array([float(sign_rule_error(law.D, law.C, q).error) for q in chances])
+    data = {"samples": list(counts), "chances": list(chances), "association": found[..., 0]}
+    data |= {"test_error": found[..., 1], "linear_error": linear}
     caption = (
         f"Full-batch gradient descent on N noisy samples from a random start "
-        f"({stated(law, 'D', 'C', 'd', eta=schedule.eta)}, time {schedule.time:g}, "
-        f"{counted(len(seeds), 'seed')}). Left: share of rows whose C largest entries "
-        "of A are their set. Right: test error in units of "
-        "the error of sign(Z), the best model without association; small without association "
-        "means that the model has memorised."
+        f"({stated(law, 'D', 'C', 'd')}, time {time:g}, {counted(len(seeds), 'seed')}). Left: "
+        "share of rows whose C largest entries of A are their set. Right: test error over that of "
+        "sign(Z); small without association: the samples are memorised."
     )
-    more = {"eta": schedule.eta, "time": schedule.time, "seeds": len(seeds)}
     names = [name for name in SHOWN if name != "q"]
-    return Drawing(state(_phase_picture(data), system, law, *names, **more), data, caption)
+    axes = state(_phase_picture(data), system, law, *names, time=time, seeds=len(seeds))
+    return Drawing(axes, data, caption)
+
+
+def _ends(case: Case, count: int, time: float) -> tuple[float, float]:
+    """Share of associated rows and test error at the end of a run."""
+    run = train(case, count, time)
+    if run.outcome.failed or run.interrupted:
+        return np.nan, np.nan
+    return float(run["patch_association"][-1]), float(run["test_error"][-1])
 
 
 def _phase_picture(data: Mapping[str, Any]) -> Any:

@@ -1,0 +1,112 @@
+"""Theorem 4.2 and Figure 4 on runs that are made up; and where Theorem 4.2 is seen."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.results.power_law import exponent
+from dynamics.verdicts.figure import draw
+from dynamics.verdicts.positional_attention import sample_figures, samples
+
+SYSTEM = dynamics.load_system("positional_attention")
+SETS, FLAT = np.repeat(range(4), 4), np.zeros((16, 16))
+
+
+class Run(dict):
+    """A run of two records after the start, with given shares and a given end of A."""
+
+    time, states = np.array([0.0, 100.0, 200.0]), np.zeros((3, 1))
+
+    def __init__(self, shares, matrix=FLAT, error=0.001):
+        ends = {"test_error": error, "error": 0.0, "cosine": 0.99, "bayes_error": 0.0}
+        series = {name: np.array([0.5, 0.4, end]) for name, end in ends.items()}
+        super().__init__(series, patch_association=np.array(shares))
+        self.settings = {"sets": SETS.tolist()}
+        self.layout = SimpleNamespace(part=lambda *_: np.array([0 * matrix, matrix, matrix]))
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "few", "holds"),
+    [
+        ((0, 1, 1), (0, 1, 1), (0, 0, 0.3), True),
+        ((0, 1, 0.3), (0, 1, 1), (0, 0, 0.3), None),  # lost again: not at any T
+        ((0, 1, 1), (0, 0.5, 0.5), (0, 0, 0.6), None),  # one seed and one time contradict nothing
+    ],
+)
+def test_association_is_asked_for_at_any_time(small, large, few, holds, monkeypatch):
+    def train(case, count, time):
+        return Run(small if case.parameters.D == 9 else large if count > 5000 else few)
+
+    monkeypatch.setattr(samples, "train", train)
+    (verdict,) = dynamics.verify(SYSTEM, None, ["Theorem 4.2"])
+    assert verdict.holds is holds
+    rows = [row["holds"] for row in verdict.evidence["table"]]
+    assert rows == [large[-1] > few[-1], True if small[-1] == 1 else None]
+    assert "one seed and one time" in verdict.evidence["reason"]
+
+
+def test_one_level_must_separate_the_entries_of_figure_4(monkeypatch):
+    matrix = np.where(SETS[:, None] == SETS[None, :], 0.2, 0.1)
+    monkeypatch.setattr(samples, "train", lambda *_: Run((0, 0, 0), matrix))
+    (verdict,) = dynamics.verify(SYSTEM, None, ["Figure 4"])
+    assert (verdict.holds, verdict.measured) == (True, pytest.approx(0.1))
+    matrix[0, 1] = 0.05  # one entry inside a set below those between sets: C largest or not
+    (verdict,) = dynamics.verify(SYSTEM, None, ["Figure 4"])
+    assert (verdict.holds, verdict.measured) == (None, pytest.approx(-0.05))
+
+
+def test_a_size_at_which_too_few_samples_can_be_afforded_decides_nothing():
+    (verdict,) = dynamics.verify(SYSTEM, SYSTEM.Parameters(D=512, C=4, q=0.03), ["Theorem 4.2"])
+    assert verdict.holds is None
+    assert "fewer than 200 samples" in verdict.evidence["reason"]
+
+
+def test_a_rate_above_the_limit_is_replaced():
+    steep = SYSTEM.Parameters(D=16, C=4, q=0.5, p=5)
+    assert samples.stable_rate(SYSTEM, SYSTEM.Parameters(D=16, C=4, q=0.25)) == 0.02
+    assert samples.stable_rate(SYSTEM, steep) < 0.02
+
+
+@pytest.mark.parametrize(("counts", "seeds", "margin"), [((1000, 4000, 16_000), 12, 0.3)])
+def test_deviation_falls_as_the_root_of_the_number_of_samples(counts, seeds, margin):
+    law = SYSTEM.Parameters(D=8, C=2, d=1, sigma=0.0)
+    distances = sample_figures.deviation(SYSTEM, law, counts, range(seeds))
+    for part in distances.values():
+        assert abs(exponent(counts, sample_figures.root_mean_square(part)) + 0.5) < margin
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(5))
+def test_enough_samples_associate_every_row(seed):
+    """D=16 C=4 d=16 q=0.25 N=16000 eta=0.02, 20 000 steps, random start: Theorem 4.2 is seen."""
+    problem = SYSTEM.FullEmpirical(SYSTEM.Parameters(D=16, C=4, q=0.25), 16_000, seed)
+    run = dynamics.descend(problem, 0.02, 20_000, record=np.array([1000, 5000, 20_000]))
+    print(f"\nN=16000 seed {seed}: {run['patch_association']}, test error {run['test_error']}")
+    assert run["patch_association"][-1] == 1.0
+    assert run["test_error"][-1] < 0.01
+
+
+def test_few_samples_are_memorised():
+    """N=500, else the same: fitted without the sets, and the report says why."""
+    from dynamics.cli.report import table
+
+    problem = SYSTEM.FullEmpirical(SYSTEM.Parameters(D=16, C=4, q=0.25), 500, 0)
+    run = dynamics.descend(problem, 0.02, 10_000, record=np.array([100, 10_000]))
+    assert run["error"][-1] < 0.002
+    assert run["patch_association"][-1] < 0.7
+    assert run["test_error"][-1] > 0.008
+    assert "memorised: the 500 samples" in table(SYSTEM, run)
+
+
+def test_figures_over_samples_show_every_cell_and_exponent():
+    drawing = draw(SYSTEM, "deviation", options={"samples": (100, 400, 1600), "seeds": 2})
+    texts = drawing.axes.get_legend().get_texts()
+    assert f"{drawing.data['exponents']['alpha']:.2f}" in texts[0].get_text()
+    options = {"samples": (50, 100), "chances": (0.2, 0.5), "time": 2.0, "seeds": 2}
+    drawing = draw(SYSTEM, "phase", SYSTEM.Parameters(D=8, C=2), options=options)
+    shares = drawing.data["association"]
+    assert shares.shape == (2, 2, 2)
+    texts = [text.get_text() for text in drawing.axes[0].texts]
+    assert texts == [f"{share:.2f}" for share in shares.mean(axis=2).ravel()]
