@@ -238,7 +238,7 @@ class Experiment:
     def __call__(self, system: System, protocol: Protocol) -> Finding:
         """Measure: once, again where one run alone contradicts, from perturbed starts."""
         finding = self._repeated(system, protocol)
-        if self.near_limit and finding.single:
+        if self.near_limit and finding.single and finding.holds:  # else nothing is decided anyway
             times = rounding.PERTURBATIONS
             return rounding.screened(finding, self._repeated, system, protocol, times)
         return finding

@@ -119,3 +119,9 @@ class Parameters:
     def n_confusion(self) -> int:
         """Tokens of a sample with the pattern of the other label."""
         return self.shares.n_confusion
+
+    @property
+    def output(self) -> str:
+        """The convention of the output weights, in words."""
+        shared = self.output_weights == "shared"
+        return "one weight per neuron" + ("" if shared else " and position")

@@ -1,258 +1,240 @@
-"""Where attention goes: Proposition 2, its rate, Figures 4 and 7."""
+"""Where attention goes: Proposition 2, its rate, Figures 4 and 7, and both readings of (1)."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
+from dynamics.verdicts.claim import Case, Picture, Row
 from dynamics.verdicts.findings import Finding, Undecided
-from dynamics.verdicts.rounding import without_rounding
 from dynamics.verdicts.shallow_vit import runs
 from dynamics.verdicts.shallow_vit.hypothesis import all_trained, theorem_1
-from dynamics.verdicts.shallow_vit.sparsification import mean_losses
-from dynamics.verdicts.study import LINEAR, TIME, Measurement, Study, measures
-from dynamics.verdicts.wording import listed
+from dynamics.verdicts.shallow_vit.runs import (
+    LINEAR,
+    MARGINS,
+    ONCE,
+    claim,
+    claim_on_tokens,
+    to_rest,
+)
+from dynamics.verdicts.shallow_vit.tokens import mean_losses
 from theory.papers.shallow_vit.attention_limits import ceiling_of_samples
 
-CLOSE = 0.95
-"""What is close to 1, for every query."""
-MEAN_CLOSE = 0.9
-"""What is close to 1, for the mean of all queries (Figure 4)."""
+CLOSE, MEAN_CLOSE = 0.95, 0.9
+"""What is close to 1: for every query, and for the mean of all (Figure 4)."""
 LONG = 10.0
 """Margin, over the root of m, of the run that shows the rate: it trains for long."""
 FINE = 0.02
 """Its learning rate: at larger ones steps break the symmetry of the patterns."""
-MOSTLY = 0.5
-"""Share of what is left from which confusion tokens are named for it."""
-ONCE = ("step size", "seed")
 APART = 0.05
 """By how much the attention at the end may differ between numbers of patterns."""
-STEPS = 640
-RECORD = 10
+STEPS, RECORD = 640, 10
+PATTERNS = (10, 15, 20)
+"""M of Figures 7 and 8."""
+LONGER = 2.0
+"""Times as many steps, from which on two readings of equation (1) train differently."""
 TO_RELEVANT = "attention to relevant tokens"
 KINDS = ("relevant", "confusion", "other")
+PER_POSITION = {"output_weights": "per_position"}
+QUERIES = "queries relevant {relevant:.3g}, confusion {confusion:.3g}, others {other:.3g}"
 
 
-def limit(parameters: Any, samples: Any) -> float | None:
+def limit(law: Any, samples: Any) -> float | None:
     """Ceiling of the mean attention to relevant tokens over all queries of samples, without noise.
 
     None for ``"iid"``: it is of samples that all have n_* and n_# such tokens.
 
     Parameters
     ----------
-    parameters : Parameters
+    law : Parameters
     samples : object
         With ``counts``, ``labels`` and ``weights``, as `sampling.Vectors`.
     """
-    if parameters.data == "iid":
+    if law.data == "iid":
         return None
-    queries = samples.counts * (samples.weights / samples.weights.sum() / parameters.L)[:, None]
+    queries = samples.counts * (samples.weights / samples.weights.sum() / law.L)[:, None]
     sides = (queries[sign * samples.labels > 0].sum(axis=0).tolist() for sign in (1, -1))
-    return ceiling_of_samples(parameters.n_star, parameters.n_confusion, *sides)
+    return ceiling_of_samples(law.n_star, law.n_confusion, *sides)
 
 
-def _by_kind(run: Trajectory, record: int) -> dict[str, float]:
+def by_kind(run: Trajectory, record: int = -1) -> dict[str, float]:
     """Attention to relevant tokens of the queries of every kind."""
     return {kind: float(run[f"relevant_by_{kind}"][record]) for kind in KINDS}
 
 
-@without_rounding
-@measures(
-    "least attention of a query to label-relevant tokens, at the end", ">=", CLOSE, theorem_1, ONCE,
-    again=True,
+def excluded(rows: list[Row], finding: Finding) -> Finding:
+    """No step size or seed can lift attention beyond the ceiling, which is proved without noise."""
+    single = () if any(row.get("proved") for row in rows) else finding.single
+    return replace(finding, single=single)
+
+
+@claim(
+    "Proposition 2", "least attention of a query to label-relevant tokens, at the end", ">=", CLOSE,
+    laws=(*MARGINS, PER_POSITION), run=to_rest(), require=theorem_1, exists=True, varies=ONCE,
+    near_limit=True, conclude=excluded, words="the least ends at {value:.3g}, the mean of all "
+    "queries at {mean:.3g}; without noise no training passes {most:.3g} and {ceiling:.3g}",
+    picture=Picture("step", TO_RELEVANT, {"1": 1.0}, LINEAR),
 )  # fmt: skip
-def proposition_2(study: Study) -> Finding:
+def proposition_2(case: Case) -> dict[str, Any]:
     """The least attention to relevant tokens, over queries and samples, along training."""
-    for case in runs.at_both_margins(study):
-        least = np.array([_least(case, record) for record in range(case.last + 1)])
-        means = {name: float(case.run[name][case.last]) for name in ("relevant", "odds")}
-        study.row(means, case=case.name, least=float(least[-1]), rises=bool(least[-1] > least[0]),
-                  by=_by_kind(case.run, case.last))  # fmt: skip
-        case.add(study, "least", least)
-        case.add(study, "mean", case.run["relevant"])
-    law, levels = case.parameters, {"1": 1.0}
-    reason = (
-        f"the least ends at {study.listed('least')}, the mean of all queries at "
-        f"{study.listed('relevant')} ({', '.join(study.column('case'))})"
-    )
-    vectors = case.problem.vectors
-    both = bool((vectors.labels > 0).any() and (vectors.labels < 0).any())
-    if (top := limit(law, vectors)) is not None and both:
-        levels = {"ceiling of the mean": top, **levels}
-        least = law.n_star / (law.n_star + law.n_confusion)
-        reason = (
-            f"{reason}, which cannot pass {least:.3g} and {top:.3g} at any eta, seed or time: "
-            "with alpha_# > 0 no training moves the mean log-odds of relevant against confusion "
-            "tokens"
-            if law.n_confusion
-            else f"without confusion tokens {reason}"
-        )
-        if least < CLOSE:
-            study.single = ()
-    value, holds = max(study.column("least")), None
-    if study.met(value) or not study.single or not any(study.column("rises")):
-        holds = study.met(value)
-    else:
-        reason += "; it rises, and training ends before it is close to 1"
-    study.draw("step", TO_RELEVANT, levels, *LINEAR)
-    return study.conclude(value, reason, holds=holds, missing="time")
+    law, vectors = case.parameters, case.problem.vectors
+    positive, there = (vectors.labels > 0)[:, None], vectors.counts > 0
+    every = (runs.attention_of(case, record) for record in range(len(case.run.time)))
+    least = np.array([np.where(positive, P[:, 0], P[:, 1])[there].min() for P in every])
+    top = limit(law, vectors) if positive.any() and not positive.all() else None
+    most = 1.0 if top is None else law.n_star / (law.n_star + law.n_confusion)
+    row: Row = {"value": least[-1], "mean": case.run["relevant"][-1], "most": most,
+                "ceiling": 1.0 if top is None else top, "proved": most < CLOSE}  # fmt: skip
+    if not row["proved"] and least[-1] > least[0]:
+        row["open"] = "time"
+    steps = np.arange(len(least))
+    return row | {"curves": {f"least {case.label}": (steps, least)}}
 
 
-def _least(case: runs.Case, record: int) -> float:
-    """The least attention to relevant tokens, over the queries that there are and all samples."""
-    vectors, weights = case.problem.vectors, case.attention(record)
-    mass = np.where((vectors.labels > 0)[:, None], weights[:, 0], weights[:, 1])
-    return float(mass[vectors.counts > 0].min())
-
-
-@without_rounding
-@measures(
-    "exponent in time of 1 - attention of relevant queries, last quarter of training", "<=", -1.0,
-    theorem_1, (*ONCE, "time"), again=True,
+@claim(
+    "Proposition 2, rate", "exponent in time of 1 - attention of relevant queries, last quarter of "
+    "training", "<=", -1.0, laws=tuple({"margin": LONG * sqrt(1000), **more}
+                                       for more in ({}, {"alpha_confusion": 0.0})),
+    run=lambda case: to_rest(FINE if case.parameters.margin > LONG / 2 * sqrt(case.parameters.m)
+                             else runs.ETA)(case),
+    require=theorem_1, varies=(*ONCE, "time"), near_limit=True,
+    words="falls as time to the power {value:.2g}, {left:.2g} is left after {steps} steps, where "
+    "training ends, {on_confusion:.2g} on confusion tokens",
+    picture=Picture("time", "1 - attention of relevant queries"),
 )  # fmt: skip
-def rate(study: Study) -> Finding:
+def rate(case: Case) -> dict[str, Any]:
     """How fast 1 minus the attention of relevant queries falls, before training ends.
 
     Nothing is decided with confusion tokens: the limit that the rate is of is not reached then.
     """
-    for case in _long(study):
-        law, time = case.parameters, case.run.time[: case.last + 1]
-        left = 1 - case.run["relevant_by_relevant"][: case.last + 1]
-        late = (time >= 0.75 * time[-1]) & (time > 0)
-        if late.sum() < runs.FEWEST:
-            reason = f"{late.sum()} records in the last quarter, a line needs {runs.FEWEST}"
-            raise Undecided(reason, "time", parameters=asdict(law))
-        if not (left[late] > 0).all():
-            reason = "nothing is left: all attention is on relevant tokens"
-            raise Undecided(reason, "precision", parameters=asdict(law))
-        slope, last = _late_slope(time, left), float(left[-1])
-        numbers = {"alpha_confusion": law.alpha_confusion, "exponent": slope, "left": last}
-        steps = int(case.run.steps[case.last])
-        study.row(numbers, steps=steps, why=_why(case, slope, last), confusion=law.n_confusion > 0)
-        study.curve(rf"$\alpha_\# = {law.alpha_confusion:g}$", time[1:], left[1:])
-    slope = study.rows[0]["exponent"]
-    template = (
-        "alpha_# = {alpha_confusion:g}: falls as time to the power {exponent:.2g}, {left:.2g} is "
-        "left after {steps} steps, where training ends{why}"
-    )
-    reason = study.words(template, "; ")
-    study.draw(TIME, "1 - attention of relevant queries")
-    if study.rows[0]["confusion"]:
-        reason = (
-            "with confusion tokens the limit itself is not reached (odds identity), and a rate "
-            f"towards it is not defined; {reason}"
-        )
-        return study.conclude(slope, reason, holds=None, missing="law")
-    if study.met(slope) or not slope < 0:
-        return study.conclude(slope, reason, holds=study.met(slope))
-    reason = f"what is left falls, and training ends before t is large; {reason}"
-    return study.conclude(slope, reason, holds=None, missing="time")
-
-
-def _late_slope(time: FloatArray, values: FloatArray) -> float:
-    """Exponent in time between the medians of both halves of the last quarter.
-
-    Medians, because steps can be unstable for a moment just before the loss is zero. NaN where one
-    of the halves has no record, or nothing is left in it.
-    """
-    last = time >= 0.875 * time[-1]
-    halves = (time >= 0.75 * time[-1]) & ~last, last
-    if not all(half.any() for half in halves):
-        return float("nan")
-    first, second = ((np.median(time[half]), np.median(values[half])) for half in halves)
-    if min(first[1], second[1]) <= 0:
-        return float("nan")
-    return float(np.log(second[1] / first[1]) / np.log(second[0] / first[0]))
-
-
-def _why(case: runs.Case, slope: float, left: float) -> str:
-    """What holds the attention of relevant queries back, in words, where it is slow."""
-    if slope <= -1:
-        return ""
-    vectors, weights = case.problem.vectors, case.attention(case.last)
+    time, left = case.run.time, 1 - case.run["relevant_by_relevant"]
+    late = (time >= 0.75 * time[-1]) & (time > 0)
+    if late.sum() < runs.FEWEST:
+        raise Undecided(f"{late.sum()} records in the last quarter of training", "time")
+    if not (left[late] > 0).all():
+        raise Undecided("nothing is left: all attention is on relevant tokens", "precision")
+    # Medians of both halves: steps can be unstable for a moment just before the loss is zero.
+    halves = late & (time < 0.875 * time[-1]), time >= 0.875 * time[-1]
+    (t0, y0), (t1, y1) = ((np.median(time[half]), np.median(left[half])) for half in halves)
+    slope = float(np.log(y1 / y0) / np.log(t1 / t0))
+    vectors, P = case.problem.vectors, runs.attention_of(case, -1)
     positive = vectors.labels > 0
-    mass = np.where(positive, weights[:, 1, 0], weights[:, 0, 1])
-    queries = np.where(positive, vectors.counts[:, 0], vectors.counts[:, 1]) * vectors.weights
-    on_confusion = float(mass @ queries / queries.sum())
-    return (
-        f", {on_confusion:.2g} of it on confusion tokens" if on_confusion >= MOSTLY * left else ""
-    )
+    queries = np.where(positive, *vectors.counts[:, :2].T) * vectors.weights
+    mass = np.where(positive, P[:, 1, 0], P[:, 0, 1])
+    row = {"value": slope, "left": left[-1], "steps": int(case.run.steps[-1]),
+           "on_confusion": mass @ queries / queries.sum(),
+           "curves": {case.label or "left": (time[1:], left[1:])}}  # fmt: skip
+    if case.parameters.n_confusion:
+        return row | {"holds": None, "missing": "law"}
+    return row | ({"open": "time"} if slope < 0 else {})
 
 
-def _long(study: Study) -> list[runs.Case]:
-    """The user's run; or a long one, and the same without confusion tokens."""
-    if study.parameters is not None:
-        return [runs.run_of(study, study.parameters)]
-    law = study.system.Parameters()
-    law = replace(law, margin=LONG * sqrt(law.m))
-    laws = (law, replace(law, alpha_confusion=0.0))
-    return [runs.run_of(study, each, eta=FINE) for each in laws]
+def noisy_run(case: Case) -> tuple[Any, Trajectory]:
+    """Descent on noisy tokens to the first of three horizons by which it stands still."""
+    problem = case.system.FullEmpirical(case.parameters, runs.SAMPLES, case.seed, test_samples=1)
+    parts = [case.steps(STEPS) // part for part in (8, 4, 2, 1)[case.parameters.margin > 1 :]]
+    return problem, runs.descend_in_parts(problem, case.rate(runs.ETA), parts, RECORD)
 
 
-@without_rounding
-@measures(
-    "mean attention to label-relevant tokens at the end, the best margin", ">=", MEAN_CLOSE,
-    all_trained, ONCE, again=True,
+@claim_on_tokens(
+    "Figure 4", "mean attention to label-relevant tokens at the end, the best margin", ">=",
+    MEAN_CLOSE, laws=MARGINS, run=noisy_run, require=all_trained, exists=True, varies=ONCE,
+    near_limit=True, words="from {start:.3g} to {value:.3g} in {steps} steps (" + QUERIES +
+    "), without noise at most {ceiling:.3g}",
+    picture=Picture("step", TO_RELEVANT, {"close to 1": MEAN_CLOSE}, LINEAR),
 )  # fmt: skip
-def figure_4(study: Study) -> Finding:
+def figure_4(case: Case) -> dict[str, Any]:
     """Mean attention to relevant tokens on noisy tokens, at both margins."""
-    for law in runs.both_margins(study):
-        problem = study.system.FullEmpirical(law, runs.SAMPLES, study.seed, test_samples=1)
-        parts = [study.horizon(STEPS) // part for part in (4, 2, 1)]
-        run = runs.descend_in_parts(problem, study.rate(runs.ETA), parts, RECORD)
-        relevant = run["relevant"]
-        study.row(
-            {"case": runs.margin_word(law), "start": float(relevant[0])},
-            end=float(relevant[-1]), by=_by_kind(run, -1),
-            steps=runs.step_of_rest(problem, run) or int(run.steps[-1]),
-        )  # fmt: skip
-        study.curve(runs.margin_word(law), run.steps, relevant)
-    levels = {"close to 1": MEAN_CLOSE}
-    template = (
-        "{case}: from {start:.3g} to {end:.3g} in {steps} steps (queries relevant "
-        "{by[relevant]:.3g}, confusion {by[confusion]:.3g}, others {by[other]:.3g})"
-    )
-    reason = study.words(template, "; ")
-    if (top := limit(law, problem.reader)) is not None:
-        levels |= {"ceiling": top}
-        reason += f"; {'without noise ' * (law.noise > 0)}at most {top:.3g}"
-    study.draw("step", TO_RELEVANT, levels, *LINEAR)
-    return study.conclude(max(study.column("end")), reason)
+    relevant, top = case.run["relevant"], limit(case.parameters, case.problem.reader)
+    return {
+        "value": relevant[-1], "start": relevant[0], "ceiling": 1.0 if top is None else top,
+        "steps": runs.step_of_rest(case.problem, case.run) or int(case.run.steps[-1]),
+        **by_kind(case.run), "curves": {case.label or "mean": (case.run.steps, relevant)},
+    }  # fmt: skip
 
 
-@without_rounding
-@measures(
-    "largest difference of the attention at the end between numbers of patterns", "<=", APART,
-    all_trained, ONCE,
+def of_patterns(law: Any) -> list[Any]:
+    """The law at every number of patterns of Figures 7 and 8, without noise."""
+    depth = max(law.d, *PATTERNS)
+    return [replace(law, noise=0.0, M=M, d=depth) for M in PATTERNS]
+
+
+def same_trend(rows: list[Row], finding: Finding) -> Finding:
+    """The claim is of the differences between numbers of patterns."""
+    if finding.holds is None:
+        return finding
+    ends = [row["value"] for row in rows]
+    apart = max(ends) - min(ends)
+    return replace(finding, measured=apart, holds=bool(finding.holds and apart <= APART))
+
+
+@claim(
+    "Figures 7 and 8", "largest difference of the attention at the end between numbers of patterns",
+    "<=", APART, laws=({"d": 20, **runs.ROOT},), family=of_patterns, run=to_rest(),
+    require=all_trained, varies=ONCE, near_limit=True, conclude=same_trend,
+    words="attention rises by {rise:.3g} to {value:.3g}; test loss {none:.2g}, with tokens removed "
+    "at random {random:.2g}, irrelevant first {irrelevant:.2g}, noisiest first {noisiest:.2g}",
+    picture=Picture("step", TO_RELEVANT, scales=LINEAR),
 )  # fmt: skip
-def figures_7_and_8(study: Study) -> Finding:
-    """Attention at the end, and the order of the sparsifiers, at several numbers of patterns."""
-    law = study.parameters or runs.proofs_margin(study.system.Parameters(d=20))
-    for patterns in runs.PATTERNS:
-        sizes = {"M": patterns, "d": max(law.d, *runs.PATTERNS)}
-        case = runs.run_of(study, replace(law, **sizes))
-        loss = mean_losses(study, study.parameters and case.parameters, **sizes)
-        best = min(loss["none"], loss["random"])
-        helps = {f"{rule}_helps": loss[rule] < best for rule in ("irrelevant", "noisiest")}
-        relevant = case.run["relevant"][: case.last + 1]
-        rise = float(relevant[-1] - relevant[0])
-        study.row({"M": patterns, "end": float(relevant[-1]), "rise": rise, "loss": loss}, **helps)
-        study.curve(f"$M = {patterns}$", np.arange(case.last + 1), relevant)
-    ends = study.column("end")
-    same = all(study.column("irrelevant_helps") + study.column("noisiest_helps"))
-    reason = (
-        f"attention rises by {study.listed('rise')} and ends at {listed(ends)} for M = "
-        f"{listed(runs.PATTERNS)}; test loss without and with tokens removed (random, irrelevant, "
-        "noisiest first): " + "; ".join(listed(loss.values(), 2) for loss in study.column("loss"))
-    )
-    study.draw("step", TO_RELEVANT, None, *LINEAR)
-    apart, least = max(ends) - min(ends), min(study.column("rise"))
-    if not same:
-        return study.conclude(apart, reason, holds=False)
-    rises = Measurement("least rise of the attention during training", least, ">", 0.0)
-    return study.conclude(apart, reason, rises)
+def figures_7_and_8(case: Case) -> dict[str, Any]:
+    """Attention at the end, and the order of the sparsifiers, at one number of patterns."""
+    relevant, loss = case.run["relevant"], mean_losses(case)
+    rise, worse = float(relevant[-1] - relevant[0]), max(loss["irrelevant"], loss["noisiest"])
+    holds = rise > 0 and worse < min(loss["none"], loss["random"])
+    curve = np.arange(len(relevant)), relevant
+    return {"value": relevant[-1], "rise": rise, "holds": bool(holds), **loss,
+            "curves": {case.label: curve}}  # fmt: skip
+
+
+def in_both_readings(law: Any) -> list[Any]:
+    """The law with one output weight per neuron, and with one per neuron and position."""
+    return [replace(law, noise=0.0, output_weights=each) for each in ("shared", "per_position")]
+
+
+def compared(rows: list[Row], finding: Finding) -> Finding:
+    """Steps with one output weight per neuron and position, over those with one per neuron."""
+    if any(row["holds"] is None for row in rows):
+        return finding
+    ratio = rows[1]["value"] / rows[0]["value"]
+    return replace(finding, measured=ratio, holds=bool(ratio > LONGER))
+
+
+@claim(
+    "Equation (1)", "steps to zero training loss with one output weight per neuron and position, "
+    "over those with one per neuron", ">", LONGER, family=in_both_readings, run=to_rest(),
+    require=theorem_1, varies=ONCE, conclude=compared,
+    words="zero training loss after {value} steps, attention to relevant tokens {mean:.3g} (" +
+    QUERIES + ")", picture=Picture("step", TO_RELEVANT, scales=LINEAR),
+)  # fmt: skip
+def equation_1(case: Case) -> dict[str, Any]:
+    """Steps and attention in one reading of equation (1)."""
+    step = runs.step_of_rest(case.problem, case.run)
+    if step is None:
+        raise Undecided("zero training loss is not reached", "time")
+    relevant = case.run["relevant"]
+    return {"value": step, "holds": True, "mean": relevant[-1], **by_kind(case.run),
+            "curves": {case.label: (case.run.steps, relevant)}}  # fmt: skip
+
+
+@claim(
+    "Proof sketch, output", "R^2 of a line through y F against the steps", ">=", 0.99,
+    laws=(*MARGINS, PER_POSITION), run=to_rest(), require=theorem_1, varies=ONCE,
+    words="R^2 {value:.3f}, exponent in the steps {power:.2g} in the last half",
+    picture=Picture("step", "mean of $y F$ over the margin"),
+)  # fmt: skip
+def linear_output(case: Case) -> dict[str, Any]:
+    """The mean of y F of the training samples, which the loss is until samples pass the margin."""
+    steps = case.run.steps
+    output = 1 - case.run["risk"]  # of active samples: the hinge is gamma - y F
+    active = np.flatnonzero(case.run["active"] >= 1)
+    steps, output = steps[active], output[active]
+    late = steps >= steps[-1] / 2
+    if late.sum() < runs.FEWEST or not (output[late] > 0).all():
+        raise Undecided("too few steps before samples pass the margin", "time")
+    power = np.polyfit(np.log(steps[late]), np.log(output[late]), 1)[0]
+    return {"value": runs.line(steps, output).r2, "power": power,
+            "curves": {case.label or "y F": (steps[1:], output[1:])}}  # fmt: skip

@@ -6,46 +6,49 @@ Steps to zero training loss on the law of two samples, over alpha_* and in sever
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
 from math import pi
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics.plotting.labels import logarithmic
-from dynamics.plotting.style import BLUE, GREEN, GREY, PURPLE, VERMILION
 from dynamics.problem import FloatArray
-from dynamics.process_settings import cores
 from dynamics.results.expression import Expression
 from dynamics.results.power_law import exponent
-from dynamics.system import System
-from dynamics.validation import refuse
-from dynamics.verdicts.figure import Drawing, FigureRequest, page, stated, title
-from dynamics.verdicts.findings import Check, Finding, Undecided
-from dynamics.verdicts.rules import ERRORS, SHARE, Growth, growth
-from dynamics.verdicts.shallow_vit import runs
-from dynamics.verdicts.shallow_vit.hypothesis import all_trained
-from dynamics.verdicts.shallow_vit.hypothesis import theorem_1 as hypothesis
-from dynamics.verdicts.study import LINEAR, Study, computed_once, measures
+from dynamics.verdicts.claim import Case, Literal, Picture, Row
+from dynamics.verdicts.findings import Finding, Undecided
+from dynamics.verdicts.rules import SHARE, growth
+from dynamics.verdicts.shallow_vit.hypothesis import all_trained, theorem_1
+from dynamics.verdicts.shallow_vit.runs import (
+    CLEARLY,
+    FEWEST,
+    LINEAR,
+    alphas,
+    claim,
+    descend_in_parts,
+    gaps,
+    growth_row,
+    line,
+    possible,
+)
 from dynamics.verdicts.wording import listed
 
 ETA, STEPS = 0.05, 20_000
+HORIZONS = (250, 1000, 5000, STEPS)
 SEEDS, MORE_SEEDS = 3, 60
-CLEARLY = 2.0
-"""Standard errors from which on growth is significant; to contradict it takes `ERRORS`."""
-RATES = (0.025, 0.05, 0.1)
-SIGMAS = (0.0, 0.1, 0.2, 0.3)
+RATES, SIGMAS = (0.025, 0.05, 0.1), (0.0, 0.1, 0.2, 0.3)
 STARTS = {"sigma": (0.0, 0.1, 0.2), "delta": (0.0, 0.2, 0.4)}
 """Errors of the start of Remark 3, one at a time."""
 STRAIGHT = 0.99
 """R^2 from which points are on a line."""
-LOOKS = ((VERMILION, "o"), (BLUE, "s"), (GREEN, "^"), (PURPLE, "D"))
-STEPS_LABEL = "steps to zero training loss"
+OVER_ALPHA = Picture(r"$1/\alpha_*$", "steps to zero training loss")
+LONG: dict[str, Any] = {"laws": ({"L": 100},), "varies": ("step size",)}
 
 
 class Family(NamedTuple):
-    """What goes with alpha_*: words, alpha_# as a formula, and the alpha_* of Figure 2."""
+    """Goes with alpha_*: words, alpha_# as a formula, and the alpha_* of Figure 2."""
 
     label: str
     confusion: str
@@ -65,304 +68,188 @@ FAMILIES = {
 }  # fmt: skip
 
 
-def confusion(family: str, alpha: float) -> float:
-    """alpha_# of a family.
+def law_at(law: Any, family: str, alpha: float) -> Any:
+    """The law of a family at alpha_*."""
+    return replace(law, alpha_star=alpha, alpha_confusion=confusion(family, alpha))
 
-    Parameters
-    ----------
-    family : str
-    alpha : float
-        alpha_*.
-    """
+
+def confusion(family: str, alpha: float) -> float:
+    """alpha_# of a family at alpha_*."""
     formula = Expression(FAMILIES[family].confusion, "alpha_confusion")
     return round(float(formula.value({"alpha_star": alpha})), 9)
 
 
-def law_at(law: Any, family: str, alpha: float) -> Any:
-    """The law of a family at alpha_*.
-
-    Parameters
-    ----------
-    law : Parameters
-    family : str
-    alpha : float
-    """
-    return replace(law, alpha_star=alpha, alpha_confusion=confusion(family, alpha))
-
-
 def laws_of(law: Any, family: str) -> list[Any]:
-    """The laws of a family at those of its alpha_* that whole numbers of tokens have.
-
-    Parameters
-    ----------
-    law : Parameters
-    family : str
-    """
-    return runs.possible(
-        law, ((alpha, confusion(family, alpha)) for alpha in FAMILIES[family].alphas)
-    )
+    """The laws of a family at those of its alpha_* that whole numbers of tokens have."""
+    return possible(law, ((alpha, confusion(family, alpha)) for alpha in FAMILIES[family].alphas))
 
 
-def steps_to_zero(
-    system: System, law: Any, seeds: Sequence[int], eta: float = ETA
-) -> tuple[float, ...]:
-    """Steps to zero training loss, for every seed; NaN where it is not reached.
-
-    Parameters
-    ----------
-    system : System
-    law : Parameters
-    seeds : sequence of int
-    eta : float
-    """
-    return tuple(_steps(system, law, seed, eta) for seed in seeds)
-
-
-@computed_once(512)
-def _steps(make: Any, law: Any, seed: int, eta: float) -> float:
-    run = runs.descend_in_parts(make(law, seed=seed), eta, (1000, 5000, STEPS))
+@lru_cache(maxsize=1024)
+def steps_to_zero(make: Any, law: Any, seed: int, eta: float) -> float:
+    """Steps to zero training loss; NaN where it is not reached."""
+    run = descend_in_parts(make(law, seed=seed), eta, HORIZONS)
     step = run.events["t_zero"].step
-    return float("nan") if step is None else float(step)
+    return np.nan if step is None else float(step)
 
 
-def _steps_of(
-    study: Study, laws: Sequence[Any], eta: float = ETA, few: int | None = None
+def steps_of(
+    case: Case, laws: Sequence[Any], eta: float = ETA, few: int | None = None
 ) -> FloatArray:
-    """Steps of every law and seed, `SEEDS` by default; undecided where zero loss is not reached."""
-    few = SEEDS if few is None else few
-    seeds, eta = study.seeds(few, 3 * few), study.rate(eta)
-    steps = np.array([steps_to_zero(study.system, law, seeds, eta) for law in laws])
+    """Steps of every law and seed; undecided where zero training loss is not reached."""
+    many = (few or SEEDS) * (3 if case.thorough else 1)
+    make: Any = case.system.ReducedPopulation
+    seeds, eta = range(case.seed, case.seed + many), case.rate(eta)
+    steps = np.array([[steps_to_zero(make, law, seed, eta) for seed in seeds] for law in laws])
     if not np.isfinite(steps).all():
-        reason = f"zero training loss is not reached in {STEPS} steps"
-        raise Undecided(reason, "time", parameters=asdict(study.law(L=100)))
+        raise Undecided(f"zero training loss is not reached in {STEPS} steps", "time")
     return steps
 
 
-def _figure_2_check(*families: str, proportional: bool = False) -> Check:
-    """A check that steps are linear in 1/alpha_*, or proportional to it, in families of alpha_#.
-
-    Rule 6: points of another power may lie on a line, so a proportion is also held against 1.
-    """
-
-    @measures(
-        "least R^2 of a line through steps against 1/alpha_*, over the families", ">=", STRAIGHT,
-        all_trained, ("step size",), again=True,
-    )  # fmt: skip
-    def check(study: Study) -> Finding:
-        law, without = study.law(L=100), []
-        for family in families:
-            laws = laws_of(law, family)
-            if len(laws) < runs.FEWEST:
-                without.append(family)
-                continue
-            steps, variables = _steps_of(study, laws).mean(axis=1), (runs.alphas, runs.gaps)
-            by_alpha, by_gap = (runs.line(1 / x(laws), steps) for x in variables)
-            study.row(
-                {"family": family, "alpha_star": runs.alphas(laws).tolist()}, steps=steps.tolist(),
-                r2_alpha=by_alpha.r2, r2_gap=by_gap.r2, slope=by_gap.slope, level=by_gap.level,
-                exponent=-exponent(runs.gaps(laws), steps),
-            )  # fmt: skip
-            study.curve(FAMILIES[family].label, 1 / runs.alphas(laws), steps)
-        if not study.rows:
-            few = f"fewer than {runs.FEWEST} points in every family"
-            raise Undecided(f"samples of L={law.L} tokens have {few}", parameters=asdict(law))
-        reason = "; ".join(
-            f"alpha_# = {FAMILIES[r['family']].confusion}: R^2 {r['r2_alpha']:.3f} over 1/alpha_*, "
-            f"{r['r2_gap']:.4f} over x = 1/(alpha_* - alpha_#), T = {r['slope']:.1f} x "
-            f"{r['level']:+.1f}, log slope {r['exponent']:.2f}" for r in study.rows
-        )  # fmt: skip
-        reason += f"; too few points with L={law.L}: {', '.join(without)}" if without else ""
-        least = float(np.min(study.column("r2_alpha")))
-        study.draw(r"$1/\alpha_*$", STEPS_LABEL)
-        far = max(abs(slope - 1.0) for slope in study.column("exponent"))
-        if proportional and study.met(least) and not far <= SHARE:
-            reason += f"; a line, from which a power is {far:.2g} off 1: not yet a proportion"
-            return study.conclude(least, reason, holds=None, parameters=asdict(law))
-        return study.conclude(least, reason, parameters=asdict(law))
-
-    return check
-
-
-in_proportion = _figure_2_check("proportion", "none", proportional=True)
-not_in_proportion = _figure_2_check("rest", "constant")
-
-
-@measures("exponent of the steps in 1/alpha_*, and in 1/eta", "==", 1.0, hypothesis)
-def theorem_1(study: Study) -> Finding:
-    """Exponents of the steps in 1/alpha_* and in 1/eta; beside them, their growth with sigma."""
-    law = study.law(L=100)
-    laws = laws_of(law, "proportion")
-    if len(laws) < runs.FEWEST:
-        reason = f"samples of L={law.L} tokens have fewer than {runs.FEWEST} points of alpha_*"
-        raise Undecided(reason, parameters=asdict(law))
-    along = _steps_of(study, laws).mean(axis=1)
-    rates = np.array([_steps_of(study, [law], eta).mean() for eta in RATES])
-    # alpha_* of the tokens that there are.
-    shares = [each.alpha_star if each.data == "iid" else each.n_star / each.L for each in laws]
-    by_alpha, by_eta = _law_of(shares, along), _law_of(RATES, rates)
-    study.literal = _with_sigma(study, law)
-    both = by_alpha.holds, by_eta.holds
-    holds = False if False in both else (None if None in both else True)
-    far = max(by_alpha, by_eta, key=lambda fit: abs(fit.fit.exponent - 1)).fit.exponent
-    reason = (
-        f"in 1/alpha_* with alpha_# in proportion {by_alpha}; in 1/eta {by_eta}: T is 1/(eta "
-        f"alpha_*) times {listed(study.literal.evidence['constants'])}, least and most over sigma"
-    )
-    study.curve("in proportion", 1 / np.asarray(shares), along)
-    study.draw(r"$1/\alpha_*$", STEPS_LABEL)
-    table = {"alpha": along.tolist(), "eta": rates.tolist(), **study.literal.evidence}
-    return study.conclude(far, reason, holds=holds, parameters=asdict(law), table=table)
-
-
-def _law_of(variable: Sequence[float], steps: FloatArray) -> Growth:
-    """Growth of steps with the inverse of a variable, against the exponent 1."""
-    order = np.argsort(variable)[::-1]
-    return growth(1 / np.asarray(variable)[order], steps[order], 1.0)
-
-
-def _with_sigma(study: Study, law: Any) -> Finding:
-    """The literal factor 1/(1 - epsilon - sigma M / pi) of T, at epsilon = 0."""
-    laws = []
-    for sigma in SIGMAS:
-        laws.append(replace(law, sigma=sigma))
-        hypothesis(laws[-1])
-    steps = _steps_of(study, laws).mean(axis=1)
-    factor = np.array([1 / (1 - sigma * law.M / pi) for sigma in SIGMAS])
-    fit = growth(factor, steps, 1.0)
-    constants = steps * study.rate(ETA) * law.alpha_star
-    reason = (
-        f"steps {listed(steps)} at sigma = {listed(SIGMAS)}, {fit}; the factor grows to "
-        f"{factor[-1]:.3g}, which a Theta hides"
-    )
-    evidence = {
-        "sigma": steps.tolist(),
-        "constants": [constants.min().item(), constants.max().item()],
-    }
-    return Finding(
-        fit.holds or None, "exponent of the steps in 1/(1 - sigma M / pi)", fit.fit.exponent, 1.0,
-        reason, evidence, relation="==",
-    )  # fmt: skip
-
-
-@measures(
-    "growth of ln T with sigma or delta, the lesser, over its standard error", ">", CLEARLY,
-    hypothesis, ("step size",), again=True,
-)  # fmt: skip
-def remark_3(study: Study) -> Finding:
-    """Steps over the error of the initial values, and of the initial keys and queries."""
-    law, least, words = study.law(L=100), [], []
-    verbs = {True: "grows", False: "falls", None: "no growth beyond the error"}
-    for name, values in STARTS.items():
-        laws = [replace(law, **{name: value}) for value in values]
-        for each in laws:
-            hypothesis(each)
-        steps = _steps_of(study, laws, ETA, MORE_SEEDS)
-        # Of each seed: all its starts have the same random numbers.
-        slopes = np.polyfit(values, np.log(steps), 1)[0]
-        slope, error = slopes.mean(), slopes.std(ddof=1) / np.sqrt(slopes.size)
-        least.append(float(slope / error))
-        grows = None if abs(least[-1]) <= CLEARLY else least[-1] > 0
-        words.append(
-            f"with {name} T {verbs[grows]} (d ln T / d {name} = {slope:.2g} +- {error:.1g}, steps "
-            f"{listed(steps.mean(axis=1), 4)} at {listed(values)})"
-        )
-        study.row({"error": name, "values": list(values), "steps": steps.tolist()})
-        study.curve(name, values, steps.mean(axis=1) / steps[0].mean())
-    study.draw(r"$\sigma$ or $\delta$", "steps, over those at 0", None, *LINEAR)
-    worst = min(least)
-    holds = True if worst > CLEARLY else False if worst < -ERRORS else None
-    return study.conclude(worst, "; ".join(words), holds=holds, parameters=asdict(law))
-
-
-def figure_2(system: System, request: FigureRequest) -> Drawing:
-    """Steps to zero training loss over alpha_*.
-
-    Options: ``families`` (``rest``, ``constant``, ``proportion``, ``none``), ``eta``, ``steps``,
-    ``seeds``, ``workers``, ``store``.
+def line_words(family: str, laws: Sequence[Any], steps: FloatArray) -> tuple[str, float, float]:
+    """Lines through steps in words, R^2 over 1/alpha_*, and the power of the gap.
 
     Parameters
     ----------
-    system : System
-    request : FigureRequest
+    family : str
+    laws : sequence of Parameters, length n
+    steps : float array, shape (n,)
     """
-    default = {
-        "families": tuple(FAMILIES), "eta": 0.05, "steps": 6000, "seeds": 3, "workers": cores(),
-        "store": "",
-    }  # fmt: skip
-    options = request.options(default, {"seeds": 20}, workers=0)
-    law = request.make_parameters(system, ("alpha_star", "alpha_confusion"), L=100)
-    eta, many = options["eta"], options["seeds"]
-    data: dict[str, dict[str, FloatArray]] = {}
-    with runs.folder("2", request, options) as where:
-        for name in options["families"]:
-            if name not in FAMILIES:
-                refuse("families", name, "is unknown", ", ".join(FAMILIES), "rest")
-            laws, family = laws_of(law, name), FAMILIES[name]
-            if len(laws) < runs.FEWEST:
-                continue
-            axes = {
-                "alpha_star": runs.alphas(laws).tolist(), "alpha_confusion": family.confusion,
-                "eta": eta, "steps": options["steps"], "seed": list(request.seeds(many)),
-            }  # fmt: skip
-            done = runs.stored_sweep(system, law, axes, where / f"{name}.zarr", options["workers"])
-            steps = runs.values(done, "time_t_zero", ("alpha_star", "seed")) / eta
-            data[name] = {"alpha_star": runs.alphas(laws), "gap": runs.gaps(laws), "steps": steps}
-    if not data:
-        refuse("L", law.L, "leaves fewer than three points in every family", "larger", 100)
-    words = []
-    for name, results in data.items():
-        gap, mean = results["gap"], results["steps"].mean(axis=1)
-        by_alpha, by_gap = runs.line(1 / results["alpha_star"], mean), runs.line(1 / gap, mean)
-        words.append(
-            f"{name}: R^2 {by_alpha.r2:.4f} over 1/alpha_*, {by_gap.r2:.4f} over x = 1/(alpha_* - "
-            f"alpha_#), T = {by_gap.slope:.1f} x {by_gap.level:+.1f} (eta T = "
-            f"{by_gap.slope * eta:.2f} x), log slope {-exponent(gap, mean):.2f}"
+    by_alpha, by_gap = (line(1 / x(laws), steps) for x in (alphas, gaps))
+    power = -exponent(gaps(laws), steps)
+    told = (
+        f"alpha_# = {FAMILIES[family].confusion}: R^2 {by_alpha.r2:.3f} over 1/alpha_*, "
+        f"{by_gap.r2:.4f} over x = 1/(alpha_* - alpha_#), T = {by_gap.slope:.1f} x "
+        f"{by_gap.level:+.1f}, log slope {power:.2f}"
+    )
+    return told, by_alpha.r2, power
+
+
+def lines(case: Case, *families: str) -> list[Row]:
+    """Steps over alpha_* in families of alpha_#, with lines over 1/alpha_* and 1/gap."""
+    rows = []
+    for family in families:
+        laws = laws_of(case.parameters, family)
+        if len(laws) < FEWEST:
+            continue
+        steps = steps_of(case, laws).mean(axis=1)
+        told, r2, power = line_words(family, laws, steps)
+        rows.append({"value": r2, "power": power, "laws": laws, "steps": steps,
+                     "told": told, "label": FAMILIES[family].label})  # fmt: skip
+    if not rows:
+        few = f"fewer than {FEWEST} points in every family"
+        raise Undecided(f"samples of L={case.parameters.L} tokens have {few}")
+    return rows
+
+
+def together(rows: Sequence[Row]) -> Row:
+    """One row of several families: the least R^2, every line in words, the curves."""
+    curves = {row["label"]: (1 / alphas(row["laws"]), row["steps"]) for row in rows}
+    return {"value": min(row["value"] for row in rows), "curves": curves,
+            "told": "; ".join(row["told"] for row in rows)}  # fmt: skip
+
+
+R2 = "least R^2 of a line through steps against 1/alpha_*, over the families"
+
+
+@claim("Figure 2, in proportion", R2, ">=", STRAIGHT, require=all_trained, words="{told}",
+       picture=OVER_ALPHA, **LONG)  # fmt: skip
+def in_proportion(case: Case) -> Row:
+    """Where alpha_# is in proportion to alpha_*, or 0; points of another power decide nothing."""
+    rows = lines(case, "proportion", "none")
+    row, far = together(rows), max(abs(row["power"] - 1) for row in rows)
+    if row["value"] >= STRAIGHT and not far <= SHARE:
+        row |= {"holds": None, "missing": "size"}
+        row["told"] += f"; a power is {far:.2g} off 1: not yet a proportion"
+    return row
+
+
+@claim("Figure 2, other shares", R2, ">=", STRAIGHT, require=all_trained, words="{told}",
+       picture=OVER_ALPHA, **LONG)  # fmt: skip
+def not_in_proportion(case: Case) -> Row:
+    """Families of this project, where (8) is not met throughout: they decide nothing.
+
+    Beside the R^2 of all points, that of those which meet (8).
+    """
+    rows = lines(case, "rest", "constant")
+    row = together(rows) | {"holds": None, "missing": "model", "meeting_8": np.nan}
+    for one in rows:
+        meets = np.array([not outside(law) for law in one["laws"]])
+        inside = [law for law, met in zip(one["laws"], meets, strict=True) if met]
+        r2 = line(1 / alphas(inside), one["steps"][meets]).r2
+        row["meeting_8"] = (
+            np.nanmin([row["meeting_8"], r2]) if np.isfinite(r2) else row["meeting_8"]
         )
-    without = [name for name in options["families"] if name not in data]
-    if without:
-        words.append(f"too few points with L={law.L}: {', '.join(without)}")
-    names = ("L", "M", "m", "sigma", "delta", "margin")
-    held = f"the law itself ({law.data}), {title(system, law, *names, eta=eta)}, no noise; " + (
-        f"mean of {many} starts, bars from least to greatest" if many > 1 else "one start"
-    )
-    caption = (
-        f"Steps to zero training loss against 1/alpha_* and 1/(alpha_* - alpha_#) "
-        f"({stated(law, 'L', 'm', eta=eta)}, {many} start(s)). {'; '.join(words)}."
-    )
-    return Drawing(_picture(data, held), data, caption)
+        row["told"] += f"; (8) is met at {meets.sum()} of {meets.size} alpha_* of {one['label']}"
+    row["told"] += f", R^2 there {row['meeting_8']:.3f}; the shares of the figure are not given"
+    return row
 
 
-def _picture(data: Mapping[str, Mapping[str, FloatArray]], held: str) -> Any:
-    """Steps against 1/alpha_* and 1/(alpha_* - alpha_#), with one line through the latter."""
-    with page(8.4, 4.0, held, ncols=2, sharey=True) as (figure, axes):
-        for (name, family), (colour, marker) in zip(data.items(), LOOKS, strict=False):
-            label, steps = FAMILIES[name].label, family["steps"]
-            mean = steps.mean(axis=1)
-            finite = np.isfinite(mean)
-            bars = np.stack([mean - steps.min(axis=1), steps.max(axis=1) - mean])[:, finite]
-            for panel, x in zip(axes, (1 / family["alpha_star"], 1 / family["gap"]), strict=True):
-                panel.errorbar(
-                    x[finite], mean[finite], yerr=bars, color=colour, marker=marker, ls="", ms=5.5,
-                    mfc="white", capsize=2, elinewidth=1.0, label=label,
-                )  # fmt: skip
-                if not finite.all():
-                    top = np.full((~finite).sum(), np.nanmax(steps) if finite.any() else 1.0)
-                    panel.plot(x[~finite], top, "x", color=colour, label=f"{label}: not reached")
-        axes[0].set_xlabel(r"$1/\alpha_*$")
-        axes[1].set_xlabel(r"$1/(\alpha_* - \alpha_\#)$")
-        axes[0].set_ylabel(STEPS_LABEL)
-        axes[0].set_title("the paper's variable", fontsize=9, loc="left")
-        axes[1].set_title("what orders the data", fontsize=9, loc="left")
-        for panel in axes:
-            panel.set(xscale="log", yscale="log")
-            logarithmic(panel.xaxis, panel.get_xlim()[1] / panel.get_xlim()[0])
-        handles, labels = axes[0].get_legend_handles_labels()
-        # In proportion to 1/(alpha_* - alpha_#), through all points by their logarithms.
-        x = np.concatenate([1 / family["gap"] for family in data.values()])
-        y = np.concatenate([family["steps"].mean(axis=1) for family in data.values()])
-        factor, ends = float(np.exp(np.nanmean(np.log(y / x)))), np.array([x.min(), x.max()])
-        label = rf"${factor:.3g} / (\alpha_* - \alpha_\#)$"
-        handles += axes[1].plot(ends, factor * ends, "--", color=GREY, lw=1.1, zorder=0)
-        labels = [*labels, label]
-        figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8)
-    return axes
+def outside(law: Any) -> bool:
+    """Whether a law is outside of the hypothesis of Theorem 1."""
+    try:
+        theorem_1(law)
+    except Undecided:
+        return True
+    return False
+
+
+def up_to_constants(rows: list[Row], finding: Finding) -> Finding:
+    """A factor that a Theta hides contradicts nothing."""
+    if finding.literal is None:
+        return finding
+    return replace(finding, literal=replace(finding.literal, holds=rows[0]["as_factor"]))
+
+
+@claim(
+    "Theorem 1, iterations", "exponent of the steps in 1/alpha_*, and in 1/eta", "==", 1.0,
+    laws=({"L": 100},), require=theorem_1, picture=OVER_ALPHA, words="in 1/alpha_* with alpha_# in "
+    "proportion {by_alpha}; in 1/eta {by_eta}: T is 1/(eta alpha_*) times {constants}, least and "
+    "most over sigma", literal=Literal("factor", "==", 1.0, "exponent of the steps in "
+    "1/(1 - sigma M / pi)", "{by_factor}: the factor grows to {most:.3g}, which a Theta hides"),
+    conclude=up_to_constants,
+)  # fmt: skip
+def iterations(case: Case) -> Row:
+    """Exponents of the steps in 1/alpha_* and in 1/eta; beside them, their growth with sigma."""
+    law = case.parameters
+    laws = laws_of(law, "proportion")
+    if len(laws) < FEWEST:
+        raise Undecided(f"samples of L={law.L} tokens have fewer than {FEWEST} points of alpha_*")
+    along = steps_of(case, laws).mean(axis=1)
+    rates = [steps_of(case, [law], eta).mean() for eta in RATES]
+    # alpha_* of the tokens that there are.
+    shares = [each.alpha_star if each.data == "iid" else each.n_star / each.L for each in laws]
+    fits = [growth(1 / np.array(x), y, 1.0) for x, y in
+            ((shares[::-1], along[::-1]), (RATES[::-1], rates[::-1]))]  # fmt: skip
+    far = max((fit.fit.exponent for fit in fits), key=lambda power: abs(power - 1))
+    both = [fit.holds for fit in fits]
+    sigmas = [replace(law, sigma=sigma) for sigma in SIGMAS]
+    for each in sigmas:
+        theorem_1(each)
+    steps = steps_of(case, sigmas).mean(axis=1)
+    factor = 1 / (1 - np.array(SIGMAS) * law.M / pi)
+    by_factor, constants = growth(factor, steps, 1.0), steps * case.rate(ETA) * law.alpha_star
+    return {
+        "value": far, "holds": False if False in both else None if None in both else True,
+        "missing": "size", "by_alpha": str(fits[0]), "by_eta": str(fits[1]),
+        "constants": listed([constants.min(), constants.max()]), "factor": by_factor.fit.exponent,
+        "as_factor": by_factor.holds or None, "by_factor": str(by_factor), "most": factor[-1],
+        "curves": {"in proportion": (1 / np.array(shares), along)},
+    }  # fmt: skip
+
+
+@claim(
+    "Remark 3, convergence", "growth of ln T with sigma or delta, the lesser, over its standard "
+    "error", ">", CLEARLY, require=theorem_1, words="ln T {told}", **LONG,
+    picture=Picture(r"$\sigma$ or $\delta$", "ln T", scales=LINEAR),
+)  # fmt: skip
+def remark_3(case: Case) -> Row:
+    """Steps over the error of the initial values, and of the initial keys and queries."""
+    rows = []
+    for name, values in STARTS.items():
+        laws = [replace(case.parameters, **{name: value}) for value in values]
+        for each in laws:
+            theorem_1(each)
+        rows.append(growth_row(name, values, np.log(steps_of(case, laws, few=MORE_SEEDS))))
+    least = min(rows, key=lambda row: row["value"])
+    curves = {name: curve for row in rows for name, curve in row["curves"].items()}
+    return least | {"told": "; ".join(row["told"] for row in rows), "curves": curves}

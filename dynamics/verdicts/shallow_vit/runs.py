@@ -1,119 +1,70 @@
-r"""Training runs and sweeps that checks and figures of the shallow ViT share.
+r"""Laws and training runs that claims of the shallow ViT share.
 
 The paper's margin is 1 and its output weights are :math:`\pm 1/\sqrt m`; its proof sums
-:math:`\pm 1/m`, which is the margin :math:`\sqrt m` at the same step. Both conventions are run.
-
-A figure that is interrupted leaves its sweeps in the folder of the cache, and the same figure
-goes on from there; they are removed when it is complete. With the option ``store`` they stay in a
-folder of the user's choice.
+:math:`\pm 1/m`, which is the margin :math:`\sqrt m` at the same step. Equation (1) prints a vector
+:math:`a_{(l)}` of output weights for each position l, the proof gives a neuron one sign: by default
+there is one weight per neuron; ``output_weights="per_position"`` is one per neuron and position.
+Claims on patterns are of tokens without noise.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
 from math import sqrt
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics.cache import cache_directory
-from dynamics.phase_diagrams.quantities import Quantity
 from dynamics.problem import FloatArray
-from dynamics.results.storage import versions
 from dynamics.results.trajectory import Trajectory
-from dynamics.sweep import Sweep, sweep
-from dynamics.system import System
 from dynamics.training.descent import descend
-from dynamics.validation import path_of
-from dynamics.verdicts.figure import FigureRequest
-from dynamics.verdicts.study import Case as PlainCase
-from dynamics.verdicts.study import Study, computed_once
+from dynamics.verdicts.claim import Case, Run
+from dynamics.verdicts.claim import claim as any_claim
+from dynamics.verdicts.rules import ERRORS
+from dynamics.verdicts.wording import listed
 from theory.papers.shallow_vit.attention import PARTS, attention
 
-ETA = 0.1
-STEPS = 3000
-"""Steps at most; with the hinge a run stands still once its training loss is zero."""
-SAMPLES = 200
-"""N of Section 4.1."""
-PATTERNS = (10, 15, 20)
-"""M of Figures 7 and 8."""
+ETA, STEPS = 0.1, 3000
+"""Learning rate, and steps at most; with the hinge a run stands still at zero training loss."""
+SAMPLES, POSITIONED = 200, 40
+"""N of Section 4.1; with output weights per position every sample is a count vector of its own."""
 FEWEST = 3
 """Points that a line needs."""
+ONCE = ("step size", "seed")
+CLEARLY = 2.0
+"""Standard errors from which on growth is significant; to contradict it takes `ERRORS`."""
+LINEAR = ("linear", "linear")
+SHOWN = (
+    "alpha_star", "alpha_confusion", "L", "M", "d", "m", "sigma", "delta", "noise", "data",
+    "margin", "output",
+)  # fmt: skip
+"""Parameters that every verdict names."""
+ROOT = {"margin": sqrt(1000)}
+MARGINS: tuple[dict[str, Any], ...] = ({}, ROOT)
+"""Margin 1, and that of the proof at m = 1000."""
 
 
-class Interrupted(Exception):
-    """A sweep was stopped; the same figure goes on."""
+def without_noise(law: Any) -> list[Any]:
+    """The law as training on patterns takes it."""
+    return [replace(law, noise=0.0)]
 
 
-class Case(PlainCase):
-    """A reduced problem with its gradient descent, every step recorded until it stands still."""
-
-    @property
-    def last(self) -> int:
-        """The record from which the run stands still, or the last one."""
-        step, end = step_of_rest(self.problem, self.run), len(self.run.time) - 1
-        return end if step is None else min(step, end)
-
-    @property
-    def name(self) -> str:
-        """The margin in words."""
-        return margin_word(self.parameters)
-
-    def parts(self, record: int) -> tuple[FloatArray, ...]:
-        """W_O, V, K, Q at a record."""
-        return tuple(self.run[name][record] for name in PARTS)
-
-    def attention(self, record: int) -> FloatArray:
-        """P of every distinct training vector, shape (S, M, M)."""
-        _, _, keys, queries = self.parts(record)
-        return attention(keys.T @ queries, self.problem.vectors.counts)
-
-    def gates(self, record: int) -> NDArray[np.bool_]:
-        """Whether a neuron is open to query j of the + and of the - sample, shape (m, 2, M)."""
-        hidden, values, keys, queries = self.parts(record)
-        pair = attention(keys.T @ queries, self.problem.reader.pair)
-        return np.stack([hidden @ values @ one for one in pair], axis=1) > 0
-
-    def lucky(self, record: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """W and U by their gates: a > 0 and open to query 1 of +, a < 0 and to query 2 of -."""
-        positive, open_ = self.problem.start.a > 0, self.gates(record)
-        return positive & open_[:, 0, 0], ~positive & open_[:, 1, 1]
-
-    def add(self, study: Study, label: str, values: FloatArray) -> None:
-        """Add a curve of the steps until the run stands still; the margin is part of its label.
-
-        Parameters
-        ----------
-        study : Study
-        label : str
-        values : float array, shape (records,)
-        """
-        stop = self.last + 1
-        study.curve(f"{label}, {self.name}", np.arange(stop), values[:stop])
+claim_on_tokens = partial(any_claim, shown=SHOWN)
+claim = partial(claim_on_tokens, family=without_noise)
 
 
 def step_of_rest(problem: Any, run: Trajectory) -> int | None:
-    """The step of zero hinge, from which nothing moves; the linear loss goes on past its zero.
-
-    Parameters
-    ----------
-    problem : ReducedPopulation or FullEmpirical
-    run : Trajectory
-    """
+    """The step of zero hinge, from which nothing moves; the linear loss goes on past its zero."""
     return run.events["t_zero"].step if problem.parameters.loss == "hinge" else None
 
 
 def descend_in_parts(
     problem: Any, eta: float, horizons: Iterable[int], record: int | None = None
 ) -> Trajectory:
-    """Gradient descent to the first of several horizons by which it stands still, or to the last.
+    """Descend to the first of several horizons by which training stands still, or to the last.
 
     Parameters
     ----------
@@ -131,79 +82,46 @@ def descend_in_parts(
     return run
 
 
-def margin_word(parameters: Any) -> str:
-    """The margin as it is written: 1, or the root of m."""
-    same = abs(parameters.margin - sqrt(parameters.m)) < 1e-9 * parameters.margin
-    return "margin sqrt m" if same else f"margin {parameters.margin:g}"
+def to_rest(eta: float = ETA) -> Run:
+    """Descent on patterns until training stands still, every step recorded; shared by claims."""
+
+    def run(case: Case) -> tuple[Any, Trajectory]:
+        every = max(1, round(1 / case.repeat.eta_factor))
+        at = case.rate(eta), case.steps(STEPS), every
+        make: Any = case.system.ReducedPopulation
+        return _rested(make, case.parameters, case.seed, *at)
+
+    return run
 
 
-def proofs_margin(parameters: Any) -> Any:
-    """The same law in the convention of the proof: the margin times the root of m."""
-    return replace(parameters, margin=sqrt(parameters.m) * parameters.margin)
+@lru_cache(maxsize=16)
+def _rested(
+    make: Any, law: Any, seed: int, eta: float, steps: int, every: int
+) -> tuple[Any, Trajectory]:
+    samples = SAMPLES if law.output_weights == "shared" else POSITIONED
+    problem = make(law, samples=samples, seed=seed)
+    step = step_of_rest(problem, descend_in_parts(problem, eta, (steps // 3, steps)))
+    return problem, descend(problem, eta, steps if step is None else max(1, step), record=every)
 
 
-def descend_to_rest(problem: Any, eta: float, steps: int, record: int) -> Trajectory:
-    """Gradient descent until it stands still.
-
-    Parameters
-    ----------
-    problem : ReducedPopulation or FullEmpirical
-    eta : float
-    steps : int
-        At most.
-    record : int
-        Steps between records.
-    """
-    step = step_of_rest(problem, descend(problem, eta, steps, record=[steps]))
-    return descend(problem, eta, steps if step is None else max(1, step), record=record)
+def parts_of(case: Case, record: int) -> tuple[FloatArray, ...]:
+    """W_O, V, K, Q at a record."""
+    return tuple(case.run[name][record] for name in PARTS)
 
 
-@computed_once(16)
-def trained(
-    make: Any, parameters: Any, seed: int, eta: float = ETA, steps: int = STEPS, record: int = 1
-) -> Case:
-    """The descent of the reduced problem on `SAMPLES` samples, computed once for all checks.
-
-    Parameters
-    ----------
-    make : System
-    parameters : Parameters
-    seed : int
-    eta : float
-    steps : int
-        At most.
-    record : int
-        Steps between records.
-    """
-    problem = make(parameters, samples=SAMPLES, seed=seed)
-    return Case(parameters, problem, descend_to_rest(problem, eta, steps, record))
+def attention_of(case: Case, record: int) -> FloatArray:
+    """P of every distinct training vector at a record, shape (S, M, M)."""
+    _, _, keys, queries = parts_of(case, record)
+    return attention(keys.T @ queries, case.problem.vectors.counts)
 
 
-def run_of(study: Study, parameters: Any, seed: int = 0, eta: float = ETA) -> Case:
-    """The descent of the reduced problem as the study asks for it, with as many records as ever.
-
-    Parameters
-    ----------
-    study : Study
-    parameters : Parameters
-    seed : int
-        Added to that of the study.
-    eta : float
-    """
-    every = max(1, round(1 / study.repeat.eta_factor))
-    rate, steps = study.rate(eta), study.horizon(STEPS)
-    return trained(study.system, parameters, study.seed + seed, rate, steps, every)
-
-
-def both_margins(study: Study, **default: Any) -> list[Any]:
-    """The user's parameters, or the default ones at both margins."""
-    law = study.law(**default)
-    return [law] if study.parameters is not None else [law, proofs_margin(law)]
-
-
-def at_both_margins(study: Study) -> list[Case]:
-    """Runs of the user's parameters, or of the default ones at both margins."""
-    return [run_of(study, law) for law in both_margins(study)]
+def lucky(case: Case, record: int) -> NDArray[np.bool_]:
+    """W and U by their gates, shape (2, m): a > 0 and open to query 1 of +, a < 0 and 2 of -."""
+    hidden, values, keys, queries = parts_of(case, record)
+    pair = attention(keys.T @ queries, case.problem.reader.pair)
+    inputs = [hidden @ values @ one[:, j] for j, one in enumerate(pair)]
+    positive = case.problem.start.a > 0
+    return np.array([positive & (inputs[0] > 0), ~positive & (inputs[1] > 0)])
 
 
 def possible(law: Any, points: Iterable[tuple[float, float]]) -> list[Any]:
@@ -266,66 +184,22 @@ def line(x: ArrayLike, y: ArrayLike) -> Line:
     return Line(float(fit.slope), float(fit.intercept), float(fit.rvalue) ** 2)
 
 
-@contextmanager
-def folder(name: str, request: FigureRequest, options: Mapping[str, Any]) -> Iterator[Path]:
-    """The folder of the sweeps of one figure.
+def growth_row(name: str, x: Sequence[float], values: ArrayLike) -> dict[str, Any]:
+    """The row of a claim that values grow along x: their slope over its standard error.
 
     Parameters
     ----------
     name : str
-        Of the figure.
-    request : FigureRequest
-    options : mapping
-        All its options; ``store`` among them, empty for the folder of the cache.
+        Of x.
+    x : sequence of float, length n
+    values : float array, shape (n, seeds)
+        Of each seed: values along x share its random numbers.
     """
-    if options["store"]:
-        yield path_of("store", options["store"])
-        return
-    key = [name, versions(), dict(options), asdict(request)]
-    digest = hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()
-    path = cache_directory() / "figures" / f"{name}-{digest[:16]}"
-    yield path
-    shutil.rmtree(path, ignore_errors=True)
-
-
-def stored_sweep(
-    system: System, law: Any, axes: Mapping[str, Any], path: Path, workers: int
-) -> Sweep:
-    """A sweep in a store.
-
-    Parameters
-    ----------
-    system : System
-    law : Parameters
-        What is not an axis.
-    axes : mapping
-        Name -> values, a formula, or a setting of the sweep.
-    path : Path
-        Of the store.
-    workers : int
-
-    Raises
-    ------
-    Interrupted
-        If it was stopped; what is done stays in the store.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    result = sweep(system, asdict(law) | dict(axes), path, workers=workers)
-    if result.interrupted:
-        raise Interrupted("interrupted: the same figure goes on from here")
-    return result
-
-
-def values(result: Sweep, quantity: str, dims: Sequence[str]) -> FloatArray:
-    """A quantity of a sweep over some dimensions, those of length 1 that have none among them.
-
-    Parameters
-    ----------
-    result : Sweep
-    quantity : str
-    dims : sequence of str
-    """
-    dataset = result.dataset
-    order = [str(dim) for dim in dataset["outcome"].dims]
-    array = Quantity.read(quantity, dataset).of(dataset)
-    return np.asarray(np.transpose(array, [order.index(dim) for dim in dims]))
+    every = np.asarray(values, dtype=np.float64)
+    slopes, means = np.polyfit(x, every, 1)[0], every.mean(axis=1)
+    slope, error = float(slopes.mean()), float(slopes.std(ddof=1) / sqrt(slopes.size))
+    errors = slope / error if error else float(np.copysign(np.inf, slope)) if slope else 0.0
+    holds = True if errors > CLEARLY else False if errors < -ERRORS else None
+    words = f"{listed(means, 4)} at {name} = {listed(x)}: slope {slope:.2g} +- {error:.1g}"
+    return {"value": errors, "holds": holds, "missing": "size", "told": words,
+            "curves": {name: (x, means)}}  # fmt: skip

@@ -1,359 +1,403 @@
-r"""How many samples: Theorem 1, Proposition 1, Remarks 1 and 3, Figures 1a, 1b and 3.
+r"""How many samples: Theorem 1, Proposition 1, Remarks 1 to 3, Figures 1a, 1b and 3, equation (9).
 
-N50 over alpha_* in two families: the other tokens a fixed half, so that :math:`\alpha_\# = 1/2 -
-\alpha_*` (Figure 1a), and :math:`\alpha_\#` a fifth of :math:`\alpha_*`, as the theorem asks.
+A trial trains on N samples until the training loss is zero; it succeeds if the test loss, the mean
+hinge on fresh samples over the margin, is below 1e-3. A row of growing N ends after two N at which
+all trials succeed; N50 is where half of them do. Training is on patterns, without noise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from math import ceil, inf, isfinite
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from dynamics.phase_diagrams.threshold import Threshold, threshold
 from dynamics.problem import FloatArray
 from dynamics.results.power_law import exponent
-from dynamics.verdicts.findings import Check, Finding, Undecided
-from dynamics.verdicts.rules import ERRORS, Growth, Repeat, growth
-from dynamics.verdicts.shallow_vit import runs
-from dynamics.verdicts.shallow_vit.complexity import (
-    COUNTS,
-    ETA,
-    FIGURE_1B,
-    LAW,
-    TRIALS,
-    Rows,
-    trials_of,
-)
+from dynamics.training.descent import descend
+from dynamics.verdicts.claim import Also, Case, Growth, Picture, Row
+from dynamics.verdicts.findings import Finding, Undecided
+from dynamics.verdicts.rules import ERRORS
 from dynamics.verdicts.shallow_vit.hypothesis import all_trained, theorem_1, up_to_frozen
-from dynamics.verdicts.study import Study, measures
+from dynamics.verdicts.shallow_vit.iterations import steps_of
+from dynamics.verdicts.shallow_vit.runs import (
+    CLEARLY,
+    FEWEST,
+    SHOWN,
+    descend_in_parts,
+    gaps,
+    line,
+    possible,
+)
+from dynamics.verdicts.shallow_vit.runs import claim as any_claim
 from dynamics.verdicts.wording import listed
+from theory.papers.shallow_vit.conditions import least_batch
 
-GAPS = (0.06, 0.1, 0.14, 0.18, 0.24, 0.3)
-"""Half of alpha_* - alpha_# over alpha_* + alpha_#, in the family of Figure 1a."""
-SHARES = (0.05, 0.1, 0.15, 0.2, 0.3)
-"""alpha_* where alpha_# is in proportion."""
-PROPORTION = 0.2
-STARTS = ({"sigma": (0.0, 0.1, 0.2)}, {"delta": (0.0, 0.2, 0.4)})
-"""Errors of the start of Remark 3, one at a time."""
+SUCCESS = 1e-3
+"""Test loss below which a trial succeeds (Section 4.1)."""
+COUNTS = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+TRIALS, MORE = 20, 3
+"""Trials of a cell, and times as many in thorough requests."""
+ETA, STEPS = 0.5, 2000
+RESTED = 5.0
+"""Time, times alpha_* - alpha_#, by which most runs stand still: nothing moves after that."""
+FULL = 2
+"""Numbers of samples at 100 % after which a row ends."""
+LAW: dict[str, Any] = {"m": 300, "L": 100, "data": "fixed_disc"}  # N50 depends on m no more
+FIGURE_1B = LAW | {"L": 50, "alpha_star": 0.3, "alpha_confusion": 0.2}
 AT = {"alpha_star": 0.1, "alpha_confusion": 0.02}
 """Shares at which Remark 3 is measured: there N50 is far from the least number of samples."""
+GAPS = (0.06, 0.1, 0.14, 0.18, 0.24, 0.3)
+"""Half of alpha_* - alpha_# over alpha_* + alpha_#, in the family of Figure 1a."""
+SHARES, PROPORTION = (0.05, 0.1, 0.15, 0.2, 0.3), 0.2
+"""alpha_* where alpha_# is in proportion, and the proportion of the protocol."""
 SIGMAS = (0.0, 0.2, 0.4, 0.6)
-FEW_TRIALS = 10
-"""Of a look at another step size."""
-FIRST = 4
-"""Smallest numbers of samples of the law whose samples all have the same ratios."""
-ALPHA = r"$1/\alpha_*$"
-STEP_SIZE = ("step size",)
+STARTS = {"sigma": (0.0, 0.1, 0.2), "delta": (0.0, 0.2, 0.4)}
+BATCHED, BATCH_STEPS, BATCH_TRIALS = 48, 600, 10
+claim = partial(any_claim, varies=("step size",), shown=(*SHOWN, "frozen"))
+ACROSS: dict[str, Any] = {
+    "laws": (LAW | {"alpha_star": 0.5, "alpha_confusion": 0.1},), "again": "thorough",
+    "words": "N50={told}",
+    "picture": Picture(r"$1/\alpha_*$", "samples $N_{50}$"),
+}  # fmt: skip
 
 
-def figure_laws(study: Study) -> list[Any]:
-    """Laws with a fixed share of non-discriminative tokens: a half, or the user's."""
-    law = study.law(**LAW)
-    total = 0.5 if study.parameters is None else law.alpha_star + law.alpha_confusion
-    shares = [round(total * (0.5 + gap), 6) for gap in GAPS]
-    return _enough(runs.possible(law, ((a, round(total - a, 6)) for a in shares)))
+@dataclass(frozen=True)
+class Trials:
+    """Trials of one law at growing numbers of samples, up to where the row ends.
+
+    Attributes
+    ----------
+    loss : float array, shape (counts, trials)
+        Test loss at the end; infinite where a run diverged, which is no success.
+    steps : float array, same shape
+        Steps to zero training loss; NaN where it was not reached.
+    n50 : Threshold
+    """
+
+    loss: FloatArray
+    steps: FloatArray
+    n50: Threshold
+
+    @property
+    def median(self) -> float:
+        """Median of the steps."""
+        return float(np.nanmedian(self.steps)) if np.isfinite(self.steps).any() else np.nan
 
 
-def theorem_laws(study: Study, **changed: Any) -> list[Any]:
-    """Laws with alpha_# in proportion to alpha_*, a fifth of it or the user's, with changes."""
-    law = study.law(**LAW)
-    ratio = law.alpha_confusion / law.alpha_star if study.parameters else PROPORTION
-    laws = runs.possible(replace(law, **changed), ((a, round(a * ratio, 9)) for a in SHARES))
-    for each in laws:
-        up_to_frozen(each)
-    return laws
+def ended(loss: FloatArray) -> bool:
+    """Whether a row has ended: all trials of the last numbers of samples succeed."""
+    return len(loss) >= FULL and bool((loss[-FULL:] < SUCCESS).all())
 
 
-def _enough(laws: list[Any]) -> list[Any]:
-    """The laws; undecided where samples are so short that few alpha_* have a majority."""
-    if len(laws) < runs.FEWEST:
-        reason = (
-            f"fewer than {runs.FEWEST} of the alpha_* have whole numbers of tokens and a majority"
-        )
-        evidence: dict[str, Any] = {"parameters": asdict(laws[0])} if laws else {}
-        raise Undecided(reason, **evidence)
-    return laws
-
-
-def _run(study: Study, laws: Sequence[Any]) -> Rows:
-    trials = (3 if study.thorough else 1) * TRIALS
-    return trials_of(study.system, laws, study.seed, trials, COUNTS, study.rate(ETA))
-
-
-def _measurable(study: Study, laws: Sequence[Any]) -> Rows:
-    """Trials; undecided where N50 is a number in too few rows."""
-    rows = _run(study, laws)
-    if np.isfinite(rows.values).sum() < runs.FEWEST:
-        span = f"{rows.counts[0]} to {rows.counts[-1]}"
-        reason = f"N50 lies inside N = {span} in too few rows: {rows}"
-        raise Undecided(reason, parameters=asdict(laws[0]))
-    return rows
-
-
-def _growth(
-    x: FloatArray, values: FloatArray, errors: FloatArray, claimed: float, upper: bool = False
-) -> Growth:
-    """How values grow along x, from its least to its largest, where they are measured."""
-    order = np.argsort(x)
-    order = order[np.isfinite(values[order]) & np.isfinite(errors[order])]
-    return growth(x[order], values[order], claimed, errors[order], upper)
-
-
-def _table(laws: Sequence[Any], rows: Rows) -> list[dict[str, Any]]:
-    return [
-        {
-            "alpha_star": law.alpha_star, "alpha_confusion": law.alpha_confusion,
-            "sigma": law.sigma, "delta": law.delta, "N50": n50.value, "low": n50.low,
-            "high": n50.high, "shares": n50.shares.tolist(), "N": n50.levels.tolist(),
-            "steps": float(steps),
-        }
-        for law, n50, steps in zip(laws, rows.thresholds, rows.medians, strict=True)
-    ]  # fmt: skip
-
-
-def _conclude(
-    study: Study, value: float, reason: str, holds: bool | None, laws: Sequence[Any], x_label: str,
-    x: FloatArray, tables: Mapping[str, tuple[Rows, float]],
-) -> Finding:  # fmt: skip
-    """A finding with N50 of every table over x, and the claimed power of each in the picture."""
-    for name, (rows, claimed) in tables.items():
-        finite = np.isfinite(rows.values)
-        study.curve(name, x[finite], rows.values[finite])
-        if finite.any():
-            law = x[finite] ** claimed
-            level = np.exp(np.mean(np.log(rows.values[finite] / law)))
-            study.curve(f"claimed: power {claimed:g}", x[finite], level * law)
-    study.draw(x_label, "samples $N_{50}$")
-    table = {name: _table(laws, rows) for name, (rows, _) in tables.items()}
-    parameters = asdict(laws[0])
-    return study.conclude(value, reason, holds=holds, parameters=parameters, table=table)
-
-
-@measures(
-    "least share of successful trials at the most samples of a row", ">=", 0.99, theorem_1,
-    STEP_SIZE, again=True,
-)  # fmt: skip
-def generalization(study: Study) -> Finding:
-    """Whether enough samples make every trial succeed."""
-    laws = theorem_laws(study) if study.parameters is None else [study.parameters]
-    rows = _run(study, laws)
-    shares = [share[~np.isnan(share)] for share in rows.share]
-    least = float(min(share[-1] for share in shares))
-    most = [int(rows.counts[len(share) - 1]) for share in shares]
-    reason = (
-        f"{least:.0%} of {rows.loss.shape[2]} trials reach a test loss below 1e-3 with N = "
-        f"{listed(most)} (alpha_* = {listed(runs.alphas(laws))}); N50 = {rows}"
-    )
-    for law, share in zip(laws, shares, strict=True):
-        study.curve(rf"$\alpha_* = {law.alpha_star:g}$", rows.counts[: len(share)], share)
-    study.draw("samples $N$", "share of successful trials", y_scale="linear")
-    table = _table(laws, rows)
-    study.literal = of_all_trials(least, rows.loss.shape[2], study.bound)
-    return study.conclude(least, reason, parameters=asdict(laws[0]), table=table)
-
-
-def of_all_trials(share: float, trials: int, claimed: float) -> Finding:
-    """What a share of successful trials says of the probability of success.
+def of_trials(counts: Sequence[int], loss: FloatArray, steps: FloatArray) -> Trials:
+    """Trials without the numbers of samples beyond the end of the row.
 
     Parameters
     ----------
-    share : float
-    trials : int
-    claimed : float
-        The probability that is claimed at least.
+    counts : sequence of int
+        N, ascending.
+    loss, steps : float array, shape (counts, trials)
+        As of `Trials`; NaN in ``loss`` where a number of samples was not run.
     """
+    run = int((~np.isnan(loss)).all(axis=1).sum())
+    end = next((k for k in range(run + 1) if ended(loss[:k])), run)
+    n50 = threshold(counts[:end], (loss[:end] < SUCCESS).sum(axis=1), loss.shape[1])
+    return Trials(loss[:end], steps[:end], n50)
+
+
+@lru_cache(maxsize=256)
+def trials_of(
+    make: Any, law: Any, seed: int, trials: int = TRIALS, counts: tuple[int, ...] = COUNTS,
+    eta: float = ETA,
+) -> Trials:  # fmt: skip
+    """Run a row N by N; claims share rows.
+
+    Parameters
+    ----------
+    make : type
+        The reduced problem.
+    law : Parameters
+    seed : int
+        Of the first trial; every law and N has the trials of the same seeds.
+    trials : int
+    counts : tuple of int
+        N, ascending.
+    eta : float
+        The steps are as many more as it is less than `ETA`.
+    """
+    loss, steps = np.full((2, len(counts), trials), np.nan)
+    most = round(STEPS * ETA / eta)
+    first = RESTED / (eta * float(gaps([law])[0]))
+    horizons = sorted({round(min(most, first * part)) for part in (1, 3, inf)})
+    for i, samples in enumerate(counts):
+        for j in range(trials):
+            run = descend_in_parts(make(law, samples=samples, seed=seed + j), eta, horizons)
+            loss[i, j] = np.inf if run.outcome.failed else run["test_loss"][-1]
+            steps[i, j] = np.nan if (stop := run.events["t_zero"].step) is None else stop
+        if ended(loss[: i + 1]):
+            break
+    return of_trials(counts, loss, steps)
+
+
+def trials(case: Case, law: Any = None, **given: Any) -> Trials:
+    """The trials of the case, or of another law."""
+    many = TRIALS * (MORE if case.thorough else 1)
+    given = {"trials": many, "eta": case.rate(ETA)} | given
+    make: Any = case.system.ReducedPopulation
+    return trials_of(make, law or case.parameters, case.seed, **given)
+
+
+def row_of(n50: Threshold, x: float, name: str = "$N_{50}$", **more: Any) -> Row:
+    """N50 of a law as a point over x; no number, and no error, where there is only a bound."""
+    curves = {name: ([x], [n50.value])} if isfinite(n50.value) else {}
+    return {"value": n50.value, "error": n50.error, "told": str(n50), "low": n50.low,
+            "high": n50.high, "x": x, "holds": True, "curves": curves, **more}  # fmt: skip
+
+
+def theorem_laws(law: Any) -> list[Any]:
+    """Laws along alpha_* with alpha_# in the proportion of the law, without noise."""
+    ratio = law.alpha_confusion / law.alpha_star
+    return enough(law, ((a, round(a * ratio, 9)) for a in SHARES), up_to_frozen)
+
+
+def enough(law: Any, points: Iterable[Any], require: Callable[[Any], None]) -> list[Any]:
+    """The laws at (alpha_*, alpha_#), without noise; undecided where few have a majority."""
+    require(law)
+    laws = possible(replace(law, noise=0.0), points)
+    if len(laws) < FEWEST:
+        raise Undecided(f"fewer than {FEWEST} alpha_* have whole numbers of tokens and a majority")
+    for each in laws:
+        require(each)
+    return laws
+
+
+def as_frozen(frozen: str) -> Callable[[Any], list[Any]]:
+    """The same laws with frozen attention, or with all weights trained."""
+    return lambda law: theorem_laws(replace(law, frozen=frozen))
+
+
+def figure_laws(law: Any) -> list[Any]:
+    """Laws along alpha_* with the share of non-discriminative tokens of the law, without noise."""
+    total = law.alpha_star + law.alpha_confusion
+    shares = [round(total * (0.5 + gap), 6) for gap in GAPS]
+    return enough(law, ((a, round(total - a, 6)) for a in shares), all_trained)
+
+
+@claim(
+    "Theorem 1, generalization", "least share of successful trials at the most samples of a row",
+    ">=", 0.99, laws=[LAW | {"alpha_star": a, "alpha_confusion": a / 5} for a in SHARES],
+    require=theorem_1, conclude=lambda rows, finding: of_all_trials(rows, finding),
+    words="{value:.0%} of {trials} trials reach a test loss below 1e-3 with N={most}; N50={told}",
+    picture=Picture("samples $N$", "share of successful trials", scales=("log", "linear")),
+)  # fmt: skip
+def generalization(case: Case) -> Row:
+    """Whether enough samples make every trial succeed."""
+    found = trials(case)
+    shares, counts = (found.loss < SUCCESS).mean(axis=1), COUNTS[: len(found.loss)]
+    return {"value": shares[-1], "trials": found.loss.shape[1], "most": counts[-1],
+            "told": str(found.n50),
+            "curves": {case.label or "share": (counts, shares)}}  # fmt: skip
+
+
+def of_all_trials(rows: list[Row], finding: Finding) -> Finding:
+    """The literal words are of a probability, of which trials give a limit."""
     from scipy.stats import binomtest
 
+    known = [row for row in rows if "trials" in row]
+    if not known:
+        return finding
+    least = min(known, key=lambda row: row["value"])
+    share, many = least["value"], least["trials"]
     # 5 % on either side: each limit by itself holds with 95 %.
-    interval = binomtest(round(share * trials), trials).proportion_ci(0.9, "exact")
-    holds = True if interval.low >= claimed else False if interval.high < claimed else None
-    reason = (
-        f"{share:.0%} of {trials} trials: with a confidence of 95 % the probability is at least "
-        f"{interval.low:.3g}"
-    )
-    return Finding(
-        holds, "least probability of success, with a confidence of 95 %", float(interval.low),
-        claimed, reason, relation=">=", missing=("trials",),
+    interval = binomtest(round(share * many), many).proportion_ci(0.9, "exact")
+    claimed, low = finding.bound, float(interval.low)
+    holds = True if low >= claimed else False if interval.high < claimed else None
+    quantity = "least probability of success, with a confidence of 95 %"
+    reason = f"{share:.0%} of {many} trials: the probability is at least {low:.3g}"
+    literal = Finding(holds, quantity, low, claimed, reason, relation=">=", missing=("trials",))
+    return replace(finding, literal=literal)
+
+
+@claim("Theorem 1, samples", "exponent of N50 in 1/alpha_*", "<=", 2.0, family=as_frozen("none"),
+       growth=Growth("x", 2.0, True, "error"), **ACROSS)  # fmt: skip
+def samples(case: Case) -> Row:
+    """N50 along alpha_*, all weights trained."""
+    return row_of(trials(case).n50, 1 / case.parameters.alpha_star)
+
+
+@claim("Proposition 1", "exponent of N50 in 1/alpha_*, attention frozen", "<=", 4.0,
+       family=as_frozen("attention"), growth=Growth("x", 4.0, True, "error"),
+       **ACROSS | {"words": "N50={told}, median steps {slower:.2g} times those with "
+                            "attention"})  # fmt: skip
+def proposition_1(case: Case) -> Row:
+    """N50 along alpha_* with frozen attention, and the steps that training it saves."""
+    found, trained = trials(case), trials(case, replace(case.parameters, frozen="none"))
+    slower = found.median / trained.median
+    return row_of(found.n50, 1 / case.parameters.alpha_star, slower=slower)
+
+
+@claim("Figure 3", "exponent of N50 in 1/alpha_*, W_K and W_Q not trained", "==", 4.0,
+       family=as_frozen("attention"), growth=Growth("x", 4.0, errors="error"),
+       **ACROSS | {"again": False, "words": "N50={told}, {more:.2g} times that with "
+                            "attention"})  # fmt: skip
+def figure_3(case: Case) -> Row:
+    """N50 without trained attention along alpha_*, beside N50 with it."""
+    found, trained = trials(case).n50, trials(case, replace(case.parameters, frozen="none")).n50
+    return row_of(found, 1 / case.parameters.alpha_star, more=found.value / trained.value)
+
+
+def of_the_bounds(rows: list[Row], finding: Finding) -> Finding:
+    """The literal words compare the bounds (13) and (10), at sigma = tau = 0 and zeta = 1."""
+    x = np.array([row["x"] for row in rows])
+    power = exponent(x, x**4 / x**2)
+    literal = Finding(
+        bool(np.isclose(power, 2.0)), "exponent in 1/alpha_* of the bound (13) over (10)", power,
+        2.0, "of the two bounds", relation="==",
     )  # fmt: skip
+    return replace(finding, literal=literal)
 
 
-def _exponent_check(claimed: float, frozen: str = "none") -> Check:
-    """A check that N50 grows with 1/alpha_* at most as a power, at alpha_# in proportion."""
-    name = "trained" if frozen == "none" else "attention frozen"
-    suffix = "" if frozen == "none" else f", {name}"
-
-    @measures(
-        "exponent of N50 in 1/alpha_*" + suffix, "<=", claimed, up_to_frozen, STEP_SIZE,
-        again="thorough",
-    )  # fmt: skip
-    def check(study: Study) -> Finding:
-        laws = _enough(theorem_laws(study, frozen=frozen))
-        rows = _measurable(study, laws)
-        x = 1 / runs.alphas(laws)
-        fit = _growth(x, rows.values, rows.errors, claimed, upper=True)
-        reason = f"N50 = {rows} at alpha_* = {listed(runs.alphas(laws))}: {fit}"
-        if fit.holds:
-            reason += f"; the bound allows {claimed:g}, and fewer samples do not contradict it"
-        if frozen != "none":
-            trained = _run(study, theorem_laws(study, frozen="none"))
-            ratios = listed(rows.medians / trained.medians, 2)
-            reason += f"; steps over those with attention {ratios}"
-        tables = {name: (rows, claimed)}
-        return _conclude(study, fit.fit.exponent, reason, fit.holds, laws, ALPHA, x, tables)
-
-    return check
-
-
-samples = _exponent_check(2.0)
-proposition_1 = _exponent_check(4.0, "attention")
-
-
-@measures(
-    "exponent in 1/alpha_* of N50 without over N50 with trained attention", "==", 2.0,
-    up_to_frozen, STEP_SIZE, again="thorough",
-)  # fmt: skip
-def remark_1(study: Study) -> Finding:
+@claim("Remark 1", "exponent in 1/alpha_* of N50 without over N50 with trained attention", "==",
+       2.0, family=as_frozen("none"), growth=Growth("x", 2.0, errors="error"),
+       conclude=of_the_bounds,
+       **ACROSS | {"words": "frozen attention needs {value:.2g} times as many "
+                            "samples"})  # fmt: skip
+def remark_1(case: Case) -> Row:
     """N50 without over N50 with trained attention, along alpha_*."""
-    laws = _enough(theorem_laws(study, frozen="none"))
-    trained = _run(study, laws)
-    frozen = _run(study, theorem_laws(study, frozen="attention"))
-    ratio, errors = frozen.values / trained.values, np.hypot(trained.errors, frozen.errors)
-    finite = np.isfinite(ratio)
-    if finite.sum() < runs.FEWEST:
-        reason = f"N50 is a number in too few rows: {trained}; frozen {frozen}"
-        raise Undecided(reason, parameters=asdict(laws[0]))
-    x = 1 / runs.alphas(laws)
-    fit = _growth(x, ratio, errors, 2.0)
+    one, two = trials(case).n50, trials(case, replace(case.parameters, frozen="attention")).n50
+    row = row_of(two, 1 / case.parameters.alpha_star)
+    value, error = two.value / one.value, float(np.hypot(one.error, two.error))
+    return row | {"value": value, "error": error, "curves": {"ratio": ([row["x"]], [value])}}
+
+
+def of_both_variables(rows: list[Row], finding: Finding) -> Finding:
+    """Lines over both variables; the literal protocol has two distinct samples, and no growth."""
+    finite = [row for row in rows if isfinite(row["value"])]
+    r2 = [line([row[x] ** 2 for row in finite], [row["value"] for row in finite]).r2
+          for x in ("x", "gap")]  # fmt: skip
+    by_gap = Growth("gap", 2.0, errors="error").of(rows).fit
     reason = (
-        f"frozen attention needs {listed(ratio[finite], 2)} times as many samples at alpha_* = "
-        f"{listed(runs.alphas(laws)[finite])}: {fit}"
+        f"{finding.reason}; {by_gap} in 1/(alpha_* - alpha_#); R^2 of a line {r2[0]:.2f} over "
+        f"alpha_*^-2 and {r2[1]:.3f} over (alpha_* - alpha_#)^-2"
     )
-    of_bounds = exponent(x, (x**2) ** 2 / x**2)
-    study.literal = Finding(
-        bool(np.isclose(of_bounds, 2.0)), "exponent in 1/alpha_* of the bound (13) over (10)",
-        of_bounds, 2.0, "of the two bounds, sigma = tau = 0 and zeta = 1", relation="==",
-    )  # fmt: skip
-    tables = {"trained": (trained, 2.0), "attention frozen": (frozen, 4.0)}
-    return _conclude(study, fit.fit.exponent, reason, fit.holds, laws, ALPHA, x, tables)
-
-
-@measures("exponent of N50 in 1/alpha_*, W_K and W_Q not trained", "==", 4.0, None, STEP_SIZE)
-def figure_3_check(study: Study) -> Finding:
-    """N50 without trained attention against alpha_*^-4, and beside N50 with it."""
-    laws = _enough(theorem_laws(study, frozen="attention"))
-    rows, trained = _measurable(study, laws), _run(study, theorem_laws(study, frozen="none"))
-    x = 1 / runs.alphas(laws)
-    fit = _growth(x, rows.values, rows.errors, 4.0)
-    reason = (
-        f"without trained attention {listed(rows.values / trained.values, 2)} times as many "
-        f"samples are needed at alpha_* = {listed(runs.alphas(laws))}; N50 = {rows}: {fit}"
-    )
-    tables = {"attention frozen": (rows, 4.0), "trained": (trained, 2.0)}
-    return _conclude(study, fit.fit.exponent, reason, fit.holds, laws, r"$1/\alpha_*$", x, tables)
-
-
-@measures(
-    "exponent of N50 in 1/alpha_*, the other tokens a fixed share", "==", 2.0, all_trained,
-    STEP_SIZE, again="thorough",
-)  # fmt: skip
-def figure_1a_check(study: Study) -> Finding:
-    """N50 against alpha_*^-2 and against (alpha_* - alpha_#)^-2."""
-    laws = figure_laws(study)
-    rows = _measurable(study, laws)
-    inverse = 1 / runs.alphas(laws), 1 / runs.gaps(laws)
-    by_alpha = _growth(inverse[0], rows.values, rows.errors, 2.0)
-    finite = np.isfinite(rows.values)
-    r2_alpha, r2_gap = (runs.line(x[finite] ** 2, rows.values[finite]).r2 for x in inverse)
-    reason = (
-        f"N50 = {rows} at alpha_* = {listed(runs.alphas(laws))}: {by_alpha} in 1/alpha_*, "
-        f"{rows.growth(inverse[1])} in 1/(alpha_* - alpha_#); R^2 of a line {r2_alpha:.2f} over "
-        f"alpha_*^-2 and {r2_gap:.3f} over (alpha_* - alpha_#)^-2"
-    )
-    if study.repeat == Repeat():
-        study.literal = _same_ratios(study, laws)
-        reason += _at_a_quarter(study, laws)
-    tables, value = {"trained": (rows, 2.0)}, by_alpha.fit.exponent
-    return _conclude(study, value, reason, by_alpha.holds, laws, ALPHA, inverse[0], tables)
-
-
-def _at_a_quarter(study: Study, laws: Sequence[Any]) -> str:
-    """N50 of two laws at a quarter of the step size, in words: long steps overshoot the margin."""
-    two = [laws[0], laws[len(laws) // 2]]
-    rows = trials_of(study.system, two, study.seed, FEW_TRIALS, COUNTS, study.rate(ETA) / 4)
-    at = runs.alphas(two)
-    exponent = np.diff(np.log(rows.values)) / -np.diff(np.log(at))
-    return (
-        f"; at a quarter of the step size N50 = {rows} at alpha_* = {listed(at)}, the exponent "
-        f"{listed(exponent)}"
-    )
-
-
-def _same_ratios(study: Study, laws: Sequence[Any]) -> Finding:
-    """What the literal protocol gives: the ratios of all patterns the same in all samples."""
-    same = [replace(law, data="fixed") for law in laws]
-    counts = COUNTS[:FIRST]
-    rows = trials_of(study.system, same, study.seed, TRIALS, counts, study.rate(ETA))
-    values = [n50.bound if np.isnan(n50.value) else n50.value for n50 in rows.thresholds]
-    reason = f"with two distinct samples N50 = {rows}: there is no growth to fit"
+    most = max((row["same"] for row in rows), default=np.nan)
+    words = "the same ratios in all samples are two distinct samples: there is no growth to fit"
     quantity = "largest N50 over alpha_*, the same ratios in all samples"
-    return Finding(None, quantity, max(values), counts[0], reason, relation=">")
+    literal = Finding(None, quantity, most, COUNTS[0], words, relation=">")
+    return replace(finding, reason=reason, literal=literal)
 
 
-@measures("exponent of N50 in 1/(1 - sigma)", "==", 2.0, all_trained, STEP_SIZE)
-def figure_1b_check(study: Study) -> Finding:
-    """N50 over the error sigma of the initial values."""
-    law = study.law(**FIGURE_1B)
-    laws = [replace(law, sigma=sigma) for sigma in SIGMAS]
-    rows = _measurable(study, laws)
-    x = 1 / (1 - np.array(SIGMAS))
-    fit = _growth(x, rows.values, rows.errors, 2.0)
-    reason = (
-        f"N50 = {rows} at sigma = {listed(SIGMAS)}: {fit}, with 1 for the Theta(1) of the statement"
-    )
-    tables = {"trained": (rows, 2.0)}
-    label = r"$1/(1 - \sigma)$"
-    return _conclude(study, fit.fit.exponent, reason, fit.holds, laws, label, x, tables)
-
-
-@measures(
-    "growth of ln N50 with sigma or delta, the lesser, over its standard error", ">", 2.0,
-    theorem_1, STEP_SIZE, again="thorough",
+@claim(
+    "Figure 1a", "exponent of N50 in 1/alpha_*, the other tokens a fixed share", "==", 2.0,
+    family=figure_laws, growth=Growth("x", 2.0, errors="error"),
+    conclude=of_both_variables, **ACROSS
+    | {"laws": (LAW | {"alpha_star": 0.4, "alpha_confusion": 0.1},),
+       "words": "N50={told}, at a quarter of the step size {quarter}"},
 )  # fmt: skip
-def remark_3_samples(study: Study) -> Finding:
+def figure_1a(case: Case) -> Row:
+    """N50 along alpha_*: of drawn ratios, of the same ratios, and at a quarter of the step size."""
+    law, quarter = case.parameters, "not run"
+    same = trials(case, replace(law, data="fixed"), counts=COUNTS[:4], trials=TRIALS).n50
+    if law.alpha_star in (0.28, 0.34):
+        quarter = str(trials(case, trials=10, eta=case.rate(ETA) / 4).n50)
+    gap = 1 / float(gaps([law])[0])
+    least = same.bound if np.isnan(same.value) else same.value
+    return row_of(trials(case).n50, 1 / law.alpha_star, gap=gap, same=least, quarter=quarter)
+
+
+def over_sigma(law: Any) -> list[Any]:
+    """The law at errors of the initial values, without noise."""
+    return [replace(law, noise=0.0, sigma=sigma) for sigma in SIGMAS]
+
+
+@claim(
+    "Figure 1b", "exponent of N50 in 1/(1 - sigma)", "==", 2.0, family=over_sigma,
+    require=all_trained, growth=Growth("x", 2.0, errors="error"), **ACROSS
+    | {"laws": (FIGURE_1B,), "again": False, "picture": Picture(r"$1/(1 - \sigma)$", "$N_{50}$")},
+)  # fmt: skip
+def figure_1b(case: Case) -> Row:
+    """N50 over the error sigma of the initial values, with 1 for the Theta(1) of the statement."""
+    return row_of(trials(case).n50, 1 / (1 - case.parameters.sigma))
+
+
+@claim(
+    "Remark 3, samples", "growth of ln N50 with sigma or delta, the lesser, over its standard "
+    "error", ">", CLEARLY, require=theorem_1, **ACROSS
+    | {"laws": (LAW | AT,), "words": "{told}",
+       "picture": Picture(r"$\sigma$ or $\delta$", "samples $N_{50}$", scales=("linear", "log"))},
+)  # fmt: skip
+def remark_3_samples(case: Case) -> Row:
     """N50 over the error of the initial values, and of the initial keys and queries."""
-    law, words, weakest = study.law(**LAW, **AT), [], np.inf
-    for variable in STARTS:
-        ((name, values),) = variable.items()
-        laws = [replace(law, **{name: value}) for value in values]
-        for each in laws:
-            theorem_1(each)
-        rows = _run(study, laws)
-        slope, error = _slope(values, rows)
-        words.append(
-            f"N50 = {rows} at {name} = {listed(values)}: d ln N50 / d {name} = {slope:.2g} +- "
-            f"{error:.2g}"
-        )
-        weakest = min(weakest, slope / error)
-        study.curve(name, values, rows.values)
-        study.row({"error": name, "table": _table(laws, rows)}, slope=slope, standard_error=error)
-    study.draw(r"$\sigma$ or $\delta$", "samples $N_{50}$", x_scale="linear")
-    holds = True if weakest > study.bound else False if weakest < -ERRORS else None
-    reason = "; ".join(words)
-    if holds is None:
-        reason = f"no growth is seen beyond the errors of N50: {reason}"
-    return study.conclude(float(weakest), reason, holds=holds, parameters=asdict(law))
+    words, least, curves = [], inf, {}
+    for name, values in STARTS.items():
+        laws = [replace(case.parameters, **{name: value}) for value in values]
+        for law in laws:
+            theorem_1(law)
+        found = [trials(case, law).n50 for law in laws]
+        slope, error = weighted_slope(values, found)
+        told = ", ".join(map(str, found))
+        words.append(f"N50={told} at {name} = {listed(values)}: slope of ln N50 {slope:.2g} +- "
+                     f"{error:.2g}")  # fmt: skip
+        least, curves[name] = min(least, slope / error), (values, [n50.value for n50 in found])
+    holds = True if least > CLEARLY else False if least < -ERRORS else None
+    return {"value": least, "holds": holds, "missing": "size", "told": "; ".join(words),
+            "curves": curves}  # fmt: skip
 
 
-def _slope(x: ArrayLike, rows: Rows) -> tuple[float, float]:
-    """Slope of ln N50 by weighted least squares, and its standard error; NaN without N50."""
-    weights = rows.errors**-2
+def weighted_slope(x: Sequence[float], found: Sequence[Threshold]) -> tuple[float, float]:
+    """Slope of ln N50 by weighted least squares, and its standard error."""
+    weights = np.array([n50.error for n50 in found]) ** -2.0
     used = weights > 0
-    if used.sum() < runs.FEWEST:
-        raise Undecided(f"N50 is a number in too few rows: {rows}")
-    x, y, w = np.asarray(x)[used], np.log(rows.values[used]), weights[used]
-    centred = x - np.average(x, weights=w)
+    if used.sum() < FEWEST:
+        raise Undecided(f"N50 is a number in too few rows: {', '.join(map(str, found))}")
+    at, y, w = np.asarray(x)[used], np.log([n50.value for n50 in found])[used], weights[used]
+    centred = at - np.average(at, weights=w)
     squares = float((w * centred**2).sum())
     return float((w * centred * y).sum() / squares), squares**-0.5
+
+
+@claim(
+    "Remark 2, shares", "largest ratio of N50 at one alpha_* and at that before", "<", 1.0,
+    **ACROSS | {"laws": (LAW | {"alpha_star": 0.5, "alpha_confusion": 0.1},),
+                "words": "N50={told}, steps {steps} at alpha_* = {at}"},
+    require=theorem_1, also=(Also("slower", "<", 1.0, "largest ratio of the steps"),),
+)  # fmt: skip
+def remark_2_shares(case: Case) -> Row:
+    """Samples and steps as alpha_* grows, alpha_# in proportion."""
+    laws = theorem_laws(case.parameters)
+    found, steps = [trials(case, law).n50 for law in laws], steps_of(case, laws).mean(axis=1)
+    n50, x = np.array([each.value for each in found]), [law.alpha_star for law in laws]
+    return {
+        "value": np.max(n50[1:] / n50[:-1]), "slower": np.max(steps[1:] / steps[:-1]),
+        "told": ", ".join(map(str, found)), "steps": listed(steps), "at": listed(x),
+        "curves": {"$N_{50}$": (x, n50), "steps": (x, steps)},
+    }  # fmt: skip
+
+
+@claim(
+    "Equation (9)", "least share of successful trials with batches of (9)", ">=", 0.99,
+    laws=[LAW | {"alpha_star": a, "alpha_confusion": a / 5} for a in (0.5, 0.3, 0.2)],
+    require=theorem_1, varies=("step size", "time"), conclude=of_all_trials,
+    words="B={batch} of N={samples}: {value:.0%} of {trials} trials reach a test loss below 1e-3",
+    picture=Picture("batch $B$", "share of successful trials", scales=("log", "linear")),
+)  # fmt: skip
+def equation_9(case: Case) -> Row:
+    """Training on mini-batches as large as (9) asks, with the constant 1."""
+    law, many = case.parameters, BATCH_TRIALS * (MORE if case.thorough else 1)
+    least = least_batch(law.alpha_star, law.sigma, law.delta)
+    if not isfinite(least):
+        raise Undecided("(9) has no batch: alpha_* is at most e^-delta sigma", "law")
+    batch, rate, steps = ceil(least), case.rate(ETA), case.steps(BATCH_STEPS)
+    count, losses = max(BATCHED, 2 * batch), []
+    for seed in range(case.seed, case.seed + many):
+        problem = case.system.ReducedPopulation(law, samples=count, seed=seed, batch=batch)
+        run = descend(problem, rate, steps, record=[steps])
+        losses.append(inf if run.outcome.failed else float(run["test_loss"][-1]))
+    share = float(np.mean(np.array(losses) < SUCCESS))
+    return {"value": share, "batch": batch, "samples": count, "trials": many,
+            "curves": {"share": ([batch], [share])}}  # fmt: skip

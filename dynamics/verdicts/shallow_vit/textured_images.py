@@ -14,18 +14,20 @@ the test images it is half of each.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from dynamics.images import datasets, textures, training
 from dynamics.images.datasets import Images, Part
 from dynamics.images.networks import Transformer
-from dynamics.images.protocol import Estimate, estimate
+from dynamics.images.protocol import estimate
 from dynamics.images.textures import Canvases
 from dynamics.images.training import Classification
 from dynamics.problem import FloatArray
@@ -36,13 +38,15 @@ from dynamics.validation import refuse
 from dynamics.verdicts.figure import Drawing, FigureRequest, with_flags
 from dynamics.verdicts.images import ascending, request_on_images
 from dynamics.verdicts.shallow_vit import texture_pictures
+from dynamics.verdicts.shallow_vit.texture_pictures import SUCCESS
 from dynamics.verdicts.wording import counted
 
-SUCCESS = 0.775
-"""Test accuracy of a success (Section 4.2)."""
 SHARES = (0.64, 0.76, 0.89, 1.0)
 """alpha_*: with 9, 5, 2 and 0 of the 9 background patches."""
+ENDS = (SHARES[0], SHARES[-1])
 SAMPLES = (200, 400, 800, 1300)
+FEWER, MORE = 80, 1000
+"""Images of the other classes on which the two initial models are trained."""
 PAIR, PAIR_SAMPLES, PAIR_TESTS = (3, 8), 200, 100
 USUAL = 0.9
 """Share of the training images of a class that have its usual background."""
@@ -68,6 +72,8 @@ class Scene:
     side, patch : int
         Of a canvas and a patch, in pixels.
     tests, steps : int
+    before : int
+        Images of the other classes on which the network was trained before; 0 for a random start.
     """
 
     samples: int
@@ -80,21 +86,24 @@ class Scene:
     patch: int = 2
     tests: int = TESTS
     steps: int = STEPS
+    before: int = 0
 
     @property
     def name(self) -> str:
         """Of its file."""
         kind = "spurious" if self.pair else "classes"
+        kind += f"-after-{self.before}" if self.before else ""
         return f"{kind}-N-{self.samples}-alpha-{self.share:g}-seed-{self.seed}"
 
 
-def of_pair(images: Images, pair: Sequence[int]) -> Images:
-    """The images of two classes, labelled 0 and 1.
+def of_pair(images: Images, pair: Sequence[int], others: bool = False) -> Images:
+    """The images of two classes, labelled 0 and 1; or those of all others, by their classes.
 
     Parameters
     ----------
     images : Images
     pair : sequence of int
+    others : bool
     """
     if len(set(pair)) != 2 or not set(pair) <= {*range(images.classes)}:
         allowed = f"two of the classes 0 to {images.classes - 1}"
@@ -103,8 +112,9 @@ def of_pair(images: Images, pair: Sequence[int]) -> Images:
     def of_classes(part: Part | None) -> Part | None:
         if part is None:
             return None
-        rows = np.isin(part.labels, pair)
-        return Part(part.pixels[rows], (part.labels[rows] == pair[1]).astype(np.int32))
+        rows = np.isin(part.labels, pair) != others
+        labels = part.labels[rows] if others else part.labels[rows] == pair[1]
+        return Part(part.pixels[rows], labels.astype(np.int32))
 
     train = of_classes(images.train)
     assert train is not None
@@ -165,67 +175,72 @@ def scene_data(scene: Scene, images: Images) -> SceneData:
 
 
 def accuracies(
-    scene: Scene,
-    images: Images,
-    folder: Path | None = None,
-    progress: Callable[[int], Any] = lambda steps: None,
+    scene: Scene, folder: Path | None = None, progress: Callable[[int], Any] = lambda steps: None
 ) -> tuple[float, ...]:
     """Test accuracy of a trained network: on all images, and by how usual the background is.
 
     Parameters
     ----------
     scene : Scene
-    images : Images
     folder : Path, optional
         Of the checkpoint of the run.
     progress : function, optional
         Called with the number of steps that were made.
     """
+    every = datasets.load(scene.data)
+    images = of_pair(every, scene.pair) if scene.pair else every
     data, network = scene_data(scene, images), Transformer(patch=scene.patch, spread=1.0)
     start = network.start(scene.side, images.channels, images.classes, scene.seed)
+    if scene.before:
+        start |= {name: part for name, part in before(scene).items() if "head" not in name}
     checkpoint = Checkpoint(folder / f"{scene.name}.checkpoint", keep=True) if folder else None
     request = asdict(scene) | {"digest": images.digest(), "network": asdict(network)}
     run = training.train(
         Classification(network), start, (data.train.pixels, data.labels, data.present),
         (scene.steps,), scene.seed, checkpoint=checkpoint, request=request, progress=progress,
     )  # fmt: skip
-    every = data.test.pixels, data.test_labels, data.test_present
-    right = training.correct(network, run.theta(), every)
+    tests = data.test.pixels, data.test_labels, data.test_present
+    right = training.correct(network, run.theta(), tests)
     parts = [right, right[~data.unusual], right[data.unusual]] if scene.pair else [right]
     return tuple(float(part.mean()) for part in parts)
 
 
+def before(scene: Scene) -> dict[str, Any]:
+    """The network that images of the other classes have trained, whole ones on the texture."""
+    first = replace(scene, samples=scene.before, share=1e-9, pair=(), before=0, tests=1, seed=0)
+    return _before(first, scene.pair)
+
+
+@lru_cache(maxsize=4)
+def _before(scene: Scene, pair: tuple[int, ...]) -> dict[str, Any]:
+    images = of_pair(datasets.load(scene.data), pair, others=True)
+    data, network = scene_data(scene, images), Transformer(patch=scene.patch, spread=1.0)
+    start = network.start(scene.side, images.channels, images.classes, scene.seed)
+    own = data.train.pixels, data.labels, data.present
+    run = training.train(Classification(network), start, own, (scene.steps,), scene.seed)
+    return dict(run.theta())
+
+
 @dataclass(frozen=True)
 class Trials:
-    """Accuracies over shares, samples and seeds.
+    """Accuracies over shares, what varies beside them, and seeds.
 
     Attributes
     ----------
-    scene : Scene
-        What all have in common.
-    shares, samples, seeds : tuple
-        Shares as whole patches make them.
-    classes : float array, shape (shares, samples, seeds)
-        Accuracy on textures.
-    spurious : float array, shape (shares, seeds, 3)
-        Accuracy with a spurious background, on the `GROUPS` of test images.
+    shares : tuple of float
+        As whole patches make them.
+    samples : tuple
+        Numbers of images, of training or of training before.
+    values : float array, shape (shares, samples or groups of test images, seeds)
     """
 
-    scene: Scene
     shares: tuple[float, ...]
     samples: tuple[int, ...]
-    seeds: tuple[int, ...]
-    classes: FloatArray
-    spurious: FloatArray
-    success: ClassVar[float] = SUCCESS
-
-    def rise(self, values: FloatArray) -> Estimate:
-        """Accuracy at the largest share minus that at the least, in pairs of one seed."""
-        return estimate(values[-1] - values[0])
+    values: FloatArray
 
     def successes(self) -> FloatArray:
         """Share of the trials that succeed, shape (shares, samples)."""
-        return np.asarray((self.classes >= SUCCESS).mean(axis=2))
+        return np.asarray((self.values >= SUCCESS).mean(axis=2))
 
     def needed(self) -> list[float]:
         """The least N at which half of the trials succeed, for each share; infinite for none."""
@@ -235,82 +250,117 @@ class Trials:
         ]
 
 
-def train_all(
-    scene: Scene, shares: tuple[float, ...], samples: tuple[int, ...], seeds: tuple[int, ...],
-    folder: Path | None = None,
-) -> Trials:  # fmt: skip
-    """Train a network for every share, number of samples and seed, and for the pair.
+def train_all(scenes: Sequence[Scene], folder: Path | None = None) -> list[tuple[float, ...]]:
+    """The accuracies of scenes, two networks at a time.
 
     Parameters
     ----------
-    scene : Scene
-        With the pair of the spurious background.
-    shares, samples, seeds : tuple
-        Ascending.
+    scenes : sequence of Scene
     folder : Path, optional
         Of the checkpoints of the runs.
     """
-    images = datasets.load(scene.data)
-    pair = of_pair(images, scene.pair)
-    whole = replace(scene, pair=())
-    classes = np.empty((len(shares), len(samples), len(seeds)))
-    spurious = np.empty((len(shares), len(seeds), len(GROUPS)))
-    total = (classes.size + len(shares) * len(seeds)) * scene.steps
-    with bar(f"objects on {scene.texture}", total) as progress:
-        for s, seed in enumerate(seeds):
-            for a, share in enumerate(shares):
-                for n, count in enumerate(samples):
-                    one = replace(whole, samples=count, share=share, seed=seed)
-                    classes[a, n, s] = accuracies(one, images, folder, progress.update)[0]
-                few = min(PAIR_SAMPLES, len(pair.train.labels) - PAIR_TESTS)
-                two = replace(scene, samples=few, tests=PAIR_TESTS, share=share, seed=seed)
-                spurious[a, s] = accuracies(two, pair, folder, progress.update)
-    taken = tuple(taken_share(scene, images.side, share) for share in shares)
-    return Trials(scene, taken, samples, seeds, classes, spurious)
+    with (
+        bar("objects on textures", sum(scene.steps for scene in scenes)) as progress,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        if folder is not None:  # interruptions reach the main thread alone
+            return [accuracies(scene, folder, progress.update) for scene in scenes]
+        return list(pool.map(_once, scenes))
 
 
-def taken_share(scene: Scene, height: int, share: float) -> float:
-    """The alpha_* that whole patches make of a requested one.
+@lru_cache(maxsize=512)
+def _once(scene: Scene) -> tuple[float, ...]:
+    """The accuracies of a scene that claims share."""
+    return accuracies(scene)
+
+
+def _grid(scene: Scene, changes: Sequence[Sequence[dict[str, Any]]], folder: Path | None) -> Any:
+    """Accuracies at all combinations of changes, shape of the combinations and the groups."""
+    scenes = [
+        replace(scene, **{k: v for change in every for k, v in change.items()})
+        for every in itertools.product(*changes)
+    ]
+    found = np.array(train_all(scenes, folder))
+    return found.reshape(*map(len, changes), -1)
+
+
+def _each(name: str, values: Sequence[Any]) -> list[dict[str, Any]]:
+    return [{name: value} for value in values]
+
+
+def classes(
+    samples: Sequence[int], seeds: Sequence[int], shares: Sequence[float] = SHARES,
+    scene: Scene = Scene(0, 1.0, 0), folder: Path | None = None,
+) -> Trials:  # fmt: skip
+    """All classes on the texture, for every share, number of samples and seed.
+
+    Parameters
+    ----------
+    samples, seeds, shares : sequences
+    scene : Scene
+        What all have in common.
+    folder : Path, optional
+        Of the checkpoints of the runs.
+    """
+    changes = _each("share", shares), _each("samples", samples), _each("seed", seeds)
+    values = _grid(replace(scene, pair=()), changes, folder)[..., 0]
+    return Trials(taken_shares(scene, shares), tuple(samples), values)
+
+
+def spurious(
+    seeds: Sequence[int], shares: Sequence[float] = SHARES, scene: Scene = Scene(0, 1.0, 0, PAIR),
+    folder: Path | None = None,
+) -> Trials:  # fmt: skip
+    """Two classes with a spurious background, on the `GROUPS` of test images.
+
+    Parameters
+    ----------
+    seeds, shares, scene, folder
+        As of `classes`.
+    """
+    most = len(of_pair(datasets.load(scene.data), scene.pair).train.labels)
+    scene = replace(scene, samples=min(PAIR_SAMPLES, most - PAIR_TESTS), tests=PAIR_TESTS)
+    values = _grid(scene, (_each("share", shares), _each("seed", seeds)), folder)
+    return Trials(taken_shares(scene, shares), (), values.swapaxes(1, 2))
+
+
+def from_other_classes(seeds: Sequence[int]) -> Trials:
+    """The same, from networks that few and many images of the other classes have trained."""
+    scene = Scene(PAIR_SAMPLES, 1.0, 0, PAIR, tests=PAIR_TESTS)
+    models = _each("before", (FEWER, MORE))
+    values = _grid(scene, (_each("share", ENDS), models, _each("seed", seeds)), None)[..., 0]
+    return Trials(taken_shares(scene, ENDS), (FEWER, MORE), values)
+
+
+def taken_shares(scene: Scene, shares: Sequence[float]) -> tuple[float, ...]:
+    """The alpha_* that whole patches make of those that are requested.
 
     Parameters
     ----------
     scene : Scene
-    height : int
-        Pixels along the side of an object.
-    share : float
+    shares : sequence of float
     """
-    own, count = ((side // scene.patch) ** 2 for side in (height, scene.side))
-    return own / textures.remaining(own, count, share)
+    sides = datasets.load(scene.data).side, scene.side
+    own, count = ((side // scene.patch) ** 2 for side in sides)
+    return tuple(own / textures.remaining(own, count, share) for share in shares)
 
 
-@lru_cache(maxsize=2)
-def train_once(samples: tuple[int, ...], seeds: tuple[int, ...]) -> Trials:
-    """The trials that claims share, on the digits.
-
-    Parameters
-    ----------
-    samples, seeds : tuple
-    """
-    return train_all(Scene(0, 1.0, 0, PAIR), SHARES, samples, seeds)
-
-
-def rows(trials: Trials) -> list[dict[str, Any]]:
+def rows(whole: Trials, pair: Trials) -> list[dict[str, Any]]:
     """The table: a row for each alpha_* and N, and one for each alpha_* with the pair.
 
     Parameters
     ----------
-    trials : Trials
+    whole, pair : Trials
+        Of all classes, and with a spurious background.
     """
-    table: list[dict[str, Any]] = []
-    for a, share in enumerate(trials.shares):
-        for n, count in enumerate(trials.samples):
-            table.append({
-                "alpha_*": round(share, 2), "N": count,
-                "accuracy": str(estimate(trials.classes[a, n])),
-                "successes": f"{trials.successes()[a, n]:.0%}",
-            })  # fmt: skip
-    for a, share in enumerate(trials.shares):
-        entries = {g: str(estimate(trials.spurious[a, :, k])) for k, g in enumerate(GROUPS)}
+    successes = whole.successes()
+    table: list[dict[str, Any]] = [
+        {"alpha_*": round(share, 2), "N": count, "accuracy": str(estimate(whole.values[a, n])),
+         "successes": f"{successes[a, n]:.0%}"}
+        for a, share in enumerate(whole.shares) for n, count in enumerate(whole.samples)
+    ]  # fmt: skip
+    for a, share in enumerate(pair.shares):
+        entries = {g: str(estimate(pair.values[a, k])) for k, g in enumerate(GROUPS)}
         table.append({"alpha_*": round(share, 2), "spurious": "90/10"} | entries)
     return table
 
@@ -338,39 +388,34 @@ def textures_figure(system: System, request: FigureRequest) -> Drawing:
         refuse("shares", [*shares], "are no shares", "numbers above 0 and up to 1", 1.0)
     seeds = options.pop("seeds")
     scene = Scene(0, 1.0, 0, data=options.pop("objects"), **options)
-    trials = train_all(scene, shares, samples, seeds, folder)
-    example = replace(scene, pair=(), samples=trials.samples[-1], seed=seeds[0])
+    pair = spurious(seeds, shares, scene, folder)
+    whole = classes(samples, seeds, shares, scene, folder)
+    example = replace(scene, pair=(), samples=samples[-1], seed=seeds[0])
     images = datasets.load(scene.data)
-    examples = [scene_data(replace(example, share=share), images) for share in trials.shares]
+    examples = [scene_data(replace(example, share=share), images) for share in whole.shares]
     data = {
-        "shares": list(trials.shares), "samples": list(trials.samples),
-        "accuracy": trials.classes.tolist(), "spurious": trials.spurious.tolist(),
-        "needed": trials.needed(),
+        "shares": list(whole.shares), "samples": list(samples), "needed": whole.needed(),
+        "accuracy": whole.values.tolist(), "spurious": pair.values.swapaxes(1, 2).tolist(),
     }  # fmt: skip
-    axes = texture_pictures.draw(trials, [(one.train, one.present) for one in examples])
-    return Drawing(axes, data, caption(trials), rows(trials))
+    pictures = [(one.train, one.present) for one in examples]
+    axes = texture_pictures.draw(scene, whole, pair, pictures)
+    return Drawing(axes, data, caption(scene, whole, pair), rows(whole, pair))
 
 
-def caption(trials: Trials) -> str:
-    """How the figure was made and what it shows.
-
-    Parameters
-    ----------
-    trials : Trials
-    """
-    scene, rise = trials.scene, trials.rise(trials.spurious[:, :, 0])
+def caption(scene: Scene, whole: Trials, pair: Trials) -> str:
+    """The protocol of the figure and its numbers."""
+    rise = estimate(pair.values[-1, 0] - pair.values[0, 0])
+    last = whole.samples[-1]
     needed = ", ".join(
-        f"{n:g} at {share:.2g}"
-        if np.isfinite(n)
-        else f"more than {trials.samples[-1]} at {share:.2g}"
-        for share, n in zip(trials.shares, trials.needed(), strict=True)
+        f"{n:g} at {share:.2g}" if np.isfinite(n) else f"more than {last} at {share:.2g}"
+        for share, n in zip(whole.shares, whole.needed(), strict=True)
     )
     return (
         f"Section 4.2 with objects of {scene.data} on {scene.texture}, {scene.side} x {scene.side} "
         f"pixels, patches of {scene.patch}; two layers of width 32, {scene.steps} steps of Adam, "
-        f"{counted(len(trials.seeds), 'seed')}. Least N at which half of the trials "
+        f"{counted(whole.values.shape[-1], 'seed')}. Least N at which half of the trials "
         f"reach {SUCCESS:.1%}: "
         f"{needed} (alpha_*). Spurious background, classes {scene.pair[0]} and {scene.pair[1]}: "
-        f"the accuracy rises by {rise} from alpha_* = {trials.shares[0]:.2g} to "
-        f"{trials.shares[-1]:.2g}."
+        f"the accuracy rises by {rise} from alpha_* = {pair.shares[0]:.2g} to "
+        f"{pair.shares[-1]:.2g}."
     )

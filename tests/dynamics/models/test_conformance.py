@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.verdicts.shallow_vit.recursions import collapse
+from dynamics.papers.shallow_vit.recursions import collapse
 from theory.closure.conservation import break_by_descent
 
 LIBRARY = Path(dynamics.models.__file__).parent

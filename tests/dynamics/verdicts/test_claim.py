@@ -232,6 +232,32 @@ def test_curves_and_levels_become_the_picture(system):
     assert plot["parameters"] == {"C": 2, "q": 0.5}
 
 
+def test_rounding_is_looked_for_only_where_something_is_decided(system):
+    """Each run counts: one of a claim that holds and its perturbed starts; none after a doubt."""
+
+    def runs_of(value):
+        seen = []
+
+        def measure(case):
+            seen.append(case)
+            return {"value": value if case.repeat.seed == 0 else 1.0}
+
+        run(system, measure, varies=("seed",), laws=LAWS[:1], near_limit=True)
+        return len(seen)
+
+    assert runs_of(1.0) == 5
+    assert runs_of(20.0) == 2  # the second seed does not contradict it
+
+
+def test_points_of_rows_with_one_label_are_one_curve(system):
+    def measure(case):
+        D = case.parameters.D
+        return {"value": 1, "curves": {"size": ([D], [2 * D], [0.1])}}
+
+    (curve,) = run(system, measure, picture=Picture("D", "size")).evidence["plot"]["curves"]
+    assert curve == {"label": "size", "x": [8, 12, 16], "y": [16, 24, 32], "errors": [0.1] * 3}
+
+
 def test_claims_share_their_runs(system):
     runs = []
     for _ in range(2):

@@ -95,7 +95,7 @@ def test_where_every_entry_is_a_scalar_there_is_nothing_to_leave():
     assert stability_of(system, system.Parameters(rank=1, D=2, heads=2), 1.0) is None
 
 
-def test_a_paper_says_what_is_known_of_it():
+def test_a_paper_says_what_is_known_of_it(monkeypatch):
     system = dynamics.load_system("positional_attention")
     found = stability_of(system, system.Parameters(D=8, C=2), 1e4)
     assert (found.where, found.limited) == ("transverse growth at D=8, C=2", False)
@@ -104,6 +104,8 @@ def test_a_paper_says_what_is_known_of_it():
     assert not large.measured
     assert "D=64, C=4" in large.where
     other = dynamics.load_system("shallow_vit")
+    assert stability_of(other, other.Parameters(), nan) is None  # every state is on patterns
+    monkeypatch.delattr("dynamics.verdicts.shallow_vit.STABILITY")
     unknown = stability_of(other, other.Parameters(), nan)
     assert (unknown.measured, unknown.where) == (False, "shallow_vit has no transverse analysis")
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from dynamics.papers.shallow_vit.recursions import collapse, objection
 from dynamics.validation import InvalidRequest
-from dynamics.verdicts.shallow_vit.recursions import collapse, objection
 
 EVEN = {"m": 36, "alpha_confusion": 0.08, "sigma": 0.0, "delta": 0.0, "d": 6}
 

@@ -8,8 +8,8 @@ from runs import same
 
 import dynamics
 from dynamics.loops import Updates
+from dynamics.papers.shallow_vit.recursions import slopes_of
 from dynamics.training import descent as run
-from dynamics.verdicts.shallow_vit.recursions import slopes_of
 
 LAW = {"m": 24, "L": 12, "alpha_confusion": 0.1, "d": 6, "noise": 0.0, "data": "fixed_disc"}
 VIEWS = ["ReducedPopulation", "FullPopulation", "FullEmpirical"]

@@ -7,8 +7,8 @@ import pytest
 import tokens
 
 import dynamics
+from dynamics.papers.shallow_vit.recursions import gram
 from dynamics.validation import InvalidRequest
-from dynamics.verdicts.shallow_vit.recursions import gram
 
 SMALL = {"m": 24, "L": 12, "alpha_confusion": 0.1, "d": 6, "noise": 0.0}
 MODES = [
@@ -103,7 +103,7 @@ def test_gradients_are_those_of_the_tokens(system, options):
 
 def test_gradients_are_those_of_plain_matrices_where_patterns_are_many(system):
     """And where scores overflow an exponential."""
-    from dynamics.verdicts.shallow_vit.recursions import slopes_of
+    from dynamics.papers.shallow_vit.recursions import slopes_of
 
     for M in (3, 5, 6, 10, 13):
         parameters = system.Parameters(

@@ -10,15 +10,7 @@ import dynamics
 from dynamics import plotting
 from dynamics.validation import InvalidRequest
 from dynamics.verdicts.figure import draw
-from dynamics.verdicts.findings import Protocol
-from dynamics.verdicts.shallow_vit import (
-    complexity,
-    diagrams,
-    iterations,
-    noiseless,
-    sparsification,
-)
-from dynamics.verdicts.verify import checks
+from dynamics.verdicts.shallow_vit import iterations, samples
 from theory.papers.shallow_vit.attention_limits import ceiling
 
 SYSTEM = dynamics.load_system("shallow_vit")
@@ -33,10 +25,9 @@ def test_figures_of_success_show_what_was_measured(tmp_path):
     share, left = drawing.data["share"], drawing.axes[0].collections[0]
     # The variable grows as alpha_* falls.
     np.testing.assert_array_equal(np.ma.filled(left.get_array(), np.nan), share[::-1].T)
-    loop = complexity.trials_of(
-        SYSTEM, [iterations.law_at(_with(given), "rest", 0.35)], 0, 3, (2, 24)
-    )
-    np.testing.assert_array_equal(share[0], loop.share[0])
+    law = iterations.law_at(_with(given), "rest", 0.35)
+    loop = samples.trials_of(SYSTEM.ReducedPopulation, law, 0, 3, (2, 24)).loss
+    np.testing.assert_array_equal(share[0], (loop < samples.SUCCESS).mean(axis=1))
     once = QUICK | {"trials": 1}
     sigma = draw(SYSTEM, "1b", user_parameters=given, options=once | {"sigmas": (0.0, 0.5)})
     assert "Exponent of N50 in 1/(1 - sigma)" in sigma.caption
@@ -56,8 +47,11 @@ def test_figure_2_is_that_of_single_runs():
     found = drawing.data["none"]
     law = SYSTEM.Parameters(m=40, L=100)
     for alpha, steps in zip(found["alpha_star"][2:], found["steps"][2:], strict=True):
-        alone = iterations.steps_to_zero(SYSTEM, iterations.law_at(law, "none", alpha), (0, 1))
-        assert tuple(np.rint(steps)) == alone
+        one = iterations.law_at(law, "none", alpha)
+        alone = [
+            iterations.steps_to_zero(SYSTEM.ReducedPopulation, one, seed, 0.05) for seed in (0, 1)
+        ]
+        assert np.rint(steps).tolist() == alone
     np.testing.assert_allclose(found["gap"], found["alpha_star"])
 
 
@@ -112,10 +106,6 @@ def test_points_that_short_samples_do_not_have_are_left_out():
     laws = iterations.laws_of(dataclasses.replace(law, L=5), "proportion")
     assert [one.alpha_star for one in laws] == [0.1, 0.4, 0.8]
     assert all(one.n_star > one.n_confusion for one in laws)
-    none = SYSTEM.Parameters(m=12, L=1, alpha_star=1.0, alpha_confusion=0.0)
-    for verdict in dynamics.verify(SYSTEM, none, ["Figure 2, other shares"]):
-        assert verdict.holds is None
-        assert "L=1 tokens" in verdict.evidence["reason"]
     options = {"seeds": 1, "workers": 0, "families": ("rest", "none")}
     drawing = draw(SYSTEM, "2", user_parameters={"m": 24, "L": 20}, options=options)
     for family in drawing.data.values():
@@ -140,22 +130,6 @@ def test_where_nothing_was_fitted_the_caption_says_so(name, axis, tmp_path):
     assert not any("nan" in word for word in words)
     figure = plotting.write(drawing.axes, tmp_path / "a.png")
     assert figure.exists()
-
-
-@pytest.mark.parametrize(
-    ("ratios", "text"), [([2.0, np.nan, 0.51], "2, 0.51"), ([np.nan, np.inf], "none known")]
-)
-def test_a_caption_names_the_ratios_that_are_known(ratios, text):
-    assert diagrams._finite(np.array(ratios)) == text
-
-
-def test_removed_tokens_are_named_as_they_are_taken(monkeypatch):
-    """Of 3 tokens a fifth is one, a half two."""
-    monkeypatch.setattr(sparsification, "_losses", lambda *_, **__: np.array([[3.0], [2.0], [1.0]]))
-    short = SYSTEM.Parameters(L=3, M=3, alpha_star=0.6, alpha_confusion=0.1, data="fixed_disc")
-    found = checks(SYSTEM)["Remark 2"](SYSTEM, Protocol(short))
-    assert "test loss with 0%, 33%, 67% removed" in found.reason
-    assert found.evidence["plot"]["curves"][0]["x"] == [0, 1 / 3, 2 / 3]
 
 
 def test_the_ceiling_of_one_sample_is_not_that_of_the_law():
@@ -183,9 +157,3 @@ def test_a_linear_loss_is_never_called_zero():
     assert "zero training loss" not in drawing.caption
     labels = [text.get_text() for text in drawing.axes[0, 0].figure.legends[0].get_texts()]
     assert "training loss is zero" not in labels
-
-
-def test_an_identity_at_one_size_says_so():
-    short = SYSTEM.Parameters(m=20, L=20, alpha_confusion=0.1)
-    reason = noiseless.odds_identity(SYSTEM, Protocol(short)).reason
-    assert reason.endswith("at this one size, M=5, L=20, m=20, d=10")

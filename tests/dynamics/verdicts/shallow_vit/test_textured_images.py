@@ -16,7 +16,7 @@ from dynamics.verdicts.shallow_vit import textured_images
 from dynamics.verdicts.shallow_vit.textured_images import SHARES, Scene, Trials
 
 SYSTEM = dynamics.load_system("shallow_vit")
-CLAIMS = ("Figure 6a", "Figure 6b", "Figure 6c")
+CLAIMS = ("Figure 6a", "Figure 6b", "Figure 6c", "Figure 6c, initial model")
 SMALL = {
     "texture": "noise", "side": 6, "patch": 1, "pair": (0, 1), "shares": (0.5, 1.0),
     "samples": (20, 40), "seeds": 2, "tests": 30, "steps": 3,
@@ -65,14 +65,13 @@ def test_scenes_of_a_seed_differ_in_what_is_dropped_alone(folder):
     assert sparsified(one.train.relevant, 1.0, np.random.default_rng(0)).sum() == 20 * 16
 
 
-def made_up(samples, seeds, gain=0.2, growth=0.3, spurious=0.2):
+def made_up(groups, seeds, along=0.0, gain=0.2, shares=SHARES):
+    """Accuracies that rise with the share, and along the second axis."""
     random = np.random.default_rng(0)
-    share = np.linspace(0, 1, len(SHARES))[:, None, None]
-    count = np.linspace(0, 1, len(samples))[None, :, None]
-    noise = 0.01 * random.normal(size=(len(SHARES), len(samples), len(seeds)))
-    classes = 0.4 + gain * share + growth * count + noise
-    groups = 0.7 + spurious * share + 0.01 * random.normal(size=(len(SHARES), len(seeds), 3))
-    return Trials(Scene(0, 1.0, 0, (3, 8)), SHARES, samples, seeds, classes, groups)
+    share, second = np.linspace(0, gain, len(shares)), np.linspace(0, along, groups)
+    noise = 0.01 * random.normal(size=(len(shares), groups, seeds))
+    values = 0.4 + share[:, None, None] + second[None, :, None] + noise
+    return Trials(shares, tuple(range(groups)), values)
 
 
 @pytest.mark.parametrize(
@@ -82,42 +81,50 @@ def made_up(samples, seeds, gain=0.2, growth=0.3, spurious=0.2):
         ({"gain": 0.0}, {"Figure 6a", "Figure 6b"}),
         ({"growth": 0.0}, {"Figure 6a", "Figure 6b"}),
         ({"spurious": 0.0}, {"Figure 6c"}),
+        ({"model": 0.0}, {"Figure 6c, initial model"}),
     ],
 )
 def test_claims_follow_what_is_measured(changes, lost, monkeypatch):
+    given = {"gain": 0.2, "growth": 0.3, "spurious": 0.2, "model": 0.2} | changes
+
+    def classes(samples, seeds, shares=SHARES):
+        trials = made_up(len(samples), len(seeds), given["growth"], given["gain"], shares)
+        return replace(trials, samples=tuple(samples))
+
+    monkeypatch.setattr(textured_images, "classes", classes)
     monkeypatch.setattr(
-        textured_images, "train_once", lambda samples, seeds: made_up(samples, seeds, **changes)
+        textured_images, "spurious", lambda seeds, *_: made_up(3, len(seeds), 0, given["spurious"])
+    )
+    monkeypatch.setattr(
+        textured_images, "from_other_classes", lambda seeds: made_up(2, len(seeds), given["model"])
     )
     found = dynamics.verify(SYSTEM, claims=CLAIMS)
     assert {v.claim.source for v in found if v.holds is not True} == lost
     assert all(v.holds is None for v in found if v.claim.source in lost)
 
 
-def test_a_difference_of_few_trials_may_be_chance(monkeypatch):
+@pytest.mark.parametrize(("successes", "decided"), [((2, 3), False), ((0, 5), True)])
+def test_a_difference_of_few_trials_may_be_chance(successes, decided, monkeypatch):
     """Two of five against three of five, and none of five against all."""
-    for shares, decided in (((2, 3), False), ((0, 5), True)):
 
-        def trials(samples, seeds, shares=shares):
-            made = made_up(samples, seeds)
-            classes = np.zeros_like(made.classes)
-            for row, count in zip((0, -1), shares, strict=True):
-                classes[row, -1, :count] = 0.9
-            return replace(made, classes=classes)
+    def classes(samples, seeds, shares=SHARES):
+        values = np.zeros((len(shares), len(samples), 5))
+        for row, count in zip((0, -1), successes, strict=True):
+            values[row, -1, :count] = 0.9
+        return Trials(shares, tuple(samples), values)
 
-        monkeypatch.setattr(textured_images, "train_once", trials)
-        (verdict,) = dynamics.verify(SYSTEM, claims=["Figure 6b"])
-        assert verdict.holds is (True if decided else None)
-        if not decided:
-            assert verdict.word.startswith("not decidable with so few trials")
-            assert "differ by chance with p = 1 " in verdict.finding.reason
+    monkeypatch.setattr(textured_images, "classes", classes)
+    (verdict,) = dynamics.verify(SYSTEM, claims=["Figure 6b"])
+    assert verdict.holds is (True if decided else None)
+    if not decided:
+        assert verdict.word.startswith("not decidable with so few trials")
+        assert "p = 1" in verdict.finding.reason
 
 
 def test_needed_samples_are_the_least_at_which_half_succeed():
-    trials = made_up((10, 20, 40), (0, 1, 2))
-    classes = np.zeros((4, 3, 3))
-    classes[1, 2, :2] = classes[2, 1:] = classes[3, :, 0] = 0.8
-    found = replace(trials, classes=classes).needed()
-    assert found == [np.inf, 40, 20, np.inf]
+    values = np.zeros((4, 3, 3))
+    values[1, 2, :2] = values[2, 1:] = values[3, :, 0] = 0.8
+    assert Trials(SHARES, (10, 20, 40), values).needed() == [np.inf, 40, 20, np.inf]
 
 
 def test_claims_have_no_parameters():
@@ -127,9 +134,29 @@ def test_claims_have_no_parameters():
 
 
 def test_the_shares_of_trials_are_those_of_whole_patches(monkeypatch, folder):
-    monkeypatch.setattr(textured_images, "accuracies", lambda *_: np.zeros(3))
-    scene = Scene(0, 1.0, 0, (0, 1), side=6, patch=1, texture="noise", data=folder)
-    trials = textured_images.train_all(scene, (0.1, 0.7, 1.0), (20,), (0,))
+    monkeypatch.setattr(textured_images, "_once", lambda *_: np.zeros(1))
+    scene = Scene(0, 1.0, 0, side=6, patch=1, texture="noise", data=folder)
+    trials = textured_images.classes((20,), (0,), (0.1, 0.7, 1.0), scene)
     own = datasets.load(folder).side ** 2
     assert trials.shares == (own / 36, own / round(own / 0.7), 1.0)
-    assert f"alpha_* = {own / 36:.2g}" in textured_images.caption(trials)
+
+
+def test_an_initial_model_is_all_but_the_last_layer_of_one_of_the_other_classes(monkeypatch):
+    """And its images have all patches."""
+    scene = Scene(20, 1.0, 0, (3, 8), tests=10, steps=3, texture="noise", before=30)
+    seen = []
+    trained = textured_images.training.train
+
+    def train(task, start, data, *rest, **options):
+        seen.append((start, data))
+        return trained(task, start, data, *rest, **options)
+
+    monkeypatch.setattr(textured_images.training, "train", train)
+    textured_images.accuracies(scene)
+    (_, images), (start, _) = seen
+    assert len(images[0]) == 30
+    assert not set(np.unique(images[1])) & {3, 8}
+    assert images[2].all()
+    before = textured_images.before(scene)
+    for name, part in start.items():
+        assert np.array_equal(part, before[name]) == ("head" not in name)

@@ -16,9 +16,8 @@ means t of T; W_O and V go on beside them as neurons do.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -43,8 +42,7 @@ if TYPE_CHECKING:
 MATRICES = ("H", "B", "G_V", "G_K", "G_Q", "J")
 
 
-@dataclass(frozen=True)
-class RecursionCheck:
+class RecursionCheck(NamedTuple):
     """A recursion laid beside a run on patterns.
 
     Attributes
@@ -52,16 +50,21 @@ class RecursionCheck:
     deviations : mapping
         Name -> largest absolute distance of an entry, at every step; shape (steps + 1,).
     values : mapping
-        Name -> what the recursion ends at.
+        Name -> the end of the recursion.
     """
 
     deviations: Mapping[str, FloatArray]
     values: Mapping[str, Any]
 
     @property
+    def largest(self) -> FloatArray:
+        """The largest deviation at every step."""
+        return np.asarray(np.max([*self.deviations.values()], axis=0))
+
+    @property
     def deviation(self) -> float:
         """The largest of all."""
-        return max(float(series.max()) for series in self.deviations.values())
+        return float(self.largest.max())
 
 
 def _inner_products(parts: tuple[FloatArray, ...]) -> dict[str, FloatArray]:
@@ -256,8 +259,9 @@ def _scalar_step(patterns: int) -> Callable[..., dict[str, float]]:
 
 
 def slopes_of(
-    problem: ReducedPopulation, responses: FloatArray, scores: FloatArray, step: int | None = None
-) -> tuple[FloatArray, FloatArray]:
+    problem: ReducedPopulation, responses: FloatArray, scores: FloatArray,
+    step: int | None = None, scale: float = 1.0,
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """E (m, M) and T (M, M), the derivatives of the loss by H and by B, as plain matrices.
 
     Parameters
@@ -269,6 +273,8 @@ def slopes_of(
         B.
     step : int or None
         Whose batch it is of; None is all samples.
+    scale : float
+        Factor of the output weights and of the margin, of another convention than the problem's.
 
     Returns
     -------
@@ -277,14 +283,14 @@ def slopes_of(
         0 where attention is frozen.
     """
     parameters, tokens = problem.parameters, problem.tokens
-    a = problem.start.a if tokens.output is None else tokens.output
+    a = scale * (problem.start.a if tokens.output is None else tokens.output)
     weights = (tokens.times[:, :, None] * a / parameters.L).transpose(0, 2, 1)
     mass = attention(scores, problem.vectors.counts)
     before = responses @ mass
     reached = tokens.labels * (weights * np.maximum(before, 0.0)).sum(axis=(1, 2))
     pushed = -tokens.labels * problem.weights_of(step)
     if parameters.loss == "hinge":
-        pushed = pushed * (reached < parameters.margin)
+        pushed = pushed * (reached < scale * parameters.margin)
     back = pushed[:, None, None] * weights * (before > 0.0)
     by_response = np.asarray((back @ mass.transpose(0, 2, 1)).sum(axis=0))
     if parameters.frozen == "attention":

@@ -1,0 +1,178 @@
+r"""Exact statements without noise: closure, inner products, odds, collapse, conventions.
+
+Runs on patterns are compared with runs on tokens and with recursions. These statements are of any
+step size and any start: one run beyond rounding contradicts them, and is not made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics.analysis.comparison import compare
+from dynamics.papers.shallow_vit.recursions import collapse, gram, slopes_of
+from dynamics.problem import FloatArray
+from dynamics.training.descent import descend
+from dynamics.verdicts.claim import Case, Picture
+from dynamics.verdicts.findings import Undecided
+from dynamics.verdicts.rounding import PERTURBATION, perturbed
+from dynamics.verdicts.shallow_vit.runs import ETA, LINEAR, claim, claim_on_tokens
+from theory.papers.shallow_vit.attention import PARTS
+
+ROUNDING = 1e-12
+LIKE_A_PERTURBATION = 1e3
+"""Differences up to so many times those of a perturbed start may be rounding."""
+STEPS = 300
+SMALL: dict[str, Any] = {"m": 60, "L": 20, "alpha_confusion": 0.1}
+TRAINING: Mapping[str, dict[str, int]] = {
+    "fixed": {}, "fixed_disc": {"samples": 12, "batch": 4}, "iid": {"samples": 10},
+}  # fmt: skip
+"""Samples and mini-batches by the data; the law of two samples is trained itself."""
+EACH = (
+    SMALL, SMALL | {"data": "fixed_disc"}, SMALL | {"data": "iid"},
+    SMALL | {"data": "fixed_disc", "output_weights": "per_position"},
+)  # fmt: skip
+SAME = {
+    "words": "{value:.1e} over {steps} steps",
+    "picture": Picture("step", "largest difference", {"rounding": ROUNDING}),
+}  # fmt: skip
+
+
+def made(case: Case, view: str = "ReducedPopulation", **changed: Any) -> Any:
+    """A problem of the case, with other parameters where they are given."""
+    law = case.parameters
+    shared = law.output_weights == "shared"
+    training = TRAINING[law.data] if shared else {"samples": 8}
+    return getattr(case.system, view)(replace(law, **changed), seed=case.seed, **training)
+
+
+def equal(case: Case, problem: Any, differences: ArrayLike) -> dict[str, Any]:
+    """The row of differences at every step, undecided where training amplifies rounding to them."""
+    series = np.asarray(differences)
+    most = float(series.max())
+    if not most <= ROUNDING:
+        starts = problem.initial_state, perturbed(problem.initial_state)
+        one, two = (descend(problem, ETA, STEPS, record=1, initial=s).states for s in starts)
+        common = min(len(one), len(two))
+        apart = float(np.abs(one[:common] - two[:common]).max())
+        if most <= LIKE_A_PERTURBATION * apart:
+            reason = (
+                f"differs by {most:.1e} after {STEPS} steps, but training here is unstable: a "
+                f"start changed by {PERTURBATION:g} of itself ends {apart:.1e} away"
+            )
+            raise Undecided(reason, "precision")
+    curve = np.arange(1, len(series)), np.maximum(series[1:], 1e-17)
+    return {"value": most, "steps": STEPS, "curves": {case.label or "largest": curve}} | (
+        {} if most <= ROUNDING else {"text": f"different: by {most:.1e} over {STEPS} steps"}
+    )
+
+
+@claim("Pattern closure", "largest difference of an entry of W_O, V, K, Q", "<=", ROUNDING,
+       laws=EACH, **SAME)  # fmt: skip
+def pattern_closure(case: Case) -> dict[str, Any]:
+    """Training of every weight on tokens against training on patterns."""
+    reduced = made(case)
+    result = compare(reduced, made(case, "FullPopulation"), ETA, STEPS, record=1)
+    return equal(case, reduced, np.max([*result.deviations.values()], axis=0))
+
+
+@claim("Gram form", "largest difference of an entry of H, B, G_V, G_K, G_Q, J", "<=", ROUNDING,
+       laws=EACH, **SAME)  # fmt: skip
+def gram_form(case: Case) -> dict[str, Any]:
+    """The recursion of inner products against training on patterns."""
+    problem = made(case)
+    return equal(case, problem, gram(problem, ETA, STEPS).largest)
+
+
+@claim("Symmetric collapse", "largest difference of an entry from the scalar of its class", "<=",
+       ROUNDING, laws=({"m": 120, "L": 40, "sigma": 0.0, "delta": 0.0},), **SAME)  # fmt: skip
+def symmetric_collapse(case: Case) -> dict[str, Any]:
+    """The 16 scalars against training from a symmetric start, with even other patterns."""
+    problem = case.system.ReducedPopulation(case.parameters, seed=case.seed, start="symmetric")
+    return equal(case, problem, collapse(problem, ETA, STEPS).largest)
+
+
+@claim("Odds identity", "largest relative change of the product of the odds", "<=", ROUNDING,
+       laws=(SMALL, SMALL | {"margin": sqrt(SMALL["m"])}), **SAME)  # fmt: skip
+def odds_identity(case: Case) -> dict[str, Any]:
+    """The product of the odds over every pair of samples of both labels, at every step."""
+    law = case.parameters
+    if law.n_confusion == 0 or law.data == "iid":
+        raise Undecided("needs confusion tokens, as many in every sample", "law")
+    problem = made(case, "FullPopulation")
+    run, positive = descend(problem, ETA, STEPS, record=1), problem.vectors.labels > 0
+    twice, series = 2 * np.log(law.n_star / law.n_confusion), []
+    for keys, queries in zip(run["W_K"], run["W_Q"], strict=True):
+        logs = log_odds(problem, keys, queries)
+        total = logs[positive][:, None] - logs[~positive][None]
+        series.append(float(np.abs(np.expm1(total - twice)).max()))
+    return equal(case, problem, series)
+
+
+def log_odds(problem: Any, keys: FloatArray, queries: FloatArray) -> FloatArray:
+    """Log odds of tokens of pattern 1 against 2 in the softmax over tokens, samples by queries."""
+    order = problem.tokens.patterns
+    with np.errstate(all="ignore"):
+        scores = (keys.T[order] @ queries)[:, :, : problem.parameters.M]
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        one, two = (np.where((order == k)[:, :, None], powers, 0.0).sum(axis=1) for k in (0, 1))
+        return np.asarray(np.log(one) - np.log(two))
+
+
+@claim("Margin and output weights", "largest difference of an entry of W_O, V, K, Q", "<=",
+       ROUNDING, laws=(EACH[0], EACH[2]), **SAME)  # fmt: skip
+def margin_and_weights(case: Case) -> dict[str, Any]:
+    """Steps with weights 1/m and margin 1 against a run with 1/sqrt(m) and margin sqrt(m)."""
+    law = case.parameters
+    if law.output_weights != "shared" or law.frozen != "none":
+        raise Undecided("needs one weight per neuron, all weights trained", "law")
+    root = sqrt(law.m)
+    problem = made(case, margin=root * law.margin)
+    run, series = descend(problem, ETA, STEPS, record=1), [0.0]
+    W, V, K, Q = (run[part][0] for part in PARTS)
+    for step in range(len(run.time) - 1):
+        E, T = slopes_of(problem, W @ V, K.T @ Q, step, 1 / root)
+        slopes = E @ V.T, W.T @ E, Q @ T.T, K @ T
+        W, V, K, Q = (w - root * ETA * s for w, s in zip((W, V, K, Q), slopes, strict=True))
+        pairs = zip((run[part][step + 1] for part in PARTS), (W, V, K, Q), strict=True)
+        series.append(max(float(np.abs(one - two).max()) for one, two in pairs))
+    return equal(case, problem, series)
+
+
+@claim_on_tokens(
+    "Section 4.1, initialization", "least distance of a key W_K mu_j from orthonormal q_j, printed "
+    "start", "<=", words="keys of length {keys:.4g} are {value:.4g} from every orthonormal frame, "
+    "{bound:g} is allowed, values {values_off:.4g}, {sigma:g} is allowed; from there attention to "
+    "relevant tokens moves from {start:.4f} by {moved:.2g} in {steps} steps",
+    picture=Picture("step", "attention to relevant tokens", scales=LINEAR),
+)  # fmt: skip
+def initialization(case: Case) -> dict[str, Any]:
+    """The printed initial weights against Assumption 1, and training from them."""
+    law = case.parameters
+    if law.noise == 0:
+        raise Undecided("without noise the printed scales are infinite", "law")
+    problem = case.system.ReducedPopulation(law, seed=case.seed)
+    state, keys = problem.initial_state, law.delta**2 / law.noise**2
+    K, Q, V = (problem.layout.part(state, name) for name in ("K", "Q", "V"))
+    K[...] = Q[...] = keys * np.eye(law.d)[:, : law.M]
+    V[...] = law.sigma**2 / law.noise**2 * problem.start.p
+    off = distance(K), distance(V)
+    run = descend(problem, ETA, STEPS, initial=state)
+    relevant = run["relevant"]
+    return {
+        "value": off[0], "bound": law.delta, "values_off": off[1], "keys": keys,
+        "holds": bool(off[0] <= law.delta and off[1] <= law.sigma), "start": relevant[0],
+        "moved": np.abs(relevant - relevant[0]).max(), "steps": STEPS,
+        "curves": {"printed start": (run.time / ETA, relevant)},
+    }  # fmt: skip
+
+
+def distance(columns: FloatArray) -> float:
+    """Largest distance of a column from its like in the nearest orthonormal frame."""
+    left, _, right = np.linalg.svd(columns, full_matrices=False)
+    return float(np.linalg.norm(columns - left @ right, axis=0).max())

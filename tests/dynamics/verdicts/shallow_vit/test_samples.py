@@ -1,0 +1,241 @@
+"""The shallow ViT: shares of successful trials in a loop and in stored sweeps; their claims."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.papers.shallow_vit.problems import ReducedPopulation
+from dynamics.phase_diagrams.threshold import threshold
+from dynamics.verdicts.figure import FigureRequest
+from dynamics.verdicts.findings import Finding, Protocol
+from dynamics.verdicts.shallow_vit import iterations, runs, samples, stores
+from dynamics.verdicts.verify import checks
+
+SYSTEM = dynamics.load_system("shallow_vit")
+LAW = SYSTEM.Parameters(m=40, L=40, alpha_star=0.3, alpha_confusion=0.2, data="fixed_disc")
+OF_THEOREM = SYSTEM.Parameters(m=200, L=40, alpha_star=0.3, alpha_confusion=0.06, data="fixed_disc")
+COUNTS = (2, 8, 24, 48)
+
+
+class Standing(ReducedPopulation):
+    """Nothing moves."""
+
+    def advance(self, state, updates, *rest):
+        return super().advance(state, replace(updates, eta=0 * updates.eta), *rest)
+
+
+class Frozen(ReducedPopulation):
+    """Attention never moves."""
+
+    def advance(self, state, updates, *rest):
+        rates = updates.eta.copy()
+        for name in ("K", "Q"):
+            self.layout.part(rates, name)[...] = 0.0
+        return super().advance(state, replace(updates, eta=rates), *rest)
+
+
+def test_rows_end_after_two_full_numbers():
+    loss = np.where(np.arange(4)[None, :, None] < [[[1]], [[0]]], 0.5, 0.0) * np.ones((2, 4, 3))
+    assert not samples.ended(loss[0, :1])
+    assert samples.ended(loss[0, :3])
+    assert not samples.ended(loss[0, :2])
+    cut = [samples.of_trials(COUNTS, one, one) for one in loss]
+    assert [len(one.loss) for one in cut] == [3, 2]
+    assert [one.n50.kind for one in cut] == ["measured", "below"]
+
+
+def test_a_sweep_has_the_trials_of_the_loop(tmp_path):
+    """The same runs, N by N here, and there in stores that a second call only reads."""
+    shares = (0.3, 0.45)
+    laws = [iterations.law_at(LAW, "rest", a) for a in shares]
+    loop = [samples.trials_of(SYSTEM.ReducedPopulation, law, 3, 4, COUNTS) for law in laws]
+    axes = {
+        "alpha_star": shares, "alpha_confusion": iterations.FAMILIES["rest"].confusion,
+        "seed": [3, 4, 5, 6],
+    }  # fmt: skip
+    for _ in range(2):
+        swept = stores.stored_trials(SYSTEM, LAW, axes, "alpha_star", COUNTS, tmp_path / "a", 0)
+        for one, two in zip(swept, loop, strict=True):
+            np.testing.assert_array_equal(one.loss, two.loss)
+            np.testing.assert_array_equal(one.steps, two.steps)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a-2.zarr", "a-48.zarr"]
+
+
+def test_sweeps_of_a_figure_stay_until_it_is_drawn(tmp_path):
+    request = FigureRequest(user_parameters={"m": 40})
+    first = _folder_of_one_that_stops(request)
+    assert (first / "part").exists()
+    with stores.folder("1a", request, {"store": ""}) as again:
+        assert again == first
+    assert not first.exists()
+    with stores.folder("1a", FigureRequest(), {"store": ""}) as other:
+        assert other != first
+    with stores.folder("1a", request, {"store": str(tmp_path / "mine")}) as own:
+        own.mkdir()
+    assert own.exists()
+
+
+def _folder_of_one_that_stops(request):
+    try:
+        with stores.folder("1a", request, {"store": ""}) as found:
+            (found / "part").mkdir(parents=True)
+            raise stores.Interrupted("now")
+    except stores.Interrupted:
+        return found
+
+
+def test_the_linear_loss_goes_on_past_its_zero():
+    law = SYSTEM.Parameters(m=60, L=20)
+    for loss, expected in (("linear", 150), ("hinge", 120)):
+        problem = SYSTEM.ReducedPopulation(replace(law, loss=loss))
+        run = runs.descend_in_parts(problem, samples.ETA, (120, 150))
+        assert run.events["t_zero"].step < 120
+        assert run.steps[-1] == expected
+
+
+def test_a_trial_that_diverges_is_no_success(monkeypatch):
+    trained, calls = runs.descend_in_parts, []
+
+    def every_second_fails(problem, eta, horizons):
+        run = trained(problem, eta, horizons)
+        calls.append(problem)
+        failed = replace(run.outcome, kind="diverged")
+        return replace(run, outcome=failed) if len(calls) % 2 else run
+
+    monkeypatch.setattr(samples, "descend_in_parts", every_second_fails)
+    easy = replace(LAW, m=41, alpha_star=0.48, alpha_confusion=0.02)
+    loss = samples.trials_of(SYSTEM.ReducedPopulation, easy, 0, 2, (8, 16)).loss
+    assert (loss < samples.SUCCESS).mean(axis=1).tolist() == [0.5, 0.5]
+
+
+REFERENCE = {
+    ("rest", "none"): {0.27: 52.6, 0.28: 24.2, 0.3: 10.1, 0.32: 5.4, 0.37: 2.8},
+    ("rest", "attention"): {0.27: 73.8, 0.28: 45.0, 0.3: 21.0, 0.32: 13.5, 0.37: 5.2},
+    ("proportion", "none"): {0.05: 8.4, 0.07: 8.7, 0.1: 5.1, 0.15: 5.3, 0.2: 4.4, 0.3: 2.5},
+    ("proportion", "attention"): {0.05: 50.0, 0.07: 56.0, 0.1: 75.0, 0.15: 33.0, 0.2: 13.5,
+                                  0.3: 5.5},
+}  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("family", "frozen"), REFERENCE)
+def test_n50_of_another_program_within_a_factor(family, frozen):
+    expected = REFERENCE[family, frozen]
+    usual = SYSTEM.Parameters(m=300, L=100, data="fixed_disc", frozen=frozen)
+    trials = 60 if frozen == "none" else 20
+    for a, n50 in expected.items():
+        law = iterations.law_at(usual, family, a)
+        found = samples.trials_of(SYSTEM.ReducedPopulation, law, 0, trials).n50.value
+        assert abs(np.log(found / n50)) < np.log(1.5)
+
+
+# Claims
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Few trials of few numbers of samples, at three alpha_*."""
+    monkeypatch.setattr(samples, "SHARES", (0.15, 0.25, 0.4))
+
+    def trials(case, law=None, **given):
+        make, law = case.system.ReducedPopulation, law or case.parameters
+        return samples.trials_of(make, law, case.seed, 6, COUNTS)
+
+    monkeypatch.setattr(samples, "trials", trials)
+
+
+def test_generalization_rests_on_training(few, monkeypatch):
+    monkeypatch.setattr(samples, "BATCH_STEPS", 200)
+    monkeypatch.setattr(samples, "BATCH_TRIALS", 2)
+    monkeypatch.setattr(samples, "STEPS", 200)
+    law = replace(OF_THEOREM, alpha_star=0.6, alpha_confusion=0.1)
+    still = replace(SYSTEM, ReducedPopulation=Standing)
+    for source in ("Theorem 1, generalization", "Equation (9)"):
+        for system, expected in ((SYSTEM, True), (still, False)):
+            (verdict,) = dynamics.verify(system, law, [source])
+            assert verdict.holds is expected
+
+
+def test_frozen_attention_has_no_advantage_over_itself(few):
+    """Remark 1 compares two trainings: where attention never moves, the ratio is 1."""
+    system = replace(SYSTEM, ReducedPopulation=Frozen)
+    found = dynamics.verify(system, OF_THEOREM, ["Theorem 1, samples", "Proposition 1"])
+    one, two = ([row["value"] for row in v.evidence["table"]] for v in found)
+    assert one == two
+    (ratio,) = dynamics.verify(system, OF_THEOREM, ["Remark 1"])
+    assert ratio.measured == 0.0
+    assert ratio.holds is None  # at one step size that contradicts nothing
+    assert "one step size" in ratio.evidence["reason"]
+    assert ratio.finding.literal.holds is True
+
+
+def of_power(power):
+    """Trials whose N50 grows as 1/alpha_* to a power, and with what the start is off by."""
+
+    def trials(case, law=None, **given):
+        law = law or case.parameters
+        n50 = 20 * (law.alpha_star / 0.05) ** -power * np.exp(10 * (law.sigma - law.delta))
+        counts = np.geomspace(1e-4, 1e4, 800)
+        return samples.Trials(np.zeros((1, 20)), np.ones((1, 20)), threshold(
+            counts, np.where(counts > n50, 20, 0), 20))  # fmt: skip
+
+    return trials
+
+
+@pytest.mark.parametrize(
+    ("source", "claimed", "better"),
+    [("Theorem 1, samples", 2, True), ("Proposition 1", 4, True), ("Figure 3", 4, None),
+     ("Figure 1a", 2, None)],
+)  # fmt: skip
+def test_exponents_are_those_of_n50(source, claimed, better, monkeypatch):
+    """N50 that grows less meets a bound; that grows faster does not."""
+    law = replace(OF_THEOREM, L=100, alpha_confusion=0.1)
+    for power, expected in ((0.5, better), (claimed, True), (claimed + 1, None)):
+        monkeypatch.setattr(samples, "trials", of_power(power))
+        (verdict,) = dynamics.verify(SYSTEM, law, [source])
+        assert verdict.measured == pytest.approx(power, abs=0.1)
+        assert verdict.holds is expected
+
+
+def test_what_grows_with_the_start_and_falls_with_the_shares(monkeypatch):
+    monkeypatch.setattr(samples, "trials", of_power(2.0))
+    faster = lambda case, laws: np.array([[1 / law.alpha_star] for law in laws])  # noqa: E731
+    monkeypatch.setattr(samples, "steps_of", faster)
+    law = replace(OF_THEOREM, m=500, L=100, alpha_confusion=0.03)
+    (start, shares) = (
+        checks(SYSTEM)[source](SYSTEM, Protocol(law))
+        for source in ("Remark 3, samples", "Remark 2, shares")
+    )
+    assert start.holds is False  # with delta it falls
+    assert shares.holds
+    monkeypatch.setattr(samples, "trials", of_power(-2.0))
+    assert checks(SYSTEM)["Remark 2, shares"](SYSTEM, Protocol(law)).holds is False
+
+
+def test_points_beside_those_that_were_asked_for_may_be_impossible():
+    laws = samples.theorem_laws(SYSTEM.Parameters(m=200, L=9))
+    assert 3 <= len(laws) < len(samples.SHARES)
+    assert all(one.n_star > one.n_confusion for one in laws)
+    shortest = SYSTEM.Parameters(m=200, L=1, alpha_star=1.0, alpha_confusion=0.0)
+    for verdict in dynamics.verify(SYSTEM, shortest, ["Theorem 1, samples", "Figure 1a"]):
+        assert verdict.holds is None
+        assert "fewer than 3" in verdict.evidence["reason"]
+
+
+@pytest.mark.parametrize(
+    ("share", "trials", "low", "holds"),
+    [
+        (1.0, 20, 0.05 ** (1 / 20), None),
+        (1.0, 300, 0.05 ** (1 / 300), True),
+        (0.5, 20, None, False),
+    ],
+)
+def test_trials_are_held_against_a_probability_with_their_error(share, trials, low, holds):
+    """Of n trials that all succeed the probability p is excluded where p^n is below 0.05."""
+    rows = [{"value": share, "trials": trials}, {"value": 1.0, "trials": 10**4}]
+    literal = samples.of_all_trials(rows, Finding(True, "share", share, 0.99, "")).literal
+    assert literal.holds is holds
+    if low is not None:
+        assert literal.measured == pytest.approx(low, rel=1e-12)
