@@ -7,14 +7,14 @@ on one data set.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dynamics.images import datasets
 from dynamics.images.networks import CONTROL, POSITIONAL, VANILLA, Transformer
-from dynamics.images.protocol import combined_p_value, estimate
+from dynamics.images.protocol import Estimate, combined_p_value, estimate
 from dynamics.validation import InvalidRequest
 from dynamics.verdicts.claim import Also, Case, Picture, claim
 from dynamics.verdicts.findings import Undecided
@@ -37,26 +37,36 @@ ONE = {"laws": None, "varies": ("step size",), "again": False}
 P_VALUES = Picture("steps", "p-value of association, all seeds", {f"{LEVEL:g}": LEVEL})
 
 
-def _trials(case: Case, **other: Any) -> Trials:
-    """The runs that all claims on images share; undecided where packages are missing."""
-    steps = real_images.STEPS if case.thorough else QUICK_STEPS
-    seeds = tuple(range(case.seed, case.seed + real_images.SEEDS))
+def _trials(case: Case, kind: str, moved: bool, spread: float = SMALL, s: int = 0) -> Trials:
+    """Runs of one network on one kind of pixels, shared by claims; undecided without packages."""
+    plan = Plan(
+        steps=real_images.STEPS if case.thorough else QUICK_STEPS, spreads=(spread,), shuffle=s,
+        seeds=tuple(range(case.seed, case.seed + real_images.SEEDS)), pixels=(moved,),
+        kinds=(kind,),
+    )  # fmt: skip
     try:
-        return real_images.train_once(replace(Plan(steps=steps, seeds=seeds), **other))
+        return real_images.train_once(plan)
     except InvalidRequest as refusal:
         raise Undecided(str(refusal), "measurement") from refusal
 
 
+def _gaps(*pair: Trials) -> list[Estimate]:
+    """Accuracy of the first runs minus that of the second ones at each length, in pairs."""
+    return [
+        estimate(np.subtract(*(each.accuracies(each.names[0], each.plan.pixels[0], steps)
+                               for each in pair)))
+        for steps in pair[0].plan.steps
+    ]  # fmt: skip
+
+
 def _p_values(case: Case, moved: bool, as_shuffled: bool = False) -> dict[str, Any]:
     """P-values over all seeds from the small start, along training."""
-    trials, row = _trials(case), dict[str, Any]()
+    row = dict[str, Any]()
     for kind in (VANILLA, POSITIONAL):
-        series = [
-            combined_p_value(
-                trials.p_values(name_of(kind, SMALL), moved, "gram", record, as_shuffled)
-            )
-            for record in range(len(trials.plan.records))
-        ]
+        trials = _trials(case, kind, moved)
+        of_seeds = partial(trials.p_values, name_of(kind, SMALL), moved, "gram")
+        records = range(len(trials.plan.records))
+        series = [combined_p_value(of_seeds(record, as_shuffled)) for record in records]
         row |= {kind: series[-1], f"{kind}_before": series[0]}
         row.setdefault("curves", {})[kind] = (trials.plan.records[1:], series[1:])
     return row | {"seeds": len(trials.plan.seeds), "steps": trials.plan.steps[-1]}
@@ -127,20 +137,21 @@ def change_by_shuffling(kind: str, seed: int, side: int = 8) -> float:
 )  # fmt: skip
 def figure_5a(case: Case) -> dict[str, Any]:
     """Accuracy on original minus that on shuffled pixels, at all s; transformers by symmetry."""
-    trials = _trials(case)
-    last, drops = trials.plan.steps[-1], {}
-    original = np.array(trials.accuracies(CONTROL, False, last))
-    for s in SHUFFLES:
-        more = _trials(case, shuffle=s, pixels=(True,), kinds=(CONTROL,)) if s > 1 else trials
-        drops[s] = estimate(original - np.array(more.accuracies(CONTROL, True, last)))
-    others = {name: trials.difference((name, False), (name, True), last) for name in trials.names}
+    original = _trials(case, CONTROL, False)
+    plan, drops = original.plan, {}
+    for side in SHUFFLES:
+        drops[side] = _gaps(original, _trials(case, CONTROL, True, s=side * (side > 1)))[-1]
+    others = {
+        kind: _gaps(_trials(case, kind, False), _trials(case, kind, True))[-1]
+        for kind in (VANILLA, POSITIONAL)
+    }
     curve = [[100 * getattr(each, name) for each in drops.values()] for name in ("mean", "error")]
     return {
         "value": drops[1].errors, "less": drops[1].mean - drops[SHUFFLES[-1]].mean,
-        "change": max(change_by_shuffling(kind, case.seed) for kind in (VANILLA, POSITIONAL)),
-        "drops": "; ".join(f"{s}: {drop}" for s, drop in drops.items()), "steps": last,
-        "others": ", ".join(f"{drop} ({n})" for n, drop in others.items() if n != CONTROL),
-        "seeds": len(trials.plan.seeds), "curves": {CONTROL: (SHUFFLES, *curve)},
+        "change": max(change_by_shuffling(kind, case.seed) for kind in others),
+        "drops": "; ".join(f"{s}: {drop}" for s, drop in drops.items()), "steps": plan.steps[-1],
+        "others": ", ".join(f"{drop} ({kind})" for kind, drop in others.items()),
+        "seeds": len(plan.seeds), "curves": {CONTROL: (SHUFFLES, *curve)},
     }  # fmt: skip
 
 
@@ -153,12 +164,11 @@ def figure_5a(case: Case) -> dict[str, Any]:
 )  # fmt: skip
 def figure_7(case: Case) -> dict[str, Any]:
     """The gap between both attentions on original pixels, in pairs of one seed."""
-    trials = _trials(case)
-    plan, gaps = trials.plan, {}
-    for spread in plan.spreads:
-        pair = ((name_of(kind, spread), False) for kind in (VANILLA, POSITIONAL))
-        first, second = pair
-        gaps[spread] = [trials.difference(first, second, steps) for steps in plan.steps]
+    gaps = {
+        spread: _gaps(*(_trials(case, kind, False, spread) for kind in (VANILLA, POSITIONAL)))
+        for spread in (SMALL, LARGE)
+    }
+    plan = _trials(case, VANILLA, False).plan
     ends = {spread: along[-1] for spread, along in gaps.items()}
     low, high = (max(getattr(gap, side) for gap in ends.values()) for side in ("lower", "upper"))
     row = {

@@ -182,7 +182,7 @@ def train_all(plan: Plan, folder: Path | None = None) -> Trials:
     return Trials(plan, patch, shuffle, images, runs)
 
 
-train_once = lru_cache(maxsize=4)(train_all)
+train_once = lru_cache(maxsize=16)(train_all)
 """The same, with the runs that claims share."""
 
 
