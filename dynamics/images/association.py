@@ -9,6 +9,10 @@ The p-value is that of a permutation test: the share of random relabellings of t
 included, whose contrast is at least as great. Positions that are independent draws of one law know
 nothing of the grid, so before training it is uniform on 1/(n+1), ..., 1.
 
+Neighbours have pixels of about equal variance, and positions that follow the variance alone are
+alike where it is. Relabelled within `strata` of about equal variance, they are no more alike than
+chance has it, up to the width of a stratum.
+
 Heads may look at neighbours or away from them. ``either`` is the p-value of the mean over heads of
 the squared contrast, which sees both; all heads are relabelled alike.
 """
@@ -23,6 +27,8 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics.problem import FloatArray
 
 RELABELLINGS = 999
+STRATUM = 4
+"""Patches of a stratum, about."""
 ROUNDING = 1e-12
 """Of contrasts that count as equal."""
 
@@ -61,8 +67,32 @@ def neighbours(rows: int, columns: int) -> NDArray[np.bool_]:
     return np.abs(y[:, None] - y) + np.abs(x[:, None] - x) == 1
 
 
+def strata(values: ArrayLike, size: int = STRATUM) -> NDArray[np.int64]:
+    """Strata of about equal values, shape (D,); equal values are in one.
+
+    Parameters
+    ----------
+    values : float array, shape (D,)
+    size : int
+        Values of a stratum, about.
+
+    Examples
+    --------
+    >>> strata([0.0, 3.0, 0.0, 1.0, 5.0, 0.0], 2).tolist()
+    [0, 2, 0, 1, 2, 0]
+    """
+    array = np.asarray(values, np.float64)
+    shares = np.arange(1, len(array) // size) * size / len(array)
+    edges = np.quantile(array, shares, method="inverted_cdf")
+    return np.searchsorted(edges, array, side="left")
+
+
 def association(
-    scores: ArrayLike, near: NDArray[np.bool_], seed: int = 0, relabellings: int = RELABELLINGS
+    scores: ArrayLike,
+    near: NDArray[np.bool_],
+    seed: int = 0,
+    relabellings: int = RELABELLINGS,
+    within: ArrayLike | None = None,
 ) -> Association:
     """Contrast of neighbours with all others, and how often chance does as well.
 
@@ -75,6 +105,8 @@ def association(
         Of the relabellings.
     relabellings : int
         How many are sampled.
+    within : int array, shape (D,), optional
+        Stratum of each patch, in which it stays when relabelled; all are one without.
 
     Returns
     -------
@@ -100,7 +132,12 @@ def association(
         return np.array(means).T * (1 + share)
 
     own = contrasts(np.arange(count)[None])[0]
-    sampled = contrasts(np.array([random.permutation(count) for _ in range(relabellings)]))
+    groups = np.zeros(count) if within is None else np.asarray(within, np.float64)
+    labels = np.empty((relabellings, count), np.int64)
+    # Sorted by stratum, and in it by chance, the patches of a stratum take each other's places.
+    mixed = np.argsort(groups + random.random((relabellings, count)), axis=1)
+    labels[:, np.argsort(groups, kind="stable")] = mixed
+    sampled = contrasts(labels)
     return Association(
         own,
         _share(sampled.mean(axis=1), float(own.mean())),

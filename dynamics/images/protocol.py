@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics.images import datasets, training
-from dynamics.images.association import Association, association, neighbours
+from dynamics.images.association import Association, association, neighbours, strata
 from dynamics.images.datasets import Images
 from dynamics.images.networks import Convolution, Transformer
 from dynamics.images.training import Adam, Classification, Run
@@ -128,6 +128,8 @@ class Trained:
         Block k of a shuffled image is block ``order[k]`` of the original; empty without.
     side : int
         Of an image in pixels.
+    variance : float array, shape (side, side)
+        Of each pixel over the training images, as the network sees them.
     """
 
     trial: Trial
@@ -135,6 +137,7 @@ class Trained:
     accuracy: FloatArray
     order: NDArray[np.int64]
     side: int
+    variance: FloatArray
     _associations: dict[tuple[str, int, bool], Association] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -174,8 +177,16 @@ class Trained:
             return np.arange(network.grid(self.side) ** 2)
         return patch_order(self.order, self.trial.shuffle // network.patch)
 
+    def strata(self) -> NDArray[np.int64]:
+        """Patches whose pixels have about equal variance, shape (D,)."""
+        network = self.trial.network
+        assert isinstance(network, Transformer)
+        grid = network.grid(self.side)
+        parts = self.variance.reshape(grid, network.patch, grid, network.patch)
+        return strata(parts.mean(axis=(1, 3)).ravel())
+
     def association(self, which: str, record: int = -1, as_shuffled: bool = False) -> Association:
-        """Patch association at a record; computed once.
+        """Patch association at a record, patches relabelled within `strata`; computed once.
 
         Parameters
         ----------
@@ -189,7 +200,7 @@ class Trained:
         if key not in self._associations:
             matrices = self.gram(record) if which == "gram" else self.scores(record)
             near, seed = self.near(as_shuffled), self.trial.seed
-            self._associations[key] = association(matrices, near, seed)
+            self._associations[key] = association(matrices, near, seed, within=self.strata())
         return self._associations[key]
 
 
@@ -275,7 +286,8 @@ def train_trial(
         training.accuracy(trial.network, run.theta(record), (tests, split.test_labels))
         for record in range(len(run.steps))
     ]
-    return Trained(trial, run, np.array(accuracy), order, images.side)
+    variance = pixels.var(axis=0).mean(axis=-1)
+    return Trained(trial, run, np.array(accuracy), order, images.side, variance)
 
 
 def combined_p_value(p_values: Sequence[float]) -> float:
@@ -293,3 +305,23 @@ def combined_p_value(p_values: Sequence[float]) -> float:
     from scipy.stats import combine_pvalues
 
     return float(combine_pvalues(list(p_values), method="fisher").pvalue)
+
+
+def holm(p_values: ArrayLike) -> FloatArray:
+    """P-values of several tests by Holm's correction, shape as given.
+
+    Parameters
+    ----------
+    p_values : float array
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03]).round(6).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    values = np.asarray(p_values, np.float64)
+    order = np.argsort(values, axis=None)
+    adjusted = np.empty(values.size)
+    factors = np.arange(values.size, 0, -1)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(factors * values.ravel()[order]))
+    return adjusted.reshape(values.shape)

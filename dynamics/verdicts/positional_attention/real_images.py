@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ import numpy as np
 from dynamics.images import datasets, protocol
 from dynamics.images.datasets import Images
 from dynamics.images.networks import CONTROL, POSITIONAL, VANILLA, Convolution, Transformer
-from dynamics.images.protocol import Estimate, Trained, Trial, combined_p_value, estimate
+from dynamics.images.protocol import Estimate, Trained, Trial, estimate
 from dynamics.system import System
 from dynamics.training.progress import bar
 from dynamics.verdicts.figure import Drawing, FigureRequest, with_flags
@@ -144,6 +144,23 @@ class Trials:
         pairs = (np.array(self.accuracies(*one, steps)) for one in (first, second))
         return estimate(next(pairs) - next(pairs))
 
+    @cached_property
+    def corrected(self) -> Mapping[tuple[Any, ...], float]:
+        """P-values of all seeds together, by Holm's correction over all of the protocol.
+
+        (network, whether shuffled, matrices, record, neighbours as shown) -> p-value, at the start
+        and at each length.
+        """
+        records = [self.plan.records.index(steps) for steps in (0, *self.plan.steps)]
+        keys = [
+            (name, moved, which, record, as_shuffled)
+            for name, moved in self.runs if name != CONTROL
+            for which in list(WHICH)[: 1 + name.startswith(POSITIONAL)]
+            for as_shuffled in ((False, True) if moved else (False,)) for record in records
+        ]  # fmt: skip
+        every = [protocol.combined_p_value(self.p_values(*key)) for key in keys]
+        return dict(zip(keys, protocol.holm(every).tolist(), strict=True))
+
     def p_values(
         self, name: str, moved: bool, which: str, record: int = -1, as_shuffled: bool = False
     ) -> list[float]:
@@ -226,8 +243,8 @@ def _associations(trials: Trials, name: str, moved: bool, as_shuffled: bool) -> 
     for which, letter in list(WHICH.items())[: 1 + name.startswith(POSITIONAL)]:
         for steps in (0, *trials.plan.steps):
             record = trials.plan.records.index(steps)
-            values = trials.p_values(name, moved, which, record, as_shuffled)
-            row[f"p {letter} at {steps}"] = combined_p_value(values)
+            p_value = trials.corrected[name, moved, which, record, as_shuffled]
+            row[f"p {letter} at {steps}"] = p_value
     return row
 
 
@@ -314,11 +331,11 @@ def caption(trials: Trials) -> str:
     for name in trials.names:
         for which in WHICH if name != CONTROL else ():
             if which == "gram" or name.startswith(POSITIONAL):
-                values = [trials.p_values(name, moved, which, record) for record in (0, -1)]
-                before, after = map(combined_p_value, values)
+                ends = (0, plan.records.index(last))
+                before, after = (trials.corrected[name, moved, which, n, False] for n in ends)
                 parts.append(
                     f"{name} {WHICH[which]} {before:.2g} before training, {after:.2g} after"
                 )
-    words.append(f"P-values over all seeds of {_word(moved)} pixels, that neighbours of the "
-                 f"original image are associated: {'; '.join(parts)}.")  # fmt: skip
+    words.append(f"P-values over all seeds of {_word(moved)} pixels (Holm), that neighbours "
+                 f"of the original image are associated: {'; '.join(parts)}.")  # fmt: skip
     return " ".join(words)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from dynamics.images.association import association, neighbours
+from dynamics.images.association import association, neighbours, strata
 from dynamics.images.networks import Transformer
 
 GRID = 6
@@ -69,3 +69,46 @@ def test_heads_that_look_away_are_seen_by_the_square():
     assert (away.p_value, away.either) == (1.0, 0.001)
     equal = association(np.ones((GRID**2, GRID**2)), NEAR)
     assert (equal.p_value, equal.contrast[0]) == (1.0, 0.0)
+
+
+def of_variance(seed):
+    """Gram matrix of positions that depend on the variance of digits' pixels, and on it alone."""
+    from sklearn.datasets import load_digits
+
+    variance = load_digits().images.var(axis=0).ravel()
+    random = np.random.default_rng(seed)
+    level = np.sqrt(variance / variance.max())
+    positions = random.normal(size=(64, 16)) + np.outer(4 * level, random.normal(size=16))
+    return variance, positions @ positions.T
+
+
+def test_positions_that_follow_the_variance_are_no_association_within_strata_of_it():
+    """Relabelled freely they are the strongest that 999 relabellings can say."""
+    near, free, within = neighbours(8, 8), [], []
+    for seed in range(20):
+        variance, gram = of_variance(seed)
+        free.append(association(gram, near, seed).p_value)
+        within.append(association(gram, near, seed, within=strata(variance)).p_value)
+    assert max(free) == 0.001
+    assert np.median(within) > 0.05
+
+
+def test_neighbours_are_associated_within_strata_too():
+    variance = of_variance(0)[0]
+    near, positions = neighbours(8, 8), np.random.default_rng(3).normal(size=(64, 16))
+    positions = positions + 0.4 * near @ positions
+    gram = positions @ positions.T
+    assert association(gram, near, within=strata(variance)).p_value == 0.001
+
+
+def test_relabellings_stay_within_strata():
+    """With one patch a stratum there is nothing to relabel."""
+    gram = of_variance(0)[1]
+    assert association(gram, neighbours(8, 8), within=np.arange(64)).p_value == 1.0
+
+
+def test_equal_values_are_in_one_stratum():
+    assert strata(np.zeros(9)).tolist() == [0] * 9
+    groups = strata([*np.zeros(12), *np.arange(1.0, 21.0)])
+    assert len(set(groups[:12])) == 1
+    assert np.bincount(groups)[1:].max() <= 4

@@ -80,7 +80,8 @@ def test_the_table_has_association_before_training_beside_that_after(drawing):
             expected = protocol.combined_p_value([each[record] for each in values])
             (row,) = (r for r in rows if cases[rows.index(r)] == (
                 "positional, start 0.02", "shuffled", "original"))  # fmt: skip
-            assert row[f"{column} at {steps}"] == expected
+            corrected = row[f"{column} at {steps}"]  # by Holm's correction over the table
+            assert expected <= corrected <= min(1.0, 54 * expected)
 
 
 def test_the_figure_draws_what_it_has_in_its_table(drawing):
@@ -202,13 +203,17 @@ def _run(network, name, moved, seed, plan, drop, gap, learned, follows, noise, g
     scatter = noise * isinstance(network, Transformer) + 0.002 * isinstance(network, Convolution)
     own = np.random.default_rng([seed, moved, *name.encode()])
     accuracy = level + scatter * own.normal(size=len(plan.records))
-    run = Trained(protocol.Trial(network, seed, int(moved)), None, accuracy, order, grid)
+    trial, variance = protocol.Trial(network, seed, int(moved)), own.random((grid, grid))
+    run = Trained(trial, None, accuracy, order, grid, variance)
     if isinstance(network, Transformer):
-        start = random.normal(size=(grid**2, 8))
+        start = random.normal(size=(grid**2, network.width))
         near = run.near(as_shuffled=not follows)
         end = start + (0.5 * learned * near @ start if network.spread < 0.5 else 0.0)
         positions = np.stack([start] * (len(plan.records) - 1) + [end]).astype(np.float32)
-        run = replace(run, run=Run(np.array(plan.records), None, {"position": positions}))
+        weights = network.start(grid, 1, 10, seed).items()
+        thetas = {n: np.stack([array] * len(plan.records)) for n, array in weights}
+        thetas["position"] = positions
+        run = replace(run, run=Run(np.array(plan.records), None, thetas))
     return run
 
 
@@ -244,7 +249,10 @@ def test_claims_hold_where_the_networks_do_as_the_paper_says(monkeypatch):
 def test_claims_do_not_hold_where_they_do_not(changes, lost, monkeypatch):
     found = words_of(monkeypatch, **changes)
     assert {source for source, word in found.items() if word != "holds"} == lost
-    assert all(found[source] == "not decidable at this step size" for source in lost)
+    few = {"Figure 1a", "Figure 5c"} if "learned" in changes else set()
+    for source in lost:
+        missing = "with so few trials" if source in few else "at this step size"
+        assert found[source] == f"not decidable {missing}"
 
 
 def test_noise_decides_nothing(monkeypatch):
