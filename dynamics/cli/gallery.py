@@ -52,7 +52,8 @@ def execute(request: CommandRequest) -> int:
     verdicts = verify(system, parameters if own else None, seed=seed) if system.claims else []
     files = {"training": "training.png"} | {name: f"figure-{name}.png" for name in drawings}
     captions = {name: drawing.caption for name, drawing in drawings.items()}
-    stable = stability_of(system, parameters, float(comparison.reduced.time[-1]))
+    horizon = float(comparison.reduced.time[-1])
+    stable = stability_of(system, parameters, horizon, default.eta)
     page = gallery.markdown(system, comparison, verdicts, captions, files, stable)
     pictures: list[tuple[str, Any]] = [("training.png", partial(plotting.comparison, comparison))]
     pictures += [

@@ -167,4 +167,5 @@ def along_default_run(system: System, parameters: Any) -> Stability | None:
         return None
     if _cost(*pair) > MOST:
         return Stability(horizon, where="the full population is too large")
-    return stability(*pair, flow(pair[0], horizon), starts=0, records=FEW_RECORDS)
+    run = descend(pair[0], default.eta, default.steps)
+    return stability(*pair, run, starts=0, records=FEW_RECORDS)

@@ -81,6 +81,13 @@ def test_the_growth_alone_tells_the_time_to_which_it_is_small():
     assert not of_growth(TransverseGrowth.of(time, np.full(101, -0.5)), 4).limited
 
 
+def test_the_growth_of_half_the_records_counts_where_it_is_larger():
+    """Rates of 10, 0, 10 integrate to 10, or to 20 without the one between."""
+    growth = TransverseGrowth.of(np.arange(3.0), np.array([-10.0, 0.0, -10.0]))
+    found = of_growth(growth, 4)
+    assert (found.growth, found.safe) == (pytest.approx(np.exp(20.0)), 1.0)
+
+
 def test_a_start_is_off_by_what_is_said_and_by_the_seed():
     reduced, full = pair(1.0)
     for seed in (0, 1):
