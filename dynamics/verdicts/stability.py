@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MOST = 2e7
 """Trained entries times samples of the law up to which the full population is followed."""
-FEW_RECORDS = 16
+FEW_RECORDS = 32
 """States of the default run at which a description computes the curvature."""
 
 

