@@ -85,7 +85,9 @@ def applied(claim: Claim, finding: Finding) -> Finding:
         finding = replace(finding, literal=literal)
     elif claim.reading and finding.measured == finding.measured:
         nothing = "nothing is measured of the literal words"
-        literal = replace(finding, holds=None, measured=nan, bound=nan, reason=nothing)
+        literal = replace(
+            finding, holds=None, in_part=False, measured=nan, bound=nan, reason=nothing
+        )
         finding = replace(finding, literal=replace(literal, missing=("measurement",)))
     if claim.reading:
         finding = replace(finding, reason=f"read as: {claim.reading}; {finding.reason}")

@@ -18,8 +18,7 @@ from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.positional_attention.grid import SHOWN, claim
 from theory.papers.positional_attention.linear_rules import sign_rule_error
 
-DURATION, RATE, LATEST = 200.0, 0.02, 400.0
-"""Time of a run, its learning rate, and the time of the longest runs but one."""
+DURATION, RATE = 400.0, 0.02
 BELOW_LIMIT = 0.6
 """Learning rate in units of the stability limit of the reduced run, where that is smaller."""
 WORK = 8.5e11
@@ -40,7 +39,7 @@ def stable_rate(system: System, parameters: Any) -> float:
     system : System
     parameters : Parameters
     """
-    problem, run = reduced_flow(system.ReducedPopulation, parameters, LATEST)
+    problem, run = reduced_flow(system.ReducedPopulation, parameters, DURATION)
     return min(RATE, float(f"{BELOW_LIMIT * np.nanmin(limits_along(problem, run)):.1g}"))
 
 
@@ -95,7 +94,7 @@ def affordable(case: Case, time: float) -> int:
 def theorem_4_2(case: Case) -> dict[str, Any]:
     """Association and test error of a run with many samples, and of one with few."""
     law, long = case.parameters, case.parameters.D <= SMALL
-    time = LONG if long else LATEST if case.thorough else DURATION
+    time = LONG if long else DURATION
     count = SMALL_SAMPLES if long else affordable(case, time)
     run = train(case, count, time)
     shares, error = run["patch_association"], float(run["test_error"][-1])

@@ -135,6 +135,8 @@ def test_of_literal_words_that_nothing_was_measured_of_a_measurement_is_missing(
     read = claim(reading="off the diagonal")
     literal = dynamics.Verdict(read, applied(read, finding(True))).document()["literal"]
     assert literal["verdict"] == "not decidable without a measurement"
+    parted = applied(read, finding(None, in_part=True))
+    assert parted.literal.word == "not decidable without a measurement"
 
 
 # 4. readings
