@@ -30,6 +30,7 @@ from dynamics.verdicts.masked_image_modeling.rounding_of_terms import (
     known_error,
     scale_of,
 )
+from dynamics.verdicts.wording import counted
 from theory.papers.masked_image_modeling.averages import (
     PaperValues,
     paper_values,
@@ -88,10 +89,9 @@ def at_random_q(case: Case, measure: Callable[[Any, Any, float], float], gradien
     problem = enumerated(case, gradients * len(SPREADS), len(SPREADS))
     generator = np.random.default_rng(case.seed)
     values = [float(measure(problem, generator, spread)) for spread in SPREADS]
-    return {
-        "value": max(values),
-        "curves": {case.label or "Q": (SPREADS, np.maximum(values, EXACT))},
-    }
+    law = case.parameters
+    label = f"P={law.P}, K={law.K}, {counted(len(law.z), 'value')} of z"
+    return {"value": max(values), "curves": {label: (SPREADS, np.maximum(values, EXACT))}}
 
 
 @grid.claim(

@@ -234,7 +234,7 @@ def _gradients(source: str, when: str, leading: str, first: str, last: str) -> E
     return grid.claim(
         source, f"largest other rate over {leading} {when}, at the largest P", "<=",
         grid.SMALL_SHARE, **grid.ALONG_P, conclude=_vanishing, words="it is {value:.3g}",
-        picture=Picture(grid.UNITS, f"largest other rate over {leading}",
+        picture=Picture(grid.UNITS, rf"largest other rate over $|\{leading}|$",
                         {"small": grid.SMALL_SHARE}),
     )(measure)  # fmt: skip
 
