@@ -8,7 +8,6 @@ as :math:`e^{\lambda t}`. From a start that is off by :math:`\epsilon` it reache
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ import numpy as np
 from dynamics.analysis.stability import departure, off_start
 from dynamics.analysis.transverse_growth import least_curvature
 from dynamics.plotting.style import BLUE, GREY, legend
-from dynamics.problem import FloatArray
+from dynamics.validation import InvalidRequest
 from dynamics.verdicts.claim import Also, Case, Picture, reduced_flow
 from dynamics.verdicts.figure import Drawing, page
 from dynamics.verdicts.findings import Undecided
@@ -37,54 +36,7 @@ QUANTITY = "distance of the slope of escape times from 1/lambda, relative"
 PICTURE = Picture(r"distance $\epsilon$ of the start", "escape time", scales=("log", "linear"))
 
 
-@dataclass(frozen=True)
-class Escapes:
-    """Escape times over the distance of the start.
-
-    Attributes
-    ----------
-    offsets, times : float arrays, shape (n,)
-        Times are infinite where training does not escape before the horizon.
-    rate : float
-        Minus the least transverse curvature where the reduced run is at the median of the times.
-    """
-
-    offsets: FloatArray
-    times: FloatArray
-    rate: float
-
-    @property
-    def line(self) -> FloatArray:
-        """Slope in ln(1/epsilon), and the time at epsilon = 1."""
-        return np.asarray(np.polyfit(np.log(1 / self.offsets), self.times, 1))
-
-    @property
-    def decade(self) -> float:
-        """Time for each factor of ten of the distance."""
-        return float(self.line[0] * np.log(10))
-
-    @property
-    def bend(self) -> float:
-        """Largest distance of a time from the line, over the longest time."""
-        off = self.times - np.polyval(self.line, np.log(1 / self.offsets))
-        return float(np.abs(off).max() / self.times.max())
-
-
-@lru_cache(maxsize=8)
-def _escapes(
-    reduced: Any, full: Any, law: Any, horizon: float, offsets: tuple[float, ...]
-) -> Escapes:
-    (problem, run), whole = reduced_flow(reduced, law, horizon), full(law)
-    starts = [off_start(whole, off=off) for off in offsets]
-    times = [departure(whole, run, start, AWAY).reaches(AWAY) for start in starts]
-    middle = int(np.searchsorted(run.time, np.median(times)).clip(0, len(run.time) - 1))
-    rate = -least_curvature(whole, whole.lift(run.states[middle], problem.scalars))
-    return Escapes(np.array(offsets), np.array(times), rate)
-
-
-def escapes(
-    system: System, law: Any, horizon: float, offsets: tuple[float, ...] = OFFSETS
-) -> Escapes:
+def escapes(system: System, law: Any, horizon: float) -> dict[str, Any]:
     """Escape times of full training, from starts in one direction off the closed space.
 
     Parameters
@@ -93,11 +45,31 @@ def escapes(
     law : Parameters
     horizon : float
         Time of the flow.
-    offsets : tuple of float
-        Largest distances of an entry of the starts from the closed space.
+
+    Returns
+    -------
+    dict
+        ``times``, one for each of `OFFSETS`, infinite where training does not escape before the
+        horizon; ``rate``, minus the least transverse curvature where the reduced run is at their
+        median; ``decade``, the time for each factor of ten by the line through them; ``bend``, the
+        largest distance of a time from that line over the longest time.
     """
     kinds: Any = system.ReducedPopulation, system.FullPopulation
-    return _escapes(*kinds, law, horizon, offsets)
+    return _escapes(*kinds, law, horizon)
+
+
+@lru_cache(maxsize=8)
+def _escapes(reduced: Any, full: Any, law: Any, horizon: float) -> dict[str, Any]:
+    (problem, run), whole = reduced_flow(reduced, law, horizon), full(law)
+    starts = [off_start(whole, off=off) for off in OFFSETS]
+    times = np.array([departure(whole, run, start, AWAY).reaches(AWAY) for start in starts])
+    if not np.isfinite(times).all():
+        return {"times": times}
+    middle = int(np.searchsorted(run.time, np.median(times)).clip(0, len(run.time) - 1))
+    rate = -least_curvature(whole, whole.lift(run.states[middle], problem.scalars))
+    line = np.polyfit(-np.log10(OFFSETS), times, 1)
+    bend = np.abs(times - np.polyval(line, -np.log10(OFFSETS))).max() / times.max()
+    return {"times": times, "rate": rate, "decade": line[0], "bend": bend}
 
 
 def measured(case: Case, horizon: float) -> dict[str, Any]:
@@ -110,17 +82,16 @@ def measured(case: Case, horizon: float) -> dict[str, Any]:
         Time of the flow; undecided where a start does not escape before.
     """
     found = escapes(case.system, case.parameters, horizon)
-    if not np.isfinite(found.times).all():
+    if "rate" not in found:
         raise Undecided(f"a start does not leave the classes before time {horizon:g}", "time")
+    times, rate, decade = found["times"], found["rate"], found["decade"]
     text = (
-        f"by {AWAY:g} away from the classes at times {listed(found.times, 4)}, from starts off by "
-        f"{listed(found.offsets, 1)}: {found.decade:.3g} a decade; a least curvature across them "
-        f"of {-found.rate:.4g} makes {np.log(10) / found.rate:.3g}"
+        f"by {AWAY:g} away from the classes at times {listed(times, 4)}, from starts off by "
+        f"{listed(OFFSETS, 1)}: {decade:.3g} a decade; a least curvature across them of "
+        f"{-rate:.4g} makes {np.log(10) / rate:.3g}"
     )
-    return {
-        "value": abs(found.line[0] * found.rate - 1), "bend": found.bend, "decade": found.decade,
-        "rate": found.rate, "text": text, "curves": {"full training": (found.offsets, found.times)},
-    }  # fmt: skip
+    value, curves = abs(decade * rate / np.log(10) - 1), {"full training": (OFFSETS, times)}
+    return found | {"value": value, "times": times.tolist(), "text": text, "curves": curves}
 
 
 def picture(system: System, law: Any, horizon: float, words: str) -> Drawing:
@@ -136,19 +107,20 @@ def picture(system: System, law: Any, horizon: float, words: str) -> Drawing:
         Parameters, above the picture.
     """
     found = escapes(system, law, horizon)
-    logs = np.log(1 / found.offsets)
-    line = found.times.mean() + (logs - logs.mean()) / found.rate
+    if "rate" not in found:
+        raise InvalidRequest(f"a start does not leave the classes before time {horizon:g}")
+    times, rate, logs = found["times"], found["rate"], -np.log(OFFSETS)
+    line = times.mean() + (logs - logs.mean()) / rate
     with page(5.2, 3.4, words) as (_, axes):
-        label = rf"slope $1/\lambda$, $\lambda = {found.rate:.3g}$"
-        axes.plot(found.offsets, line, color=GREY, lw=1.0, ls="--", label=label)
-        axes.plot(found.offsets, found.times, "o", color=BLUE, label="full training")
+        label = rf"slope $1/\lambda$, $\lambda = {rate:.3g}$"
+        axes.plot(OFFSETS, line, color=GREY, lw=1.0, ls="--", label=label)
+        axes.plot(OFFSETS, times, "o", color=BLUE, label="full training")
         axes.set(xscale="log", xlabel=r"distance $\epsilon$ of the start from the classes")
-        axes.set(ylabel="escape time", ylim=(0, 1.1 * found.times.max()))
+        axes.set(ylabel="escape time", ylim=(0, 1.1 * times.max()))
         legend(axes)
     caption = (
         f"Time at which full training is {AWAY:g} away from the classes, over the distance of its "
-        f"start from them: {found.decade:.3g} for each factor of ten. The line has the slope that "
-        "the least curvature across the classes gives."
+        f"start from them: {found['decade']:.3g} for each factor of ten. The line has the slope "
+        "that the least curvature across the classes gives."
     )
-    data = {"offset": found.offsets, "time": found.times, "line": line}
-    return Drawing(axes, data, caption)
+    return Drawing(axes, {"offset": OFFSETS, "time": times, "line": line}, caption)

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.verdicts.claim import Case
+from dynamics.verdicts.findings import Protocol, Undecided
 from dynamics.verdicts.library import escape
 from dynamics.verdicts.library.merged_staircase import escapes as of_the_leap
 
@@ -25,14 +27,18 @@ def of_rate(rate):
 def test_times_are_those_of_the_exponential(rate):
     system = of_rate(rate)
     found = escape.escapes(system, system.Parameters(), 40.0 / rate)
-    expected = np.log(escape.AWAY / found.offsets) / rate
-    np.testing.assert_allclose(found.times, expected, rtol=1e-5)
-    assert found.rate == pytest.approx(rate, rel=1e-12)
-    assert found.decade == pytest.approx(np.log(10) / rate, rel=1e-5)
-    assert found.bend < 1e-5
+    expected = np.log(escape.AWAY / np.array(escape.OFFSETS)) / rate
+    np.testing.assert_allclose(found["times"], expected, rtol=1e-5)
+    assert found["rate"] == pytest.approx(rate, rel=1e-12)
+    assert found["decade"] == pytest.approx(np.log(10) / rate, rel=1e-5)
+    assert found["bend"] < 1e-5
 
 
 def test_before_the_escape_nothing_is_decided():
+    system = of_rate(0.2)
+    case = Case(system, system.Parameters())
+    with pytest.raises(Undecided, match="does not leave the classes before time 5"):
+        escape.measured(case, 5.0)
     system = dynamics.load_system("merged_staircase")
     (verdict,) = dynamics.verify(system, system.Parameters(target="parity"), ["Escape"])
     assert verdict.finding.word == "not decidable under this law"
@@ -50,5 +56,5 @@ def test_the_leap_escapes_at_its_rate_and_not_at_another(monkeypatch):
     escape._escapes.cache_clear()
     curvature = escape.least_curvature
     monkeypatch.setattr(escape, "least_curvature", lambda *state: 1.2 * curvature(*state))
-    assert of_the_leap(system, dynamics.verdicts.findings.Protocol()).holds is False
+    assert of_the_leap(system, Protocol()).holds is False
     escape._escapes.cache_clear()
