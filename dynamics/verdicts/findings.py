@@ -74,7 +74,7 @@ class Finding:
         Why this verdict, in one sentence with the numbers that matter.
     evidence : mapping
         Plain values (JSON): ``parameters`` of the measurement, tables, and under ``plot`` the
-        picture of a `dynamics.verdicts.study.Study`.
+        picture of `dynamics.verdicts.claim`.
     relation : str
         What the claim puts between measured value and bound: ``"<="``; "" where it is not said.
     single : tuple of str

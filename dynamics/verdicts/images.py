@@ -1,10 +1,10 @@
-"""What figures and claims on real images share: their request, checkpoints, and error bars."""
+"""What figures and claims on real images share: request, checkpoints, and error bars."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,10 +15,6 @@ from dynamics.system import System
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.validation import InvalidRequest
 from dynamics.verdicts.figure import FigureRequest
-from dynamics.verdicts.findings import Undecided
-from dynamics.verdicts.study import Study
-
-Result = TypeVar("Result")
 
 ERRORS = 5.0
 """Standard errors by which two means differ, for a claim to hold."""
@@ -77,30 +73,6 @@ def request_on_images(
 def ascending(values: Iterable[Any]) -> tuple[Any, ...]:
     """Each value once, in ascending order."""
     return tuple(sorted(set(values)))
-
-
-def measured_on_images(study: Study, measure: Callable[..., Result], *arguments: Any) -> Result:
-    """The runs of a claim; undecided for parameters, or where packages are missing.
-
-    Parameters
-    ----------
-    study : Study
-    measure : function
-        Trains the networks.
-    *arguments
-        Its arguments.
-
-    Raises
-    ------
-    Undecided
-        With the reason.
-    """
-    if study.parameters is not None:
-        raise Undecided("the claim is of networks on real images, which have no such parameters")
-    try:
-        return measure(*arguments)
-    except InvalidRequest as refusal:
-        raise Undecided(str(refusal), "measurement") from refusal
 
 
 def error_bars(panel: Axes, x: ArrayLike, values: ArrayLike, **look: Any) -> None:

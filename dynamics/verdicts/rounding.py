@@ -5,15 +5,15 @@ rounding, and rounding differs from processor to processor. A check that such tr
 measured chance. It is made again from starts changed by `PERTURBATION` of themselves, and where
 its verdict or its measured value follows, nothing is decided.
 
-`dynamics.verdicts.verify` does so once for every check at parameters of the user. A check whose
-own protocol trains near the limit is decorated with `without_rounding`, and is made again several
-times, at any parameters; that all others have the same verdicts at their own protocols is a test.
+`dynamics.verdicts.verify` does so once for every check at parameters of the user. A claim whose own
+laws train near the limit says so (``near_limit``), and is measured again several times, at any
+parameters; that all others have the same verdicts at their own laws is a test.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache, wraps
+from functools import lru_cache
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
@@ -75,28 +75,6 @@ def _moved(make: Any, seed: int) -> Any:
     """The problem with a perturbed start, one class for each so that runs of it are shared."""
     start = property(lambda self: perturbed(make.initial_state.__get__(self), seed))
     return type(make.__name__, (make,), {"initial_state": start})
-
-
-def without_rounding(check: Check) -> Check:
-    """Decorate a check whose own protocol trains near the stability limit.
-
-    What was measured at several step sizes and seeds, and so has nothing `Finding.single`, stays.
-
-    Parameters
-    ----------
-    check : function
-        ``(system, protocol) -> Finding``.
-    """
-
-    @wraps(check)
-    def decorated(system: System, protocol: Protocol) -> Finding:
-        finding = check(system, protocol)
-        if not finding.single:
-            return finding
-        return screened(finding, check, system, protocol, PERTURBATIONS)
-
-    decorated.__dict__["without_rounding"] = True
-    return decorated
 
 
 def screened(

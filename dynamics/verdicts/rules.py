@@ -1,7 +1,7 @@
 """What a verdict may say: rules between what a check measured and the word that is printed.
 
 1. The hypothesis of a claim screens the sizes of a check's own protocol as it screens a user's;
-   outside of it nothing is decided (`dynamics.verdicts.study.Study.laws`).
+   outside of it nothing is decided (`dynamics.verdicts.claim`).
 2. A sufficient condition or a bound is contradicted only by exceeding it; doing better holds.
 3. A formula that the text at hand has lost, and that is recalled here, is never contradicted.
 4. Where a statement can be read in several ways, the verdict names the reading; what was measured

@@ -117,7 +117,7 @@ def _run(check: Check, system: System, protocol: Protocol) -> Finding:
     """
     try:
         finding = check(system, protocol)
-        if protocol.parameters is not None and not _screens_itself(check):
+        if protocol.parameters is not None and not getattr(check, "near_limit", False):
             finding = rounding.screened(finding, check, system, protocol)
     except InvalidRequest as error:
         if protocol.parameters is None:
@@ -128,10 +128,6 @@ def _run(check: Check, system: System, protocol: Protocol) -> Finding:
         return finding
     reason = f"what is measured has no value here: {finding.reason}"
     return replace(finding, holds=None, reason=reason)
-
-
-def _screens_itself(check: Check) -> bool:
-    return bool(getattr(check, "near_limit", hasattr(check, "without_rounding")))
 
 
 def sources(system: System, claims: Sequence[str] | None) -> list[str]:

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.verdicts.claim import claim
 from dynamics.verdicts.findings import Protocol
 from dynamics.verdicts.rounding import PERTURBATION, perturbed, perturbed_system, screened
-from dynamics.verdicts.rounding import without_rounding as decorated
-from dynamics.verdicts.study import measures
 from dynamics.verdicts.verify import checks
 
 SYSTEMS = ("positional_attention", "masked_image_modeling", "shallow_vit")
@@ -25,14 +24,14 @@ def test_a_perturbation_moves_every_entry_by_about_1e_15():
     assert (perturbed(start, 1) != perturbed(start, 2)).any()
 
 
-def distance(system, amplified, single=()):
+def distance(system, amplified, bound=1e9, **data):
     """A check of the distance between the start of the system and its own one, amplified."""
     first = system.ReducedPopulation(system.Parameters()).initial_state
 
-    @measures("distance", "<", 1e9, single=single)
-    def check(study):
-        state = study.system.ReducedPopulation(system.Parameters()).initial_state
-        return study.conclude(amplified * float(np.abs(state - first).max()), "measured")
+    @claim("Distance", "distance", "<=", bound, **data)
+    def check(case):
+        state = case.system.ReducedPopulation(system.Parameters()).initial_state
+        return {"value": amplified * float(np.abs(state - first).max())}
 
     return check
 
@@ -40,9 +39,9 @@ def distance(system, amplified, single=()):
 @pytest.mark.parametrize("name", SYSTEMS)
 @pytest.mark.parametrize(("amplified", "holds"), [(1.0, True), (1e18, None)])
 def test_what_rests_on_rounding_decides_nothing(name, amplified, holds):
-    """At parameters of the user every check, and at its own those that are decorated."""
+    """At parameters of the user every check, and at its own those near the stability limit."""
     system = dynamics.load_system(name)
-    check = distance(system, amplified, ("seed",))
+    check = distance(system, amplified, varies=("seed",))
     changed = dataclasses.replace(
         system, claims=(dataclasses.replace(system.claims[0], check=check),)
     )
@@ -52,7 +51,8 @@ def test_what_rests_on_rounding_decides_nothing(name, amplified, holds):
     assert own.holds is True
     assert users.holds is holds
     assert ("unstable" in users.evidence["reason"]) is (holds is None)
-    assert decorated(check)(system, Protocol()).holds is holds
+    near = distance(system, amplified, varies=("seed",), near_limit=True)
+    assert near(system, Protocol()).holds is holds
 
 
 def test_what_has_no_value_from_either_start_is_not_called_unstable(system):
@@ -63,18 +63,12 @@ def test_what_has_no_value_from_either_start_is_not_called_unstable(system):
 
 
 def test_what_was_measured_several_times_rests_on_no_single_run(system):
-    assert decorated(distance(system, 1e18))(system, Protocol()).holds is True
+    assert distance(system, 1e18, near_limit=True)(system, Protocol()).holds is True
 
 
 def test_a_verdict_that_turns_decides_nothing(system):
     """Near a bound, by less than what a measured value may change."""
-    first = system.ReducedPopulation(system.Parameters()).initial_state
-
-    @measures("equal", "<=", 0.0)
-    def check(study):
-        state = study.system.ReducedPopulation(system.Parameters()).initial_state
-        return study.conclude(float(np.abs(state - first).max()), "measured")
-
+    check = distance(system, 1.0, bound=0.0)
     finding = check(system, Protocol())
     assert finding.holds is True
     other = screened(finding, check, system, Protocol())
@@ -84,11 +78,11 @@ def test_a_verdict_that_turns_decides_nothing(system):
 @pytest.mark.long
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_no_verdict_at_the_protocol_of_its_check_rests_on_rounding(name):
-    """So that only checks that are decorated need perturbed starts there."""
+    """So that only checks near the stability limit need perturbed starts there."""
     system = dynamics.load_system(name)
     turned = []
     for source, check in checks(system).items():
-        if hasattr(check, "without_rounding"):
+        if check.near_limit:
             continue
         finding = check(system, Protocol())
         if finding.holds is not None:

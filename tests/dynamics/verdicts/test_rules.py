@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.verdicts.claim import claim as measured_by
 from dynamics.verdicts.findings import Finding, Protocol, Undecided
 from dynamics.verdicts.rules import applied, growth, repeats
-from dynamics.verdicts.study import Measurement, Study, measures
 from dynamics.verdicts.verify import checks
 from theory.claims import Claim
 
 SYSTEMS = ("positional_attention", "masked_image_modeling", "shallow_vit")
-OUTSIDE: dict[str, set[str]] = {name: set() for name in SYSTEMS}
-"""Claims whose own protocol lies outside of the hypothesis, which no size in reach meets."""
 
 
 def claim(**changed):
@@ -33,42 +31,28 @@ def test_the_protocol_of_a_check_is_screened_like_the_sizes_of_a_user(system):
         if law.D < 100:
             raise Undecided("too few patches: needs D near 100")
 
-    @measures("D", ">", 0.0, require=many)
-    def check(study):
-        return study.conclude(study.law(D=16, C=4).D, "measured")
+    @measured_by("A claim", "D", ">", 0.0, require=many, laws=({"D": 16, "C": 4},))
+    def check(case):
+        return {"value": case.parameters.D}
 
     small = check(system, Protocol())
-    assert (small.holds, small.reason) == (None, "too few patches: needs D near 100")
+    assert small.holds is None
+    assert "too few patches: needs D near 100" in small.reason
     assert check(system, Protocol(system.Parameters(D=16, C=4))).holds is None
     assert check(system, Protocol(system.Parameters(D=196, C=14))).holds
-
-
-class Stop(Exception):
-    """A check has its sizes."""
-
-
-class Sizes:
-    """A system of which there are only the parameters."""
-
-    def __init__(self, system):
-        self.name, self.Parameters = system.name, system.Parameters
-
-    def __getattr__(self, name):
-        raise Stop
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_no_protocol_lies_outside_of_its_hypothesis(name):
     system, outside = dynamics.load_system(name), set()
     for source, check in checks(system).items():
-        if not getattr(check, "screened", False):
-            continue
-        try:
-            if check(Sizes(system), Protocol()).holds is None:
+        for law in check.laws or ():
+            try:
+                if check.require is not None:
+                    check.require(system.Parameters(**law))
+            except Undecided:
                 outside.add(source)
-        except Stop:
-            continue
-    assert outside == OUTSIDE[name]
+    assert outside == set()
 
 
 # 2. bounds and sufficient conditions
@@ -119,16 +103,6 @@ def test_a_check_says_whether_the_law_the_time_or_the_size_is_missing(system):
         (verdict,) = dynamics.verify(system, system.Parameters(D=8, C=2, **changed), [source])
         words[source] = verdict.document()["verdict"]
     assert set(words.values()) == {"not decidable under this law"}
-
-    def word(**how):
-        study = Study(system, Protocol(), "D", "<", 1.0)
-        return study.conclude(2.0, "measured", **how).word
-
-    assert word(may_still_come=True) == "not decidable to this time"
-    assert word(may_still_come=True, missing="size") == "not decidable at this size"
-    assert word(holds=None) == "not decidable at this size"
-    assert word(holds=None, missing="precision") == "not decidable at this precision"
-    assert (word(), word(holds=True)) == ("does not hold here", "holds")
 
 
 def test_of_literal_words_that_nothing_was_measured_of_a_measurement_is_missing():
@@ -187,67 +161,11 @@ def test_what_was_seen_once_says_so_and_contradicts_nothing():
     assert applied(claim(), finding(measured=nan, single=("time",))).reason == "measured"
 
 
-@pytest.mark.parametrize(
-    ("at_quarter", "holds"), [(3.0, False), (0.5, None)], ids=["everywhere", "not everywhere"]
-)
-def test_a_contradiction_is_repeated(system, at_quarter, holds):
-    tried, single = [], ("step size", "seed", "time")
-
-    @measures("error", "<=", 1.0, single=single, again=True)
-    def check(study):
-        tried.append(study.repeat)
-        value = at_quarter if study.repeat.eta_factor == 0.25 else 2.0
-        return study.conclude(value, "measured")
-
-    found = applied(claim(), check(system, Protocol()))
-    assert found.measured == 2.0
-    assert tried[1:] == list(repeats(*single))[: 5 if holds is False else 2]
-    assert f"eta times 0.25: {at_quarter:g}" in found.reason
-    assert found.holds is holds
-
-
 def test_repeats_are_of_half_and_a_quarter_of_the_step_of_three_seeds_and_later():
     tried = list(repeats("step size", "seed", "time"))
     assert {repeat.eta_factor for repeat in tried} == {1.0, 0.5, 0.25}
     assert {repeat.seed for repeat in tried} == {0, 1, 2}
     assert max(repeat.time_factor for repeat in tried) == 2.0
-
-
-@pytest.mark.parametrize(
-    ("at_half", "holds", "many"), [(3.0, False, 4), (0.5, None, 1)], ids=["everywhere", "not all"]
-)
-def test_a_check_that_contradicts_is_made_again(system, at_half, holds, many):
-    runs = []
-
-    @measures("error", "<=", 1.0, single=("step size", "seed"), again=True)
-    def check(study):
-        runs.append((study.rate(0.1), study.horizon(100), study.seed))
-        return study.conclude(at_half if study.rate(0.1) == 0.05 else 2.0, "measured")
-
-    found = applied(claim(), check(system, Protocol(seed=3)))
-    assert found.holds is holds
-    assert f"eta times 0.5: {at_half:g}" in found.reason
-    everything = [(0.1, 100, 3), (0.05, 200, 3), (0.025, 400, 3), (0.1, 100, 4), (0.1, 100, 5)]
-    assert runs == everything[: many + 1]
-
-
-def test_what_holds_is_measured_once(system):
-    tried = []
-
-    @measures("error", "<=", 1.0, single=("seed",), again=True)
-    def check(study):
-        tried.append(study.repeat)
-        return study.conclude(0.5, "measured")
-
-    found = check(system, Protocol())
-    assert (found.measured, found.reason, found.single) == (0.5, "measured", ("seed",))
-    assert len(tried) == 1
-
-
-def test_the_finding_says_its_relation():
-    study = Study(None, Protocol(), "one", "<=", 1.0)
-    assert study.conclude(0.5, "").relation == "<="
-    assert study.conclude(0.5, "", Measurement("two", 3.0, ">", 4.0)).relation == ">"
 
 
 # 6. growth

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from dynamics.verdicts.study import Case
 
 import dynamics
 from dynamics.verdicts.figure import draw
 from dynamics.verdicts.positional_attention import CHECKS, third_event
 from dynamics.verdicts.positional_attention.population import population_flow
-from dynamics.verdicts.study import Case
 
 SYSTEM = dynamics.load_system("positional_attention")
 TABLE = [
