@@ -329,10 +329,10 @@ class Experiment:
             law = self.growth.of(rows)
             value, bound = law.fit.exponent, self.growth.exponent
             reason, holds = f"{reason}; {law}", law.holds if holds else None
-        if self.share:
-            count = sum(row["holds"] is True for row in rows)
-            value, holds = count / len(rows), RELATIONS[self.relation](count / len(rows), bound)
-            reason = f"{in_percent(count, len(rows))} of {len(rows)} cases; {reason}"
+        if self.share and (decided := [row["holds"] for row in rows if row["holds"] is not None]):
+            value = sum(decided) / len(decided)
+            holds = RELATIONS[self.relation](value, bound)
+            reason = f"{in_percent(sum(decided), len(decided))} of {len(decided)} cases; {reason}"
         evidence: Row = {"parameters": grid_of(rows, names)}
         evidence["table"] = [_plain(row) for row in rows]
         if self.picture is not None and (curves := _curves(rows)):
@@ -434,7 +434,7 @@ def claim(
     seeds : (int, int)
         How many by default and with ``--thorough``; each is a row.
     share : bool
-        The value is the share of the rows that meet the bounds of ``also``.
+        The value is the share of the decided rows that meet the bounds of ``also``.
     exists : bool
         One row that holds is enough.
     in_part : bool

@@ -9,12 +9,14 @@ from dynamics.verdicts.figure import Figure
 from dynamics.verdicts.findings import Check
 from dynamics.verdicts.positional_attention import (
     association,
+    association_time,
     convolution,
     figures,
     image_claims,
     lemmas,
     linear,
     phases,
+    plateau,
     real_images,
     sample_figures,
     samples,
@@ -25,20 +27,20 @@ from dynamics.verdicts.positional_attention import (
     update_rules,
 )
 
-CHECKS: Mapping[str, Check] = {
-    "Zero error": third_event.zero_error,
-} | checks_of(
+CHECKS: Mapping[str, Check] = checks_of(
     association,
     convolution,
     image_claims,
     lemmas,
     linear,
     phases,
+    plateau,
     samples,
+    third_event,
     transfer,
     transverse,
     update_rules,
-)  # fmt: skip
+)
 
 STABILITY = transverse.stability
 
@@ -52,7 +54,9 @@ FIGURES: Mapping[str, Figure] = {
     "transverse": transverse_figures.transverse_figure,
     "omega": transverse_figures.omega_figure,
     "plane": figures.plane,
+    "association_ends": plateau.association_ends,
     "event_III": third_event.event_III,
+    "T1": association_time.t1_law,
     "rules": update_rules.rules_figure,
     "images": real_images.images_figure,
 }
