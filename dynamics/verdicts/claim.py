@@ -98,7 +98,13 @@ class Case:
 
 
 def flow_to(time: float | Callable[[Any], float], rtol: float = 1e-8) -> Run:
-    """The gradient flow of the reduced population to a time, or one of the parameters; shared."""
+    """The gradient flow of the reduced population to a time, or one of the parameters; shared.
+
+    Parameters
+    ----------
+    time : float
+    rtol : float
+    """
 
     def run(case: Case) -> tuple[Any, Any]:
         end = time(case.parameters) if callable(time) else time
@@ -110,7 +116,15 @@ def flow_to(time: float | Callable[[Any], float], rtol: float = 1e-8) -> Run:
 def reduced_flow(
     make: Any, parameters: Any, time: float, rtol: float = 1e-8
 ) -> tuple[Any, Trajectory]:
-    """A reduced problem and its gradient flow to a time; cached, because claims share runs."""
+    """A reduced problem and its gradient flow to a time; cached, because claims share runs.
+
+    Parameters
+    ----------
+    make : type
+    parameters : Parameters
+    time : float
+    rtol : float
+    """
     return _reduced_flow(make, parameters, time, rtol)
 
 
@@ -333,7 +347,7 @@ class Experiment:
             value = sum(decided) / len(decided)
             holds = RELATIONS[self.relation](value, bound)
             reason = f"{in_percent(sum(decided), len(decided))} of {len(decided)} cases; {reason}"
-        evidence: Row = {"parameters": grid_of(rows, names)}
+        evidence: Row = {"parameters": _grid_of(rows, names)}
         evidence["table"] = [_plain(row) for row in rows]
         if self.picture is not None and (curves := _curves(rows)):
             evidence["plot"] = self._plot(curves, system, evidence["parameters"])
@@ -497,7 +511,7 @@ def _sentence(rows: Sequence[Row], names: Sequence[str], words: str) -> str:
     return "; ".join(parts)
 
 
-def grid_of(rows: Sequence[Row], names: Sequence[str]) -> Row:
+def _grid_of(rows: Sequence[Row], names: Sequence[str]) -> Row:
     """Parameter -> its value, or its list of values where it varies over the rows."""
     every = {name: list(dict.fromkeys(_key(row[name]) for row in rows)) for name in names}
     return {name: values[0] if len(values) == 1 else values for name, values in every.items()}

@@ -52,14 +52,21 @@ CHANCES: dict[str, Any] = {
 
 
 def off_chance(P: int, masked: int, size: int) -> Fraction:
-    """Chance that the unmasked patches of an area are off their mean by more than half of it."""
+    """Chance that the unmasked patches of an area are off their mean by more than half of it.
+
+    Parameters
+    ----------
+    P : int
+    masked : int
+    size : int
+    """
     mean = Fraction(size * (P - masked), P)
     off = [h for h in range(size + 1) if abs(h - mean) > HALF * mean]
     ways = sum(comb(size, h) * comb(P - size, P - masked - h) for h in off if h <= P - masked)
     return Fraction(ways, comb(P, masked))
 
 
-def bound_of_a_6(gamma: float, size: int) -> float:
+def _bound_of_a_6(gamma: float, size: int) -> float:
     """2 exp(-(1 - gamma)^2 C / 2)."""
     return 2 * exp(-((1 - gamma) ** 2) * size / 2)
 
@@ -70,7 +77,7 @@ def bound_of_a_6(gamma: float, size: int) -> float:
 )  # fmt: skip
 def lemma_a_6(case: Case) -> Row:
     """Chance that the unmasked patches of an area are far from their mean, against the bound."""
-    return _chances(case, off_chance, bound_of_a_6)
+    return _chances(case, off_chance, _bound_of_a_6)
 
 
 @grid.claim(
@@ -149,7 +156,7 @@ def lemma_a_10(case: Case) -> Row:
             low = np.where(unmasked == 0, query.z[:, query.own] ** 2 / 2, 0.0)
             unlikely = np.where(np.abs(unmasked - mean) <= mean / 2, 0.0, query.loss)
             above[p] += query.weight @ (unlikely - low)
-            bound[p] += law.U**2 * bound_of_a_6(law.gamma, size) / law.K
+            bound[p] += law.U**2 * _bound_of_a_6(law.gamma, size) / law.K
         least.append(above.min() / max(1.0, known_error(law) / ROUNDING * law.U**2))
         return float((above / bound).max())
 

@@ -66,7 +66,14 @@ MARKS = ("o", "s", "^")
 
 
 def one_cluster(system: System, request: FigureRequest, sizes: Mapping[str, Any]) -> Any:
-    """The parameters of a figure; its sizes are the default of one cluster alone."""
+    """The parameters of a figure; its sizes are the default of one cluster alone.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    sizes : mapping
+    """
     alone = request.user_parameters.get("family", "one_cluster") == "one_cluster"
     return request.make_parameters(system, (), **(sizes if alone else {}))
 

@@ -61,7 +61,13 @@ claim = partial(any_claim, shown=SHOWN)
 
 
 def sizes_along(P: int, exponents: Sequence[float] = ABOVE) -> dict[str, int]:
-    """Sizes of one cluster at P that are nearest to P^kappa_c and P^kappa_s, by name."""
+    """Sizes of one cluster at P that are nearest to P^kappa_c and P^kappa_s, by name.
+
+    Parameters
+    ----------
+    P : int
+    exponents : tuple of float
+    """
     core, local = exponents
     size = max(2, round(P**local))
     left = P - round(P**core)
@@ -126,7 +132,13 @@ def descended(case: Case) -> tuple[Any, Any]:
 
 
 def moment(case: Case, event: str) -> dict[str, float]:
-    """Time, states and observables at an event; undecided where the run has none."""
+    """Time, states and observables at an event; undecided where the run has none.
+
+    Parameters
+    ----------
+    case : Case
+    event : str
+    """
     run, found = case.run, case.run.events[event]
     if not found:
         raise Undecided(f"no {event} up to time {run.time[-1]:.4g}", "time")
@@ -143,7 +155,13 @@ def switch(case: Case) -> dict[str, float]:
 
 
 def since(case: Case, event: str) -> slice:
-    """Records from an event on; none where the run has no such event."""
+    """Records from an event on; none where the run has no such event.
+
+    Parameters
+    ----------
+    case : Case
+    event : str
+    """
     first, count = case.run.events[event].time, len(case.run.time)
     return slice(count if isnan(first) else int(np.searchsorted(case.run.time, first)), count)
 
@@ -160,19 +178,37 @@ def crossings(run: Any) -> int:
 
 
 def in_time(case: Case, values: FloatArray) -> Row:
-    """The curve of values over time, from the first record after the start on, by the gap."""
+    """The curve of values over time, from the first record after the start on, by the gap.
+
+    Parameters
+    ----------
+    case : Case
+    values : float array, shape (records,)
+    """
     label = rf"$\Delta = {case.parameters.Delta:.3g}$, $P = {case.parameters.P}$"
     return {"curves": {label: (case.run.time[1:], values[1:])}}
 
 
 def in_units(case: Case, values: FloatArray) -> Row:
-    """The same in units of K P / C_s, by P."""
+    """The same in units of K P / C_s, by P.
+
+    Parameters
+    ----------
+    case : Case
+    values : float array, shape (records,)
+    """
     law = case.parameters
     return {"curves": {f"$P = {law.P}$": (case.run.time[1:] / unit(law), values[1:])}}
 
 
 def visible_from(law: Any, condition: Condition) -> Row:
-    """Columns of a statement on large P: from where it is visible; undecided below."""
+    """Columns of a statement on large P: from where it is visible; undecided below.
+
+    Parameters
+    ----------
+    law : Parameters
+    condition : function
+    """
     exponents = (law.kappa_c, law.kappa_s)
     needed = least_patches(condition, exponents, law.gamma, law.P)
     row: Row = {"needed": f"needs {near(needed)}" if needed > law.P else "large enough"}
@@ -185,7 +221,13 @@ def near(size: float) -> str:
 
 
 def at_largest(rows: list[Row], finding: Finding) -> Finding:
-    """Conclude by the largest P: the sizes before show where it comes from."""
+    """Conclude by the largest P: the sizes before show where it comes from.
+
+    Parameters
+    ----------
+    rows : list of dict
+    finding : Finding
+    """
     last = rows[-1]
     missing = (last.get("missing", "size"),)
     return replace(finding, holds=last["holds"], measured=float(last["value"]), missing=missing)

@@ -39,7 +39,7 @@ def grid_of(P: int) -> tuple[int, int]:
     return high, P // high
 
 
-def trained(make: Any, law: Any, eta: float, units: float = UNITS) -> tuple[Any, Trajectory]:
+def _trained(make: Any, law: Any, eta: float, units: float = UNITS) -> tuple[Any, Trajectory]:
     """The reduced problem and a descent whose first step is among its records."""
     problem = make(law)
     return problem, descend(problem, eta, int(np.ceil(units * grid.unit(law) / eta)))
@@ -81,7 +81,7 @@ def measured_maps(
 
 def _run(case: Case) -> tuple[Any, Any]:
     eta = case.rate(ETA) / grid.speed(case.parameters)
-    return trained(case.system.ReducedPopulation, case.parameters, eta, case.time(UNITS))
+    return _trained(case.system.ReducedPopulation, case.parameters, eta, case.time(UNITS))
 
 
 @grid.claim(
@@ -117,7 +117,7 @@ def diversity_figure(system: System, request: FigureRequest) -> Drawing:
     law = one_cluster(system, request, SIZES)
     quick: dict[str, Any] = {"eta": ETA / grid.speed(law), "maps": 48, "keys": (10, 8)}
     options = request.options(quick, {"maps": 120}, maps=LEAST_MAPS)
-    problem, run = trained(system.ReducedPopulation, law, options["eta"])
+    problem, run = _trained(system.ReducedPopulation, law, options["eta"])
     keys = [min(k, law.P) for k in options["keys"]]
     values = measured_maps(problem.rows, run, keys, options["maps"])
     time, variation, metric = values["time"], values["total_variation"], values["diversity"][0]

@@ -104,7 +104,7 @@ def positive_diagonal(parameters: Any) -> None:
         raise Undecided("at beta <= 0 a patch is not among its own C largest, or A rests", "law")
 
 
-def misses(rows: list[dict[str, Any]], finding: Finding) -> Finding:
+def _misses(rows: list[dict[str, Any]], finding: Finding) -> Finding:
     """The finding with every case that ends otherwise, and the first run for its stability."""
     wrong = [row for row in rows if row["holds"] is False]
     names = (*SHOWN, "random_sets", "lead")
@@ -116,7 +116,7 @@ def misses(rows: list[dict[str, Any]], finding: Finding) -> Finding:
 @claim(
     "Association", "share of the flows that end as the sign at the plateau says", ">=", ENOUGH,
     laws=CASES, thorough=MORE, run=flow_to(END), require=positive_diagonal, share=True,
-    shown=(*SHOWN, "random_sets"), conclude=misses,
+    shown=(*SHOWN, "random_sets"), conclude=_misses,
     words="rate of gamma - rho {lead:.1e} at alpha={alpha:.3g}, end gamma={gamma:.3g}, "
     "rho={rho:.3g}",
     picture=Picture(TIME, r"$\gamma - \rho$", {"0": 0.0}, ("log", "symlog")),
@@ -208,7 +208,8 @@ def _ends_picture(
 ) -> Any:
     """A panel for each size: ends as marks, the line of the plateau."""
     columns = min(2, len(laws))
-    lines, look = -(-len(laws) // columns), {"sharex": True, "sharey": True, "squeeze": False}
+    lines = -(-len(laws) // columns)
+    look: dict[str, Any] = {"sharex": True, "sharey": True, "squeeze": False}
     with page(6.4, 0.7 + 2.5 * lines, nrows=lines, ncols=columns, **look) as (figure, axes):
         for panel, (size, law) in zip(axes.flat, laws.items(), strict=False):
             for end, (label, colour, mark, filled) in ENDS.items():

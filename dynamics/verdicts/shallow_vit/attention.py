@@ -61,12 +61,12 @@ def limit(law: Any, samples: Any) -> float | None:
     return ceiling_of_samples(law.n_star, law.n_confusion, *sides)
 
 
-def by_kind(run: Trajectory, record: int = -1) -> dict[str, float]:
+def _by_kind(run: Trajectory, record: int = -1) -> dict[str, float]:
     """Attention to relevant tokens of the queries of every kind."""
     return {kind: float(run[f"relevant_by_{kind}"][record]) for kind in KINDS}
 
 
-def excluded(rows: list[Row], finding: Finding) -> Finding:
+def _excluded(rows: list[Row], finding: Finding) -> Finding:
     """No step size or seed can lift attention beyond the ceiling, which is proved without noise."""
     single = () if any(row.get("proved") for row in rows) else finding.single
     return replace(finding, single=single)
@@ -75,7 +75,7 @@ def excluded(rows: list[Row], finding: Finding) -> Finding:
 @claim(
     "Proposition 2", "least attention of a query to label-relevant tokens, at the end", ">=", CLOSE,
     laws=(*MARGINS, PER_POSITION), run=to_rest(), require=theorem_1, exists=True, varies=ONCE,
-    near_limit=True, conclude=excluded, words="the least ends at {value:.3g}, the mean of all "
+    near_limit=True, conclude=_excluded, words="the least ends at {value:.3g}, the mean of all "
     "queries at {mean:.3g}; without noise no training passes {most:.3g} and {ceiling:.3g}",
     picture=Picture("step", TO_RELEVANT, {"1": 1.0}, LINEAR),
 )  # fmt: skip
@@ -153,7 +153,7 @@ def figure_4(case: Case) -> dict[str, Any]:
     return {
         "value": relevant[-1], "start": relevant[0], "ceiling": 1.0 if top is None else top,
         "steps": runs.step_of_rest(case.problem, case.run) or int(case.run.steps[-1]),
-        **by_kind(case.run), "curves": {case.label or "mean": (case.run.steps, relevant)},
+        **_by_kind(case.run), "curves": {case.label or "mean": (case.run.steps, relevant)},
     }  # fmt: skip
 
 
@@ -163,7 +163,7 @@ def of_patterns(law: Any) -> list[Any]:
     return [replace(law, noise=0.0, M=M, d=depth) for M in PATTERNS]
 
 
-def same_trend(rows: list[Row], finding: Finding) -> Finding:
+def _same_trend(rows: list[Row], finding: Finding) -> Finding:
     """The claim is of the differences between numbers of patterns."""
     if finding.holds is None:
         return finding
@@ -175,7 +175,7 @@ def same_trend(rows: list[Row], finding: Finding) -> Finding:
 @claim(
     "Figures 7 and 8", "largest difference of the attention at the end between numbers of patterns",
     "<=", APART, laws=({"d": 20, **runs.ROOT},), family=of_patterns, run=to_rest(),
-    require=all_trained, varies=ONCE, near_limit=True, conclude=same_trend,
+    require=all_trained, varies=ONCE, near_limit=True, conclude=_same_trend,
     words="attention rises by {rise:.3g} to {value:.3g}; test loss {none:.2g}, with tokens removed "
     "at random {random:.2g}, irrelevant first {irrelevant:.2g}, noisiest first {noisiest:.2g}",
     picture=Picture("step", TO_RELEVANT, scales=LINEAR),
@@ -195,7 +195,7 @@ def in_both_readings(law: Any) -> list[Any]:
     return [replace(law, noise=0.0, output_weights=each) for each in ("shared", "per_position")]
 
 
-def compared(rows: list[Row], finding: Finding) -> Finding:
+def _compared(rows: list[Row], finding: Finding) -> Finding:
     """Steps with one output weight per neuron and position, over those with one per neuron."""
     if any(row["holds"] is None for row in rows):
         return finding
@@ -206,7 +206,7 @@ def compared(rows: list[Row], finding: Finding) -> Finding:
 @claim(
     "Equation (1)", "steps to zero training loss with one output weight per neuron and position, "
     "over those with one per neuron", ">", LONGER, family=in_both_readings, run=to_rest(),
-    require=theorem_1, varies=ONCE, conclude=compared,
+    require=theorem_1, varies=ONCE, conclude=_compared,
     words="zero training loss after {value} steps, attention to relevant tokens {mean:.3g} (" +
     QUERIES + ")", picture=Picture("step", TO_RELEVANT, scales=LINEAR),
 )  # fmt: skip
@@ -216,7 +216,7 @@ def equation_1(case: Case) -> dict[str, Any]:
     if step is None:
         raise Undecided("zero training loss is not reached", "time")
     relevant = case.run["relevant"]
-    return {"value": step, "holds": True, "mean": relevant[-1], **by_kind(case.run),
+    return {"value": step, "holds": True, "mean": relevant[-1], **_by_kind(case.run),
             "curves": {case.label: (case.run.steps, relevant)}}  # fmt: skip
 
 

@@ -43,7 +43,7 @@ SAME = {
 }  # fmt: skip
 
 
-def made(case: Case, view: str = "ReducedPopulation", **changed: Any) -> Any:
+def _made(case: Case, view: str = "ReducedPopulation", **changed: Any) -> Any:
     """A problem of the case, with other parameters where they are given."""
     law = case.parameters
     shared = law.output_weights == "shared"
@@ -51,7 +51,7 @@ def made(case: Case, view: str = "ReducedPopulation", **changed: Any) -> Any:
     return getattr(case.system, view)(replace(law, **changed), seed=case.seed, **training)
 
 
-def equal(case: Case, problem: Any, differences: ArrayLike) -> dict[str, Any]:
+def _equal(case: Case, problem: Any, differences: ArrayLike) -> dict[str, Any]:
     """The row of differences at every step, undecided where training amplifies rounding to them."""
     series = np.asarray(differences)
     most = float(series.max())
@@ -76,17 +76,17 @@ def equal(case: Case, problem: Any, differences: ArrayLike) -> dict[str, Any]:
        laws=EACH, **SAME)  # fmt: skip
 def pattern_closure(case: Case) -> dict[str, Any]:
     """Training of every weight on tokens against training on patterns."""
-    reduced = made(case)
-    result = compare(reduced, made(case, "FullPopulation"), ETA, STEPS, record=1)
-    return equal(case, reduced, np.max([*result.deviations.values()], axis=0))
+    reduced = _made(case)
+    result = compare(reduced, _made(case, "FullPopulation"), ETA, STEPS, record=1)
+    return _equal(case, reduced, np.max([*result.deviations.values()], axis=0))
 
 
 @claim("Gram form", "largest difference of an entry of H, B, G_V, G_K, G_Q, J", "<=", ROUNDING,
        laws=EACH, **SAME)  # fmt: skip
 def gram_form(case: Case) -> dict[str, Any]:
     """The recursion of inner products against training on patterns."""
-    problem = made(case)
-    return equal(case, problem, gram(problem, ETA, STEPS).largest)
+    problem = _made(case)
+    return _equal(case, problem, gram(problem, ETA, STEPS).largest)
 
 
 @claim("Symmetric collapse", "largest difference of an entry from the scalar of its class", "<=",
@@ -94,7 +94,7 @@ def gram_form(case: Case) -> dict[str, Any]:
 def symmetric_collapse(case: Case) -> dict[str, Any]:
     """The 16 scalars against training from a symmetric start, with even other patterns."""
     problem = case.system.ReducedPopulation(case.parameters, seed=case.seed, start="symmetric")
-    return equal(case, problem, collapse(problem, ETA, STEPS).largest)
+    return _equal(case, problem, collapse(problem, ETA, STEPS).largest)
 
 
 @claim("Odds identity", "largest relative change of the product of the odds", "<=", ROUNDING,
@@ -104,18 +104,25 @@ def odds_identity(case: Case) -> dict[str, Any]:
     law = case.parameters
     if law.n_confusion == 0 or law.data == "iid":
         raise Undecided("needs confusion tokens, as many in every sample", "law")
-    problem = made(case, "FullPopulation")
+    problem = _made(case, "FullPopulation")
     run, positive = descend(problem, ETA, STEPS, record=1), problem.vectors.labels > 0
     twice, series = 2 * np.log(law.n_star / law.n_confusion), []
     for keys, queries in zip(run["W_K"], run["W_Q"], strict=True):
         logs = log_odds(problem, keys, queries)
         total = logs[positive][:, None] - logs[~positive][None]
         series.append(float(np.abs(np.expm1(total - twice)).max()))
-    return equal(case, problem, series)
+    return _equal(case, problem, series)
 
 
 def log_odds(problem: Any, keys: FloatArray, queries: FloatArray) -> FloatArray:
-    """Log odds of tokens of pattern 1 against 2 in the softmax over tokens, samples by queries."""
+    """Log odds of tokens of pattern 1 against 2 in the softmax over tokens, samples by queries.
+
+    Parameters
+    ----------
+    problem : Problem
+    keys : float array
+    queries : float array
+    """
     order = problem.tokens.patterns
     with np.errstate(all="ignore"):
         scores = (keys.T[order] @ queries)[:, :, : problem.parameters.M]
@@ -132,7 +139,7 @@ def margin_and_weights(case: Case) -> dict[str, Any]:
     if law.output_weights != "shared" or law.frozen != "none":
         raise Undecided("needs one weight per neuron, all weights trained", "law")
     root = sqrt(law.m)
-    problem = made(case, margin=root * law.margin)
+    problem = _made(case, margin=root * law.margin)
     run, series = descend(problem, ETA, STEPS, record=1), [0.0]
     W, V, K, Q = (run[part][0] for part in PARTS)
     for step in range(len(run.time) - 1):
@@ -141,7 +148,7 @@ def margin_and_weights(case: Case) -> dict[str, Any]:
         W, V, K, Q = (w - root * ETA * s for w, s in zip((W, V, K, Q), slopes, strict=True))
         pairs = zip((run[part][step + 1] for part in PARTS), (W, V, K, Q), strict=True)
         series.append(max(float(np.abs(one - two).max()) for one, two in pairs))
-    return equal(case, problem, series)
+    return _equal(case, problem, series)
 
 
 @claim_on_tokens(

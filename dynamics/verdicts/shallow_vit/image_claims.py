@@ -29,7 +29,7 @@ OF_IMAGES: dict[str, Any] = {"laws": None, "varies": ("step size",), "again": Fa
 ACCURACY = "test accuracy (%)"
 
 
-def trained(case: Case, measure: Callable[[Sequence[int]], Trials]) -> Trials:
+def _trained(case: Case, measure: Callable[[Sequence[int]], Trials]) -> Trials:
     """Networks of the seeds of a claim; undecided where packages are missing."""
     many = MORE_SEEDS if case.thorough else SEEDS
     try:
@@ -53,7 +53,7 @@ def growth(values: FloatArray) -> Estimate:
 )  # fmt: skip
 def figure_6a(case: Case) -> Row:
     """Accuracy without background against that with all of it, and along N."""
-    found = trained(case, lambda seeds: textured_images.classes(TWO, seeds, ENDS))
+    found = _trained(case, lambda seeds: textured_images.classes(TWO, seeds, ENDS))
     rises = [growth(found.values[:, n]) for n in range(len(TWO))]
     along = [growth(row) for row in found.values]
     told = "; ".join(f"{rise} at N={n}" for n, rise in zip(TWO, rises, strict=True))
@@ -73,7 +73,7 @@ def figure_6a(case: Case) -> Row:
 )  # fmt: skip
 def figure_6b(case: Case) -> Row:
     """The least N at which half of the trials reach the accuracy of the paper."""
-    found = trained(case, lambda seeds: textured_images.classes(SAMPLES, seeds, ENDS))
+    found = _trained(case, lambda seeds: textured_images.classes(SAMPLES, seeds, ENDS))
     needed, shares, many = found.needed(), found.successes(), found.values.shape[-1]
     told = ", ".join(
         f"{n:g} at alpha_* = {share:.2g}"
@@ -120,7 +120,7 @@ def chance_of_difference(shares: FloatArray, trials: int) -> float:
 )  # fmt: skip
 def figure_6c(case: Case) -> Row:
     """Accuracy with a 90/10 background against the share of background that is dropped."""
-    found = trained(case, lambda seeds: textured_images.spurious(seeds, ENDS))
+    found = _trained(case, lambda seeds: textured_images.spurious(seeds, ENDS))
     rises = [growth(found.values[:, k]) for k in range(len(GROUPS))]
     told = "; ".join(f"{group} {rise}" for group, rise in zip(GROUPS, rises, strict=True))
     return {
@@ -140,7 +140,7 @@ def figure_6c(case: Case) -> Row:
 )  # fmt: skip
 def better_start(case: Case) -> Row:
     """Accuracy with a 90/10 background from two networks that other classes trained."""
-    found = trained(case, textured_images.from_other_classes)
+    found = _trained(case, textured_images.from_other_classes)
     fewer, more = found.samples
     gains = [estimate(row[1] - row[0]) for row in found.values]
     told = ", ".join(f"{gain} at alpha_* = {share:.2g}"

@@ -69,24 +69,45 @@ FAMILIES = {
 
 
 def law_at(law: Any, family: str, alpha: float) -> Any:
-    """The law of a family at alpha_*."""
-    return replace(law, alpha_star=alpha, alpha_confusion=confusion(family, alpha))
+    """The law of a family at alpha_*.
+
+    Parameters
+    ----------
+    law : Parameters
+    family : str
+    alpha : float
+    """
+    return replace(law, alpha_star=alpha, alpha_confusion=_confusion(family, alpha))
 
 
-def confusion(family: str, alpha: float) -> float:
+def _confusion(family: str, alpha: float) -> float:
     """alpha_# of a family at alpha_*."""
     formula = Expression(FAMILIES[family].confusion, "alpha_confusion")
     return round(float(formula.value({"alpha_star": alpha})), 9)
 
 
 def laws_of(law: Any, family: str) -> list[Any]:
-    """The laws of a family at those of its alpha_* that whole numbers of tokens have."""
-    return possible(law, ((alpha, confusion(family, alpha)) for alpha in FAMILIES[family].alphas))
+    """The laws of a family at those of its alpha_* that whole numbers of tokens have.
+
+    Parameters
+    ----------
+    law : Parameters
+    family : str
+    """
+    return possible(law, ((alpha, _confusion(family, alpha)) for alpha in FAMILIES[family].alphas))
 
 
 @lru_cache(maxsize=1024)
 def steps_to_zero(make: Any, law: Any, seed: int, eta: float) -> float:
-    """Steps to zero training loss; NaN where it is not reached."""
+    """Steps to zero training loss; NaN where it is not reached.
+
+    Parameters
+    ----------
+    make : type
+    law : Parameters
+    seed : int
+    eta : float
+    """
     run = descend_in_parts(make(law, seed=seed), eta, HORIZONS)
     step = run.events["t_zero"].step
     return np.nan if step is None else float(step)
@@ -95,7 +116,15 @@ def steps_to_zero(make: Any, law: Any, seed: int, eta: float) -> float:
 def steps_of(
     case: Case, laws: Sequence[Any], eta: float = ETA, few: int | None = None
 ) -> FloatArray:
-    """Steps of every law and seed; undecided where zero training loss is not reached."""
+    """Steps of every law and seed; undecided where zero training loss is not reached.
+
+    Parameters
+    ----------
+    case : Case
+    laws : sequence of Parameters
+    eta : float
+    few : int
+    """
     many = (few or SEEDS) * (3 if case.thorough else 1)
     make: Any = case.system.ReducedPopulation
     seeds, eta = range(case.seed, case.seed + many), case.rate(eta)
@@ -193,7 +222,7 @@ def outside(law: Any) -> bool:
     return False
 
 
-def up_to_constants(rows: list[Row], finding: Finding) -> Finding:
+def _up_to_constants(rows: list[Row], finding: Finding) -> Finding:
     """A factor that a Theta hides contradicts nothing."""
     if finding.literal is None:
         return finding
@@ -206,7 +235,7 @@ def up_to_constants(rows: list[Row], finding: Finding) -> Finding:
     "proportion {by_alpha}; in 1/eta {by_eta}: T is 1/(eta alpha_*) times {constants}, least and "
     "most over sigma", literal=Literal("factor", "==", 1.0, "exponent of the steps in "
     "1/(1 - sigma M / pi)", "{by_factor}: the factor grows to {most:.3g}, which a Theta hides"),
-    conclude=up_to_constants,
+    conclude=_up_to_constants,
 )  # fmt: skip
 def iterations(case: Case) -> Row:
     """Exponents of the steps in 1/alpha_* and in 1/eta; beside them, their growth with sigma."""

@@ -56,7 +56,7 @@ LUCKY: dict[str, Any] = {
 }  # fmt: skip
 
 
-def lucky_at_start(case: Case, sides: tuple[int, ...] = (0, 1)) -> Any:
+def _lucky_at_start(case: Case, sides: tuple[int, ...] = (0, 1)) -> Any:
     """W(0) and U(0) by their gates; undecided where one that is asked for is empty."""
     both = runs.lucky(case, 0)
     if not all(both[side].any() for side in sides):
@@ -66,16 +66,16 @@ def lucky_at_start(case: Case, sides: tuple[int, ...] = (0, 1)) -> Any:
     return both
 
 
-def angles(hidden: FloatArray, frame: FloatArray) -> FloatArray:
+def _angles(hidden: FloatArray, frame: FloatArray) -> FloatArray:
     """Angles of neurons with p_1 and p_2, shape (m, 2); NaN at length zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
         cosines = (hidden @ frame[:, :2]) / np.linalg.norm(hidden, axis=1)[:, None]
     return np.asarray(np.arccos(np.clip(cosines, -1, 1)))
 
 
-def by_definition(law: Any, hidden: FloatArray, start: Any) -> Any:
+def _by_definition(law: Any, hidden: FloatArray, start: Any) -> Any:
     """W and U of Definition 2, shape (2, m)."""
-    return np.asarray((angles(hidden, start.p) <= law.sigma).T)
+    return np.asarray((_angles(hidden, start.p) <= law.sigma).T)
 
 
 def starts(case: Case) -> list[Any]:
@@ -90,7 +90,7 @@ def lost_by_definition(case: Case) -> Row:
     for repeat in (case.repeat, *repeats(*ONCE)):
         again = replace(case, seed=case.seed + repeat.seed, repeat=repeat)
         problem, run = to_rest()(again)
-        both = (by_definition(case.parameters, run["W_O"][k], problem.start) for k in (0, -1))
+        both = (_by_definition(case.parameters, run["W_O"][k], problem.start) for k in (0, -1))
         first, last = both
         if not first.any():  # Definition 2 says nothing
             return {}
@@ -115,7 +115,7 @@ def growth_of_neurons(case: Case) -> Row:
     """Lucky neurons along p_1 and along the others, and other neurons."""
     frame, end = case.problem.start.p, len(case.run.time) - 1
     first, last = (parts_of(case, record)[0] for record in (0, end))
-    lucky = lucky_at_start(case, (0,))[0]
+    lucky = _lucky_at_start(case, (0,))[0]
     rest = ~np.any([*runs.lucky(case, 0), *runs.lucky(case, end)], axis=0)
     moved = (parts_of(case, record)[0] - first for record in range(end + 1))
     grown = np.array([(step @ frame)[lucky].mean(axis=0) for step in moved])
@@ -124,7 +124,9 @@ def growth_of_neurons(case: Case) -> Row:
         np.linalg.norm(last[one], axis=1).mean() / np.linalg.norm(first[one], axis=1).mean()
         for one in (rest, lucky)
     )
-    unlucky = [~by_definition(case.parameters, each.W_O, each).any(axis=0) for each in starts(case)]
+    unlucky = [
+        ~_by_definition(case.parameters, each.W_O, each).any(axis=0) for each in starts(case)
+    ]
     largest = min((each.W_O @ each.p)[neurons, 2:].max(initial=0.0)
                   for each, neurons in zip(starts(case), unlucky, strict=True))  # fmt: skip
     steps, name = np.arange(end + 1), f"{case.label} " * bool(case.label)
@@ -150,7 +152,7 @@ def keys_run(case: Case) -> tuple[Any, Trajectory]:
     return problem, descend(problem, eta, steps, record=at)
 
 
-def of_the_hinge(rows: list[Row], finding: Finding) -> Finding:
+def _of_the_hinge(rows: list[Row], finding: Finding) -> Finding:
     """The linear loss is not the paper's: beside runs with the hinge it decides nothing."""
     rows = [row for row in rows if "ratio" in row]
     hinge = [row for row in rows if row["loss"] == "hinge"] or rows
@@ -167,7 +169,7 @@ def of_the_hinge(rows: list[Row], finding: Finding) -> Finding:
     "Lemma 2, claim 2", "growth of |q_1|^2 in the last doubling of time, over that in the one "
     "before", "==", 1.0, laws=(*MARGINS, {"loss": "linear", "m": 300},
                                {"loss": "linear", "m": 300, "frozen": "values"}),
-    run=keys_run, require=sizes_of_theorem_1, varies=ONCE, near_limit=True, conclude=of_the_hinge,
+    run=keys_run, require=sizes_of_theorem_1, varies=ONCE, near_limit=True, conclude=_of_the_hinge,
     shown=(*runs.SHOWN, "loss", "frozen"), words="growth times {value:.3g} (1 is log t) in "
     "{decades:.2g} decades of time, direction of q_1 at the cosine {cosine:.3g}",
     picture=Picture(TIME, r"$\|q_1\|^2$"),
@@ -215,11 +217,11 @@ def growth_of_values(case: Case) -> Row:
     values, hidden = case.run["V"], parts_of(case, end)[0]
     moved, lengths = values[-1] - values[0], np.linalg.norm(values, axis=1)
     change = np.linalg.norm(moved, axis=0)
-    lucky = [hidden[neurons].mean(axis=0) for neurons in lucky_at_start(case)]
+    lucky = [hidden[neurons].mean(axis=0) for neurons in _lucky_at_start(case)]
     with np.errstate(divide="ignore", invalid="ignore"):
         cosines = [moved[:, j] @ lucky[j] / (change[j] * np.linalg.norm(lucky[j])) for j in (0, 1)]
         ratio = float(change[2:].max() / change[:2].min())
-    literal = max(by_definition(case.parameters, each.W_O, each).sum() for each in starts(case))
+    literal = max(_by_definition(case.parameters, each.W_O, each).sum() for each in starts(case))
     name, steps = f"{case.label} " * bool(case.label), np.arange(end + 1)
     others = lengths[:, 2:].max(axis=1)
     return {
@@ -242,7 +244,7 @@ def lemma_3(case: Case) -> Row:
     law = case.parameters
     epsilon = least_epsilon(law.M, law.m, runs.SAMPLES)
     start = case.system.ReducedPopulation(law, seed=case.seed).start
-    found = angles(start.W_O, start.p)
+    found = _angles(start.W_O, start.p)
     if np.isnan(found).any():
         raise Undecided("neurons of length zero have no direction", "law")
     sigmas = np.linspace(0.02, min(pi / 2, pi / law.M), 40)
@@ -268,7 +270,7 @@ def lemma_3(case: Case) -> Row:
 )  # fmt: skip
 def lemma_4(case: Case) -> Row:
     """Neurons that are lucky at the start and not at a later step."""
-    lucky_at_start(case)
+    _lucky_at_start(case)
     sets = np.array([runs.lucky(case, record) for record in range(len(case.run.time))])
     sizes, lost = sets.sum(axis=2), int((sets[0] & ~sets).sum(axis=2).max())
     row: Row = {"value": lost, "start": listed(sizes[0], 4), "end": listed(sizes[-1], 4),

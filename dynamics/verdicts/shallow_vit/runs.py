@@ -57,7 +57,13 @@ claim = partial(claim_on_tokens, family=without_noise)
 
 
 def step_of_rest(problem: Any, run: Trajectory) -> int | None:
-    """The step of zero hinge, from which nothing moves; the linear loss goes on past its zero."""
+    """The step of zero hinge, from which nothing moves; the linear loss goes on past its zero.
+
+    Parameters
+    ----------
+    problem : Problem
+    run : Trajectory
+    """
     return run.events["t_zero"].step if problem.parameters.loss == "hinge" else None
 
 
@@ -105,18 +111,36 @@ def _rested(
 
 
 def parts_of(case: Case, record: int) -> tuple[FloatArray, ...]:
-    """W_O, V, K, Q at a record."""
+    """W_O, V, K, Q at a record.
+
+    Parameters
+    ----------
+    case : Case
+    record : int
+    """
     return tuple(case.run[name][record] for name in PARTS)
 
 
 def attention_of(case: Case, record: int) -> FloatArray:
-    """P of every distinct training vector at a record, shape (S, M, M)."""
+    """P of every distinct training vector at a record, shape (S, M, M).
+
+    Parameters
+    ----------
+    case : Case
+    record : int
+    """
     _, _, keys, queries = parts_of(case, record)
     return attention(keys.T @ queries, case.problem.vectors.counts)
 
 
 def lucky(case: Case, record: int) -> NDArray[np.bool_]:
-    """W and U by their gates, shape (2, m): a > 0 and open to query 1 of +, a < 0 and 2 of -."""
+    """W and U by their gates, shape (2, m): a > 0 and open to query 1 of +, a < 0 and 2 of -.
+
+    Parameters
+    ----------
+    case : Case
+    record : int
+    """
     hidden, values, keys, queries = parts_of(case, record)
     pair = attention(keys.T @ queries, case.problem.reader.pair)
     inputs = [hidden @ values @ one[:, j] for j, one in enumerate(pair)]

@@ -145,14 +145,20 @@ def trials_of(
 
 
 def trials(case: Case, law: Any = None, **given: Any) -> Trials:
-    """The trials of the case, or of another law."""
+    """The trials of the case, or of another law.
+
+    Parameters
+    ----------
+    case : Case
+    law : Parameters
+    """
     many = TRIALS * (MORE if case.thorough else 1)
     given = {"trials": many, "eta": case.rate(ETA)} | given
     make: Any = case.system.ReducedPopulation
     return trials_of(make, law or case.parameters, case.seed, **given)
 
 
-def row_of(n50: Threshold, x: float, name: str = "$N_{50}$", **more: Any) -> Row:
+def _row_of(n50: Threshold, x: float, name: str = "$N_{50}$", **more: Any) -> Row:
     """N50 of a law as a point over x; no number, and no error, where there is only a bound."""
     curves = {name: ([x], [n50.value])} if isfinite(n50.value) else {}
     return {"value": n50.value, "error": n50.error, "told": str(n50), "low": n50.low,
@@ -162,10 +168,10 @@ def row_of(n50: Threshold, x: float, name: str = "$N_{50}$", **more: Any) -> Row
 def theorem_laws(law: Any) -> list[Any]:
     """Laws along alpha_* with alpha_# in the proportion of the law, without noise."""
     ratio = law.alpha_confusion / law.alpha_star
-    return enough(law, ((a, round(a * ratio, 9)) for a in SHARES), up_to_frozen)
+    return _enough(law, ((a, round(a * ratio, 9)) for a in SHARES), up_to_frozen)
 
 
-def enough(law: Any, points: Iterable[Any], require: Callable[[Any], None]) -> list[Any]:
+def _enough(law: Any, points: Iterable[Any], require: Callable[[Any], None]) -> list[Any]:
     """The laws at (alpha_*, alpha_#), without noise; undecided where few have a majority."""
     require(law)
     laws = possible(replace(law, noise=0.0), points)
@@ -185,7 +191,7 @@ def figure_laws(law: Any) -> list[Any]:
     """Laws along alpha_* with the share of non-discriminative tokens of the law, without noise."""
     total = law.alpha_star + law.alpha_confusion
     shares = [round(total * (0.5 + gap), 6) for gap in GAPS]
-    return enough(law, ((a, round(total - a, 6)) for a in shares), all_trained)
+    return _enough(law, ((a, round(total - a, 6)) for a in shares), all_trained)
 
 
 @claim(
@@ -205,7 +211,13 @@ def generalization(case: Case) -> Row:
 
 
 def of_all_trials(rows: list[Row], finding: Finding) -> Finding:
-    """The literal words are of a probability, of which trials give a limit."""
+    """The literal words are of a probability, of which trials give a limit.
+
+    Parameters
+    ----------
+    rows : list of dict
+    finding : Finding
+    """
     from scipy.stats import binomtest
 
     known = [row for row in rows if "trials" in row]
@@ -227,7 +239,7 @@ def of_all_trials(rows: list[Row], finding: Finding) -> Finding:
        growth=Growth("x", 2.0, True, "error"), **ACROSS)  # fmt: skip
 def samples(case: Case) -> Row:
     """N50 along alpha_*, all weights trained."""
-    return row_of(trials(case).n50, 1 / case.parameters.alpha_star)
+    return _row_of(trials(case).n50, 1 / case.parameters.alpha_star)
 
 
 @claim("Proposition 1", "exponent of N50 in 1/alpha_*, attention frozen", "<=", 4.0,
@@ -238,7 +250,7 @@ def proposition_1(case: Case) -> Row:
     """N50 along alpha_* with frozen attention, and the steps that training it saves."""
     found, trained = trials(case), trials(case, replace(case.parameters, frozen="none"))
     slower = found.median / trained.median
-    return row_of(found.n50, 1 / case.parameters.alpha_star, slower=slower)
+    return _row_of(found.n50, 1 / case.parameters.alpha_star, slower=slower)
 
 
 @claim("Figure 3", "exponent of N50 in 1/alpha_*, W_K and W_Q not trained", "==", 4.0,
@@ -248,10 +260,10 @@ def proposition_1(case: Case) -> Row:
 def figure_3(case: Case) -> Row:
     """N50 without trained attention along alpha_*, beside N50 with it."""
     found, trained = trials(case).n50, trials(case, replace(case.parameters, frozen="none")).n50
-    return row_of(found, 1 / case.parameters.alpha_star, more=found.value / trained.value)
+    return _row_of(found, 1 / case.parameters.alpha_star, more=found.value / trained.value)
 
 
-def of_the_bounds(rows: list[Row], finding: Finding) -> Finding:
+def _of_the_bounds(rows: list[Row], finding: Finding) -> Finding:
     """The literal words compare the bounds (13) and (10), at sigma = tau = 0 and zeta = 1."""
     x = np.array([row["x"] for row in rows])
     power = exponent(x, x**4 / x**2)
@@ -264,18 +276,18 @@ def of_the_bounds(rows: list[Row], finding: Finding) -> Finding:
 
 @claim("Remark 1", "exponent in 1/alpha_* of N50 without over N50 with trained attention", "==",
        2.0, family=as_frozen("none"), growth=Growth("x", 2.0, errors="error"),
-       conclude=of_the_bounds,
+       conclude=_of_the_bounds,
        **ACROSS | {"words": "frozen attention needs {value:.2g} times as many "
                             "samples"})  # fmt: skip
 def remark_1(case: Case) -> Row:
     """N50 without over N50 with trained attention, along alpha_*."""
     one, two = trials(case).n50, trials(case, replace(case.parameters, frozen="attention")).n50
-    row = row_of(two, 1 / case.parameters.alpha_star)
+    row = _row_of(two, 1 / case.parameters.alpha_star)
     value, error = two.value / one.value, float(np.hypot(one.error, two.error))
     return row | {"value": value, "error": error, "curves": {"ratio": ([row["x"]], [value])}}
 
 
-def of_both_variables(rows: list[Row], finding: Finding) -> Finding:
+def _of_both_variables(rows: list[Row], finding: Finding) -> Finding:
     """Lines over both variables; the literal protocol has two distinct samples, and no growth."""
     finite = [row for row in rows if isfinite(row["value"])]
     r2 = [line([row[x] ** 2 for row in finite], [row["value"] for row in finite]).r2
@@ -295,7 +307,7 @@ def of_both_variables(rows: list[Row], finding: Finding) -> Finding:
 @claim(
     "Figure 1a", "exponent of N50 in 1/alpha_*, the other tokens a fixed share", "==", 2.0,
     family=figure_laws, growth=Growth("x", 2.0, errors="error"),
-    conclude=of_both_variables, **ACROSS
+    conclude=_of_both_variables, **ACROSS
     | {"laws": (LAW | {"alpha_star": 0.4, "alpha_confusion": 0.1},),
        "words": "N50={told}, at a quarter of the step size {quarter}"},
 )  # fmt: skip
@@ -307,7 +319,7 @@ def figure_1a(case: Case) -> Row:
         quarter = str(trials(case, trials=10, eta=case.rate(ETA) / 4).n50)
     gap = 1 / float(gaps([law])[0])
     least = same.bound if np.isnan(same.value) else same.value
-    return row_of(trials(case).n50, 1 / law.alpha_star, gap=gap, same=least, quarter=quarter)
+    return _row_of(trials(case).n50, 1 / law.alpha_star, gap=gap, same=least, quarter=quarter)
 
 
 def over_sigma(law: Any) -> list[Any]:
@@ -322,7 +334,7 @@ def over_sigma(law: Any) -> list[Any]:
 )  # fmt: skip
 def figure_1b(case: Case) -> Row:
     """N50 over the error sigma of the initial values, with 1 for the Theta(1) of the statement."""
-    return row_of(trials(case).n50, 1 / (1 - case.parameters.sigma))
+    return _row_of(trials(case).n50, 1 / (1 - case.parameters.sigma))
 
 
 @claim(
@@ -339,7 +351,7 @@ def remark_3_samples(case: Case) -> Row:
         for law in laws:
             theorem_1(law)
         found = [trials(case, law).n50 for law in laws]
-        slope, error = weighted_slope(values, found)
+        slope, error = _weighted_slope(values, found)
         told = ", ".join(map(str, found))
         words.append(f"N50={told} at {name} = {listed(values)}: slope of ln N50 {slope:.2g} +- "
                      f"{error:.2g}")  # fmt: skip
@@ -349,7 +361,7 @@ def remark_3_samples(case: Case) -> Row:
             "curves": curves}  # fmt: skip
 
 
-def weighted_slope(x: Sequence[float], found: Sequence[Threshold]) -> tuple[float, float]:
+def _weighted_slope(x: Sequence[float], found: Sequence[Threshold]) -> tuple[float, float]:
     """Slope of ln N50 by weighted least squares, and its standard error."""
     weights = np.array([n50.error for n50 in found]) ** -2.0
     used = weights > 0

@@ -38,7 +38,14 @@ class Interrupted(Exception):
 
 @contextmanager
 def folder(name: str, request: FigureRequest, options: Mapping[str, Any]) -> Iterator[Path]:
-    """The folder of the sweeps of one figure, whose ``store`` is empty for that of the cache."""
+    """The folder of the sweeps of one figure, whose ``store`` is empty for that of the cache.
+
+    Parameters
+    ----------
+    name : str
+    request : FigureRequest
+    options : mapping
+    """
     if options["store"]:
         yield path_of("store", options["store"])
         return
@@ -58,6 +65,14 @@ def stored_sweep(
     ------
     Interrupted
         If it was stopped; the finished part stays in the store.
+
+    Parameters
+    ----------
+    system : System
+    law : Parameters
+    axes : mapping
+    path : Path
+    workers : int
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     result = sweep(system, asdict(law) | dict(axes), path, workers=workers)
@@ -67,7 +82,14 @@ def stored_sweep(
 
 
 def values(result: Sweep, quantity: str, dims: Sequence[str]) -> FloatArray:
-    """A quantity of a sweep over some dimensions, those of length 1 that have none among them."""
+    """A quantity of a sweep over some dimensions, those of length 1 that have none among them.
+
+    Parameters
+    ----------
+    result : Sweep
+    quantity : str
+    dims : sequence of str
+    """
     dataset = result.dataset
     order = [str(dim) for dim in dataset["outcome"].dims]
     array = Quantity.read(quantity, dataset).of(dataset)

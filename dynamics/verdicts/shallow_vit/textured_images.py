@@ -399,10 +399,10 @@ def textures_figure(system: System, request: FigureRequest) -> Drawing:
     }  # fmt: skip
     pictures = [(one.train, one.present) for one in examples]
     axes = texture_pictures.draw(scene, whole, pair, pictures)
-    return Drawing(axes, data, caption(scene, whole, pair), rows(whole, pair))
+    return Drawing(axes, data, _caption(scene, whole, pair), rows(whole, pair))
 
 
-def caption(scene: Scene, whole: Trials, pair: Trials) -> str:
+def _caption(scene: Scene, whole: Trials, pair: Trials) -> str:
     """The protocol of the figure and its numbers."""
     rise = estimate(pair.values[-1, 0] - pair.values[0, 0])
     last = whole.samples[-1]

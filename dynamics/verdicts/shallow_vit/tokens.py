@@ -46,7 +46,7 @@ SEEDS, MORE_SEEDS, FEW_SEEDS = 5, 10, 3
 WORDS = {"random": "at random", "irrelevant": "irrelevant first", "noisiest": "noisiest first"}
 
 
-def losses(
+def _losses(
     case: Case, law: Any, rule: str, removed: Sequence[float], seeds: int, samples: int = SAMPLES
 ) -> FloatArray:
     """Test loss at the end, shape (removed, seeds)."""
@@ -68,14 +68,16 @@ def mean_losses(case: Case) -> dict[str, float]:
     """Mean test loss with nothing removed (``"none"``) and with `SHARE` removed by each rule."""
     law = case.system.Parameters(**LAW, M=case.parameters.M, d=case.parameters.d)
     rules = {"none": ("random", (0.0,))} | {rule: (rule, (SHARE,)) for rule in SPARSIFIERS}
-    return {name: float(losses(case, law, *rule, FEW_SEEDS).mean()) for name, rule in rules.items()}
+    return {
+        name: float(_losses(case, law, *rule, FEW_SEEDS).mean()) for name, rule in rules.items()
+    }
 
 
-def removal(case: Case, samples: int) -> dict[str, Any]:
+def _removal(case: Case, samples: int) -> dict[str, Any]:
     """Test loss along the share of tokens that every rule removes."""
     law, shares = case.parameters, ALL_REMOVED if case.thorough else REMOVED
     seeds = MORE_SEEDS if case.thorough else SEEDS
-    means = {rule: losses(case, law, rule, shares, seeds, samples).mean(axis=1)
+    means = {rule: _losses(case, law, rule, shares, seeds, samples).mean(axis=1)
              for rule in SPARSIFIERS}  # fmt: skip
     start, end = means["random"][0], {rule: mean[-1] for rule, mean in means.items()}
     if start == 0:
@@ -103,16 +105,16 @@ RATIO = "test loss with irrelevant tokens removed, over that with none removed"
 @claim_on_tokens("Remark 2", RATIO, "<", 1.0, laws=(LAW,), **REMOVAL)
 def remark_2(case: Case) -> dict[str, Any]:
     """The last sentence: test loss of trained models with tokens removed."""
-    return removal(case, SAMPLES)
+    return _removal(case, SAMPLES)
 
 
 @claim_on_tokens("Figure 5", RATIO, "<", 1.0, laws=(FIGURE_5,), **REMOVAL)
 def figure_5(case: Case) -> dict[str, Any]:
     """The same with the shares and the samples that are recalled of the figure."""
-    return removal(case, FIGURE_5_SAMPLES)
+    return _removal(case, FIGURE_5_SAMPLES)
 
 
-def along_noise(case: Case, measure: Callable[[Any, int], float]) -> dict[str, Any]:
+def _along_noise(case: Case, measure: Callable[[Any, int], float]) -> dict[str, Any]:
     """A growth along the token noise, whose length c_0 sqrt(d) is up to the tau of Theorem 1."""
     law, seeds = case.parameters, range(case.seed, case.seed + MORE_SEEDS)
     most = min(law.sigma, law.delta) / sqrt(law.d)
@@ -143,7 +145,7 @@ def steps_with_noise(case: Case) -> dict[str, Any]:
             raise Undecided("zero training loss is not reached", "time")
         return float(step)
 
-    return along_noise(case, steps)
+    return _along_noise(case, steps)
 
 
 @any_claim(
@@ -161,4 +163,4 @@ def loss_with_noise(case: Case) -> dict[str, Any]:
         )
         return float(run["test_loss"][-1])
 
-    return along_noise(case, loss)
+    return _along_noise(case, loss)

@@ -123,7 +123,13 @@ def exchangeable(random: int, law: SetLaw) -> Numbers:
 
 
 def one_set_apart(random: int, law: SetLaw) -> Numbers:
-    """`Numbers` under any law of independent sets; arguments of `exchangeable`."""
+    """`Numbers` under any law of independent sets; arguments of `exchangeable`.
+
+    Parameters
+    ----------
+    random : int
+    law : Parameters
+    """
     sets = random // law.C
     rest = np.zeros((random + 1, random + 1))
     rest[0, 0] = 1.0

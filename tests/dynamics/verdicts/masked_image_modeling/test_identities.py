@@ -154,7 +154,7 @@ def test_chances_and_losses_beyond_their_bounds_are_seen(monkeypatch):
     monkeypatch.setattr(chances, "fully_masked", lambda P, m, size: one_less(P, m, size - 1))
     monkeypatch.setattr(chances, "HALF", Fraction(1, 8))
     assert [found(f"Lemma A.{k}").holds for k in (6, 7)] == [False] * 2
-    monkeypatch.setattr(chances, "bound_of_a_6", lambda gamma, size: 2 * np.exp(-2.0 * size))
+    monkeypatch.setattr(chances, "_bound_of_a_6", lambda gamma, size: 2 * np.exp(-2.0 * size))
     assert found("Lemma A.10").holds is False
 
 
