@@ -135,7 +135,7 @@ def association(case: Case) -> dict[str, Any]:
 
 ENDS = {
     True: ("ends with association", style.BLUE, "o", True),
-    False: ("ends without", style.VERMILION, "s", True),
+    False: ("ends without association", style.VERMILION, "s", True),
     None: ("open at the end", style.GREY, "D", False),
 }
 """How a flow ends -> what it is called, its colour, its marker, whether that is filled."""

@@ -123,12 +123,14 @@ def exchangeable(random: int, law: SetLaw) -> Numbers:
 
 
 def one_set_apart(random: int, law: SetLaw) -> Numbers:
-    """`Numbers` under any law of independent sets; arguments of `exchangeable`.
+    """`Numbers` under any law of independent sets.
 
     Parameters
     ----------
     random : int
-    law : Parameters
+        Random patches, D - C.
+    law : SetLaw
+        Of a random set.
     """
     sets = random // law.C
     rest = np.zeros((random + 1, random + 1))

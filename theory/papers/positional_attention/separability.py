@@ -41,9 +41,8 @@ the probability of these samples :math:`R \geq P \log(1 + e^{-F})`. R falls alon
 bounds alpha. Where yF > 0 on every sample nothing bounds it: for large alpha
 :math:`\alpha\,\partial (yF) / \partial\alpha > 0` on each.
 
-Whether the flow *reaches* such attention below 1 depends on q, nu and beta, and is measured. At
-q = 0.5, nu = 0.001, beta = 1 it does so at most sizes that were tried; at q = 0.9 (D = 12, C = 4,
-p = 3) it comes to rest with an error (`dynamics.verdicts.positional_attention.third_event`).
+Whether the flow *reaches* such attention is another matter: the plateau of Event I predicts it
+(`theory.papers.positional_attention.plateau`). With a large nu it may rest with an error then, too.
 """
 
 from __future__ import annotations
