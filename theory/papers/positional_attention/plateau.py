@@ -58,6 +58,10 @@ of F(k) over k does not: w(k) - w(-k) changes its sign once, from + to -. For p 
 increases with k, it follows that :math:`E[\varsigma Z] \geq 0`, and for beta > 0 that
 :math:`E[\varsigma T] = C\kappa\,E[\varsigma(\kappa + 2Z)] > 0`: gamma is faster at every mean.
 
+Here :math:`\alpha^p` is a/D, and :math:`(b/(\nu D))^p` once :math:`\nu D^{1-1/p}` is large: at a
+fixed mean (2) falls with D like :math:`D^{-2}` first, and like :math:`\nu^{-p} D^{-(p+1)}` in the
+end.
+
 Whether gamma or rho is faster here predicts where training ends, which is measured
 (`dynamics.verdicts.positional_attention.plateau`).
 """

@@ -164,3 +164,12 @@ def test_at_a_fixed_mean_gamma_is_faster_whatever_the_mean(linear):
         assert (weight * k).sum() > -1e-12
         k = k[(k > 0) & (ive(k + C, mean) > 0)]
         assert (np.diff(np.log(ive(np.abs(k - C), mean) / ive(k + C, mean)) / k) < 0).all()
+
+
+@pytest.mark.parametrize(("p", "nu", "power"), [(3, 0.0, 2), (3, 1.0, 4), (5, 10.0, 6)])
+def test_at_a_fixed_mean_the_rate_is_a_power_of_the_patches(p, nu, power):
+    rates = []
+    for D in (256, 512):
+        plateau = Plateau(D, SetLaw(4, 14 / (D - 4)), p=p, nu=nu)
+        rates.append(abs(plateau.lead(plateau.alpha(0.03))))
+    assert np.log2(rates[0] / rates[1]) == pytest.approx(power, abs=0.2)
