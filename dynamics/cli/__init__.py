@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with termination(), warnings.catch_warnings():
             warnings.showwarning = _warn
-            warnings.simplefilter("always", TrainingWarning)
+            warnings.simplefilter("default", TrainingWarning)
             code = _dispatch(words)
             if sys.stdout is not None:  # it is where the shell has closed it
                 sys.stdout.flush()

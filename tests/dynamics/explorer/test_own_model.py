@@ -21,6 +21,7 @@ SMALL = {
     "deep_linear": {"D": 2, "layers": 3},
     "induction_head": {"N": 1},
     "linear_icl": {"D": 2},
+    "memory_spikes": {},
     "merged_staircase": {"D": 3, "neurons": 3},
     "single_location": {"L": 2},
     "single_location_gaussian": {"d": 3, "L": 2},

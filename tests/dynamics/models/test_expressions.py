@@ -20,8 +20,8 @@ from theory.program import field, symbolic
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
 LIBRARY = (
-    "deep_linear", "induction_head", "linear_icl", "merged_staircase", "single_location",
-    "softmax_icl", "topic_model",
+    "deep_linear", "induction_head", "linear_icl", "memory_spikes", "merged_staircase",
+    "single_location", "softmax_icl", "topic_model",
 )  # fmt: skip
 README = str(MODELS / "positional.py")
 

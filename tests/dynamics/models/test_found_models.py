@@ -280,6 +280,7 @@ LIBRARY = {
     "softmax_icl": (2, 0),
     "single_location": (2, 6),
     "topic_model": (8, 0),
+    "memory_spikes": (2, 0),
     "merged_staircase": (60, 24),
     "induction_head": (17, 1656),
 }

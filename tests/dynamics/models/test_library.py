@@ -22,6 +22,7 @@ CLOSES = {
     "linear_icl": "closes on 2 scalars of 17 entries (sizes 4, 1; 12 never move), in a linear "
     "space "
     "of 1",
+    "memory_spikes": "closes on 2 scalars of 4 entries (sizes 2, 2)",
     "merged_staircase": "closes on 60 scalars of 84 entries (sizes 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "
     "1, "
     "1, ...; 24 never move)",

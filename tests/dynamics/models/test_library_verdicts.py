@@ -18,6 +18,9 @@ VERDICTS = {
         "Global minimum": "holds", "Closed form": "holds", "Conserved": "holds",
         "Plateaus": "holds",
     },
+    "memory_spikes": {
+        "Spikes": "holds", "Speed": "holds", "Interference": "holds", "Margins": "holds",
+    },
     "merged_staircase": {
         "Staircase": "holds", "Leaps": "holds to time 280.7", "Order": SIZE, "Escape": "holds",
     },

@@ -1,0 +1,93 @@
+r"""An associative memory whose loss spikes at large steps (Cabannes, Simsek, Bietti 2024).
+
+Two tokens with the embeddings :math:`e_1 = (1, 0)` and :math:`e_2 = (\alpha, \sqrt{1 - \alpha^2})`
+appear with probabilities p and 1 - p, and each has a label of its own. The memory W gives the
+logits :math:`W^T e` and is trained by the cross-entropy from W = 0, on both tokens at each step:
+the paper's experiment on loss spikes.
+
+The two columns of W stay opposite, so training closes on two scalars, or on the two margins: the
+logit of the own label less that of the other one. Along the flow they obey
+
+.. math:: \dot m_1 = 2 p\, \sigma(-m_1) - 2 \alpha (1 - p)\, \sigma(-m_2), \qquad
+   \dot m_2 = 2 (1 - p)\, \sigma(-m_2) - 2 \alpha p\, \sigma(-m_1),
+
+with :math:`\sigma` the logistic function: tokens that are correlated pull the margin of each other
+down. Without correlation, or at p = 1/2, no step lowers a margin, however large it is.
+
+:p: probability of the first token
+:alpha: correlation of the embeddings
+:W: memory, dimension of the embedding by label
+:w_1: weight of the first dimension for the first label, half of the paper's :math:`\gamma_0`
+:w_2: weight of the second dimension for the first label, half of the paper's :math:`\gamma_1`
+:m_1: margin of the first token
+:m_2: margin of the second token
+:error: probability of a token whose margin is not positive
+:T_low: the risk is at most a tenth
+"""
+
+import numpy as np
+
+SOURCE = "arXiv 2402.18724"
+eta, steps = 10.0, 34
+limits = ("0 < p < 1", "0 <= alpha < 1")
+names = {"w_1": ("W", 0, 0), "w_2": ("W", 1, 0)}
+panels = [("risk", "error"), ("m_1", "m_2")]
+events = {"T_low": "risk <= 0.1"}
+
+
+def start():
+    return {"W": np.zeros((2, 2))}
+
+
+def law(p=0.75, alpha=0.95):
+    """Both tokens with their probabilities.
+
+    Parameters
+    ----------
+    p, alpha : float
+    """
+    yield p, {"x": np.array([1.0, 0.0]), "y": np.array([1.0, 0.0])}
+    yield 1 - p, {"x": np.array([alpha, (1 - alpha**2) ** 0.5]), "y": np.array([0.0, 1.0])}
+
+
+def logits(theta, sample):
+    return sample["x"] @ theta["W"]
+
+
+def loss(theta, sample, xp):
+    """Cross-entropy of one token.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    sample : dict
+        ``x``, shape (2,), and the label ``y``, shape (2,).
+    xp : array namespace
+    """
+    return -sample["y"] @ xp.log_softmax(logits(theta, sample))
+
+
+def observe(theta, sample, xp):
+    """Whether a token is recalled wrongly.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    sample : dict
+        As for `loss`.
+    xp : array namespace
+    """
+    return {"error": xp.where(logits(theta, sample) @ (2 * sample["y"] - 1) > 0, 0.0, 1.0)}
+
+
+def observables(theta, xp, alpha):
+    """Margins of the tokens.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    xp : array namespace
+    alpha : float
+    """
+    first, second = theta["W"][:, 0] - theta["W"][:, 1]
+    return {"m_1": first, "m_2": -alpha * first - xp.sqrt(1 - alpha**2) * second}
