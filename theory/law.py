@@ -157,8 +157,10 @@ def stacked(samples: list[Any], role: str) -> Any:
     return whole
 
 
-def leading_axis(drawn: Any, count: int, like: Any = None, place: str = "", part: str = "") -> Any:
-    """The arrays of ``samples``, checked: one leading axis, parts and shapes of the law's samples.
+def leading_axis(
+    drawn: Any, count: int, like: Any = None, place: str = "", role: str = "samples"
+) -> Any:
+    """Arrays of samples, checked: one leading axis, parts and shapes of the law's samples.
 
     Parameters
     ----------
@@ -168,14 +170,13 @@ def leading_axis(drawn: Any, count: int, like: Any = None, place: str = "", part
         Samples of the law.
     place : str
         Line of the function, for messages.
-    part : str
-        Of the samples, for messages.
+    role : str
+        The function that gives them, and their part, for messages.
 
     Raises
     ------
     ModelError
     """
-    role = f"samples{part}"
     usual = drawn if like is None else like
     if isinstance(usual, (Mapping, tuple, list)):
         given, keys = _keys(drawn), _keys(usual)
@@ -184,7 +185,7 @@ def leading_axis(drawn: Any, count: int, like: Any = None, place: str = "", part
             raise ModelError(f"{role} gives {found}; a sample has {', '.join(keys)}{place}")
         parts = {
             name: leading_axis(
-                drawn[key], count, None if like is None else like[key], place, f"{part}, {name}"
+                drawn[key], count, None if like is None else like[key], place, f"{role}, {name}"
             )
             for name, key in keys.items()
         }
@@ -256,17 +257,16 @@ def numbers_in(sample: Any) -> int:
     return max(1, int(np.size(sample)))
 
 
-def pairs(law: Any) -> Iterable[tuple[Any, Any]]:
+def pairs(law: Any, role: str = "law") -> Iterable[tuple[Any, Any]]:
     """The (probability, sample) pairs of a law, each checked."""
+    can = f"{role} can yield (probability, sample) pairs"
     try:
         iterator = iter(law)
     except TypeError:
-        raise ModelError(
-            f"law gives {type(law).__name__}; law can yield (probability, sample) pairs"
-        ) from None
+        raise ModelError(f"{role} gives {type(law).__name__}; {can}") from None
     for pair in iterator:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise ModelError("law can yield (probability, sample) pairs")
+            raise ModelError(can)
         yield pair[0], pair[1]
 
 

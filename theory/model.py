@@ -47,6 +47,7 @@ LEADING: Mapping[str, tuple[str, ...]] = {
     "start": (),
     "fixed": (),
     "law": (),
+    "held_out": (),
     "loss": ("theta", "sample", "xp"),
     "risk": ("theta", "xp"),
     "sample": ("rng",),
@@ -104,7 +105,9 @@ QUANTITIES = frozenset({
 """Names that results and pages use for other things, which no scalar or observable may have."""
 DECLARED_START = "declared"
 """Name of the start that ``start`` gives."""
-BEGINNINGS = ("d_", "time_", "path_", "uncertainty_", "observed_")
+HELD_OUT = "held_out_"
+"""Beginning of the names of what is recorded on the held-out law."""
+BEGINNINGS = ("d_", "time_", "path_", "uncertainty_", "observed_", HELD_OUT)
 """Beginnings of such names."""
 SUM_TOLERANCE = 1e-12
 MOST_SAMPLES = 5_000_000
@@ -124,6 +127,10 @@ class Model:
         ``start(**constants)`` -> dict of trained arrays at step 0.
     law : callable, optional
         ``law(**constants)`` -> (probability, sample) pairs.
+    held_out : callable, optional
+        ``held_out(**constants)`` -> (probability, sample) pairs of a second law, like those of
+        ``law``, on which nothing is trained: its mean loss and what ``observe`` gives are recorded
+        as ``held_out_risk`` and ``held_out_`` of each name.
     loss : callable, optional
         ``loss(theta, sample, xp, **constants)`` -> one number; ``xp`` is the array namespace.
     risk : callable, optional
@@ -213,6 +220,7 @@ class Model:
 
     start: Callable[..., Any]
     law: Callable[..., Any] | None = None
+    held_out: Callable[..., Any] | None = None
     loss: Callable[..., Any] | None = None
     risk: Callable[..., Any] | None = None
     sample: Callable[..., Any] | None = None
@@ -269,6 +277,12 @@ class Model:
             raise ModelError("a model has a law or a closed risk, not both; leave one of them out")
         if self.observe is not None and self.law is None and not self.can_be_drawn:
             raise ModelError("observe is averaged over a law, and this model has a closed risk")
+        if self.held_out is not None and (self.risk is not None or self.reduced is not None):
+            other = "risk in closed form" if self.risk is not None else "declared reduction"
+            raise ModelError(
+                f"held_out is evaluated by loss at every entry, and this model has a {other}; "
+                "leave one of them out"
+            )
         declared = [role for role in DECLARED[:3] if getattr(self, role) is not None]
         missing = [role for role in DECLARED if getattr(self, role) is None]
         if declared and missing:
@@ -309,6 +323,19 @@ class Model:
         """Its documentation, read."""
         return Documentation(self.documentation)
 
+    def meaning(self, name: str) -> str:
+        """Meaning of a symbol by the documentation; empty where it has none.
+
+        Parameters
+        ----------
+        name : str
+        """
+        words, base = self.documented.meaning(name), name.removeprefix(HELD_OUT)
+        if words or base == name:
+            return words
+        known = "mean of the loss" if base == "risk" else self.documented.meaning(base) or base
+        return f"{known}, on the held-out law"
+
     @cached_property
     def constants(self) -> dict[str, Any]:
         """Constants and their defaults, in the order in which the functions name them."""
@@ -317,7 +344,7 @@ class Model:
         missing: dict[str, str] = {}
         for role, names in self.arguments.items():
             for name, parameter in names.items():
-                if name in RESERVED:
+                if name in RESERVED or name.startswith(HELD_OUT):
                     raise ModelError(
                         f"constant {name!r} of {role} has the name of a setting or a result of "
                         f"runs; rename it, as {name}_0"
@@ -448,6 +475,7 @@ class Model:
         self,
         constants: Mapping[str, Any],
         watched: Callable[[Iterable[Any]], Iterable[Any]] = iter,
+        role: str = "law",
     ) -> Law:
         """Every sample of a finite law.
 
@@ -456,6 +484,8 @@ class Model:
         constants : mapping
         watched : callable
             Pairs of probability and sample -> the same, one by one, so that progress can be shown.
+        role : str
+            ``law`` or ``held_out``.
 
         Raises
         ------
@@ -465,13 +495,13 @@ class Model:
         weights: list[float] = []
         samples: list[Any] = []
         given = size = 0
-        with self.blamed("law"):
-            for probability, sample in watched(pairs(self.call("law", constants=constants))):
+        with self.blamed(role):
+            for probability, sample in watched(pairs(self.call(role, constants=constants), role)):
                 if isinstance(probability, (str, bytes, complex)) or np.ndim(probability):
-                    raise ModelError(f"law gives the probability {probability!r} to a sample")
+                    raise ModelError(f"{role} gives the probability {probability!r} to a sample")
                 value = float(probability)
                 if not value >= 0 or math.isinf(value):
-                    raise ModelError(f"law gives the probability {value:g} to a sample")
+                    raise ModelError(f"{role} gives the probability {value:g} to a sample")
                 given += 1
                 if value > 0:
                     weights.append(value)
@@ -479,21 +509,42 @@ class Model:
                     size = size or numbers_in(samples[0])
                 if given > MOST_SAMPLES:
                     raise ModelError(
-                        f"law gives more than {MOST_SAMPLES:,} samples, {len(samples):,} of them "
-                        "with a probability above 0; smaller sizes have fewer, and sample can draw "
-                        "from a law"
+                        f"{role} gives more than {MOST_SAMPLES:,} samples, {len(samples):,} of "
+                        "them with a probability above 0; smaller sizes have fewer, and sample can "
+                        "draw from a law"
                     )
                 if len(samples) * size > MOST_NUMBERS:
                     raise ModelError(
-                        f"law gives more than {MOST_NUMBERS:,} numbers, {size:,} in each sample; "
-                        f"at most {MOST_NUMBERS // size:,} samples of this size can be listed"
+                        f"{role} gives more than {MOST_NUMBERS:,} numbers, {size:,} in each "
+                        f"sample; at most {MOST_NUMBERS // size:,} samples of this size can be "
+                        "listed"
                     )
         if not samples:
-            raise ModelError("law gives no sample")
+            raise ModelError(f"{role} gives no sample")
         total = math.fsum(weights)
         if abs(total - 1) > SUM_TOLERANCE:
-            raise ModelError(f"the probabilities of law sum to {total:.12g}, not to 1")
-        return Law(np.array(weights), stacked(samples, "law"))
+            raise ModelError(f"the probabilities of {role} sum to {total:.12g}, not to 1")
+        return Law(np.array(weights), stacked(samples, role))
+
+    def held_out_law(self, constants: Mapping[str, Any], like: Law) -> Law:
+        """Every sample of ``held_out``.
+
+        Parameters
+        ----------
+        constants : mapping
+        like : Law
+            The law of training: the samples have the same parts, shapes and types.
+
+        Raises
+        ------
+        ModelError
+            As for `enumerated_law`, or if the samples are unlike those of the law.
+        """
+        law = self.enumerated_law(constants, role="held_out")
+        place = line_of_function(self.held_out, self.path)
+        return Law(
+            law.weights, leading_axis(law.samples, law.size, like.samples, place, "held_out")
+        )
 
     def draw_samples(
         self, constants: Mapping[str, Any], count: int, seed: Any, law: Law | None = None

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from theory.model import HELD_OUT
+
 if TYPE_CHECKING:
     import sympy
 
@@ -154,7 +156,8 @@ def latex_of(name: str, arrays: Iterable[str] = ()) -> str:
     r"""A code name as LaTeX: ``alpha0`` is ``\alpha_{0}``, ``A_0_1`` is ``A_{0,1}``.
 
     Words below a letter stand apart, as in ``A_{to mask}``. An entry of an array whose letter has
-    an index stands behind it in brackets, ``(W_{1})_{0,0}``.
+    an index stands behind it in brackets, ``(W_{1})_{0,0}``. What is recorded on the held-out law
+    is marked so above its letter.
 
     Parameters
     ----------
@@ -162,6 +165,9 @@ def latex_of(name: str, arrays: Iterable[str] = ()) -> str:
     arrays : iterable of str
         Names of arrays, of whose entries ``name`` may be one.
     """
+    if name.startswith(HELD_OUT):
+        base = name.removeprefix(HELD_OUT)
+        return ("R" if base == "risk" else latex_of(base)) + r"^{\mathrm{held\ out}}"
     for array in sorted(arrays, key=len, reverse=True):
         index, letter = name[len(array) + 1 :], latex_of(array)
         if name.startswith(f"{array}_") and re.fullmatch(r"\d+(_\d+)*", index):

@@ -22,6 +22,7 @@ from dynamics.validation import brief
 from theory.closure import closure_lines
 from theory.events import Crossing, event_rule
 from theory.law import ModelError
+from theory.model import HELD_OUT
 
 if TYPE_CHECKING:
     from dynamics.default_runs import Contrast
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 SAMPLED = {"test_error", "patch_association", "cosine"}
 """Observables that only runs on samples have."""
+SHOWN = ("G", "risk", f"{HELD_OUT}risk", "error")
+"""Observables of which the last record is printed."""
 SYMMETRIC = "symmetric"
 MOST_ROWS, MOST_SHOWN = 12, 10
 """Scalars up to which each is printed, and how many where there are more."""
@@ -72,6 +75,7 @@ def document(result: Result) -> dict[str, Any]:
             "event_steps": {view: _steps(run) for view, run in runs.items()},
             "reasons": {view: dict(run.reasons) for view, run in runs.items()},
             "outcomes": {view: str(run.outcome) for view, run in runs.items()},
+            "final": {view: _final(run) for view, run in runs.items()},
             "seeds": [_seed(run) for run in result.fulls],
         }
         if departs(result):
@@ -199,7 +203,7 @@ def table(system: System, result: Result) -> str:
     if isinstance(result, (Comparison, Overlay)):
         end = "reduced, end" if isinstance(result, Comparison) else "flow, end"
     states = {name: final[name] for name in first.layout.names if name in final}
-    names = [*(_largest(states) or system.presentation.plot.overlaid), "G", "risk", "error"]
+    names = [*(_largest(states) or system.presentation.plot.overlaid), *SHOWN]
     names += first.events
     if len(states) > MOST_ROWS:
         end = f"{end}, {MOST_SHOWN} of {len(states)}"
@@ -400,7 +404,7 @@ class Beside:
         for name, event in self.run.events.items():
             if self.first.events[name] and not event:
                 lines.append(f"{name:<20}none: {event.reason}")
-        names = [*self.run.layout.names, "G", "risk", "error"]
+        names = [*self.run.layout.names, *SHOWN]
         numbers = ", ".join(f"{name}={end[name]:.6g}" for name in names if name in end)
         return [*lines, f"{'at the end':<20}{numbers}", f"{'criterion':<20}{self.remark}", ""]
 

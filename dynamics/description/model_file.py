@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.description.page import KINDS, RATE, Definition, Symbol, sought
+from theory.model import HELD_OUT
 from theory.notation import latex_of
 
 if TYPE_CHECKING:
@@ -118,7 +119,9 @@ def observables(model: Model, problem: Any) -> Iterator[Definition]:
             codes[role] = returned(function)
     for name in problem.realization.observable_names:
         role = next((role for key in (name, "") for role in codes if key in codes[role]), "")
-        words = model.documented.meaning(name) or "observable"
+        if name.startswith(HELD_OUT):
+            role = ""
+        words = model.meaning(name) or "observable"
         mean = ", averaged over the law" if role == "observe" else ""
         code = codes[role].get(name, codes[role].get("", "")) if role else ""
         yield Definition(name, latex_of(name), words + mean, code=code)

@@ -19,6 +19,7 @@ from dynamics.results.event import Events
 from dynamics.results.expression import Expression
 from dynamics.results.outcome import DIVERGED
 from dynamics.results.trajectory import Trajectory
+from theory.model import HELD_OUT
 
 COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, style.GREY)
 LOOKS = tuple(zip(COLOURS, "os^Dvo", strict=True))
@@ -192,14 +193,15 @@ def _has(run: Trajectory, name: str) -> bool:
 def _values(description: Panel, run: Trajectory, name: str) -> Any:
     """A series, or its size where it is negative on a logarithmic axis; to `LARGEST`.
 
-    A risk on a logarithmic axis ends where it is the rounding of its terms.
+    A risk on a logarithmic axis ends where it is the rounding of its terms, one on a held-out law
+    too.
     """
     series = run.series(name)
     series = np.where(np.abs(series) > LARGEST, np.nan, series)
     if not description.logarithmic:
         return series
     size = np.abs(series)
-    return _above_rounding(series) if name == "risk" else size
+    return _above_rounding(series) if name.removeprefix(HELD_OUT) == "risk" else size
 
 
 def _above_rounding(risk: FloatArray) -> FloatArray:

@@ -299,7 +299,7 @@ class Closing:
         try:
             if count * made.numbers_of_a_sample() > MOST_TRACED:
                 raise NoProgram(f"no program: more than {MOST_TRACED:,} numbers for a risk")
-            data = made.representatives(samples)
+            data = made.representatives(samples)._replace(held_out=None)
             table = ReducedRisk(
                 made.program, data, class_embedding(classes), names,
                 values=Values(read=field.on_grid, most=MOST_VALUES),

@@ -44,7 +44,7 @@ from theory.closure import Closure
 from theory.closure.regime import PLAIN, Regime
 from theory.events import EventRule
 from theory.law import ModelError
-from theory.model import Model
+from theory.model import HELD_OUT, Model
 from theory.notation import GREEK, Notation, latex_of
 from theory.update_rules import UpdateRule, own_rule
 
@@ -75,7 +75,7 @@ def notation_of(
             name,
             GREEK.get(name, name),
             latex_of(name, arrays if name in scalars else ()),
-            plain_text(model.documented.meaning(name)) or kind,
+            plain_text(model.meaning(name)) or kind,
         )
         for name, kind in kinds.items()
     }
@@ -94,6 +94,7 @@ def _users(model: Model, constant: str) -> str:
     return " and ".join(filter(None, [", ".join(roles[:-1]), roles[-1]]))
 
 
+HELD_OUT_RISK = f"{HELD_OUT}risk"
 MOST_PANELS = 5
 """Panels of scalars, where the model does not say which."""
 
@@ -123,8 +124,10 @@ def plot_description(
         panels = [_panel(entry, allowed) for entry in model.panels]
     else:
         panels = [_numbered(names) for names in _together(scalars)[:MOST_PANELS]]
-        panels += [_numbered(names) for names in _together(observables)[:2]]
-        panels.append(Panel((("risk", 5),), logarithmic=True))
+        risks = [("risk", 5), (HELD_OUT_RISK, 1)][: 1 + (HELD_OUT_RISK in observables)]
+        others = [name for name in observables if name != HELD_OUT_RISK]
+        panels += [_numbered(names) for names in _together(others)[:2]]
+        panels.append(Panel(tuple(risks), logarithmic=True))
     drawn = {name for panel in panels for name in panel.names}
     return PlotDescription(
         omission="" if model.panels else _omission(drawn, scalars, observables),

@@ -149,6 +149,8 @@ def _law_of(made: Realization, closure: Closure) -> Section:
         words = f"{closure.samples} samples, all of them enumerated"
         if closure.sample_classes != closure.samples:
             words += f"; on the scalars below {closure.sample_classes} losses are different"
+    if made.held_out is not None:
+        words += f"; {made.held_out.size} samples of a held-out law, on which nothing is trained"
     conserved = tuple(
         f"training keeps `{text} = {law.value:.6g}`"
         for text, law in zip(closure.conserved, closure.laws, strict=True)

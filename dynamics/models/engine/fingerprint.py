@@ -43,9 +43,10 @@ def digests(made: Realization) -> dict[str, str]:
     for role in ("names", "events"):
         table = model.table(role, made.constants)
         parts[role] = sorted((name, repr(entry)) for name, entry in table.items())
-    if made.law is not None:
-        leaves = jax.tree.leaves(made.law.samples)
-        parts["law"] = [array_hash(made.law.weights), *map(array_hash, leaves)]
+    for role, law in (("law", made.law), ("held_out", made.held_out)):
+        if law is not None:
+            leaves = jax.tree.leaves(law.samples)
+            parts[role] = [array_hash(law.weights), *map(array_hash, leaves)]
     abstract = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), made.data)
     flat = jax.ShapeDtypeStruct((program.size,), np.float64)
     with jax.enable_x64(True):

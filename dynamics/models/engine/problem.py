@@ -297,9 +297,9 @@ class ModelProblem(TracedProblem):
         self.settings: Mapping[str, Any] = shared.settings
         if made.only_sampled and data is None and made.law is not None:
             self.settings = {**self.settings, "samples": made.law.size, "seed": int(seed)}
-        own = (shared.data if reduced else made.data) if data is None else data
+        whole = shared.data if reduced else made.data
         layout = shared.reduced_layout if reduced else shared.full_layout
-        payload = own, shared.on_device
+        payload = whole if data is None else data, shared.on_device
         super().__init__(made.program, payload, layout, self.columns, reduced, minibatches)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ JAX's switch for double precision is a context here, never the global flag of th
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
@@ -23,7 +24,7 @@ from dynamics.cache import compiled_program, jax
 from dynamics.models.engine.tracing import namespace, refusals
 from dynamics.validation import InvalidRequest
 from theory.law import Law, ModelError
-from theory.model import LEADING, Model, check_name
+from theory.model import HELD_OUT, LEADING, Model, check_name
 
 BLOCK_NUMBERS = 1 << 22
 """Numbers that the samples of one block may need at a time."""
@@ -40,6 +41,8 @@ class Data(NamedTuple):
     samples : nested arrays, each of shape (N, ...)
     fixed : dict of arrays
         Untrained arrays.
+    held_out : (weights, samples) or None
+        Of the held-out law.
     reals : dict of float
         Real constants.
     """
@@ -47,7 +50,14 @@ class Data(NamedTuple):
     weights: Any
     samples: Any
     fixed: Any
+    held_out: Any
     reals: Any
+
+    @property
+    def of_held_out(self) -> Data:
+        """The same with the held-out law in place of the law."""
+        weights, samples = self.held_out
+        return self._replace(weights=weights, samples=samples, held_out=None)
 
 
 class Program:
@@ -188,23 +198,32 @@ class Program:
         return jax.lax.scan(add, zero, self.blocks(data)[:2])[0]
 
     def observables(self, flat: Any, data: Data) -> dict[str, Any]:
-        """Everything the model observes at a state, by name; traced."""
+        """Everything the model observes at a state, by name, on the held-out law too; traced."""
         result: dict[str, Any] = {}
-        theta = self.theta(flat, data.fixed)
         if self.model.observables is not None:
-            result |= self.call("observables", theta, None, data)
-        if self.model.observe is not None:
-
-            def averaged(block: Any) -> Any:
-                weights, samples = block
-                each = jax.vmap(lambda s: self.call("observe", theta, s, data))(samples)
-                sums = jax.tree.map(lambda values: (weights * values).sum(), each)
-                return {"sums": sums, "weights": weights.sum()}
-
-            # Ten weights of .1 sum up to less than 1: what is 1 of every sample is 1 of them all.
-            found = self._summed(averaged, data)
-            result |= jax.tree.map(lambda values: values / found["weights"], found["sums"])
+            result |= self.call("observables", self.theta(flat, data.fixed), None, data)
+        result |= self.averages(flat, data)
+        if data.held_out is not None:
+            held_out = data.of_held_out
+            found = {"risk": self.risk(flat, held_out), **self.averages(flat, held_out)}
+            result |= {HELD_OUT + name: value for name, value in found.items()}
         return result
+
+    def averages(self, flat: Any, data: Data) -> dict[str, Any]:
+        """What the model observes of samples, averaged over the law; traced."""
+        if self.model.observe is None:
+            return {}
+        theta = self.theta(flat, data.fixed)
+
+        def averaged(block: Any) -> Any:
+            weights, samples = block
+            each = jax.vmap(lambda s: self.call("observe", theta, s, data))(samples)
+            sums = jax.tree.map(lambda values: (weights * values).sum(), each)
+            return {"sums": sums, "weights": weights.sum()}
+
+        # Ten weights of .1 sum up to less than 1: what is 1 of every sample is 1 of them all.
+        found = self._summed(averaged, data)
+        return dict(jax.tree.map(lambda values: values / found["weights"], found["sums"]))
 
     def check(self, data: Data) -> tuple[str, ...]:
         """Trace every function once, so that what cannot be traced is refused with its line.
@@ -250,8 +269,14 @@ class Program:
             with refusals(first, path):
                 self.compiled_descent.eval_shape(flat, abstract)
         self.observed_names = names.get("observables", ()), names.get("observe", ())
-        self._observed[key] = tuple(sorted({*self.observed_names[0], *self.observed_names[1]}))
+        held_out = () if data.held_out is None else self.held_out_names
+        self._observed[key] = tuple(sorted({*itertools.chain(*self.observed_names, held_out)}))
         return self._observed[key]
+
+    @property
+    def held_out_names(self) -> tuple[str, ...]:
+        """Names of what is recorded on a held-out law: its risk, then what is averaged."""
+        return tuple(HELD_OUT + name for name in ("risk", *self.observed_names[1]))
 
     def _traced_twice(self, role: str, flat: Any, data: Any) -> Any:
         """Shapes of what a function gives; one that changes between two traces is refused."""
@@ -340,8 +365,13 @@ def program_of(
     return Program(model, dict(statics), dict(shapes))
 
 
-def device_data(law: Law | None, fixed: Mapping[str, Any], reals: Mapping[str, float]) -> Data:
-    """Data as arrays of JAX in double precision.
+def data_of(
+    law: Law | None,
+    fixed: Mapping[str, Any],
+    reals: Mapping[str, float],
+    held_out: Law | None = None,
+) -> Data:
+    """Data of laws, as they are.
 
     Parameters
     ----------
@@ -350,10 +380,12 @@ def device_data(law: Law | None, fixed: Mapping[str, Any], reals: Mapping[str, f
         Untrained arrays.
     reals : mapping
         Real constants.
+    held_out : Law, optional
     """
     weights = np.zeros(0) if law is None else law.weights
     samples = () if law is None else law.samples
-    return on_device(Data(weights, samples, dict(fixed), dict(reals)))
+    held = None if held_out is None else (held_out.weights, held_out.samples)
+    return Data(weights, samples, dict(fixed), held, dict(reals))
 
 
 def on_device(tree: Any) -> Any:

@@ -29,7 +29,7 @@ MOST_SAMPLES = 40_000
 TOLERANCE = 1e-13
 """Deviation from the model, relative to the largest entry."""
 UNREADABLE = (ModelError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError)
-ROLES = ("law", "sample", "start", "fixed")
+ROLES = ("law", "sample", "held_out", "start", "fixed")
 """Functions of a model that are plain Python."""
 
 
@@ -71,7 +71,7 @@ def readings(
     data = problem.payload[0]
     parts: dict[str, Any] = {
         "weights": data.weights, "samples": data.samples, "fixed": data.fixed,
-        "start": made.flat_start,
+        "held_out": data.held_out, "start": made.flat_start,
     }  # fmt: skip
     for role in roles:
         if not any(name in made.reals for name in made.model.arguments.get(role, ())):
@@ -90,7 +90,7 @@ def readings(
     first = problem.closure.classes.first
     start = np.zeros(len(problem.scalars)) if linear else flat[first]
     leaves = [parts["weights"], *jax.tree.leaves(parts["samples"], is_leaf=_is_leaf)]
-    leaves += jax.tree.leaves(parts["fixed"], is_leaf=_is_leaf)
+    leaves += jax.tree.leaves((parts["fixed"], parts["held_out"]), is_leaf=_is_leaf)
     reals = [np.array(symbol(name), dtype=object) for name in sorted(made.reals)]
     return Readings(
         tuple(reading(np.asarray(leaf)) for leaf in [*leaves, *reals, offset]),
@@ -135,25 +135,39 @@ def _law(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
     made, groups = problem.realization, problem.closure.sample_groups
     law = made.law
     assert law is not None
-    if law.size > MOST_SAMPLES:
-        raise ValueError("too many samples for symbols")
-    positive = (
-        (p, s) for p, s in made.model.call("law", constants=_symbolic(made))
-        if not (isinstance(p, int | float | sympy.Number) and p == 0)
-    )  # fmt: skip
-    pairs = list(islice(positive, law.size + 1))
-    if len(pairs) != law.size:
-        raise ValueError("other samples have a probability")
+    pairs = _pairs(made, "law", law.size)
     labels = np.arange(law.size) if groups is None else groups.labels
     terms: list[Counter[Any]] = [Counter() for _ in range(int(labels.max()) + 1)]
     for label, (probability, _) in zip(labels, pairs, strict=True):
-        terms[label][sympy.sympify(plain(probability))] += 1
+        terms[label][probability] += 1
     weights = [sympy.Add(*(n * value for value, n in term.items())) for term in terms]
     first = np.unique(labels, return_index=True)[1]
     return {
         "weights": np.array(weights, dtype=object),
         "samples": _stacked(pairs[k][1] for k in first),
     }
+
+
+def _pairs(made: Realization, role: str, count: int) -> list[tuple[sympy.Expr, Any]]:
+    """The (probability, sample) pairs of a listed law of that many samples, in symbols."""
+    if count > MOST_SAMPLES:
+        raise ValueError("too many samples for symbols")
+    positive = (
+        (sympy.sympify(plain(p)), s) for p, s in made.model.call(role, constants=_symbolic(made))
+        if not (isinstance(p, int | float | sympy.Number) and p == 0)
+    )  # fmt: skip
+    pairs = list(islice(positive, count + 1))
+    if len(pairs) != count:
+        raise ValueError("other samples have a probability")
+    return pairs
+
+
+def _held_out(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
+    """Weights and samples of the held-out law, in symbols."""
+    made = problem.realization
+    assert made.held_out is not None
+    weights, samples = zip(*_pairs(made, "held_out", made.held_out.size), strict=True)
+    return {"held_out": (np.array(weights, dtype=object), _stacked(samples))}
 
 
 def _samples(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
@@ -165,7 +179,9 @@ def _samples(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
     return {"weights": np.full(count, 1 / count), "samples": _stacked(samples)}
 
 
-READERS = {"law": _law, "sample": _samples, "start": _start, "fixed": _fixed}
+READERS = {
+    "law": _law, "sample": _samples, "held_out": _held_out, "start": _start, "fixed": _fixed,
+}  # fmt: skip
 """Function of a model -> what reads the arrays that it gives, in symbols."""
 
 

@@ -13,7 +13,7 @@ from dynamics.cache import jax
 from dynamics.models.engine.program import (
     Data,
     Program,
-    device_data,
+    data_of,
     evaluated,
     on_device,
     program_of,
@@ -62,7 +62,8 @@ class Realization:
     Attributes
     ----------
     observable_names : tuple of str
-        What the model observes.
+        What the model observes, on the held-out law too.
+    law, held_out : Law or None
     reductions : dict
         What its problems share, by closure and coordinates.
 
@@ -85,10 +86,13 @@ class Realization:
             if twice:
                 raise ModelError(f"{min(twice)!r} is trained and fixed")
             self.law = self._law(samples, seed)
+            self.held_out: Law | None = None
+            if model.held_out is not None and self.law is not None:
+                self.held_out = model.held_out_law(constants, self.law)
         self.shapes = {name: array.shape for name, array in self.arrays.items()}
         self.flat_start = np.concatenate([array.ravel() for array in self.arrays.values()])
         self.program: Program = program_of(model, statics, tuple(self.shapes.items()))
-        self.data = device_data(self.law, fixed, self.reals)
+        self.data = on_device(data_of(self.law, fixed, self.reals, self.held_out))
         self.observable_names = self.program.check(self.data)
         self.reductions: dict[Any, Any] = {}
 

@@ -9,7 +9,7 @@ loss and all that is observed are the same values.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -23,6 +23,7 @@ from dynamics.models.engine.functions import Columns, Embedding
 from dynamics.models.engine.program import Data, Program
 from dynamics.models.engine.real_constants import Reading, symbol
 from theory.law import FloatArray
+from theory.model import HELD_OUT
 from theory.program import ONE, Values, adjoints, build, read, run_floats, tangents
 from theory.program import Program as ReducedProgram
 from theory.program.algebra import Algebra
@@ -51,7 +52,7 @@ def reduced_risk(
         As for `ReducedRisk`.
     """
     digest = hashlib.sha256(repr((id(program), tuple(names), tuple(data.reals))).encode())
-    for leaf in jax.tree.leaves((data.samples, data.fixed, tuple(embedding))):
+    for leaf in jax.tree.leaves((data.samples, data.fixed, data.held_out, tuple(embedding))):
         array = np.ascontiguousarray(leaf)
         digest.update(f"{array.shape}{array.dtype}".encode() + array.tobytes())
     place = _kept(digest.hexdigest())
@@ -75,9 +76,9 @@ class ReducedRisk:
     names : sequence of str
         Of the coordinates.
     arrays : sequence of Reading or None, optional
-        What stands for samples and untrained arrays in the order of `jax.tree.leaves`, then for
-        the offset of the embedding: functions of the real constants; None where every entry is an
-        input. Their numbers by default, as constants.
+        What stands for samples, untrained arrays and the held-out law in the order of
+        `jax.tree.leaves`, then for the offset of the embedding: functions of the real constants;
+        None where every entry is an input. Their numbers by default, as constants.
 
     Attributes
     ----------
@@ -123,14 +124,14 @@ class ReducedRisk:
         self.reals = dict(zip(sorted(data.reals), reals.tolist(), strict=True))
         self.share = np.asarray(embedding.share, dtype=float)
         self.free: dict[str, int] = {}
-        own = [*jax.tree.leaves((data.samples, data.fixed)), embedding.offset]
+        own = [*jax.tree.leaves((data.samples, data.fixed, data.held_out)), embedding.offset]
         *leaves, offset = (
             map(self._algebra.number, own) if arrays is None else self._read(own, arrays)
         )
         self.entries = flat = _entries(self._algebra, self.scalars, embedding, offset)
         rows = read(values, traced(program, data), [flat, *leaves, *reals])
-        names_of = program.observed_names
-        first = 1 + len(names_of[1])
+        names, averaged = program.observed_names
+        first = 1 + len(averaged)
         if not program.has_law:
             self.classes, self.weights = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
             self.rows = self.losses = rows[0].reshape(1)
@@ -141,17 +142,18 @@ class ReducedRisk:
             self.classes = self.classes.reshape(-1)
             self.weights = values.inputs([f"P_{k + 1}" for k in range(len(distinct))])
             self.rows, self.losses = distinct, distinct[:, 0]
-            self.risk = self._mean(self.losses)
+            self.risk = self._mean(self.losses, self.weights)
         self.held = False
         self.lists: dict[Any, tuple[List, ...]] = {}
-        self.observed: dict[str, int] = {}
-        for name, ids in zip(names_of[0], rows[first:], strict=True):
-            self.observed[name] = int(ids)
-        if names_of[1]:
-            total = self._sum(self.weights)
-            for k, name in enumerate(names_of[1]):
-                mean = self._mean(distinct[:, 1 + k])
-                self.observed[name] = int(self._algebra.op("div", mean, total))
+        self.observed = dict(zip(names, map(int, rows[first:]), strict=False))
+        if averaged:
+            self.observed |= self._averages(averaged, self.rows.T[1:], self.weights)
+        if data.held_out is not None:
+            losses, *others = rows[first + len(names) :]
+            weights = leaves[len(jax.tree.leaves((data.samples, data.fixed)))]
+            held_out = {"risk": self._mean(losses, weights)}
+            held_out |= self._averages(averaged, others, weights)
+            self.observed |= {HELD_OUT + name: value for name, value in held_out.items()}
 
     def _read(self, own: Sequence[Any], arrays: Sequence[Reading | None]) -> Iterator[Ids]:
         """Ids of arrays that are functions of the real constants, or inputs."""
@@ -169,9 +171,17 @@ class ReducedRisk:
     def _sum(self, ids: Ids) -> Ids:
         return self._algebra.dot(np.ones((1, ids.size)), ids)[0]
 
-    def _mean(self, ids: Ids) -> int:
-        """Sum over the classes of samples of weights times values."""
-        return int(self._sum(self._algebra.mul(ids, self.weights)))
+    def _mean(self, ids: Ids, weights: Ids) -> int:
+        """Sum over samples of weights times values."""
+        return int(self._sum(self._algebra.mul(ids, weights)))
+
+    def _averages(self, names: Sequence[str], rows: Iterable[Ids], weights: Ids) -> dict[str, int]:
+        """Mean of each row of values of samples, over the sum of the weights."""
+        total = self._sum(weights)
+        means = (self._mean(row, weights) for row in rows)
+        return {
+            n: int(self._algebra.op("div", m, total)) for n, m in zip(names, means, strict=True)
+        }
 
     @cached_property
     def gradient(self) -> Ids:
@@ -265,6 +275,8 @@ def _entries(algebra: Algebra, scalars: Ids, embedding: Embedding, offset: Ids) 
 def traced(program: Program, data: Data) -> Any:
     """The losses of all samples, what is observed of each, and observables, as a jaxpr.
 
+    Then the same of the samples of the held-out law.
+
     Parameters
     ----------
     program : Program
@@ -279,7 +291,7 @@ def traced(program: Program, data: Data) -> Any:
             values += [said[name] for name in of_samples]
         return tuple(jax.numpy.asarray(v, flat.dtype) for v in values)
 
-    def all_of(flat: Any, samples: Any, fixed: Any, reals: Any) -> list[Any]:
+    def all_of(flat: Any, samples: Any, fixed: Any, held_out: Any, reals: Any) -> list[Any]:
         here = data._replace(fixed=fixed, reals=reals)
         if program.has_law:
             rows = list(jax.vmap(lambda sample: one(flat, sample, here))(samples))
@@ -288,12 +300,14 @@ def traced(program: Program, data: Data) -> Any:
         if names:
             said = program.call("observables", program.theta(flat, fixed), None, here)
             rows += [jax.numpy.asarray(said[name], flat.dtype) for name in names]
+        if held_out is not None:
+            rows += jax.vmap(lambda sample: one(flat, sample, here))(held_out[1])
         return rows
 
     with jax.enable_x64(True):
         flat = np.zeros(program.size)
         reals = {name: float(value) for name, value in data.reals.items()}
-        return jax.make_jaxpr(all_of)(flat, data.samples, data.fixed, reals)
+        return jax.make_jaxpr(all_of)(flat, data.samples, data.fixed, data.held_out, reals)
 
 
 def order_parameters(risk: ReducedRisk, columns: Columns) -> Ids:

@@ -11,7 +11,7 @@ import pydantic
 from numpy.typing import NDArray
 
 from dynamics.cache import jax
-from dynamics.models.engine.program import Data, on_device
+from dynamics.models.engine.program import Data, data_of, on_device
 from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import STRICT, refusing, whole, word
 from theory.law import Law
@@ -58,15 +58,22 @@ class Training:
         drawn = seed if isinstance(seed, int) else int(seed.integers(2**62))
         return MiniBatches(drawn, samples, self.batch)
 
-    def data(self, law: Law, fixed: Mapping[str, Any], reals: Mapping[str, Any]) -> Data:
+    def data(
+        self,
+        law: Law,
+        fixed: Mapping[str, Any],
+        reals: Mapping[str, Any],
+        held_out: Law | None = None,
+    ) -> Data:
         """Samples, untrained arrays and real constants as arrays of JAX, in the chosen precision.
 
         Parameters
         ----------
         law : Law
         fixed, reals : mapping
+        held_out : Law, optional
         """
-        data = Data(law.weights, law.samples, dict(fixed), dict(reals))
+        data = data_of(law, fixed, reals, held_out)
         return on_device(data if self.dtype == "float64" else jax.tree.map(_single, data))
 
 

@@ -29,6 +29,7 @@ from dynamics.validation import (
     whole,
 )
 from theory.closure.regime import PLAIN, Regime
+from theory.law import Law
 from theory.model import DECLARED_START
 
 if TYPE_CHECKING:
@@ -322,14 +323,14 @@ class FullEmpirical(FullModelProblem):
             # The noise of the start may move what the start itself does not.
             closure = made.open_closure
 
-        def drawn(count: int, seed: Any) -> Data:
+        def drawn(count: int, seed: Any, held_out: Law | None = None) -> Data:
             law = made.law
             if law is None or not made.only_sampled or seed != made.seed:
                 with refusals():
                     law = model.draw_samples(made.constants, count, seed, law)
-            return how.data(law, made.data.fixed, made.reals)
+            return how.data(law, made.data.fixed, made.reals, held_out)
 
-        data = drawn(self.samples, seed)
+        data = drawn(self.samples, seed, made.held_out)
         fresh = how.test_samples
         self._fresh = None if fresh is None else drawn(fresh, [seed, FRESH])
         dealt = how.minibatches(seed, self.samples)

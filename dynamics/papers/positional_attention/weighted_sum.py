@@ -26,7 +26,7 @@ from dynamics.models.engine.functions import Columns, Embedding, class_embedding
 from dynamics.models.engine.program import (
     Data,
     Program,
-    device_data,
+    data_of,
     evaluated,
     on_device,
     program_of,
@@ -126,7 +126,7 @@ class WeightedSum(Expectation):
 
     def data_of(self, rows: Configurations) -> Data:
         """Configurations and weights, as the traced functions take them."""
-        data = device_data(Law(rows.probability, rows.counts), {}, self._reals)
+        data = on_device(data_of(Law(rows.probability, rows.counts), {}, self._reals))
         self.traced.check(data)
         return data
 

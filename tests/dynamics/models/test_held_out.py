@@ -1,0 +1,286 @@
+"""A held-out law: its risk and averages at every entry, beside those of training."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from node import needs_node, run_script
+
+import dynamics
+from dynamics import cli, plotting
+from dynamics.explorer import own_points
+from dynamics.explorer.own_model import page_model
+from dynamics.validation import InvalidRequest
+
+P, NEURONS = 7, 6
+MODULAR = f"""
+import itertools
+import numpy as np
+
+P, NEURONS = {P}, {NEURONS}
+PAIRS = np.random.default_rng(3).permutation(list(itertools.product(range(P), repeat=2)))
+eta, steps = 1.0, 400
+events = {{"T_half": "held_out_risk <= 0.45", "T_train": "risk <= 0.3"}}
+
+
+def start(scale=0.5):
+    rng = np.random.default_rng(0)
+    shapes = {{"U": (NEURONS, P), "W": (NEURONS, P), "V": (NEURONS, P)}}
+    return {{name: scale * rng.standard_normal(shape) for name, shape in shapes.items()}}
+
+
+def _pairs(pairs):
+    for n, m in pairs:
+        yield 1 / len(pairs), {{"n": np.eye(P)[n], "m": np.eye(P)[m], "y": np.eye(P)[(n + m) % P]}}
+
+
+def law(train=35):
+    yield from _pairs(PAIRS[:train])
+
+
+def held_out(train):
+    yield from _pairs(PAIRS[train:])
+
+
+def _answer(theta, sample):
+    hidden = (theta["U"] @ sample["n"] + theta["W"] @ sample["m"]) ** 2
+    return theta["V"].T @ hidden / NEURONS
+
+
+def loss(theta, sample, xp):
+    return xp.sum((_answer(theta, sample) - sample["y"]) ** 2) / 2
+
+
+def observe(theta, sample, xp):
+    answer = _answer(theta, sample)
+    return {{"accuracy": xp.where(answer @ sample["y"] >= xp.max(answer), 1.0, 0.0)}}
+"""
+TILTED = """
+import numpy as np
+
+
+def start():
+    return {"w": np.full(4, 0.1)}
+
+
+def law(q=0.3):
+    for sign, chance in ((1.0, q), (-1.0, 1 - q)):
+        yield chance, {"x": np.full(4, sign), "y": sign}
+
+
+def held_out(q, tilt=0.5):
+    yield q, {"x": np.array([3.0, 0, 0, 0]), "y": tilt}
+    yield 1 - q, {"x": np.array([0, tilt, 0, -1.0]), "y": 1.0}
+
+
+def loss(theta, sample, xp):
+    return (theta["w"] @ sample["x"] - sample["y"]) ** 2 / 2
+
+
+def observe(theta, sample, xp):
+    return {"answer": theta["w"] @ sample["x"]}
+"""
+
+
+@pytest.fixture(scope="module")
+def modular_path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("held_out") / "modular.py"
+    path.write_text(MODULAR, encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def modular(modular_path):
+    return dynamics.load_system(modular_path)
+
+
+@pytest.fixture(scope="module")
+def tilted(tmp_path_factory):
+    path = tmp_path_factory.mktemp("held_out") / "tilted.py"
+    path.write_text(TILTED, encoding="utf-8")
+    return dynamics.load_system(path)
+
+
+def slow_modular(entries, pairs):
+    """Risk and accuracy of modular addition on pairs, one by one."""
+    U, W, V = entries.reshape(3, NEURONS, P)
+    losses, right = [], []
+    for n, m in pairs:
+        answer = sum(V[k] * (U[k, n] + W[k, m]) ** 2 for k in range(NEURONS)) / NEURONS
+        target = np.arange(P) == (n + m) % P
+        losses.append(((answer - target) ** 2).sum() / 2)
+        right.append(answer.argmax() == (n + m) % P)
+    return np.mean(losses), np.mean(right)
+
+
+def test_modular_addition_on_train_and_test_pairs(modular):
+    every = list(itertools.product(range(P), repeat=2))
+    pairs = np.random.default_rng(3).permutation(every)
+    parameters = modular.Parameters()
+    reduced, full = modular.ReducedPopulation(parameters), modular.FullPopulation(parameters)
+    result = dynamics.compare(reduced, full, eta=1.0, steps=400)
+    assert result.largest_deviation < 1e-11
+    for run in (result.reduced, result.full):
+        for k in np.linspace(0, len(run.time) - 1, 5).astype(int):
+            entries = run.states[k] if run is result.full else reduced.lift(run.states[k])
+            for name, part in (("", pairs[:35]), ("held_out_", pairs[35:])):
+                risk, accuracy = slow_modular(entries, part)
+                assert run[f"{name}risk"][k] == pytest.approx(risk, rel=1e-12)
+                assert run[f"{name}accuracy"][k] == pytest.approx(accuracy, abs=1e-12)
+    end = {name: values[-1] for name, values in result.reduced.observables.items()}
+    assert end["risk"] < 0.5 * end["held_out_risk"]
+    steps = [run.events["T_train"].step for run in (result.reduced, result.full)]
+    assert steps[0] == steps[1] is not None
+
+
+def slow_tilted(w, q, tilt):
+    first, second = w @ [3.0, 0, 0, 0], w @ [0, tilt, 0, -1.0]
+    risk = q * (first - tilt) ** 2 / 2 + (1 - q) * (second - 1) ** 2 / 2
+    return risk, q * first + (1 - q) * second
+
+
+@pytest.mark.parametrize("view", ["ReducedPopulation", "FullPopulation"])
+def test_a_law_without_the_symmetry_of_training_is_evaluated_at_every_entry(tilted, view):
+    parameters = tilted.Parameters(q=0.2, tilt=0.7)
+    closure = tilted.closure(parameters)
+    assert (closure.scalars, closure.grade) == (1, "proved")
+    problem = getattr(tilted, view)(parameters)
+    at = problem.observables(np.full(problem.layout.size, 0.4))
+    risk, answer = slow_tilted(np.full(4, 0.4), 0.2, 0.7)
+    assert at["held_out_risk"] == pytest.approx(risk, rel=1e-14)
+    assert at["held_out_answer"] == pytest.approx(answer, rel=1e-14)
+    np.testing.assert_allclose(at["answer"], 4 * 0.4 * (0.2 - 0.8), rtol=1e-14)
+
+
+def test_another_constant_of_the_held_out_law_is_another_program(tilted):
+    found = [
+        tilted.ReducedPopulation(tilted.Parameters(tilt=tilt)).observables([0.4])["held_out_risk"]
+        for tilt in (0.1, 0.9)
+    ]
+    expected = [slow_tilted(np.full(4, 0.4), 0.3, tilt)[0] for tilt in (0.1, 0.9)]
+    assert found == pytest.approx(expected, rel=1e-14)
+
+
+def test_a_loss_without_a_program_has_them_too():
+    def ranked(theta, sample, xp):
+        return (xp.sort(theta["w"])[0] * sample["x"] - sample["y"]) ** 2 / 2
+
+    system = dynamics.load_system(dynamics.Model(
+        start=lambda: {"w": [0.1, 0.3]}, loss=ranked,
+        law=lambda: [(1.0, {"x": 1.0, "y": 1.0})], held_out=lambda: [(1.0, {"x": 2.0, "y": 0.5})],
+    ))  # fmt: skip
+    problem = system.ReducedPopulation(system.Parameters())
+    risk = problem.observables(problem.initial_state)["held_out_risk"]
+    assert risk == pytest.approx((0.2 - 0.5) ** 2 / 2, rel=1e-14)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_draws_record_them_beside_fresh_samples(modular, dtype):
+    problem = modular.FullEmpirical(
+        modular.Parameters(), samples=20, seed=1, batch=5, dtype=dtype, test_samples=10
+    )
+    run = dynamics.descend(problem, 0.1, 20)
+    names = {
+        f"{kind}{name}" for kind in ("", "held_out_", "test_") for name in ("risk", "accuracy")
+    }
+    assert names <= set(run.observables)
+    pairs = np.random.default_rng(3).permutation(list(itertools.product(range(P), repeat=2)))
+    risk, _ = slow_modular(run.final_state, pairs[35:])
+    assert run["held_out_risk"][-1] == pytest.approx(
+        risk, rel=1e-12 if dtype == "float64" else 1e-5
+    )
+
+
+REFUSED = [
+    (
+        {"held_out": lambda: [(0.5, {"x": 1.0})]},
+        "the probabilities of held_out sum to 0.5, not to 1",
+    ),
+    ({"held_out": lambda: [(1.0, {"z": 1.0})]}, "held_out gives z; a sample has x"),
+    (
+        {"held_out": lambda: [(1.0, {"x": [1.0, 2.0]})]},
+        "held_out, x gives the shape (1, 2) for 1 samples; it can be (1,)",
+    ),
+    ({"held_out": lambda: []}, "held_out gives no sample"),
+    ({"held_out": lambda: 3}, "held_out gives int; held_out can yield (probability, sample) pairs"),
+]
+
+
+@pytest.mark.parametrize(("others", "message"), REFUSED)
+def test_a_wrong_law_is_refused_in_one_line(others, message):
+    model = dynamics.Model(
+        start=lambda: {"w": 0.1}, law=lambda: [(1.0, {"x": 1.0})],
+        loss=lambda theta, sample, xp: (theta["w"] - sample["x"]) ** 2, **others,
+    )  # fmt: skip
+    system = dynamics.load_system(model)
+    with pytest.raises(InvalidRequest) as caught:
+        system.ReducedPopulation(system.Parameters())
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_closed_risk_and_a_declared_reduction_have_none():
+    def risk(theta, xp):
+        return theta["w"] ** 2
+
+    parts = {"start": lambda: {"w": 0.1}, "held_out": lambda: [(1.0, 1.0)]}
+    with pytest.raises(InvalidRequest, match="a risk in closed form; leave one of them out"):
+        dynamics.Model(risk=risk, **parts)
+    declared = {"reduced": risk, "sizes": {"w": 1}, "configurations": list, "names": {"w": ("w",)}}
+    with pytest.raises(InvalidRequest, match="a declared reduction; leave one of them out"):
+        dynamics.Model(law=list, loss=risk, **parts, **declared)
+
+
+@pytest.mark.parametrize("name", ["held_out_risk", "held_out_x"])
+def test_their_names_are_no_names_of_others(name):
+    with pytest.raises(InvalidRequest, match=f"constant '{name}' of start"):
+        dynamics.Model(start=eval(f"lambda {name}=1.0: 0"), risk=lambda theta, xp: 0.0)
+
+
+def test_the_law_is_part_of_the_fingerprint(tilted, tmp_path):
+    path = tmp_path / "tilted.py"
+    path.write_text(TILTED.replace("np.array([3.0, 0", "np.array([4.0, 0"), encoding="utf-8")
+    other = dynamics.load_system(path)
+    one, two = (
+        dict(s.ReducedPopulation(s.Parameters()).identity["model"]) for s in (tilted, other)
+    )
+    assert {part for part in one if one[part] != two[part]} == {"held_out"}
+
+
+def test_run_compare_and_pictures_have_them(modular, modular_path, tmp_path, capsys):
+    words = ["--steps", "30", "--force", "--out", str(tmp_path / "out")]
+    assert cli.main(["compare", modular_path, *words, "--json"]) == 0
+    final = json.loads(capsys.readouterr().out)["final"]
+    for name in ("held_out_risk", "held_out_accuracy"):
+        assert final["reduced"][name] == pytest.approx(final["full"][name], rel=1e-12)
+    assert cli.main(["run", modular_path, *words]) == 0
+    assert "held_out_risk=" in capsys.readouterr().out
+    assert cli.main(["describe", modular_path]) == 0
+    described = " ".join(capsys.readouterr().out.split())
+    assert "14 samples of a held-out law, on which nothing is trained" in described
+    assert "accuracy, on the held-out law" in described
+    run = dynamics.descend(modular.ReducedPopulation(modular.Parameters()), 1.0, 30)
+    risks = [axes for axes in plotting.training(run) if axes.get_yscale() == "log"][-1]
+    assert len(risks.lines) >= 2
+    assert r"R^{\mathrm{held\ out}}" in risks.get_ylabel()
+
+
+@needs_node
+def test_a_page_moves_the_constants_of_the_held_out_law(tilted, monkeypatch):
+    monkeypatch.setattr(own_points, "MOST_TRIED", 0)
+    script = page_model(tilted, tilted.Parameters()).script
+    given = {"q": 0.2, "tilt": 0.7}
+    names, values = run_script(
+        script,
+        """
+  const problem = MODEL.make(given), out = new Float64Array(problem.observable_names.length);
+  problem.observables(Float64Array.of(0.4), out);
+  return [problem.observable_names, [...out]];
+""",
+        given,
+    )
+    risk, answer = slow_tilted(np.full(4, 0.4), 0.2, 0.7)
+    found = dict(zip(names, values, strict=True))
+    assert found["held_out_risk"] == pytest.approx(risk, rel=1e-13)
+    assert found["held_out_answer"] == pytest.approx(answer, rel=1e-13)
