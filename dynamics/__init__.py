@@ -1,4 +1,4 @@
-"""What happens: problems compiled from `theory`, gradient descent on them, comparison, results.
+"""Training dynamics: problems from `theory`, gradient descent on them, comparison, results.
 
 >>> import dynamics
 >>> system = dynamics.load_system("positional_attention")

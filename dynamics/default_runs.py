@@ -1,4 +1,4 @@
-"""What a command does by default: the showcase of a system."""
+"""Default runs of the commands: the showcase of a system."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class PlotDescription:
-    """What a run is drawn as: panels over time, with the phases that events begin and end.
+    """Drawing of a run: panels over time, with the phases that events begin and end.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class Presentation:
         return None if text is None else cls.from_json(json.loads(text))
 
     def attributes(self) -> dict[str, str]:
-        """What `from_attributes` reads: name and text."""
+        """Names and texts that `from_attributes` reads."""
         return {ATTRIBUTE: json.dumps(self.to_json())}
 
 
@@ -230,5 +230,5 @@ def _plain_panels(scalars: list[str]) -> list[Panel]:
 
 @functools.cache
 def _reader(kind: Any) -> TypeAdapter[Any]:
-    """What makes values of a class from plain ones."""
+    """Decorator: build instances of a class from plain values."""
     return TypeAdapter(kind)

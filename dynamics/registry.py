@@ -112,7 +112,7 @@ def can_be_loaded_again(system: System) -> bool:
 
 
 def _changed(system: System, digests: Mapping[str, str]) -> list[str]:
-    """Parts of the model that are not what they were; none where there are no digests of then."""
+    """Parts of the model that changed; none if no earlier digests are known."""
     if not digests:
         return []
     parts = dict.fromkeys([*digests, *system.digests])

@@ -1,4 +1,4 @@
-"""What a system is: parameters, the square of problems, derivation, claims, default runs."""
+"""A system: parameters, the square of problems, derivation, claims, default runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FLOW_GRADIENTS = 3000.0
 
 
 class Derivation:
-    """What is derived of a system, in letters or at parameters; called, the page of it.
+    """Derivation of a system, in letters or at parameters; a call returns its page.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ class Derivation:
     def defining(
         self, parameters: Any = None, rule: UpdateRule = GD, by_array: bool = False
     ) -> Page:
-        """What defines the model, in a few equations, and the step of an update rule."""
+        """Defining equations of the model, and the step of an update rule."""
         page = self.page(parameters)
         return _with_rule(replace(page, sections=page.model), rule)
 
     def closure(self, parameters: Any = None, samples: Any = None, seed: Any = 0) -> Any:
-        """What training closes on (`theory.closure.Closure`), of a model file."""
+        """Closure of the training of a model file (`theory.closure.Closure`)."""
         raise InvalidRequest("a paper is no model file: its reduction is derived by hand")
 
     def expressions(self, parameters: Any = None) -> Any:
@@ -156,7 +156,7 @@ class System:
 
     @property
     def reference(self) -> str:
-        """What `load_system` finds it by: the path of a model file of one's own, else a name."""
+        """Key for `load_system`: the path of a user's model file, else a name."""
         if self.origin is None or not self.origin.path:
             return self.name
         # A store that names a library model is read on every machine.
@@ -168,7 +168,7 @@ class System:
         return self.origin is not None and in_library(self.origin.path)
 
     def overview(self) -> dict[str, Any]:
-        """What is shown of it: the paper, its parameters and events."""
+        """Summary: the paper, its parameters and events."""
         return {
             "name": self.name,
             "title": self.title,
@@ -181,7 +181,7 @@ class System:
     def describe(
         self, parameters: Any = None, rule: Any = GD, by_array: bool = False
     ) -> Description:
-        """What it is: the model in a few equations, its symbols, observables, events and claims.
+        """Description: the model in a few equations, its symbols, observables, events and claims.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ class System:
         return self.derivation.expressions(parameters).recursion()
 
     def closure(self, parameters: Any = None, samples: Any = None, seed: Any = 0) -> Any:
-        """What training of a model file closes on, at its defaults or at parameters.
+        """Closure of the training of a model file, at its defaults or at parameters.
 
         Parameters
         ----------

@@ -56,7 +56,7 @@ def rule_section(rule: UpdateRule, by_array: bool = False, gradients: bool = Fal
 
 
 def _kept(regime: Regime) -> Iterator[str]:
-    """What of a closure holds under a rule, in sentences."""
+    """Part of a closure that holds under a rule, in sentences."""
     yield "entries that are equal and have equal gradients stay equal"
     if regime.signs:
         yield "the rule is odd: opposite entries with opposite gradients stay opposite"

@@ -91,7 +91,7 @@ class UpdateRule:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What decides its formulas, whatever its numbers are."""
+        """Key of its formulas, independent of its numbers."""
         chosen = tuple((n, v) for n, v in self.constants.items() if isinstance(v, bool))
         return self.function, chosen, tuple(self.numbers), self.memory
 

@@ -85,15 +85,7 @@ def _writable(folder: Path) -> bool:
 
 
 def _danger(folder: Path, closed: int) -> str:
-    """Why other users could have put something into a folder; empty if they could not.
-
-    Parameters
-    ----------
-    folder : Path
-        A link is none.
-    closed : int
-        Permissions that others must not have.
-    """
+    """Why other users could have put something into a folder; empty if they could not."""
     entry = folder.lstat()
     if not stat.S_ISDIR(entry.st_mode):
         return "is a link"

@@ -42,7 +42,7 @@ class _Jax:
 
     @contextmanager
     def enable_x64(self, enabled: bool, kept: bool = True) -> Iterator[None]:
-        """That of JAX; programs compiled within are kept on request."""
+        """Compilation by JAX; programs compiled within are kept on request."""
         with programs_kept() if kept else nullcontext(), _module().enable_x64(enabled):
             yield
 

@@ -101,13 +101,7 @@ def _add_caption(drawing: Drawing) -> None:
 
 
 def _remark_on(checkpoints: Path, resumed: bool) -> None:
-    """Say which runs a figure resumes, or drops.
-
-    Raises
-    ------
-    InvalidRequest
-        If there is nothing to resume.
-    """
+    """Say which runs a figure resumes, or drops."""
     count = len([*checkpoints.glob("*.checkpoint")])
     if resumed and not count:
         raise InvalidRequest(

@@ -81,7 +81,7 @@ class Expectation:
         return values[:, :-1], {"risk": values[:, -1], "error_estimate": errors}
 
     def failure(self, state: FloatArray) -> str:
-        """Why there is no gradient at a state; empty where there is one."""
+        """Reason why a state has no gradient; empty where it has one."""
         return ""
 
 

@@ -362,7 +362,7 @@ class MaskExpectation(Expectation):
         return {"value": value, "estimate": np.append(np.full(state.size, of_gradient), of_risk)}
 
     def failure(self, state: FloatArray) -> str:
-        """Why there is no gradient at a state: a contour on which weights of keys overflow."""
+        """Reason why a state has no gradient: weights of keys overflow on the contour."""
         if "contour" not in self.name or not np.isfinite(state).all():
             return ""
         if np.isfinite(self.gradient(state)).all():

@@ -70,7 +70,7 @@ TOO_MANY, OVERFLOW, CANCELLED = 1.0, 2.0, 3.0
 
 
 class SpectralData(NamedTuple):
-    """What the kernels need beside the state (alpha, gamma, rho); none of it is written.
+    """Read-only data of the kernels, next to the state (alpha, gamma, rho).
 
     Attributes
     ----------
@@ -249,7 +249,7 @@ def alias(x):  # type: ignore[no-untyped-def]
 
 
 def rounding(count, kappa, height, zero, one):  # type: ignore[no-untyped-def]
-    """What rounding changes in (1), from factors and logarithms of its terms."""
+    """Rounding error of (1), from factors and logarithms of its terms."""
     noise = exp(min(height, 700.0)) * (1.0 - log(abs(sin(pi * kappa))) / pi)
     noise += abs(zero[0]) * exp(min(zero[1], 700.0)) + abs(one[0]) * exp(min(one[1], 700.0))
     return UNIT * (2.0 + count / 10.0) * noise

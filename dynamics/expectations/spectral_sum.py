@@ -93,7 +93,7 @@ class SpectralSum(Expectation):
         return value, gross, error, why[:2]
 
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Value, gross and estimated error; NaN, and an infinite error, where there is no value.
+        """Value, gross and estimated error; without a value NaN and an infinite error.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class SpectralSum(Expectation):
         return self._left_out * np.array([steep * D, turn, turn, loss])
 
     def failure(self, state: FloatArray) -> str:
-        """Why there is no gradient at a state: cancellation, overflow, or too many nodes."""
+        """Reason why a state has no gradient: cancellation, overflow, or too many nodes."""
         *_, (nodes, fault) = self._summary(state)
         if fault == spectral.TOO_MANY:
             return (

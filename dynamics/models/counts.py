@@ -112,7 +112,7 @@ def _counts(n: int, categories: int) -> Iterator[tuple[int, ...]]:
 
 
 def _in_symbols(counts: Sequence[int], chances: Sequence[Any]) -> Any:
-    """As `_exact`, of expressions."""
+    """Expression form of `_exact`."""
     powers = (p**k for p, k in zip(chances, counts, strict=True))
     return math.prod(powers, start=_coefficient(counts))
 

@@ -343,7 +343,7 @@ def reduced(scalars, sample, xp, P, C_global, C_local, areas, masked):
 
 
 def reduced_observe(scalars, sample, xp, P, C_global, C_local, areas):
-    """As `observe`, of one configuration.
+    """Values of `observe` at one configuration.
 
     Parameters
     ----------

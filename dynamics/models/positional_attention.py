@@ -115,7 +115,7 @@ def law(D, C, q=0.5, random_sets="any"):
 
 
 def shares(theta, sample, xp, D, p, nu, scale):
-    """What each patch adds to F, shape (D,).
+    """Contribution of each patch to F, shape (D,).
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def weights(scalars, xp, D, C, beta, scale):
 
 
 def moments(scalars, sample, xp, D, C, p, nu, beta, scale):
-    """What each central moment of each set adds to F, shape (p, D / C).
+    """Contribution of each central moment of each set to F, shape (p, D / C).
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def moments(scalars, sample, xp, D, C, p, nu, beta, scale):
 
 
 def parts(scalars, sample, xp, D, C, p, nu, beta, scale):
-    """What each set adds to F, shape (D / C,).
+    """Contribution of each set to F, shape (D / C,).
 
     Parameters
     ----------

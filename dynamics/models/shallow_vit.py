@@ -163,7 +163,7 @@ def loss(theta, sample, xp, margin=1.0, hinge=True, frozen="none"):
 
 
 def observe(theta, sample, xp, margin, hinge):
-    """Losses, errors and attention of one sample; an output that is no number is an error.
+    """Losses, errors and attention of one sample; a NaN output counts as an error.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What every driver works on: an initial state, a gradient, a risk, observables.
+"""Interface of the drivers: an initial state, a gradient, a risk, observables.
 
 The state is one flat float array. Its `Layout` says which part has which name and shape, so that a
 reduced problem (alpha, gamma, rho) and a full one (alpha, A) look the same to a driver. `interface`

@@ -1,4 +1,4 @@
-"""What every driver works on: an initial state, a gradient, a risk, observables.
+"""Interface of the drivers: an initial state, a gradient, a risk, observables.
 
 `ExpectedProblem` has all of it from the expectation of a risk over its law.
 """
@@ -108,7 +108,7 @@ class Problem(ABC):
     @property
     @abstractmethod
     def identity(self) -> Mapping[str, Any]:
-        """What decides its gradients beside the parameters."""
+        """Facts besides the parameters on which its gradients depend."""
 
     @property
     @abstractmethod
@@ -116,7 +116,7 @@ class Problem(ABC):
         """Where training starts, flat, shape (n,)."""
 
     def gradient(self, state: ArrayLike) -> FloatArray:
-        """What one step of gradient descent subtracts, divided by eta; shape (n,)."""
+        """One step of gradient descent, divided by -eta; shape (n,)."""
         raise TypeError(f"{type(self).__name__} has no gradient")
 
     @abstractmethod
@@ -142,7 +142,7 @@ class Problem(ABC):
         """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
 
     def under(self, regime: Regime) -> Self:
-        """The same problem where training is by a rule of another regime.
+        """Same problem for training by a rule of another regime.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class Problem(ABC):
         return None
 
     def entries_of(self, name: str) -> NDArray[np.bool_]:
-        """Which numbers of a state are of a part or a parameter group, shape (n,).
+        """Mask of the entries of a state that belong to a part or a group, shape (n,).
 
         Raises
         ------
@@ -318,7 +318,7 @@ class ExpectedProblem(Problem):
         return self.expectation.advance(state, updates, first, last, buffers)
 
     def gradient_failure(self, state: ArrayLike) -> str:
-        """Why there is no gradient at a state; empty where there is one."""
+        """Reason why a state has no gradient; empty where it has one."""
         return self.expectation.failure(self.layout.flatten(state))
 
 
@@ -333,7 +333,7 @@ def _made_again(kind: type[Any], arguments: tuple[Any, ...], options: Mapping[st
 
 
 def check_problem(problem: object) -> None:
-    """Refuse what is no `Problem`, and say how to make one of it.
+    """Refuse an object that is not a `Problem`, and say how to make one.
 
     Parameters
     ----------

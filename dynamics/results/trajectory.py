@@ -96,13 +96,7 @@ class Trajectory:
         object.__setattr__(self, "events", Events.explained(self.events, self.reasons))
 
     def __getitem__(self, name: str) -> FloatArray:
-        """A part of the state, shape (records, ...), or an observable, shape (records,).
-
-        Raises
-        ------
-        KeyError
-            With the names there are.
-        """
+        """A part of the state, shape (records, ...), or an observable, shape (records,)."""
         if name in self.layout.names:
             return self.layout.part(self.states, name)
         if name in self.observables:

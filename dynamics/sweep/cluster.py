@@ -110,13 +110,7 @@ class Cluster(Workers):
 
 
 def _check_scheduler(address: str) -> None:
-    """Ask what is at an address, in a thread: this one may have an event loop of its own.
-
-    Raises
-    ------
-    InvalidRequest
-        If it is no dask scheduler, or does not answer in time.
-    """
+    """Ask what is at an address, in a thread: this one may have an event loop of its own."""
 
     async def limited() -> str:
         return await asyncio.wait_for(_kind(address), PATIENCE)

@@ -112,7 +112,7 @@ class Checkpoint:
         self._next = now + max(SECONDS, SHARE * (now - began))
 
     def read(self, request: Mapping[str, Any]) -> Any:
-        """The state of the requested run; None where there is no file.
+        """State of the requested run; None without a file.
 
         Raises
         ------

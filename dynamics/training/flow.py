@@ -235,7 +235,7 @@ def _by_collocation(
 
 
 def _proceed(running: Integration, most: int, shown: Bar | None = None) -> str:
-    """Integrate to the end, or for so many steps, or up to an interruption; how it ended."""
+    """Integrate to the end, for some steps, or up to an interruption; return how it ended."""
     with interruption() as interrupted:
         while True:
             before = running.steps
@@ -259,7 +259,7 @@ def _path(
     kind: str,
     failure: str = "",
 ) -> FlowPath:
-    """What has been integrated by collocation; tolerances are that asked for, and that reported."""
+    """Result of a collocation; it has the requested and the reported tolerance."""
     rtol, reported = tolerances
     made = Polynomials(running.path(), start, running.data) if running.steps else None
     nodes, at = (made.path.nodes, made) if made else (NO_STEPS, lambda _: start)

@@ -141,7 +141,7 @@ class _Search:
         return columns(expression, self.path.problem.order_names, self.path.problem.parameters)
 
     def changes(self, time: float) -> FloatArray:
-        """What errors of the path change in order parameters at a time, shape (changes, names)."""
+        """Changes of order parameters at a time by errors of the path, shape (changes, names)."""
         if time not in self._changes:
             self._changes[time] = self._changes_at(time)
         return self._changes[time]

@@ -37,7 +37,7 @@ def tolerance_floor(start: FloatArray, rtol: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class Allowed:
-    """What a step of a flow may err at a state, by entry.
+    """Allowed error of a step of a flow at a state, by entry.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Allowed:
         return self.rtol * size + np.where(self.rounding(state, size), self.floor, 0.0)
 
     def rounding(self, state: FloatArray, size: FloatArray) -> Any:
-        """Which entries are rounding with their rates, as `find_floor` of the compiled loop."""
+        """Mask of entries whose rates are rounding; twin of `find_floor` of the compiled loop."""
         small = self.rtol * size < self.floor
         if not small.any():
             return small
@@ -103,7 +103,7 @@ class Polynomials:
         return states
 
     def order_rows(self, times: FloatArray, count: int) -> FloatArray:
-        """So many order parameters at times, shape (T, count)."""
+        """Order parameters at times, shape (T, count)."""
         return loops.order_along(self.model, self.path, times, count)
 
 

@@ -65,7 +65,7 @@ class _Lsoda:
         return fallen & (self._tolerance > LEAST) & self._followed
 
     def _may_follow(self, state: FloatArray, size: FloatArray, time: float) -> Any:
-        """Entries that have fallen and are no rounding; rounding ones are followed no more."""
+        """Entries that have fallen but are above rounding; others are not followed further."""
         fallen, below = self._too_small(size), self._tolerance < self._floor
         if not (fallen | below).any():
             return fallen

@@ -1,4 +1,4 @@
-"""What a long run shows, and how it is ended early.
+"""Progress display of a long run, and its early end.
 
 A progress bar on stderr where that is a terminal, a line every half minute elsewhere (a pipe, the
 log of a batch system); Ctrl-C and SIGTERM end a run that keeps what it has. tqdm is imported, and
@@ -53,7 +53,7 @@ def bar(what: str, total: int | None = None, done: int = 0, unit: str = "steps")
 
 
 class Bar:
-    """A progress bar, which is made when a run is no longer a short one, and removed at its end.
+    """Progress bar that appears after a delay and is removed at the end.
 
     To make one and remove it takes as long as a hundred steps of three scalars.
 
@@ -92,7 +92,7 @@ class Bar:
             self._shown.update(self.n - self._done)
 
     def say(self, words: str) -> None:
-        """What stands at the end from the next update on."""
+        """Set the text at the end of the bar from the next update on."""
         self._words = words
         if self._shown is not None:
             self._shown.set_postfix_str(words, refresh=False)

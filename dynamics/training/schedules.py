@@ -1,4 +1,4 @@
-"""What changes along a run: the factor of the learning rates, and which arrays move."""
+"""Schedules of a run: the factor of the learning rates, and the arrays that move."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def smaller_rate(
     reversing: bool = False,
     proceed: Callable[[], bool] = lambda: True,
 ) -> str:
-    """What to do about a learning rate that is too large, in words; of several, about all.
+    """Remedy for learning rates that are too large, in words.
 
     It is halved, 20 times at most, until as many steps as are requested, `FEWEST_CALM` to
     `CALM_STEPS`, from ``start`` have no reversal of the first rate in their second half; the

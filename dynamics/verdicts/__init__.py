@@ -1,4 +1,4 @@
-"""What needs drivers, systems and pictures together: verdicts on claims, figures of papers.
+"""Verdicts on claims and figures of papers.
 
 One folder a system, and one file of `library` a published model, imported by its name, with
 ``CHECKS`` (claim -> function) and ``FIGURES`` (name -> function).

@@ -176,7 +176,7 @@ class Also(NamedTuple):
 
 
 class Literal(NamedTuple):
-    """What a case measures of the literal words, where the claim is read in another way."""
+    """Measurement of the literal words, for a claim that is read in another way."""
 
     column: str
     relation: str
@@ -312,7 +312,7 @@ class Experiment:
         return laws if self.family is None else [each for law in laws for each in self.family(law)]
 
     def _row(self, case: Case) -> Row:
-        """What one case measured, with ``value`` and ``holds``."""
+        """Measurements of one case, with ``value`` and ``holds``."""
         try:
             if self.require is not None:
                 self.require(case.parameters)

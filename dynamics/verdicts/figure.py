@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FigureRequest:
-    """What the user requests of a figure.
+    """Request of a user for a figure.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class FigureRequest:
         }
 
     def seeds(self, count: int) -> range:
-        """So many seeds from that of the request on."""
+        """Consecutive seeds, from that of the request on."""
         return range(self.seed, self.seed + count)
 
 

@@ -1,4 +1,4 @@
-"""What a measured claim comes to: findings and verdicts as values."""
+"""Findings and verdicts as values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MISSING = {
 
 @dataclass(frozen=True)
 class Protocol:
-    """What a check may assume about the request.
+    """Settings of the request that a check may read.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Protocol:
 @summarized
 @dataclass(frozen=True)
 class Finding:
-    """What a check measured.
+    """Measurement of a check.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ class Verdict:
 
     @property
     def bound(self) -> float:
-        """What the claim says of it."""
+        """Relation and bound of the claim, in words."""
         return self.finding.bound
 
     @property

@@ -1,4 +1,4 @@
-"""What figures and claims on real images share: request, checkpoints, and error bars."""
+"""Shared parts of figures and claims on real images: request, checkpoints, error bars."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ ROUNDING = 1e-12
 
 
 def classes(system: System, request: FigureRequest) -> Drawing:
-    """Which trained entries are one scalar: each array, coloured by class.
+    """Classes of trained entries: each array, coloured by class.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a verdict may say: rules between what a check measured and the word that is printed.
+"""Rules for verdicts: from the measurement of a check to the printed word.
 
 1. The hypothesis of a claim screens the sizes of a check's own protocol as it screens a user's;
    outside of it nothing is decided (`dynamics.verdicts.claim`).

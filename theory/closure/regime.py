@@ -1,4 +1,4 @@
-"""Which part of a closure holds under an update rule."""
+"""Part of a closure that holds under an update rule."""
 
 from __future__ import annotations
 

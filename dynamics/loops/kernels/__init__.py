@@ -12,22 +12,11 @@ MODULES: list[str] = []
 
 
 def kernels(module: str) -> None:
-    """Let compiled code call the functions of a module.
-
-    Parameters
-    ----------
-    module : str
-        Its ``__name__``.
-    """
+    """Let compiled code call the functions of a module."""
     MODULES.append(module)
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a function whose call would take longer than what it does.
-
-    Parameters
-    ----------
-    function : callable
-    """
+    """Mark a function whose call would take longer than what it does."""
     function.inlined = True  # type: ignore[attr-defined]
     return function

@@ -15,27 +15,7 @@ from dynamics.loops.kernels.update import take
 
 
 def advance(state, update, first, last, buffers):
-    """Take the steps ``first, ..., last - 1``, updating ``state`` in place.
-
-    Parameters
-    ----------
-    state : float array, shape (n and the memory of the rule,)
-        At step ``first`` on entry; at the returned step on exit.
-    update : Update
-        The rule, at the steps of this call.
-    first, last : int
-        Steps; the state at ``last`` is not yet tracked nor recorded.
-    buffers : tuple
-        ``data`` (what the gradient needs), ``slope`` (n,) and ``proposal`` (like the state),
-        ``alike`` (whether every step has the same data, rule and rate), ``tracked`` (at least
-        last - first, order parameters), ``record_steps`` (ascending), ``records`` (as many rows,
-        like the state).
-
-    Returns
-    -------
-    int
-        ``last``, or the step whose successor is not finite; the state is then the last finite one.
-    """
+    """Take the steps ``first, ..., last - 1``, updating ``state`` in place."""
     data, slope, proposal, alike, tracked, record_steps, records = buffers
     record, width = 0, tracked.shape[1]
     entries = state[: slope.size]

@@ -71,42 +71,15 @@ SPACING = 1e-15
 
 
 class Path(NamedTuple):
-    """What an integration fills.
+    """Output arrays of an integration."""
 
-    Attributes
-    ----------
-    nodes : float array, shape (steps + 1,)
-        Times; the first is that of the beginning.
-    scales : float array, shape (steps,)
-        w at the beginning of each step.
-    coefficients : float array, shape (steps, STAGES + 1, n)
-        Of powers of (position - 1), where the position goes from 0 to 1 linearly in u.
-    """
-
-    nodes: NDArray[np.float64]
-    scales: NDArray[np.float64]
-    coefficients: NDArray[np.float64]
+    nodes: NDArray[np.float64]  # times, (steps + 1,); the first is the beginning
+    scales: NDArray[np.float64]  # w at the beginning of each step
+    coefficients: NDArray[np.float64]  # (steps, STAGES + 1, n): powers of (position in [0, 1]) - 1
 
 
 def integrate(state, model, table, control, path, room):
-    """Integrate the flow to the horizon, or until the path is full.
-
-    Parameters
-    ----------
-    state : float array, shape (n,)
-        At the time of ``control.now`` on entry; at the last node on exit.
-    model
-        What gradient and Hessian need beside the state.
-    table : Table
-    control : Control
-    path : Path
-    room : Room
-
-    Returns
-    -------
-    (int, int)
-        Number of steps, and one of `DONE`, `FULL`, `STUCK`.
-    """
+    """Integrate the flow to the horizon, or until the path is full."""
     now, steps = control.now, 0
     path.nodes[0] = now[TIME]
     if now[SCALE] <= 0.0 and not begin(state, model, control, room):
@@ -138,17 +111,7 @@ def integrate(state, model, table, control, path, room):
 
 
 def begin(state, model, control, room):
-    """The time scale and the width of the first step; False where there is no gradient.
-
-    Parameters
-    ----------
-    state : float array, shape (n,)
-    model
-        What gradient and Hessian need beside the state.
-    control : Control
-    room : Room
-        Its ``jacobians`` begin with J at the state.
-    """
+    """Time scale and width of the first step; False at a state without a gradient."""
     now = control.now
     gradient(state, model, room.slopes[0])
     if not (all_finite(room.slopes[0]) and differentiate(state, model, room, 0)):
@@ -162,22 +125,7 @@ def begin(state, model, control, room):
 
 
 def try_step(state, width, model, table, control, room):
-    """Try a step: on success ``room.stages`` is Z; the width of the next step is chosen.
-
-    Parameters
-    ----------
-    state : float array, shape (n,)
-    width : float
-        D.
-    model, table, control
-        As of `integrate`.
-    room : Room
-
-    Returns
-    -------
-    bool
-        Whether the step may be taken.
-    """
+    """Try a step: on success ``room.stages`` is Z; the width of the next step is chosen."""
     now = control.now
     find_floor(state, width, model, control, room)
     predict(width, table.points, now[LAST_WIDTH], room)
@@ -227,27 +175,13 @@ def width_factor(error):
 
 
 def reject(width, now):
-    """Note that a step failed, and the width of the next attempt; returns False.
-
-    Parameters
-    ----------
-    width : float
-    now : float array, shape (7,)
-    """
+    """Note that a step failed, and the width of the next attempt; returns False."""
     now[WIDTH], now[GROWTH] = width, CAREFUL
     return False
 
 
 def plan_next_width(width, factor, error, iterations, now):
-    """The width of the next step, from this one and the one before.
-
-    Parameters
-    ----------
-    width, factor, error : float
-        Of the step, and what its error alone would make of the next.
-    iterations : int
-    now : float array, shape (7,)
-    """
+    """The width of the next step, from this one and the one before."""
     if now[LAST_ERROR] > 0.0 and error > QUIET:
         trend = (now[LAST_ERROR] / error) ** (1.0 / (STAGES + 2.0))
         factor = min(factor, factor * width / now[LAST_WIDTH] * trend)

@@ -31,67 +31,33 @@ LEAST = 2.2250738585072014e-308
 
 
 class Control(NamedTuple):
-    """Where an integration is, and what it may err.
+    """Where an integration is, and what it may err."""
 
-    Attributes
-    ----------
-    now : float array, shape (7,)
-        Time; horizon; w (0: to be chosen); width in u of the next step; width and error of the last
-        one (0: none); the greatest change of the next width.
-    relative : float
-        Error that a step may make, over the size of an entry.
-    floor : float array, shape (n,)
-        Error that a step may make in an entry whose value and rate are rounding.
-    refused : float array, shape (n,)
-        The last state that had no gradient.
-    """
-
+    # time; horizon; w (0: to be chosen); next width in u; last width, its error (0: none);
+    # greatest change of the next width
     now: NDArray[np.float64]
-    relative: float
-    floor: NDArray[np.float64]
-    refused: NDArray[np.float64]
+    relative: float  # error of a step over the size of an entry
+    floor: NDArray[np.float64]  # error of an entry whose value and rate are rounding
+    refused: NDArray[np.float64]  # the last state without a gradient
 
 
 class Room(NamedTuple):
-    """Memory of an integration of n entries, which goes on with it.
+    """Memory of an integration of n entries, which goes on with it."""
 
-    Attributes
-    ----------
-    stages : float array, shape (STAGES, n)
-        Z.
-    slopes : float array, shape (STAGES, n)
-        g at every point.
-    inner : float array, shape (n,)
-        A state within a step.
-    jacobians : float array, shape (2, n, n)
-        J at the beginning of the step and at its end.
-    matrix : float array, shape (STAGES n, STAGES n)
-        Of (2), and its LU factors.
-    pivots : int array, shape (STAGES n,)
-    change : float array, shape (STAGES n,)
-        The right-hand side of (2), and its solution.
-    last : float array, shape (STAGES + 1, n)
-        Coefficients of the last step.
-    floor : float array, shape (n,)
-        Error that the step may make in any case.
-    sizes : float array, shape (n,)
-        Sizes of the entries, by which the linear system is scaled.
-    """
-
-    stages: NDArray[np.float64]
-    slopes: NDArray[np.float64]
-    inner: NDArray[np.float64]
-    jacobians: NDArray[np.float64]
-    matrix: NDArray[np.float64]
-    pivots: NDArray[np.int64]
-    change: NDArray[np.float64]
-    last: NDArray[np.float64]
-    floor: NDArray[np.float64]
-    sizes: NDArray[np.float64]
+    stages: NDArray[np.float64]  # Z, (STAGES, n)
+    slopes: NDArray[np.float64]  # g at every point, (STAGES, n)
+    inner: NDArray[np.float64]  # a state within a step
+    jacobians: NDArray[np.float64]  # J at the beginning and the end of the step, (2, n, n)
+    matrix: NDArray[np.float64]  # matrix of (2), then its LU factors
+    pivots: NDArray[np.int64]  # row exchanges of the factors
+    change: NDArray[np.float64]  # right-hand side of (2), then its solution
+    last: NDArray[np.float64]  # coefficients of the last step, (STAGES + 1, n)
+    floor: NDArray[np.float64]  # error that the step may make in any case
+    sizes: NDArray[np.float64]  # sizes of the entries, which scale (2)
 
 
 def new_room(size: int) -> Room:
-    """Memory of an integration of so many entries."""
+    """Work arrays for an integration of n entries."""
     return Room(
         np.zeros((STAGES, size)),
         np.zeros((STAGES, size)),
@@ -107,18 +73,7 @@ def new_room(size: int) -> Room:
 
 
 def differentiate(state, model, room, which):
-    """J at a state, compiled or from central differences; False where it is not finite.
-
-    Parameters
-    ----------
-    state : float array, shape (n,)
-    model
-        What gradient and Hessian need beside the state.
-    room : Room
-        One of its ``jacobians`` is filled.
-    which : int
-        0 or 1.
-    """
+    """J at a state, compiled or from central differences; False where it is not finite."""
     jacobian = room.jacobians[which]
     if has_hessian(model):
         hessian(state, model, jacobian)
@@ -144,17 +99,7 @@ def differentiate(state, model, room, which):
 
 
 def predict(width, points, last_width, room):
-    """Z from the polynomial of the last step; 0 where there is none.
-
-    Parameters
-    ----------
-    width : float
-    points : float array, shape (STAGES,)
-        c.
-    last_width : float
-        Width of the last step; 0 where there is none.
-    room : Room
-    """
+    """Z from the polynomial of the last step; 0 where there is none."""
     for i in range(STAGES):
         ahead = 0.0
         if last_width > 0.0:
@@ -172,16 +117,6 @@ def find_floor(state, width, model, control, room):
     An entry is rounding where the second difference of its rate, over a small move of the state, is
     above the tolerance of the entry and of its rate. Entries on an invariant set are none, however
     small.
-
-    Parameters
-    ----------
-    state : float array, shape (n,)
-        At the beginning of the step.
-    width : float
-        D.
-    model, control
-        As of `integrate`.
-    room : Room
     """
     size, small, largest = state.size, False, 1.0
     for k in range(size):
@@ -210,15 +145,7 @@ def find_floor(state, width, model, control, room):
 
 
 def measure_sizes(state, room):
-    """Fill ``room.sizes`` from the state and its predicted end.
-
-    Parameters
-    ----------
-    state : float array, shape (n,)
-        At the beginning of the step.
-    room : Room
-        With the predicted ``stages`` and the ``floor``.
-    """
+    """Fill ``room.sizes`` from the state and its predicted end."""
     for k in range(state.size):
         end = abs(state[k] + room.stages[STAGES - 1, k])
         size = max(max(abs(state[k]), end), room.floor[k])
@@ -226,16 +153,7 @@ def measure_sizes(state, room):
 
 
 def assemble(width, scale, table, room):
-    """The matrix of (2), for changes over the sizes of their entries.
-
-    Parameters
-    ----------
-    width, scale : float
-        D, and w at the beginning of the step.
-    table : Table
-    room : Room
-        With J at both ends, and the ``sizes``.
-    """
+    """The matrix of (2), for changes over the sizes of their entries."""
     size = room.stages.shape[1]
     for j in range(STAGES):
         part, weight = table.points[j], width * scale * exp(table.points[j] * width)
@@ -251,17 +169,7 @@ def assemble(width, scale, table, room):
 
 
 def newton_iteration(state, width, model, table, control, room):
-    """One iteration of (2); False where a state has no gradient.
-
-    Parameters
-    ----------
-    state : float array, shape (n,)
-    width : float
-    model, table, control
-        As of `integrate`.
-    room : Room
-        With the factors of the matrix; its ``stages`` are changed by ``change``.
-    """
+    """One iteration of (2); False where a state has no gradient."""
     size, scale = state.size, control.now[SCALE]
     for j in range(STAGES):
         for k in range(size):
@@ -292,18 +200,6 @@ def moved_and_error(state, ending, control, room):
 
     What is allowed is relative to the end of the step, from which an entry that falls goes on. The
     error is the next Legendre coefficient, if the last ones go on to decay as they do.
-
-    Parameters
-    ----------
-    state : float array, shape (n,)
-        At the beginning of the step.
-    ending : float array, shape (ENDING, STAGES)
-    control : Control
-    room : Room
-
-    Returns
-    -------
-    (float, float)
     """
     size, moved, error = state.size, 0.0, 0.0
     for k in range(size):
@@ -323,28 +219,12 @@ def moved_and_error(state, ending, control, room):
 
 
 def larger(one, other):
-    """The larger of two numbers; none if one is none.
-
-    Parameters
-    ----------
-    one, other : float
-    """
+    """The larger of two numbers; none if one is none."""
     return one if one >= other or one != one else other
 
 
 def fill_polynomial(state, powers, stages, coefficients):
-    """The polynomial of a step.
-
-    Parameters
-    ----------
-    state : float array, shape (n,)
-        At the beginning of the step.
-    powers : float array, shape (STAGES + 1, STAGES)
-    stages : float array, shape (STAGES, n)
-        Z.
-    coefficients : float array, shape (STAGES + 1, n)
-        Filled.
-    """
+    """The polynomial of a step."""
     for k in range(state.size):
         coefficients[0, k] = state[k] + stages[STAGES - 1, k]
         for power in range(1, STAGES + 1):

@@ -23,24 +23,12 @@ ENDING = 3
 
 
 class Table(NamedTuple):
-    """What a step is computed with.
+    """Coefficients of a collocation step."""
 
-    Attributes
-    ----------
-    points : float array, shape (STAGES,)
-        c.
-    weights : float array, shape (STAGES, STAGES)
-        a.
-    ending : float array, shape (ENDING, STAGES)
-        The last Legendre coefficients of the polynomial that is 0 at the start, from its values.
-    powers : float array, shape (STAGES + 1, STAGES)
-        Its coefficients of powers of (position - 1), from its values.
-    """
-
-    points: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    ending: NDArray[np.float64]
-    powers: NDArray[np.float64]
+    points: NDArray[np.float64]  # c
+    weights: NDArray[np.float64]  # a
+    ending: NDArray[np.float64]  # (ENDING, STAGES): last Legendre coefficients from stage values
+    powers: NDArray[np.float64]  # (STAGES + 1, STAGES): coefficients in powers of (position - 1)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What loops call of a problem, by the type of its data.
+"""Functions of a problem that loops call, chosen by the type of its data.
 
 The data of a kind of problem are one named tuple. The module of the tuple has the functions
 ``gradient`` and ``order_parameters``, and ``hessian`` and ``summary`` where they can be had, with
@@ -11,15 +11,7 @@ NAMES = ("gradient", "hessian", "order_parameters", "summary", "has_hessian")
 
 
 def chosen(kind, name):
-    """The function of a kind of problem, or one that does nothing where it has none.
-
-    Parameters
-    ----------
-    kind : type
-        Of the data.
-    name : str
-        One of `NAMES`.
-    """
+    """The function of a kind of problem, or one that does nothing where it has none."""
     module = sys.modules[kind.__module__]
     if name == "has_hessian":
         return _yes if hasattr(module, "hessian") else _no
@@ -39,14 +31,7 @@ def _no(data):
 
 
 def gradient(state, data, out):
-    """Fill what one step of gradient descent subtracts, divided by eta.
-
-    Parameters
-    ----------
-    state : float array, shape (n,)
-    data : NamedTuple
-    out : float array, shape (n,)
-    """
+    """Fill what one step of gradient descent subtracts, divided by eta."""
     chosen(type(data), "gradient")(state, data, out)
 
 
@@ -71,16 +56,7 @@ def summary(state, data, out):
 
 
 def evaluate(name, state, slope, data, out):
-    """One of the functions above, by its position in `NAMES`; all are compiled together.
-
-    Parameters
-    ----------
-    name : int
-    state, slope : float arrays, shape (n,)
-        The slope counts for order parameters alone.
-    data : NamedTuple
-    out : float array, one axis
-    """
+    """One of the functions above, by its position in `NAMES`; all are compiled together."""
     if name == 0:
         gradient(state, data, out)
     elif name == 1:

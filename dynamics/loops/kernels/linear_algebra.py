@@ -9,12 +9,7 @@ from dynamics.loops.kernels import kernels
 
 
 def copy(source, target):
-    """Copy a vector into another.
-
-    Parameters
-    ----------
-    source, target : float arrays, shape (n,)
-    """
+    """Copy a vector into another."""
     for k in range(source.size):
         target[k] = source[k]
 
@@ -28,14 +23,7 @@ def all_finite(values):
 
 
 def factorize(matrix, pivots):
-    """LU factors of a matrix in place, rows exchanged; False where it is singular.
-
-    Parameters
-    ----------
-    matrix : float array, shape (n, n)
-    pivots : int array, shape (n,)
-        Filled with the row that was exchanged with each.
-    """
+    """LU factors of a matrix in place, rows exchanged; False where it is singular."""
     size = matrix.shape[0]
     for k in range(size):
         pivot = k
@@ -56,14 +44,7 @@ def factorize(matrix, pivots):
 
 
 def solve(matrix, pivots, values):
-    """The solution of the system of `factorize`, in place of the right-hand side.
-
-    Parameters
-    ----------
-    matrix, pivots
-        As `factorize` leaves them.
-    values : float array, shape (n,)
-    """
+    """The solution of the system of `factorize`, in place of the right-hand side."""
     size = matrix.shape[0]
     for k in range(size):
         pivot = pivots[k]

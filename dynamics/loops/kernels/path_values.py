@@ -9,17 +9,7 @@ from dynamics.loops.kernels.kinds import order_parameters
 
 
 def along(times, nodes, scales, coefficients, states, rates):
-    """States at times of a path that `collocation.integrate` has made, and their derivatives.
-
-    Parameters
-    ----------
-    times : float array, shape (T,)
-        Within the path.
-    nodes, scales, coefficients
-        The path, as of `dynamics.loops.kernels.collocation.Path`.
-    states, rates : float arrays, shape (T, n)
-        Filled with the polynomials and their derivatives by the time.
-    """
+    """States at times of a path that `collocation.integrate` has made, and their derivatives."""
     degree, size = coefficients.shape[1] - 1, coefficients.shape[2]
     for row in range(times.size):
         low, high = 0, coefficients.shape[0] - 1
@@ -46,14 +36,6 @@ def order_along(times, nodes, scales, coefficients, model, out):
     """Order parameters along a path, with rates that are derivatives of its polynomials.
 
     Where the state relaxes quickly, a gradient magnifies the error of the state, and this does not.
-
-    Parameters
-    ----------
-    times, nodes, scales, coefficients
-        As of `along`.
-    model
-        What order parameters need beside the state.
-    out : float array, shape (T, order parameters)
     """
     shape = (times.size, coefficients.shape[2])
     states, rates = np.empty(shape), np.empty(shape)

@@ -49,44 +49,22 @@ ABS, SIGN, FLOOR, ROUND, TRUNC, IS_FINITE, ATAN2, REM, SHARE = 38, 39, 40, 41, 4
 
 
 class List(NamedTuple):
-    """A program as loops take it.
+    """A program as loops take it."""
 
-    Attributes
-    ----------
-    given : float array, shape (k,)
-        Reals, weights and constants, which stand after the inputs.
-    instructions : int array, shape (m, 4)
-    index : int array
-    count : float array
-    outputs : int array
-    size : int
-        Numbers in the list.
-    """
-
-    given: Any
-    instructions: Any
+    given: Any  # reals, weights and constants, which stand after the inputs
+    instructions: Any  # (m, 4)
     index: Any
     count: Any
     outputs: Any
-    size: int
+    size: int  # numbers in the list
 
 
 class ProgramData(NamedTuple):
-    """What the functions of a reduced problem need beside the state.
+    """Read-only data of the functions of a reduced problem, next to the state."""
 
-    Attributes
-    ----------
-    slope : List
-        Inputs: the state.
-    order : List
-        Inputs: the state, then the slope.
-    curvature : List
-        Inputs: the state, then a direction; the outputs are the change of the slope along it.
-    """
-
-    slope: Any
-    order: Any
-    curvature: Any
+    slope: Any  # List; inputs: the state
+    order: Any  # List; inputs: the state, then the slope
+    curvature: Any  # List; inputs: the state, then a direction
 
 
 @inlined
@@ -233,13 +211,7 @@ def fill(values, first, source):
 
 
 def forward(program, values):
-    """Compute every result of a list in `values`, whose inputs are filled in.
-
-    Parameters
-    ----------
-    program : List
-    values : float array, shape (size,)
-    """
+    """Compute every result of a list in `values`, whose inputs are filled in."""
     given, index, count = program.given, program.index, program.count
     begin = program.instructions[0, 1] if program.instructions.shape[0] else values.size
     fill(values, begin - given.size, given)
@@ -288,7 +260,7 @@ def results(program, values, out):
 
 
 def gradient(state, data, out):
-    """What a step of gradient descent subtracts, divided by eta."""
+    """Step of gradient descent, divided by -eta."""
     values = np.empty(data.slope.size)
     fill(values, 0, state)
     results(data.slope, values, out)

@@ -14,49 +14,20 @@ from dynamics.loops.kernels.program import forward
 
 
 class Update(NamedTuple):
-    """How steps are made of gradients.
+    """How steps are made of gradients."""
 
-    Attributes
-    ----------
-    program : List
-        Of the rule (`theory.update_rules`); without instructions for plain gradient descent.
-    weight_decay : float
-        Multiple of an entry that is added to its gradient.
-    eta, share : float arrays, shape (n,)
-        Learning rate of each entry, and the same over the largest one, in which time is counted.
-    sizes : float array, shape (n,)
-        Trained entries that each number stands for, in norms.
-    moves : bool array, shape (n,)
-        Entries that move; the others keep their memory too.
-    rested : int array, shape (n,)
-        Steps before the first one in which an entry did not move.
-    factors : float array
-        Of the learning rates, of each step.
-    """
-
-    program: Any
-    weight_decay: float
-    eta: Any
-    share: Any
-    sizes: Any
-    moves: Any
-    rested: Any
-    factors: Any
+    program: Any  # List of the rule; without instructions for plain gradient descent
+    weight_decay: float  # multiple of an entry that is added to its gradient
+    eta: Any  # learning rate of each entry
+    share: Any  # eta over the largest one, in which time is counted
+    sizes: Any  # trained entries that each number stands for
+    moves: Any  # entries that move; the others keep their memory too
+    rested: Any  # steps before the first one in which an entry did not move
+    factors: Any  # factor of the learning rates at each step
 
 
 def take(state, slope, step, factor, update, after):
-    """Fill the state after a step; the slope becomes minus the change in a unit of time.
-
-    Parameters
-    ----------
-    state, after : float arrays, shape (n and more,)
-    slope : float array, shape (n,)
-        The gradient on entry. It stays the gradient where the rate of the step is 0.
-    step : int
-    factor : float
-        Of the learning rates.
-    update : Update
-    """
+    """Fill the state after a step; the slope becomes minus the change in a unit of time."""
     size = slope.size
     if update.program.instructions.shape[0] == 0:
         for i in range(size):

@@ -193,7 +193,7 @@ class Declaration:
         return bool(self._kept("listed", constants, listed))
 
     def _kept(self, what: str, constants: Mapping[str, Any], find: Callable[[], Any]) -> Any:
-        """What is found of the file at some constants, kept in the cache on disk."""
+        """Facts found about the file at given constants, kept in the cache on disk."""
         path = self.model.path
         if path is None or not path.exists():
             return find()
@@ -265,13 +265,7 @@ class Declaration:
                     raise
 
     def _hold(self, constants: Mapping[str, Any]) -> str:
-        """Compare a declaration with every entry at some constants; what was found, in words.
-
-        Raises
-        ------
-        ModelError
-            If they part.
-        """
+        """Compare a declaration with every entry at some constants; what was found, in words."""
         reals = {n for n, value in constants.items() if isinstance(value, float)}
         where = " ".join(f"{n}={v}" for n, v in constants.items() if n not in reals)
         where = where or self.model.name

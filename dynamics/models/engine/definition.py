@@ -327,7 +327,7 @@ class Definition:
 
 
 def _kept(place: OrderedDict[Any, Made], key: Any, make: Callable[[], Made]) -> Made:
-    """What was made for a key, or is made now; the last `CACHED` are kept."""
+    """Value of a key, made on first use; the last `CACHED` are kept."""
     if key not in place:
         place[key] = make()
         while len(place) > CACHED:

@@ -182,7 +182,7 @@ def _samples(made: Realization, closure: Closure) -> Iterator[Section]:
 
 
 def _descent(made: Realization, closure: Closure, eta: tuple[float, ...], most: int) -> Section:
-    """One step of gradient descent, on each of so many scalars; on any of them where more."""
+    """One step of gradient descent on each scalar; on a typical one if there are many."""
     sentences = []
     if made.only_sampled:
         sentences.append("`R` is the mean loss over the samples that are drawn")

@@ -46,7 +46,7 @@ def symbol(name: str) -> sympy.Symbol:
 
 
 class Expressions:
-    """What a model descends, as expressions in its scalars and real constants.
+    """The loss of a model as expressions in its scalars and real constants.
 
     What passes through the law, `fixed` and `start` are numbers.
 

@@ -166,7 +166,7 @@ class Functions:
         return payload[1].lift(state) if self.reduced else state.astype(payload[0].weights.dtype)
 
     def slope(self, state: Any, payload: Any) -> Any:
-        """What a step subtracts, divided by eta; traced."""
+        """Traced step, divided by -eta."""
         return _slope(self.program, self.reduced, state, payload)
 
     def row(self, state: Any, slope: Any, payload: Any) -> Any:
@@ -175,7 +175,7 @@ class Functions:
         flat = self.flat(state, payload)
 
         def observe(flat: Any) -> dict[str, Any]:
-            """As real numbers, which have a rate where what a model counts is whole."""
+            """Values as real numbers, so that counts have a rate."""
             values = self.program.observables(flat, data)
             return {n: jax.numpy.asarray(v, dtype=state.dtype) for n, v in values.items()}
 
@@ -239,7 +239,7 @@ def _slope(program: Program, reduced: bool, state: Any, payload: Any) -> Any:
 
 
 def _samples_of_a_step(payload: Any, index: Any) -> Any:
-    """Payload with the samples of one step, equally weighted; an index of -1 is no sample."""
+    """Payload with the samples of one step, equally weighted; an index of -1 is skipped."""
     data, embedding = payload
     there = index >= 0
     weights = jax.numpy.where(there, 1.0 / there.sum(), 0.0).astype(data.weights.dtype)

@@ -321,7 +321,7 @@ class ModelProblem(TracedProblem):
         return made, made.closure_under(regime)
 
     def under(self, regime: Regime) -> Self:
-        """The same problem on what training closes on under another rule.
+        """Same problem on the closure under another update rule.
 
         Parameters
         ----------
@@ -342,7 +342,7 @@ class ModelProblem(TracedProblem):
         return self.definition.own_rule(self.realization.constants)
 
     def entries_of(self, name: str) -> NDArray[np.bool_]:
-        """Which numbers of a state are of a trained array, a group or a part, shape (n,)."""
+        """Mask of the entries of a state that belong to an array, a group or a part, shape (n,)."""
         linear = self.reduced and self.coordinates == "linear"
         if linear or name not in self.realization.shapes:
             return super().entries_of(name)

@@ -185,7 +185,7 @@ class ReducedRisk:
 
     @cached_property
     def gradient(self) -> Ids:
-        """What a step subtracts from each coordinate, divided by eta."""
+        """Step of each coordinate, divided by -eta."""
         slopes = adjoints(self.values, {self.risk: ONE}, self.scalars)
         return self._algebra.mul(slopes, self._algebra.number(self.share))
 

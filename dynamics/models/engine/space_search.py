@@ -161,7 +161,7 @@ class SpaceSearch:
         return products.rates_in_floats(states, np.array(slopes))
 
     def _scope(self, span: Span, products: Products, forms: Triples) -> str:
-        """For which laws and real constants the same holds, in words."""
+        """Laws and real constants for which the space holds too, in words."""
         has_law = self._scalars.table.weights.size > 0
         for how in (ANY, ANY_LAW) if has_law else (ANY,):
             if self._holds(how, span, products, forms):

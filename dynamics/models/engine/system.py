@@ -135,7 +135,7 @@ def system_of(model: Model) -> System:
 
 
 class FileDerivation(Derivation):
-    """What is derived of a model file.
+    """Derivation of a model file.
 
     Parameters
     ----------
@@ -162,11 +162,11 @@ class FileDerivation(Derivation):
     def defining(
         self, parameters: Any = None, rule: UpdateRule = GD, by_array: bool = False
     ) -> Page:
-        """What defines the model, in a few equations, and the step of an update rule."""
+        """Defining equations of the model, and the step of an update rule."""
         return self._page("defining", parameters, rule=rule, by_array=by_array)
 
     def closure(self, parameters: Any = None, samples: Any = None, seed: Any = 0) -> Closure:
-        """What training closes on."""
+        """Closure of the training."""
         return self._definition.closure(parameters, samples, seed)
 
     def expressions(self, parameters: Any = None) -> Any:

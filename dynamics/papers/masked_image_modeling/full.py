@@ -127,7 +127,7 @@ class FullProblem(TracedProblem):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What a resumed run must find again: the settings, the file and the random numbers."""
+        """Fingerprint of a resumed run: settings, file and random numbers."""
         seed = 0 if self.minibatches is None else self.minibatches.seed
         drawn = fingerprint([*self.images, self.initial_state, self._axes, np.array([seed])])
         return {**self.settings, "code": hash_of_file(file), "random_numbers": drawn}

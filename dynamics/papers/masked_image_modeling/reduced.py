@@ -160,7 +160,7 @@ class ReducedPopulation(ExpectedProblem):
 def row_observables(
     rows: Rows, order: Mapping[str, FloatArray], numbers: FloatArray, risk: FloatArray
 ) -> dict[str, FloatArray]:
-    """What every problem of this system reports of records, by name.
+    """Observables of records that every problem of this system has, by name.
 
     Parameters
     ----------

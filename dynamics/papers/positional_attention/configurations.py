@@ -89,7 +89,7 @@ def assemble(law: SetLaw, types: IntArray, probability: FloatArray) -> Configura
 
 
 def number_of_multisets(kinds: int, size: int) -> int:
-    """Number of multisets of so many members of so many kinds.
+    """Number of multisets with `size` members of `kinds` kinds.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def number_of_configurations(sets: int, set_size: int) -> int:
 
 
 def multisets(kinds: int, size: int) -> IntArray:
-    """Every multiset of so many of the kinds 0, 1, ..., as ascending rows, shape (n, size).
+    """Every multiset of the kinds 0, 1, ..., as ascending rows, shape (n, size).
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def enumeration(patches: int, law: SetLaw) -> Configurations:
 
 
 def _largest(set_size: int) -> str:
-    """The largest size with sets of so many patches that is listed, or of a half, a quarter, ..."""
+    """Largest listed size with sets of C patches, or of C/2, C/4, ..."""
     while number_of_configurations(2, set_size) > MAX_CONFIGURATIONS:
         set_size //= 2
     refused = next(
@@ -167,7 +167,7 @@ def _largest(set_size: int) -> str:
 
 
 def sample(patches: int, law: SetLaw, samples: int, seed: int) -> Configurations:
-    """So many draws of the types of the L-1 random sets, as weighted configurations.
+    """Draws of the types of the L-1 random sets, as weighted configurations.
 
     Draws are stratified by the sum z of the random sets: its quantiles are taken at equal distances
     with one random offset, and the types given z. The standard deviation of 2000 draws at D=16

@@ -266,7 +266,7 @@ class FullEmpirical(MatrixProblem, TracedProblem):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What a resumed run must find again: the settings, the file and the random numbers."""
+        """Fingerprint of a resumed run: settings, file and random numbers."""
         numbers = self.data()[1], self._start, self.fresh.labels
         return {**self.settings, "code": hash_of_file(file), "numbers": fingerprint(numbers)}
 

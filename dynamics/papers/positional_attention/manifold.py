@@ -221,7 +221,7 @@ def orthogonal_curvature(state: FloatArray, law: Law, parameters: Parameters) ->
 
 
 def _derivatives(state: FloatArray, law: Law, parameters: Parameters) -> Any:
-    """What `_compiled` gives at a state."""
+    """Output of `_compiled` at a state."""
     size = parameters.D
     parts = np.full((size, 1), state[0]), state[1:].reshape(size, size)
     arguments = np.concatenate(parts, axis=1), np.asarray(law[0], np.float64).T, np.asarray(law[1])

@@ -1,4 +1,4 @@
-"""What every problem of positional attention has in common: how its results are presented, events.
+"""Presentation and events that all problems of positional attention share.
 
 A presentation holds the letters, the panels and the phases of a run.
 """

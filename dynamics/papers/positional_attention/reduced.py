@@ -185,7 +185,7 @@ def _fits(patches: int, set_size: int) -> bool:
 
 
 def _largest(set_size: int) -> str:
-    """The largest size with sets of so many patches that fits, or of a half, a quarter, ..."""
+    """Largest size that fits, with sets of C patches, or of C/2, C/4, ..."""
     while not _fits(2 * set_size, set_size):
         set_size //= 2
     sizes = range(2 * set_size, MOST_PATCHES + 1, set_size)
@@ -230,24 +230,7 @@ def _expectation(
     samples: int,
     seed: int,
 ) -> Expectation:
-    """The expectation of a name, good enough at a state.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    state : float array, shape (3,)
-    expectation : str
-        One of `EXPECTATIONS`.
-    tolerance : float
-        Of ``"spectral"`` and ``"auto"``, relative to the gross contributions.
-    samples, seed : int
-        Of ``"sampled"``.
-
-    Raises
-    ------
-    InvalidRequest
-        If an argument is not valid, or the expectation cannot be made at this size.
-    """
+    """The expectation of a name, good enough at a state."""
     known_word("expectation", expectation, EXPECTATIONS)
     tolerance = real("tolerance", tolerance, at_least=1e-12, at_most=1e-2)
     samples = integer("samples", samples, at_least=2, at_most=10**8)

@@ -72,7 +72,7 @@ def _start(
 def _observables(
     scalars: Any, xp: Any, D: int, C: int, beta: float, scale: float
 ) -> dict[str, Any]:
-    """What the file observes, and the margin of patch association."""
+    """Observables of the file, and the margin of patch association."""
     margin = xp.minimum(beta, scalars["gamma"]) - scalars["rho"]
     return {
         **file.reduced_observables(scalars, xp, D, C, beta, scale),
@@ -120,7 +120,7 @@ class WeightedSum(Expectation):
 
     @property
     def embedding(self) -> Embedding:
-        """Three entries, each of which stands for many."""
+        """Three entries, each a representative of its class."""
         three = np.arange(3), np.ones(3), np.zeros(3)
         return class_embedding(EntryClasses(*three, declared=self._entries))
 

@@ -107,7 +107,7 @@ class Parameters:
 
     @property
     def shares(self) -> Shares:
-        """What the law of the counts is made from."""
+        """Parameters of the law of the counts."""
         return Shares(self.M, self.L, self.alpha_star, self.alpha_confusion)
 
     @property

@@ -146,7 +146,7 @@ class VitProblem(TracedProblem):
 
     @cached_property
     def reader(self) -> Reader:
-        """What is read off a state on the patterns."""
+        """Observables of a state on the patterns."""
         tokens, many = self.tokens, np.arange(self.parameters.M)
         at = tokens.patterns[:, :, None] == many
         counts = (tokens.times[:, :, None] * at).sum(axis=1).astype(np.int64)
@@ -165,7 +165,7 @@ class VitProblem(TracedProblem):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What a resumed run must find again: the settings, the loss and the random numbers."""
+        """Fingerprint of a resumed run: settings, loss and random numbers."""
         arrays = [*jax.tree.leaves(self.payload[0]), self.initial_state]
         if self.minibatches is not None:
             arrays.append(np.array([self.minibatches.seed]))
@@ -326,7 +326,7 @@ class FullProblem(VitProblem):
         return Layout(GROUPS, ((parameters.m, parameters.d), square, square, square), GROUPS)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Reduced state -> the entries beside it, shape (records, ...)."""
+        """Full entries of reduced states, shape (records, ...)."""
         return dict(zip(PARTS, self.parts(states), strict=True))
 
 

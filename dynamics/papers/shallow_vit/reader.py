@@ -1,4 +1,4 @@
-r"""What is read off a state of any problem of this system, through V, K, Q on the patterns.
+r"""Observables of any problem of this system, from V, K, Q on the patterns.
 
 The scores B = K^T Q and the responses H = W_O V say everything about noise-free samples. Gates and
 lucky neurons are those of the two samples of the ``fixed`` law, whatever the training samples are:
@@ -29,7 +29,7 @@ QUERIES = ("relevant", "confusion", "other")
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """What is reported of a state.
+    """Observables of a state.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Reader:
 
     @cached_property
     def ratio(self) -> float:
-        """n_* / n_#; not a number where there are no confusion tokens, or not always as many."""
+        """n_* / n_#; NaN without confusion tokens, or where their number varies."""
         positive = (self.labels > 0)[:, None]
         pairs = np.where(positive, self.counts[:, :2], self.counts[:, 1::-1])
         star, confusion = pairs[0]

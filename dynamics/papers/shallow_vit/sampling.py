@@ -53,7 +53,7 @@ MOST_VECTORS = 20_000
 
 
 class Streams(NamedTuple):
-    """What is drawn from a seed, each from a stream of its own.
+    """Random draws of a seed, each from its own stream.
 
     Attributes
     ----------
@@ -248,7 +248,7 @@ class Tokens:
         return kinds(self.patterns, self.labels)
 
     def arrays(self) -> dict[str, FloatArray]:
-        """What the loss takes of them."""
+        """Part of the samples that the loss reads."""
         found = {"times": self.times, "y": self.labels}
         found |= {"is_relevant": 1.0 * (self.kinds == RELEVANT)}
         found |= {"is_confusion": 1.0 * (self.kinds == CONFUSION)}

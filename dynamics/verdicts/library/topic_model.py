@@ -45,7 +45,7 @@ def _off(reduced: Any, full: Any, law: Any) -> dict[str, Any]:
 
 
 def _afterwards(case: Case, name: str) -> dict[str, Any]:
-    """What full training makes of the blocks where it leaves the classes, in numbers and words."""
+    """Blocks after full training has left the classes, in numbers and words."""
     law, found = case.parameters, stability_of(case.system, case.parameters, LONG)
     if found is None or not found.limited:
         return {"after": ""}

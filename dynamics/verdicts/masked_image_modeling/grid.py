@@ -190,7 +190,7 @@ def in_time(case: Case, values: FloatArray) -> Row:
 
 
 def in_units(case: Case, values: FloatArray) -> Row:
-    """The same in units of K P / C_s, by P.
+    """Values in units of K P / C_s, by P.
 
     Parameters
     ----------

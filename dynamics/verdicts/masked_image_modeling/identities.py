@@ -69,7 +69,7 @@ AT_RANDOM_Q: dict[str, Any] = {
 
 
 def enumerated(case: Case, gradients: int, statements: int = 0) -> Any:
-    """The full problem; undecided where so many gradients and `paper_values` take long.
+    """The full problem; undecided where gradients and `paper_values` take too long.
 
     Parameters
     ----------

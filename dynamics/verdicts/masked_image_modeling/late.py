@@ -63,7 +63,7 @@ def _last_exponent(time: FloatArray, values: FloatArray) -> float:
 
 
 def late_slope(case: Case, local: bool) -> float:
-    """Exponent of the loss above its floor in the time since E4; NaN where there is no E4.
+    """Exponent of the loss above its floor in the time since E4; NaN without E4.
 
     Parameters
     ----------

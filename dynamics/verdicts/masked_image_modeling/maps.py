@@ -34,7 +34,7 @@ LOOKS = ((BLUE, "o-"), (GREEN, "s--"), (VERMILION, "^-."))
 
 
 def grid_of(P: int) -> tuple[int, int]:
-    """Rows and columns of so many patches, as square as P allows."""
+    """Rows and columns of P patches, as square as P allows."""
     high = max(h for h in range(1, isqrt(P) + 1) if P % h == 0)
     return high, P // high
 

@@ -96,7 +96,7 @@ def _shares(case: Case) -> Row:
     LEFT, laws=(TWO,), thorough=(TWO | {"masked": 1},), require=_patterns_differ, **ALONE,
 )  # fmt: skip
 def section_3_1(case: Case) -> Row:
-    """What positions alone, and features alone, leave of the loss where clusters cross."""
+    """Loss that positions alone, and features alone, leave where clusters cross."""
     return _shares(case)
 
 
@@ -106,7 +106,7 @@ def section_3_1(case: Case) -> Row:
     NOTHING, laws=(ONE | {"masked": 1},), require=_one_cluster, **ALONE,
 )  # fmt: skip
 def one_cluster(case: Case) -> Row:
-    """What positions alone leave of the loss in one cluster, p alone masked."""
+    """Loss that positions alone leave in one cluster, with p alone masked."""
     row = _shares(case)
     # With more masked patches those of the own area draw attention: the claim below.
     return row | {"value": row["at_most"]} | ({"open": "law"} if case.parameters.masked > 1 else {})

@@ -47,7 +47,7 @@ MEASURES = ("attention diversity (patches)", "mean total variation")
 
 @dataclass(frozen=True)
 class Plan:
-    """Which networks are trained.
+    """Choice of the networks to train.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What rounding may make of the terms of a loss or a rate, at entries of Q up to some size."""
+"""Rounding of the terms of a loss or a rate, at entries of Q up to some size."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rounding_of_rates(law: Any, entry: float) -> float:
 
 
 def scale_of(law: Any, largest: float, power: int) -> float:
-    """What a difference is over: the largest value, but no less than rounding makes of its terms.
+    """Scale of a difference: the largest value, but at least the rounding of its terms.
 
     Where attention is saturated, terms of size z^power cancel: two values may be equal in all of
     their digits but the last of the terms. Those are within `ROUNDING` of this scale.

@@ -1,4 +1,4 @@
-r"""What Section 4.1 says around its lemmas: association at any time, and how alpha moves.
+r"""Section 4.1 around its lemmas: association at any time, and how alpha moves.
 
 All of it is measured along the gradient flow of the reduced problem, from which gradient descent
 differs by the step size. Lemma D.2 is as Section 4.1 cites it.

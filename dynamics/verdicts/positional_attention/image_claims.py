@@ -1,4 +1,4 @@
-"""What Section 6 says of real images, measured on the digits by small networks.
+"""Section 6 on real images, measured on the digits by small networks.
 
 By default 500 steps; thorough is the protocol of the figure ``images``. One learning rate is one
 case: what it contradicts is not decided. Standard errors over seeds are those of splits and starts

@@ -115,7 +115,7 @@ def theorem_4_1(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, r"$\alpha$"),
 )  # fmt: skip
 def event_1(case: Case) -> dict[str, Any]:
-    """What moves before T0."""
+    """Movement of the scalars before T0."""
     run, event = case.run, case.run.events["T0"]
     if not event:
         raise Undecided("attention never takes over the growth of the signal: no T0", "time")

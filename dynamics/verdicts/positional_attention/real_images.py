@@ -44,7 +44,7 @@ STEPS, SPREADS, SEEDS = (500, 2000), (0.02, 1.0), 5
 
 @dataclass(frozen=True)
 class Plan:
-    """Which runs a figure or a claim rests on.
+    """Choice of the runs behind a figure or a claim.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class Trials:
         return list(dict.fromkeys(name for name, _ in self.runs))
 
     def accuracies(self, name: str, moved: bool, steps: int) -> list[float]:
-        """Accuracy of every seed after so many steps."""
+        """Accuracy of every seed after a number of steps."""
         at = self.plan.records.index(steps)
         return [float(run.accuracy[at]) for run in self.runs[name, moved]]
 
@@ -281,7 +281,7 @@ def images_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def data_of(trials: Trials) -> dict[str, Any]:
-    """What the picture shows, as plain values: network, pixels -> every seed along the steps.
+    """Plain values of the picture: network, pixels -> every seed along the steps.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ def figure_4(system: System, request: FigureRequest) -> Drawing:
 
 
 def figure_7(system: System, request: FigureRequest) -> Drawing:
-    """The same for several M. Options: those of Figure 4.
+    """Figure 4 for several M, with its options.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def figure_5(system: System, request: FigureRequest) -> Drawing:
 
 
 def figure_8(system: System, request: FigureRequest) -> Drawing:
-    """The same for several M. Options: those of Figure 5.
+    """Figure 5 for several M, with its options.
 
     Parameters
     ----------

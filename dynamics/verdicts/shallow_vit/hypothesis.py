@@ -1,4 +1,4 @@
-"""What Theorem 1 asks of a law, as a screen: outside of it nothing is decided.
+"""Hypothesis of Theorem 1 on a law: outside of it nothing is decided.
 
 Of all weights trained with the hinge max{1 - y F, 0} of (2), and of sizes. Without noise: what is
 measured on patterns has tau = 0.
@@ -38,7 +38,7 @@ def enough_neurons(law: Any) -> None:
 
 
 def other_training(law: Any) -> str:
-    """What a law trains otherwise than (2), which is all weights with the hinge; "" if nothing."""
+    """Difference of a law from (2), all weights with the hinge, in words; "" if none."""
     words = [] if law.frozen == "none" else [f"{law.frozen} {VERBS[law.frozen]} frozen"]
     words += [] if law.loss == "hinge" else [f"the loss is {law.loss}"]
     if not words:
@@ -105,7 +105,7 @@ def sizes_of_theorem_1(law: Any) -> None:
 
 
 def lucky_neurons(law: Any) -> None:
-    """Refuse a law of which the lemmas on lucky neurons do not speak.
+    """Refuse a law outside the lemmas on lucky neurons.
 
     Raises
     ------

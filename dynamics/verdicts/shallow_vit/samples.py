@@ -183,7 +183,7 @@ def _enough(law: Any, points: Iterable[Any], require: Callable[[Any], None]) -> 
 
 
 def as_frozen(frozen: str) -> Callable[[Any], list[Any]]:
-    """The same laws with frozen attention, or with all weights trained."""
+    """Laws of Theorem 1 with frozen attention, or with all weights trained."""
     return lambda law: theorem_laws(replace(law, frozen=frozen))
 
 
@@ -211,7 +211,7 @@ def generalization(case: Case) -> Row:
 
 
 def of_all_trials(rows: list[Row], finding: Finding) -> Finding:
-    """The literal words are of a probability, of which trials give a limit.
+    """Literal words about a probability: trials give its confidence limit.
 
     Parameters
     ----------

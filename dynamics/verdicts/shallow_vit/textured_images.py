@@ -56,7 +56,7 @@ GROUPS = ("all", "usual background", "unusual background")
 
 @dataclass(frozen=True)
 class Scene:
-    """What one network is trained on.
+    """Data and settings of one network.
 
     Attributes
     ----------
@@ -325,7 +325,7 @@ def spurious(
 
 
 def from_other_classes(seeds: Sequence[int]) -> Trials:
-    """The same, from networks that few and many images of the other classes have trained."""
+    """Spurious background, from networks pretrained on few and many images of other classes."""
     scene = Scene(PAIR_SAMPLES, 1.0, 0, PAIR, tests=PAIR_TESTS)
     models = _each("before", (FEWER, MORE))
     values = _grid(scene, (_each("share", ENDS), models, _each("seed", seeds)), None)[..., 0]

@@ -110,7 +110,7 @@ def remark_2(case: Case) -> dict[str, Any]:
 
 @claim_on_tokens("Figure 5", RATIO, "<", 1.0, laws=(FIGURE_5,), **REMOVAL)
 def figure_5(case: Case) -> dict[str, Any]:
-    """The same with the shares and the samples that are recalled of the figure."""
+    """Figure with the recalled shares and numbers of samples."""
     return _removal(case, FIGURE_5_SAMPLES)
 
 

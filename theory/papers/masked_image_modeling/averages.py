@@ -1,4 +1,4 @@
-"""What the lemmas state at numbers: means over all masked images with their chances.
+"""Statements of the lemmas at numbers: means over all masked images with their chances.
 
 Nothing is differentiated. Lemmas A.8, 5.1 and 5.2 are taken from the attention to areas (`queries`,
 `paper_values`), Lemma A.1 from the vectors of tokens (`token_images`, `stated_gradient`).
@@ -141,7 +141,7 @@ class PaperValues(NamedTuple):
 
 
 def paper_values(law: Any, phi: FloatArray, ups: FloatArray) -> PaperValues:
-    """What Lemmas A.8, 5.1 and 5.2 state at correlations of any values.
+    """Statements of Lemmas A.8, 5.1 and 5.2 at correlations of any values.
 
     Parameters
     ----------

@@ -26,25 +26,12 @@ TIE = 1e-13
 
 
 class MatrixData(NamedTuple):
-    """What the kernels need beside the state.
+    """Read-only data of the kernels, next to the state."""
 
-    Attributes
-    ----------
-    values : float array, shape (N, D)
-        x of every configuration.
-    chances : float array, shape (N,)
-        P.
-    sets : int array, shape (D,)
-        Set of each patch.
-    power : int
-        p.
-    nu, scale : float
-    """
-
-    values: np.ndarray
-    chances: np.ndarray
-    sets: np.ndarray
-    power: int
+    values: np.ndarray  # x of every configuration, (N, D)
+    chances: np.ndarray  # P of every configuration
+    sets: np.ndarray  # set of each patch
+    power: int  # p
     nu: float
     scale: float
 
