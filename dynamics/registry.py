@@ -72,7 +72,7 @@ def load_system(source: Any) -> System:
 
         return system_of(source)
     raise InvalidRequest(
-        f"system={shown(source)} is no system; system can be a name, a model file, a Model "
+        f"system={shown(source)} is not a system; system can be a name, a model file, a Model "
         f"or a System; nearest: {built_in_names()[0]!r}"
     )
 

@@ -64,11 +64,11 @@ class Derivation:
 
     def closure(self, parameters: Any = None, samples: Any = None, seed: Any = 0) -> Any:
         """Closure of the training of a model file (`theory.closure.Closure`)."""
-        raise InvalidRequest("a paper is no model file: its reduction is derived by hand")
+        raise InvalidRequest("a paper is not a model file: its reduction is derived by hand")
 
     def expressions(self, parameters: Any = None) -> Any:
         """Risk and recursion as expressions, of a model file."""
-        raise InvalidRequest("a paper is no model file: its derivation has risk and recursion")
+        raise InvalidRequest("a paper is not a model file: its derivation has risk and recursion")
 
 
 def _with_rule(page: Page, rule: UpdateRule) -> Page:
@@ -215,7 +215,7 @@ class System:
         Raises
         ------
         InvalidRequest
-            If the system is no model file, its law can only be drawn from, or something in its
+            If the system is not a model file, its law can only be drawn from, or something in its
             loss has no expression.
 
         Examples
@@ -257,7 +257,7 @@ class System:
         Raises
         ------
         InvalidRequest
-            If the system is no model file.
+            If the system is not a model file.
         """
         return self.derivation.closure(parameters, samples, seed)
 
@@ -323,6 +323,6 @@ class System:
         if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in accepted):
             for name in selected.keys() - known:
                 raise InvalidRequest(
-                    f"{name} is no option of the {kind.view} problem of {self.name}"
+                    f"{name} is not an option of the {kind.view} problem of {self.name}"
                 )
         return kind(parameters, **selected)

@@ -42,8 +42,8 @@ def built(tmp_path):
 @pytest.mark.parametrize(
     ("head", "body", "reason"),
     [
-        ("", '<a href="c.html">c</a>', "is no file"),
-        ("", '<img srcset="one.png 1x">', "is no file"),
+        ("", '<a href="c.html">c</a>', "is not a file"),
+        ("", '<img srcset="one.png 1x">', "is not a file"),
         ("", '<a href="index.html#none">c</a>', "names no element"),
         ("", '<a href="#none">c</a>', "names no element"),
         ("", '<a href="../c.html">c</a>', "leaves the site"),

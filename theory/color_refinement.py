@@ -81,7 +81,7 @@ class RelationalStructure:
     Raises
     ------
     ValueError
-        If an end of an edge, a row or a column is no vertex, there is no row, or an edge has no
+        If an end of an edge, a row or a column is not a vertex, there is no row, or an edge has no
         colour, joins a vertex with itself or appears twice.
     """
 

@@ -141,7 +141,7 @@ class RisesAgain(EventRule):
 
     The search begins at the event ``after``, with the value q0. The quantity must fall below q0,
     exceed :math:`q_0 + r |q_0|` later, and be above q0 at the end of the run. The time is that of
-    its least value between. A rise that stays below this is no event, however long it lasts.
+    its least value between. A rise that stays below this is not an event, however long it lasts.
 
     Attributes
     ----------
@@ -196,9 +196,9 @@ def event_rules(
     rules: list[EventRule] = []
     for name, text in texts.items():
         if not isinstance(name, str) or not name.isidentifier():
-            raise ModelError(f"events: {name!r} is no word, as T1 or half_attended")
+            raise ModelError(f"events: {name!r} is not a word, as T1 or half_attended")
         if not isinstance(text, str):
-            raise ModelError(f"event {name}: {text!r} is no rule; rules are text, as {FORMS}")
+            raise ModelError(f"event {name}: {text!r} is not a rule; rules are text, as {FORMS}")
         rule = event_rule(name, text, names, equal)
         if rule.after is not None and rule.after not in [earlier.name for earlier in rules]:
             raise ModelError(f"event {name}: there is no event {rule.after!r} before it")
@@ -309,7 +309,7 @@ def _difference(text: str, symbol: Letters) -> tuple[sympy.Expr, bool, str]:
     """
     match = re.fullmatch(r"(.*?)(>=|<=|>|<)(.*)", text)
     if not match or re.search(r"[<>=]", match[3]):
-        raise ModelError(f"{text!r} is no rule; rules are {FORMS}")
+        raise ModelError(f"{text!r} is not a rule; rules are {FORMS}")
     left, right = (_expression(part, symbol) for part in (match[1], match[3]))
     above = match[2].startswith(">")
     latex = f"{_latex(left)} {SIGNS[match[2]]} {_latex(right)}"
@@ -325,7 +325,7 @@ def _expression(text: str, symbol: Letters) -> sympy.Expr:
     result = _read(tree, symbol)
     never = result.is_finite is not True and not result.free_symbols
     if never or result.is_real is False:
-        raise ModelError(f"{text.strip()!r} is no finite number")
+        raise ModelError(f"{text.strip()!r} is not a finite number")
     return result
 
 
@@ -352,7 +352,9 @@ def _read(node: ast.AST, symbol: Letters) -> Any:
             sides = _read(left, symbol), _read(right, symbol)
             power = isinstance(sign, ast.Pow) and sides[1].is_real and sides[1].is_number
             if power and abs(sides[1]) > LARGEST_POWER:
-                raise ModelError(f"{ast.unparse(right)!r} is no power of at most {LARGEST_POWER}")
+                raise ModelError(
+                    f"{ast.unparse(right)!r} is not a power of at most {LARGEST_POWER}"
+                )
             return _held(node, OPERATORS[type(sign)](*sides))
         case ast.Call(func=ast.Name(id=function), args=arguments, keywords=[]):
             spelled = SPELLED.get(function, function)
@@ -360,7 +362,7 @@ def _read(node: ast.AST, symbol: Letters) -> Any:
             if required == len(arguments) or (required == 2 < len(arguments)):
                 values = [_read(a, symbol) for a in arguments]
                 return _held(node, getattr(sympy, spelled)(*values))
-    raise ModelError(f"{ast.unparse(node)!r} is no arithmetic of names")
+    raise ModelError(f"{ast.unparse(node)!r} is not an arithmetic of names")
 
 
 def _held(node: ast.AST, value: Any) -> Any:
@@ -368,13 +370,13 @@ def _held(node: ast.AST, value: Any) -> Any:
     import sympy
 
     if not value.is_number or value.is_real is not True:
-        return value  # what is no number at all is refused by its condition
+        return value  # what is not a number at all is refused by its condition
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.inf
     if not math.isfinite(number) or (number == 0) is not (value == 0):
-        raise ModelError(f"{ast.unparse(node)[:60]!r} is no finite number that a float can hold")
+        raise ModelError(f"{ast.unparse(node)[:60]!r} is not a finite number that a float can hold")
     if value.is_Rational and max(abs(value.p), value.q) > 2**53:
         return sympy.Float(number)
     return value

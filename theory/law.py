@@ -126,7 +126,7 @@ def stacked(samples: list[Any], role: str) -> Any:
     Raises
     ------
     ModelError
-        If two samples differ in structure or shape, or one is no number.
+        If two samples differ in structure or shape, or one is not a number.
     """
     first = samples[0]
     if isinstance(first, Mapping):
@@ -301,7 +301,7 @@ def _array(what: str, entry: Any) -> NDArray[Any]:
     try:
         return np.array(entry)
     except (ValueError, TypeError) as error:
-        raise ModelError(f"{what} is no array: {error_text(error)}") from None
+        raise ModelError(f"{what} is not an array: {error_text(error)}") from None
 
 
 def is_number(value: Any) -> bool:

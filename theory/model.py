@@ -308,15 +308,15 @@ class Model:
                 form = "a dict" if kinds == (Mapping,) else "a tuple or a list"
                 raise ModelError(f"{role} is {type(value).__name__}; {role} can be {form}")
         if unknown := sorted(set(self.held_at or ()) - set(self.constants)):
-            raise ModelError(f"held_at: {unknown[0]!r} is no constant")
+            raise ModelError(f"held_at: {unknown[0]!r} is not a constant")
         for name, function in self.starts.items():
             if not (isinstance(name, str) and name.isidentifier()) or name == DECLARED_START:
-                raise ModelError(f"starts: {name!r} is no name of a start; names are words")
+                raise ModelError(f"starts: {name!r} is not a name of a start; names are words")
             if not callable(function):
                 raise ModelError(f"starts: {name} is {type(function).__name__}, not a function")
         for array, group in self.groups.items():
             if not isinstance(group, str) or not group.isidentifier():
-                raise ModelError(f"groups: {group!r} of {array!r} is no word, as 'value'")
+                raise ModelError(f"groups: {group!r} of {array!r} is not a word, as 'value'")
 
     @cached_property
     def documented(self) -> Documentation:
@@ -425,7 +425,7 @@ class Model:
         Raises
         ------
         ModelError
-            If there are none, or an entry is no finite number.
+            If there are none, or an entry is not a finite number.
         """
         result = named_arrays("start", self.call("start", constants=constants))
         for name in result:
@@ -607,7 +607,7 @@ def check_name(role: str, name: Any, others: Mapping[str, Any]) -> None:
     ModelError
     """
     if not isinstance(name, str) or not name.isidentifier():
-        raise ModelError(f"{role}: {name!r} is no word, as alpha or S_12")
+        raise ModelError(f"{role}: {name!r} is not a word, as alpha or S_12")
     if name in others or name in QUANTITIES or name.startswith(BEGINNINGS):
         raise ModelError(f"{role}: {name!r} is the name of something else; give it another")
 

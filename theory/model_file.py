@@ -23,7 +23,7 @@ from theory.model import LEADING, SETTINGS, TABLES, Model
 HERE = Path(__file__).resolve().parents[1]
 LIBRARIES = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
 INSTALLED = {*LIBRARIES, *(HERE / name for name in ("theory", "dynamics", "attdyn.py"))}
-"""Folders whose modules are no source of a model: the standard library, packages, this one."""
+"""Folders whose modules are not source of a model: the standard library, packages, this one."""
 PACKAGES = tuple(
     f"{folder}{os.sep}"
     for folder in (*map(sysconfig.get_path, ("purelib", "platlib", "stdlib")), *map(str, INSTALLED))
@@ -64,7 +64,7 @@ def read_model(path: str | Path) -> Model:
     ('plain', {'w0': 0.1})
     """
     if not isinstance(path, (str, os.PathLike)) or "\0" in str(path):
-        raise ModelError(f"{str(path)[:60]!r} is no path of a file")
+        raise ModelError(f"{str(path)[:60]!r} is not a path of a file")
     file = Path(os.path.expanduser(path)).absolute()
     try:
         text = importlib.util.decode_source(file.read_bytes())

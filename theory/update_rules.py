@@ -320,7 +320,7 @@ def own_rule(function: Step, constants: Mapping[str, float] | None = None) -> Up
     for parameter in parameters[len(ARGUMENTS) :]:
         known = (constants or {}).get(parameter.name, parameter.default)
         if known is parameter.empty:
-            raise ModelError(f"step has the argument {parameter.name!r}, which is no constant")
+            raise ModelError(f"step has the argument {parameter.name!r}, which is not a constant")
         own[parameter.name] = known
     failure: Exception | None = None
     for memory in range(1, MOST_MEMORY + 1):

@@ -40,7 +40,7 @@ def main() -> int:
 
     out = Path(options.out or ROOT / "build" / "html")
     if out.exists() and not (out / "objects.inv").is_file() and (out.is_file() or [*out.iterdir()]):
-        parser.error(f"{out} is there, and is no site; the build would replace it")
+        parser.error(f"{out} is there, and is not a site; the build would replace it")
     folder = ROOT / "build" / "site"
     shutil.rmtree(folder, ignore_errors=True)
     for name in ("static", "extra"):

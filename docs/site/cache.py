@@ -73,7 +73,7 @@ class Item:
         return None if "refused" in content else content
 
     def unmeasured(self) -> list[str]:
-        """Claims of its system on which it has no verdict; none of what is no report."""
+        """Claims of its system on which it has no verdict; none of what is not a report."""
         if self.name != "verdicts" or not self.record.is_file():
             return []
         text = (self.record.with_suffix("") / "verdicts.md").read_text(encoding="utf-8")

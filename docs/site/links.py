@@ -76,7 +76,7 @@ def _fault(path: Path, link: str, loaded: bool, folder: Path, pages: dict[Path, 
     if not target.is_relative_to(folder):
         return "leaves the site"
     if not target.is_file():
-        return "is no file"
+        return "is not a file"
     if target in pages and parts.fragment and parts.fragment not in ("", "top"):
         fragment = unquote(parts.fragment)
         return "" if fragment in pages[target].anchors else "names no element of that page"
@@ -123,7 +123,7 @@ def main() -> int:
     default = Path(__file__).resolve().parents[2] / "build" / "html"
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else default
     if not (folder / "index.html").is_file():
-        print(f"{folder} is no built site", file=sys.stderr)
+        print(f"{folder} is not a built site", file=sys.stderr)
         return 2
     return check(folder)
 

@@ -83,7 +83,7 @@ def led(text: str, path: str, places: Mapping[str, str]) -> str:
     Raises
     ------
     BrokenLink
-        For a link to what is no page.
+        For a link to what is not a page.
     """
     depth = places[path].count("/")
 
@@ -94,7 +94,7 @@ def led(text: str, path: str, places: Mapping[str, str]) -> str:
         file = ((ROOT / path).parent / link).resolve()
         name = file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else ""
         if name not in places:
-            raise BrokenLink(f"{path} links to {link}, which is no page of the site")
+            raise BrokenLink(f"{path} links to {link}, which is not a page of the site")
         return "../" * depth + places[name]
 
     return LINK.sub(target, text)

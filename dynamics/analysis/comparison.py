@@ -99,7 +99,7 @@ def compare(
     with interruption():
         if time is not None:
             if eta is not None or steps is not None:
-                raise InvalidRequest("eta and steps are of gradient descent, time of the flow")
+                raise InvalidRequest("give eta and steps (descent) or time (flow)")
             runs = _flows(problems, time, rtol)
         elif eta is None or steps is None:
             raise InvalidRequest("compare takes eta and steps, or a time")

@@ -83,8 +83,7 @@ def overlay(
     if time is not None:
         if rule != "gd" or any(each is not None for each in (steps, record, schedule, stages)):
             raise InvalidRequest(
-                "rule, steps, record, schedule and stages are of runs by steps, time of the flow; "
-                "give one"
+                "give rule, steps, record, schedule and stages (descent) or time (flow)"
             )
         return _over_flow(problem, eta, time, rtol, initial)
     if steps is None:

@@ -87,7 +87,7 @@ def onsets(problem: Problem, state: ArrayLike, steps: int = STEPS) -> Onsets:
     Raises
     ------
     InvalidRequest
-        If problem is none, state is no state of it or has no stability limit, or steps is too few.
+        If problem is not one, state does not fit or has no stability limit, or steps is too small.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def branches(
     """
     check_problem(problem)
     count = integer("count", count, at_least=1)
-    known_word("name", name, problem.layout.scalars, "is no scalar of the state")
+    known_word("name", name, problem.layout.scalars, "is not a scalar of the state")
     start, result = problem.layout.flatten(state), onsets(problem, state, steps)
     last = max(1.2 * result.limit, min(1.15 * result.non_finite, 3.0 * result.limit))
     etas = np.linspace(0.7 * result.limit, last, count)

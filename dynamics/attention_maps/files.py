@@ -35,7 +35,7 @@ def read(path: str | os.PathLike[str], name: str | None = None) -> NDArray[Any]:
         with open(path, "rb") as file:
             mapped = file.read(len(MAGIC_PREFIX)) == MAGIC_PREFIX
             if mapped and name is not None:
-                refuse("name", name, "is of arrays in .npz files", "left out for .npy", "no name")
+                refuse("name", name, "needs a .npz file", "left out for .npy", "no name")
             if mapped:
                 return np.load(path, mmap_mode="r", allow_pickle=False)
             file.seek(0)

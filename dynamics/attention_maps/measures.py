@@ -283,7 +283,7 @@ def _maps(attention: ArrayLike) -> NDArray[Any]:
     if array.dtype.kind not in NUMBERS:
         refuse("attention", array.dtype, "is not real", "an array of real numbers", "float32")
     if array.ndim < 2:
-        refuse("attention", array.shape, "is no map", allowed, "(images, heads, P, P)")
+        refuse("attention", array.shape, "is not a map", allowed, "(images, heads, P, P)")
     side = min(array.shape[-2:])
     if array.shape[-1] != array.shape[-2]:
         nearest = (*array.shape[:-2], side, side)
@@ -322,7 +322,7 @@ def _complete(array: NDArray[Any], setting: Setting) -> Setting:
         high, wide = setting.grid or (side, side)
         grid = integer("grid", high, at_least=1), integer("grid", wide, at_least=1)
     except (TypeError, ValueError):
-        refuse("grid", setting.grid, "is no two whole numbers of at least 1", allowed, nearest)
+        refuse("grid", setting.grid, "is not two whole numbers of at least 1", allowed, nearest)
     if grid[0] * grid[1] != count:
         refuse("grid", f"{grid[0]}x{grid[1]}", f"does not hold {count} patches", allowed, nearest)
     return replace(setting, grid=grid, k=k, skip=array.shape[-1] - count)

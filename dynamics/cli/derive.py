@@ -60,13 +60,13 @@ def execute(request: CommandRequest) -> int:
     if form not in forms:
         raise unknown("as", str(form), forms)
     if standalone and form != "latex":
-        raise InvalidRequest("standalone is of the page as latex")
+        raise InvalidRequest("standalone needs as=latex")
     parameters = system.Parameters(**request.entries)
     if system.model is not None:
         return _derive_model(request, form, parameters)
     if form == "source":
         if others := [n for n in OPTIONS if n in flags]:
-            raise InvalidRequest(f"{others[0]} is of the page, not of as={form}")
+            raise InvalidRequest(f"{others[0]} applies to the page, not to as={form}")
         print(system.ReducedPopulation(parameters).source)
     else:
         rule, _ = rule_asked_for(request)
@@ -96,7 +96,7 @@ def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
     eliminate = bool(options.get("eliminate"))
     if form in ("python", "json"):
         if others := [n for n in (*PAGE, *OPTIONS) if options.get(n)]:
-            raise InvalidRequest(f"{others[0]} is of the page, not of as={form}")
+            raise InvalidRequest(f"{others[0]} applies to the page, not to as={form}")
         found = Expressions(model, closure, eta)
         document = {} if form == "python" else found.document()
         print_result({"json": form == "json"}, document, found.as_python())

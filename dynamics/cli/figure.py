@@ -126,7 +126,7 @@ def _flags_of_figure(request: CommandRequest, name: str) -> dict[str, Any]:
     for each, (switches, others) in every.items():
         for flag in (flag for flag in (*switches, *others) if flag in request.flags):
             if flag not in {**every[name][0], **every[name][1]}:
-                raise InvalidRequest(f"--{flag} is of figure {each}, not of {name}")
+                raise InvalidRequest(f"--{flag} is an option of figure {each}, not of {name}")
             settings[flag] = 1 if flag in switches else request.flags[flag]
     return settings
 

@@ -114,7 +114,7 @@ def _refuse_unread(options: Mapping[str, Any]) -> None:
     unread = sorted(known - {"", kind, *READ[kind]})
     if name := next((name for name in unread if options.get(name) not in (None, False)), ""):
         own = f"{name} and {kind} exclude each other"
-        raise InvalidRequest(own if kind else f"{name} is of a refined boundary; give --refine")
+        raise InvalidRequest(own if kind else f"{name} needs --refine")
 
 
 def _held(options: Mapping[str, Any]) -> dict[str, float]:
@@ -168,7 +168,7 @@ def _draw_slice(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
     if options.get("slices") or result.y is None:
         for name in ("contours", "boundary"):
             if name in options:
-                raise InvalidRequest(f"{name} is of a picture over two axes")
+                raise InvalidRequest(f"{name} needs a picture over two axes")
         return partial(plotting.slices, result), document
     events = [name.strip() for name in str(options.get("contours", "")).split(",") if name.strip()]
     lines = [select(sweep.dataset, f"time_{name}", **where) for name in events]
@@ -262,12 +262,12 @@ def _draw_plane(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
 
     grid, runner = sweep.plan.grid, sweep.plan.runner
     if grid.paired or "full" in runner.words:
-        raise InvalidRequest("a phase plane is of a point of a grid of reduced problems")
+        raise InvalidRequest("a phase plane needs a point of a grid of reduced problems")
     positions, _ = hold(sweep.dataset, _held(options))
     sizes = dict(zip(grid.dims, grid.shape, strict=True))
     free = [name for name in grid.dims if name not in positions and sizes[name] > 1]
     if free:
-        raise InvalidRequest(f"a phase plane is of one point; give {', '.join(free)} in --at")
+        raise InvalidRequest(f"a phase plane needs one point; give {', '.join(free)} in --at")
     point = grid.at([positions.get(name, 0) for name in grid.dims])
     if reason := runner.invalid_reason(point):
         raise InvalidRequest(reason)

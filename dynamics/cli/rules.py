@@ -56,7 +56,7 @@ def rule_asked_for(request: CommandRequest) -> tuple[Any, bool]:
     default = request.system.default_runs["run"]
     found = requested({"eta": default.eta, **request.flags}, default)
     if found["rule"] == "step" and getattr(request.system.model, "step", None) is None:
-        refuse("rule", "step", "is no function of the model", ", ".join(RULES), "gd")
+        refuse("rule", "step", "is not a function of the model", ", ".join(RULES), "gd")
     return found["rule"], "stages" in found
 
 
@@ -80,7 +80,7 @@ def several_rules(flags: Mapping[str, Any], default: DefaultRun) -> dict[str, An
 
     for name in ("resume", "checkpoint"):
         if name in flags:
-            raise InvalidRequest(f"{name} is of one rule, and rule={flags['rule']!r} are several")
+            raise InvalidRequest(f"{name} needs one rule; rule={flags['rule']!r} has several")
     parts = [part.partition(":") for part in flags["rule"].split(",")]
     if "eta" in flags or not all(rate for _, _, rate in parts):
         raise InvalidRequest(
@@ -91,7 +91,7 @@ def several_rules(flags: Mapping[str, Any], default: DefaultRun) -> dict[str, An
     given = {n for n in flags if n.removeprefix("rule.") in CONSTANTS}
     for name in given:
         if not any(name.removeprefix("rule.") in options for options in known):
-            raise InvalidRequest(f"{name} is of none of the rules {flags['rule']}")
+            raise InvalidRequest(f"{name} is a constant of none of the rules {flags['rule']}")
     chosen = []
     for (name, _, rate), options in zip(parts, known, strict=True):
         own = {

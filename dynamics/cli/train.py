@@ -209,7 +209,7 @@ def _settings(request: CommandRequest, default: DefaultRun) -> dict[str, Any]:
         from dynamics.training.settings import check_settings
 
         if "rtol" in flags:
-            raise InvalidRequest("rtol is of the flow, and there is no --time")
+            raise InvalidRequest("rtol needs --time: it is a tolerance of the flow")
         settings = {"eta": default.eta, "steps": default.steps, "record": "log"}
         settings |= {name: flags[name] for name in settings if name in flags}
         check_settings(**settings)
@@ -224,7 +224,7 @@ def _settings(request: CommandRequest, default: DefaultRun) -> dict[str, Any]:
     excluded = ["steps", "record", *OPTIONS] + (["eta"] if request.command == "compare" else [])
     for name in [*(["batch"] if flags.get("batch") else []), *excluded]:
         if name in flags:
-            raise InvalidRequest(f"{name} is of gradient descent and time of the flow; give one")
+            raise InvalidRequest(f"give {name} (descent) or time (flow), not both")
     if "eta" not in flags:
         return flow
     etas = flags["eta"] if isinstance(flags["eta"], list) else [flags["eta"]]
@@ -446,7 +446,7 @@ def command_checkpoint(
     if "time" in flags:
         for name in ("resume", "checkpoint"):
             if name in flags:
-                raise InvalidRequest(f"{name} is of gradient descent and time of the flow")
+                raise InvalidRequest(f"{name} needs descent; with time there is a flow")
         return CommandCheckpoint()
     path = Path(str(flags.get("checkpoint", out.with_name(f".{out.name}.checkpoint"))))
     _outside(path, out, "checkpoint")

@@ -368,7 +368,7 @@ class MaskExpectation(Expectation):
         if np.isfinite(self.gradient(state)).all():
             return ""
         return (
-            "the contour over masks is no number where weights of keys differ by so many orders "
+            "the contour over masks is not a number where weights of keys differ by so many orders "
             f"(correlations up to {np.abs(state).max():.3g}); try expectation='counts', or a "
             "smaller eta"
         )

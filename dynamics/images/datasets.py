@@ -125,7 +125,7 @@ def load(data: str | os.PathLike[str] = "digits") -> Images:
         )
     if not folder.is_dir():
         nearest = "digits"
-        refuse("data", str(data), "is no folder", f"{', '.join(SHIPPED)}, or a folder", nearest)
+        refuse("data", str(data), "is not a folder", f"{', '.join(SHIPPED)}, or a folder", nearest)
     for read in (_idx, _cifar, _svhn):
         images = read(folder)
         if images is not None:
@@ -209,7 +209,7 @@ def _part(pixels: NDArray[Any], labels: Any, name: str) -> Part:
     shapes = f"pixels of shape {pixels.shape} and labels of shape {array.shape}"
     problem = ""
     if pixels.ndim != 4 or array.ndim != 1 or array.dtype.kind not in "iu" or not array.size:
-        problem = f"holds {shapes}, which are no images with a class each"
+        problem = f"holds {shapes}, which are not images with a class each"
     elif len(pixels) != len(array):
         problem = f"has {len(pixels)} images and {len(array)} labels"
     elif pixels.shape[1] != pixels.shape[2]:

@@ -39,7 +39,7 @@ def read_idx(path: str | os.PathLike[str]) -> NDArray[np.generic]:
     Raises
     ------
     InvalidRequest
-        If it cannot be read, is no IDX file, or is shorter or longer than it says.
+        If it cannot be read, is not an IDX file, or is shorter or longer than it says.
     """
     try:
         with open(path, "rb") as file:
@@ -52,14 +52,14 @@ def read_idx(path: str | os.PathLike[str]) -> NDArray[np.generic]:
         return np.frombuffer(content, TYPES[kind], offset=4 + 4 * axes).reshape(shape)
     except (OSError, EOFError, BadStream, struct.error, ValueError) as error:
         reason = one_line(str(getattr(error, "strerror", None) or error).lower(), LONGEST)
-    raise InvalidRequest(f"file={os.fspath(path)!r} is no whole IDX file: {reason}")
+    raise InvalidRequest(f"file={os.fspath(path)!r} is not a whole IDX file: {reason}")
 
 
 def _kind(name: Any, *_: Any) -> np.dtype[Any]:
     """The type of an array's numbers; other types are refused."""
     kind = np.dtype(_text(name))
     if kind.kind not in "iuf":
-        raise pickle.UnpicklingError(f"an array of {kind}, which are no numbers")
+        raise pickle.UnpicklingError(f"an array of {kind}, which are not numbers")
     return kind
 
 
@@ -118,7 +118,7 @@ def read_cifar(path: str | os.PathLike[str]) -> dict[str, Any]:
         reason = (error.strerror or str(error)).lower()
     except Exception as error:  # what a hostile or damaged pickle leads to is not bounded
         reason = one_line(str(error) or type(error).__name__, LONGEST)
-    raise InvalidRequest(f"file={os.fspath(path)!r} is no batch of CIFAR: {reason}")
+    raise InvalidRequest(f"file={os.fspath(path)!r} is not a batch of CIFAR: {reason}")
 
 
 def _text(key: Any) -> str:

@@ -28,7 +28,7 @@ SOURCES = (
 )
 """Files of the package that decide what is compiled."""
 OPTIONS: Any = {"error_model": "numpy", "fastmath": False}
-"""Division by 0 is no error, and no operation is reordered."""
+"""Division by 0 is not an error, and no operation is reordered."""
 
 
 def compiled(kernel: Callable[..., Any], data: Any = None) -> Callable[..., Any]:

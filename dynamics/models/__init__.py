@@ -54,7 +54,7 @@ def Model(**functions: Any) -> System:  # noqa: N802 (it stands for what it make
     for name in functions:
         if name not in allowed:
             near = get_close_matches(name, allowed, 1, 0.0)[0]
-            refuse("Model", name, "is no part of a model", ", ".join(allowed), near)
+            refuse("Model", name, "is not a part of a model", ", ".join(allowed), near)
     if "start" not in functions:
         raise InvalidRequest("a model needs start(...), the trained arrays at step 0")
     with refusals():

@@ -35,7 +35,7 @@ def multinomial(n: int, probabilities: Sequence[float]) -> Iterator[tuple[float,
     Raises
     ------
     InvalidRequest
-        If n is no whole number from 0 on, or the probabilities do not sum to 1.
+        If n is not a whole number from 0 on, or the probabilities do not sum to 1.
 
     Examples
     --------

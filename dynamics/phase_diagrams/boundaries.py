@@ -55,7 +55,7 @@ def boundary(result: Slice, facet: int = 0) -> tuple[FloatArray, ...]:
     Raises
     ------
     InvalidRequest
-        If the quantity is no yes or no, or there is only one axis.
+        If the quantity is not yes or no, or there is only one axis.
 
     Examples
     --------

@@ -114,7 +114,7 @@ def refinement(
         If it was interrupted; what was run stays stored.
     """
     if store.plan.grid.paired:
-        raise InvalidRequest("a boundary is refined between two axes; this sweep is of pairs")
+        raise InvalidRequest("a boundary is refined between two axes; this sweep has pairs")
     if not Quantity.read(question.quantity, store.dataset).yes_no:
         raise InvalidRequest(
             f"quantity={question.quantity!r} is a number; refine needs a yes or no, as "

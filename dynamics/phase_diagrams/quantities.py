@@ -93,7 +93,7 @@ class Quantity:
         there = variables(dataset)
         if match := REACHED.fullmatch(text):
             events = [name.removeprefix(TIME) for name in there if name.startswith(TIME)]
-            known_word("quantity", match[1], events, "is no event of the dataset")
+            known_word("quantity", match[1], events, "is not an event of the dataset")
             return cls(text, TIME + match[1], "reached")
         if match := COMPARED.fullmatch(text):
             name, relation, written = match.groups()
@@ -103,7 +103,7 @@ class Quantity:
             except ValueError:
                 number = float("nan")
             if np.isnan(number):
-                what = f"compares with {written}, which is no number"
+                what = f"compares with {written}, which is not a number"
                 refuse("quantity", text, what, "a comparison with a number", name)
             return cls(text, name, relation, number)
         return cls(text, known_word("quantity", text.strip(), there, "is not in the dataset"))

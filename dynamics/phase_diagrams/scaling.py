@@ -43,7 +43,7 @@ COLLINEAR = 1e-7
 """Least singular value of the scaled factors below which they are not told apart."""
 TAKES_PART = 0.1
 EXPLAINED = 0.8
-"""Share of the variance of the logarithms below which a fit is no power law."""
+"""Share of the variance of the logarithms below which a fit is not a power law."""
 
 
 @summarized
@@ -158,7 +158,7 @@ def scaling(
     if target.yes_no:
         refuse("quantity", quantity, "is a yes or no", "a number of each run", target.name)
     if isinstance(factors, str) or not len(factors):
-        refuse("factors", factors, "is no list of names", "one or more formulas", '["D"]')
+        refuse("factors", factors, "is not a list of names", "one or more formulas", '["D"]')
     positions, held = hold(dataset, at or {})
     dims = dataset[OUTCOME].dims
     cut = tuple(positions.get(str(dim), slice(None)) for dim in dims)

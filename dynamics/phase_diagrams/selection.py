@@ -251,7 +251,7 @@ def hold(
     Raises
     ------
     InvalidRequest
-        If a name is no dimension, or a value is not one of its own.
+        If a name is not a dimension, or a value is not one of its own.
     """
     dims = [str(dim) for dim in dataset[OUTCOME].dims]
     fixed = numbers(json_attribute(dataset, "fixed"))
@@ -260,7 +260,7 @@ def hold(
     for name, entry in at.items():
         value = real(f"at {name}", entry)
         if name not in fixed:
-            known_word("at", name, dims, "is no axis of the sweep")
+            known_word("at", name, dims, "is not an axis of the sweep")
         own = np.atleast_1d(dataset[name].values if name in dims else fixed[name])
         own = own.astype(np.float64)
         index = int(np.abs(own - value).argmin())
@@ -279,7 +279,7 @@ def _check_axes(axes: Mapping[str, str | None], dims: list[str], held: Mapping[s
     for role, name in axes.items():
         if name is None:
             continue
-        what = "a paired sweep has no grid" if dims == ["point"] else "is no axis of the sweep"
+        what = "a paired sweep has no grid" if dims == ["point"] else "is not an axis of the sweep"
         known_word(role, name, dims, what)
         if names.count(name) > 1:
             refuse(role, name, "is two axes at once", ", ".join(dims), free[0] if free else "none")

@@ -119,7 +119,7 @@ def attention(run: Trajectory) -> Any:
     Raises
     ------
     TypeError
-        If ``run`` is no `Trajectory`.
+        If ``run`` is not a `Trajectory`.
     InvalidRequest
         If the run has no matrix of attention.
 

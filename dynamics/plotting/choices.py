@@ -63,7 +63,7 @@ def look(width: float | None = None, linear: bool = False) -> Iterator[Look]:
     Raises
     ------
     InvalidRequest
-        If the width is no number from 7 to 60.
+        If the width is not a number from 7 to 60.
 
     Examples
     --------

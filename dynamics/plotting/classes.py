@@ -58,7 +58,7 @@ LETTER = 0.068
 TITLE, ABOVE = 0.35, 0.3
 """Heights of the title of an array, and of what stands above all, in inches."""
 OUTSIDE = np.iinfo(np.int64).min
-"""Label of a cell of a strip that is no entry."""
+"""Label of a cell of a strip that is not an entry."""
 LEAST_WIDTH = 0.25
 """Width of the narrowest array, in the heights of a square one."""
 
@@ -86,7 +86,7 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
     Raises
     ------
     TypeError
-        If ``closure`` is no closure as ``Closure.document()`` gives.
+        If ``closure`` is not a closure as ``Closure.document()`` gives.
 
     Examples
     --------

@@ -46,7 +46,7 @@ def departure(result: Comparison) -> Axes:
     Raises
     ------
     TypeError
-        If ``result`` is no `Comparison`.
+        If ``result`` is not a `Comparison`.
 
     Examples
     --------

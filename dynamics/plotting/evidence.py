@@ -38,7 +38,7 @@ def evidence(verdict: Any) -> Axes | None:
     Raises
     ------
     TypeError
-        If ``verdict`` is no `Verdict`.
+        If ``verdict`` is not a `Verdict`.
 
     Examples
     --------

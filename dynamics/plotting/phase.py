@@ -62,7 +62,7 @@ def phase(result: Slice, contours: Sequence[Slice] = (), boundary: Slice | None 
     Raises
     ------
     TypeError
-        If ``result`` is no `Slice`.
+        If ``result`` is not a `Slice`.
     InvalidRequest
         If there is no second axis, the others are not over the same axes, or the boundary is that
         of no yes or no.
@@ -262,7 +262,7 @@ def refined(
     Raises
     ------
     TypeError
-        If ``result`` is no `Refined`.
+        If ``result`` is not a `Refined`.
 
     Examples
     --------

@@ -65,7 +65,7 @@ def portrait(result: Portrait, parameters: Sequence[str] | None = None) -> Axes:
     Raises
     ------
     TypeError
-        If ``result`` is no `Portrait`.
+        If ``result`` is not a `Portrait`.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = No
     Raises
     ------
     TypeError
-        If ``results`` are no `Portrait`, or none is given.
+        If ``results`` are not `Portrait`, or none is given.
 
     Examples
     --------

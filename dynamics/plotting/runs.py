@@ -70,7 +70,7 @@ def training(
     Raises
     ------
     TypeError
-        If ``run`` is no `Trajectory`.
+        If ``run`` is not a `Trajectory`.
 
     Examples
     --------
@@ -254,7 +254,7 @@ def comparison(result: Comparison) -> Any:
     Raises
     ------
     TypeError
-        If ``result`` is no `Comparison`.
+        If ``result`` is not a `Comparison`.
 
     Examples
     --------
@@ -306,7 +306,7 @@ def deviation(result: Comparison) -> Axes:
     Raises
     ------
     TypeError
-        If ``result`` is no `Comparison`.
+        If ``result`` is not a `Comparison`.
 
     Examples
     --------

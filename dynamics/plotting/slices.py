@@ -56,7 +56,7 @@ def slices(result: Slice) -> Any:
     Raises
     ------
     TypeError
-        If ``result`` is no `Slice`.
+        If ``result`` is not a `Slice`.
 
     Examples
     --------
@@ -290,7 +290,7 @@ def scaling(result: Scaling) -> Any:
     Raises
     ------
     TypeError
-        If ``result`` is no `Scaling`.
+        If ``result`` is not a `Scaling`.
 
     Examples
     --------

@@ -49,7 +49,7 @@ def overlay(result: Overlay, names: Sequence[str] | None = None) -> Any:
     Raises
     ------
     TypeError
-        If ``result`` is no `Overlay`.
+        If ``result`` is not an `Overlay`.
     KeyError
         For a name that the runs do not have.
 
@@ -101,7 +101,7 @@ def several(
     Raises
     ------
     TypeError
-        If ``runs`` is no mapping of `Trajectory`, or an empty one.
+        If ``runs`` is not a mapping of `Trajectory`, or an empty one.
     KeyError
         For a name that a run does not have.
 
@@ -218,7 +218,7 @@ def branches(result: Branches) -> Axes:
     Raises
     ------
     TypeError
-        If ``result`` is no `Branches`.
+        If ``result`` is not a `Branches`.
 
     Examples
     --------
@@ -279,7 +279,7 @@ def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str =
     Raises
     ------
     TypeError
-        If ``run`` is no `Trajectory`.
+        If ``run`` is not a `Trajectory`.
     KeyError
         For a name that a run does not have.
 
@@ -331,7 +331,7 @@ def transverse_growth(growth: TransverseGrowth, run: Trajectory) -> Any:
     Raises
     ------
     TypeError
-        If ``growth`` is no `TransverseGrowth`.
+        If ``growth`` is not a `TransverseGrowth`.
 
     Examples
     --------

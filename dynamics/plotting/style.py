@@ -338,7 +338,7 @@ def tick(value: float, power: bool = False, digits: int = 4) -> str:
 class Decades(LogLocator):
     """Ticks at 1, 2, 5 of every decade; at some decades where there are more than three.
 
-    Those of a linear axis where one of these at most is in sight: a single number is no scale.
+    Those of a linear axis where one of these at most is in sight: a single number is not a scale.
     """
 
     def nonsingular(self, vmin: float, vmax: float) -> Any:
@@ -353,7 +353,7 @@ class Decades(LogLocator):
         decades = 10.0 ** np.arange(math.floor(math.log10(vmin)), math.log10(vmax))
         marks = np.outer(decades, subs)
         if not wide and ((marks >= vmin) & (marks <= vmax)).sum() < 2:
-            # In its own decade: what is below 1e-288 is no number for a linear axis.
+            # In its own decade: what is below 1e-288 is not a number for a linear axis.
             linear = MaxNLocator(5, steps=[1, 2, 5, 10])
             return decades[0] * linear.tick_values(vmin / decades[0], vmax / decades[0])
         self.set_params(subs=subs, numticks=7 if wide else 12)

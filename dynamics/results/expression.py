@@ -28,7 +28,7 @@ from dynamics.validation import refuse
 LONGEST = 300
 """Characters of an expression."""
 BITS = 1024
-"""Size of a whole power: what is larger is no float either."""
+"""Size of a whole power: what is larger is not a float either."""
 
 
 def _power(base: Any, exponent: Any) -> Any:

@@ -320,7 +320,7 @@ def planned(system: System, entries: Mapping[str, Any], paired: bool, records: i
     for name, value in words.items():
         many = not isinstance(value, str) or "," in value
         if many and isinstance(parameters.get(name), str):
-            raise InvalidRequest(f"{name}={value!r} is no axis: {name} is one word in a sweep")
+            raise InvalidRequest(f"{name}={value!r} is not an axis: {name} is one word in a sweep")
     numbers = {n: v for n, v in entries.items() if n not in words}
     full = words.get("full")
     if full is not None:
@@ -332,7 +332,7 @@ def planned(system: System, entries: Mapping[str, Any], paired: bool, records: i
             raise InvalidRequest(f"{name} is of {system.sampling_hint}")
     for name in EXPECTATION_OPTIONS:
         if name in entries and full is None and name not in system.expectation_options:
-            raise InvalidRequest(f"{name} is no option of the reduced problem of {system.name}")
+            raise InvalidRequest(f"{name} is not an option of the reduced problem of {system.name}")
     words, numbers = _with_run(system, words, numbers)
     defaults = {n: switched(value) for n, value in parameters.items() if isinstance(value, Real)}
     order = {name: k for k, name in enumerate((*parameters, *RUN))}
@@ -393,9 +393,9 @@ def _with_run(
     given = {n: v for n, v in {**numbers, **words}.items() if n not in own}
     descent, full = [n for n in ("eta", "steps", *OPTIONS) if n in given], words.get("full")
     if "time" in numbers and descent:
-        raise InvalidRequest(f"{descent[0]} is of gradient descent and time of the flow; give one")
+        raise InvalidRequest(f"give {descent[0]} (descent) or time (flow), not both")
     if "rtol" in numbers and descent:
-        raise InvalidRequest(f"rtol is of the flow and {descent[0]} of gradient descent; give one")
+        raise InvalidRequest(f"give rtol (flow) or {descent[0]} (descent), not both")
     default = system.default_runs["empirical" if full == "empirical" else "run"]
     settings = {"samples": default.samples} if full == "empirical" else {}
     if "time" in numbers:

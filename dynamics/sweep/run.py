@@ -69,7 +69,7 @@ def sweep(
         gradient descent, ``rtol``, ``tolerance``, ``samples``, ``seed``, constants of the update
         rule as ``b1``, or ``rule.b1`` beside a parameter of that name), ``rule``, ``schedule``,
         ``stages``, ``full`` and ``expectation`` with a word, options of the empirical problem, and
-        free letters that formulas use; a parameter that is a list takes one, and is no axis.
+        free letters that formulas use; a parameter that is a list takes one, and is not an axis.
         Without a ``time``, ``eta``, ``steps`` or rule: the flow, for as long as ``attdyn run``
         goes; with ``full``, or of a model file with a rule, step by step.
     out : path-like, optional
@@ -113,7 +113,9 @@ def sweep(
     """
     loaded = load_system(system)
     if not isinstance(given, Mapping):
-        refuse("given", given, "is no mapping", "name -> number, values or text", "{'D': '8,16'}")
+        refuse(
+            "given", given, "is not a mapping", "name -> number, values or text", "{'D': '8,16'}"
+        )
     store = None if out is None else path_of("out", out)
     plan = _as_begun(planned(loaded, given, paired, trajectory), store)
     if strict and (invalid := plan.invalid_reasons):

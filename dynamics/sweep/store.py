@@ -139,7 +139,7 @@ class SweepStore:
                 changes = different_entries(read_request(self.path)[0], self.plan.description)
                 if changes:
                     raise InvalidRequest(
-                        f"{str(self.path)!r} is of another sweep ({'; '.join(changes)})"
+                        f"{str(self.path)!r} holds another sweep ({'; '.join(changes)})"
                     )
                 refuse_foreign(self.path)
             with store_errors(self.path):

@@ -117,7 +117,7 @@ class Checkpoint:
         Raises
         ------
         InvalidRequest
-            If the file is no checkpoint, cannot be read, or is of another request.
+            If the file is not a checkpoint, cannot be read, or is of another request.
         """
         self._next = time.monotonic() + SECONDS
         if not self.exists():
@@ -125,7 +125,7 @@ class Checkpoint:
         packed, arrays = self._load()
         if changes := different(packed["request"], request):
             raise InvalidRequest(
-                f"{_named(self.path)} is of another run ({changes}); ask for that one, or remove it"
+                f"{_named(self.path)} holds another run ({changes}); ask for that one, or remove it"
             )
         return _unpacked(packed["state"], arrays)
 

@@ -2,7 +2,7 @@
 
 A progress bar on stderr where that is a terminal, a line every half minute elsewhere (a pipe, the
 log of a batch system); Ctrl-C and SIGTERM end a run that keeps what it has. tqdm is imported, and
-its bar made, once a run is no short one.
+its bar made, once a run is not a short one.
 """
 
 from __future__ import annotations

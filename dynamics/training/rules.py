@@ -85,7 +85,7 @@ def rule(name: str | UpdateRule | Callable[..., Any], **constants: Any) -> Updat
         else:
             known = ", ".join(found.options)
             raise InvalidRequest(
-                f"{key}={value!r} is no constant of the rule {found.name}, which has {known}"
+                f"{key}={value!r} is not a constant of the rule {found.name}, which has {known}"
             )
     return found.changed(**constants)
 
@@ -94,7 +94,7 @@ def _checked(name: str, value: object, default: object) -> Any:
     """A constant of a rule within its range."""
     if isinstance(default, bool):
         if value not in (True, False):
-            refuse(name, value, "is no truth value", "True or False", default)
+            refuse(name, value, "is not a truth value", "True or False", default)
         return bool(value)
     return RANGES.get(name, real)(name, value)
 
@@ -111,7 +111,7 @@ def rule_of(problem: Problem, name: Any) -> UpdateRule:
     if not isinstance(name, str) or name != "step":
         return rule(name)
     if (own := problem.own_rule()) is None:
-        refuse("rule", name, "is no function of the model", f"{', '.join(RULES)}", "gd")
+        refuse("rule", name, "is not a function of the model", f"{', '.join(RULES)}", "gd")
     return own
 
 
@@ -138,7 +138,7 @@ def requested(given: Mapping[str, Any], default: DefaultRun) -> dict[str, Any]:
         known_word("nesterov", word, ("true", "false", "1", "0"))
         constants["nesterov"] = word in ("true", "1")
     if name == "step" and constants:
-        raise InvalidRequest(f"{next(iter(constants))} is of another rule than step")
+        raise InvalidRequest(f"{next(iter(constants))} is not a constant of the rule step")
     chosen = name if name == "step" else rule(name, **constants)
     check_rated(given, default)
     stages = given.get("stages", default.stages)
@@ -253,7 +253,7 @@ def amplified_rounding(problem: Problem, updates: Updates, start: FloatArray) ->
         eps = used.numbers.get("eps")
         why = f" (eps={eps:g})" if eps else ""
         yield (
-            f"gradients of {small.size} of {slope.size} numbers are of the size of rounding at the "
+            f"gradients of {small.size} of {slope.size} numbers are as small as rounding at the "
             f"start (at most {abs(gradient):.0e} beside {largest:.0e}), and {used.name} multiplies "
             f"them by {factor:.0e}{why}: where they go is decided by rounding"
         )

@@ -84,9 +84,9 @@ def schedule_of(text: object, steps: int) -> Callable[[NDArray[np.int64]], Float
     if text is None or text == "constant":
         return constant
     if not isinstance(text, str):
-        refuse("schedule", text, "is no text", FORMS, "cosine")
+        refuse("schedule", text, "is not text", FORMS, "cosine")
     if steps > MAX_SCHEDULED:
-        problem = f"is of a run of {steps:,} steps"
+        problem = f"is for a run of {steps:,} steps"
         refuse("schedule", text, problem, f"a run of at most {MAX_SCHEDULED:,} steps", "constant")
     kind, *numbers = text.split(":")
     made = Schedule(text, steps)

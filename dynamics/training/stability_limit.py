@@ -53,7 +53,7 @@ def stability_limit(problem: Problem, state: ArrayLike) -> float:
     Raises
     ------
     InvalidRequest
-        If problem is none, or state is no state of it.
+        If problem is none, or state is not a state of it.
 
     Examples
     --------

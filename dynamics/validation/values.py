@@ -150,7 +150,7 @@ def path_of(parameter: str, value: object) -> Path:
         If it is neither, holds a null character, or begins with a ``~`` of no known user.
     """
     if not isinstance(value, (str, os.PathLike)):
-        refuse(parameter, value, "is no path", "a path", "'results'")
+        refuse(parameter, value, "is not a path", "a path", "'results'")
     path = Path(value)
     if "\0" in str(path):
         refuse(parameter, str(path), "holds a null character", "a path without", "'results'")

@@ -299,9 +299,7 @@ class Experiment:
     def _laws(self, system: System, protocol: Protocol) -> list[Any]:
         if self.laws is None:
             if protocol.parameters is not None:
-                raise Undecided(
-                    "the claim is of data of its own, which have no such parameters", "law"
-                )
+                raise Undecided("the claim has its own data, without such parameters", "law")
             return [None]
         grid = (*self.laws, *(self.thorough if protocol.thorough else ()))
         laws = (
@@ -436,7 +434,7 @@ def claim(
         Measured value, in words, and what the claim says of it.
     laws, thorough : sequence of mapping
         The grid of parameters, by name, and what ``--thorough`` adds. A user's replace it. None
-        where the claim is of networks on images: it has one case, and no parameters.
+        where the claim assumes networks on images: it has one case, and no parameters.
     family : function, optional
         Parameters -> those that a law of the grid, or a user's, stands for.
     run : function, optional

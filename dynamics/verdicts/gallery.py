@@ -42,7 +42,7 @@ def source_of(system: System) -> tuple[str, str]:
         If it has no file.
     """
     if system.model is None or system.model.path is None:
-        raise InvalidRequest(f"{system.name} is no model file; gallery is of a model")
+        raise InvalidRequest(f"{system.name} is not a model file; gallery needs one")
     text = decode_source(system.model.path.read_bytes())
     module = ast.parse(text)
     if ast.get_docstring(module) is None:

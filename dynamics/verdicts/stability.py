@@ -2,7 +2,7 @@
 
 A finding has the runs of reduced populations that were measured. Each is followed to its
 horizon on the full population where that can be enumerated, else at the size of the model file. The
-three papers are no model files: a folder that has a transverse analysis of its own names it
+three papers are not model files: a folder that has a transverse analysis of its own names it
 ``STABILITY``, and of the others nothing is known.
 """
 

@@ -104,7 +104,7 @@ def verdicts(
             except Exception:
                 if not interrupted.is_set():
                     raise
-            if interrupted.is_set():  # what a run that was cut short gives is no verdict
+            if interrupted.is_set():  # what a run that was cut short gives is not a verdict
                 raise KeyboardInterrupt
         yield Verdict(claim, rules.applied(claim, finding))
 
@@ -150,7 +150,7 @@ def sources(system: System, claims: Sequence[str] | None) -> list[str]:
     if not by_name:
         raise InvalidRequest(f"{system.name} has no claims")
     if claims is not None and not isinstance(claims, Iterable):
-        refuse("claims", claims, "is no list", "names of claims", [*by_name.values()][:1])
+        refuse("claims", claims, "is not a list", "names of claims", [*by_name.values()][:1])
     for source in map(str, claims or ()):
         if source.lower() not in by_name:
             raise unknown("claim", source, [*by_name.values()])

@@ -74,7 +74,7 @@ def largest_errors(found, exact):
     Parameters
     ----------
     found, exact : dict of float array
-        The same names; what is no number is NaN in both.
+        The same names; what is not a number is NaN in both.
     """
     assert found.keys() == exact.keys()
     largest = {}

@@ -229,7 +229,7 @@ def test_an_event_that_there_is_none_of_names_all(square):
     [
         (lambda: theory.classes("x"), TypeError, "no symmetry is known for a str"),
         (lambda: theory.read_model("nowhere.py"), theory.ModelError, "cannot be read"),
-        (lambda: theory.read_model(3), theory.ModelError, "is no path"),
+        (lambda: theory.read_model(3), theory.ModelError, "is not a path"),
     ],
 )
 def test_wrong_calls_of_theory(call, kind, part):

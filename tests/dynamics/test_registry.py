@@ -38,14 +38,14 @@ def test_a_system_is_found_by_name_and_returned_as_it_is(system):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (0, "system=0 is no system"),
-        (None, "system=None is no system"),
+        (0, "system=0 is not a system"),
+        (None, "system=None is not a system"),
         ("no_such", "system='no_such' is unknown"),
         ("no_such.py", "system='no_such.py' is missing"),
         ("", "system='' is unknown"),
         (os.path.join("no", "folder", "x.py"), "is missing"),
-        (SimpleNamespace(start=1), "is no system"),
-        (SimpleNamespace(loss=1), "is no system"),
+        (SimpleNamespace(start=1), "is not a system"),
+        (SimpleNamespace(loss=1), "is not a system"),
     ],
 )
 def test_what_is_no_system_is_refused_in_one_line(source, message, tmp_path, monkeypatch):

@@ -323,7 +323,7 @@ def _document(text):
     try:
         content = json.loads(text, parse_constant=lambda name: 1 / 0)
     except (ValueError, ZeroDivisionError) as error:
-        return f"stdout is no JSON: {error!r}"
+        return f"stdout is not a JSON: {error!r}"
     if content.get("outcome") == "diverged":
         return "a diverged run went well"
     missing = [name for name, value in content.get("final", {}).items() if value is None]

@@ -107,7 +107,7 @@ class Case:
         return problem
 
     def made(self):
-        """What it is given: random numbers, and states that are no start, one where it is large."""
+        """Inputs: random numbers, and states away from the start, one of them large."""
         generator = np.random.default_rng(0)
         parameters = dynamics.load_system(self.system).Parameters(**self.parameters)
         given = {}

@@ -82,27 +82,27 @@ def test_shapes_over_a_whole_run():
         ("v == 1", FORMS),
         ("v > 1 > 0", FORMS),
         ("v > 1 and G > 1", FORMS),
-        ("v.real > 1", "'v.real' is no arithmetic"),
-        ("v[0] > 1", r"'v\[0\]' is no arithmetic"),
-        ("open('x') > 1", "is no arithmetic"),
-        ("__import__('os') > 1", "is no arithmetic"),
-        ("(lambda: 1)() > 1", "is no arithmetic"),
-        ("True < v", "'True' is no arithmetic"),
-        ("v > 'a'", "is no arithmetic"),
-        ("v > 1j", "is no arithmetic"),
-        ("v > 1/0", "'1/0' is no finite number"),
-        ("v > 0/0", "'0/0' is no finite number"),
-        ("v > 1e400", "is no finite number"),
-        ("v > log(0)", r"'log\(0\)' is no finite number"),
-        ("v > sqrt(-1)", r"'sqrt\(-1\)' is no finite number"),
-        ("v > sqrt(v, 2)", r"'sqrt\(v, 2\)' is no arithmetic"),
-        ("v > min()", r"'min\(\)' is no arithmetic"),
-        ("v > min(G)", r"'min\(G\)' is no arithmetic"),
+        ("v.real > 1", "'v.real' is not an arithmetic"),
+        ("v[0] > 1", r"'v\[0\]' is not an arithmetic"),
+        ("open('x') > 1", "is not an arithmetic"),
+        ("__import__('os') > 1", "is not an arithmetic"),
+        ("(lambda: 1)() > 1", "is not an arithmetic"),
+        ("True < v", "'True' is not an arithmetic"),
+        ("v > 'a'", "is not an arithmetic"),
+        ("v > 1j", "is not an arithmetic"),
+        ("v > 1/0", "'1/0' is not a finite number"),
+        ("v > 0/0", "'0/0' is not a finite number"),
+        ("v > 1e400", "is not a finite number"),
+        ("v > log(0)", r"'log\(0\)' is not a finite number"),
+        ("v > sqrt(-1)", r"'sqrt\(-1\)' is not a finite number"),
+        ("v > sqrt(v, 2)", r"'sqrt\(v, 2\)' is not an arithmetic"),
+        ("v > min()", r"'min\(\)' is not an arithmetic"),
+        ("v > min(G)", r"'min\(G\)' is not an arithmetic"),
         ("v > sqrt(x=2)", FORMS),
         ("v\0 > 1", "cannot be read"),
         ("v > 1 while G", FORMS),
-        (3, "3 is no rule; rules are text"),
-        (None, "None is no rule"),
+        (3, "3 is not a rule; rules are text"),
+        (None, "None is not a rule"),
     ],
 )
 def test_what_is_no_rule(text, message):
@@ -115,7 +115,7 @@ def test_what_is_no_rule(text, message):
 
 @pytest.mark.parametrize("name", ["T 1", "", "1", 3, "T-1"])
 def test_names_of_events(name):
-    with pytest.raises(ModelError, match=r"^events: .* is no word"):
+    with pytest.raises(ModelError, match=r"^events: .* is not a word"):
         event_rules({name: "v > 1"}, KNOWN)
 
 

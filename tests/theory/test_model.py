@@ -110,7 +110,7 @@ def test_a_constant_with_the_name_of_a_setting_or_a_result(name):
         (DOORS | {"claims": 3}, "claims is int; claims can be a tuple or a list"),
         (DOORS | {"axes": 3}, "axes is int; axes can be a dict"),
         (DOORS | {"groups": ("w",)}, "groups is tuple; groups can be a dict"),
-        (DOORS | {"groups": {"w": 3}}, "groups: 3 of 'w' is no word"),
+        (DOORS | {"groups": {"w": 3}}, "groups: 3 of 'w' is not a word"),
     ],
 )
 def test_doors_and_tables(functions, message):
@@ -129,7 +129,7 @@ def test_doors_and_tables(functions, message):
         ({"w": "many"}, "w holds no real numbers"),
         ({"w": 1j}, "w holds no real numbers"),
         ({"w": []}, "w holds no real numbers"),
-        ({"w": [[1.0], [1.0, 2.0]]}, "start: w is no array"),
+        ({"w": [[1.0], [1.0, 2.0]]}, "start: w is not an array"),
         ({"w": [1.0, np.nan]}, "w has an entry that is not finite"),
         ({"w": np.inf}, "w has an entry that is not finite"),
         ({"q": 1.0}, "names an array 'q', which is the name of something else"),

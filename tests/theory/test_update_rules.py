@@ -77,7 +77,7 @@ def test_decay_is_coupled_but_in_adamw():
         ),
         (
             lambda gradient, memory, entry, step, eta, xp, k: (k, memory),
-            "'k', which is no constant",
+            "'k', which is not a constant",
         ),
     ],
 )

@@ -3,7 +3,7 @@ r"""The smallest linear space through the start that gradient descent does not l
 Beyond equal entries, training may stay in a smaller linear space: :math:`v = \alpha w_*` for a
 general :math:`w_*`, the eigenvectors of a covariance, the aligned modes of a deep linear network.
 In the field this is exact: the gradient at random points of start + span is added to the span until
-further points add nothing. The same search in floats is for data that are no simple fractions. It
+further points add nothing. The same search in floats is for data that are not simple fractions. It
 is believed only if what it leaves out is rounding.
 
 Where parameter groups have learning rates of their own, each group is closed for itself. Rules that

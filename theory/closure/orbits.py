@@ -67,7 +67,7 @@ def generators_of(
     Raises
     ------
     ModelError
-        If a generator is no permutation of its index set, or the sizes do not fit.
+        If a generator is not a permutation of its index set, or the sizes do not fit.
     """
     for name, shape in shapes.items():
         if name not in axes:
@@ -132,7 +132,7 @@ def _parts(number: int, index_set: Any, entry: Any, size: int) -> tuple[IntArray
     good = permutation.shape == (size,) and permutation.dtype.kind in "iu"
     if not good or not np.array_equal(np.sort(permutation), np.arange(size)):
         raise ModelError(
-            f"generator {number} of symmetry is no permutation of 0..{size - 1} on {index_set!r}"
+            f"generator {number} of symmetry is not a permutation of 0..{size - 1} on {index_set!r}"
         )
     if sign.shape != (size,) or not np.isin(sign, (-1.0, 1.0)).all():
         raise ModelError(f"generator {number} of symmetry has signs other than 1 and -1")

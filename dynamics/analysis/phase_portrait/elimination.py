@@ -34,7 +34,7 @@ FAST = 1e-2
 REACH = 10.0
 """How far a rest may be, in the scalar's largest value along the run."""
 ROUNDING = 1e-9
-"""Changes below this part of the range are no turn."""
+"""Changes below this part of the range are not a turn."""
 BEYOND = 0.2
 """How far a rest may be from a Newton step, as a part of the step, at first."""
 

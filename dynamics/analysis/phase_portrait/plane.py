@@ -302,7 +302,9 @@ def _plane(names: tuple[str, ...], plane: object) -> tuple[str, str]:
         refuse("plane", names, "has one scalar only", "two scalars of a state", "none")
     pair = tuple(plane) if isinstance(plane, (tuple, list)) else (plane,)
     if len(pair) != 2 or len({*pair} & {*names}) != 2:
-        refuse("plane", plane, "is no plane of the state", f"two of {', '.join(names)}", names[-2:])
+        refuse(
+            "plane", plane, "is not a plane of the state", f"two of {', '.join(names)}", names[-2:]
+        )
     return pair[0], pair[1]
 
 

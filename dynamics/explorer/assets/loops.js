@@ -26,12 +26,12 @@ const NOISY = 16;
 const SMOOTH = 1e-9;
 const LEAST = 2.2250738585072014e-308;
 
-/** The greater, as Python has it where one is no number. */
+/** The greater, as Python has it where one is not a number. */
 function larger(a, b) {
   return b > a ? b : a;
 }
 
-/** The smaller, as Python has it where one is no number. */
+/** The smaller, as Python has it where one is not a number. */
 function smaller(a, b) {
   return b < a ? b : a;
 }

@@ -130,7 +130,7 @@ class Declaration:
                 shape = arrays[array].shape
                 number = int(np.arange(arrays[array].size).reshape(shape)[tuple(place)])
             except (KeyError, IndexError, TypeError):
-                raise ModelError(f"names: {name} = {table[name]!r} is no entry") from None
+                raise ModelError(f"names: {name} = {table[name]!r} is not an entry") from None
             places.append((list(arrays).index(array), int(number), name, array, tuple(place)))
         return [(name, array, place) for _, _, name, array, place in sorted(places)]
 

@@ -169,7 +169,7 @@ def _numbered(names: Sequence[str], logarithmic: bool = False) -> Panel:
 def _panel(entry: object, allowed: Sequence[str]) -> Panel:
     names = [entry] if isinstance(entry, str) else entry
     if not isinstance(names, (tuple, list)) or not names:
-        raise ModelError(f"panels: {entry!r} is no panel; a panel is a tuple of names")
+        raise ModelError(f"panels: {entry!r} is not a panel; a panel is a tuple of names")
     logarithmic, words = False, []
     for name in names:
         word = str(name)

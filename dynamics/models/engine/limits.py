@@ -91,7 +91,7 @@ def parse_limits(texts: Iterable[Any], constants: Iterable[str]) -> tuple[Limit,
     Raises
     ------
     ModelError
-        If one is no comparison of formulas in constants.
+        If one is not a comparison of formulas in constants.
     InvalidRequest
         If a formula cannot be read.
 
@@ -104,11 +104,11 @@ def parse_limits(texts: Iterable[Any], constants: Iterable[str]) -> tuple[Limit,
     limits, allowed = [], set(constants)
     for text in texts:
         if not isinstance(text, str):
-            raise ModelError(f"limits: {text!r} is no text, as 'K >= 2'")
+            raise ModelError(f"limits: {text!r} is not text, as 'K >= 2'")
         words = WORDS.fullmatch(text)
         limit = _one_of(text, *words.groups()) if words else _comparison(text)
         if unknown := [name for name in limit.names if name not in allowed]:
-            raise ModelError(f"limits: {text!r} speaks of {unknown[0]}, which is no constant")
+            raise ModelError(f"limits: {text!r} speaks of {unknown[0]}, which is not a constant")
         if isinstance(constants, Mapping):
             whole_ones = {n: constants[n] for n in limit.names if type(constants[n]) is int}
             limit = replace(limit, defaults=whole_ones)
@@ -124,7 +124,7 @@ def _one_of(text: str, name: str, words: str) -> Limit:
 def _comparison(text: str) -> Limit:
     parts = SIGN.split(text)
     if len(parts) < 3 or not all(side.strip() for side in parts[::2]):
-        raise ModelError(f"limits: {text!r} is no comparison, as 'K >= 2'")
+        raise ModelError(f"limits: {text!r} is not a comparison, as 'K >= 2'")
     sides = [Expression(part, "limits") for part in parts[::2]]
     signs = [SIGNS[sign] for sign in parts[1::2]]
 

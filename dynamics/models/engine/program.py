@@ -1,8 +1,8 @@
 r"""The functions of a model, traced by JAX in double precision: risk, gradient, observables.
 
 A `Program` belongs to one model and one set of static constants (whole numbers, words, truth
-values). Real constants, weights, samples and untrained arrays are arguments, so that another value
-of them is no new compilation. States are flat vectors of every trained entry; sums over the law are
+values). Real constants, weights, samples and untrained arrays are arguments: another value of them
+needs no new compilation. States are flat vectors of every trained entry; sums over the law are
 computed in blocks that fit in memory.
 
 JAX's switch for double precision is a context here, never the global flag of the process.
@@ -67,7 +67,7 @@ class Program:
     ----------
     model : Model
     statics : mapping
-        Constants that are no real numbers.
+        Constants that are not real numbers.
     shapes : mapping
         Trained array -> shape, in the order of the flat state.
 
@@ -308,7 +308,7 @@ class Program:
         for leaf in jax.tree.leaves(values):
             plain = np.isscalar(leaf) and not isinstance(leaf, str)
             if not plain and not hasattr(leaf, "__array__"):
-                raise ModelError(f"{role} gives {type(leaf).__name__}, which is no number")
+                raise ModelError(f"{role} gives {type(leaf).__name__}, which is not a number")
         return values
 
 
@@ -358,7 +358,7 @@ def program_of(
     ----------
     model : Model
     statics : pairs
-        Constants that are no real numbers, by name.
+        Constants that are not real numbers, by name.
     shapes : pairs
         Trained array -> shape.
     """

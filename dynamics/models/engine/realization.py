@@ -166,7 +166,7 @@ class Realization:
             entry = entries.get(name, first)
             if classes.signs[entry] * classes.signs[first] < 0:
                 raise ModelError(
-                    f"names: {name} is of {self.entry_name(entry)}, which stays equal to minus "
+                    f"names: {name} names {self.entry_name(entry)}, which stays equal to minus "
                     f"{self.entry_name(int(first))}; names can be of {self.entry_name(int(first))}"
                 )
 
@@ -180,7 +180,7 @@ class Realization:
         remarks: list[str] = []
         for name, label in self._named_classes(classes).items():
             if label < 0:
-                remarks.append(f"names: {name} never moves, and is no scalar")
+                remarks.append(f"names: {name} never moves, and is not a scalar")
             elif name in equal:
                 other = equal[name].replace("-", "minus ")
                 remarks.append(f"names: {name} stays equal to {other}, whose name is used")
@@ -212,7 +212,7 @@ class Realization:
         for name, entry in self.model.table("names", self.constants).items():
             array, *position = entry if isinstance(entry, (tuple, list)) and entry else (entry,)
             if not isinstance(array, str):
-                raise ModelError(f"names: {name} = {entry!r} is no entry, as ('A', 0, 1)")
+                raise ModelError(f"names: {name} = {entry!r} is not an entry, as ('A', 0, 1)")
             entries[name] = self.entry_number(array, *position)
         return entries
 

@@ -126,7 +126,7 @@ class SpaceSearch:
     def _in_floats(self, span: Span) -> LinearSpace:
         """Basis of the space in floats: from fractions, else from gradients.
 
-        The field does not see relations between data that are no simple fractions. There a smaller
+        The field does not see relations between data that are not simple fractions. There a smaller
         space is taken where gradients show it, with rounding alone outside of it.
         """
         table, free, count = self._scalars.table, len(span.rows), self.classes.count
@@ -144,7 +144,7 @@ class SpaceSearch:
         if clear and found.shape[1] < free and not simple:
             self.remarks.append(
                 f"the linear space of {found.shape[1]} is checked by gradients, not proved: the "
-                f"data are no simple fractions (proved: {free})"
+                f"data are not simple fractions (proved: {free})"
             )
             return LinearSpace(found, proved=False)
         if basis is None and found.shape[1] == free:

@@ -213,7 +213,9 @@ def _claims(model: Model) -> tuple[Claim, ...]:
     claims = []
     for name, function in [(None, each) for each in stated] if named is None else named.items():
         if not callable(function):
-            raise ModelError(f"claims: {function!r} is no function (system, protocol) -> Finding")
+            raise ModelError(
+                f"claims: {function!r} is not a function (system, protocol) -> Finding"
+            )
         source = str(name or _name_of(function).replace("_", " "))
         statement = " ".join((function.__doc__ or source).split())
         check = _guarded(function, model)

@@ -186,7 +186,7 @@ class Parameters:
     def _grid(self) -> dict[str, Any]:
         size = self.C_local
         if self.b10 % size:
-            problem = f"is no multiple of C_local={size}: areas do not partition the patches"
+            problem = f"is not a multiple of C_local={size}: areas do not partition the patches"
             near = size * max(1, round(self.b10 / size))
             refuse("b10", self.b10, problem, f"a multiple of {size}", near)
         if self.b11 + self.b10 == 0:

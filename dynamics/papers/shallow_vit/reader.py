@@ -6,7 +6,7 @@ lucky neurons are those of the two samples of the ``fixed`` law, whatever the tr
 those with a < 0 open to query 2 of the negative one, ``lucky_angle`` those within an angle sigma of
 p_1 (Definition 2). Where a neuron has a weight for every position the first two are not numbers.
 
-Attention to relevant tokens and ``odds`` are no functions of the scores: they are read off the
+Attention to relevant tokens and ``odds`` are not functions of the scores: they are read off the
 attention that training computes for its own samples.
 """
 

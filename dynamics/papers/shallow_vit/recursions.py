@@ -102,7 +102,9 @@ def gram(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
         If the values are frozen: then V does not follow from inner products.
     """
     if problem.parameters.frozen == "values":
-        refuse("frozen", "values", "is no step of the inner products", "none or attention", "none")
+        refuse(
+            "frozen", "values", "is not a step of the inner products", "none or attention", "none"
+        )
     rate, many = real("eta", eta, above=0.0), integer("steps", steps, at_least=1, at_most=10**7)
     state = problem.initial_state
     result = _inner_products(_parts_of(problem, state))

@@ -102,7 +102,7 @@ def streams(seed: int | Generator, start: int | None = None) -> Streams:
     Raises
     ------
     InvalidRequest
-        If either is no whole number from 0.
+        If either is not a whole number from 0.
     """
     result = Streams(*random_stream(seed).spawn(6))
     if start is None:

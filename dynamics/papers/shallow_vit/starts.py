@@ -139,7 +139,7 @@ def symmetric_start(parameters: Parameters, generator: Generator) -> Start:
     order = 2 * factorial(parameters.M - 2)
     if parameters.m % order:
         near = order * max(1, round(parameters.m / order))
-        problem = f"is no whole number of orbits of {order} neurons, as a symmetric start needs"
+        problem = f"is not a whole number of orbits of {order} neurons, as a symmetric start needs"
         refuse("m", parameters.m, problem, f"a multiple of {order}", near)
     start, base, size = random_start(parameters, generator), parameters.m // order, parameters.M
     inside = start.W_O[:base] @ start.p

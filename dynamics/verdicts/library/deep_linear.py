@@ -63,7 +63,7 @@ def horizon(parameters: Any) -> float:
 def two_layers(law: Any) -> None:
     """Refuse another depth."""
     if law.layers != 2:
-        raise Undecided(f"the statement is of two layers, not of {law.layers}", "law")
+        raise Undecided(f"the statement assumes two layers, not {law.layers}", "law")
 
 
 @claim(

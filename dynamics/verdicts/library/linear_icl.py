@@ -56,16 +56,16 @@ def plateaus(law: Any) -> FloatArray:
 def merged(law: Any) -> None:
     """Refuse separate heads."""
     if law.rank:
-        raise Undecided("the statement is of merged heads, rank=0", "law")
+        raise Undecided("the statement assumes merged heads, rank=0", "law")
 
 
 def white(law: Any) -> None:
     """Refuse separate heads, other inputs, and a start off balance."""
     merged(law)
     if law.slope or law.least != 1.0:
-        raise Undecided("the closed form is of white inputs", "law")
+        raise Undecided("the closed form assumes white inputs", "law")
     if law.ratio != 1.0:
-        raise Undecided("the closed form is of a balanced start, ratio=1", "law")
+        raise Undecided("the closed form assumes a balanced start, ratio=1", "law")
 
 
 def off_saddle(law: Any) -> None:
@@ -78,7 +78,7 @@ def off_saddle(law: Any) -> None:
 def heads_enough(law: Any) -> None:
     """Refuse other heads than of rank one, and fewer than D."""
     if law.rank != 1 or law.heads < law.D:
-        raise Undecided("the statement is of at least D heads of rank one", "law")
+        raise Undecided("the statement assumes at least D heads of rank one", "law")
 
 
 @claim(

@@ -38,19 +38,19 @@ RISK = Picture(TIME, "risk")
 def staircase(law: Any) -> None:
     """Refuse another target."""
     if law.target != "staircase":
-        raise Undecided("the statement is of the staircase", "law")
+        raise Undecided("the statement assumes the staircase", "law")
 
 
 def leaps_over(law: Any) -> None:
     """Refuse the target with the property."""
     if law.target not in BOUNDS:
-        raise Undecided("the statement is of targets without the property", "law")
+        raise Undecided("the statement assumes targets without the property", "law")
 
 
 def leap(law: Any) -> None:
     """Refuse another target."""
     if law.target != "leap":
-        raise Undecided("the statement is of the target x_1 + x_1 x_2 x_3", "law")
+        raise Undecided("the statement assumes the target x_1 + x_1 x_2 x_3", "law")
 
 
 @claim(

@@ -54,13 +54,13 @@ def _others(law: Any) -> float:
 def balanced(law: Any) -> None:
     """Refuse features that differ."""
     if abs(law.p1 - 1 / law.K) > 1e-12:
-        raise Undecided(f"the statement is of balanced features, p1 = 1/K = {1 / law.K:g}", "law")
+        raise Undecided(f"the statement assumes balanced features, p1 = 1/K = {1 / law.K:g}", "law")
 
 
 def dominant(law: Any) -> None:
     """Refuse a law without a dominant feature 1."""
     if law.p1 <= _others(law):
-        raise Undecided("the statement is of a dominant feature 1", "law")
+        raise Undecided("the statement assumes a dominant feature 1", "law")
 
 
 @claim(

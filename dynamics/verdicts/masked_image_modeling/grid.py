@@ -150,7 +150,7 @@ def switch(case: Case) -> dict[str, float]:
     """The switch of the dominant effects, E2; undecided without a Phase I that ends."""
     rho = case.run["rho"]
     if not rho[0] > 1:
-        raise Undecided(f"rho starts at {rho[0]:.3g}, which is no Phase I")
+        raise Undecided(f"rho starts at {rho[0]:.3g}, so there is no Phase I")
     return moment(case, "E2")
 
 

@@ -43,9 +43,11 @@ THOROUGH = tuple(
 def hypothesis(parameters: Any) -> None:
     """Refuse a law that is not that of Assumption 1, or a start not that of Parametrization 3.1."""
     if parameters.random_sets == MIXED:
-        raise Undecided("the claim is of Assumption 1, and random_sets=mixed is another law", "law")
+        raise Undecided(
+            "the claim assumes Assumption 1, and random_sets=mixed is another law", "law"
+        )
     if not isclose(parameters.alpha0, parameters.nu ** (1 / (parameters.p - 1))):
-        raise Undecided("the claim is of alpha0 = nu^(1/(p-1)), Parametrization 3.1", "law")
+        raise Undecided("the claim assumes alpha0 = nu^(1/(p-1)), Parametrization 3.1", "law")
 
 
 claim = partial(any_claim, shown=SHOWN, require=hypothesis)

@@ -48,7 +48,7 @@ LOOKS = ((style.BLUE, "o"), (style.VERMILION, "s"), (style.GREEN, "^"), (style.P
 def mixed_with_zeros(parameters: Any) -> None:
     """Refuse a law that the claim is not about."""
     if parameters.random_sets != MIXED:
-        raise Undecided("the claim is of random_sets=mixed", "law")
+        raise Undecided("the claim assumes random_sets=mixed", "law")
     if parameters.q == 1:
         raise Undecided("without zeros (q=1) the worst random set is another one", "law")
 

@@ -44,7 +44,7 @@ def other_training(law: Any) -> str:
     if not words:
         return ""
     here = " and ".join(words)
-    return f"the claim is of all weights, trained with the hinge max(1 - y F, 0); here {here}"
+    return f"the claim assumes all weights, trained with the hinge max(1 - y F, 0); here {here}"
 
 
 def all_trained(law: Any) -> None:

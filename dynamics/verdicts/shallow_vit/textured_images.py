@@ -107,7 +107,7 @@ def of_pair(images: Images, pair: Sequence[int], others: bool = False) -> Images
     """
     if len(set(pair)) != 2 or not set(pair) <= {*range(images.classes)}:
         allowed = f"two of the classes 0 to {images.classes - 1}"
-        refuse("pair", ",".join(map(str, pair)), "are no two classes", allowed, "0,1")
+        refuse("pair", ",".join(map(str, pair)), "are not two classes", allowed, "0,1")
 
     def of_classes(part: Part | None) -> Part | None:
         if part is None:
@@ -385,7 +385,7 @@ def textures_figure(system: System, request: FigureRequest) -> Drawing:
     options, folder = request_on_images(system, request, "textures", quick, thorough, pair=0)
     shares, samples = (ascending(options.pop(name)) for name in ("shares", "samples"))
     if not all(0 < share <= 1 for share in shares):
-        refuse("shares", [*shares], "are no shares", "numbers above 0 and up to 1", 1.0)
+        refuse("shares", [*shares], "are not shares", "numbers above 0 and up to 1", 1.0)
     seeds = options.pop("seeds")
     scene = Scene(0, 1.0, 0, data=options.pop("objects"), **options)
     pair = spurious(seeds, shares, scene, folder)

@@ -238,7 +238,7 @@ def test_run_of_the_flow(capsys):
     assert document["event_steps"]["T1"] is None
     code, _, err = call(capsys, *words, "--steps", "100")
     assert code == 2
-    assert "steps is of gradient descent and time of the flow" in err
+    assert "give steps (descent) or time (flow)" in err
     assert call(capsys, "run", "positional_attention", "--time", "0")[0] == 2
 
 
@@ -262,7 +262,7 @@ def test_comparison_of_flows(capsys):
     assert max(json.loads(out)["deviation"].values()) < 1e-9
     code, _, err = call(capsys, *words, "--eta", "0.1")
     assert code == 2
-    assert "eta is of gradient descent and time of the flow" in err
+    assert "give eta (descent) or time (flow)" in err
 
 
 def test_lost_precision_is_an_outcome(capsys, monkeypatch):
@@ -339,7 +339,7 @@ def test_the_derivation_is_the_same_in_python(capsys):
     assert call(capsys, "derive", system.name, *words)[1] == given.as_latex(True) + "\n"
     for words in (("--as", "text"), ("--as", "source")):
         code, _, err = call(capsys, "derive", system.name, "--standalone", *words)
-        assert (code, err) == (2, "attdyn: standalone is of the page as latex\n")
+        assert (code, err) == (2, "attdyn: standalone needs as=latex\n")
 
 
 @pytest.mark.parametrize(

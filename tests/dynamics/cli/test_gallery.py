@@ -65,9 +65,7 @@ def test_a_page_on_a_model_of_ones_own(tmp_path, monkeypatch, capsys):
 
 def test_the_gallery_is_of_models(capsys):
     assert main(["gallery", "shallow_vit"]) == 2
-    assert (
-        capsys.readouterr().err == "attdyn: shallow_vit is no model file; gallery is of a model\n"
-    )
+    assert capsys.readouterr().err == "attdyn: shallow_vit is not a model file; gallery needs one\n"
 
 
 def test_formulas_of_a_docstring():

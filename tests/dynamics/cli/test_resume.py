@@ -109,7 +109,7 @@ def test_a_signal_while_the_result_is_written(capsys, interrupted, monkeypatch):
     ("words", "message"),
     [
         (["--resume"], "there is nothing to resume: no checkpoint '.x.checkpoint'"),
-        (["--resume", "--time", "9"], "resume is of gradient descent and time of the flow"),
+        (["--resume", "--time", "9"], "resume needs descent"),
         (["--checkpoint", "thesis.tex"], "checkpoint='thesis.tex' cannot be read"),
         (["--checkpoint", "x/inside"], "checkpoint='x/inside' is inside the result"),
         (["--checkpoint", "thesis.tex/c"], "checkpoint='thesis.tex/c' cannot be written"),

@@ -195,7 +195,7 @@ def test_exports_read_back_the_same_numbers(store, tmp_path, capsys):
         (["--at", "C=2", "--slices", "--contours", "T1"], "contours and slices exclude each other"),
         (["--fit", "nu", "--x", "nu"], "x and fit exclude each other"),
         (["--plane", "gamma,rho", "--fit", "nu"], "fit and plane exclude each other"),
-        (["--cells", "9"], "cells is of a refined boundary"),
+        (["--cells", "9"], "cells needs --refine"),
         (["--csv", "t.txt"], "can end in .csv"),
         (["--nothing", "1"], "flag '--nothing' is unknown"),
     ],

@@ -139,8 +139,8 @@ def test_an_address_restores_the_picture_and_history_works(browser, tab):
 
 def test_a_wrong_address_is_said_and_does_no_harm(browser, address):
     tab = Tab(browser, address + "#q=banana&flux=3&p=5&law=none&view.x=z&C=%E0%A4%A")
-    tab.expect("#remarks").to_contain_text("q = banana, which is no number; 0.5 is shown")
-    tab.expect("#remarks").to_contain_text("flux, which is no control")
+    tab.expect("#remarks").to_contain_text("q = banana, which is not a number; 0.5 is shown")
+    tab.expect("#remarks").to_contain_text("flux, which is not a control")
     tab.expect("#remarks").to_contain_text("law = none, which is none of mixed, any; mixed is")
     tab.expect("#remarks").to_contain_text("view.x = z")
     tab.rests()

@@ -231,7 +231,7 @@ def test_a_name_that_has_no_scalar_is_said():
     closure = closure.ReducedPopulation(closure.Parameters()).closure
     assert closure.names == ("one",)
     assert "names: two stays equal to one, whose name is used" in closure.remarks
-    assert "names: none never moves, and is no scalar" in closure.remarks
+    assert "names: none never moves, and is not a scalar" in closure.remarks
 
 
 def test_an_event_that_names_minus_another_scalar_is_of_that():

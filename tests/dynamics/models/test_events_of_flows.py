@@ -96,7 +96,7 @@ class TestFlows:
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("width", [0.3, 3e-3, 3e-5])
 def test_no_verdict_contradicts_a_record(clock, width, compiled):
-    """A rule that holds shortly, however shortly, is no rule that is not reached."""
+    """A rule that holds shortly, however shortly, is not a rule that is not reached."""
     texts = {"short": f"{width} - abs(s - 123.4) >= 0", "wave": f"q >= {1 - width**2}"}
     run = flow(clock, 640.0, texts, record=np.array([123.4, 161 * HALF]), compiled=compiled)
     assert run.events["short"].time == pytest.approx(123.4 - width, rel=1e-6)

@@ -43,7 +43,7 @@ STARTS_AND_LAWS = {
     "list": (bent((f'{{"w": {WEIGHTS}, "b": {BIAS}}}', "[1.0, 2.0]")), "start gives list"),
     "empty": (bent((f'{{"w": {WEIGHTS}, "b": {BIAS}}}', "{}")), "start gives an empty dict"),
     "object": (bent((WEIGHTS, "np.array([0.1, None])")), "start: w holds no real numbers"),
-    "rows": (bent((WEIGHTS, "[[0.1], [0.1, 0.2]]")), "start: w is no array"),
+    "rows": (bent((WEIGHTS, "[[0.1], [0.1, 0.2]]")), "start: w is not an array"),
     "shape": (
         bent((SECOND, '{"x": np.ones(3), "y": 1.0}')),
         "law, x: the shape of a sample changes",

@@ -1,4 +1,4 @@
-"""The sign of a rate that has decayed to rounding is no event, in descent or in a flow."""
+"""The sign of a rate that has decayed to rounding is not an event, in descent or in a flow."""
 
 import math
 

@@ -105,7 +105,7 @@ def test_a_changed_model_is_refused_with_the_difference(here, capsys, interrupte
     assert main([*RUN, "--out", "x", "--resume"]) == 2
     captured = capsys.readouterr()
     assert (captured.out, captured.err.count("\n")) == ("", 1)
-    assert "is of another run (" in captured.err
+    assert "holds another run (" in captured.err
     assert told in captured.err
     Path("my.py").write_text(TEXT + "\n# a remark\n")
     assert main([*RUN, "--out", "x", "--resume", "--json"]) == 0

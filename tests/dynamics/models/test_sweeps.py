@@ -182,7 +182,7 @@ def test_a_file_that_was_changed_after_the_sweep_began(copied, capsys, file, old
         assert json.loads(captured.out)["complete"] is True
         return
     assert (code, captured.out, captured.err.count("\n")) == (2, "", 1)
-    assert "'s.zarr' is of another sweep (" in captured.err
+    assert "'s.zarr' holds another sweep (" in captured.err
     assert f"{part} of the model: " in captured.err
 
 

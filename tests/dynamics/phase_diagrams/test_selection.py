@@ -136,21 +136,21 @@ def test_facets_are_panels():
         (("rsk", "q", "nu"), "quantity='rsk' is not in the dataset.*time_T1.*nearest: risk"),
         (
             ("reached(T2)", "q", "nu"),
-            r"quantity='T2' is no event of the dataset; quantity can be T1; nearest: T1",
+            r"quantity='T2' is not an event of the dataset; quantity can be T1; nearest: T1",
         ),
-        (("risk<=x", "q", "nu"), "compares with x, which is no number"),
+        (("risk<=x", "q", "nu"), "compares with x, which is not a number"),
         (("riks<=1", "q", "nu"), "nearest: risk"),
         (
             ("risk<nan", "q", "nu"),
-            "compares with nan, which is no number; quantity can be .*nearest: risk",
+            "compares with nan, which is not a number; quantity can be .*nearest: risk",
         ),
         (("risk;1", "q", "nu"), "is not in the dataset"),
         (("", "q", "nu"), "is not in the dataset"),
-        (("risk", "Q", "nu"), "x='Q' is no axis of the sweep; x can be q, p, nu"),
+        (("risk", "Q", "nu"), "x='Q' is not an axis of the sweep; x can be q, p, nu"),
         (("risk", "q", "q"), "two axes at once"),
         (("risk", "q"), "at has no nu, which the sweep varies.*nu = 0.0001, 0.001, 0.01, 0.1"),
         (("risk", "q", None, {"nu": 2e-3}), "at nu=0.002 is not in the sweep.*nearest: 0.001"),
-        (("risk", "q", None, {"mu": 2e-3}), "at='mu' is no axis of the sweep.*nearest: nu"),
+        (("risk", "q", None, {"mu": 2e-3}), "at='mu' is not an axis of the sweep.*nearest: nu"),
         (("risk", "q", "nu", {"q": 0.1}), "at q=0.1 holds what is the x axis"),
         (("risk", "q", "nu", {"beta": 2.0}), "at beta=2.0 is not in the sweep.*nearest: 1"),
         (("risk", "q", None, {"nu": "a"}), "at nu='a' is not a number"),
@@ -184,7 +184,7 @@ def test_other_datasets_are_refused(grid):
 
 def test_a_fixed_parameter_may_be_held_at_its_value(grid):
     grid.attrs["fixed"] = {"beta": 1.0, "expectation": "auto"}  # as it was made, not from a file
-    with pytest.raises(InvalidRequest, match="at='expectation' is no axis"):
+    with pytest.raises(InvalidRequest, match="at='expectation' is not an axis"):
         select(grid, "risk", "q", "nu", {"expectation": 1.0})
     assert select(grid, "risk", "q", "nu", {"beta": 1.0}).held["beta"] == 1.0
 

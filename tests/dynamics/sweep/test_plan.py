@@ -167,14 +167,14 @@ def test_a_plan_is_restored_from_its_description():
     ("given", "message"),
     [
         ({"Q": "0.1,0.2"}, "name='Q' is unknown"),
-        ({"time": 1.0, "eta": 0.1}, "eta is of gradient descent and time of the flow"),
-        ({"rtol": 1e-9, "steps": 10}, "rtol is of the flow"),
+        ({"time": 1.0, "eta": 0.1}, "give eta (descent) or time (flow)"),
+        ({"rtol": 1e-9, "steps": 10}, "give rtol (flow)"),
         ({"full": "empiric"}, "full='empiric' is unknown"),
         ({"time": -1.0}, "time=-1.0 is too small"),
         ({"eta": "0,-0.1"}, "too small"),
         ({"full": "empirical", "samples": 0}, "samples=0 is too small"),
         ({"random_sets": "mixd"}, "random_sets='mixd' is unknown"),
-        ({"random_sets": "any,mixed"}, "random_sets='any,mixed' is no axis"),
+        ({"random_sets": "any,mixed"}, "random_sets='any,mixed' is not an axis"),
         ({"random_sets": ["any", "mixed"]}, "random_sets is one word in a sweep"),
         ({"seed": "0,1"}, "seed is of --full empirical or --expectation sampled"),
     ],
@@ -193,6 +193,6 @@ def test_wrong_requests(given, message):
     ],
 )
 def test_an_option_that_the_reduced_problem_does_not_have_is_refused_at_once(name, option):
-    message = f"{next(iter(option))} is no option of the reduced problem of {name}"
+    message = f"{next(iter(option))} is not an option of the reduced problem of {name}"
     with pytest.raises(InvalidRequest, match=message):
         planned(dynamics.load_system(name), {"time": 1.0, **option}, False, 0)

@@ -80,9 +80,9 @@ def test_the_rule_of_a_model_is_that_of_its_sweep(named):
     [
         ({"rule": "adamm", "eta": 0.1}, "nearest: adam"),
         ({"rule": "adam"}, "rule='adam' needs an eta"),
-        ({"rule": "adam", "time": 1.0}, "rule is of gradient descent and time of the flow"),
-        ({"b1": 0.5, "time": 1.0}, "b1 is of gradient descent and time of the flow"),
-        ({"b1": 0.5, "eta": 0.1}, "b1=0.5 is no constant of the rule gd"),
+        ({"rule": "adam", "time": 1.0}, "give rule (descent) or time (flow)"),
+        ({"b1": 0.5, "time": 1.0}, "give b1 (descent) or time (flow)"),
+        ({"b1": 0.5, "eta": 0.1}, "b1=0.5 is not a constant of the rule gd"),
         (BY_ADAM | {"b1": "0.5,1"}, None),
         (BY_ADAM | {"b1": 1}, "b1=1 is too large"),
         (BY_ADAM | {"schedule": "cosin"}, "schedule='cosin'"),

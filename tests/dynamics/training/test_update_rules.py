@@ -261,7 +261,7 @@ def test_what_cannot_be_is_refused_in_a_line(general, options, words):
 def test_constants_of_rules_are_checked():
     for options, words in (
         ({"b1": 1.0}, "b1=1"),
-        ({"beta1": 0.5}, "beta1=0.5 is no constant of the rule adam"),
+        ({"beta1": 0.5}, "beta1=0.5 is not a constant of the rule adam"),
         ({"eps": -1.0}, "eps=-1"),
     ):
         with pytest.raises(InvalidRequest, match=words):

@@ -62,7 +62,7 @@ def gradient_profiles(law: Law) -> dict[tuple[int, int], Profile]:
     free = free_matrix(SMALL.size)
     at_point, seen = _symmetric_point(free), sympy.symbols(f"x_0:{SMALL.size}", real=True)
     output = model.output(free, [alpha * x for x in seen], DEGREE)
-    # Patches are no functions of A: each slope is derived once, and read at every configuration.
+    # Patches are not functions of A: each slope is derived once, and read at every configuration.
     margin = at_point(output)
     pairs = [(k, m) for k in range(SMALL.size) for m in range(SMALL.size) if k != m]
     slopes = {pair: at_point(sympy.diff(output, free[pair])) for pair in pairs}

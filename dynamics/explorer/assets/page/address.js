@@ -20,9 +20,9 @@ function state_of(hash, usual) {
   for (const part of hash.replace(/^#/, "").split("&").filter(Boolean)) {
     const [name, written = ""] = part.split("=").map(decoded);
     if (!Object.hasOwn(usual, name)) {
-      remarks.push(`The address has ${name}, which is no control of this page.`);
+      remarks.push(`The address has ${name}, which is not a control of this page.`);
     } else if (typeof usual[name] === "number" && (written.trim() === "" || !Number.isFinite(Number(written)))) {
-      remarks.push(`The address has ${name} = ${written || "nothing"}, which is no number; ${exact(usual[name])} is shown.`);
+      remarks.push(`The address has ${name} = ${written || "nothing"}, which is not a number; ${exact(usual[name])} is shown.`);
     } else {
       state[name] = typeof usual[name] === "number" ? Number(written) : written;
     }

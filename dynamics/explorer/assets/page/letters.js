@@ -15,7 +15,7 @@ function as_runs(text) {
 }
 
 /**
- * Runs of a formula; of a text that is no MathML the text.
+ * Runs of a formula; of a text without MathML the text.
  * @param {string} mathml
  * @param {string} name what it is called where there is no formula
  * @returns {Run[]}
@@ -78,7 +78,7 @@ function accented(runs, accent) {
 const NUMBERED = /^([A-Za-z])_?(\d+)(?:_(\w+))?$/;
 
 /**
- * The short mark of an event on charts: its formula where that is no condition, else its name.
+ * The short mark of an event on charts: its formula where that is not a condition, else its name.
  * @param {{name: string, mathml: string, condition?: string}} event
  * @returns {Run[]} of "T1_paper" a T with a lowered 1, and "paper"
  */

@@ -276,7 +276,7 @@ function restore() {
       choice.value = named;
       if (!choice.value) {
         choice.value = standard;
-        remarks.push(`The address has view.${axis} = ${named}, which is no scalar; ${standard} is shown.`);
+        remarks.push(`The address has view.${axis} = ${named}, which is not a scalar; ${standard} is shown.`);
       }
     }
   }

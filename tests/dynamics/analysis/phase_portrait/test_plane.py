@@ -95,7 +95,7 @@ def test_the_fast_plane_has_the_slow_manifold_as_its_first_nullcline(problem, fa
     order = np.argsort(slow.at["gamma"])
     levels = slow.at["gamma"][order]
     drawn = np.interp(branch[:, 1], levels, slow.values[0][order])
-    # Where the run turns rho has a kink, across which a chord is no approximation.
+    # Where the run turns rho has a kink, across which a chord is not an approximation.
     turn = fast_plane.runs[0]["gamma"].max()
     away = np.abs(branch[:, 1] - turn) > 2 * np.diff(levels).max()
     assert away.sum() > 60

@@ -37,7 +37,7 @@ WRONG = [
     ({"family": "custom", "areas": [[0, 10**400]]}, "is not a list of whole numbers"),
     ({"family": "custom", "areas": "0,0,-1,1"}, "does not partition 4 patches in cluster 1"),
     ({"family": "custom", "areas": [[0, 0, 1, 1]], "P": 5}, "P=5 does not fit"),
-    ({"family": "two_cluster_grid", "b10": 6}, "b10=6 is no multiple of C_local=4"),
+    ({"family": "two_cluster_grid", "b10": 6}, "b10=6 is not a multiple of C_local=4"),
     ({"family": "two_cluster_grid", "b11": 0, "b10": 0}, "leaves no global area"),
 ]
 

@@ -203,7 +203,9 @@ def test_a_sweep_takes_the_family_as_a_word(system, tmp_path):
 def test_options_of_other_systems_are_refused(system):
     from dynamics.validation import InvalidRequest
 
-    with pytest.raises(InvalidRequest, match="tolerance is no option of the reduced population"):
+    with pytest.raises(
+        InvalidRequest, match="tolerance is not an option of the reduced population"
+    ):
         system.problem(system.Parameters(), None, {"tolerance": 1e-8})
 
 

@@ -71,5 +71,5 @@ def test_orbits_of_neurons_are_whole(system):
     for order, sign in (([1, 0, 2, 3, 4], -1), ([0, 1, 3, 4, 2], 1), ([0, 1, 3, 2, 4], 1)):
         moved = {(round(sign * a, 12), *np.array(row)[order]) for a, *row in found}
         assert moved == found
-    with pytest.raises(InvalidRequest, match="m=37 is no whole number of orbits of 12"):
+    with pytest.raises(InvalidRequest, match="m=37 is not a whole number of orbits of 12"):
         system.ReducedPopulation(system.Parameters(**(EVEN | {"m": 37})), start="symmetric")

@@ -127,7 +127,7 @@ def test_gradients_are_those_of_plain_matrices_where_patterns_are_many(system):
 
 def test_frozen_values_are_no_step_of_the_inner_products(system):
     problem = system.ReducedPopulation(system.Parameters(**SMALL, frozen="values"))
-    with pytest.raises(InvalidRequest, match="frozen='values' is no step"):
+    with pytest.raises(InvalidRequest, match="frozen='values' is not a step"):
         gram(problem, 0.1, 3)
 
 

@@ -220,7 +220,7 @@ def test_a_phase_that_does_not_begin_decides_nothing_and_measures_nothing(claim)
     finding = found(claim, **NO_PHASE)
     assert (finding.holds, finding.missing) == (None, ("size",))
     assert np.isnan(finding.measured)
-    assert "rho starts at 0.381, which is no Phase I" in finding.reason
+    assert "rho starts at 0.381, so there is no Phase I" in finding.reason
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_alpha_rises_to_t0_as_the_lemma_is_cited():
 
 
 def test_the_predictor_of_equation_2_is_the_best_of_a_grid():
-    """Within a factor of two of the end of training the paper's "high" is no number."""
+    """Within a factor of two of the end of training the paper's "high" is not a number."""
     verdict = one("Equation (2)")
     (row,) = verdict.evidence["table"]
     problem = SYSTEM.ReducedPopulation(SMALL)

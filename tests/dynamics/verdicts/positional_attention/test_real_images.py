@@ -163,11 +163,11 @@ def test_another_protocol_is_not_resumed(folder, tmp_path, monkeypatch, capsys):
 
 def test_flags_of_the_figure_are_refused_elsewhere(capsys):
     assert main(["figure", "positional_attention", "4", "--permuted"]) == 2
-    assert "--permuted is of figure images, not of 4" in capsys.readouterr().err
+    assert "--permuted is an option of figure images, not of 4" in capsys.readouterr().err
     assert main(["figure", "positional_attention", "images", "--D", "9"]) == 2
     assert "no parameters" in capsys.readouterr().err
     assert main(["figure", "positional_attention", "images", "--data", "digitz"]) == 2
-    assert "data='digitz' is no folder" in capsys.readouterr().err
+    assert "data='digitz' is not a folder" in capsys.readouterr().err
 
 
 def test_impossible_options_are_refused(folder):

@@ -170,7 +170,7 @@ def test_verdicts_name_the_convention_of_the_output_weights_and_the_noise():
         verdict = verdict_of("Pattern closure", replace(law, output_weights=each))
         given = verdict.evidence["parameters"]
         assert given["output"] == f"one weight per {words}"
-        assert given["noise"] == 0.0  # the claim is of tokens without noise
+        assert given["noise"] == 0.0  # the claim assumes tokens without noise
         assert f"output=one weight per {words};" in verdict.evidence["reason"]
 
 

@@ -38,7 +38,7 @@ def test_the_figure_and_its_table(folder, tmp_path, monkeypatch):
     np.testing.assert_allclose(curves, 100 * values.mean(axis=2))
     monkeypatch.chdir(tmp_path)
     assert main(["figure", "shallow_vit", "textures", "--objects", "none"]) == 2
-    with pytest.raises(InvalidRequest, match="pair='0,7' are no two classes"):
+    with pytest.raises(InvalidRequest, match="pair='0,7' are not two classes"):
         draw(SYSTEM, "textures", options=SMALL | {"objects": folder, "pair": (0, 7)})
 
 
