@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import cycle
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,8 @@ def evidence(verdict: Any) -> Axes | None:
     figure, axes = style.new_figure(7.4 if many else 5.6, 3.6)
     letters = Notation("", [(name, name, tex, "") for name, tex in plot.get("letters", {}).items()])
     captions.constants(figure, letters, plot.get("parameters", {}))
-    for curve, colour, dash in zip(curves, cycle(COLOURS), cycle(DASHES), strict=False):
+    for number, curve in enumerate(curves):
+        colour, dash = _look(number)
         x, y, errors = curve["x"], curve["y"], curve.get("errors")
         axes.plot(
             x, y, dash, marker="o" if len(x) <= FEW else "",
@@ -75,14 +77,20 @@ def evidence(verdict: Any) -> Axes | None:
     _scale(axes, plot["y_scale"], _finite(curves, "y"))
     for line, dash in zip(lines, cycle((":", "--", "-.")), strict=False):
         if line["y"] > 0 or axes.get_yscale() != "log":
-            look = {"color": style.GREY, "lw": 0.9, "ls": dash, "zorder": 0}
-            axes.axhline(line["y"], label=line["label"], **look)
+            grey = {"color": style.GREY, "lw": 0.9, "ls": dash, "zorder": 0}
+            axes.axhline(line["y"], label=line["label"], **grey)
     axes.set_title(f"{verdict.claim.source}: {verdict.word}", fontsize=9, loc="left")
     if many:
         style.legend_on_the_right(axes, fontsize=8)
     else:
         style.legend(axes, loc="best", fontsize=8)
     return axes
+
+
+def _look(number: int) -> tuple[str, str]:
+    """Colour and dashes of a curve; the first 24 differ."""
+    period = lcm(len(COLOURS), len(DASHES))
+    return COLOURS[number % len(COLOURS)], DASHES[(number + number // period) % len(DASHES)]
 
 
 def _finite(curves: Any, name: str) -> Any:

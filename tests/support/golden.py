@@ -58,8 +58,7 @@ SWEEPS = (
 )
 NOT_STORED = {
     PA: (
-        "Figure 1a", "Figure 5a", "Figure 5c", "Figure 7", "Event I, updates",
-        "Event II, increments", "Association",
+        "Figure 1a", "Figure 5a", "Figure 5c", "Figure 7",
     ),
     VIT: (
         "Figure 6a", "Figure 6b", "Figure 6c", "Figure 6c, initial model", "Equation (1)",

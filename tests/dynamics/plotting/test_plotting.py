@@ -354,6 +354,9 @@ def test_evidence_draws_curves_and_lines_and_negative_values():
     (bars,) = plotting.evidence(verdict).containers
     low, high = bars.lines[2][0].get_segments()[1][:, 1]
     assert (low, high) == pytest.approx((8.0, 12.0))
+    plot["curves"] = [{**curve, "label": f"c{number}"} for number in range(24)]
+    looks = {(line.get_color(), line.get_linestyle()) for line in plotting.evidence(verdict).lines}
+    assert len(looks) == 24 + len(plot["lines"])
     verdict.evidence = {}
     assert plotting.evidence(verdict) is None
 
