@@ -23,7 +23,6 @@ from dynamics.verdicts.claim import Also, Case, Growth, Picture, Row
 from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.rules import ERRORS
 from dynamics.verdicts.shallow_vit.hypothesis import all_trained, theorem_1, up_to_frozen
-from dynamics.verdicts.shallow_vit.iterations import steps_of
 from dynamics.verdicts.shallow_vit.runs import (
     CLEARLY,
     FEWEST,
@@ -382,11 +381,11 @@ def _weighted_slope(x: Sequence[float], found: Sequence[Threshold]) -> tuple[flo
 def remark_2_shares(case: Case) -> Row:
     """Samples and steps as alpha_* grows, alpha_# in proportion."""
     laws = theorem_laws(case.parameters)
-    found, steps = [trials(case, law).n50 for law in laws], steps_of(case, laws).mean(axis=1)
-    n50, x = np.array([each.value for each in found]), [law.alpha_star for law in laws]
+    rows, x = [trials(case, law) for law in laws], [law.alpha_star for law in laws]
+    n50, steps = np.array([(row.n50.value, row.median) for row in rows]).T
     return {
         "value": np.max(n50[1:] / n50[:-1]), "slower": np.max(steps[1:] / steps[:-1]),
-        "told": ", ".join(map(str, found)), "steps": listed(steps), "at": listed(x),
+        "told": ", ".join(str(row.n50) for row in rows), "steps": listed(steps), "at": listed(x),
         "curves": {"$N_{50}$": (x, n50), "steps": (x, steps)},
     }  # fmt: skip
 
