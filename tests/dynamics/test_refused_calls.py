@@ -80,7 +80,7 @@ CALLS = {
         (lambda s, p, r, f: dynamics.overlay(r, [5e-324], time=1.0), "eta=5e-324 is too small"),
         (lambda s, p, r, f: dynamics.overlay(r, "x", time=1.0), "eta='x'"),
         (lambda s, p, r, f: dynamics.overlay(r, None, time=1.0), "eta=None"),
-        (lambda s, p, r, f: dynamics.overlay(r, [0.1], rule="adam", time=1.0), "time of the flow"),
+        (lambda s, p, r, f: dynamics.overlay(r, [0.1], rule="adam", time=1.0), "or time"),
         (lambda s, p, r, f: dynamics.overlay(r, [0.1]), "steps, or a time"),
         (lambda s, p, r, f: dynamics.overlay(r, [0.1, 0.2], 3, ["gd"] * 3), "2 rates for 3 rules"),
     ],

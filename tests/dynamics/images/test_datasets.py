@@ -77,7 +77,7 @@ def test_idx_files_that_are_cut_or_wrong_are_refused(tmp_path):
         huge,
     ):
         path.write_bytes(content)
-        assert "no whole IDX file" in refusal(read_idx, path)
+        assert "not a whole IDX file" in refusal(read_idx, path)
     assert "no such file" in refusal(read_idx, tmp_path / "none")
 
 
@@ -181,7 +181,7 @@ def test_a_hostile_pickle_is_not_run(tmp_path):
 def test_other_pickles_are_refused_in_one_line(program, tmp_path):
     path = tmp_path / "batch"
     path.write_bytes(program)
-    assert "no batch of CIFAR" in refusal(read_cifar, path)
+    assert "not a batch of CIFAR" in refusal(read_cifar, path)
 
 
 def test_arrays_that_lie_about_their_size_are_refused(tmp_path):
@@ -230,7 +230,7 @@ def test_a_folder_as_of_svhn(tmp_path):
 
 def test_folders_that_are_none_or_lack_a_part(tmp_path):
     assert "has none of" in refusal(datasets.load, tmp_path)
-    assert "no folder" in refusal(datasets.load, "digitz")
+    assert "not a folder" in refusal(datasets.load, "digitz")
     write_mnist(tmp_path / "mnist")
     (tmp_path / "mnist" / "t10k-images-idx3-ubyte").unlink()
     assert "no test images" in refusal(datasets.load, tmp_path / "mnist")

@@ -39,7 +39,7 @@ def test_a_start_that_is_not_symmetric_is_refused():
 @pytest.mark.parametrize(
     ("stated", "axes", "message"),
     [
-        ([[0, 0]], {"a": ("i",)}, "no permutation of 0..1 on 'i'"),
+        ([[0, 0]], {"a": ("i",)}, "not a permutation of 0..1 on 'i'"),
         ([{"j": [1, 0]}], {"a": ("i",)}, "moves 'j', which axes lacks"),
         ([[1, 0]], {"b": ("i",)}, "does not name the array a"),
         ([[1, 0]], {"a": ("i", "i")}, "it has 1 axes"),
