@@ -75,10 +75,10 @@ def test_formulas_letters_and_files(tmp_path, capsys):
         (["--let", "q=1"], "give it as --q"),
         (["--let", "m=3"], "no formula uses it"),
         (["--Q", "0.1"], "flag '--Q' is unknown"),
-        (["--time", "1", "--eta", "0.1"], "give one"),
+        (["--time", "1", "--eta", "0.1"], "not both"),
         (["--workers", "-1"], "workers=-1 is too small"),
         (["--trajectory", "-1"], "trajectory=-1 is too small"),
-        (["--workers", "1", "--scheduler", "tcp://x:1"], "give one"),
+        (["--workers", "1", "--scheduler", "tcp://x:1"], "not both"),
         (
             ["--start", "sideways", "--full", "empirical", "--samples", "9"],
             "start='sideways' is unknown",
