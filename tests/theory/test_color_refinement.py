@@ -103,23 +103,6 @@ def test_hashes_that_collide_are_noticed(monkeypatch):
         refine(triangle_and_square())
 
 
-def test_a_collision_in_one_attempt_changes_nothing(monkeypatch):
-    expected, mix = refine(triangle_and_square()).refined, color_refinement._mix
-    bits = {0: np.uint64(3)}
-    monkeypatch.setattr(
-        color_refinement, "_mix", lambda v, salt: mix(v, salt) % bits.get(salt, np.uint64(2**63))
-    )
-    assert np.array_equal(refine(triangle_and_square()).refined, expected)
-
-
-def test_many_roots_without_twins():
-    rng = np.random.default_rng(0)
-    n = 800
-    ends = np.unique(np.sort(rng.integers(0, n, (2 * n, 2)), axis=1), axis=0)
-    ends = ends[ends[:, 0] != ends[:, 1]]
-    assert refine(RelationalStructure(np.zeros(n), ends)).types.max() > n // 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -50,13 +50,6 @@ def test_conditions_as_they_are_written(text, latex):
     assert rules[1].latex == latex
 
 
-def test_guards_and_order():
-    first, second = event_rules({"T0": "v > 1", "T1": "G >= 1 while alpha > 0 after T0"}, KNOWN)
-    assert isinstance(second, Crossing)
-    assert (first.after, second.after, second.guard) == (None, "T0", alpha)
-    assert second.expression == G - 1
-
-
 def test_shapes_over_a_whole_run():
     rise = event_rule("E", "alpha rises again after T1", KNOWN)
     assert isinstance(rise, RisesAgain)
@@ -127,11 +120,7 @@ def test_after_what_is_not_there(texts):
 
 @pytest.mark.parametrize(
     ("text", "same"),
-    [
-        ("off > 1", "-on > 1"),
-        ("v > d_off", "v > -d_on"),
-        ("off stops growing", "-d_on <= 0"),
-    ],
+    [("off > 1", "-on > 1"), ("v > d_off", "v > -d_on"), ("off stops growing", "-d_on <= 0")],
 )
 def test_a_name_that_is_equal_to_another_stands_for_it(text, same):
     """Which entries stay equal depends on the constants; a rule need not."""

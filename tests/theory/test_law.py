@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from theory.law import Law, ModelError, stacked
+from theory.law import Law, ModelError
 from theory.model import Model
 
 
@@ -83,12 +83,6 @@ def test_draws_are_of_the_law_and_of_their_seed():
     np.testing.assert_array_equal(many.samples["x"], again.samples["x"])
     other = model.draw_samples(model.constants, 4000, 4)
     assert (many.samples["y"] != other.samples["y"]).any()
-
-
-def test_samples_of_rows_are_arrays_and_of_parts_are_tuples():
-    np.testing.assert_array_equal(stacked([[1, 2], [3, 4]], "law"), [[1, 2], [3, 4]])
-    whole = stacked([(1, np.ones(2)), (3, np.ones(2))], "law")
-    assert [part.shape for part in whole] == [(2,), (2, 2)]
 
 
 def test_a_law_whose_probabilities_underflow_for_ever_is_refused(monkeypatch):

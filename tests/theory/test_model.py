@@ -43,11 +43,6 @@ def test_constants_are_the_keyword_arguments_in_the_order_of_the_functions():
     assert [type(value) for value in model.constants.values()] == [int, float, float, float]
 
 
-def test_one_default_is_enough_and_two_equal_ones_are_one():
-    model = Model(start=start, law=law, loss=lambda theta, sample, xp, q=0.25, n=2: 0)
-    assert model.constants["q"] == 0.25
-
-
 def test_numpy_defaults_are_plain():
     model = Model(start=lambda n=THREE, a=HALF: {}, **DOORS | {"loss": (
         lambda theta, sample, xp: 0)})  # fmt: skip

@@ -100,12 +100,6 @@ def test_any_error_of_a_function_is_that_of_the_file(written, error):
         read_model(written(FILE + f"raise {error}\n"))
 
 
-def test_an_error_inside_a_function_has_its_line(written):
-    model = read_model(written(FILE.replace("    return {", "    1 / 0\n    return {")))
-    with pytest.raises(ModelError, match=r"start raises ZeroDivisionError.* \(my\.py, line 11\)"):
-        model.starting_arrays({"n": 2})
-
-
 def test_helpers_beside_a_model_are_its_own_and_leave_nothing(tmp_path):
     """Two folders with a helper of the same name; the helper of one then changes."""
     text = "from helper import SCALE\n" + FILE.replace("0.5", "SCALE")

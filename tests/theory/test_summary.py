@@ -50,11 +50,6 @@ def test_little_is_shown_in_one_line():
     assert "first=Many" in repr(Many(Many(table=dict.fromkeys(range(99), 0.5))))
 
 
-def test_arrays_without_numbers_have_no_extent():
-    for array in (np.full(9, np.nan), np.zeros(0), np.array(["a"] * 9), np.zeros(9, complex)):
-        assert repr(Many(numbers=array)).count(" to ") == 0
-
-
 def test_the_table_is_escaped():
     table = Many()._repr_html_()
     assert "&lt;b&gt;bold&lt;/b&gt; &amp; more" in table

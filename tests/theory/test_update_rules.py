@@ -48,13 +48,6 @@ def test_oddness_is_found_with_memory_that_is_odd_or_even():
     }  # fmt: skip
 
 
-def test_memory_is_counted_and_constants_have_defaults():
-    assert {name: rule.memory for name, rule in OWN.items()} == {
-        "lion": 1, "largest_square": 2, "leaning": 1,
-    }  # fmt: skip
-    assert own_rule(lion, {"b1": 0.5}).constants == {"b1": 0.5, "b2": 0.99}
-
-
 def test_decay_is_coupled_but_in_adamw():
     assert RULES["adam"].changed(weight_decay=0.1).weight_decay == 0.1
     adamw = RULES["adamw"].changed(weight_decay=0.1)
@@ -67,10 +60,7 @@ def test_decay_is_coupled_but_in_adamw():
     ("step", "words"),
     [
         (lambda gradient, eta: 0, "step can begin: def step(gradient, memory, entry"),
-        (
-            lambda gradient, memory, entry, step, eta, xp: (gradient[0], memory),
-            "Too many indices",
-        ),
+        (lambda gradient, memory, entry, step, eta, xp: (gradient[0], memory), "Too many indices"),
         (
             lambda gradient, memory, entry, step, eta, xp: (xp.fft.fft(gradient), memory),
             "step has no program",

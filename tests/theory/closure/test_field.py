@@ -42,12 +42,6 @@ def chain(x):
     return minus(field.multiply(field.multiply(before, before), before), x)
 
 
-def test_classes_part_one_a_round():
-    classes = refined(chain, np.zeros(5))
-    assert classes.labels.tolist() == [0, 1, 2, 3, 4]
-    assert classes.rounds == (1, 2, 3, 4, 5, 5, 5)
-
-
 def test_a_refinement_that_stops_early_is_refuted(monkeypatch):
     monkeypatch.setattr(refinement, "QUIET", 0)
     classes = refined(chain, np.full(5, 0.5))
@@ -153,16 +147,6 @@ def test_the_quadratic_law_of_a_product_of_two_scalars():
     )
     assert changes.max() < 0.05
     assert order == pytest.approx(1.0, abs=0.05)
-
-
-def test_linear_algebra_is_that_of_fractions():
-    rows = np.stack([numbers(1, 2, 3), numbers("1/2", 1, "3/2"), numbers(0, 0, 7)])
-    reduced, pivots = modular.echelon(rows)
-    assert pivots.tolist() == [0, 2]
-    assert [modular.fractions(row) for row in reduced] == [(1, 2, 0), (0, 0, 1)]
-    (null,) = modular.null_space(rows)
-    assert modular.fractions(null) == (1, Fraction(-1, 2), 0)
-    assert modular.rank(rows) == 2
 
 
 def test_weights_that_differ_in_a_thousandth_are_two_unknowns(monkeypatch):

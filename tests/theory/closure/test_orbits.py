@@ -5,18 +5,6 @@ import pytest
 
 from theory.closure.orbits import generators_of, orbit_classes
 from theory.law import ModelError
-from theory.symmetry import Partition, classes
-
-AXES = {"A": ("patch", "patch"), "v": (None,)}
-SHAPES = {"v": (2,), "A": (6, 6)}
-
-
-def test_a_group_of_patches_gives_the_orbits_of_pairs():
-    group = Partition.contiguous([2, 2, 2]).group()
-    made = orbit_classes(np.zeros(38), generators_of(group, AXES, SHAPES))
-    expected = classes(group).labels
-    np.testing.assert_array_equal(made.labels[2:].reshape(6, 6) - 2, expected)
-    assert made.labels[:2].tolist() == [0, 1]
 
 
 def test_signs_carry_over_and_an_entry_that_is_minus_itself_vanishes():

@@ -9,16 +9,7 @@ import sympy
 from lists import ROWS, SMOOTH, table_of
 
 from dynamics.models.engine.tracing import namespace
-from theory.program import (
-    ONE,
-    Values,
-    adjoints,
-    build,
-    field,
-    run_floats,
-    source,
-    symbolic,
-)
+from theory.program import ONE, Values, adjoints, build, field, run_floats, source, symbolic
 from theory.program.evaluate import exact
 
 KINKS = {
@@ -84,20 +75,6 @@ def test_constants_are_read_as_the_fractions_that_they_are():
     assert exact(values, int(factor)) == Fraction(5, 3**13)
     assert symbolic.decimal(Fraction(5, 3**13)) == sympy.Rational(5, 3**13)
     assert symbolic.decimal(Fraction(np.pi)).is_Float
-
-
-def test_the_gross_of_a_sum_is_that_of_its_terms():
-    values, inputs, (root,) = table_of(lambda w: 3 * w[0] - 2 * w[1], 2)
-    numbers = precise.evaluated(
-        values, [int(root)], dict(zip(inputs.tolist(), [2, 3], strict=True))
-    )
-    assert (numbers[int(root)], precise.gross(values, numbers, int(root))) == (0, 12)
-
-
-def test_what_is_outside_of_a_domain_is_no_number():
-    values, inputs, (root,) = table_of(lambda w: jnp.sqrt(w[0]) + jnp.log(w[0] - 1), 1)
-    (number,) = [precise.evaluated(values, [int(root)], {int(inputs[0]): -1.0})[int(root)]]
-    assert mpmath.isnan(number)
 
 
 def test_a_short_expression_is_simplified_and_a_long_one_is_left():

@@ -70,16 +70,6 @@ def test_an_attention_map_is_that_of_single_scores():
     np.testing.assert_allclose(found, keys / keys.sum(axis=1, keepdims=True), rtol=1e-12)
 
 
-def test_roles_are_those_of_the_states():
-    areas = np.array(one_cluster(10, 4, 3)).reshape(1, -1)
-    rows = Rows(ImageLaw(areas, 4), row_types(areas))
-    name, own, others = rows.roles(local=True)
-    assert (name, own, "local_Phi_global" in others, len(others)) == (
-        "local", "local_Phi_target", False, 5,
-    )  # fmt: skip
-    assert rows.roles(local=False)[:2] == ("global", "global_Phi_own")
-
-
 @pytest.mark.parametrize("law", [CROSSED, ImageLaw(CROSSED.area_ids, 2)])
 def test_the_loss_of_positions_is_the_loss_without_features(law):
     ups = np.random.default_rng(1).normal(size=(5, 5))

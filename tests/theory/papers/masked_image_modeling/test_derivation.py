@@ -13,7 +13,6 @@ from theory.papers.masked_image_modeling import recursion
 from theory.papers.masked_image_modeling.derivation import page
 from theory.papers.masked_image_modeling.information_gap import initial_ratio
 from theory.papers.masked_image_modeling.notation import NOTATION
-from theory.papers.masked_image_modeling.symmetry import row_types
 
 LATENTS = [(0.7, 0.4), (1.3, 0.6)]
 AREAS = np.array([0, 0, 0, 1, 1, 2, 2, 3, 3])
@@ -102,33 +101,6 @@ def test_page_is_gradient_descent_on_every_entry(row):
         assert read(f"{name}'") - value == pytest.approx(-CONSTANTS["eta"] * slope, rel=1e-11)
 
 
-def test_one_key_of_the_page():
-    """Lemmas A.8, 5.1, 5.2 against differences of the loss by weights, one key at a time."""
-    section = page().sections[2]
-    rng, h = np.random.default_rng(1), 1e-30
-    scores, z = rng.normal(size=6), np.array([0.8, 1.2, 0.9])
-    area, seen = np.array([0, 0, 1, 1, 2, 2]), np.array([1, 0, 1, 1, 1, 0])
-
-    def loss(moved):
-        weights = np.exp(moved) / np.exp(moved).sum()
-        A = np.array([(weights * seen)[area == a].sum() for a in range(3)])
-        return ((z * A - z * (np.arange(3) == 0)) ** 2).sum() / 2, weights, A
-
-    value, weights, A = loss(scores)
-    known = {"A_m": A[0], "z_m": z[0], "A_i": A[1], "z_i": z[1]}
-    known |= {"Sigma": (z[1:] ** 2 * A[1:] ** 2).sum()}
-    read = pages.Reader(replace(page(), sections=(section,)), known)
-    assert read("loss") == pytest.approx(value, rel=1e-14)
-    for key, kind in ((0, "own"), (3, "other"), (1, "masked")):
-        moved = scores.astype(complex)
-        moved[key] += 1j * h
-        printed = read(f"beta_{kind}", u=weights[key])
-        assert printed == pytest.approx(-loss(moved)[0].imag / h, rel=1e-13)
-    for a, kind in ((0, "own"), (1, "other")):
-        moved = scores + 1j * h * z[a] * seen * (area == a)
-        assert read(f"alpha_{kind}") == pytest.approx(-loss(moved)[0].imag / h, rel=1e-13)
-
-
 def test_leading_order_of_the_page():
     """rho0 against the exact ratio at large P; the motion against its equations."""
     last = replace(page(), sections=page().sections[-1:])
@@ -160,19 +132,3 @@ def test_page_defines_its_letters():
     twice = ["r", "loss", "W", "J", "N", "A_m", "A_i", "A_global", "A_a", "c", "h", "R", "E"]
     last = ["rho0", "Delta", "Phi_m", "Phi_0", "kappa_c", "kappa_s", "s_q", "u_q", "u", "a"]
     pages.check_letters(printed, steps + rates + twice + last)
-
-
-def test_letters_of_several_clusters_are_defined():
-    areas = np.array([[0, 0, 0, 0, 1, 1, 2, 2], [0, 0, 1, 1, 0, 2, 0, 2]])
-    rows = {f"row_{k}": recursion.slots_of(row) for k, row in enumerate(row_types(areas))}
-    printed = page(rows)
-    assert pages.undefined(printed) == set()
-    assert "N_2 = " in printed.as_text()
-
-
-def test_the_law_of_a_latent_is_a_probability_by_name_and_letter():
-    printed = page()
-    assert "with probability chance(z)" in " ".join(printed.as_text().split())
-    assert "odds" not in printed.as_text()
-    assert r"\prod \pi(z)" in printed.as_latex()
-    assert NOTATION.latex("odds") == r"\pi(z)"

@@ -17,12 +17,7 @@ from theory.papers.masked_image_modeling.model import (
 )
 from theory.papers.masked_image_modeling.notation import NOTATION
 from theory.papers.masked_image_modeling.recursion import OTHER, OWN
-from theory.papers.masked_image_modeling.symmetry import (
-    one_cluster,
-    row_types,
-    two_cluster_grid,
-    view,
-)
+from theory.papers.masked_image_modeling.symmetry import one_cluster, two_cluster_grid
 
 P, C_global, C_local, masked, gamma = NOTATION.symbols("P C_global C_local masked gamma")
 K, time, rho0 = NOTATION.symbols("K time rho0")
@@ -87,18 +82,6 @@ def test_rho_at_start_as_measured(areas, p, hidden, expected):
     assert found == pytest.approx(expected, rel=6e-4)
 
 
-def test_letters_equal_numbers_and_the_leading_form():
-    at = {P: 4096, C_global: 2048, C_local: 16, masked: 2048, gamma: sympy.Rational(1, 2)}
-    exact = float(information_gap.initial_ratio().subs(at))
-    assert exact == pytest.approx(
-        information_gap.rho_at_start(one_cluster(4096, 2048, 16), 0, 3000, 2048), rel=1e-14
-    )
-    c = (1 - gamma) * C_global / P
-    by_hand = (1 - gamma) * C_global**2 * (1 - c) / (P * (C_local - 1) * (1 + c**2))
-    assert sympy.simplify(information_gap.leading_ratio() - by_hand) == 0
-    assert float(by_hand.subs(at)) == pytest.approx(24.09, abs=5e-3)
-
-
 def test_rho_is_refused_where_it_is_not_defined():
     with pytest.raises(ValueError, match="patch 0 is in the global area"):
         information_gap.rho_at_start(one_cluster(6, 2, 2), 0, 0, 3)
@@ -148,24 +131,3 @@ def test_floors_as_measured():
     total = 8 * unavoidable_error(12, 3, [8]) + 4 * unavoidable_error(12, 3, [2])
     assert total == Fraction(1, 11)
     assert float(unavoidable_error(4096, 2048, [16])) == pytest.approx(7.41e-6, rel=1e-3)
-
-
-@pytest.mark.parametrize("areas", [one_cluster(12, 8, 2), two_cluster_grid(4, 4, 2, 2), CUSTOM])
-def test_views_look_from_a_local_and_a_global_patch(areas):
-    types = row_types(areas)
-    seen, globally = view(areas, types, True), view(areas, types, False)
-    row = types[seen.row]
-    assert row.phi_names[seen.own].startswith("target")
-    assert row.phi_names[seen.globally].startswith("global")
-    assert row.clusters[seen.cluster][0].phi == seen.own
-    assert globally.own == globally.globally
-    assert types[globally.row].phi_names[globally.own].startswith("own")
-
-
-def test_a_view_of_rows_that_merge_and_of_areas_that_are_missing():
-    """Areas of one size: global and local patches are of one type, and still are two views."""
-    areas = one_cluster(12, 4, 4)
-    types = row_types(areas)
-    assert view(areas, types, True).globally != view(areas, types, True).own
-    alone = one_cluster(4, 4, 1)
-    assert view(alone, row_types(alone), True) is None

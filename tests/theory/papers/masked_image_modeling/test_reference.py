@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 from theory.papers.masked_image_modeling import information_gap
-from theory.papers.masked_image_modeling.symmetry import (
-    one_cluster,
-    reference,
-    row_types,
-    two_cluster_grid,
-    view,
-)
+from theory.papers.masked_image_modeling.symmetry import reference, row_types, view
 
 RENAMED = (
     ([[0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2]], [[0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 1, 1]]),
@@ -61,33 +55,6 @@ def test_names_of_areas_do_not_matter(areas, renamed):
     gaps = [information_gap.rho_at_start(one, found.cluster, found.patch, 3) for one in
             (areas, renamed)]  # fmt: skip
     assert gaps[0] == gaps[1]
-
-
-def test_a_patch_with_a_mate_speaks_before_one_without():
-    areas = [[0, 0, 0, 0, 1, 2, 2, 2]]
-    assert (reference(areas, True).patch, reference(areas, True).own) == (5, 3)
-    types = row_types(areas)
-    assert 5 in types[view(areas, types, True).row].patches
-    # Local in both clusters but alone there, against local in one with a mate.
-    areas = [[0, 0, 0, 1, 1, 2], [0, 0, 0, 0, 0, 1]]
-    assert reference(areas, True).patch == 3
-    assert reference([[0, 0, 1, 2]], True).own == 1
-
-
-def test_the_cluster_is_one_in_which_the_patch_is_local():
-    found = reference([[0] * 8, [0, 0, 0, 0, 1, 1, 1, 1]], True)
-    assert (found.patch, found.cluster, found.own, found.globally) == (4, 1, 4, 4)
-    assert reference([[0, 0, 0]], True) is None
-    assert reference([[0, 0, 0]], False).own == 3
-
-
-def test_families_have_the_sizes_that_they_are_made_of():
-    near, far = (reference(one_cluster(12, 8, 2), local) for local in (True, False))
-    assert (near.patch, near.own, near.globally) == (8, 2, 8)
-    assert (far.patch, far.own, far.globally) == (0, 8, 8)
-    for b11, b10, T in ((8, 8, 1), (8, 8, 0), (0, 4, 2), (3, 0, 1)):
-        near = reference(two_cluster_grid(b11, b10, 4, T), True)
-        assert (near.own, near.globally) == (4, b11 + b10)
 
 
 def test_rho_is_a_ratio_of_sizes_where_the_global_feature_rises():

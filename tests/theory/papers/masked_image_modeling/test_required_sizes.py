@@ -62,11 +62,3 @@ def test_the_change_after_the_switch_is_that_of_the_integrated_motion():
     _, at_end = integrated(ratio, lambda _, phi: phi[0] - 15.0)
     found = float(sizes.change_after_switch(1e4, ratio, 0.5))
     assert found == pytest.approx((at_end - at_switch) / at_switch, rel=1e-5)
-
-
-def test_the_threshold_comes_before_the_switch_where_the_motion_has_passed_it():
-    gap, ratio = 0.5, 40.0
-    _, at_switch = integrated(ratio, lambda _, phi: ratio * np.exp(2 * phi[1]) - np.exp(phi[0]))
-    P = float(np.exp(-at_switch / (gap / 2 - 0.01)))
-    assert sizes.threshold_before_switch(0.99 * P, ratio, gap)
-    assert not sizes.threshold_before_switch(1.01 * P, ratio, gap)

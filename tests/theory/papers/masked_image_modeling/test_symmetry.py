@@ -36,13 +36,6 @@ def test_numbers_of_scalars(areas, types, count):
     assert scalars(found) == count == classes(symmetry.structure(areas)).count
 
 
-@pytest.mark.parametrize(
-    "areas", [one_cluster(4096, 2048, 16), two_cluster_grid(1024, 1024, 32, 1)]
-)
-def test_4096_patches(areas):
-    assert scalars(row_types(areas)) in (12, 29)
-
-
 def test_the_one_cluster_family_in_the_letters_of_the_paper():
     globally, locally = row_types(one_cluster(12, 8, 2))
     assert locally.patches.tolist() == [8, 9, 10, 11]
@@ -56,18 +49,6 @@ def test_the_one_cluster_family_in_the_letters_of_the_paper():
     assert globally.ups_names == ("self", "own", "local")
     assert globally.phi_names == ("own", "local")
     assert globally.clusters == ((Area(0, 1, ((0, 1), (1, 7))), Area(1, 2, ((2, 2),))),)
-
-
-def test_the_grid_family_has_four_kinds_of_patches_in_three_types():
-    both, run, grid = row_types(two_cluster_grid(8, 8, 4, 2))
-    sizes = [(len(r.ups_names), len(r.phi_names)) for r in (both, run, grid)]
-    assert sizes == [(4, 3), (6, 7), (6, 5)]
-    assert run.patches.tolist() == list(range(8, 24))
-    assert grid.ups_names[1] == "own-other"
-    assert grid.ups_sizes[1] == 6
-    assert [areas[0].phi for areas in grid.clusters] == [0, 0]
-    assert [areas[0].phi for areas in run.clusters] == [0, 1]
-    assert run.phi_names[:2] == ("own", "target")
 
 
 @pytest.mark.parametrize("areas", [one_cluster(12, 8, 2), two_cluster_grid(4, 4, 2, 2), CUSTOM])

@@ -91,10 +91,6 @@ def test_large_sets_do_without_exact_factorials():
         assert large.probabilities[k] == pytest.approx(expected, rel=1e-10)
 
 
-def test_mixed_sets_leave_no_irreducible_error():
-    assert bayes_error(SetLaw(3, 0.5, MIXED), 4) == 0.0
-
-
 def test_the_irreducible_error_is_that_of_the_likelihood():
     """Against a loop over labels: the best rule sees how many sets are all 1, and all -1."""
     sets, chance = ((0, 1), (2, 3), (4, 5)), sympy.Rational(2, 5)

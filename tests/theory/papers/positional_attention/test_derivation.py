@@ -104,31 +104,6 @@ def test_weights_of_the_page_are_the_law_counted(random_sets):
     assert math.fsum(counted.values()) == pytest.approx(1)
 
 
-def test_network_of_the_page_is_its_reduced_output():
-    """F of the section on the model, at A with equal entries, is F summed over types."""
-    read = reader(ANY)
-    values, _ = samples(ANY)
-    network = replace(page(), sections=page().sections[:2])
-    same = [[read.known[n] for n in row] for row in (
-        ["beta" if i == j else "gamma" if i // 2 == j // 2 else "rho" for j in range(6)]
-        for i in range(6)
-    )]  # fmt: skip
-    for row in values[:60:7]:
-        inner = {"inner": lambda v, x: AT["alpha"] * x, "X": lambda j, row=row: row[j - 1], "v": 0}
-        explicit = pages.Reader(network, CONSTANTS | inner | {"A": lambda i, j: same[i - 1][j - 1]})
-        types = [(s.count(1), s.count(-1)) for s in (row[list(c)].tolist() for c in SETS)]
-        types.remove((2, 0))
-        m = (1, *(types.count(p) for p in zip(*(read.known[n][1:] for n in "ab"), strict=True)))
-        assert explicit("F") == pytest.approx(read("F", m=m), rel=1e-13)
-
-
-def test_slopes_of_attention_are_those_of_the_softmax():
-    read, h = reader(ANY), 1e-6
-    for name, theta in itertools.product(("Lambda", "Gamma", "Xi", "G"), ("gamma", "rho")):
-        up, down = (read(name, **{theta: AT[theta] + sign * h}) for sign in (1, -1))
-        assert read(f"d{name}/d{theta}") == pytest.approx((up - down) / (2 * h), rel=1e-8)
-
-
 def test_leading_order_is_the_signal_set_alone():
     """The last section against the recursion of the page without random sets and with nu = 0."""
     exact, printed = reader(ANY), page().sections[-1]
@@ -156,10 +131,3 @@ def test_page_is_short_and_defines_its_letters(random_sets):
     assert "Derivative" not in printed.as_text()
     slopes = [f"d{x}/d{t}" for x in ("Lambda", "Gamma", "Xi", "G") for t in ("gamma", "rho")]
     pages.check_letters(printed, ["F", "R", *slopes, *(f"{t}'" for t in AT)])
-
-
-def test_dropped_random_sets_are_named_by_their_terms():
-    """`K = 0` would read like the lower end of the sums from k = 0."""
-    text = " ".join(page().as_text().split())
-    assert "the terms from 1 to K of Z and of F" in text
-    assert "K = 0" not in text

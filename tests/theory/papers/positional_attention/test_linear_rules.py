@@ -14,10 +14,8 @@ from theory.papers.positional_attention.linear_rules import (
     encoding_weights,
     gaussian_crossing,
     limit_error,
-    score_law,
     sign_rule_error,
     tilted_weights,
-    walk_law,
     weighted_rule_error,
 )
 from theory.symmetry import Partition
@@ -63,27 +61,11 @@ def test_rules_against_loops(D, C, q, weights):
         assert sign_rule_error(D, C, q).error == reference
 
 
-def test_one_random_set_cannot_outweigh_the_signal():
-    assert sign_rule_error(8, 4, HALF) == (0, Fraction(1, 2) ** 8)
-    assert sign_rule_error(6, 4, HALF) == (0, 0)
-
-
-def test_laws_are_laws():
-    assert walk_law(7, Fraction(1, 3)).sum() == 1
-    assert score_law((3, 1, 0, -2), sets_of(4, 2), Fraction(1, 3)).sum() == 1
-
-
 @pytest.mark.parametrize("q", [Fraction(1, 10), HALF, Fraction(9, 10), Fraction(1)])
 def test_no_link_beats_the_sign_for_equal_weights(q):
     for D, C in ((6, 2), (12, 3), (16, 4)):
         equal = (1,) * D
         assert best_link_error(equal, sets_of(D, C), q) == sign_rule_error(D, C, q).error
-
-
-def test_shrinking_a_set_decides_ties():
-    assert tilted_weights(sets_of(6, 2), (1,)) == (2, 2, 3, 3, 3, 3)
-    assert sign_rule_error(6, 2, HALF).error == Fraction(23, 256)
-    assert weighted_rule_error((2, 2, 3, 3, 3, 3), sets_of(6, 2), HALF) == Fraction(61, 768)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.special import expit, ive
+from scipy.special import expit
 
 from theory.papers.positional_attention.data_law import SetLaw
 from theory.papers.positional_attention.enumeration import brute_law
@@ -91,12 +91,6 @@ def test_critical_q_of_eight_sizes(C, sizes, nu, known):
     np.testing.assert_allclose(found, known, atol=6e-4)
 
 
-def test_without_diagonal_attention_nothing_moves():
-    plateau = Plateau(16, SetLaw(4, 0.6), beta=0.0)
-    assert np.abs(plateau.moments).max() < 1e-14
-    assert np.abs(Plateau(16, SetLaw(4, 0.6), beta=0.1).moments).max() > 1e-3
-
-
 def test_alpha_grows_for_ever_where_every_sample_is_right():
     assert Plateau(8, SetLaw(4, 0.5)).alpha(0.03) == np.inf
     assert Plateau(12, SetLaw(4, 0.5)).alpha(0.03) < 1
@@ -131,45 +125,3 @@ def test_from_five_patches_in_a_set_on_gamma_is_faster_at_every_q():
         < tilt_of_many_patches(SetLaw(6, 1.0), 3, kappa)
     )
     assert tilt_of_many_patches(SetLaw(4, 0.4), 3, kappa, linear=1e6) < 0  # kappa/(4 + kappa) = .3
-
-
-def sparse(C, mean, linear):
-    """k, and E[1/(1 + e^F); Z = k] at the plateau of many patches at a fixed q(D - C)."""
-    k = np.arange(-300.0, 301.0)
-    chance = ive(np.abs(k - C), mean)
-
-    def rate(log_a):
-        a = np.exp(log_a)
-        return (chance * expit(-a * k * (k**2 + linear)) * k * (3 * k**2 + linear)).sum()
-
-    return k, chance * expit(-np.exp(brentq(rate, -40, 5)) * k * (k**2 + linear))
-
-
-@pytest.mark.parametrize(("C", "mean"), [(4, 14.0), (3, 6.0)])
-def test_at_a_fixed_mean_the_tilt_becomes_that_of_skellams_law(C, mean):
-    k, weight = sparse(C, mean, 0.0)
-    kappa = np.e - 1
-    limit = C * (weight * kappa * (kappa + 2 * k)).sum()
-    found = []
-    for D in (30 * C, 120 * C):
-        plateau = Plateau(D, SetLaw(C, mean / (D - C)), nu=0.0)
-        found.append(plateau.tilt(plateau.alpha(0.03)))
-    assert abs(found[1] / limit - 1) < 0.3 * abs(found[0] / limit - 1) < 0.06
-
-
-@pytest.mark.parametrize("linear", [0.0, 1.0, 1e4])
-def test_at_a_fixed_mean_gamma_is_faster_whatever_the_mean(linear):
-    for C, mean in [(2, 0.5), (2, 90.0), (4, 3.0), (4, 500.0), (9, 60.0)]:
-        k, weight = sparse(C, mean, linear)
-        assert (weight * k).sum() > -1e-12
-        k = k[(k > 0) & (ive(k + C, mean) > 0)]
-        assert (np.diff(np.log(ive(np.abs(k - C), mean) / ive(k + C, mean)) / k) < 0).all()
-
-
-@pytest.mark.parametrize(("p", "nu", "power"), [(3, 0.0, 2), (3, 1.0, 4), (5, 10.0, 6)])
-def test_at_a_fixed_mean_the_rate_is_a_power_of_the_patches(p, nu, power):
-    rates = []
-    for D in (256, 512):
-        plateau = Plateau(D, SetLaw(4, 14 / (D - 4)), p=p, nu=nu)
-        rates.append(abs(plateau.lead(plateau.alpha(0.03))))
-    assert np.log2(rates[0] / rates[1]) == pytest.approx(power, abs=0.2)

@@ -5,12 +5,8 @@ import sympy
 
 from theory.papers.positional_attention import lemmas, model, recursion
 from theory.papers.positional_attention.claims import CLAIMS
-from theory.papers.positional_attention.data_law import SetLaw, bayes_error, configurations
-from theory.papers.positional_attention.model import (
-    entries,
-    orbit_of,
-    row_entries,
-)
+from theory.papers.positional_attention.data_law import configurations
+from theory.papers.positional_attention.model import entries, orbit_of, row_entries
 from theory.papers.positional_attention.notation import NOTATION
 from theory.symmetry import Partition, classes
 
@@ -67,10 +63,6 @@ def test_lemma_4_3_leading_order_by_hand():
     assert evidence.findings[0] == "gamma: polylog = C*p*scale*sig*(D - G)/D"
 
 
-def test_leading_order_closes_on_the_signal():
-    assert sympy.simplify(recursion.leading_output() - C * ((alpha * G) ** p + nu * alpha * G)) == 0
-
-
 def test_every_claim_says_what_would_falsify_it():
     proved = [claim.source for claim in CLAIMS if claim.proof]
     assert proved == ["Lemma 4.1", "Lemma 4.2", "Lemma 4.3", "Zero error"]
@@ -93,16 +85,3 @@ def test_share_of_a_set_adds_up_to_the_model(labels):
         at = {alpha: 0.3, beta: 1.1, gamma: 0.4, rho: -0.2, nu: 0.01, scale: 0.7} | sizes
         reduced = summed.subs(model.orbit_attention()).subs(at)
         assert float(reduced - explicit.subs(at)) == pytest.approx(0, abs=1e-13)
-
-
-def test_configurations_are_a_law():
-    configs = list(configurations(((0, 1), (2, 3))))
-    assert sympy.simplify(sum(weight for *_, weight in configs)) == 1
-
-
-@pytest.mark.parametrize(
-    ("sets", "size", "chance", "value"),
-    [(4, 2, 0.5, 0.08264), (4, 3, 0.4, 0.01181)],
-)
-def test_bayes_error(sets, size, chance, value):
-    assert bayes_error(SetLaw(size, chance), sets) == pytest.approx(value, abs=5e-6)

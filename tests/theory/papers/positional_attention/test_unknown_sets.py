@@ -53,17 +53,6 @@ def test_sign_rule_is_the_best_of_all_without_a_sample(D, q):
     assert least_error(D, 2, q, 0) == pytest.approx(best, abs=1e-14)
 
 
-@pytest.mark.parametrize(("D", "q"), [(4, 0.5), (6, 0.5), (6, 0.9)])
-def test_the_best_rule_with_one_sample_is_above_the_bound(D, q):
-    """By symmetry the label of the sample may be +1."""
-    plus, minus = laws(D, q)
-    joint_plus, joint_minus = (2 * plus.T @ test / len(plus) for test in (plus, minus))
-    best = np.minimum(joint_plus, joint_minus).sum()
-    bound = least_error(D, 2, q, 1)
-    assert (bound > 0) == (D > 4)
-    assert bound <= best <= least_error(D, 2, q, 0)
-
-
 def test_distinct_sets_is_the_law_of_distinct_draws():
     for samples, law in zip(range(5), distinct_sets(4), strict=False):
         counts = np.zeros(5)

@@ -7,14 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from theory.papers.shallow_vit.data_law import (
-    DATA,
-    Shares,
-    chances,
-    compositions,
-    law,
-    support_size,
-)
+from theory.papers.shallow_vit.data_law import Shares, chances, law, support_size
 
 SMALL = Shares(M=4, L=6, alpha_star=0.5, alpha_confusion=0.2)
 
@@ -57,18 +50,6 @@ def test_every_count_vector_with_its_probability(shares, data):
     assert max(abs(seen[key] - float(value)) for key, value in expected.items()) < 1e-15
 
 
-@pytest.mark.parametrize("data", DATA)
-def test_sums_mirror_images_and_size(data):
-    found = law(SMALL, data)
-    half = len(found.labels) // 2
-    assert found.probability.sum() == pytest.approx(1, abs=1e-14)
-    assert (found.counts.sum(axis=1) == SMALL.L).all()
-    assert (found.counts[half:, [1, 0, 2, 3]] == found.counts[:half]).all()
-    assert found.labels.tolist() == [1] * half + [-1] * half
-    assert (np.sign(found.counts[:, 0] - found.counts[:, 1]) == found.labels).all()
-    assert support_size(SMALL, data) == len(found.labels)
-
-
 def test_sizes_of_the_paper():
     figure_4 = Shares(5, 50, 0.5, 0.05)
     assert (figure_4.n_star, figure_4.n_confusion) == (25, 3)
@@ -89,12 +70,6 @@ def test_chances_of_shares_that_are_decimals_sum_to_one():
     assert found.sum() == pytest.approx(1, abs=1e-15)
     assert found == pytest.approx([0.7, 0.3, 0, 0, 0], abs=1e-9)
     assert chances(Shares(5, 50, 0.5, 0.2)) == pytest.approx([0.5, 0.2, 0.1, 0.1, 0.1], abs=1e-15)
-
-
-def test_compositions_are_all_and_in_order():
-    rows = compositions(4, 3).tolist()
-    naive = [list(row) for row in itertools.product(range(5), repeat=3) if sum(row) == 4]
-    assert rows == naive
 
 
 def test_an_unknown_law_has_no_size():

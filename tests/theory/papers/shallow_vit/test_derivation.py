@@ -140,23 +140,6 @@ def test_classes_of_the_page():
     assert sum(counted) == M**2
 
 
-def test_attention_to_label_relevant_tokens():
-    rng, M = np.random.default_rng(4), 5
-    values = {f"B_{pair}": value for pair, value in zip(PAIRS, rng.normal(size=6), strict=True)}
-    counts = (7, 2, 3, 3, 3)
-    entry = lambda i, j: values[f"B_{r.class_of(*('12klo'[n - 1] for n in (i, j)))}"]  # noqa: E731
-    read = pages.Reader(page(), {"M": M, "c": counts, "B": entry}, first=1)
-    numbers = {"n_star": 7, "n_confusion": 2, "n_other": 3, "M": M} | values
-    last = replace(page(), sections=page().sections[-2:])
-    masses = pages.Reader(last, numbers | {"c": counts}, first=1)
-    for query, name in enumerate(("relevant", "confusion", "other"), start=1):
-        assert masses(f"relevant_by_{name}") == pytest.approx(read("P", 1, query), rel=1e-13)
-    mirrored = pages.Reader(page(), read.known | {"c": (2, 7, 3, 3, 3)}, first=1)
-    for query in range(1, M + 1):
-        ratio, other = (one("P", 1, query) / one("P", 2, query) for one in (read, mirrored))
-        assert ratio / other == pytest.approx(masses("odds"), rel=1e-13)
-
-
 @pytest.mark.parametrize("data", DATA)
 def test_page_defines_its_letters(data):
     for loss, frozen in (("hinge", "none"), ("linear", "attention"), ("hinge", "values")):

@@ -2,18 +2,9 @@
 
 import pytest
 
-from theory.papers.shallow_vit.notation import EVENTS, NOTATION, ORDER_PARAMETERS, RATES, SHARES
+from theory.papers.shallow_vit.notation import EVENTS, NOTATION
 
 RULES = {rule.name: rule for rule in EVENTS}
-
-
-def test_rules_are_written_in_order_parameters():
-    assert set(ORDER_PARAMETERS) <= set(NOTATION)
-    assert set(RATES) <= set(ORDER_PARAMETERS)
-    for rule in EVENTS:
-        used = rule.expression.free_symbols | rule.guard.free_symbols
-        assert {symbol.name for symbol in used} <= set(ORDER_PARAMETERS)
-    assert set(RULES) == {"t_fit", "t_zero", *(f"mass_{share}" for share in SHARES)}
 
 
 @pytest.mark.parametrize(

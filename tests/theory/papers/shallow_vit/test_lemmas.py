@@ -41,10 +41,6 @@ def test_pattern_closure_fails_for_another_step(monkeypatch):
     assert "3 of 4 equal" in lemmas.pattern_closure(stated).findings[2]
 
 
-def test_attention_of_tokens_sees_counts():
-    assert all(lemmas.attention_of_tokens((1, 3)))
-
-
 def test_gram_form():
     evidence = lemmas.gram_form()
     assert evidence.holds

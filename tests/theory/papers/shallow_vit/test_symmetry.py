@@ -7,14 +7,11 @@ import bags
 import numpy as np
 import pytest
 
-from theory.color_refinement import RelationalStructure
 from theory.papers.shallow_vit.data_law import Law, Shares, law
 from theory.papers.shallow_vit.notation import EVEN_PAIRS, NOTATION, PAIRS
 from theory.papers.shallow_vit.symmetry import (
     Weights,
-    asymmetry,
     broken,
-    class_means,
     conditions,
     named,
     orbit_means,
@@ -25,28 +22,6 @@ from theory.papers.shallow_vit.symmetry import (
 from theory.symmetry import classes
 
 EQUAL = Shares(M=5, L=50, alpha_star=0.5, alpha_confusion=0.08)
-
-
-def structure(law):
-    """Patterns and samples as vertices, joined by an edge for each count and part.
-
-    Samples of one weight are of one kind; an edge's colour says how many tokens of the pattern the
-    sample has, and whether the pattern is its label-relevant one, its confusion, or another.
-    """
-    samples, M = law.counts.shape
-    weights = np.unique(np.round(law.probability, 15), return_inverse=True)[1]
-    first, second = np.where(law.labels[:, None] > 0, [[0, 1]], [[1, 0]]).T
-    part = np.full((samples, M), 2)
-    part[:, 0], part[:, 1] = first, second
-    colours = np.unique(law.counts * 3 + part, return_inverse=True)[1].reshape(samples, M)
-    sample, pattern = np.indices((samples, M))
-    return RelationalStructure(
-        kinds=np.concatenate([np.zeros(M, np.int64), 1 + weights.ravel()]),
-        edges=np.column_stack([pattern.ravel(), M + sample.ravel()]),
-        edge_colours=colours.ravel(),
-        rows=np.arange(M),
-        columns=np.arange(M),
-    )
 
 
 def brute_orbits(M, exchange=True, symmetric=False):
@@ -74,18 +49,6 @@ def test_classes_are_the_orbits_of_all_permutations(M, exchange):
     found = classes(pattern_group(M, exchange))
     assert as_sets(found) == brute_orbits(M, exchange)
     assert as_sets(unordered(found)) == brute_orbits(M, exchange, symmetric=True)
-
-
-@pytest.mark.parametrize("data", ["fixed", "fixed_disc", "iid"])
-def test_refining_patterns_and_samples_finds_the_same_classes(data):
-    shares = EQUAL if data == "fixed" else Shares(5, 6, 0.5, 0.2)
-    assert as_sets(classes(structure(law(shares, data)))) == brute_orbits(5)
-
-
-def test_refinement_sees_unequal_counts():
-    found = classes(structure(law(Shares(5, 50, 0.5, 0.05), "fixed")))
-    assert found.count == 11
-    assert as_sets(found) != brute_orbits(5)
 
 
 def test_sixteen_scalars():
@@ -122,15 +85,6 @@ def named_fine(fine):
         letter(i) + ("l" if min(i, j) > 1 and i != j else letter(j)): np.array([[i, j]])
         for i, j in fine.representatives
     }
-
-
-def test_means_and_asymmetry_of_a_class():
-    found = classes(pattern_group(4))
-    matrix = np.arange(16.0).reshape(4, 4)
-    for k in range(found.count):
-        assert class_means(matrix, found)[k] == matrix[found.labels == k].mean()
-    widest = max(np.ptp(matrix[found.labels == k]) for k in range(found.count))
-    assert asymmetry(matrix, found) == widest
 
 
 @pytest.fixture(scope="module")
