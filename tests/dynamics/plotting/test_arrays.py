@@ -1,16 +1,11 @@
 """Arrays by class and the box plot of attention diversity, checked through artists and words."""
 
-import itertools
-
 import numpy as np
 import pytest
-from matplotlib.collections import LineCollection
-from matplotlib.colors import to_hex
 from matplotlib.patches import PathPatch
 
 from dynamics import plotting
 from dynamics.attention_maps import Measured, Setting
-from dynamics.plotting.arrays import MODEL_COLOURS
 
 
 def measured(name, images=9, heads=3, seed=0, **setting):
@@ -69,29 +64,6 @@ def test_what_is_held_is_in_the_title_and_what_differs_in_the_legend():
     ]
 
 
-def test_models_stand_side_by_side_in_the_order_of_the_legend():
-    models = [measured(f"model {k}", seed=k, heads=4) for k in range(8)]
-    axes = plotting.diversity(models)
-    drawn = boxes(axes[0])
-    assert len(drawn) == 8 * 4
-    edges = sorted((extent(box).x0, extent(box).x1) for box in drawn)
-    assert all(left[1] < right[0] for left, right in itertools.pairwise(edges))
-    first = sorted(drawn, key=lambda box: extent(box).x0)[:8]
-    shown = [to_hex(box.get_edgecolor()).upper() for box in first]
-    assert shown == [MODEL_COLOURS[k % len(MODEL_COLOURS)] for k in range(8)]
-    styles = {(to_hex(box.get_edgecolor()), box.get_hatch()) for box in first}
-    assert len(styles) == 8
-    assert legend(axes) == [f"model {k}" for k in range(8)]
-    handles = axes[0].figure.legends[0].get_patches()
-    assert [to_hex(h.get_facecolor()) for h in handles] == [
-        to_hex(box.get_facecolor()) for box in first
-    ]
-    # The legend hides nothing: it is right of the axes.
-    figure = axes[0].figure
-    figure.draw_without_rendering()
-    assert figure.legends[0].get_window_extent().x0 > axes[0].get_window_extent().x1
-
-
 def test_few_images_are_circles():
     found = measured("mae", images=2)
     axes = plotting.diversity([found, measured("moco", images=30)])
@@ -101,12 +73,3 @@ def test_few_images_are_circles():
     assert np.round(circles.get_xdata() + 0.2, 9).tolist() == [0, 1, 2] * 2
     assert "circles: single images" in title(axes)
     assert "boxes" not in title(plotting.diversity(found))
-
-
-def test_an_axis_far_from_zero_does_not_begin_there():
-    found = measured("mae")
-    near = Measured("mae", 20 + found.total_variation, found.total_variation * 0, found.setting)
-    axes = plotting.diversity(near)
-    assert axes[0].get_ylim()[0] > 15
-    assert axes[1].get_ylim()[0] == 0
-    assert not [artist for artist in axes[0].collections if isinstance(artist, LineCollection)]

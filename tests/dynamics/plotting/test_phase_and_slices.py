@@ -83,45 +83,6 @@ def test_every_cell_without_a_value_says_why(grid, panel):
     assert not [each for each in panel.collections if type(each) is PolyCollection]
 
 
-def test_times_have_a_logarithmic_colour_from_a_ratio_of_five_on():
-    for name, ratio, logarithmic in (
-        ("time_T1", 4.5, False), ("time_T1", 6.0, True), ("risk", 6.0, False)
-    ):  # fmt: skip
-        values = {name: lambda q, nu, ratio=ratio: 150 * ratio ** ((q - 0.1) / 0.8)}
-        axes = plotting.phase(select(sweep({"q": QS, "nu": NUS}, values), name, "q", "nu"))
-        norm = meshes(axes)[0].norm
-        assert isinstance(norm, LogNorm) == logarithmic
-        if logarithmic:
-            bar = axes.figure.axes[1]
-            axes.figure.draw_without_rendering()
-            low, high = bar.get_ylim()
-            ticks = zip(bar.get_yticks(), bar.get_yticklabels(), strict=True)
-            written = [text.get_text() for value, text in ticks if low <= value <= high]
-            assert written == [rf"$\mathdefault{{{k} \times 10^{{2}}}}$" for k in (2, 5)]
-
-
-def test_a_logarithmic_axis_of_few_values_has_powers_of_ten():
-    few = sweep({"q": QS, "nu": np.geomspace(1e-4, 1e-1, 7)}, {"risk": lambda q, nu: q * nu})
-    axes = plotting.phase(select(few, "risk", "q", "nu"))
-    axes.figure.draw_without_rendering()
-    written = {text.get_text() for text in axes.get_yticklabels()}
-    assert r"$\mathdefault{10^{-3}}$" in written
-    assert not any("316" in text for text in written)
-
-
-def test_lines_of_equal_value_of_two_times_differ_in_colour_and_dash(grid):
-    found = select(grid, "time_T1", "q", "nu", at={"C": 2})
-    other = select(grid, "risk", "q", "nu", at={"C": 2})
-    axes = plotting.phase(other, contours=[found, other])
-    drawn = [each for each in axes.collections if hasattr(each, "levels")]
-    assert len({tuple(each.get_edgecolor()[0]) for each in drawn}) == 2
-    assert len({str(each.get_linestyle()[0]) for each in drawn}) == 2
-    keys = {line.get_label(): line for line in axes.figure.legends[0].get_lines()}
-    looks = {(keys[name].get_color(), keys[name].get_linestyle())
-             for name in ("time $T_1$", r"population risk $R$")}  # fmt: skip
-    assert len({colour for colour, _ in looks}) == len({dash for _, dash in looks}) == 2
-
-
 def test_facets_share_colours_and_hatch_what_is_not_valid(grid):
     found = select(grid, "risk", "q", "nu", facet="C")
     axes = plotting.phase(found)
@@ -162,11 +123,6 @@ def test_yes_and_no_have_two_colours_and_a_share_a_scale(grid):
     assert "median" not in axes.get_title(loc="left")
     axes = plotting.phase(select(seeds, "risk", "q", "nu"))
     assert "median of 3 seeds" in axes.get_title(loc="left")
-
-
-def test_what_changes_its_sign_has_colours_symmetric_about_zero(grid):
-    low, high = meshes(plotting.phase(select(grid, "rho", "q", "nu", at={"C": 2})))[0].get_clim()
-    assert low == -high
 
 
 def test_a_boundary_runs_along_the_sides_of_cells(grid):
@@ -269,33 +225,15 @@ def test_slices_are_lines_and_a_strip_says_what_is_missing(grid):
 
 
 def test_slices_that_coincide_are_one_line_with_both_names():
-    found = sweep(
-        {"q": QS, "C": CS},
-        {"risk": lambda q, C: q * (1 + 1e-4 * C if C < 8 else 3)},
-    )
+    found = sweep({"q": QS, "C": CS}, {"risk": lambda q, C: q * (1 + 1e-4 * C if C < 8 else 3)})
     axes = plotting.slices(select(found, "risk", "q", "C"))
     assert len(axes.lines) == 2
     assert legend(axes) == [r"$C = 2,\ 4$", "$C = 8$"]
-    # Of seven values of nu six coincide: two lines with names, and no colour bar.
-    nus = np.geomspace(1e-6, 1.0, 7)
-    found = sweep({"q": QS, "nu": nus}, {"risk": lambda q, nu: q + (nu > 0.5)})
-    axes = plotting.slices(select(found, "risk", "q", "nu"))
-    assert len(axes.figure.axes) == 1
-    assert legend(axes) == [r"$\nu = 10^{-6}$ to $0.1$, 6 values", r"$\nu = 1$"]
     # Lines whose marks differ are two, whatever their values.
     ends = lambda q, C: -1 if C == 4 and q > 0.8 else 1  # noqa: E731
     found = sweep({"q": QS, "C": CS}, {"risk": lambda q, C: q}, ends)
     axes = plotting.slices(select(found, "risk", "q", "C"))
     assert legend(axes)[:2] == [r"$C = 2,\ 8$", "$C = 4$"]
-
-
-def test_a_slice_without_values_has_no_line_in_the_legend():
-    found = sweep(
-        {"q": QS, "C": CS}, {"risk": lambda q, C: q * C}, lambda q, C: -2 if C == 8 else 1
-    )
-    axes = plotting.slices(select(found, "risk", "q", "C"))
-    assert legend(axes) == ["$C = 2$", "$C = 4$", "not valid"]
-    assert [text.get_text() for text in axes.figure.axes[1].get_yticklabels()] == ["$C = 8$"]
 
 
 def test_slices_of_seeds_have_a_band_and_panels_share_their_scale():
@@ -345,17 +283,6 @@ def test_words_are_those_of_the_notation_table():
     )
     assert held == "$p = 3$, expectation auto, $q = m/(D-C)$, median of 4 seeds"
     assert captions.fixed(NOTATION, {f"x{k}": k for k in range(20)}, {}, 3.0).count("\n") > 2
-
-
-def test_pictures_can_be_written(grid, tmp_path):
-    found = select(grid, "time_T1", "q", "nu", facet="C")
-    low = select(grid, "risk<1e-3", "q", "nu", facet="C")
-    for name, axes in (
-        ("phase.png", plotting.phase(found, [found], low)),
-        ("slices.svg", plotting.slices(found)),
-        ("scaling.pdf", plotting.scaling(scaling(grid, "time_T1", ["q", "nu"]))),
-    ):  # fmt: skip
-        assert plotting.write(axes, tmp_path / name).stat().st_size > 10_000
 
 
 def test_a_sweep_with_nothing_computed_can_be_drawn(tmp_path):

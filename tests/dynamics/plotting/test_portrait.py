@@ -1,6 +1,5 @@
 """Phase planes are checked through the data of their artists."""
 
-import itertools
 from dataclasses import replace
 from functools import cache
 
@@ -12,9 +11,7 @@ import dynamics
 from dynamics import plotting
 from dynamics.analysis.phase_portrait import portrait
 from dynamics.analysis.phase_portrait.roots import SADDLE, FixedPoint
-from dynamics.plotting.portrait import MARKS, moment, rest_look
-from dynamics.plotting.style import new_figure
-from dynamics.plotting.words import Words, plain
+from dynamics.plotting.portrait import MARKS, rest_look
 from dynamics.results.outcome import DIVERGED, Outcome
 
 PLANES = [("gamma", "rho"), ("alpha", "gamma")]
@@ -118,73 +115,3 @@ def test_what_is_missing_and_what_diverged_is_shown_as_such(found):
     named = " ".join(text.get_text() for text in axes.get_legend().get_texts())
     for word in ("no gradient", "diverged", "saddle"):
         assert word in named
-
-
-def test_several_planes_stand_side_by_side(tmp_path):
-    axes = plotting.portraits([portrait_of(plane) for plane in PLANES])
-    assert len(axes) == 2
-    assert plotting.write(axes, tmp_path / "planes.svg").stat().st_size > 10_000
-
-
-def test_a_nullcline_looks_the_same_in_every_plane_of_the_figure():
-    both = [portrait_of(plane) for plane in reversed(PLANES)]
-    axes = plotting.portraits([replace(each, runs=each.runs[:1]) for each in both])
-    looks = [
-        {line.get_label(): (line.get_color(), str(line.get_linestyle())) for line in panel.lines}
-        for panel in axes
-    ]
-    shared = r"$\dot{\gamma} = 0$"
-    assert looks[0][shared] == looks[1][shared]
-    for panel, name in zip(looks, ("alpha", "rho"), strict=True):
-        assert panel[rf"$\dot{{\{name}}} = 0$"] != panel[shared]
-    axes[0].figure.draw_without_rendering()
-    for panel in axes:
-        boxes = [text.get_window_extent() for text in panel.texts if text.get_text()]
-        assert len(boxes) > 4
-        for one, other in itertools.combinations(boxes, 2):
-            assert not one.overlaps(other)
-
-
-def test_the_legend_of_a_plane_names_nothing_outside_of_it(found):
-    outside = [np.array([[50.0, 50.0], [60.0, 60.0]])]
-    name = found.plane[0]
-    line = replace(found.nullclines[name], branches=outside)
-    far = replace(found, nullclines={**found.nullclines, name: line})
-    named = [[text.get_text() for text in axes.get_legend().get_texts()]
-             for axes in (picture_of(found.plane), plotting.portrait(far))]  # fmt: skip
-    assert set(named[0]) - set(named[1]) == {rf"$\dot{{\{name}}} = 0$"}
-
-
-def test_words_keep_out_of_each_others_way():
-    _, axes = new_figure(4.0, 4.0)
-    line = np.stack([np.linspace(0, 1, 200)] * 2, axis=1)
-    words, spot = Words(axes, line), np.array([0.5, 0.5])
-    for text in ("one", "two", "three"):
-        words.add(text, spot, "black", 8)
-    words.write()
-    places = [np.array(text.get_position()) for text in axes.texts]
-    for k, place in enumerate(places):
-        assert abs(place[0] - place[1]) > 0.02
-        assert all(np.abs(place - other).max() > 0.02 for other in places[:k])
-
-
-def test_a_word_stands_where_nothing_is_drawn():
-    _, axes = new_figure(4.0, 4.0)
-    drawn = np.stack(np.meshgrid(np.linspace(0.5, 1, 80), np.linspace(0, 1, 160)), -1)
-    words = Words(axes, drawn.reshape(-1, 2))
-    words.add("word", np.array([0.5, 0.5]), "black", 8)
-    words.write()
-    extent = axes.texts[0].get_window_extent()
-    assert extent.transformed(axes.transAxes.inverted()).x1 < 0.5
-
-
-@pytest.mark.parametrize(
-    ("time", "text"), [(1e5, "$10^{5}$"), (9188.2, "9188"), (100.0, "100"), (0.01, "0.01")]
-)
-def test_times_are_short(time, text):
-    assert moment(time) == text
-
-
-def test_plain_counts_what_is_seen():
-    assert len(plain(r"$\dot{\gamma} = 0$")) == 3
-    assert len(plain("$T_1$ (paper)")) == 9
