@@ -375,7 +375,8 @@ def _weighted_slope(x: Sequence[float], found: Sequence[Threshold]) -> tuple[flo
 @claim(
     "Remark 2, shares", "largest ratio of N50 at one alpha_* and at that before", "<", 1.0,
     **ACROSS | {"laws": (LAW | {"alpha_star": 0.5, "alpha_confusion": 0.1},),
-                "words": "N50={told}, steps {steps} at alpha_* = {at}"},
+                "words": "N50={told}, steps {steps} at alpha_* = {at}",
+                "picture": Picture(r"$\alpha_*$", "samples $N_{50}$, and steps")},
     require=theorem_1, also=(Also("slower", "<", 1.0, "largest ratio of the steps"),),
 )  # fmt: skip
 def remark_2_shares(case: Case) -> Row:
