@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import cycle
 from math import lcm
 from typing import Any
@@ -16,6 +17,8 @@ from theory.notation import Notation
 
 COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, "black")
 DASHES = ("-", "--", "-.", ":")
+MOST_INSIDE = 3
+"""Curves and levels up to which the legend is inside."""
 FEW = 12
 """Points up to which a curve shows its measurements."""
 NARROW = 100.0
@@ -55,11 +58,26 @@ def evidence(verdict: Any) -> Axes | None:
     plot = verdict.evidence.get("plot")
     if not plot:
         return None
-    curves, lines = plot["curves"], plot["lines"]
-    many = len(curves) + len(lines) > 3
+    many = len(plot["curves"]) + len(plot["lines"]) > MOST_INSIDE
     figure, axes = style.new_figure(7.4 if many else 5.6, 3.6)
     letters = Notation("", [(name, name, tex, "") for name, tex in plot.get("letters", {}).items()])
     captions.constants(figure, letters, plot.get("parameters", {}))
+    chart(axes, plot)
+    axes.set_title(f"{verdict.claim.source}: {verdict.word}", fontsize=9, loc="left")
+    return axes
+
+
+def chart(axes: Axes, plot: Mapping[str, Any]) -> None:
+    """Draw curves, with marks where they have few points, and levels; more have a legend outside.
+
+    Parameters
+    ----------
+    axes : Axes
+    plot : mapping
+        ``curves`` (``label``, ``x``, ``y``, and ``errors`` where there are any), ``lines``
+        (``label``, ``y``), ``x_label``, ``y_label``, ``x_scale``, ``y_scale``.
+    """
+    curves, lines = plot["curves"], plot["lines"]
     for number, curve in enumerate(curves):
         colour, dash = _look(number)
         x, y, errors = curve["x"], curve["y"], curve.get("errors")
@@ -77,14 +95,12 @@ def evidence(verdict: Any) -> Axes | None:
     _scale(axes, plot["y_scale"], _finite(curves, "y"))
     for line, dash in zip(lines, cycle((":", "--", "-.")), strict=False):
         if line["y"] > 0 or axes.get_yscale() != "log":
-            grey = {"color": style.GREY, "lw": 0.9, "ls": dash, "zorder": 0}
+            grey: dict[str, Any] = {"color": style.GREY, "lw": 0.9, "ls": dash, "zorder": 0}
             axes.axhline(line["y"], label=line["label"], **grey)
-    axes.set_title(f"{verdict.claim.source}: {verdict.word}", fontsize=9, loc="left")
-    if many:
+    if len(curves) + len(lines) > MOST_INSIDE:
         style.legend_on_the_right(axes, fontsize=8)
     else:
         style.legend(axes, loc="best", fontsize=8)
-    return axes
 
 
 def _look(number: int) -> tuple[str, str]:

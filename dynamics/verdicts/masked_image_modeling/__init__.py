@@ -8,24 +8,19 @@ from dynamics.verdicts.claim import checks_of
 from dynamics.verdicts.figure import Figure
 from dynamics.verdicts.findings import Check
 from dynamics.verdicts.masked_image_modeling import (
-    chances,
+    diversity,
     figures,
     gap,
     identities,
-    late,
-    maps,
+    masks,
     phases,
-    positions,
-    real_images,
 )
 
-CHECKS: Mapping[str, Check] = checks_of(
-    identities, chances, gap, phases, late, positions, maps, real_images
-)
+CHECKS: Mapping[str, Check] = checks_of(identities, masks, gap, phases, diversity)
 FIGURES: Mapping[str, Figure] = {
     "phases": figures.phases_figure,
     "gap": figures.gap_figure,
-    "diversity": maps.diversity_figure,
-    "digits": real_images.digits_figure,
+    "diversity": diversity.diversity_figure,
+    "digits": diversity.digits_figure,
     "scaling": figures.scaling_figure,
 }

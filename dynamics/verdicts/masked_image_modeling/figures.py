@@ -17,37 +17,35 @@ from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.patheffects import withStroke
 
-from dynamics.plotting import style
+from dynamics.plotting.evidence import chart
 from dynamics.plotting.labels import NARROW, logarithmic
-from dynamics.plotting.phases import shade
+from dynamics.plotting.runs import training
+from dynamics.presentation import Panel
 from dynamics.results.power_law import exponent
-from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
 from dynamics.training.descent import descend
 from dynamics.validation import InvalidRequest, integer, real, refuse
-from dynamics.verdicts.figure import Drawing, FigureRequest, edges, page, stated, title
+from dynamics.verdicts.figure import Drawing, FigureRequest, edges, page, stated
 from dynamics.verdicts.masked_image_modeling import grid
 from theory.papers.masked_image_modeling.information_gap import leading_motion, rho0
 
-PANELS = {
-    "correlation": {
-        "local_Phi_target": r"$\Phi_m$, own area", "local_Phi_global": r"$\Phi_0$, global area",
-        "local_Phi_other": r"$\Phi_i$, other area", "local_Ups_own": r"$\Upsilon$, own area",
-    },
-    "size of its rate": {
-        "alpha_m": r"$\alpha_m$", "alpha_0": r"$|\alpha_0|$",
-        "d_local_Phi_other": r"$|\alpha_i|$, other", "d_local_Ups_own": r"$|\beta|$, own area",
-    },
-    "attention": {
-        "local_A_target": r"own area $A_m$", "local_A_global": r"global area $A_0$",
-        "local_A_other": "other areas", "local_masked": "masked patches",
-    },
-}  # fmt: skip
-"""Label of each panel -> its series and their labels; a law of one local area has no other one."""
-FEW = 12
-"""Records up to which curves show them."""
-COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE)
-DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (1, 1)))
+CORRELATIONS = ("local_Phi_target", "local_Phi_global", "local_Phi_other", "local_Ups_own")
+ATTENTION = ("A_target", "A_global", "A_other", "masked")
+PANELS = (
+    Panel(
+        (("Phi_m", 0), ("Phi_0", 1), ("local_Phi_other", 2), ("local_Ups_own", 3)),
+        label="correlation", words=("own area", "global area", "other area", "own area"),
+    ),
+    Panel(
+        (("alpha_m", 0), ("alpha_0", 1), ("d_local_Phi_other", 2), ("d_local_Ups_own", 3)),
+        label="size of its rate", words=("", "", "other area", "own area"), logarithmic=True,
+    ),
+    Panel(
+        tuple((f"local_{n}", k) for k, n in enumerate(ATTENTION)),
+        label="attention", words=("own area", "global area", "other areas", "masked patches"),
+    ),
+)  # fmt: skip
+"""Curves of a run; a law of one local area has no other one."""
 CORE, MOST_LOCAL = (0.5, 0.98), 0.5
 """Ranges of the exponents, as the paper has them: kappa_c from 1/2, kappa_s up to 1/2."""
 LEAST_PATCHES = 64
@@ -62,7 +60,8 @@ LEAST_SIZE = 16
 EVENTS = {
     "E1": r"$E_1$, end of stage 1", "E2": r"$E_2$, switch", "E4": r"$E_4$, end of rapid growth",
 }  # fmt: skip
-MARKS = ("o", "s", "^")
+SCALES = {"x_scale": "log", "y_scale": "linear"}
+TRAINED = (("v", "white", "one phase"), ("^", "black", "two phases"))
 
 
 def one_cluster(system: System, request: FigureRequest, sizes: Mapping[str, Any]) -> Any:
@@ -78,10 +77,11 @@ def one_cluster(system: System, request: FigureRequest, sizes: Mapping[str, Any]
     return request.make_parameters(system, (), **(sizes if alone else {}))
 
 
-def _only_one_cluster(law: Any) -> None:
+def _only_one_cluster(law: Any) -> Any:
     if law.family != "one_cluster":
         about = "is not what this figure is about"
         refuse("family", law.family, about, "one_cluster", "one_cluster")
+    return law
 
 
 def phases_figure(system: System, request: FigureRequest) -> Drawing:
@@ -93,75 +93,40 @@ def phases_figure(system: System, request: FigureRequest) -> Drawing:
     request : FigureRequest
     """
     options = request.options({"eta": 1.0, "steps": 20_000})
-    law = one_cluster(system, request, grid.POSITIVE)
-    _only_one_cluster(law)
+    law = _only_one_cluster(one_cluster(system, request, grid.POSITIVE))
     left = law.P - law.C_global
     sizes = [c for c in range(2, left + 1) if left % c == 0 and c != law.C_global]
     if law.C_local not in sizes:
         problem = "makes no local patch with a mate in an area of another size than the global one"
-        allowed = ", ".join(map(str, sizes)) or "2 or more, with a smaller C_global"
-        near = sizes[0] if sizes else "a smaller C_global"
-        refuse("C_local", law.C_local, problem, allowed, near)
+        smaller = "a smaller C_global"
+        allowed = ", ".join(map(str, sizes)) or f"2 or more, with {smaller}"
+        refuse("C_local", law.C_local, problem, allowed, sizes[0] if sizes else smaller)
     problem = system.ReducedPopulation(law)
     run = descend(problem, options["eta"], options["steps"])
-    present = {*run.layout.names, *run.observables}
-    panels = {
-        panel: {
-            label: np.abs(run[name]) if "rate" in panel else run[name]
-            for name, label in table.items() if name in present
-        }
-        for panel, table in PANELS.items()
-    }  # fmt: skip
-    held = (
-        f"a local patch, {title(system, law, 'P', 'C_global', 'C_local', 'masked', 'Delta')}, "
-        f"$|\\alpha_0| / \\alpha_m = {problem.rho0:.4g}$ at $Q = 0$"
-    )
+    plot = replace(run.presentation.plot, panels=PANELS, omission="")
+    axes = training(replace(run, presentation=replace(run.presentation, plot=plot)))
+    first, last = run.time[run.time > 0].min(), run.time[-1]
+    if last < NARROW * first:
+        logarithmic(axes[-1].xaxis, last / first)
     times = {name: event.time if event else None for name, event in run.events.items()}
     events = ", ".join(f"{n} {'none' if at is None else f'{at:g}'}" for n, at in times.items())
-    reached = {name: run.events[name].state for name in ("E2", "E4") if times[name]}
-    moments = []
-    for name, state in {**reached, "the end": run.final_state}.items():
+    moments = {name: run.events[name].state for name in ("E2", "E4") if times[name]}
+    told = ""
+    for name, state in {**moments, "the end": run.final_state}.items():
         values = dict(zip(run.layout.names, state, strict=True))
-        parts = (f"{n.removeprefix('local_')} {values[n]:.4g}" for n in PANELS["correlation"]
-                 if n in values)  # fmt: skip
-        moments.append(f"at {name} {', '.join(parts)}")
+        there = [n for n in CORRELATIONS if n in values]
+        parts = ", ".join(f"{n.removeprefix('local_')} {values[n]:.4g}" for n in there)
+        told += f"at {name} {parts}; "
     caption = (
         f"Correlations of a masked local patch with features and positions, their rates, and its "
         f"attention to unmasked patches ({stated(law, 'P', 'C_global', 'C_local')}, {law.masked} "
-        f"masked, eta={options['eta']:g}). Events: {events}. rho(0) = {problem.rho0:.5g}; "
-        f"{'; '.join(moments)}; own attention {run['A_m'][-1]:.4g}, loss above its floor "
-        f"{run['gap'][-1]:.4g}."
+        f"masked, eta={options['eta']:g}). Events: {events}. rho(0) = {problem.rho0:.5g}; {told}"
+        f"own attention {run['A_m'][-1]:.4g}, loss above its floor {run['gap'][-1]:.4g}."
     )
-    data = {"time": run.time, "events": times} | {
-        n: v for p in panels.values() for n, v in p.items()
-    }
-    return Drawing(_panels(run, panels, held), data, caption)
-
-
-def _panels(run: Trajectory, panels: Mapping[str, Mapping[str, Any]], held: str) -> Any:
-    """A panel for every group of curves over logarithmic time, with the phases shaded."""
-    with page(7.4, 2.15 * len(panels) + 0.4, held, nrows=len(panels), sharex=True) as (_, axes):
-        for panel, (panel_label, curves) in zip(axes, panels.items(), strict=True):
-            for k, (label, values) in enumerate(curves.items()):
-                time, positive = style.positive_time(run, values)
-                # Rings of several sizes, so that equal values do not hide each other.
-                ring: dict[str, Any] = {"marker": "o", "mfc": "none", "ms": 10 - 2 * k}
-                look = {"color": COLOURS[k], "ls": DASHES[k], "label": label}
-                panel.plot(time, positive, **look, **(ring if len(time) <= FEW else {}))
-            panel.set_ylabel(panel_label)
-            if "rate" in panel_label:
-                panel.set_yscale("log")
-            else:
-                style.offset_in_label(panel)
-            style.legend_on_the_right(panel, fontsize=9)
-        shade(axes, run)
-        style.time_axis(axes[-1], run)
-        first, last = run.time[run.time > 0].min(), run.time[-1]
-        if last < NARROW * first:
-            logarithmic(axes[-1].xaxis, last / first)
-        for panel in axes[:-1]:
-            panel.set_xlabel("")
-    return axes
+    names = {name for panel in PANELS for name in panel.names}
+    present = names.intersection((*run.layout.names, *run.observables))
+    data = {"time": run.time, "events": times} | {name: run[name] for name in present}
+    return Drawing(axes, data, caption)
 
 
 def plane(system: System, law: Any, local: int, core: int) -> dict[str, Any]:
@@ -183,6 +148,7 @@ def plane(system: System, law: Any, local: int, core: int) -> dict[str, Any]:
         sizes. ``trained``, shape (runs, 4): (kappa_c, kappa_s) on either side of it, whether the
         run had two phases, and whether the ratio is above 1 at the start.
     """
+    make: Any = system.ReducedPopulation
     sizes = np.unique(np.geomspace(2, law.P**MOST_LOCAL, local).round().astype(int))
     rows, boundary, sides = [], [], []
     for size in sizes.tolist():
@@ -190,14 +156,14 @@ def plane(system: System, law: Any, local: int, core: int) -> dict[str, Any]:
         left = law.P - (law.P ** np.linspace(*CORE, core)).round().astype(int)
         wholes = np.unique(law.P - np.maximum(size, left - left % size))
         laws = [replace(law, C_global=int(w), C_local=size, d=None) for w in wholes if w > 0]
-        ratios = np.array([system.ReducedPopulation(one).rho0 for one in laws])
+        ratios = np.array([make(one).rho0 for one in laws])
         kappas, kappa_s = np.array([one.kappa_c for one in laws]), log(size) / log(law.P)
         rows.append((kappa_s, kappas.tolist(), ratios.tolist()))
         for k in np.flatnonzero(np.diff(np.sign(np.log(ratios)))):
             share = np.log(ratios[k]) / np.log(ratios[k] / ratios[k + 1])
             boundary.append((kappas[k] + share * (kappas[k + 1] - kappas[k]), kappa_s))
             for one in laws[k : k + 2]:
-                _, run = grid.trained(system, one, 5.0)
+                _, run = grid.trained(make, one, 5.0)
                 phases = float(grid.two_phases(run)), float(run["rho"][0] > 1)
                 sides.append((one.kappa_c, one.kappa_s, *phases))
     trained = np.reshape(sides, (-1, 4))
@@ -220,18 +186,15 @@ def gap_figure(system: System, request: FigureRequest) -> Drawing:
     law = request.make_parameters(system, axes=("family", "C_global", "C_local"), **default)
     _only_one_cluster(law)
     data = plane(system, law, **options)
-    boundary, sides = data["boundary"], data["trained"]
+    boundary, (*_, phases, above) = data["boundary"], data["trained"].T
     ratios = np.concatenate([row[2] for row in data["rows"]])
     words = f"The ratio goes from {ratios.min():.3g} to {ratios.max():.3g}"
     if len(boundary):
-        off, agree = (
-            2 * boundary[:, 0] - (1 + boundary[:, 1]),
-            int((sides[:, 2] == sides[:, 3]).sum()),
-        )
+        off = 2 * boundary[:, 0] - (1 + boundary[:, 1])
         words += (
             f"; Phase I exists to the right of the measured line, at Delta = {off.min():.2g} to "
-            f"{off.max():.2g}. Training on either side of it, {agree} of {len(sides)} runs have as "
-            "many phases as the start says"
+            f"{off.max():.2g}. Training on either side of it, {(phases == above).sum()} of "
+            f"{len(phases)} runs have as many phases as the start says"
         )
     else:
         side = "one phase" if ratios.max() < 1 else "two phases" if ratios.min() >= 1 else "mixed"
@@ -257,41 +220,36 @@ def plane_picture(data: Mapping[str, Any], held: str) -> Axes:
     held : str
         What is held fixed.
     """
-    rows, boundary = data["rows"], data["boundary"]
-    heights = edges(np.array([row[0] for row in rows]), ALONE)
-    sides = [edges(np.array(kappas), ALONE) for _, kappas, _ in rows]
-    logs = [np.log10(ratios) for _, _, ratios in rows]
+    kappas_s, kappas_c, ratios = zip(*data["rows"], strict=True)
+    heights, boundary = edges(np.array(kappas_s), ALONE), data["boundary"]
+    sides = [edges(np.array(kappas), ALONE) for kappas in kappas_c]
+    logs = [np.log10(values) for values in ratios]
     least, most = min(map(np.min, logs)), max(map(np.max, logs))
     norm = TwoSlopeNorm(0.0, min(least, -0.1), max(most, 0.1))
+    look: dict[str, Any] = {"cmap": "PuOr_r", "norm": norm, "rasterized": True}
     with page(6.6, 4.9) as (figure, axes):
         for k, values in enumerate(logs):
-            image = axes.pcolormesh(
-                sides[k], heights[k : k + 2], values[None, :], cmap="PuOr_r", norm=norm,
-                rasterized=True,
-            )  # fmt: skip
-        local = np.linspace(heights[0], heights[-1], 50)
-        look: dict[str, Any] = {"color": "black", "path_effects": HALO}
-        axes.plot((1 + local) / 2, local, ls="--", label=r"$\Delta = 0$", **look)
+            image = axes.pcolormesh(sides[k], heights[k : k + 2], values[None, :], **look)
+        ends = heights[[0, -1]]
+        look = {"color": "black", "path_effects": HALO}
+        axes.plot((1 + ends) / 2, ends, ls="--", label=r"$\Delta = 0$", **look)
         if len(boundary):
             alone = {"marker": "|", "ms": 12, "mew": 2.5, "ls": ""} if len(boundary) == 1 else {}
             label = r"measured: equal rates at $Q = 0$"
             axes.plot(*boundary.T, lw=2.0, label=label, **look, **alone)
-        for phases, marker, face, word in ((1, "^", "black", "two phases"),
-                                           (0, "v", "white", "one phase")):  # fmt: skip
+        for phases, (marker, face, word) in enumerate(TRAINED):
             points = data["trained"][data["trained"][:, 2] == phases]
             if len(points):
-                look = {"ms": 6, "mfc": face, "mec": "black", "ls": "", "label": f"trained: {word}"}
+                look = {"ms": 6, "mfc": face, "mec": "black", "label": f"trained: {word}"}
                 axes.plot(points[:, 0], points[:, 1], marker, **look)
-        axes.set_ylim(heights[0], heights[-1])
         # Sizes differ a little from row to row: the axis shows what all of them have.
-        right = max(min(row[-1] for row in sides), rows[-1][1][-1])
-        axes.set_xlim(max(row[0] for row in sides), min(1.0, right))
+        right = max(min(row[-1] for row in sides), kappas_c[-1][-1])
+        axes.set(ylim=ends, xlim=(max(row[0] for row in sides), min(1.0, right)))
         axes.set_xlabel(r"$\kappa_c = \ln C_{\mathrm{global}} / \ln P$")
         axes.set_ylabel(r"$\kappa_s = \ln C_{\mathrm{local}} / \ln P$")
-        bar = figure.colorbar(image, ax=axes, extend="neither")
-        bar.set_label(r"$\log_{10}\; |\alpha_0| / \alpha_m$ at $Q = 0$")
+        words = r"$\log_{10}\; |\alpha_0| / \alpha_m$ at $Q = 0$"
+        bar = figure.colorbar(image, ax=axes, extend="neither", label=words)
         bar.ax.set_ylim(min(least, 0.0), max(most, 0.0))
-        bar.outline.set_linewidth(0.6)
         nowhere = "" if len(boundary) else "\nequal rates at $Q = 0$: in no row of this plane"
         axes.set_title(held + nowhere, fontsize=8, loc="left")
         figure.legend(loc="outside lower center", ncols=2, fontsize=8)
@@ -315,13 +273,15 @@ def scaling_figure(system: System, request: FigureRequest) -> Drawing:
         )
     kappas = tuple(real(n, options[n], above=0.0, at_most=1.0) for n in ("kappa_c", "kappa_s"))
     laws = [system.Parameters(**grid.sizes_along(P, kappas)) for P in sorted(set(options["sizes"]))]
-    runs = [grid.trained(system, law)[1] for law in laws]
-    sizes = np.array([law.P for law in laws], dtype=np.float64)
-    times = {
-        name: np.array([run.events[name].time for run in runs]) / [grid.unit(law) for law in laws]
-        for name in EVENTS
-    }
-    limit = None
+    make: Any = system.ReducedPopulation
+    runs = [grid.trained(make, law)[1] for law in laws]
+    sizes, units = np.array([(law.P, grid.unit(law)) for law in laws]).T
+    limit, times, words = None, {}, []
+    for name in EVENTS:
+        times[name] = values = np.array([run.events[name].time for run in runs]) / units
+        shown = ", ".join("not reached" if np.isnan(value) else f"{value:.3g}" for value in values)
+        power = exponent(sizes, values)
+        words.append(f"{name} {shown}" + ("" if np.isnan(power) else f", as P^{power:.2g}"))
     if any(map(grid.two_phases, runs)):
         # alpha_m starts at gamma (1 - gamma) C_s / (K P), as C_s grows; rho far above 1.
         gamma = laws[-1].gamma
@@ -330,11 +290,6 @@ def scaling_figure(system: System, request: FigureRequest) -> Drawing:
         rf"one cluster, half masked, $\kappa_c = {kappas[0]:g}$, $\kappa_s = {kappas[1]:g}$ "
         rf"($\Delta = {(1 - kappas[1]) - 2 * (1 - kappas[0]):.3g}$), $z = 1$"
     )
-    words = []
-    for name, values in times.items():
-        shown = ", ".join("not reached" if np.isnan(value) else f"{value:.3g}" for value in values)
-        power = exponent(sizes, values)
-        words.append(f"{name} {shown}" + ("" if np.isnan(power) else f", as P^{power:.2g}"))
     caption = (
         f"Times of the events in units of K P / C_s at P={', '.join(f'{P:g}' for P in sizes)}: "
         f"{'; '.join(words)}."
@@ -358,21 +313,16 @@ def times_picture(sizes: Any, times: Mapping[str, Any], limit: float | None, hel
     held : str
         What is held fixed.
     """
+    curves = []
+    for label, values in times.items():
+        missing = np.isnan(values)
+        word = f"{label}: not reached" if missing.all() else label
+        word += f", not at {missing.sum()} sizes" if 0 < missing.sum() < len(values) else ""
+        curves.append({"label": word, "x": sizes, "y": values})
+    lines = [{"label": f"switch at a large gap, {limit:.3g}", "y": limit}] if limit else []
+    names = {"x_label": "patches $P$", "y_label": r"time $\tau$ in units of $K P / C_s$"}
     with page(6.8, 3.6) as (_, axes):
-        for k, (label, values) in enumerate(times.items()):
-            missing = np.isnan(values)
-            word = f"{label}: not reached" if missing.all() else label
-            word += f", not at {missing.sum()} sizes" if 0 < missing.sum() < len(values) else ""
-            look = {"color": COLOURS[k], "marker": MARKS[k], "ls": DASHES[k], "mfc": "white"}
-            axes.plot(sizes, values, label=word, clip_on=False, **look)
-        if limit is not None:
-            label = f"switch at a large gap, {limit:.3g}"
-            axes.axhline(limit, color=style.GREY, lw=0.9, ls=":", label=label, zorder=0)
-        axes.set_xscale("log")
-        logarithmic(axes.xaxis, float(sizes[-1] / sizes[0]))
-        axes.set_ylim(0.0, 1.05 * np.nanmax([1.0, *np.concatenate(list(times.values()))]))
-        axes.set_xlabel("patches $P$")
-        axes.set_ylabel(r"time $\tau$ in units of $K P / C_{\mathrm{local}}$")
-        style.legend_on_the_right(axes, fontsize=8)
+        chart(axes, {"curves": curves, "lines": lines, **names, **SCALES})
+        axes.set_ylim(bottom=0.0)
         axes.set_title(held, fontsize=8, loc="left")
     return axes

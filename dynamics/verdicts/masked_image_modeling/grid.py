@@ -1,4 +1,4 @@
-r"""Laws, the training run that claims share, and the hypotheses of claims.
+r"""Laws, the training run that claims share, hypotheses of claims, and what rounding may do.
 
 Time is counted in units of :math:`K P / C_s`, in which all phases last about equally long at every
 size: alpha_m starts at about :math:`\gamma (1 - \gamma) (C_s - 1) / (P K)`. With a constant
@@ -55,8 +55,12 @@ SMALL_SHARE = 0.1
 """Share of the leading correlation up to which another one is small, close to 0."""
 MANY = 1 + 1 / SMALL_SHARE
 """Patches of an area from which on a mate of a patch makes a small share."""
+ROUNDING = 1e-12
+SPREADS = (0.0, 0.5, 1.0, 2.0, 4.0)
+"""Standard deviations of the entries of a random Q."""
 UNITS = r"time in units of $K P / C_s$"
 
+ONCE = Repeat()
 claim = partial(any_claim, shown=SHOWN)
 
 
@@ -90,25 +94,20 @@ def speed(law: Any) -> float:
     return float(latent_moment(law.z, law.odds, 4))
 
 
-def trained(
-    system: Any, law: Any, horizon: float = LONG, repeat: Repeat | None = None
-) -> tuple[Any, Any]:
+@lru_cache(maxsize=48)
+def trained(make: Any, law: Any, horizon: float = LONG, repeat: Repeat = ONCE) -> tuple[Any, Any]:
     """The reduced problem and its descent in fine steps; cached, because claims share runs.
 
     Parameters
     ----------
-    system : System
+    make : type
+        ``ReducedPopulation`` of the system.
     law : Parameters
     horizon : float
         In units of time.
-    repeat : Repeat, optional
+    repeat : Repeat
         Factors of the step size and of the horizon.
     """
-    return _trained(system.ReducedPopulation, law, horizon, repeat or Repeat())
-
-
-@lru_cache(maxsize=48)
-def _trained(make: Any, law: Any, horizon: float, repeat: Repeat) -> tuple[Any, Any]:
     fast = law.K / speed(law)
     eta = min(FINE * unit(law), LARGEST * fast) * repeat.eta_factor
     end = max(horizon * unit(law), LEAST_TIME * fast) * repeat.time_factor
@@ -128,7 +127,8 @@ def descended(case: Case) -> tuple[Any, Any]:
             f"steps and horizon are one for all latents, here from {law.L:g} to {law.U:g}: "
             f"scores move as their fourth power, {(law.U / law.L) ** 4:.0e} times apart", "time",
         )  # fmt: skip
-    return trained(case.system, law, LONG, replace(case.repeat, seed=0))
+    make: Any = case.system.ReducedPopulation
+    return trained(make, law, LONG, replace(case.repeat, seed=0))
 
 
 def moment(case: Case, event: str) -> dict[str, float]:
@@ -279,3 +279,44 @@ ALONG_P: dict[str, Any] = family() | {
     "run": descended, "require": POSITIVE_GAP, "varies": ("step size",)
 }  # fmt: skip
 """Claims on a positive gap along P."""
+
+
+def known_error(law: Any, entry: float = SPREADS[-1]) -> float:
+    """Share of a term that rounding may make: of scores up to U times the largest entry of Q.
+
+    Parameters
+    ----------
+    law : Parameters
+    entry : float
+        That entry.
+    """
+    return float(16 * np.finfo(np.float64).eps * max(1.0, law.U * entry))
+
+
+def rounding_of_rates(law: Any, entry: float) -> float:
+    """How far rounding may bring a rate of Phi from what it is, at entries of Q up to a size.
+
+    Parameters
+    ----------
+    law : Parameters
+    entry : float
+        That size.
+    """
+    return known_error(law, entry) * float(law.gamma * law.U**3 / law.K)
+
+
+def scale_of(law: Any, largest: float, power: int) -> float:
+    """Scale of a difference: the largest value, but at least the rounding of its terms.
+
+    Where attention is saturated, terms of size z^power cancel: two values may be equal in all of
+    their digits but the last of the terms. Those are within `ROUNDING` of this scale.
+
+    Parameters
+    ----------
+    law : Parameters
+    largest : float
+        Of the values.
+    power : int
+        Of the latent, in a term: 2 of a loss or a rate of Ups, 3 of a rate of Phi.
+    """
+    return max(float(largest), known_error(law) / ROUNDING * law.gamma * law.U**power)

@@ -18,21 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.problem import FloatArray
 from dynamics.training.descent import descend
 from dynamics.validation import InvalidRequest
 from dynamics.verdicts.claim import TIME, Also, Case, Experiment, Literal, Picture, Row
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.masked_image_modeling import grid
-from dynamics.verdicts.masked_image_modeling.rounding_of_terms import (
-    ROUNDING,
-    SPREADS,
-    known_error,
-    scale_of,
-)
+from dynamics.verdicts.masked_image_modeling.grid import ROUNDING, SPREADS, known_error, scale_of
 from dynamics.verdicts.wording import counted
 from theory.papers.masked_image_modeling.averages import (
-    PaperValues,
     paper_values,
     queries,
     stated_gradient,
@@ -143,17 +136,20 @@ def _of(what: str) -> str:
     return f"largest difference of the {what} from the statement, relative, at random Q"
 
 
-def _against_paper(
-    source: str, what: str, power: int, values: Callable[..., tuple[Any, Any, Any]]
-) -> Experiment:
-    """A claim on the full problem: its values, those of the paper, and what they are over."""
+def _against_paper(source: str, what: str, power: int) -> Experiment:
+    """A claim on the full problem: its values against those of the paper."""
 
     def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:
-        law = problem.parameters
+        law, positions, features = problem.parameters, problem.positions, problem.features
         phi = spread * generator.normal(size=(law.P, law.features))
         ups = spread * generator.normal(size=(law.P, law.P))
-        state = problem.positions.T @ (ups @ problem.positions + phi @ problem.features)
-        own, stated, scale = values(problem, paper_values(law, phi, ups), state)
+        paper, state = paper_values(law, phi, ups), positions.T @ (ups @ positions + phi @ features)
+        rates = -positions @ problem.gradient(state).reshape(state.shape)
+        own, stated, scale = {
+            "population loss": (problem.risk(state), paper.loss.sum(), paper.loss.sum()),
+            "rate of Phi": (rates @ features.T, paper.alpha, paper.alpha),
+            "rate of Ups": (rates @ positions.T, paper.beta.sum(axis=0), paper.beta),
+        }[what]
         return float(np.abs(own - stated).max() / scale_of(law, np.abs(scale).max(), power))
 
     return grid.claim(source, _of(what), "<=", ROUNDING, **AT_RANDOM_Q)(
@@ -161,26 +157,9 @@ def _against_paper(
     )
 
 
-def _rates(problem: Any, state: FloatArray, along: FloatArray) -> Any:
-    """Rates of the rows e_p^T Q along features or positions."""
-    return -problem.positions @ problem.gradient(state).reshape(state.shape) @ along.T
-
-
-def _rates_of_phi(problem: Any, paper: PaperValues, state: FloatArray) -> tuple[Any, Any, Any]:
-    return _rates(problem, state, problem.features), paper.alpha, paper.alpha
-
-
-def _rates_of_ups(problem: Any, paper: PaperValues, state: FloatArray) -> tuple[Any, Any, Any]:
-    return _rates(problem, state, problem.positions), paper.beta.sum(axis=0), paper.beta
-
-
-def _loss(problem: Any, paper: PaperValues, state: FloatArray) -> tuple[Any, Any, Any]:
-    return problem.risk(state), paper.loss.sum(), paper.loss.sum()
-
-
-lemma_a_8 = _against_paper("Lemma A.8", "population loss", 2, _loss)
-lemma_5_1 = _against_paper("Lemma 5.1", "rate of Phi", 3, _rates_of_phi)
-lemma_5_2 = _against_paper("Lemma 5.2", "rate of Ups", 2, _rates_of_ups)
+lemma_a_8 = _against_paper("Lemma A.8", "population loss", 2)
+lemma_5_1 = _against_paper("Lemma 5.1", "rate of Phi", 3)
+lemma_5_2 = _against_paper("Lemma 5.2", "rate of Ups", 2)
 
 
 @grid.claim(

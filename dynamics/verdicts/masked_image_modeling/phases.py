@@ -15,7 +15,7 @@ from dynamics.results.power_law import exponent, power_law
 from dynamics.verdicts import rules
 from dynamics.verdicts.claim import Also, Case, Experiment, Growth, Picture, Row
 from dynamics.verdicts.findings import Finding, Undecided
-from dynamics.verdicts.masked_image_modeling import grid, late
+from dynamics.verdicts.masked_image_modeling import gap, grid
 from theory.papers.masked_image_modeling.notation import SLACK, STAGE_2
 from theory.papers.masked_image_modeling.required_sizes import (
     change_after_switch,
@@ -170,22 +170,22 @@ def _constant(rows: list[Row], finding: Finding) -> Finding:
     "Section 5.3, convergence",
     "largest distance from 1/2 of the attention to the own area where alpha_m peaks", "<=", MIDDLE,
     **ONE_RUN, conclude=_constant,
-    also=(Also("slope", "<=", late.AS_ONE_OVER_T, "exponent in time of the loss above its floor"),),
+    also=(Also("slope", "<=", gap.AS_ONE_OVER_T, "exponent in time of the loss above its floor"),),
     words="alpha_m peaks at A_m={A_m:.3g}, Phi_m={depth:.3g} ln P; the loss above its floor ends "
     "at {left:.2g} of its start, falling as time to the power {slope:.3g}",
     picture=Picture("attention to the own area $A_m$", r"$\alpha_m$", {}, ("linear", "linear")),
 )  # fmt: skip
 def end_of_growth(case: Case) -> Row:
     """Where alpha_m peaks, and whether the loss goes to its floor."""
-    run, law, slope = case.run, case.parameters, late.late_slope(case, local=True)
+    run, law, slope = case.run, case.parameters, gap.late_slope(case, local=True)
     peak = int(run["alpha_m"].argmax())
     row: Row = {"A_m": float(run["A_m"][peak]), "depth": float(run["Phi_m"][peak] / log(law.P))}
     row |= {"value": abs(row["A_m"] - 0.5), "left": float(run["gap"][-1] / run["gap"][0])}
     row |= {"slope": slope, "curves": {f"$P = {law.P}$": (run["A_m"][1:], run["alpha_m"][1:])}}
-    if not slope <= late.AS_ONE_OVER_T and late.steepens(case, local=True):
+    if not slope <= gap.AS_ONE_OVER_T and gap.steepens(case, local=True):
         return row | {"open": "time"}
     # At one size A_m is a constant; a loss that does not come down is not.
-    falls = slope <= late.AS_ONE_OVER_T or row["left"] <= late.FALLEN
+    falls = slope <= gap.AS_ONE_OVER_T or row["left"] <= gap.FALLEN
     return row | ({"open": "size"} if not case.label and falls else {})
 
 

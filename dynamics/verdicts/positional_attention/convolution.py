@@ -17,18 +17,21 @@ which gradient descent has no time; no event of the paper is defined along it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import matplotlib as mpl
 import numpy as np
 
 from dynamics.papers.positional_attention.gram import GramEmpirical
+from dynamics.plotting import style
+from dynamics.plotting.arrays import matrix_entries, number_patches, true_sets
 from dynamics.results.outcome import DIVERGED, HORIZON
 from dynamics.system import System
 from dynamics.training.descent import descend
 from dynamics.verdicts.claim import Also, Case, Literal, Picture, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, state, stated
-from dynamics.verdicts.positional_attention import pictures
+from dynamics.verdicts.positional_attention.figures import localised, patches
 from dynamics.verdicts.wording import in_percent, share_of
 from theory.papers.positional_attention.samples import Convolution
 from theory.symmetry import Partition
@@ -43,6 +46,11 @@ CLAIMED = QUICK | {"samples": 8000, "gram_steps": 1500, "adam_steps": 5000}
 FITS = 0.5
 """Share of the error of sign(Z) below which a model fits."""
 DRAWS, RECORDS = 1_000_000, 80
+LOOKS = {
+    3: ((style.BLUE, "-"), (style.VERMILION, "-"), (style.GREEN, "--")),
+    4: ((style.BLUE, "-"), (style.VERMILION, "-"), (style.ORANGE, "-."), (style.GREEN, "--")),
+}
+"""Colour and dash of each kind of run, by their number."""
 
 
 class Kind(NamedTuple):
@@ -80,7 +88,7 @@ def fit(
     dict
         One entry of ``cases``, see `convolution`; ``associated``: whether every row is, at the end.
     """
-    kind, law = KINDS[name], Convolution(pictures.localised(parameters)[0])
+    kind, law = KINDS[name], Convolution(localised(parameters)[0])
     given = {"law": law, "dtype": options["dtype"], "feature": "random"}
     make: Any = GramEmpirical if kind.gram else system.FullEmpirical
     problem = make(parameters, options["samples"], seed, **given)
@@ -126,7 +134,7 @@ def linear_error(partition: Partition, seed: int, draws: int = DRAWS) -> float:
 def figure_2(case: Case) -> dict[str, Any]:
     """Whether a model that fits Gaussian patches associates: with A free, and with A = P^T P."""
     parameters = case.system.Parameters(D=16, C=4, omega=1e-3)
-    linear = linear_error(pictures.localised(parameters)[0], case.seed)
+    linear = linear_error(localised(parameters)[0], case.seed)
     seeds = {"T_adam": 3 if case.thorough else 1, "gram_adam": 24 if case.thorough else 3}
     options = QUICK if case.thorough else CLAIMED
     free, gram = (
@@ -179,7 +187,7 @@ def convolution(system: System, request: FigureRequest) -> Drawing:
     """
     options = request.options(QUICK, THOROUGH)
     parameters = request.make_parameters(system, omega=1e-3)
-    partition, columns = pictures.localised(parameters)
+    partition, columns = localised(parameters)
     fits = {
         name: [
             fit(system, name, parameters, seed, options)
@@ -191,7 +199,7 @@ def convolution(system: System, request: FigureRequest) -> Drawing:
     data = {"sets": partition.labels.tolist(), "cases": fits}
     data["linear_error"] = linear_error(partition, request.seed)
     data["associated"] = share_of(sum(run["associated"] for run in gram), len(gram))
-    axes = pictures.convolution(data, looks(fits), columns)
+    axes = _picture(data, looks(fits), columns)
     state(axes, system, parameters, "D", "C", "p", "nu", "beta", "omega")
     return Drawing(axes, data, _caption(data, parameters, options))
 
@@ -225,7 +233,42 @@ def _caption(data: Mapping[str, Any], parameters: Any, options: Mapping[str, Any
         f"{options['dtype']}. Left: test error (Adam {options['adam_steps']:,} steps at "
         f"{options['adam_eta']:g}, of P {options['gram_steps']:,}; gradient descent "
         f"{options['gd_steps']:,} at {options['gd_eta']:g}); dotted: sign(Z), "
-        f"{data['linear_error']:.4f}. Below on the right: A at the end, without its diagonal, of "
-        "the first seed of each kind. Test error and share of rows associated at the end, by seed: "
-        f"{plain}. {_by_share(data['cases']['gram_adam'])}."
+        f"{data['linear_error']:.4f}. A is of the first seed of each kind. Test error and share of "
+        f"rows associated at the end, by seed: {plain}. {_by_share(data['cases']['gram_adam'])}."
     )
+
+
+def _picture(data: Mapping[str, Any], kinds: Sequence[tuple[str, list[Any]]], columns: int) -> Any:
+    """Errors on the left, the sets above, the learned matrices below: a look for each kind."""
+    matrices = [f"A{k}" for k in range(len(kinds))]
+    layout = [["error", "grid", "sets", *["legend"] * (len(kinds) - 2)], ["error", *matrices]]
+    sets, ratios = np.array(data["sets"]), (1.7, *(1.0 for _ in kinds))
+    with mpl.rc_context(style.RC):
+        width = 4.1 + 2.1 * len(kinds)
+        figure, named = style.new_mosaic(width, 5.0, layout, width_ratios=ratios)
+        panel = named["error"]
+        for (label, runs), (colour, dash) in zip(kinds, LOOKS[len(kinds)], strict=True):
+            for k, run in enumerate(runs):
+                steps, error = np.array(run["steps"]), np.array(run["test_error"])
+                visible = (steps > 0) & (error > 0)
+                look: dict[str, Any] = {"lw": 0.9} if k else {"lw": 1.6, "label": label}
+                panel.plot(steps[visible], error[visible], dash, color=colour, **look)
+                if run["diverged"]:
+                    panel.plot(steps[-1], error[-1], "x", color=colour, ms=9)
+        linear: dict[str, Any] = {"color": style.GREY, "lw": 1.0, "ls": ":"}
+        panel.axhline(data["linear_error"], label="linear rule, sign($Z$)", **linear)
+        style.logarithmic(panel)
+        panel.set(xscale="log", xlabel="steps", ylabel="test error (share of samples)")
+        named["legend"].axis("off")
+        named["legend"].legend(*panel.get_legend_handles_labels(), loc="center", fontsize=8)
+        patches(named["grid"], sets, columns)
+        named["grid"].set_title("sets on the grid of patches", fontsize=9)
+        true_sets(named["sets"], sets)
+        number_patches(named["sets"], len(sets))
+        learned = [np.array(run["A"]) for _, (run, *_) in kinds]
+        matrix_entries(figure, [named[name] for name in matrices], learned)
+        for name, (label, (run, *_)) in zip(matrices, kinds, strict=True):
+            share = f"seed {run['seed']}: {run['patch_association'][-1]:.0%} associated"
+            words = f"{label.partition(':')[0]}\n{'diverged' if run['diverged'] else share}"
+            named[name].set_title(words, fontsize=8)
+    return np.array([named[name] for name in ("error", "grid", "sets", *matrices)])

@@ -21,9 +21,9 @@ LINEAR = ("linear", "linear")
 """Scales of both axes of a picture."""
 
 
-def law(D: int, spread: float, **others: Any) -> dict[str, Any]:
-    """Parameters at C = 4 from q (D - C)."""
-    return {"D": D, "C": 4, "q": spread / (D - 4), **others}
+def law(D: int, spread: float, C: int = 4, **others: Any) -> dict[str, Any]:
+    """Parameters from q (D - C), at C = 4."""
+    return {"D": D, "C": C, "q": spread / (D - C), **others}
 
 
 REGIME = tuple(law(D, 14.0) for D in (32, 64, 128))

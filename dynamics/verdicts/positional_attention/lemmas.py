@@ -1,8 +1,13 @@
-"""Lemmas 4.1, 4.2, 4.3 and Simplification 3.1: the three scalars, and what moves them.
+r"""Lemmas 4.1, 4.2, 4.3 and Simplification 3.1: the three scalars, and what moves them.
 
 Lemma 4.1 is measured on gradient descent over every entry of A; Lemma 4.2 on samples, where the
 orthogonal part of the gradient must vanish with their number; Lemma 4.3 along the reduced flow, by
 the constants that it hides.
+
+With :math:`\kappa` the largest :math:`|z|/C` of a random set, the three scalars can classify every
+sample iff :math:`(L-1)\,\kappa^p < 1` (`theory.papers.positional_attention.separability`): full
+attention is tried on both sides. Whether training gets there is another matter
+(`dynamics.verdicts.positional_attention.plateau`).
 """
 
 from __future__ import annotations
@@ -19,7 +24,10 @@ from dynamics.results.power_law import exponent
 from dynamics.verdicts.claim import TIME, Also, Case, Picture, descent, flow_to, reduced_flow
 from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.positional_attention.grid import REGIME, claim, law
+from dynamics.verdicts.positional_attention.transfer import orbit_logits
 from dynamics.verdicts.rules import growth
+from theory.papers.positional_attention.data_law import MIXED
+from theory.papers.positional_attention.separability import criterion
 
 HORIZON, LONG = 1e5, 1e7
 ROUNDING = 1e-12
@@ -31,6 +39,10 @@ CHECKPOINTS = 120
 TINY = 1e-300
 """Stands for a constant of |rho| that is not positive."""
 BETAS = (0.3, 1.0, 2.0)
+FAR = 1e3
+"""Distance of rho below beta at full attention, over the scale: the attention between sets is 0."""
+CHECKED = ((8, 2, 3), (9, 3, 3), (12, 3, 3), (15, 3, 3), (16, 4, 3), (20, 2, 3), (16, 4, 5))
+"""(D, C, p) on both sides of 1."""
 
 
 @claim(
@@ -62,18 +74,14 @@ def lemma_4_1(case: Case) -> dict[str, Any]:
 )  # fmt: skip
 def lemma_4_2(case: Case) -> dict[str, Any]:
     """The gradient by v orthogonal to w*, at v in span(w*): it must fall as N^-1/2."""
-    parameters, (alpha, gamma, rho) = case.parameters, case.run.final_state
-    counts = COUNTS[:3] if parameters.D * parameters.d > 1024 else COUNTS
+    law, (alpha, *_) = case.parameters, case.run.final_state
+    counts, matrix = COUNTS[: 4 - (law.D * law.d > 1024)], orbit_logits(law, case.run.final_state)
     sizes = []
     for count in counts:
         squares = []
         for seed in range(case.seed, case.seed + SEEDS):
-            problem = case.system.FullEmpirical(
-                parameters, count, seed, start="symmetric", test_samples=1
-            )
-            same = problem.partition.labels[:, None] == problem.partition.labels[None, :]
-            matrix = np.where(same, gamma, rho)
-            np.fill_diagonal(matrix, parameters.beta)
+            more = {"start": "symmetric", "test_samples": 1}
+            problem = case.system.FullEmpirical(law, count, seed, **more)
             slope = problem.layout.part(problem.gradient((alpha * problem.feature, matrix)), "v")
             across = slope - (slope @ problem.feature) * problem.feature
             squares.append(float(across @ across))
@@ -94,17 +102,15 @@ def _slowly(rows: list[dict[str, Any]], finding: Finding) -> Finding:
     if len(rows) == 1:
         reason = f"{finding.reason}; whether they grow with D takes several sizes"
         return replace(finding, holds=None, reason=reason)
-    sizes = [row["D"] for row in rows]
-    laws = {
-        name: growth(sizes, [max(row[f"most_{name}"], TINY) for row in rows], 0.0, upper=True)
-        for name in ("gamma", "rho")
-    }
-    decided = [each.holds for each in laws.values()]
-    words = ", ".join(f"of {name} {each}" for name, each in laws.items())
-    return replace(
-        finding, holds=False if False in decided else None if None in decided else True,
-        reason=f"{finding.reason}; largest constants over D: {words}",
-    )  # fmt: skip
+    sizes, words, holds = [row["D"] for row in rows], [], set()
+    for name in ("gamma", "rho"):
+        most = [max(row[f"most_{name}"], TINY) for row in rows]
+        found = growth(sizes, most, 0.0, upper=True)
+        words.append(f"of {name} {found}")
+        holds.add(found.holds)
+    reason = f"{finding.reason}; largest constants over D: {', '.join(words)}"
+    worst = False if False in holds else None if None in holds else True
+    return replace(finding, holds=worst, reason=reason)
 
 
 @claim(
@@ -154,11 +160,11 @@ def simplification_3_1(case: Case) -> dict[str, Any]:
 def role_of_nu(case: Case) -> dict[str, Any]:
     """The gradient at v = 0, with the linear part of the activation and all but without it."""
     tiny = 1e-12 * case.parameters.nu
-    rates = [
+    value, without = (
         -float(case.system.ReducedPopulation(each).gradient(np.zeros(3))[0])
         for each in (case.parameters, replace(case.parameters, nu=tiny))
-    ]
-    return {"value": rates[0], "without": rates[1], "tiny": tiny}
+    )
+    return {"value": value, "without": without, "tiny": tiny}
 
 
 @claim(
@@ -177,3 +183,33 @@ def gaussian_positions(case: Case) -> dict[str, Any]:
         "value": float(np.abs(np.diag(matrix) - 1).max()),
         "apart": abs(float(len(matrix) * (off**2).mean()) - 1),
     }  # fmt: skip
+
+
+def mixed_with_zeros(parameters: Any) -> None:
+    """Refuse a law that the claim is not about."""
+    if parameters.random_sets != MIXED:
+        raise Undecided("the claim assumes random_sets=mixed", "law")
+    if parameters.q == 1:
+        raise Undecided("without zeros (q=1) the worst random set is another one", "law")
+
+
+@claim(
+    "Zero error", "largest error at full attention where the criterion is below 1", "<=", 0.0,
+    laws=[{"D": D, "C": C, "p": p, "random_sets": MIXED} for D, C, p in CHECKED],
+    require=mixed_with_zeros,
+    also=(Also("from_1", ">", 0.0, "least error at full attention where it is at least 1"),),
+    words="criterion {criterion:.3f}: error {error:.2g} at full attention",
+)  # fmt: skip
+def zero_error(case: Case) -> dict[str, Any]:
+    """The error at full attention, with alpha large enough for the part of degree p."""
+    law = case.parameters
+    number = criterion(law.set_law, law.L, law.p)
+    # The part of degree p of F exceeds the linear one at the worst sample from here on.
+    needed = 2 * law.nu * law.L / max(1 - number, 1e-6)
+    alpha = (1 + needed) ** (1 / (law.p - 1)) / law.D
+    full = np.array([alpha, law.beta, law.beta - FAR / law.scale])
+    measured = case.system.ReducedPopulation(law).observables(full)
+    if np.isnan(error := measured.get("error", np.nan)):
+        raise Undecided("the expectation has no error at this size: it is not a sum over all")
+    value, from_1 = (error, 1.0) if number < 1 else (0.0, error)
+    return {"value": value, "from_1": from_1, "criterion": number, "error": error}

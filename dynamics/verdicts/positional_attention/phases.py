@@ -1,4 +1,7 @@
-"""Theorem 4.1, and Events I, II, III with Lemma D.11, along the flow of the reduced problem."""
+"""Theorem 4.1, Events I to III, and Section 4.1 around them, along the reduced flow.
+
+Gradient descent differs from the flow by the step size. Lemma D.2 is as Section 4.1 cites it.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import numpy as np
 
 from dynamics.papers.positional_attention.reduced import derived_observables
 from dynamics.problem import FloatArray
+from dynamics.results.event import Event
 from dynamics.verdicts.claim import TIME, Also, Case, Literal, Picture, flow_to
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.positional_attention.grid import GRID, REGIME, THOROUGH, along, claim, law
@@ -24,7 +28,15 @@ CLEAR = 10.0
 """Standard errors by which sign(Z) has to err more than the best rule for errors to tell them."""
 LINEAR_LEFT = 0.5
 """Share of that gap from which on a model has not generalised; beta makes it other than sign(Z)."""
+LARGEST_ALPHA, ALPHAS = 1e2, 400
+"""Grid of a in v = a w*, logarithmic from a thousandth of the start's alpha on."""
+HIGH = 2.0
+"""Loss of the predictor (2), in units of that at the end of training, that counts as high."""
 HORIZONS = (1e3, 1e4, 1e5, 1e6)
+NEVER = {
+    "T0": "attention never takes over the growth of the signal: no T0",
+    "T1": "half of the attention never falls inside the own set: no T1",
+}
 ACROSS = {"laws": GRID, "thorough": THOROUGH, "in_part": True, "run": flow_to(LONG)}
 LATE = (
     *REGIME, law(64, 14.0, beta=0.3), law(64, 14.0, beta=5.0),
@@ -68,6 +80,20 @@ def sampled_error(law: Any, state: FloatArray, seed: int) -> tuple[float, float]
         left -= count
     error = wrong / DRAWS
     return error, float(np.sqrt(max(error, 1 / DRAWS) / DRAWS))
+
+
+def event_of(case: Case, name: str) -> Event:
+    """T0 or T1 of a run; undecided where it has none.
+
+    Parameters
+    ----------
+    case : Case
+    name : str
+    """
+    event = case.run.events[name]
+    if not event:
+        raise Undecided(NEVER[name], "time")
+    return event
 
 
 def errors_at(case: Case, state: FloatArray) -> dict[str, float]:
@@ -116,9 +142,7 @@ def theorem_4_1(case: Case) -> dict[str, Any]:
 )  # fmt: skip
 def event_1(case: Case) -> dict[str, Any]:
     """Movement of the scalars before T0."""
-    run, event = case.run, case.run.events["T0"]
-    if not event:
-        raise Undecided("attention never takes over the growth of the signal: no T0", "time")
+    run, event = case.run, event_of(case, "T0")
     ends = np.stack([run.states[0], event.state])
     own = derived_observables(ends, np.zeros((2, 3)), case.parameters)["G"]
     alphas = np.append(run["alpha"][run.time <= event.time], event.state[0])
@@ -142,9 +166,7 @@ def _rates(case: Case, first: float, last: float) -> FloatArray:
 )  # fmt: skip
 def event_1_updates(case: Case) -> dict[str, Any]:
     """Whether v moves faster than every entry of A in the first phase."""
-    event = case.run.events["T0"]
-    if not event:
-        raise Undecided("attention never takes over the growth of the signal: no T0", "time")
+    event = event_of(case, "T0")
     rates = np.abs(_rates(case, 0.0, event.time))
     ratios = rates[:, 0] / rates[:, 1:].max(axis=1)
     return {"value": ratios[0], "least": ratios.min(), "T0": event.time}
@@ -156,9 +178,7 @@ def event_1_updates(case: Case) -> dict[str, Any]:
 )  # fmt: skip
 def event_2_increments(case: Case) -> dict[str, Any]:
     """Whether gamma moves faster than rho in the second phase; T1: half of the attention inside."""
-    first, last = (case.run.events[name] for name in ("T0", "T1"))
-    if not (first and last):
-        raise Undecided("half of the attention never falls inside the own set: no T1", "time")
+    last, first = event_of(case, "T1"), case.run.events["T0"]
     _, gamma, rho = _rates(case, first.time, last.time).T
     ratios = gamma / np.abs(rho)
     return {"value": ratios.min(), "most": ratios.max(), "T1": last.time}
@@ -180,9 +200,9 @@ def event_2(case: Case) -> dict[str, Any]:
         gamma, largest = run["gamma"][inside], float(np.abs(run["rho"][inside]).max())
         ratios.append(float(gamma.max() / largest) if largest else np.inf)
         later = gamma[run.time[inside] >= begin]
-        first = int((later > largest).argmax())
-        rising = bool((np.diff(later[: first + 1]) > 0).all())
-        passed[horizon] = later.size > 1 and bool((later > largest).any()) and rising
+        above = later > largest
+        rising = np.diff(later[: 1 + np.append(above, True).argmax()]) > 0
+        passed[horizon] = later.size > 1 and bool(above.any() and rising.all())
     lost = not passed[HORIZONS[-1]]  # where |rho| has gone on growing it depends on T
     every = np.maximum.accumulate(np.abs(run["rho"]))[1:]
     return {
@@ -192,41 +212,26 @@ def event_2(case: Case) -> dict[str, Any]:
     }  # fmt: skip
 
 
-AFTER = {
-    "laws": LATE, "in_part": True, "run": flow_to(LONG),
-    "picture": Picture(TIME, r"$\alpha$"),
-}  # fmt: skip
+AFTER = {"laws": LATE, "in_part": True, "run": flow_to(LONG), "picture": Picture(TIME, r"$\alpha$")}
 LITERAL = "T1 where gamma exceeds the largest |rho| of the run"
 
 
-def after(case: Case, name: str) -> tuple[float, float, float]:
-    """Alpha at the end over that at an event, and over its largest since; share of rising records.
+def _after(case: Case, which: int) -> dict[str, Any]:
+    """A row on T1 as it is read, and as it is written.
 
-    From record to record: on the slow manifold the gradient at an integrated state, whose error
-    the fast direction magnifies, has the sign of that error.
-
-    Parameters
-    ----------
-    case : Case
-    name : str
-        ``"T1"`` or ``"T1_paper"``.
+    Measured are alpha at the end over that at T1 (0), over its largest since (1), and the share of
+    records at which it rises (2). From record to record: on the slow manifold the gradient at an
+    integrated state, whose error the fast direction magnifies, has the sign of that error.
     """
-    event, alpha = case.run.events[name], case.run["alpha"]
-    if not event:
-        return (np.nan,) * 3
-    later = np.append(event.state[0], alpha[case.run.time > event.time])
-    rising = (np.diff(later) > 1e-6 * later[1:]).mean()
-    return float(later[-1] / later[0]), float(later[-1] / later.max()), float(rising)
-
-
-def _of_both(case: Case, which: int) -> dict[str, Any]:
-    """A row on T1 as it is read, and as it is written."""
-    read, written = (after(case, name) for name in ("T1", "T1_paper"))
-    if np.isnan(read[0]):
-        raise Undecided("half of the attention never falls inside the own set: no T1", "time")
-    row = {"value": read[which], "T1": case.run.events["T1"].time, "of_largest": read[1]}
-    row |= along(case, case.run["alpha"])
-    return row | ({} if np.isnan(written[0]) else {"literal": written[which]})
+    alpha, found = case.run["alpha"], []
+    for event in (event_of(case, "T1"), case.run.events["T1_paper"]):
+        later = np.append(event.state[0], alpha[case.run.time > event.time])
+        rising = (np.diff(later) > 1e-6 * later[1:]).mean() if event else np.nan
+        found.append((later[-1] / later[0], later[-1] / later.max(), rising))
+    read, written = found
+    row = {"value": read[which], "of_largest": read[1], "T1": case.run.events["T1"].time}
+    row |= along(case, alpha)
+    return row | ({"literal": written[which]} if case.run.events["T1_paper"] else {})
 
 
 @claim(
@@ -239,7 +244,7 @@ def _of_both(case: Case, which: int) -> dict[str, Any]:
 )  # fmt: skip
 def event_3(case: Case) -> dict[str, Any]:
     """Whether alpha rises from T1 on to the end."""
-    return _of_both(case, 0)
+    return _after(case, 0)
 
 
 @claim(
@@ -250,4 +255,74 @@ def event_3(case: Case) -> dict[str, Any]:
 )  # fmt: skip
 def lemma_d_11(case: Case) -> dict[str, Any]:
     """Whether alpha rises at all times after T1."""
-    return _of_both(case, 2)
+    return _after(case, 2)
+
+
+@claim(
+    "Section 4.1, any time", "least min(beta, gamma) - rho at times above 0", ">", 0.0, **ACROSS,
+    literal=Literal(
+        "start", ">", 0.0, "least min(beta, gamma) - rho, time 0 included",
+        "at time 0 all entries off the diagonal are 0: the C largest are not determined",
+    ),
+    words="at its least {value:.1e}, time {time:.3g}",
+    picture=Picture(TIME, r"$\min(\beta, \gamma) - \rho$", {"0": 0.0}, ("log", "symlog")),
+)  # fmt: skip
+def any_time(case: Case) -> dict[str, Any]:
+    """Whether the C largest entries of every row are its own set, at every record."""
+    beta, run = case.parameters.beta, case.run
+    gap = np.minimum(beta, run["gamma"]) - run["rho"]
+    at = 1 + int(gap[1:].argmin())
+    return {"value": gap[at], "time": run.time[at], "start": gap.min(), **along(case, gap)}
+
+
+@claim(
+    "Section 4.1, gamma and rho", "least gamma - rho", ">=", 0.0, **ACROSS,
+    words="at its least {value:.2e}, time {time:.3g}",
+    picture=Picture(TIME, r"$\gamma - \rho$", {"0": 0.0}, ("log", "symlog")),
+)  # fmt: skip
+def gamma_above_rho(case: Case) -> dict[str, Any]:
+    """Whether gamma stays above rho, which are equal at the start."""
+    gap = case.run["gamma"] - case.run["rho"]
+    return {"value": gap.min(), "time": case.run.time[int(gap.argmin())], **along(case, gap)}
+
+
+@claim(
+    "Lemma D.2", "least rate of alpha up to T0", ">", 0.0, laws=REGIME, run=flow_to(LONG),
+    words="alpha rises from {start:.2g} to {threshold:.2g}, T0={T0:.2g}",
+    picture=Picture(TIME, r"rate of $\alpha$", {"0": 0.0}, ("log", "symlog")),
+)  # fmt: skip
+def lemma_d_2(case: Case) -> dict[str, Any]:
+    """Whether alpha rises up to T0, and how far; the threshold is alpha at T0."""
+    run, event = case.run, event_of(case, "T0")
+    rates = _rates(case, 0.0, event.time)[:, 0]
+    at_end = -case.problem.gradient(event.state)[0]
+    return {
+        "value": min(rates.min(), at_end), "T0": event.time, "start": run.states[0][0],
+        "threshold": event.state[0], **along(case, rates, run.time <= event.time),
+    }  # fmt: skip
+
+
+@claim(
+    "Equation (2)", "least loss of (2) over a, over the loss at the end of the run", ">", HIGH,
+    laws=REGIME, run=flow_to(LONG),
+    words="{loss:.3g} at a={best_a:.2g} against {end:.2g}; the sign of (2) is that of Z, whose "
+    "error is {linear:.3g} against {irreducible:.2g}",
+    literal=Literal("large", ">", HIGH, "loss of (2) at a large a, over the loss at the end",
+                    "a = {largest_a:.3g}, where every error costs its margin"),
+    picture=Picture("$a$", "population loss with the attention of the start"),
+)  # fmt: skip
+def equation_2(case: Case) -> dict[str, Any]:
+    """The population loss with the attention of the start, at the best a in v = a w*."""
+    law, problem = case.parameters, case.problem
+    grid = np.geomspace(1e-3 * case.run.states[0][0], LARGEST_ALPHA, ALPHAS)
+    losses = np.array([problem.observables(np.array([a, 0.0, 0.0]))["risk"] for a in grid.tolist()])
+    finite = np.isfinite(losses)  # the spectral risk ends where its grid would be too large
+    grid, losses, end = grid[finite], losses[finite], float(case.run["risk"][-1])
+    least = losses.min()
+    row = {
+        "value": least / end, "open": "size", "loss": least, "best_a": grid[losses.argmin()],
+        "linear": float(sign_rule_error(law.D, law.C, law.q).error), "end": end,
+        "irreducible": float(case.run["bayes_error"][-1]), "largest_a": grid[-1],
+        "large": losses[-1] / end, "curves": {case.label: (grid, losses)},
+    }  # fmt: skip
+    return row | ({} if least > end else {"holds": False})

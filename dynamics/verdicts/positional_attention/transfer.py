@@ -29,7 +29,7 @@ from dynamics.training.descent import descend
 from dynamics.training.flow import flow
 from dynamics.verdicts.claim import Case, Picture
 from dynamics.verdicts.findings import Finding, Undecided
-from dynamics.verdicts.positional_attention.grid import SHOWN, claim
+from dynamics.verdicts.positional_attention.grid import SHOWN, claim, law
 from dynamics.verdicts.wording import in_percent
 from theory.papers.positional_attention.attention import own_attention, same_set, softmax
 from theory.papers.positional_attention.data_law import bayes_error
@@ -55,12 +55,10 @@ FAR = 1e3
 """Logit below which attention is 0."""
 ERROR, SEEDS = 0.05, 9
 """What stands for a small test error, and seeds of the leading direction."""
-TRANSFER = tuple({"D": D, "C": 4, "q": 8 / (D - 4)} for D in (16, 32, 64))
-VANISHING = tuple(
-    {"D": D, "C": C, "q": 2 * C / (D - C)} for D, C in ((64, 4), (256, 8), (1024, 16))
-)
+TRANSFER = tuple(law(D, 8) for D in (16, 32, 64))
+VANISHING = tuple(law(D, 2 * C, C) for D, C in ((64, 4), (256, 8), (1024, 16)))
 """q (D - C) = 2 C: sign(Z) errs less and less as C, a power of log D, grows."""
-CONSTANT = tuple({"D": D, "C": 4, "q": 16 / (D - 4)} for D in (64, 256))
+CONSTANT = tuple(law(D, 16) for D in (64, 256))
 """q (D - C) = C^2: sign(Z) keeps its error."""
 
 
@@ -139,7 +137,7 @@ def fine_tuned(
 
 @claim(
     "Theorem 5.1", "largest share of the way from the irreducible error to that of sign(Z)", "<=",
-    SHARE, laws=TRANSFER, thorough=({"D": 128, "C": 4, "q": 8 / 124},), shown=(*SHOWN, "d"),
+    SHARE, laws=TRANSFER, thorough=(law(128, 8),), shown=(*SHOWN, "d"),
     words="A of the population flow at time {time:g}, frozen, G/D = {inside:.2f}: {few} downstream "
     "samples leave a median error of {error:.3g} (true sets {true:.3g}, irreducible {least:.2g}, "
     "sign(Z) {linear:.3g}, uniform {uniform:.3g}); at a hundredth of that time G/D = "

@@ -168,7 +168,7 @@ def test_a_claim_of_images_has_no_parameters(system):
     assert (finding.holds, finding.evidence["parameters"]) == (True, {})
     finding = run(system, laws=None, protocol=Protocol(system.Parameters(D=12, C=3)))
     assert finding.holds is None
-    assert "no such parameters" in finding.reason
+    assert "without such parameters" in finding.reason
 
 
 @pytest.mark.parametrize("thorough", [False, True])
@@ -266,6 +266,6 @@ def test_claims_share_their_runs(system):
 
 
 def test_the_checks_of_a_module_are_found_by_the_claims_they_are_of():
-    from dynamics.verdicts.positional_attention import association
+    from dynamics.verdicts.positional_attention import phases
 
-    assert "Lemma D.2" in checks_of(association)
+    assert "Lemma D.2" in checks_of(phases)

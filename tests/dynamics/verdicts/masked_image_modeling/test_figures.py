@@ -69,15 +69,12 @@ def test_the_fewest_maps_are_the_start_one_step_and_the_end():
 
 def test_a_run_of_one_step_shows_its_points():
     drawing = draw(SYSTEM, "phases", user_parameters=ONE_PHASE, options={"steps": 1})
-    sizes = []
     for panel in drawing.axes:
         curves = [line for line in panel.lines if len(line.get_xdata()) == 1]
         assert len(curves) == 4
         assert {line.get_marker() for line in curves} == {"o"}
-        sizes.append([line.get_markersize() for line in curves])
         # The switch is at time 0, which this axis does not have.
         assert all(len(line.get_xdata()) == 1 for line in panel.lines)
-    assert sizes[0] == sorted(set(sizes[0]), reverse=True)
     shown = drawing.axes[-1].xaxis
     low, high = drawing.axes[-1].get_xlim()
     ticks = [tick for tick in shown.get_majorticklocs() if low <= tick <= high]

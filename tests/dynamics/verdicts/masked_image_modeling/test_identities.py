@@ -11,7 +11,7 @@ from heavier_mask import Heavier
 import dynamics
 from dynamics.papers.masked_image_modeling.full import FullPopulation
 from dynamics.verdicts.findings import Protocol
-from dynamics.verdicts.masked_image_modeling import chances, identities, positions
+from dynamics.verdicts.masked_image_modeling import identities, masks
 from dynamics.verdicts.verify import checks
 from theory.papers.masked_image_modeling.averages import Query
 from theory.papers.masked_image_modeling.positions_alone import least_by_positions
@@ -145,16 +145,16 @@ def test_chances_are_those_of_all_masks(P, masked, size):
     ]
     mean = Fraction(size * (P - masked), P)
     off = sum(abs(h - mean) > mean / 2 for h in counts)
-    assert chances.off_chance(P, masked, size) == Fraction(off, len(counts))
+    assert masks.off_chance(P, masked, size) == Fraction(off, len(counts))
 
 
 def test_chances_and_losses_beyond_their_bounds_are_seen(monkeypatch):
     assert [found(f"Lemma A.{k}").holds for k in (6, 7, 10)] == [True] * 3
-    one_less = chances.fully_masked
-    monkeypatch.setattr(chances, "fully_masked", lambda P, m, size: one_less(P, m, size - 1))
-    monkeypatch.setattr(chances, "HALF", Fraction(1, 8))
+    one_less = masks.fully_masked
+    monkeypatch.setattr(masks, "fully_masked", lambda P, m, size: one_less(P, m, size - 1))
+    monkeypatch.setattr(masks, "HALF", Fraction(1, 8))
     assert [found(f"Lemma A.{k}").holds for k in (6, 7)] == [False] * 2
-    monkeypatch.setattr(chances, "_bound_of_a_6", lambda gamma, size: 2 * np.exp(-2.0 * size))
+    monkeypatch.setattr(masks, "_bound_of_a_6", lambda gamma, size: 2 * np.exp(-2.0 * size))
     assert found("Lemma A.10").holds is False
 
 
@@ -188,7 +188,7 @@ def test_positions_are_insufficient_only_where_patterns_differ(monkeypatch):
     nested = {"family": "custom", "areas": "0,0,0,0,1,1;0,0,1,1,2,2", "masked": 2}
     assert found("Section 3.1", **nested).holds is None
     assert found("Section 3.1, one cluster", **SMALL).holds is None  # more than p is masked
-    monkeypatch.setattr(positions, "STRONG", 1.0)
+    monkeypatch.setattr(masks, "STRONG", 1.0)
     for claim in ("Section 3.1", "Section 3.1, one cluster"):
         finding = found(claim)
         assert finding.holds is False
@@ -199,7 +199,7 @@ def test_positions_that_reach_the_floor_contradict(monkeypatch):
     """As if the uniform loss were the least one, and as if the floor were reached."""
     for claim, factor in (("Section 3.1", 0.05), ("Section 3.1, one cluster", 3.0)):
         monkeypatch.setattr(
-            positions, "least_by_positions",
+            masks, "least_by_positions",
             lambda law, p, factor=factor: least_by_positions(law, p)._replace(
                 lower=factor * 0.25, upper=factor * 0.25
             ),

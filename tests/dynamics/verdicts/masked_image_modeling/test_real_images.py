@@ -9,8 +9,8 @@ from dynamics.cli import main
 from dynamics.images import datasets
 from dynamics.validation import InvalidRequest
 from dynamics.verdicts.figure import draw
-from dynamics.verdicts.masked_image_modeling import real_images
-from dynamics.verdicts.masked_image_modeling.real_images import Measures, Plan
+from dynamics.verdicts.masked_image_modeling import diversity
+from dynamics.verdicts.masked_image_modeling.diversity import Measures, Plan
 
 SYSTEM = dynamics.load_system("masked_image_modeling")
 SMALL = {"seeds": 2, "steps": 4, "keys": 3, "shown": 2, "layers": 1}
@@ -48,7 +48,7 @@ def made_up(plan, gap):
 
 @pytest.mark.parametrize(("gap", "holds"), [(2.0, True), (0.0, None), (-2.0, None)])
 def test_the_claim_follows_what_is_measured(gap, holds, monkeypatch):
-    monkeypatch.setattr(real_images, "measure_once", lambda plan: made_up(plan, gap))
+    monkeypatch.setattr(diversity, "measure_once", lambda plan: made_up(plan, gap))
     (verdict,) = dynamics.verify(SYSTEM, claims=["Figure 3"])
     assert verdict.holds is holds
 

@@ -8,7 +8,7 @@ import pytest
 import dynamics
 from dynamics.papers.masked_image_modeling.reduced import ReducedPopulation
 from dynamics.verdicts.findings import Protocol
-from dynamics.verdicts.masked_image_modeling import grid, late, maps
+from dynamics.verdicts.masked_image_modeling import diversity, gap, grid
 from dynamics.verdicts.rules import Repeat
 from dynamics.verdicts.verify import checks
 
@@ -257,8 +257,8 @@ def test_few_mates_excuse_a_share_and_not_a_phi_0_that_rises(change):
 def test_a_loss_that_stays_above_its_floor_is_no_matter_of_size(monkeypatch, steeper, holds):
     for name in ("late_slope", "steepens"):
         value = -0.3 if name == "late_slope" else steeper
-        monkeypatch.setattr(late, name, lambda case, local, value=value: value)
-    monkeypatch.setattr(late, "FALLEN", 1e-9)
+        monkeypatch.setattr(gap, name, lambda case, local, value=value: value)
+    monkeypatch.setattr(gap, "FALLEN", 1e-9)
     sizes = {"P": 64, "C_global": 48, "C_local": 8}
     assert found("Section 5.3, convergence", **sizes).holds is holds
     assert found("Theorem 4.1, loss", **sizes).holds is holds
@@ -268,7 +268,7 @@ def test_a_loss_that_stays_above_its_floor_is_no_matter_of_size(monkeypatch, ste
 @pytest.mark.parametrize("name", ["Phi_m", "Phi_0"])
 def test_a_sign_within_the_rounding_of_its_rate_decides_nothing(change, name, roundings, holds):
     def last_rate(problem, run):
-        from dynamics.verdicts.masked_image_modeling.rounding_of_terms import rounding_of_rates
+        from dynamics.verdicts.masked_image_modeling.grid import rounding_of_rates
 
         rate = run[f"alpha_{name[-1]}"].copy()
         error = rounding_of_rates(problem.parameters, np.abs(run.states).max())
@@ -288,7 +288,7 @@ def test_rates_that_are_all_rounding_have_no_sign(change):
 def test_a_run_that_is_made_again_has_its_step_size_and_its_time():
     law = SYSTEM.Parameters(**SMALL)
     repeats = (Repeat(), Repeat(eta_factor=0.5), Repeat(time_factor=2.0))
-    runs = [grid.trained(SYSTEM, law, grid.LONG, repeat)[1] for repeat in repeats]
+    runs = [grid.trained(SYSTEM.ReducedPopulation, law, grid.LONG, repeat)[1] for repeat in repeats]
     etas = [run.time[-1] / run.steps[-1] for run in runs]
     assert etas == pytest.approx([etas[0], etas[0] / 2, etas[0]])
     ends = [run.time[-1] for run in runs]
@@ -323,17 +323,17 @@ def test_the_metric_is_settled_by_one_step(monkeypatch):
     assert (verdict.holds, verdict.finding.single) == (False, ())
     for again in ("eta times 0.5: 1", "eta times 0.25: 1", "time times 2: 1"):
         assert again in verdict.evidence["reason"]
-    variation = lambda one, **_: maps.total_variation(one)  # noqa: E731
-    monkeypatch.setattr(maps, "diversity", variation)
+    variation = lambda one, **_: diversity.total_variation(one)  # noqa: E731
+    monkeypatch.setattr(diversity, "diversity", variation)
     assert found("Section 6", P=256, C_global=128, C_local=4).holds
-    monkeypatch.setattr(maps, "total_variation", lambda one: 1.0)
+    monkeypatch.setattr(diversity, "total_variation", lambda one: 1.0)
     assert found("Section 6", **SMALL).holds is None
 
 
 def test_the_diversity_of_the_specification():
-    problem = SYSTEM.ReducedPopulation(SYSTEM.Parameters(**maps.SIZES))
+    problem = SYSTEM.ReducedPopulation(SYSTEM.Parameters(**diversity.SIZES))
     run = dynamics.descend(problem, 1.0, 455, record=[0, 1, 165, 455])
-    values = maps.measured_maps(problem.rows, run, (10,), 30)
+    values = diversity.measured_maps(problem.rows, run, (10,), 30)
     (metric,) = values["diversity"]
     assert metric[0] == 0
     np.testing.assert_allclose(metric[1:], 50.228, atol=5e-4)

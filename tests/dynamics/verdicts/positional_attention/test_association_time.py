@@ -5,8 +5,8 @@ import pytest
 
 import dynamics
 from dynamics.verdicts.figure import draw
-from dynamics.verdicts.positional_attention import association_time
-from dynamics.verdicts.positional_attention.association_time import FALLING, FIXED
+from dynamics.verdicts.positional_attention import flow_figures
+from dynamics.verdicts.positional_attention.flow_figures import FALLING, FIXED
 
 SYSTEM = dynamics.load_system("positional_attention")
 OPTIONS = {"D": [16, 20, 24], "means": [3.0, 5.0], "time": 1e7}
@@ -50,4 +50,4 @@ def test_flows_that_do_not_reach_t1_are_left_out():
 def test_a_panel_has_points_law_and_rate_of_every_mean(drawing):
     left, right = drawing.axes
     assert len(left.lines) == len(right.lines) == 3 * len(OPTIONS["means"])
-    assert association_time.LONG >= 1e9
+    assert flow_figures.LATEST >= 1e9

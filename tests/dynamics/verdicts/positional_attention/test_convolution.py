@@ -11,7 +11,7 @@ from dynamics.papers.positional_attention.gram import GramEmpirical
 from dynamics.results.outcome import HORIZON
 from dynamics.verdicts.positional_attention import convolution
 from dynamics.verdicts.positional_attention.convolution import QUICK
-from dynamics.verdicts.positional_attention.pictures import localised
+from dynamics.verdicts.positional_attention.figures import localised
 from theory.papers.positional_attention.samples import Convolution
 
 SYSTEM = dynamics.load_system("positional_attention")

@@ -13,7 +13,7 @@ from dynamics.validation import InvalidRequest
 from dynamics.verdicts.figure import FigureRequest, draw, figures
 from dynamics.verdicts.positional_attention import convolution as figure_2
 from dynamics.verdicts.positional_attention.convolution import KINDS, linear_error
-from dynamics.verdicts.positional_attention.pictures import border, localised
+from dynamics.verdicts.positional_attention.figures import border, localised
 from theory.papers.positional_attention.samples import SignalSets
 from theory.symmetry import Partition
 

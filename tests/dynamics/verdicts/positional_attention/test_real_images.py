@@ -20,7 +20,7 @@ from dynamics.images.protocol import Trained
 from dynamics.images.training import Run
 from dynamics.validation import InvalidRequest
 from dynamics.verdicts.figure import draw
-from dynamics.verdicts.positional_attention import image_claims, real_images
+from dynamics.verdicts.positional_attention import image_figure, real_images
 from dynamics.verdicts.positional_attention.real_images import Plan
 
 SYSTEM = dynamics.load_system("positional_attention")
@@ -219,7 +219,7 @@ def _run(network, name, moved, seed, plan, drop, gap, learned, follows, noise, g
 
 def test_drops_are_counted_in_standard_errors():
     trials = made_up(Plan())
-    table = list(islice(real_images.rows(trials), 10))
+    table = list(islice(image_figure.rows(trials), 10))
     for row in table:
         pair = (trials.accuracies(row["network"], moved, row["steps"]) for moved in (False, True))
         drops = np.subtract(*pair)
@@ -267,7 +267,7 @@ def test_noise_decides_nothing(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["vanilla", "positional"])
 def test_a_transformer_does_not_see_the_order_of_its_patches(kind, monkeypatch):
-    assert image_claims.change_by_shuffling(kind, 0) < 1e-5
+    assert real_images.change_by_shuffling(kind, 0) < 1e-5
     forward = Transformer.forward
 
     def ordered(self, theta, tokens, present=None):
@@ -275,7 +275,7 @@ def test_a_transformer_does_not_see_the_order_of_its_patches(kind, monkeypatch):
         return forward(self, theta, tokens * np.linspace(1, 2, 64)[None, :, None], present)
 
     monkeypatch.setattr(Transformer, "forward", ordered)
-    assert image_claims.change_by_shuffling(kind, 0) > image_claims.EXACT
+    assert real_images.change_by_shuffling(kind, 0) > real_images.EXACT
     assert words_of(monkeypatch)["Figure 5a"] == "not decidable at this step size"
 
 
@@ -289,7 +289,7 @@ def test_a_limit_of_a_mean_is_that_of_student():
 
 def test_claims_on_images_have_no_parameters_and_need_their_packages(monkeypatch):
     verdict = dynamics.verify(SYSTEM, SYSTEM.Parameters(D=8, C=2), ["Figure 7"])[0]
-    assert (verdict.holds, "no such parameters" in verdict.finding.reason) == (None, True)
+    assert (verdict.holds, "without such parameters" in verdict.finding.reason) == (None, True)
     real_images.train_once.cache_clear()
 
     def missing(*_):

@@ -8,7 +8,7 @@ import pytest
 import dynamics
 from dynamics.results.power_law import exponent
 from dynamics.verdicts.figure import draw
-from dynamics.verdicts.positional_attention import sample_figures, samples
+from dynamics.verdicts.positional_attention import samples
 
 SYSTEM = dynamics.load_system("positional_attention")
 SETS, FLAT = np.repeat(range(4), 4), np.zeros((16, 16))
@@ -72,9 +72,9 @@ def test_a_rate_above_the_limit_is_replaced():
 @pytest.mark.parametrize(("counts", "seeds", "margin"), [((1000, 4000, 16_000), 12, 0.3)])
 def test_deviation_falls_as_the_root_of_the_number_of_samples(counts, seeds, margin):
     law = SYSTEM.Parameters(D=8, C=2, d=1, sigma=0.0)
-    distances = sample_figures.deviation(SYSTEM, law, counts, range(seeds))
+    distances = samples.deviation(SYSTEM, law, counts, range(seeds))
     for part in distances.values():
-        assert abs(exponent(counts, sample_figures.root_mean_square(part)) + 0.5) < margin
+        assert abs(exponent(counts, samples.root_mean_square(part)) + 0.5) < margin
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ import pytest
 import dynamics
 from dynamics.verdicts.claim import reduced_flow
 from dynamics.verdicts.figure import draw
-from dynamics.verdicts.positional_attention import CHECKS, third_event
+from dynamics.verdicts.positional_attention import CHECKS, flow_figures, lemmas
 
 SYSTEM = dynamics.load_system("positional_attention")
 
@@ -33,7 +33,7 @@ def test_full_attention_has_no_error_below_one_and_one_from_there_on(sizes, belo
 
 @pytest.mark.parametrize(("sizes", "number"), [((8, 2), 1.5), ((15, 3), 0.5)])
 def test_another_criterion_is_contradicted(sizes, number, monkeypatch):
-    monkeypatch.setattr(third_event, "criterion", lambda *_: number)
+    monkeypatch.setattr(lemmas, "criterion", lambda *_: number)
     found = verdict("Zero error", law(*sizes))
     assert found.holds is False
     assert ("at least 1" in found.finding.quantity) == (number > 1)
@@ -51,7 +51,10 @@ def test_a_law_whose_error_is_no_sum_over_all_is_not_decided():
 
 @pytest.mark.parametrize(
     ("parameters", "why"),
-    [(SYSTEM.Parameters(D=8, C=2), "of random_sets=mixed"), (law(8, 2, q=1.0), "without zeros")],
+    [
+        (SYSTEM.Parameters(D=8, C=2), "assumes random_sets=mixed"),
+        (law(8, 2, q=1.0), "without zeros"),
+    ],
 )
 def test_the_claim_is_of_mixed_sets_with_zeros(parameters, why):
     found = verdict("Zero error", parameters)
@@ -74,7 +77,7 @@ def test_alpha_at_the_end_over_alpha_at_t1(beta, ratio):
     _, run = reduced_flow(
         SYSTEM.ReducedPopulation, SYSTEM.Parameters(D=12, C=3, q=0.4, beta=beta), 1e6
     )
-    found = third_event.after_t1(run)
+    found = flow_figures.after_t1(run)
     assert found["end_T1"] == pytest.approx(ratio, abs=2e-3)
     later = run["alpha"][run.time >= run.events["T1"].time]
     largest = max(1.0, later.max() / run.events["T1"].state[0])
@@ -84,7 +87,7 @@ def test_alpha_at_the_end_over_alpha_at_t1(beta, ratio):
 
 def test_without_t1_there_is_nothing_to_compare_with():
     _, run = reduced_flow(SYSTEM.ReducedPopulation, SYSTEM.Parameters(D=8, C=2, q=0.9), 1e4)
-    assert all(np.isnan(value) for value in third_event.after_t1(run).values())
+    assert all(np.isnan(value) for value in flow_figures.after_t1(run).values())
 
 
 def test_the_figure_draws_every_size_in_both_readings():
