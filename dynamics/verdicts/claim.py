@@ -22,12 +22,13 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import lru_cache
 from math import inf, isnan, nan
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from typing import Literal as OneOf
 
 import numpy as np
 
 from dynamics.results.trajectory import Trajectory
+from dynamics.system import System
 from dynamics.training.descent import descend
 from dynamics.training.flow import flow
 from dynamics.verdicts import rounding
@@ -36,9 +37,6 @@ from dynamics.verdicts.rules import Growth as Fit
 from dynamics.verdicts.rules import Repeat, growth, repeats
 from dynamics.verdicts.stability import Trained
 from dynamics.verdicts.wording import in_percent, points
-
-if TYPE_CHECKING:
-    from dynamics.system import System
 
 Row = dict[str, Any]
 Run = Callable[["Case"], tuple[Any, Any]]
@@ -297,16 +295,12 @@ class Experiment:
         return self.conclude(rows, finding) if self.conclude else finding
 
     def _laws(self, system: System, protocol: Protocol) -> list[Any]:
-        if self.laws is None:
-            if protocol.parameters is not None:
-                raise Undecided("the claim has its own data, without such parameters", "law")
-            return [None]
-        grid = (*self.laws, *(self.thorough if protocol.thorough else ()))
-        laws = (
-            [protocol.parameters]
-            if protocol.parameters is not None
-            else [system.Parameters(**law) for law in grid]
-        )
+        laws = [protocol.parameters]
+        if self.laws is None and protocol.parameters is not None:
+            raise Undecided("the claim has its own data, without such parameters", "law")
+        if self.laws is not None and protocol.parameters is None:
+            grid = (*self.laws, *(self.thorough if protocol.thorough else ()))
+            laws = [system.Parameters(**law) for law in grid]
         return laws if self.family is None else [each for law in laws for each in self.family(law)]
 
     def _row(self, case: Case) -> Row:
@@ -373,33 +367,25 @@ class Experiment:
         if not measured:
             return Also("value", self.relation, self.bound, self.quantity), nan, self.bound
         first = Also("value", self.relation, measured[0]["bound"], self.quantity)
-        decisive = first
-        if holds is not True:
-            failed = (
-                each for row in measured for each in self._requirements(row) if not _met(row, each)
-            )
-            decisive = next(failed, first)
-        values = [(row[decisive.column], row) for row in measured]
-        worst = _best if self.exists else _worst
-        value = worst([float(value) for value, _ in values], decisive)
+        every = ((row, each) for row in measured for each in self._requirements(row))
+        failed = (each for row, each in every if holds is not True and not _met(row, each))
+        decisive, worst = next(failed, first), _best if self.exists else _worst
+        value = worst([float(row[decisive.column]) for row in measured], decisive)
         if isnan(value) and holds is not None:
             value = -inf if decisive.relation.startswith(">") else inf
         return decisive, value, decisive.bound
 
     def _literal(self, rows: list[Row]) -> Finding | None:
-        if self.literal is None:
+        one = self.literal
+        there = [row for row in rows if one is not None and one.column in row]
+        if one is None or not there:
             return None
-        column, relation, bound, quantity, words, missing = self.literal
-        there = [row for row in rows if column in row]
-        if not there:
-            return None
-        as_one = Also(column, relation, bound, quantity)
-        value = _worst([float(row[column]) for row in there], as_one)
-        reason = "; ".join(dict.fromkeys(words.format(**row) for row in there))
-        met = all(_met(row, as_one) for row in there)
-        holds = met or (None if missing else False)
+        value = _worst([float(row[one.column]) for row in there], one)
+        reason = "; ".join(dict.fromkeys(one.words.format(**row) for row in there))
+        holds = all(_met(row, one) for row in there) or (None if one.open else False)
+        missing = (one.open or "size",)
         return Finding(
-            holds, quantity, value, bound, reason, relation=relation, missing=(missing or "size",)
+            holds, one.quantity, value, one.bound, reason, relation=one.relation, missing=missing
         )
 
     def _plot(self, curves: list[Row], system: System, grid: Row) -> Row:
@@ -414,9 +400,10 @@ class Experiment:
         }  # fmt: skip
 
 
-def claim(
-    source: str, quantity: str, relation: str, bound: float = nan, **data: Any
-) -> Callable[[Callable[[Case], Mapping[str, Any]]], Experiment]:
+Decorator = Callable[[Callable[[Case], Mapping[str, Any]]], Experiment]
+
+
+def claim(source: str, quantity: str, relation: str, bound: float = nan, **data: Any) -> Decorator:
     """Decorate ``measure(case)`` with the data of a claim.
 
     The measurement returns a row: ``value``, the columns of the table, and where wanted ``bound``
@@ -536,11 +523,11 @@ def _curves(rows: Sequence[Row]) -> list[Row]:
     return list(curves.values())
 
 
-def _met(row: Row, one: Also) -> bool:
+def _met(row: Row, one: Also | Literal) -> bool:
     return bool(RELATIONS[one.relation](row[one.column], one.bound))
 
 
-def _worst(values: Sequence[float], one: Also) -> float:
+def _worst(values: Sequence[float], one: Also | Literal) -> float:
     """The value that is farthest from meeting its bound; NaN is farther than any."""
     if any(isnan(value) for value in values):
         return nan

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import matplotlib as mpl
 import numpy as np
@@ -19,12 +19,10 @@ from dynamics.plotting.captions import cut, fixed, subtitle
 from dynamics.plotting.style import RC, new_figure
 from dynamics.problem import FloatArray
 from dynamics.registry import load_system
+from dynamics.system import System
 from dynamics.validation import InvalidRequest, integer, real
 from dynamics.verdicts import verdicts_of
 from theory.summary import summarized
-
-if TYPE_CHECKING:
-    from dynamics.system import System
 
 
 @dataclass(frozen=True)
@@ -272,7 +270,7 @@ def flags_of(figure: Callable[..., Drawing]) -> tuple[dict[str, str], dict[str, 
     return getattr(figure, "flags", none)
 
 
-Figure = Callable[["System", FigureRequest], Drawing]
+Figure = Callable[[System, FigureRequest], Drawing]
 
 
 def figures(system: System) -> Mapping[str, Figure]:

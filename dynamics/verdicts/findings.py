@@ -196,23 +196,17 @@ class Verdict:
 
     def document(self) -> dict[str, Any]:
         """The verdict as plain values."""
+        stability, literal = self.finding.stability, self.finding.literal
         content: dict[str, Any] = {
-            "claim": self.claim.source,
-            "holds": self.holds,
-            "verdict": self.word,
-            "measured": self.measured,
-            "bound": self.bound,
-            "statement": self.claim.statement,
+            "claim": self.claim.source, "holds": self.holds, "verdict": self.word,
+            "measured": self.measured, "bound": self.bound, "statement": self.claim.statement,
             "single": list(self.finding.single),
             "missing": list(self.finding.missing) if self.holds is None else [],
-            "stability": None,
+            "stability": None if stability is None else stability.document(),
             "evidence": dict(self.evidence),
-        }
-        if self.finding.stability is not None:
-            content["stability"] = self.finding.stability.document()
+        }  # fmt: skip
         if self.claim.reading:
             content["reading"] = self.claim.reading
-        literal = self.finding.literal
         if literal is not None:
             names = ("holds", "measured", "bound", "relation", "quantity", "reason")
             content["literal"] = {name: getattr(literal, name) for name in names}

@@ -10,20 +10,17 @@ import ast
 import shlex
 from collections.abc import Mapping, Sequence
 from importlib.util import decode_source
-from typing import TYPE_CHECKING
 
+from dynamics.results.comparison import Comparison
 from dynamics.results.hypertext import code_block
 from dynamics.results.outcome import DIVERGED
+from dynamics.results.stability import Stability
+from dynamics.system import System
 from dynamics.validation import InvalidRequest
+from dynamics.verdicts.findings import Verdict
 from dynamics.verdicts.verdict_report import escaped, prose, stability_line, summary
 from theory.closure import closure_lines
 from theory.documentation import Documentation
-
-if TYPE_CHECKING:
-    from dynamics.results.comparison import Comparison
-    from dynamics.results.stability import Stability
-    from dynamics.system import System
-    from dynamics.verdicts.findings import Verdict
 
 MOST_DERIVED = 8
 """Scalars up to which derivatives are written out and a plane is drawn; more take minutes."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,15 +11,13 @@ from dynamics import plotting
 from dynamics.analysis.phase_portrait import portrait
 from dynamics.analysis.phase_portrait.roots import CONTINUUM
 from dynamics.analysis.transverse_growth import transverse_growth
+from dynamics.system import System
 from dynamics.training.descent import descend
 from dynamics.training.flow import flow
 from dynamics.training.stability_limit import limits_along
 from dynamics.validation import InvalidRequest, real
 from dynamics.verdicts.figure import Drawing, Figure, FigureRequest
 from theory.closure import DECLARED
-
-if TYPE_CHECKING:
-    from dynamics.system import System
 
 GRID = 24
 ROUNDING = 1e-12

@@ -15,14 +15,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from dynamics.system import System
-    from dynamics.verdicts.findings import Check, Finding, Protocol
+from dynamics.system import System
+from dynamics.verdicts.findings import Check, Finding, Protocol
 
 PERTURBATION = 1e-15
 """Relative change of the start that shows what a run makes of rounding."""

@@ -120,14 +120,12 @@ class Repeat:
     time_factor: float = 1.0
 
     def __str__(self) -> str:
-        words = []
-        if self.eta_factor != 1.0:
-            words.append(f"eta times {self.eta_factor:g}")
-        if self.seed:
-            words.append(f"seed + {self.seed}")
-        if self.time_factor != 1.0:
-            words.append(f"time times {self.time_factor:g}")
-        return ", ".join(words) or "as measured"
+        changes = {
+            f"eta times {self.eta_factor:g}": self.eta_factor != 1.0,
+            f"seed + {self.seed}": self.seed,
+            f"time times {self.time_factor:g}": self.time_factor != 1.0,
+        }
+        return ", ".join(words for words, made in changes.items() if made) or "as measured"
 
 
 def repeats(*single: str) -> Iterator[Repeat]:

@@ -13,20 +13,18 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import lru_cache
 from math import inf, isnan
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dynamics.analysis.stability import stability
 from dynamics.results.stability import Stability
+from dynamics.results.trajectory import Trajectory
+from dynamics.system import System
 from dynamics.training.descent import descend
 from dynamics.training.flow import flow
 from dynamics.validation import InvalidRequest
-
-if TYPE_CHECKING:
-    from dynamics.results.trajectory import Trajectory
-    from dynamics.system import System
-    from dynamics.verdicts.findings import Finding
+from dynamics.verdicts.findings import Finding
 
 MOST = 2e7
 """Trained entries times samples of the law up to which the full population is followed."""

@@ -11,12 +11,9 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isnan
-from typing import TYPE_CHECKING
 
 from dynamics.results.hypertext import anchor, code
-
-if TYPE_CHECKING:
-    from dynamics.verdicts.findings import Finding, Verdict
+from dynamics.verdicts.findings import Finding, Verdict
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>|#$~]|&(?=#?\w+;))")
 """Characters that mean something in Markdown."""

@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamics.registry import load_system
+from dynamics.system import System
 from dynamics.training.progress import interruption
 from dynamics.validation import InvalidRequest, check_parameters, integer, refuse, unknown
 from dynamics.verdicts import rounding, rules, verdicts_of
 from dynamics.verdicts.findings import Check, Finding, Protocol, Verdict
 from dynamics.verdicts.stability import with_stability
-
-if TYPE_CHECKING:
-    from dynamics.system import System
 
 
 def checks(system: System) -> Mapping[str, Check]:
@@ -74,11 +72,7 @@ def verify(
 
 
 def verdicts(
-    system: Any,
-    parameters: Any = None,
-    claims: Sequence[str] | None = None,
-    thorough: bool = False,
-    seed: int = 0,
+    system: Any, parameters: Any, claims: Sequence[str] | None, thorough: bool, seed: int
 ) -> Iterator[Verdict]:
     """Yield the verdicts of `verify`, each as soon as it is measured.
 

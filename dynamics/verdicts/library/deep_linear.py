@@ -9,13 +9,14 @@ time is measured.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 
 from dynamics.plotting import style
 from dynamics.problem import FloatArray
+from dynamics.system import System
 from dynamics.training.flow import flow
 from dynamics.verdicts.claim import TIME, Case, Picture, claim, flow_to, reduced_flow
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
@@ -23,9 +24,6 @@ from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.rules import growth
 from dynamics.verdicts.stability import Trained
 from dynamics.verdicts.wording import listed
-
-if TYPE_CHECKING:
-    from dynamics.system import System
 
 RTOL = 1e-11
 COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.VERMILION)

@@ -9,21 +9,19 @@ as :math:`e^{\lambda t}`. From a start that is off by :math:`\epsilon` it reache
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dynamics.analysis.stability import departure, off_start
 from dynamics.analysis.transverse_growth import least_curvature
 from dynamics.plotting.style import BLUE, GREY, legend
+from dynamics.system import System
 from dynamics.validation import InvalidRequest
-from dynamics.verdicts.claim import Also, Case, Picture, reduced_flow
-from dynamics.verdicts.figure import Drawing, page
+from dynamics.verdicts.claim import Also, Case, Experiment, Picture, claim, reduced_flow
+from dynamics.verdicts.figure import Drawing, Figure, FigureRequest, page, title
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.wording import listed
-
-if TYPE_CHECKING:
-    from dynamics.system import System
 
 OFFSETS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
 """Distances of the starts from the closed space; rounding is far smaller."""
@@ -72,6 +70,20 @@ def _escapes(reduced: Any, full: Any, law: Any, horizon: float) -> dict[str, Any
     return {"times": times, "rate": rate, "decade": line[0], "bend": bend}
 
 
+def claimed(horizon: float, **data: Any) -> Experiment:
+    """The claim that the slope of escape times is 1/lambda.
+
+    Parameters
+    ----------
+    horizon : float
+        Time of the flow.
+    **data
+        Of `dynamics.verdicts.claim.claim`.
+    """
+    data = {"also": (STRAIGHT,), "picture": PICTURE, **data}
+    return claim("Escape", QUANTITY, "<=", SHARE, **data)(lambda case: measured(case, horizon))
+
+
 def measured(case: Case, horizon: float) -> dict[str, Any]:
     """The row of a claim on the slope of escape times, by `QUANTITY` and `STRAIGHT`.
 
@@ -92,6 +104,28 @@ def measured(case: Case, horizon: float) -> dict[str, Any]:
     )
     value, curves = abs(decade * rate / np.log(10) - 1), {"full training": (OFFSETS, times)}
     return found | {"value": value, "times": times.tolist(), "text": text, "curves": curves}
+
+
+def figure(horizon: float, *names: str, **fixed: Any) -> Figure:
+    """The figure of escape times over the distance of the start, with the option ``time``.
+
+    Parameters
+    ----------
+    horizon : float
+        Time of the flow, where no other is asked for.
+    *names : str
+        Parameters above the picture.
+    **fixed
+        Parameters of the figure that cannot be set.
+    """
+
+    def drawn(system: System, request: FigureRequest) -> Drawing:
+        options = request.options({"time": horizon})
+        law = request.make_parameters(system, tuple(fixed), **fixed)
+        words = title(system, law, *names, width=5.2)
+        return picture(system, law, float(options["time"]), words)
+
+    return drawn
 
 
 def picture(system: System, law: Any, horizon: float, words: str) -> Drawing:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,17 +20,15 @@ from dynamics.models import Model
 from dynamics.models.induction_head import frames
 from dynamics.plotting.style import BLUE, ORANGE, legend
 from dynamics.problem import FloatArray
+from dynamics.results.trajectory import Trajectory
+from dynamics.system import System
 from dynamics.training.flow import flow
-from dynamics.verdicts.claim import Also, Case, Growth, Picture, Row, claim, descent
+from dynamics.verdicts.claim import Also, Case, Experiment, Growth, Picture, Row, claim, descent
 from dynamics.verdicts.figure import Drawing, FigureRequest, page
 from dynamics.verdicts.findings import Finding
 from dynamics.verdicts.rules import growth
 from dynamics.verdicts.stability import Trained
 from theory.closure.orbits import generators_of, orbit_classes
-
-if TYPE_CHECKING:
-    from dynamics.results.trajectory import Trajectory
-    from dynamics.system import System
 
 ROUNDING = 1e-12
 SIZES = (4, 8, 16, 32)
@@ -185,24 +183,21 @@ def _three_too(rows: list[Row], finding: Finding) -> Finding:
     return replace(finding, holds=finding.holds or None, reason=reason, missing=missing)
 
 
-@claim(
-    "Emergence, gamma", "exponent in N of the time of gamma_3 = 1/2, all scalars", "==", 1.0,
-    growth=Growth("N", 1.0), words="time {value:.4g}", conclude=_three_too, picture=PAIRS,
-    **SCALARS,
-)  # fmt: skip
-def gamma_emerges(case: Case) -> dict[str, Any]:
-    """By the flow of the scalars."""
-    return _emerges(case, "T_gamma")
+def _emerging(source: str, quantity: str, exponent: float, event: str) -> Experiment:
+    """The claim on the growth of the time of an event with N, by the flow of the scalars."""
+    decorate = claim(
+        source, quantity, "==", exponent, growth=Growth("N", exponent), words="time {value:.4g}",
+        conclude=_three_too, picture=PAIRS, **SCALARS,
+    )  # fmt: skip
+    return decorate(lambda case: _emerges(case, event))
 
 
-@claim(
-    "Emergence, all", "exponent in N of the time of risk = .1, all scalars", "==", 2.0,
-    growth=Growth("N", 2.0), words="time {value:.4g}", conclude=_three_too, picture=PAIRS,
-    **SCALARS,
-)  # fmt: skip
-def head_emerges(case: Case) -> dict[str, Any]:
-    """By the flow of the scalars."""
-    return _emerges(case, "T_copy")
+gamma_emerges = _emerging(
+    "Emergence, gamma", "exponent in N of the time of gamma_3 = 1/2, all scalars", 1.0, "T_gamma"
+)
+head_emerges = _emerging(
+    "Emergence, all", "exponent in N of the time of risk = .1, all scalars", 2.0, "T_copy"
+)
 
 
 @claim(
@@ -247,10 +242,8 @@ def times(system: System, request: FigureRequest) -> Drawing:
     with page(5.6, 3.8) as (_, axes):
         for alone, word, colour, look in looks:
             runs = [emergence(N, alone) for N in sizes]
-            for name, label, fill in (
-                ("T_copy", "risk .1", colour),
-                ("T_gamma", r"$\gamma_3 = 1/2$", "w"),
-            ):
+            events = ("T_copy", "risk .1", colour), ("T_gamma", r"$\gamma_3 = 1/2$", "w")
+            for name, label, fill in events:
                 values = np.array([run.events[name].time for run in runs])
                 data[f"{name}_{'three' if alone else 'all'}"] = values
                 axes.plot(sizes, values, look, color=colour, mfc=fill, label=f"{label}, {word}")
@@ -278,12 +271,13 @@ def rounds(system: System, request: FigureRequest) -> Drawing:
     counts = np.array(closure.classes.rounds)
     places = np.arange(1, len(counts) + 1)
     split = np.diff(counts, prepend=0) > 0
+    looks = {
+        "classes split, or begin to move": (split, {"color": BLUE}),
+        "nothing changes": (~split, {"color": "w", "edgecolor": BLUE, "hatch": "///"}),
+    }
     title = f"{closure.entries} entries, {closure.frozen} of which never move"
     with page(5.0, 3.0, title) as (_, axes):
-        for chosen, label, look in (
-            (split, "classes split, or begin to move", {"color": BLUE}),
-            (~split, "nothing changes", {"color": "w", "edgecolor": BLUE, "hatch": "///"}),
-        ):
+        for label, (chosen, look) in looks.items():
             if chosen.any():
                 axes.bar(places[chosen], counts[chosen], 0.7, label=label, **look)
         for at in zip(places, counts, strict=True):

@@ -14,21 +14,19 @@ two of them the loss :math:`2 R` rests at :math:`\mathrm{tr} \Lambda - \sum_{d \
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE
 from dynamics.problem import FloatArray
+from dynamics.system import System
 from dynamics.training.flow import flow
 from dynamics.verdicts.claim import TIME, Case, Picture, claim, descent, flow_to
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.rules import growth
 from dynamics.verdicts.wording import listed
-
-if TYPE_CHECKING:
-    from dynamics.system import System
 
 RTOL = 1e-11
 CLOSED = 1e-8

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 from math import inf, nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dynamics.analysis.stability import departure, off_start
+from dynamics.system import System
 from dynamics.verdicts.claim import TIME, Also, Case, Picture, claim, flow_to, reduced_flow
 from dynamics.verdicts.figure import Drawing, FigureRequest, title
 from dynamics.verdicts.findings import Undecided
@@ -17,9 +18,6 @@ from dynamics.verdicts.library import escape
 from dynamics.verdicts.library.lines import over_time
 from dynamics.verdicts.stability import Trained
 from dynamics.verdicts.wording import listed
-
-if TYPE_CHECKING:
-    from dynamics.system import System
 
 LONG = 3000.0
 LEARNED = 0.01
@@ -132,27 +130,7 @@ def one_by_one(case: Case) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@claim(
-    "Escape", escape.QUANTITY, "<=", escape.SHARE, laws=({"target": "leap"},), require=leap,
-    also=(escape.STRAIGHT,), picture=escape.PICTURE,
-)  # fmt: skip
-def escapes(case: Case) -> dict[str, Any]:
-    """From weights that are off 0 by 1e-12 to 1e-4."""
-    return escape.measured(case, LONG)
-
-
-def escape_figure(system: System, request: FigureRequest) -> Drawing:
-    """Escape times of the leap over the distance of the start. Option: ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
-    options = request.options({"time": LONG})
-    law = request.make_parameters(system, ("target",), target="leap")
-    words = title(system, law, "D", "neurons", width=5.2)
-    return escape.picture(system, law, float(options["time"]), words)
+escapes = escape.claimed(LONG, laws=({"target": "leap"},), require=leap)
 
 
 def losses(system: System, request: FigureRequest) -> Drawing:
@@ -165,16 +143,14 @@ def losses(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    base, end = (
-        request.make_parameters(system, ("target",)),
-        request.options({"time": LONG})["time"],
-    )
+    base = request.make_parameters(system, ("target",))
+    end = float(request.options({"time": LONG})["time"])
     kinds: Any = system.ReducedPopulation, system.FullPopulation
-    words = {"leap": r"$x_1 + x_1 x_2 x_3$", "parity": r"$x_1 x_2 x_3$"}
-    words = {"staircase": r"$x_1 + x_1 x_2 + x_1 x_2 x_3$"} | words
-    runs = {
-        name: reduced_flow(kinds[0], replace(base, target=name), float(end))[1] for name in words
-    }
+    words = {
+        "staircase": r"$x_1 + x_1 x_2 + x_1 x_2 x_3$", "leap": r"$x_1 + x_1 x_2 x_3$",
+        "parity": r"$x_1 x_2 x_3$",
+    }  # fmt: skip
+    runs = {name: reduced_flow(kinds[0], replace(base, target=name), end)[1] for name in words}
     curves = {words[name]: (run.time, run["risk"]) for name, run in runs.items()}
     off = _off_zero(*kinds, replace(base, target="leap"), OFFSETS[1], end)
     apart = off[0] > 20.0  # before, the curves are one
@@ -189,4 +165,4 @@ def losses(system: System, request: FigureRequest) -> Drawing:
     return over_time(title(system, base, "D", "neurons", width=6.4), curves, caption, **look)
 
 
-FIGURES = {"losses": losses, "escape": escape_figure}
+FIGURES = {"losses": losses, "escape": escape.figure(LONG, "D", "neurons", target="leap")}

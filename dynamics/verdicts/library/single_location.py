@@ -2,16 +2,14 @@ r"""Single-location regression: what training recovers and in which order, with 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dynamics.system import System
 from dynamics.verdicts.claim import TIME, Also, Case, Picture, claim, flow_to, reduced_flow
 from dynamics.verdicts.figure import Drawing, FigureRequest, title
 from dynamics.verdicts.library.lines import over_time
-
-if TYPE_CHECKING:
-    from dynamics.system import System
 
 LONG = 1e5
 RECOVERED = 0.01

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dynamics.system import System
 from dynamics.training.flow import flow
 from dynamics.verdicts.claim import TIME, Also, Case, Picture, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, title
 from dynamics.verdicts.findings import Finding
 from dynamics.verdicts.library.lines import over_time
 from dynamics.verdicts.wording import counted
-
-if TYPE_CHECKING:
-    from dynamics.system import System
 
 LONG = 1e4
 SAMPLES = 2000

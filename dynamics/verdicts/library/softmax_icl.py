@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dynamics.results.event import Event
+from dynamics.system import System
 from dynamics.training.flow import flow
 from dynamics.verdicts.claim import TIME, Also, Case, Picture, claim, descent, flow_to, reduced_flow
 from dynamics.verdicts.figure import Drawing, FigureRequest, edges, page, title
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.library.lines import COLOURS, over_time
-
-if TYPE_CHECKING:
-    from dynamics.system import System
 
 ROUNDING = 1e-12
 ATTENDED = 0.99

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 
+from dynamics.system import System
 from dynamics.training.descent import descend
 from dynamics.verdicts.claim import TIME, Case, Picture, claim, descent
 from dynamics.verdicts.figure import Drawing, FigureRequest, title
 from dynamics.verdicts.library.lines import over_time
-
-if TYPE_CHECKING:
-    from dynamics.system import System
 
 LARGE = 51
 """A dimension with 2^51 inputs, at which no bias of the start meets a kink."""

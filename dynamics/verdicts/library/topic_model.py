@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dynamics.analysis.stability import departure, off_start
 from dynamics.results.stability import OFF
+from dynamics.system import System
 from dynamics.verdicts.claim import TIME, Also, Case, Picture, claim, flow_to, reduced_flow
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.library import escape
 from dynamics.verdicts.stability import stability_of
-
-if TYPE_CHECKING:
-    from dynamics.system import System
 
 LONG = 2e4
 
@@ -107,26 +105,7 @@ def blocks_of_attention(case: Case) -> dict[str, Any]:
     return {"value": gap[-1], "least": gap.min(), "text": text, "curves": curves, **row}
 
 
-@claim(
-    "Escape", escape.QUANTITY, "<=", escape.SHARE, require=tells_apart, also=(escape.STRAIGHT,),
-    picture=escape.PICTURE,
-)  # fmt: skip
-def escapes(case: Case) -> dict[str, Any]:
-    """From starts that are off the classes by 1e-12 to 1e-4."""
-    return escape.measured(case, LONG)
-
-
-def escape_figure(system: System, request: FigureRequest) -> Drawing:
-    """Escape times over the distance of the start. Option: ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
-    options, law = request.options({"time": LONG}), request.make_parameters(system)
-    words = title(system, law, "T", "v", "chosen", "masked", width=5.2)
-    return escape.picture(system, law, float(options["time"]), words)
+escapes = escape.claimed(LONG, require=tells_apart)
 
 
 def blocks(system: System, request: FigureRequest) -> Drawing:
@@ -167,4 +146,6 @@ def blocks(system: System, request: FigureRequest) -> Drawing:
     return Drawing(panels, {"V": values, "A": logits}, caption)
 
 
-FIGURES = {"blocks": blocks, "escape": escape_figure}
+FIGURES = {
+    "blocks": blocks, "escape": escape.figure(LONG, "T", "v", "chosen", "masked"),
+}  # fmt: skip

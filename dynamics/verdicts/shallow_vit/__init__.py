@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from dynamics.verdicts.claim import checks_of
-from dynamics.verdicts.figure import Figure
-from dynamics.verdicts.findings import Check
 from dynamics.verdicts.shallow_vit import (
     attention,
     diagrams,
@@ -16,24 +12,16 @@ from dynamics.verdicts.shallow_vit import (
     iterations,
     lemmas,
     samples,
-    textured_images,
+    texture_pictures,
     tokens,
 )
 
-CHECKS: Mapping[str, Check] = checks_of(
-    exact, samples, iterations, attention, tokens, lemmas, image_claims
-)
-FIGURES: Mapping[str, Figure] = {
-    "1a": diagrams.figure_1a,
-    "1b": diagrams.figure_1b,
-    "2": figures.figure_2,
-    "3": diagrams.figure_3,
-    "4": figures.figure_4,
-    "5": figures.figure_5,
-    "7": figures.figure_7,
-    "8": figures.figure_8,
-    "textures": textured_images.textures_figure,
-}
+CHECKS = checks_of(exact, samples, iterations, attention, tokens, lemmas, image_claims)
+FIGURES = {
+    "1a": diagrams.figure_1a, "1b": diagrams.figure_1b, "2": figures.figure_2,
+    "3": diagrams.figure_3, "4": figures.figure_4, "5": figures.figure_5, "7": figures.figure_7,
+    "8": figures.figure_8, "textures": texture_pictures.textures_figure,
+}  # fmt: skip
 
 
 def nothing_to_leave(*_: object) -> None:

@@ -12,15 +12,7 @@ from dynamics.results.trajectory import Trajectory
 from dynamics.verdicts.claim import Case, Picture, Row
 from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.shallow_vit import runs
-from dynamics.verdicts.shallow_vit.hypothesis import all_trained, theorem_1
-from dynamics.verdicts.shallow_vit.runs import (
-    LINEAR,
-    MARGINS,
-    ONCE,
-    claim,
-    claim_on_tokens,
-    to_rest,
-)
+from dynamics.verdicts.shallow_vit.runs import LINEAR, MARGINS, ONCE, claim, theorem_1, to_rest
 from dynamics.verdicts.shallow_vit.tokens import mean_losses
 from theory.papers.shallow_vit.attention_limits import ceiling_of_samples
 
@@ -87,12 +79,10 @@ def proposition_2(case: Case) -> dict[str, Any]:
     least = np.array([np.where(positive, P[:, 0], P[:, 1])[there].min() for P in every])
     top = limit(law, vectors) if positive.any() and not positive.all() else None
     most = 1.0 if top is None else law.n_star / (law.n_star + law.n_confusion)
-    row: Row = {"value": least[-1], "mean": case.run["relevant"][-1], "most": most,
-                "ceiling": 1.0 if top is None else top, "proved": most < CLOSE}  # fmt: skip
-    if not row["proved"] and least[-1] > least[0]:
-        row["open"] = "time"
-    steps = np.arange(len(least))
-    return row | {"curves": {f"least {case.label}": (steps, least)}}
+    rises = {"open": "time"} if most >= CLOSE and least[-1] > least[0] else {}
+    return rises | {"value": least[-1], "mean": case.run["relevant"][-1], "most": most,
+                    "ceiling": 1.0 if top is None else top, "proved": most < CLOSE,
+                    "curves": {f"least {case.label}": (np.arange(len(least)), least)}}  # fmt: skip
 
 
 @claim(
@@ -140,9 +130,9 @@ def noisy_run(case: Case) -> tuple[Any, Trajectory]:
     return problem, runs.descend_in_parts(problem, case.rate(runs.ETA), parts, RECORD)
 
 
-@claim_on_tokens(
+@runs.claim_on_tokens(
     "Figure 4", "mean attention to label-relevant tokens at the end, the best margin", ">=",
-    MEAN_CLOSE, laws=MARGINS, run=noisy_run, require=all_trained, exists=True, varies=ONCE,
+    MEAN_CLOSE, laws=MARGINS, run=noisy_run, require=runs.all_trained, exists=True, varies=ONCE,
     near_limit=True, words="from {start:.3g} to {value:.3g} in {steps} steps (" + QUERIES +
     "), without noise at most {ceiling:.3g}",
     picture=Picture("step", TO_RELEVANT, {"close to 1": MEAN_CLOSE}, LINEAR),
@@ -175,7 +165,7 @@ def _same_trend(rows: list[Row], finding: Finding) -> Finding:
 @claim(
     "Figures 7 and 8", "largest difference of the attention at the end between numbers of patterns",
     "<=", APART, laws=({"d": 20, **runs.ROOT},), family=of_patterns, run=to_rest(),
-    require=all_trained, varies=ONCE, near_limit=True, conclude=_same_trend,
+    require=runs.all_trained, varies=ONCE, near_limit=True, conclude=_same_trend,
     words="attention rises by {rise:.3g} to {value:.3g}; test loss {none:.2g}, with tokens removed "
     "at random {random:.2g}, irrelevant first {irrelevant:.2g}, noisiest first {noisiest:.2g}",
     picture=Picture("step", TO_RELEVANT, scales=LINEAR),
@@ -236,5 +226,5 @@ def linear_output(case: Case) -> dict[str, Any]:
     if late.sum() < runs.FEWEST or not (output[late] > 0).all():
         raise Undecided("too few steps before samples pass the margin", "time")
     power = np.polyfit(np.log(steps[late]), np.log(output[late]), 1)[0]
-    return {"value": runs.line(steps, output).r2, "power": power,
+    return {"value": runs.line(steps, output)[2], "power": power,
             "curves": {case.label or "y F": (steps[1:], output[1:])}}  # fmt: skip

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 
-from dynamics.phase_diagrams.threshold import ABOVE, BELOW, MEASURED, Threshold
+from dynamics.phase_diagrams.threshold import ABOVE, BELOW, MEASURED
 from dynamics.plotting.labels import hatch, logarithmic
 from dynamics.plotting.style import GREEN, ORANGE, VERMILION
 from dynamics.problem import FloatArray
@@ -24,19 +24,10 @@ from dynamics.results.power_law import PowerLaw, power_law
 from dynamics.system import System
 from dynamics.validation import refuse
 from dynamics.verdicts.figure import Drawing, FigureRequest, edges, page, stated, title
+from dynamics.verdicts.shallow_vit import samples
 from dynamics.verdicts.shallow_vit.iterations import FAMILIES, law_at
 from dynamics.verdicts.shallow_vit.runs import alphas, gaps, line
-from dynamics.verdicts.shallow_vit.samples import (
-    COUNTS,
-    ETA,
-    FIGURE_1B,
-    LAW,
-    MORE,
-    STEPS,
-    SUCCESS,
-    TRIALS,
-    Trials,
-)
+from dynamics.verdicts.shallow_vit.samples import COUNTS, ETA, LAW, STEPS, SUCCESS, TRIALS, Trials
 from dynamics.verdicts.shallow_vit.stores import folder, stored_trials
 from dynamics.verdicts.wording import listed
 
@@ -69,40 +60,34 @@ class Rows(NamedTuple):
             row[: len(one.loss)] = (one.loss < SUCCESS).mean(axis=1)
         return share
 
-    @property
-    def n50(self) -> list[Threshold]:
-        """N50 of every row."""
-        return [one.n50 for one in self.trials]
-
-    @property
-    def values(self) -> FloatArray:
-        """N50 as numbers, NaN where there is only a bound."""
-        return np.array([n50.value for n50 in self.n50])
+    def n50(self, name: str = "value") -> FloatArray:
+        """N50 of every row, NaN where there is only a bound; or another number of `Threshold`."""
+        return np.array([getattr(one.n50, name) for one in self.trials])
 
     def growth(self, x: FloatArray) -> PowerLaw:
         """Power law of N50 in a variable, shape (rows,)."""
-        return power_law(x, self.values, np.array([n50.error for n50 in self.n50]))
+        return power_law(x, self.n50(), self.n50("error"))
 
     def through(self, x: FloatArray, power: float) -> FloatArray:
         """N in proportion to a power of x, the best one by the errors of N50."""
-        errors = np.array([n50.error for n50 in self.n50])
+        errors = self.n50("error")
         finite = np.isfinite(errors)
         if not finite.any():
             return np.full(x.shape, np.nan)
-        logs = np.log(self.values[finite]) - power * np.log(x[finite])
+        logs = np.log(self.n50()[finite]) - power * np.log(x[finite])
         return np.asarray(exp(np.average(logs, weights=errors[finite] ** -2)) * x**power)
 
     def table(self) -> dict[str, Any]:
         """The numbers of the rows."""
         return {
-            "samples": self.counts, "share": self.share, "N50": self.values,
-            "low": [n50.low for n50 in self.n50], "high": [n50.high for n50 in self.n50],
+            "samples": self.counts, "share": self.share, "N50": self.n50(),
+            "low": self.n50("low").tolist(), "high": self.n50("high").tolist(),
             "median_steps": [one.median for one in self.trials],
         }  # fmt: skip
 
     def words(self, values: Sequence[float]) -> str:
         """N50 at the values of the variable."""
-        return ", ".join(f"{v:g}: {n50}" for v, n50 in zip(values, self.n50, strict=True))
+        return ", ".join(f"{v:g}: {one.n50}" for v, one in zip(values, self.trials, strict=True))
 
 
 class Panel(NamedTuple):
@@ -131,8 +116,8 @@ def figure_1a(system: System, request: FigureRequest) -> Drawing:
     (rows,) = _sweep(system, request, options, "1a", {"trained": law}, axes)
     laws = [law_at(law, "rest", alpha) for alpha in at]
     by_alpha, by_gap = alphas(laws) ** -2.0, gaps(laws) ** -2.0
-    finite, law_gap = np.isfinite(rows.values), rows.through(by_gap, 1.0)
-    r2 = [line(x[finite], rows.values[finite]).r2 for x in (by_alpha, by_gap)]
+    finite, law_gap = np.isfinite(rows.n50()), rows.through(by_gap, 1.0)
+    r2 = [line(x[finite], rows.n50()[finite])[2] for x in (by_alpha, by_gap)]
     panels = (
         Panel(f"the paper's variable, {_fitted(r2[0], '$R^2 = {:.2f}$')}", by_alpha,
               r"$\alpha_*^{-2}$", rows,
@@ -162,7 +147,8 @@ def figure_1b(system: System, request: FigureRequest) -> Drawing:
     request : FigureRequest
     """
     options = _options(request, "sigmas", SIGMAS)
-    law, sigmas = request.make_parameters(system, ("sigma",), **FIGURE_1B), options["sigmas"]
+    law = request.make_parameters(system, ("sigma",), **samples.FIGURE_1B)
+    sigmas = options["sigmas"]
     if sigmas[-1] >= 1:
         refuse("sigmas", sigmas[-1], "has no (1 - sigma)^-2", "below 1", 0.9)
     (rows,) = _sweep(system, request, options, "1b", {"trained": law}, {"sigma": sigmas})
@@ -207,7 +193,7 @@ def figure_3(system: System, request: FigureRequest) -> Drawing:
         for name, rows, fit, power in (("attention trained", trained, fits[0], 2),
                                        ("attention frozen (the paper's CNN)", frozen, fits[1], 4))
     ]  # fmt: skip
-    ratios = frozen.values / trained.values
+    ratios = frozen.n50() / trained.n50()
     known = listed(ratios[np.isfinite(ratios)], 2) or "none known"
     caption = (
         f"{_trials(options, law)}, attention trained and frozen, the same seeds (alpha_# = "
@@ -225,7 +211,7 @@ def figure_3(system: System, request: FigureRequest) -> Drawing:
 
 def _options(request: FigureRequest, axis: str, default: Any, **more: Any) -> dict[str, Any]:
     defaults = {axis: default, "samples": COUNTS, "trials": TRIALS, "workers": cores(), "store": ""}
-    options = request.options(defaults | more, {"trials": MORE * TRIALS}, workers=0)
+    options = request.options(defaults | more, {"trials": samples.MORE * TRIALS}, workers=0)
     return options | {name: sorted(set(options[name])) for name in (axis, "samples")}
 
 
@@ -297,7 +283,7 @@ def _diagram(axes: Axes, panel: Panel) -> Any:
         handles.append(hatch(axes, sides, heights, np.isnan(share.T)))
         handles[-1].set_label("not run: two N at 100 %")
     seen: dict[str, Any] = {}
-    for at, n50 in zip(panel.x, panel.rows.n50, strict=True):
+    for at, n50 in zip(panel.x, (one.n50 for one in panel.rows.trials), strict=True):
         if n50.kind == MEASURED:
             top = n50.high if n50.high < inf else n50.value
             bars = [[n50.value - n50.low], [top - n50.value]]

@@ -6,7 +6,7 @@ step size and any start: one run beyond rounding contradicts them, and is not ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import sqrt
 from typing import Any
@@ -18,7 +18,7 @@ from dynamics.analysis.comparison import compare
 from dynamics.papers.shallow_vit.recursions import collapse, gram, slopes_of
 from dynamics.problem import FloatArray
 from dynamics.training.descent import descend
-from dynamics.verdicts.claim import Case, Picture
+from dynamics.verdicts.claim import Case, Decorator, Picture
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.rounding import PERTURBATION, perturbed
 from dynamics.verdicts.shallow_vit.runs import ETA, LINEAR, claim, claim_on_tokens
@@ -37,17 +37,19 @@ EACH = (
     SMALL, SMALL | {"data": "fixed_disc"}, SMALL | {"data": "iid"},
     SMALL | {"data": "fixed_disc", "output_weights": "per_position"},
 )  # fmt: skip
-SAME = {
-    "words": "{value:.1e} over {steps} steps",
-    "picture": Picture("step", "largest difference", {"rounding": ROUNDING}),
-}  # fmt: skip
+
+
+def exactly(source: str, quantity: str, laws: Sequence[Mapping[str, Any]] = EACH) -> Decorator:
+    """Decorate the differences of two ways to train, which may be as large as rounding."""
+    picture = Picture("step", "largest difference", {"rounding": ROUNDING})
+    words = "{value:.1e} over {steps} steps"
+    return claim(source, quantity, "<=", ROUNDING, laws=laws, words=words, picture=picture)
 
 
 def _made(case: Case, view: str = "ReducedPopulation", **changed: Any) -> Any:
     """A problem of the case, with other parameters where they are given."""
     law = case.parameters
-    shared = law.output_weights == "shared"
-    training = TRAINING[law.data] if shared else {"samples": 8}
+    training = TRAINING[law.data] if law.output_weights == "shared" else {"samples": 8}
     return getattr(case.system, view)(replace(law, **changed), seed=case.seed, **training)
 
 
@@ -55,25 +57,22 @@ def _equal(case: Case, problem: Any, differences: ArrayLike) -> dict[str, Any]:
     """The row of differences at every step, undecided where training amplifies rounding to them."""
     series = np.asarray(differences)
     most = float(series.max())
-    if not most <= ROUNDING:
-        starts = problem.initial_state, perturbed(problem.initial_state)
-        one, two = (descend(problem, ETA, STEPS, record=1, initial=s).states for s in starts)
-        common = min(len(one), len(two))
-        apart = float(np.abs(one[:common] - two[:common]).max())
-        if most <= LIKE_A_PERTURBATION * apart:
-            reason = (
-                f"differs by {most:.1e} after {STEPS} steps, but training here is unstable: a "
-                f"start changed by {PERTURBATION:g} of itself ends {apart:.1e} away"
-            )
-            raise Undecided(reason, "precision")
     curve = np.arange(1, len(series)), np.maximum(series[1:], 1e-17)
-    return {"value": most, "steps": STEPS, "curves": {case.label or "largest": curve}} | (
-        {} if most <= ROUNDING else {"text": f"different: by {most:.1e} over {STEPS} steps"}
-    )
+    row = {"value": most, "steps": STEPS, "curves": {case.label or "largest": curve}}
+    if most <= ROUNDING:
+        return row
+    starts = problem.initial_state, perturbed(problem.initial_state)
+    one, two = (descend(problem, ETA, STEPS, record=1, initial=s).states for s in starts)
+    common = min(len(one), len(two))
+    apart = float(np.abs(one[:common] - two[:common]).max())
+    if most <= LIKE_A_PERTURBATION * apart:
+        reason = f"a start changed by {PERTURBATION:g} of itself ends {apart:.1e} away"
+        so = f"differs by {most:.1e} after {STEPS} steps, but training here is unstable: {reason}"
+        raise Undecided(so, "precision")
+    return row | {"text": f"different: by {most:.1e} over {STEPS} steps"}
 
 
-@claim("Pattern closure", "largest difference of an entry of W_O, V, K, Q", "<=", ROUNDING,
-       laws=EACH, **SAME)  # fmt: skip
+@exactly("Pattern closure", "largest difference of an entry of W_O, V, K, Q")
 def pattern_closure(case: Case) -> dict[str, Any]:
     """Training of every weight on tokens against training on patterns."""
     reduced = _made(case)
@@ -81,24 +80,23 @@ def pattern_closure(case: Case) -> dict[str, Any]:
     return _equal(case, reduced, np.max([*result.deviations.values()], axis=0))
 
 
-@claim("Gram form", "largest difference of an entry of H, B, G_V, G_K, G_Q, J", "<=", ROUNDING,
-       laws=EACH, **SAME)  # fmt: skip
+@exactly("Gram form", "largest difference of an entry of H, B, G_V, G_K, G_Q, J")
 def gram_form(case: Case) -> dict[str, Any]:
     """The recursion of inner products against training on patterns."""
     problem = _made(case)
     return _equal(case, problem, gram(problem, ETA, STEPS).largest)
 
 
-@claim("Symmetric collapse", "largest difference of an entry from the scalar of its class", "<=",
-       ROUNDING, laws=({"m": 120, "L": 40, "sigma": 0.0, "delta": 0.0},), **SAME)  # fmt: skip
+@exactly("Symmetric collapse", "largest difference of an entry from the scalar of its class",
+         laws=({"m": 120, "L": 40, "sigma": 0.0, "delta": 0.0},))  # fmt: skip
 def symmetric_collapse(case: Case) -> dict[str, Any]:
     """The 16 scalars against training from a symmetric start, with even other patterns."""
     problem = case.system.ReducedPopulation(case.parameters, seed=case.seed, start="symmetric")
     return _equal(case, problem, collapse(problem, ETA, STEPS).largest)
 
 
-@claim("Odds identity", "largest relative change of the product of the odds", "<=", ROUNDING,
-       laws=(SMALL, SMALL | {"margin": sqrt(SMALL["m"])}), **SAME)  # fmt: skip
+@exactly("Odds identity", "largest relative change of the product of the odds",
+         laws=(SMALL, SMALL | {"margin": sqrt(SMALL["m"])}))  # fmt: skip
 def odds_identity(case: Case) -> dict[str, Any]:
     """The product of the odds over every pair of samples of both labels, at every step."""
     law = case.parameters
@@ -131,8 +129,8 @@ def log_odds(problem: Any, keys: FloatArray, queries: FloatArray) -> FloatArray:
         return np.asarray(np.log(one) - np.log(two))
 
 
-@claim("Margin and output weights", "largest difference of an entry of W_O, V, K, Q", "<=",
-       ROUNDING, laws=(EACH[0], EACH[2]), **SAME)  # fmt: skip
+@exactly("Margin and output weights", "largest difference of an entry of W_O, V, K, Q",
+         laws=(EACH[0], EACH[2]))  # fmt: skip
 def margin_and_weights(case: Case) -> dict[str, Any]:
     """Steps with weights 1/m and margin 1 against a run with 1/sqrt(m) and margin sqrt(m)."""
     law = case.parameters
@@ -141,13 +139,13 @@ def margin_and_weights(case: Case) -> dict[str, Any]:
     root = sqrt(law.m)
     problem = _made(case, margin=root * law.margin)
     run, series = descend(problem, ETA, STEPS, record=1), [0.0]
-    W, V, K, Q = (run[part][0] for part in PARTS)
+    W, V, K, Q = weights = [run[part][0] for part in PARTS]
     for step in range(len(run.time) - 1):
         E, T = slopes_of(problem, W @ V, K.T @ Q, step, 1 / root)
         slopes = E @ V.T, W.T @ E, Q @ T.T, K @ T
-        W, V, K, Q = (w - root * ETA * s for w, s in zip((W, V, K, Q), slopes, strict=True))
-        pairs = zip((run[part][step + 1] for part in PARTS), (W, V, K, Q), strict=True)
-        series.append(max(float(np.abs(one - two).max()) for one, two in pairs))
+        W, V, K, Q = weights = [w - root * ETA * s for w, s in zip(weights, slopes, strict=True)]
+        pairs = zip(PARTS, weights, strict=True)
+        series.append(max(float(np.abs(run[part][step + 1] - w).max()) for part, w in pairs))
     return _equal(case, problem, series)
 
 
@@ -165,7 +163,7 @@ def initialization(case: Case) -> dict[str, Any]:
         raise Undecided("without noise the printed scales are infinite", "law")
     problem = case.system.ReducedPopulation(law, seed=case.seed)
     state, keys = problem.initial_state, law.delta**2 / law.noise**2
-    K, Q, V = (problem.layout.part(state, name) for name in ("K", "Q", "V"))
+    K, Q, V = (problem.layout.part(state, name) for name in "KQV")
     K[...] = Q[...] = keys * np.eye(law.d)[:, : law.M]
     V[...] = law.sigma**2 / law.noise**2 * problem.start.p
     off = distance(K), distance(V)

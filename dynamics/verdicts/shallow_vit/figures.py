@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dynamics.plotting.labels import logarithmic
-from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
+from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, legend_below
+from dynamics.problem import FloatArray
 from dynamics.process_settings import cores
 from dynamics.system import System
 from dynamics.training.descent import descend
 from dynamics.validation import refuse
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, stated, title
+from dynamics.verdicts.images import error_bars
 from dynamics.verdicts.shallow_vit import tokens
 from dynamics.verdicts.shallow_vit.attention import KINDS, PATTERNS, limit
 from dynamics.verdicts.shallow_vit.iterations import ETA, FAMILIES, laws_of, line_words
@@ -31,19 +34,10 @@ LOOKS = ((VERMILION, "o"), (BLUE, "s"), (GREEN, "^"), (PURPLE, "D"))
 DASHED = ((GREEN, "--"), (PURPLE, "-."), (ORANGE, ":"))
 RULES = ((BLUE, "o", "-"), (VERMILION, "s", "--"), (GREEN, "^", "-."))
 NAMES = (
-    "L",
-    "d",
-    "m",
-    "alpha_star",
-    "alpha_confusion",
-    "sigma",
-    "delta",
-    "noise",
-    "data",
-    "output",
-)
-MEANS = ("relevant", *(f"relevant_by_{kind}" for kind in KINDS))
+    "L", "d", "m", "alpha_star", "alpha_confusion", "sigma", "delta", "noise", "data", "output",
+)  # fmt: skip
 SMALL_TITLE: dict[str, Any] = {"fontsize": 9, "loc": "left"}
+BARS: dict[str, Any] = {"mfc": "white", "capsize": 2, "elinewidth": 1.0}
 
 
 def figure_2(system: System, request: FigureRequest) -> Drawing:
@@ -62,6 +56,7 @@ def figure_2(system: System, request: FigureRequest) -> Drawing:
     options = request.options(default, {"seeds": 20}, workers=0)
     law = request.make_parameters(system, ("alpha_star", "alpha_confusion"), L=100)
     eta, many, data, words = options["eta"], options["seeds"], {}, []
+    axes = {"eta": eta, "steps": options["steps"], "seed": list(request.seeds(many))}
     with folder("2", request, options) as where:
         for name in options["families"]:
             if name not in FAMILIES:
@@ -70,13 +65,11 @@ def figure_2(system: System, request: FigureRequest) -> Drawing:
             if len(laws) < FEWEST:
                 words.append(f"too few points with L={law.L}: {name}")
                 continue
-            axes = {
-                "alpha_star": alphas(laws).tolist(), "alpha_confusion": FAMILIES[name].confusion,
-                "eta": eta, "steps": options["steps"], "seed": list(request.seeds(many)),
-            }  # fmt: skip
-            done = stored_sweep(system, law, axes, where / f"{name}.zarr", options["workers"])
+            shares, formula = alphas(laws), FAMILIES[name].confusion
+            along = {"alpha_star": shares.tolist(), "alpha_confusion": formula, **axes}
+            done = stored_sweep(system, law, along, where / f"{name}.zarr", options["workers"])
             steps = values(done, "time_t_zero", ("alpha_star", "seed")) / eta
-            data[name] = {"alpha_star": alphas(laws), "gap": gaps(laws), "steps": steps}
+            data[name] = {"alpha_star": shares, "gap": gaps(laws), "steps": steps}
             words.append(line_words(name, laws, steps.mean(axis=1))[0])
     if not data:
         refuse("L", law.L, "leaves fewer than three points in every family", "larger", 100)
@@ -97,11 +90,9 @@ def _iterations(data: Mapping[str, Mapping[str, Any]], held: str) -> Any:
         for (name, family), (colour, marker) in zip(data.items(), LOOKS, strict=False):
             steps, mean = family["steps"], family["steps"].mean(axis=1)
             bars = np.stack([mean - steps.min(axis=1), steps.max(axis=1) - mean])
-            for panel, x in zip(axes, (1 / family["alpha_star"], 1 / family["gap"]), strict=True):
-                panel.errorbar(
-                    x, mean, yerr=bars, color=colour, marker=marker, ls="", ms=5.5, mfc="white",
-                    capsize=2, elinewidth=1.0, label=FAMILIES[name].label,
-                )  # fmt: skip
+            look = {"color": colour, "marker": marker, "ls": "", "ms": 5.5, **BARS}
+            for panel, of in zip(axes, ("alpha_star", "gap"), strict=True):
+                panel.errorbar(1 / family[of], mean, bars, label=FAMILIES[name].label, **look)
         # In proportion to 1/(alpha_* - alpha_#), through all points by their logarithms.
         x = np.concatenate([1 / family["gap"] for family in data.values()])
         y = np.concatenate([family["steps"].mean(axis=1) for family in data.values()])
@@ -110,15 +101,39 @@ def _iterations(data: Mapping[str, Mapping[str, Any]], held: str) -> Any:
         axes[1].plot(ends, factor * ends, "--", color=GREY, lw=1.1, zorder=0, label=label)
         axes[0].set(xlabel=r"$1/\alpha_*$", ylabel="steps to zero training loss")
         axes[1].set_xlabel(r"$1/(\alpha_* - \alpha_\#)$")
-        for panel, above in zip(
-            axes, ("the paper's variable", "what orders the data"), strict=True
-        ):
-            panel.set_title(above, **SMALL_TITLE)
+        axes[0].set_title("the paper's variable", **SMALL_TITLE)
+        axes[1].set_title("what orders the data", **SMALL_TITLE)
+        for panel in axes:
             panel.set(xscale="log", yscale="log")
             logarithmic(panel.xaxis, panel.get_xlim()[1] / panel.get_xlim()[0])
-        handles, labels = axes[1].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8)
+        legend_below(figure, axes[1].get_legend_handles_labels()[0], 5)
     return axes
+
+
+class Trained(NamedTuple):
+    """Runs of one law with several seeds."""
+
+    margin: float
+    name: str
+    runs: Sequence[Any]
+    ceiling: float | None
+    """Of the attention to relevant tokens, without noise."""
+    stops: Sequence[int]
+    """Steps of zero training loss."""
+
+    def mean(self, name: str) -> FloatArray:
+        """Mean of an observable over the seeds."""
+        return np.asarray(np.mean([run[name] for run in self.runs], axis=0))
+
+    def words(self, label: str, hinge: bool) -> str:
+        """Attention at the start and the end, by the kinds of queries."""
+        kinds = ", ".join(f"{self.mean(f'relevant_by_{kind}')[-1]:.3f}" for kind in KINDS)
+        relevant, stops = self.mean("relevant"), ", ".join(map(str, self.stops)) or "none"
+        end = f"zero training loss at step {stops}" if hinge else "linear loss"
+        return (
+            f"{label}: from {relevant[0]:.3f} to {relevant[-1]:.3f} (queries relevant, confusion, "
+            f"other: {kinds}), {end}"
+        )
 
 
 def figure_4(system: System, request: FigureRequest) -> Drawing:
@@ -150,35 +165,23 @@ def _attention(
     default = {"samples": SAMPLES, "eta": 0.1, "steps": 0, "seeds": seeds, "margins": tuple(ENDS)}
     options = request.options(default, {"seeds": 10})
     eta, many, law = options["eta"], options["seeds"], next(iter(laws.values()))
-    words, data, panels, tops = [], {}, [], set()
-    for margin in options["margins"]:
+    panels, words, data = [], [], {}
+    for margin, (name, one) in product(options["margins"], laws.items()):
         if margin not in ENDS:
             refuse("margins", margin, "is unknown", ", ".join(ENDS), "one")
-        for name, one in laws.items():
-            each = one if margin == "one" else replace(one, margin=sqrt(one.m) * one.margin)
-            runs, top, stops = [], None, []
-            for seed in request.seeds(many):
-                problem = system.FullEmpirical(each, options["samples"], seed, test_samples=1)
-                steps = options["steps"] or ENDS[margin]
-                runs.append(descend(problem, eta, steps, record=RECORDS))
-                ceiling, stop = limit(each, problem.reader), step_of_rest(problem, runs[-1])
-                top = top if ceiling is None else max(ceiling, top or 0.0)
-                stops += [] if stop is None else [stop]
-            mean = {key: np.mean([run[key] for run in runs], axis=0)
-                    for key in MEANS}  # fmt: skip
-            above = ", ".join(filter(None, [name and f"${name}$", f"margin {each.margin:.4g}"]))
-            panels.append((above, runs, mean, top, stops))
-            key = ", ".join(filter(None, [name, f"margin {each.margin:.4g}"]))
-            data[key] = {"steps": runs[0].steps, "relevant": [run["relevant"] for run in runs]}
-            end = "linear loss"
-            if law.loss == "hinge":
-                end = f"zero training loss at step {', '.join(map(str, stops)) or 'none'}"
-            kinds = ", ".join(f"{mean[f'relevant_by_{kind}'][-1]:.3f}" for kind in KINDS)
-            words.append(
-                f"{key}: from {mean['relevant'][0]:.3f} to {mean['relevant'][-1]:.3f} (queries "
-                f"relevant, confusion, other: {kinds}), {end}"
-            )
-            tops |= set() if top is None else {f"{top:.3f}"}
+        each = one if margin == "one" else replace(one, margin=sqrt(one.m) * one.margin)
+        make, steps = system.FullEmpirical, options["steps"] or ENDS[margin]
+        problems = [make(each, options["samples"], s, test_samples=1) for s in request.seeds(many)]
+        runs = [descend(problem, eta, steps, record=RECORDS) for problem in problems]
+        ceilings = [limit(each, problem.reader) for problem in problems]
+        rests = map(step_of_rest, problems, runs)
+        stops = [step for step in rests if step is not None]
+        top = max(filter(None, ceilings), default=None)
+        panel = Trained(each.margin, name, runs, top, stops)
+        key = f"{name}, " * bool(name) + f"margin {each.margin:.4g}"
+        data[key] = {"steps": runs[0].steps, "relevant": [run["relevant"] for run in runs]}
+        words.append(panel.words(key, law.loss == "hinge"))
+        panels.append(panel)
     of_seeds = f"mean of {many} seeds, bands from least to greatest" if many > 1 else "one seed"
     shown = title(system, law, *NAMES, samples=options["samples"], eta=eta)
     caption = (
@@ -186,7 +189,7 @@ def _attention(
         f"{'noisy tokens' if law.noise else 'tokens without noise'} (N={options['samples']}, "
         f"{stated(law, 'L', 'm', eta=eta)}, {counted(many, 'seed')}). {'; '.join(words)}."
     )
-    if tops:
+    if tops := {f"{panel.ceiling:.3f}" for panel in panels if panel.ceiling}:
         it = "Without noise it" if law.noise else "It"
         caption += f" {it} cannot pass {' or '.join(sorted(tops))}."
     columns = len(laws) if len(laws) > 1 else len(panels)
@@ -194,40 +197,40 @@ def _attention(
     return Drawing(axes, data, caption)
 
 
-def _panels(panels: list[Any], columns: int, held: str, noisy: bool) -> Any:
+def _panels(panels: Sequence[Trained], columns: int, held: str, noisy: bool) -> Any:
     """Attention of all queries to relevant tokens (asterisks) and to the others (squares)."""
     rows = len(panels) // columns
     shape: dict[str, Any] = {"nrows": rows, "ncols": columns, "squeeze": False, "sharey": True}
     with page(1.2 + 2.9 * columns, 1.2 + 2.5 * rows, held, **shape) as (figure, axes):
-        for panel, (above, runs, mean, top, stops) in zip(axes.flat, panels, strict=True):
-            steps, every = runs[0].steps, np.stack([run["relevant"] for run in runs])
-            for part, label, colour, marker in (
-                (every, "to relevant tokens, all queries", VERMILION, "*"),
-                (1 - every, "to other tokens, all queries", BLUE, "s"),
-            ):
-                panel.plot(steps, part.mean(axis=0), color=colour, marker=marker, ms=5.5,
-                           mec="white", mew=0.4, markevery=max(1, len(steps) // 14),
-                           label=label)  # fmt: skip
-                panel.fill_between(steps, part.min(axis=0), part.max(axis=0), color=colour,
-                                   alpha=0.2, lw=0)  # fmt: skip
+        for panel, one in zip(axes.flat, panels, strict=True):
+            steps, every = one.runs[0].steps, np.stack([run["relevant"] for run in one.runs])
+            few = max(1, len(steps) // 14)
+            for part, whose, colour, marker in (
+                (every, "relevant", VERMILION, "*"), (1 - every, "other", BLUE, "s"),
+            ):  # fmt: skip
+                look = {"color": colour, "marker": marker, "ms": 5.5, "mec": "white", "mew": 0.4}
+                label = f"to {whose} tokens, all queries"
+                panel.plot(steps, part.mean(axis=0), markevery=few, label=label, **look)
+                ends = part.min(axis=0), part.max(axis=0)
+                panel.fill_between(steps, *ends, color=colour, alpha=0.2, lw=0)
             for kind, (colour, dash) in zip(KINDS, DASHED, strict=True):
-                if np.isfinite(mean[f"relevant_by_{kind}"]).all():
-                    label = f"to relevant, {kind} queries"
-                    panel.plot(steps, mean[f"relevant_by_{kind}"], dash, color=colour, lw=1.2,
-                               label=label)  # fmt: skip
-            if top is not None:
+                mean, label = one.mean(f"relevant_by_{kind}"), f"to relevant, {kind} queries"
+                if np.isfinite(mean).all():
+                    panel.plot(steps, mean, dash, color=colour, lw=1.2, label=label)
+            if one.ceiling is not None:
                 label = f"ceiling of the mean{', without noise' * noisy}"
-                panel.axhline(top, label=label, color=GREY, lw=0.9, ls=(0, (1, 1)), zorder=0)
-            if stops:
-                panel.axvspan(max(stops), steps[-1], color="#EEEEEE", zorder=-1,
-                              label="training loss is zero")  # fmt: skip
+                look = {"color": GREY, "lw": 0.9, "ls": (0, (1, 1)), "zorder": 0}
+                panel.axhline(one.ceiling, label=label, **look)
+            if one.stops:
+                look = {"color": "#EEEEEE", "zorder": -1, "label": "training loss is zero"}
+                panel.axvspan(max(one.stops), steps[-1], **look)
             panel.set(xlim=(0, steps[-1]), ylim=(0.0, 1.0), xlabel="steps")
-            panel.set_title(above, **SMALL_TITLE)
+            name = f"${one.name}$, " * bool(one.name)
+            panel.set_title(f"{name}margin {one.margin:.4g}", **SMALL_TITLE)
         for row in axes:
             row[0].set_ylabel("attention, mean over queries")
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        ncols = 3 if columns > 1 else 2
-        figure.legend(handles, labels, loc="outside lower center", ncols=ncols, fontsize=8)
+        handles = axes[0, 0].get_legend_handles_labels()[0]
+        legend_below(figure, handles, 3 if columns > 1 else 2)
     return axes
 
 
@@ -276,20 +279,23 @@ def _removal(system: System, request: FigureRequest, name: str, laws: Mapping[st
     words, data = [], {"removed": np.array(taken), "loss": [], "error": []}
     with folder(name, request, options) as where:
         for panel, law in laws.items():
-            found: dict[str, dict[str, Any]] = {"loss": {}, "error": {}}
-            for rule, label in tokens.WORDS.items():
-                rules, path = axes | {"sparsify": rule}, where / f"{rule}-{law.M}.zarr"
-                done = stored_sweep(system, law, rules, path, options["workers"])
-                for kind, part in found.items():
-                    part[label] = values(done, f"test_{kind}", ("removed", "seed"))
-            means = "; ".join(
-                f"{label} {listed(found['loss'][label].mean(axis=1), 2)}, error "
-                f"{listed(found['error'][label].mean(axis=1), 2)}"
-                for label in tokens.WORDS.values()
+            done = {
+                label: stored_sweep(system, law, axes | {"sparsify": rule},
+                                    where / f"{rule}-{law.M}.zarr", options["workers"])
+                for rule, label in tokens.WORDS.items()
+            }  # fmt: skip
+            loss, error = (
+                {label: values(one, kind, ("removed", "seed")) for label, one in done.items()}
+                for kind in ("test_loss", "test_error")
             )
-            words.append(f"{panel}: " * bool(panel) + means)
-            for kind, part in found.items():
-                data[kind].append(part)  # type: ignore[attr-defined]
+            data["loss"].append(loss)  # type: ignore[attr-defined]
+            data["error"].append(error)  # type: ignore[attr-defined]
+            means = {
+                label: [listed(part[label].mean(axis=1), 2) for part in (loss, error)]
+                for label in done
+            }
+            told = "; ".join(f"{label} {one}, error {two}" for label, (one, two) in means.items())
+            words.append(f"{panel}: " * bool(panel) + told)
     numbers = {"samples": options["samples"], "eta": options["eta"]}
     noisy = rounded(options["noisy_share"], length) / length
     held = (
@@ -315,12 +321,8 @@ def _by_rule(data: Mapping[str, Any], titles: list[str], held: str) -> Any:
         for (row, k), panel in np.ndenumerate(axes):
             by_rule = data["error" if row else "loss"][k]
             for (label, part), (colour, marker, dash) in zip(by_rule.items(), RULES, strict=True):
-                seeds = part.shape[1]
-                bars = part.std(axis=1, ddof=1) / np.sqrt(seeds) if seeds > 1 else None
-                panel.errorbar(
-                    shares, part.mean(axis=1), yerr=bars, color=colour, marker=marker, ls=dash,
-                    ms=5, mfc="white", capsize=2, elinewidth=1.0, label=label,
-                )  # fmt: skip
+                look = {"color": colour, "marker": marker, "ls": dash, "ms": 5, "lw": 1.6, **BARS}
+                error_bars(panel, shares, part, label=label, **look)
             # A little below zero, so that marks on the axis are whole.
             panel.set_ylim(bottom=-0.03 * panel.get_ylim()[1])
         for panel, word in zip(axes[0], titles, strict=True):
@@ -329,6 +331,5 @@ def _by_rule(data: Mapping[str, Any], titles: list[str], held: str) -> Any:
             panel.set_xlabel("share of tokens removed")
         axes[0, 0].set_ylabel("test loss over the margin")
         axes[1, 0].set_ylabel("test error")
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
+        legend_below(figure, axes[0, 0].get_legend_handles_labels()[0])
     return axes

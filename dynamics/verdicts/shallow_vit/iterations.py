@@ -20,19 +20,8 @@ from dynamics.results.power_law import exponent
 from dynamics.verdicts.claim import Case, Literal, Picture, Row
 from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.rules import SHARE, growth
-from dynamics.verdicts.shallow_vit.hypothesis import all_trained, theorem_1
-from dynamics.verdicts.shallow_vit.runs import (
-    CLEARLY,
-    FEWEST,
-    LINEAR,
-    alphas,
-    claim,
-    descend_in_parts,
-    gaps,
-    growth_row,
-    line,
-    possible,
-)
+from dynamics.verdicts.shallow_vit import runs
+from dynamics.verdicts.shallow_vit.runs import FEWEST, all_trained, alphas, claim, gaps, theorem_1
 from dynamics.verdicts.wording import listed
 
 ETA, STEPS = 0.05, 20_000
@@ -54,16 +43,18 @@ class Family(NamedTuple):
     confusion: str
     alphas: tuple[float, ...]
 
+    def at(self, alpha: float) -> tuple[float, float]:
+        """Both shares, alpha_* and alpha_#."""
+        formula = Expression(self.confusion, "alpha_confusion")
+        return alpha, round(float(formula.value({"alpha_star": alpha})), 9)
+
 
 FAMILIES = {
-    "rest": Family(
-        r"$\alpha_\# = 1/2 - \alpha_*$", "0.5 - alpha_star",
-        (0.27, 0.28, 0.3, 0.32, 0.35, 0.4, 0.45),
-    ),
+    "rest": Family(r"$\alpha_\# = 1/2 - \alpha_*$", "0.5 - alpha_star",
+                   (0.27, 0.28, 0.3, 0.32, 0.35, 0.4, 0.45)),
     "constant": Family(r"$\alpha_\# = 0.05$", "0.05", (0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)),
-    "proportion": Family(
-        r"$\alpha_\# = \alpha_* / 5$", "alpha_star / 5", (0.05, 0.1, 0.2, 0.4, 0.8)
-    ),
+    "proportion": Family(r"$\alpha_\# = \alpha_* / 5$", "alpha_star / 5",
+                         (0.05, 0.1, 0.2, 0.4, 0.8)),
     "none": Family(r"$\alpha_\# = 0$", "0", (0.05, 0.1, 0.2, 0.4, 0.8)),
 }  # fmt: skip
 
@@ -77,13 +68,8 @@ def law_at(law: Any, family: str, alpha: float) -> Any:
     family : str
     alpha : float
     """
-    return replace(law, alpha_star=alpha, alpha_confusion=_confusion(family, alpha))
-
-
-def _confusion(family: str, alpha: float) -> float:
-    """alpha_# of a family at alpha_*."""
-    formula = Expression(FAMILIES[family].confusion, "alpha_confusion")
-    return round(float(formula.value({"alpha_star": alpha})), 9)
+    share, confusion = FAMILIES[family].at(alpha)
+    return replace(law, alpha_star=share, alpha_confusion=confusion)
 
 
 def laws_of(law: Any, family: str) -> list[Any]:
@@ -94,7 +80,7 @@ def laws_of(law: Any, family: str) -> list[Any]:
     law : Parameters
     family : str
     """
-    return possible(law, ((alpha, _confusion(family, alpha)) for alpha in FAMILIES[family].alphas))
+    return runs.possible(law, map(FAMILIES[family].at, FAMILIES[family].alphas))
 
 
 @lru_cache(maxsize=1024)
@@ -108,7 +94,7 @@ def steps_to_zero(make: Any, law: Any, seed: int, eta: float) -> float:
     seed : int
     eta : float
     """
-    run = descend_in_parts(make(law, seed=seed), eta, HORIZONS)
+    run = runs.descend_in_parts(make(law, seed=seed), eta, HORIZONS)
     step = run.events["t_zero"].step
     return np.nan if step is None else float(step)
 
@@ -143,74 +129,67 @@ def line_words(family: str, laws: Sequence[Any], steps: FloatArray) -> tuple[str
     laws : sequence of Parameters, length n
     steps : float array, shape (n,)
     """
-    by_alpha, by_gap = (line(1 / x(laws), steps) for x in (alphas, gaps))
+    r2 = runs.line(1 / alphas(laws), steps)[2]
+    slope, level, r2_by_gap = runs.line(1 / gaps(laws), steps)
     power = -exponent(gaps(laws), steps)
     told = (
-        f"alpha_# = {FAMILIES[family].confusion}: R^2 {by_alpha.r2:.3f} over 1/alpha_*, "
-        f"{by_gap.r2:.4f} over x = 1/(alpha_* - alpha_#), T = {by_gap.slope:.1f} x "
-        f"{by_gap.level:+.1f}, log slope {power:.2f}"
+        f"alpha_# = {FAMILIES[family].confusion}: R^2 {r2:.3f} over 1/alpha_*, {r2_by_gap:.4f} "
+        f"over x = 1/(alpha_* - alpha_#), T = {slope:.1f} x {level:+.1f}, log slope {power:.2f}"
     )
-    return told, by_alpha.r2, power
+    return told, r2, power
 
 
-def lines(case: Case, *families: str) -> list[Row]:
-    """Steps over alpha_* in families of alpha_#, with lines over 1/alpha_* and 1/gap."""
-    rows = []
+def lines(case: Case, *families: str) -> tuple[list[Row], Row]:
+    """Steps in families of alpha_#, with a row of all: the least R^2 of lines over 1/alpha_*."""
+    rows: list[Row] = []
     for family in families:
         laws = laws_of(case.parameters, family)
         if len(laws) < FEWEST:
             continue
         steps = steps_of(case, laws).mean(axis=1)
         told, r2, power = line_words(family, laws, steps)
-        rows.append({"value": r2, "power": power, "laws": laws, "steps": steps,
-                     "told": told, "label": FAMILIES[family].label})  # fmt: skip
+        rows.append({"r2": r2, "power": power, "laws": laws, "steps": steps, "told": told,
+                     "label": FAMILIES[family].label})  # fmt: skip
     if not rows:
         few = f"fewer than {FEWEST} points in every family"
         raise Undecided(f"samples of L={case.parameters.L} tokens have {few}")
-    return rows
-
-
-def together(rows: Sequence[Row]) -> Row:
-    """One row of several families: the least R^2, every line in words, the curves."""
     curves = {row["label"]: (1 / alphas(row["laws"]), row["steps"]) for row in rows}
-    return {"value": min(row["value"] for row in rows), "curves": curves,
-            "told": "; ".join(row["told"] for row in rows)}  # fmt: skip
+    told = "; ".join(row["told"] for row in rows)
+    return rows, {"value": min(row["r2"] for row in rows), "told": told, "curves": curves}
 
 
+FIGURE_2: dict[str, Any] = LONG | {
+    "require": all_trained, "words": "{told}", "picture": OVER_ALPHA,
+}  # fmt: skip
 R2 = "least R^2 of a line through steps against 1/alpha_*, over the families"
 
 
-@claim("Figure 2, in proportion", R2, ">=", STRAIGHT, require=all_trained, words="{told}",
-       picture=OVER_ALPHA, **LONG)  # fmt: skip
+@claim("Figure 2, in proportion", R2, ">=", STRAIGHT, **FIGURE_2)
 def in_proportion(case: Case) -> Row:
     """Where alpha_# is in proportion to alpha_*, or 0; points of another power decide nothing."""
-    rows = lines(case, "proportion", "none")
-    row, far = together(rows), max(abs(row["power"] - 1) for row in rows)
+    rows, row = lines(case, "proportion", "none")
+    far = max(abs(each["power"] - 1) for each in rows)
     if row["value"] >= STRAIGHT and not far <= SHARE:
         row |= {"holds": None, "missing": "size"}
         row["told"] += f"; a power is {far:.2g} off 1: not yet a proportion"
     return row
 
 
-@claim("Figure 2, other shares", R2, ">=", STRAIGHT, require=all_trained, words="{told}",
-       picture=OVER_ALPHA, **LONG)  # fmt: skip
+@claim("Figure 2, other shares", R2, ">=", STRAIGHT, **FIGURE_2)
 def not_in_proportion(case: Case) -> Row:
     """Families of this project, where (8) is not met throughout: they decide nothing.
 
     Beside the R^2 of all points, that of those which meet (8).
     """
-    rows = lines(case, "rest", "constant")
-    row = together(rows) | {"holds": None, "missing": "model", "meeting_8": np.nan}
+    rows, row = lines(case, "rest", "constant")
+    within = []
     for one in rows:
         meets = np.array([not outside(law) for law in one["laws"]])
-        inside = [law for law, met in zip(one["laws"], meets, strict=True) if met]
-        r2 = line(1 / alphas(inside), one["steps"][meets]).r2
-        row["meeting_8"] = (
-            np.nanmin([row["meeting_8"], r2]) if np.isfinite(r2) else row["meeting_8"]
-        )
+        within.append(runs.line(1 / alphas(one["laws"])[meets], one["steps"][meets])[2])
         row["told"] += f"; (8) is met at {meets.sum()} of {meets.size} alpha_* of {one['label']}"
-    row["told"] += f", R^2 there {row['meeting_8']:.3f}; the shares of the figure are not given"
-    return row
+    least = min((r2 for r2 in within if np.isfinite(r2)), default=np.nan)
+    row["told"] += f", R^2 there {least:.3f}; the shares of the figure are not given"
+    return row | {"holds": None, "missing": "model", "meeting_8": least}
 
 
 def outside(law: Any) -> bool:
@@ -246,15 +225,12 @@ def iterations(case: Case) -> Row:
     along = steps_of(case, laws).mean(axis=1)
     rates = [steps_of(case, [law], eta).mean() for eta in RATES]
     # alpha_* of the tokens that there are.
-    shares = [each.alpha_star if each.data == "iid" else each.n_star / each.L for each in laws]
-    fits = [growth(1 / np.array(x), y, 1.0) for x, y in
-            ((shares[::-1], along[::-1]), (RATES[::-1], rates[::-1]))]  # fmt: skip
+    shares = np.array([e.alpha_star if e.data == "iid" else e.n_star / e.L for e in laws])
+    fits = [growth(1 / shares[::-1], along[::-1], 1.0),
+            growth(1 / np.array(RATES[::-1]), rates[::-1], 1.0)]  # fmt: skip
     far = max((fit.fit.exponent for fit in fits), key=lambda power: abs(power - 1))
     both = [fit.holds for fit in fits]
-    sigmas = [replace(law, sigma=sigma) for sigma in SIGMAS]
-    for each in sigmas:
-        theorem_1(each)
-    steps = steps_of(case, sigmas).mean(axis=1)
+    steps = steps_of(case, runs.laws_along(case, "sigma", SIGMAS)).mean(axis=1)
     factor = 1 / (1 - np.array(SIGMAS) * law.M / pi)
     by_factor, constants = growth(factor, steps, 1.0), steps * case.rate(ETA) * law.alpha_star
     return {
@@ -262,23 +238,21 @@ def iterations(case: Case) -> Row:
         "missing": "size", "by_alpha": str(fits[0]), "by_eta": str(fits[1]),
         "constants": listed([constants.min(), constants.max()]), "factor": by_factor.fit.exponent,
         "as_factor": by_factor.holds or None, "by_factor": str(by_factor), "most": factor[-1],
-        "curves": {"in proportion": (1 / np.array(shares), along)},
+        "curves": {"in proportion": (1 / shares, along)},
     }  # fmt: skip
 
 
 @claim(
     "Remark 3, convergence", "growth of ln T with sigma or delta, the lesser, over its standard "
-    "error", ">", CLEARLY, require=theorem_1, words="ln T {told}", **LONG,
-    picture=Picture(r"$\sigma$ or $\delta$", "ln T", scales=LINEAR),
+    "error", ">", runs.CLEARLY, require=theorem_1, words="ln T {told}", **LONG,
+    picture=Picture(r"$\sigma$ or $\delta$", "ln T", scales=runs.LINEAR),
 )  # fmt: skip
 def remark_3(case: Case) -> Row:
     """Steps over the error of the initial values, and of the initial keys and queries."""
     rows = []
     for name, values in STARTS.items():
-        laws = [replace(case.parameters, **{name: value}) for value in values]
-        for each in laws:
-            theorem_1(each)
-        rows.append(growth_row(name, values, np.log(steps_of(case, laws, few=MORE_SEEDS))))
+        steps = steps_of(case, runs.laws_along(case, name, values), few=MORE_SEEDS)
+        rows.append(runs.growth_row(name, values, np.log(steps)))
     least = min(rows, key=lambda row: row["value"])
     curves = {name: curve for row in rows for name, curve in row["curves"].items()}
     return least | {"told": "; ".join(row["told"] for row in rows), "curves": curves}

@@ -8,7 +8,7 @@ The literal words are measured beside that, where possible in four dimensions wi
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from math import inf, log10, pi
 from typing import Any
 
@@ -21,13 +21,7 @@ from dynamics.verdicts.claim import TIME, Also, Case, Growth, Literal, Picture, 
 from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.rules import SEEDS, repeats
 from dynamics.verdicts.shallow_vit import runs
-from dynamics.verdicts.shallow_vit.hypothesis import (
-    enough_neurons,
-    lucky_neurons,
-    other_training,
-    sizes_of_theorem_1,
-)
-from dynamics.verdicts.shallow_vit.runs import LINEAR, MARGINS, ONCE, claim, parts_of, to_rest
+from dynamics.verdicts.shallow_vit.runs import LINEAR, MARGINS, ONCE, claim, to_rest
 from dynamics.verdicts.wording import listed
 from theory.papers.shallow_vit.attention_limits import cap_share, claimed_share, least_epsilon
 from theory.papers.shallow_vit.conditions import derived_batch, least_batch, least_share, pole
@@ -51,18 +45,29 @@ SMALLEST = 1e-250
 """Tail from which on nothing is computed."""
 DISTANCES, SHARE = (0.1, 0.01, 0.001, 0.0001), 0.2
 """Of alpha_* from the pole of the left side of (70), relative to that; alpha_* without a pole."""
-LUCKY: dict[str, Any] = {
-    "run": to_rest(), "require": lucky_neurons, "varies": ONCE, "near_limit": True
-}  # fmt: skip
 
 
-def _lucky_at_start(case: Case, sides: tuple[int, ...] = (0, 1)) -> Any:
+def lucky_neurons(law: Any) -> None:
+    """Refuse a law outside the lemmas on lucky neurons.
+
+    Raises
+    ------
+    Undecided
+    """
+    if law.output_weights != "shared":
+        raise Undecided("neurons have a sign for every position", "law", parameters=asdict(law))
+    runs.theorem_1(law)
+
+
+LUCKY: dict[str, Any] = {"run": to_rest(), "require": lucky_neurons, "varies": ONCE}
+
+
+def _lucky_at_start(case: Case, sides: slice = slice(2)) -> Any:
     """W(0) and U(0) by their gates; undecided where one that is asked for is empty."""
     both = runs.lucky(case, 0)
-    if not all(both[side].any() for side in sides):
-        sizes = both.sum(axis=1)
-        reason = f"no lucky neurons: |W| = {sizes[0]}, |U| = {sizes[1]} of {case.parameters.m}"
-        raise Undecided(reason)
+    if not both[sides].any(axis=1).all():
+        W, U = both.sum(axis=1)
+        raise Undecided(f"no lucky neurons: |W| = {W}, |U| = {U} of {case.parameters.m}")
     return both
 
 
@@ -78,10 +83,11 @@ def _by_definition(law: Any, hidden: FloatArray, start: Any) -> Any:
     return np.asarray((_angles(hidden, start.p) <= law.sigma).T)
 
 
-def starts(case: Case) -> list[Any]:
-    """The starts of the seeds that a contradiction takes."""
+def starts(case: Case) -> list[tuple[Any, Any]]:
+    """The starts of the seeds that a contradiction takes, with W and U of Definition 2."""
     make, law = case.system.ReducedPopulation, case.parameters
-    return [make(law, seed=case.seed + k).start for k in range(SEEDS)]
+    every = [make(law, seed=case.seed + k).start for k in range(SEEDS)]
+    return [(start, _by_definition(law, start.W_O, start)) for start in every]
 
 
 def lost_by_definition(case: Case) -> Row:
@@ -90,8 +96,8 @@ def lost_by_definition(case: Case) -> Row:
     for repeat in (case.repeat, *repeats(*ONCE)):
         again = replace(case, seed=case.seed + repeat.seed, repeat=repeat)
         problem, run = to_rest()(again)
-        both = (_by_definition(case.parameters, run["W_O"][k], problem.start) for k in (0, -1))
-        first, last = both
+        ends = run["W_O"][[0, -1]]
+        first, last = (_by_definition(case.parameters, W, problem.start) for W in ends)
         if not first.any():  # Definition 2 says nothing
             return {}
         lost = int((first & ~last).sum())
@@ -102,7 +108,7 @@ def lost_by_definition(case: Case) -> Row:
 
 @claim(
     "Lemma 2, claim 1", "growth of lucky neurons along another pattern, over that along p_1", "<",
-    1.0, laws=MARGINS, **LUCKY, also=(
+    1.0, laws=MARGINS, **LUCKY, near_limit=True, also=(
         Also("lead", "<", 1.0, "length of other neurons over that of lucky ones"),),
     words="{lucky} lucky neurons grow by {along:.3g} along p_1 and by {value:.2g} of that along "
     "another pattern; other neurons keep {kept:.3g} of their length", literal=Literal(
@@ -113,27 +119,21 @@ def lost_by_definition(case: Case) -> Row:
 )  # fmt: skip
 def growth_of_neurons(case: Case) -> Row:
     """Lucky neurons along p_1 and along the others, and other neurons."""
-    frame, end = case.problem.start.p, len(case.run.time) - 1
-    first, last = (parts_of(case, record)[0] for record in (0, end))
-    lucky = _lucky_at_start(case, (0,))[0]
-    rest = ~np.any([*runs.lucky(case, 0), *runs.lucky(case, end)], axis=0)
-    moved = (parts_of(case, record)[0] - first for record in range(end + 1))
-    grown = np.array([(step @ frame)[lucky].mean(axis=0) for step in moved])
+    hidden = case.run["W_O"]
+    lucky = _lucky_at_start(case, slice(1))[0]
+    rest = ~np.any([*runs.lucky(case, 0), *runs.lucky(case, -1)], axis=0)
+    mean = hidden[:, lucky].mean(axis=1)
+    grown = (mean - mean[0]) @ case.problem.start.p
     along, others = float(grown[-1, 0]), np.abs(grown[-1, 1:])
-    kept, grew = (
-        np.linalg.norm(last[one], axis=1).mean() / np.linalg.norm(first[one], axis=1).mean()
-        for one in (rest, lucky)
-    )
-    unlucky = [
-        ~_by_definition(case.parameters, each.W_O, each).any(axis=0) for each in starts(case)
-    ]
-    largest = min((each.W_O @ each.p)[neurons, 2:].max(initial=0.0)
-                  for each, neurons in zip(starts(case), unlucky, strict=True))  # fmt: skip
-    steps, name = np.arange(end + 1), f"{case.label} " * bool(case.label)
+    lengths = np.linalg.norm(hidden[[0, -1]], axis=2)
+    kept, grew = (lengths[1, one].mean() / lengths[0, one].mean() for one in (rest, lucky))
+    unlucky = [(start, ~both.any(axis=0)) for start, both in starts(case)]
+    largest = min((one.W_O @ one.p)[neurons, 2:].max(initial=0.0) for one, neurons in unlucky)
+    steps, name = np.arange(len(grown)), f"{case.label} " * bool(case.label)
     return {
         "value": others.max() / along if along > 0 else inf, "along": along, "kept": kept,
         "lucky": int(lucky.sum()), "lead": kept / grew,
-        "neurons": int(min(each.sum() for each in unlucky)),
+        "neurons": int(min(neurons.sum() for _, neurons in unlucky)),
         "unlucky": largest / case.parameters.xi if case.parameters.xi else inf,
         "curves": {f"{name}$p_1$": (steps, grown[:, 0]),
                    f"{name}next": (steps, grown[:, 1 + int(np.argmax(others))])},
@@ -169,8 +169,9 @@ def _of_the_hinge(rows: list[Row], finding: Finding) -> Finding:
     "Lemma 2, claim 2", "growth of |q_1|^2 in the last doubling of time, over that in the one "
     "before", "==", 1.0, laws=(*MARGINS, {"loss": "linear", "m": 300},
                                {"loss": "linear", "m": 300, "frozen": "values"}),
-    run=keys_run, require=sizes_of_theorem_1, varies=ONCE, near_limit=True, conclude=_of_the_hinge,
-    shown=(*runs.SHOWN, "loss", "frozen"), words="growth times {value:.3g} (1 is log t) in "
+    run=keys_run, require=runs.sizes_of_theorem_1, varies=ONCE, near_limit=True,
+    conclude=_of_the_hinge, shown=(*runs.SHOWN, "loss", "frozen"),
+    words="growth times {value:.3g} (1 is log t) in "
     "{decades:.2g} decades of time, direction of q_1 at the cosine {cosine:.3g}",
     picture=Picture(TIME, r"$\|q_1\|^2$"),
 )  # fmt: skip
@@ -187,21 +188,22 @@ def growth_of_keys(case: Case) -> Row:
     falls = float(np.maximum(-np.diff(early), 0).max(initial=0.0) / np.ptp(squares))
     first = time[int(np.argmax(squares - squares[0] >= 0.1 * (squares[-1] - squares[0])))]
     decades = log10(time[-1] / first) if first > 0 else 0.0
-    row: Row = {"value": ratio, "ratio": ratio, "cosine": cosine, "falls": falls,
-                "decades": decades, "loss": case.parameters.loss, "missing": "time",
-                "curves": {case.label or "q_1": (time[1:], squares[1:])}}  # fmt: skip
+    holds: bool | None = bool(1 / SAME <= ratio <= SAME)
+    missing = "time"
     if cosine < TURNED or falls > FALLS:
-        return row | {"holds": False}
-    if decades < DECADES:
-        return row | {"holds": None}
-    if other_training(case.parameters):
-        return row | {"holds": None, "missing": "law"}
-    return row | {"holds": bool(1 / SAME <= ratio <= SAME)}
+        holds = False
+    elif decades < DECADES:
+        holds = None
+    elif runs.other_training(case.parameters):
+        holds, missing = None, "law"
+    return {"value": ratio, "ratio": ratio, "cosine": cosine, "falls": falls, "decades": decades,
+            "loss": case.parameters.loss, "missing": missing, "holds": holds,
+            "curves": {case.label or "q_1": (time[1:], squares[1:])}}  # fmt: skip
 
 
 @claim(
     "Lemma 2, claim 3", "change of another value, over that of V_1 or V_2, the lesser", "<", 1.0,
-    laws=MARGINS, **LUCKY, also=(
+    laws=MARGINS, **LUCKY, near_limit=True, also=(
         Also("least_cosine", ">=", ALONG, "least cosine of the growth with the mean lucky neuron"),
         Also("grows", ">", 0.0, "least growth of |V_1| and |V_2|")),
     words="|V_1| grows to {length:.3g}, those of other patterns to at most {others:.3g}; growth at "
@@ -213,27 +215,25 @@ def growth_of_keys(case: Case) -> Row:
 )  # fmt: skip
 def growth_of_values(case: Case) -> Row:
     """Values of the discriminative patterns, and the others'."""
-    end = len(case.run.time) - 1
-    values, hidden = case.run["V"], parts_of(case, end)[0]
+    values, hidden = case.run["V"], case.run["W_O"][-1]
     moved, lengths = values[-1] - values[0], np.linalg.norm(values, axis=1)
     change = np.linalg.norm(moved, axis=0)
     lucky = [hidden[neurons].mean(axis=0) for neurons in _lucky_at_start(case)]
     with np.errstate(divide="ignore", invalid="ignore"):
         cosines = [moved[:, j] @ lucky[j] / (change[j] * np.linalg.norm(lucky[j])) for j in (0, 1)]
         ratio = float(change[2:].max() / change[:2].min())
-    literal = max(_by_definition(case.parameters, each.W_O, each).sum() for each in starts(case))
-    name, steps = f"{case.label} " * bool(case.label), np.arange(end + 1)
+    name, steps = f"{case.label} " * bool(case.label), np.arange(len(values))
     others = lengths[:, 2:].max(axis=1)
     return {
         "value": ratio, "least_cosine": min(cosines), "length": lengths[-1, 0],
         "others": others[-1], "grows": (lengths[-1, :2] - lengths[0, :2]).min(),
-        "by_definition": int(literal), "curves": {f"{name}$V_1$": (steps, lengths[:, 0]),
-                                             f"{name}others": (steps, others)},
+        "by_definition": int(max(both.sum() for _, both in starts(case))),
+        "curves": {f"{name}$V_1$": (steps, lengths[:, 0]), f"{name}others": (steps, others)},
     }  # fmt: skip
 
 
 @claim(
-    "Lemma 3", "fewer of |W(0)|, |U(0)| by Definition 2", ">=", require=enough_neurons,
+    "Lemma 3", "fewer of |W(0)|, |U(0)| by Definition 2", ">=", require=runs.enough_neurons,
     varies=("seed",), words="{value:.0f} of {m_neurons} neurons, {expected:.2g} expected in {d} "
     "dimensions; the nearest at the angle {nearest:.3g}, epsilon_m = {epsilon:.3g}",
     picture=Picture("angle, in radians", "share of neurons within the angle of $p_1$",
@@ -261,7 +261,7 @@ def lemma_3(case: Case) -> Row:
 
 @claim(
     "Lemma 4", "most neurons of W(0) and U(0) that are not lucky at a later step", "<=", 0.0,
-    laws=(*MARGINS, WIDE), **LUCKY | {"near_limit": False},
+    laws=(*MARGINS, WIDE), **LUCKY,
     words="|W|, |U| from {start} to {end}, {value} lost", literal=Literal(
         "lost", "<=", 0.0, "neurons of W(0) and U(0) by Definition 2 that are lost",
         "at least {lost} at M={M}, d={d}, m={m}, where there are {defined}, at three step sizes "
@@ -327,11 +327,15 @@ def lemma_1(case: Case) -> Row:
             "chances": listed(CHANCES)}  # fmt: skip
 
 
+def _edge(law: Any) -> float:
+    """The alpha_* at which the left side of (70) is infinite, or (8) ends."""
+    return max(pole(law.sigma), least_share(law.alpha_confusion, law.sigma, law.delta)) or SHARE
+
+
 def above_the_pole(law: Any) -> list[Any]:
     """The law at alpha_* ever nearer to where the left side of (70) is infinite, or (8) ends."""
     law = replace(law, noise=0.0)
-    least = least_share(law.alpha_confusion, law.sigma, law.delta)
-    edge = max(pole(law.sigma), least) or SHARE
+    edge = _edge(law)
     if edge * (1 + DISTANCES[0]) > 1:
         raise Undecided(f"needs alpha_* above {edge:.3g}", "law")
     return [replace(law, alpha_star=edge * (1 + far)) for far in DISTANCES]
@@ -346,9 +350,8 @@ def above_the_pole(law: Any) -> list[Any]:
 def equation_70(case: Case) -> Row:
     """Both sides of (70) where they differ most within the hypothesis of Theorem 1."""
     law = case.parameters
-    left, right = (side(law.alpha_star, law.sigma, law.delta)
-                   for side in (derived_batch, least_batch))  # fmt: skip
-    edge = max(pole(law.sigma), least_share(law.alpha_confusion, law.sigma, law.delta)) or SHARE
+    at = law.alpha_star, law.sigma, law.delta
+    left, right, edge = derived_batch(*at), least_batch(*at), _edge(law)
     near = edge / (law.alpha_star - edge)
     return {"value": left / right, "left": left, "right": right, "near": near, "holds": True,
             "curves": {"left side": ([near], [left]), "right side": ([near], [right])}}  # fmt: skip

@@ -1,19 +1,22 @@
-r"""Laws and training runs that claims of the shallow ViT share.
+r"""Laws and training runs that claims of the shallow ViT share, and the hypothesis of Theorem 1.
 
 The paper's margin is 1 and its output weights are :math:`\pm 1/\sqrt m`; its proof sums
 :math:`\pm 1/m`, which is the margin :math:`\sqrt m` at the same step. Equation (1) prints a vector
 :math:`a_{(l)}` of output weights for each position l, the proof gives a neuron one sign: by default
 there is one weight per neuron; ``output_weights="per_position"`` is one per neuron and position.
 Claims on patterns are of tokens without noise.
+
+The hypothesis is a screen, outside of which nothing is decided: all weights trained with the hinge
+max{1 - y F, 0} of (2), and sizes. It is that of tau = 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import lru_cache, partial
-from math import sqrt
-from typing import Any, NamedTuple
+from math import ceil, exp, pi, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,9 +26,11 @@ from dynamics.results.trajectory import Trajectory
 from dynamics.training.descent import descend
 from dynamics.verdicts.claim import Case, Run
 from dynamics.verdicts.claim import claim as any_claim
+from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.rules import ERRORS
 from dynamics.verdicts.wording import listed
 from theory.papers.shallow_vit.attention import PARTS, attention
+from theory.papers.shallow_vit.conditions import least_neurons, least_share
 
 ETA, STEPS = 0.1, 3000
 """Learning rate, and steps at most; with the hinge a run stands still at zero training loss."""
@@ -37,6 +42,8 @@ ONCE = ("step size", "seed")
 CLEARLY = 2.0
 """Standard errors from which on growth is significant; to contradict it takes `ERRORS`."""
 LINEAR = ("linear", "linear")
+LARGEST_DELTA = 0.5
+"""Assumption 1: delta is below."""
 SHOWN = (
     "alpha_star", "alpha_confusion", "L", "M", "d", "m", "sigma", "delta", "noise", "data",
     "margin", "output",
@@ -54,6 +61,80 @@ def without_noise(law: Any) -> list[Any]:
 
 claim_on_tokens = partial(any_claim, shown=SHOWN)
 claim = partial(claim_on_tokens, family=without_noise)
+
+
+def _outside(law: Any, reason: str, missing: str = "law") -> Undecided:
+    return Undecided(f"outside of the hypothesis: {reason}", missing, parameters=asdict(law))
+
+
+def enough_neurons(law: Any) -> None:
+    """Refuse a law with too few neurons for N samples (the N of Section 4.1), or too large a sigma.
+
+    Raises
+    ------
+    Undecided
+    """
+    least = least_neurons(law.M, SAMPLES, law.sigma)
+    if law.sigma >= pi / law.M:
+        raise _outside(law, f"sigma = {law.sigma:g} has to be below pi / M = {pi / law.M:.3g}")
+    if law.m <= least:
+        condition = "m >= epsilon^-2 M^2 log N with 1 - epsilon - sigma M / pi > 0 is not met by m"
+        least_words = f"with N = {SAMPLES} it takes {ceil(least)} neurons"
+        raise _outside(law, f"{condition} = {law.m}: {least_words}", "size")
+
+
+def other_training(law: Any) -> str:
+    """Difference of a law from (2), all weights with the hinge, in words; "" if none."""
+    verb = {"attention": "is", "values": "are"}.get(law.frozen)
+    here = [f"{law.frozen} {verb} frozen"] if verb else []
+    here += [] if law.loss == "hinge" else [f"the loss is {law.loss}"]
+    words = "the claim assumes all weights, trained with the hinge max(1 - y F, 0); here "
+    return words + " and ".join(here) if here else ""
+
+
+def all_trained(law: Any) -> None:
+    """Refuse a law that does not train all weights with the hinge.
+
+    Raises
+    ------
+    Undecided
+    """
+    if words := other_training(law):
+        raise _outside(law, words)
+
+
+def theorem_1(law: Any) -> None:
+    """Refuse a law that Theorem 1 does not speak of.
+
+    Raises
+    ------
+    Undecided
+        With the size from which on it does.
+    """
+    all_trained(law)
+    sizes_of_theorem_1(law)
+
+
+def sizes_of_theorem_1(law: Any) -> None:
+    """Refuse the sizes of a law that Theorem 1 does not speak of, however it is trained.
+
+    Raises
+    ------
+    Undecided
+        With the size from which on it does.
+    """
+    if law.delta >= LARGEST_DELTA:
+        raise _outside(law, f"delta = {law.delta:g} has to be below {LARGEST_DELTA:g}")
+    enough_neurons(law)
+    least = least_share(law.alpha_confusion, law.sigma, law.delta)
+    if law.alpha_star <= least:
+        most = law.alpha_star * (1 - law.sigma) * exp(-law.delta) / 2
+        raise _outside(
+            law,
+            f"(8) is not met by alpha_* = {law.alpha_star:g} with alpha_# = "
+            f"{law.alpha_confusion:g}: it takes alpha_* above {least:.3g}, or alpha_# below "
+            f"{most:.3g}",
+        )
 
 
 def step_of_rest(problem: Any, run: Trajectory) -> int | None:
@@ -92,8 +173,7 @@ def to_rest(eta: float = ETA) -> Run:
     """Descent on patterns until training stands still, every step recorded; shared by claims."""
 
     def run(case: Case) -> tuple[Any, Trajectory]:
-        every = max(1, round(1 / case.repeat.eta_factor))
-        at = case.rate(eta), case.steps(STEPS), every
+        at = case.rate(eta), case.steps(STEPS), max(1, round(1 / case.repeat.eta_factor))
         make: Any = case.system.ReducedPopulation
         return _rested(make, case.parameters, case.seed, *at)
 
@@ -110,17 +190,6 @@ def _rested(
     return problem, descend(problem, eta, steps if step is None else max(1, step), record=every)
 
 
-def parts_of(case: Case, record: int) -> tuple[FloatArray, ...]:
-    """W_O, V, K, Q at a record.
-
-    Parameters
-    ----------
-    case : Case
-    record : int
-    """
-    return tuple(case.run[name][record] for name in PARTS)
-
-
 def attention_of(case: Case, record: int) -> FloatArray:
     """P of every distinct training vector at a record, shape (S, M, M).
 
@@ -129,8 +198,8 @@ def attention_of(case: Case, record: int) -> FloatArray:
     case : Case
     record : int
     """
-    _, _, keys, queries = parts_of(case, record)
-    return attention(keys.T @ queries, case.problem.vectors.counts)
+    scores = case.run["K"][record].T @ case.run["Q"][record]
+    return attention(scores, case.problem.vectors.counts)
 
 
 def lucky(case: Case, record: int) -> NDArray[np.bool_]:
@@ -141,7 +210,7 @@ def lucky(case: Case, record: int) -> NDArray[np.bool_]:
     case : Case
     record : int
     """
-    hidden, values, keys, queries = parts_of(case, record)
+    hidden, values, keys, queries = (case.run[name][record] for name in PARTS)
     pair = attention(keys.T @ queries, case.problem.reader.pair)
     inputs = [hidden @ values @ one[:, j] for j, one in enumerate(pair)]
     positive = case.problem.start.a > 0
@@ -170,6 +239,21 @@ def possible(law: Any, points: Iterable[tuple[float, float]]) -> list[Any]:
     return list(laws.values())
 
 
+def laws_along(case: Case, name: str, values: Iterable[float]) -> list[Any]:
+    """The law of a case at values of a parameter; undecided where Theorem 1 does not speak of one.
+
+    Parameters
+    ----------
+    case : Case
+    name : str
+    values : iterable of float
+    """
+    laws = [replace(case.parameters, **{name: value}) for value in values]
+    for law in laws:
+        theorem_1(law)
+    return laws
+
+
 def alphas(laws: Sequence[Any]) -> FloatArray:
     """alpha_* of laws."""
     return np.array([law.alpha_star for law in laws])
@@ -180,16 +264,8 @@ def gaps(laws: Sequence[Any]) -> FloatArray:
     return np.array([(law.n_star - law.n_confusion) / law.L for law in laws])
 
 
-class Line(NamedTuple):
-    """A straight line through points: ``y = slope x + level``, and its share of the variance."""
-
-    slope: float
-    level: float
-    r2: float
-
-
-def line(x: ArrayLike, y: ArrayLike) -> Line:
-    """The straight line through points by least squares.
+def line(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
+    """Slope, intercept and R^2 of the straight line through points by least squares.
 
     Parameters
     ----------
@@ -197,15 +273,15 @@ def line(x: ArrayLike, y: ArrayLike) -> Line:
 
     Returns
     -------
-    Line
+    (float, float, float)
         All NaN with fewer than three points, or where all x or all y are equal.
     """
     from scipy.stats import linregress
 
     if np.size(x) < FEWEST or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return Line(np.nan, np.nan, np.nan)
+        return np.nan, np.nan, np.nan
     fit = linregress(x, y)
-    return Line(float(fit.slope), float(fit.intercept), float(fit.rvalue) ** 2)
+    return float(fit.slope), float(fit.intercept), float(fit.rvalue) ** 2
 
 
 def growth_row(name: str, x: Sequence[float], values: ArrayLike) -> dict[str, Any]:
@@ -223,7 +299,11 @@ def growth_row(name: str, x: Sequence[float], values: ArrayLike) -> dict[str, An
     slopes, means = np.polyfit(x, every, 1)[0], every.mean(axis=1)
     slope, error = float(slopes.mean()), float(slopes.std(ddof=1) / sqrt(slopes.size))
     errors = slope / error if error else float(np.copysign(np.inf, slope)) if slope else 0.0
-    holds = True if errors > CLEARLY else False if errors < -ERRORS else None
     words = f"{listed(means, 4)} at {name} = {listed(x)}: slope {slope:.2g} +- {error:.1g}"
-    return {"value": errors, "holds": holds, "missing": "size", "told": words,
+    return {"value": errors, "holds": significant(errors), "missing": "size", "told": words,
             "curves": {name: (x, means)}}  # fmt: skip
+
+
+def significant(errors: float) -> bool | None:
+    """Whether growth supports a claim or contradicts it, by its number of standard errors."""
+    return True if errors > CLEARLY else False if errors < -ERRORS else None

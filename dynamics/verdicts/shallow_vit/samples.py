@@ -19,20 +19,11 @@ from dynamics.phase_diagrams.threshold import Threshold, threshold
 from dynamics.problem import FloatArray
 from dynamics.results.power_law import exponent
 from dynamics.training.descent import descend
-from dynamics.verdicts.claim import Also, Case, Growth, Picture, Row
+from dynamics.verdicts.claim import Also, Case, Decorator, Growth, Picture, Row
 from dynamics.verdicts.findings import Finding, Undecided
-from dynamics.verdicts.rules import ERRORS
-from dynamics.verdicts.shallow_vit.hypothesis import all_trained, theorem_1, up_to_frozen
-from dynamics.verdicts.shallow_vit.runs import (
-    CLEARLY,
-    FEWEST,
-    SHOWN,
-    descend_in_parts,
-    gaps,
-    line,
-    possible,
-)
-from dynamics.verdicts.shallow_vit.runs import claim as any_claim
+from dynamics.verdicts.shallow_vit import runs
+from dynamics.verdicts.shallow_vit.iterations import STARTS
+from dynamics.verdicts.shallow_vit.runs import FEWEST, all_trained, gaps, theorem_1
 from dynamics.verdicts.wording import listed
 from theory.papers.shallow_vit.conditions import least_batch
 
@@ -52,17 +43,22 @@ AT = {"alpha_star": 0.1, "alpha_confusion": 0.02}
 """Shares at which Remark 3 is measured: there N50 is far from the least number of samples."""
 GAPS = (0.06, 0.1, 0.14, 0.18, 0.24, 0.3)
 """Half of alpha_* - alpha_# over alpha_* + alpha_#, in the family of Figure 1a."""
-SHARES, PROPORTION = (0.05, 0.1, 0.15, 0.2, 0.3), 0.2
-"""alpha_* where alpha_# is in proportion, and the proportion of the protocol."""
+SHARES = (0.05, 0.1, 0.15, 0.2, 0.3)
+"""alpha_* where alpha_# is in proportion."""
 SIGMAS = (0.0, 0.2, 0.4, 0.6)
-STARTS = {"sigma": (0.0, 0.1, 0.2), "delta": (0.0, 0.2, 0.4)}
 BATCHED, BATCH_STEPS, BATCH_TRIALS = 48, 600, 10
-claim = partial(any_claim, varies=("step size",), shown=(*SHOWN, "frozen"))
+claim = partial(runs.claim, varies=("step size",), shown=(*runs.SHOWN, "frozen"))
 ACROSS: dict[str, Any] = {
     "laws": (LAW | {"alpha_star": 0.5, "alpha_confusion": 0.1},), "again": "thorough",
     "words": "N50={told}",
     "picture": Picture(r"$1/\alpha_*$", "samples $N_{50}$"),
 }  # fmt: skip
+
+
+def grows(source: str, quantity: str, relation: str, power: float, **data: Any) -> Decorator:
+    """Decorate N50 of a law, whose growth along the column ``x`` has an exponent."""
+    growth = Growth("x", power, upper=relation == "<=", errors="error")
+    return claim(source, quantity, relation, power, growth=growth, **ACROSS | data)
 
 
 @dataclass(frozen=True)
@@ -135,7 +131,7 @@ def trials_of(
     horizons = sorted({round(min(most, first * part)) for part in (1, 3, inf)})
     for i, samples in enumerate(counts):
         for j in range(trials):
-            run = descend_in_parts(make(law, samples=samples, seed=seed + j), eta, horizons)
+            run = runs.descend_in_parts(make(law, samples=samples, seed=seed + j), eta, horizons)
             loss[i, j] = np.inf if run.outcome.failed else run["test_loss"][-1]
             steps[i, j] = np.nan if (stop := run.events["t_zero"].step) is None else stop
         if ended(loss[: i + 1]):
@@ -157,23 +153,22 @@ def trials(case: Case, law: Any = None, **given: Any) -> Trials:
     return trials_of(make, law or case.parameters, case.seed, **given)
 
 
-def _row_of(n50: Threshold, x: float, name: str = "$N_{50}$", **more: Any) -> Row:
+def as_trained(case: Case, frozen: str = "none") -> Trials:
+    """The trials of the law of the case with all weights trained, or with some frozen."""
+    return trials(case, replace(case.parameters, frozen=frozen))
+
+
+def _row_of(n50: Threshold, x: float, **more: Any) -> Row:
     """N50 of a law as a point over x; no number, and no error, where there is only a bound."""
-    curves = {name: ([x], [n50.value])} if isfinite(n50.value) else {}
+    curves = {"$N_{50}$": ([x], [n50.value])} if isfinite(n50.value) else {}
     return {"value": n50.value, "error": n50.error, "told": str(n50), "low": n50.low,
             "high": n50.high, "x": x, "holds": True, "curves": curves, **more}  # fmt: skip
-
-
-def theorem_laws(law: Any) -> list[Any]:
-    """Laws along alpha_* with alpha_# in the proportion of the law, without noise."""
-    ratio = law.alpha_confusion / law.alpha_star
-    return _enough(law, ((a, round(a * ratio, 9)) for a in SHARES), up_to_frozen)
 
 
 def _enough(law: Any, points: Iterable[Any], require: Callable[[Any], None]) -> list[Any]:
     """The laws at (alpha_*, alpha_#), without noise; undecided where few have a majority."""
     require(law)
-    laws = possible(replace(law, noise=0.0), points)
+    laws = runs.possible(replace(law, noise=0.0), points)
     if len(laws) < FEWEST:
         raise Undecided(f"fewer than {FEWEST} alpha_* have whole numbers of tokens and a majority")
     for each in laws:
@@ -181,9 +176,15 @@ def _enough(law: Any, points: Iterable[Any], require: Callable[[Any], None]) -> 
     return laws
 
 
-def as_frozen(frozen: str) -> Callable[[Any], list[Any]]:
-    """Laws of Theorem 1 with frozen attention, or with all weights trained."""
-    return lambda law: theorem_laws(replace(law, frozen=frozen))
+def theorem_laws(law: Any, frozen: str = "none") -> list[Any]:
+    """Laws along alpha_* with alpha_# in the proportion of the law, without noise."""
+    ratio = law.alpha_confusion / law.alpha_star
+    points = ((a, round(a * ratio, 9)) for a in SHARES)
+    laws = _enough(replace(law, frozen="none"), points, theorem_1)
+    return [replace(each, frozen=frozen) for each in laws]
+
+
+frozen_laws = partial(theorem_laws, frozen="attention")
 
 
 def figure_laws(law: Any) -> list[Any]:
@@ -234,31 +235,30 @@ def of_all_trials(rows: list[Row], finding: Finding) -> Finding:
     return replace(finding, literal=literal)
 
 
-@claim("Theorem 1, samples", "exponent of N50 in 1/alpha_*", "<=", 2.0, family=as_frozen("none"),
-       growth=Growth("x", 2.0, True, "error"), **ACROSS)  # fmt: skip
+@grows("Theorem 1, samples", "exponent of N50 in 1/alpha_*", "<=", 2.0, family=theorem_laws)
 def samples(case: Case) -> Row:
     """N50 along alpha_*, all weights trained."""
     return _row_of(trials(case).n50, 1 / case.parameters.alpha_star)
 
 
-@claim("Proposition 1", "exponent of N50 in 1/alpha_*, attention frozen", "<=", 4.0,
-       family=as_frozen("attention"), growth=Growth("x", 4.0, True, "error"),
-       **ACROSS | {"words": "N50={told}, median steps {slower:.2g} times those with "
-                            "attention"})  # fmt: skip
+@grows(
+    "Proposition 1", "exponent of N50 in 1/alpha_*, attention frozen", "<=", 4.0,
+    family=frozen_laws, words="N50={told}, median steps {slower:.2g} times those with attention",
+)  # fmt: skip
 def proposition_1(case: Case) -> Row:
     """N50 along alpha_* with frozen attention, and the steps that training it saves."""
-    found, trained = trials(case), trials(case, replace(case.parameters, frozen="none"))
-    slower = found.median / trained.median
-    return _row_of(found.n50, 1 / case.parameters.alpha_star, slower=slower)
+    found, trained = trials(case), as_trained(case)
+    x, slower = 1 / case.parameters.alpha_star, found.median / trained.median
+    return _row_of(found.n50, x, slower=slower)
 
 
-@claim("Figure 3", "exponent of N50 in 1/alpha_*, W_K and W_Q not trained", "==", 4.0,
-       family=as_frozen("attention"), growth=Growth("x", 4.0, errors="error"),
-       **ACROSS | {"again": False, "words": "N50={told}, {more:.2g} times that with "
-                            "attention"})  # fmt: skip
+@grows(
+    "Figure 3", "exponent of N50 in 1/alpha_*, W_K and W_Q not trained", "==", 4.0,
+    family=frozen_laws, again=False, words="N50={told}, {more:.2g} times that with attention",
+)  # fmt: skip
 def figure_3(case: Case) -> Row:
     """N50 without trained attention along alpha_*, beside N50 with it."""
-    found, trained = trials(case).n50, trials(case, replace(case.parameters, frozen="none")).n50
+    found, trained = trials(case).n50, as_trained(case).n50
     return _row_of(found, 1 / case.parameters.alpha_star, more=found.value / trained.value)
 
 
@@ -273,14 +273,14 @@ def _of_the_bounds(rows: list[Row], finding: Finding) -> Finding:
     return replace(finding, literal=literal)
 
 
-@claim("Remark 1", "exponent in 1/alpha_* of N50 without over N50 with trained attention", "==",
-       2.0, family=as_frozen("none"), growth=Growth("x", 2.0, errors="error"),
-       conclude=_of_the_bounds,
-       **ACROSS | {"words": "frozen attention needs {value:.2g} times as many "
-                            "samples"})  # fmt: skip
+@grows(
+    "Remark 1", "exponent in 1/alpha_* of N50 without over N50 with trained attention", "==", 2.0,
+    family=theorem_laws, conclude=_of_the_bounds,
+    words="frozen attention needs {value:.2g} times as many samples",
+)  # fmt: skip
 def remark_1(case: Case) -> Row:
     """N50 without over N50 with trained attention, along alpha_*."""
-    one, two = trials(case).n50, trials(case, replace(case.parameters, frozen="attention")).n50
+    one, two = trials(case).n50, as_trained(case, "attention").n50
     row = _row_of(two, 1 / case.parameters.alpha_star)
     value, error = two.value / one.value, float(np.hypot(one.error, two.error))
     return row | {"value": value, "error": error, "curves": {"ratio": ([row["x"]], [value])}}
@@ -289,8 +289,8 @@ def remark_1(case: Case) -> Row:
 def _of_both_variables(rows: list[Row], finding: Finding) -> Finding:
     """Lines over both variables; the literal protocol has two distinct samples, and no growth."""
     finite = [row for row in rows if isfinite(row["value"])]
-    r2 = [line([row[x] ** 2 for row in finite], [row["value"] for row in finite]).r2
-          for x in ("x", "gap")]  # fmt: skip
+    n50 = [row["value"] for row in finite]
+    r2 = [runs.line([row[x] ** 2 for row in finite], n50)[2] for x in ("x", "gap")]
     by_gap = Growth("gap", 2.0, errors="error").of(rows).fit
     reason = (
         f"{finding.reason}; {by_gap} in 1/(alpha_* - alpha_#); R^2 of a line {r2[0]:.2f} over "
@@ -303,12 +303,11 @@ def _of_both_variables(rows: list[Row], finding: Finding) -> Finding:
     return replace(finding, reason=reason, literal=literal)
 
 
-@claim(
+@grows(
     "Figure 1a", "exponent of N50 in 1/alpha_*, the other tokens a fixed share", "==", 2.0,
-    family=figure_laws, growth=Growth("x", 2.0, errors="error"),
-    conclude=_of_both_variables, **ACROSS
-    | {"laws": (LAW | {"alpha_star": 0.4, "alpha_confusion": 0.1},),
-       "words": "N50={told}, at a quarter of the step size {quarter}"},
+    family=figure_laws, conclude=_of_both_variables,
+    laws=(LAW | {"alpha_star": 0.4, "alpha_confusion": 0.1},),
+    words="N50={told}, at a quarter of the step size {quarter}",
 )  # fmt: skip
 def figure_1a(case: Case) -> Row:
     """N50 along alpha_*: of drawn ratios, of the same ratios, and at a quarter of the step size."""
@@ -326,10 +325,10 @@ def over_sigma(law: Any) -> list[Any]:
     return [replace(law, noise=0.0, sigma=sigma) for sigma in SIGMAS]
 
 
-@claim(
+@grows(
     "Figure 1b", "exponent of N50 in 1/(1 - sigma)", "==", 2.0, family=over_sigma,
-    require=all_trained, growth=Growth("x", 2.0, errors="error"), **ACROSS
-    | {"laws": (FIGURE_1B,), "again": False, "picture": Picture(r"$1/(1 - \sigma)$", "$N_{50}$")},
+    require=all_trained, laws=(FIGURE_1B,), again=False,
+    picture=Picture(r"$1/(1 - \sigma)$", "$N_{50}$"),
 )  # fmt: skip
 def figure_1b(case: Case) -> Row:
     """N50 over the error sigma of the initial values, with 1 for the Theta(1) of the statement."""
@@ -338,7 +337,7 @@ def figure_1b(case: Case) -> Row:
 
 @claim(
     "Remark 3, samples", "growth of ln N50 with sigma or delta, the lesser, over its standard "
-    "error", ">", CLEARLY, require=theorem_1, **ACROSS
+    "error", ">", runs.CLEARLY, require=theorem_1, **ACROSS
     | {"laws": (LAW | AT,), "words": "{told}",
        "picture": Picture(r"$\sigma$ or $\delta$", "samples $N_{50}$", scales=("linear", "log"))},
 )  # fmt: skip
@@ -346,36 +345,30 @@ def remark_3_samples(case: Case) -> Row:
     """N50 over the error of the initial values, and of the initial keys and queries."""
     words, least, curves = [], inf, {}
     for name, values in STARTS.items():
-        laws = [replace(case.parameters, **{name: value}) for value in values]
-        for law in laws:
-            theorem_1(law)
+        laws = runs.laws_along(case, name, values)
         found = [trials(case, law).n50 for law in laws]
         slope, error = _weighted_slope(values, found)
-        told = ", ".join(map(str, found))
-        words.append(f"N50={told} at {name} = {listed(values)}: slope of ln N50 {slope:.2g} +- "
-                     f"{error:.2g}")  # fmt: skip
+        told = f"N50={', '.join(map(str, found))} at {name} = {listed(values)}"
+        words.append(f"{told}: slope of ln N50 {slope:.2g} +- {error:.2g}")
         least, curves[name] = min(least, slope / error), (values, [n50.value for n50 in found])
-    holds = True if least > CLEARLY else False if least < -ERRORS else None
-    return {"value": least, "holds": holds, "missing": "size", "told": "; ".join(words),
-            "curves": curves}  # fmt: skip
+    return {"value": least, "holds": runs.significant(least), "missing": "size",
+            "told": "; ".join(words), "curves": curves}  # fmt: skip
 
 
 def _weighted_slope(x: Sequence[float], found: Sequence[Threshold]) -> tuple[float, float]:
     """Slope of ln N50 by weighted least squares, and its standard error."""
-    weights = np.array([n50.error for n50 in found]) ** -2.0
-    used = weights > 0
-    if used.sum() < FEWEST:
+    known = [(at, n50.value, n50.error) for at, n50 in zip(x, found, strict=True)
+             if isfinite(n50.error)]  # fmt: skip
+    if len(known) < FEWEST:
         raise Undecided(f"N50 is a number in too few rows: {', '.join(map(str, found))}")
-    at, y, w = np.asarray(x)[used], np.log([n50.value for n50 in found])[used], weights[used]
-    centred = at - np.average(at, weights=w)
-    squares = float((w * centred**2).sum())
-    return float((w * centred * y).sum() / squares), squares**-0.5
+    at, n50, errors = np.transpose(known)
+    fit, covariance = np.polyfit(at, np.log(n50), 1, w=1 / errors, cov="unscaled")
+    return float(fit[0]), float(covariance[0, 0] ** 0.5)
 
 
 @claim(
     "Remark 2, shares", "largest ratio of N50 at one alpha_* and at that before", "<", 1.0,
-    **ACROSS | {"laws": (LAW | {"alpha_star": 0.5, "alpha_confusion": 0.1},),
-                "words": "N50={told}, steps {steps} at alpha_* = {at}",
+    **ACROSS | {"words": "N50={told}, steps {steps} at alpha_* = {at}",
                 "picture": Picture(r"$\alpha_*$", "samples $N_{50}$, and steps")},
     require=theorem_1, also=(Also("slower", "<", 1.0, "largest ratio of the steps"),),
 )  # fmt: skip

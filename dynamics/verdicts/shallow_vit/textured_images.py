@@ -20,26 +20,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dynamics.images import datasets, textures, training
 from dynamics.images.datasets import Images, Part
 from dynamics.images.networks import Transformer
-from dynamics.images.protocol import estimate
 from dynamics.images.textures import Canvases
 from dynamics.images.training import Classification
 from dynamics.problem import FloatArray
-from dynamics.system import System
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.progress import bar
 from dynamics.validation import refuse
-from dynamics.verdicts.figure import Drawing, FigureRequest, with_flags
-from dynamics.verdicts.images import ascending, request_on_images
-from dynamics.verdicts.shallow_vit import texture_pictures
-from dynamics.verdicts.shallow_vit.texture_pictures import SUCCESS
-from dynamics.verdicts.wording import counted
 
 SHARES = (0.64, 0.76, 0.89, 1.0)
 """alpha_*: with 9, 5, 2 and 0 of the 9 background patches."""
@@ -51,6 +44,8 @@ PAIR, PAIR_SAMPLES, PAIR_TESTS = (3, 8), 200, 100
 USUAL = 0.9
 """Share of the training images of a class that have its usual background."""
 TESTS, STEPS, SEEDS = 400, 800, 5
+SUCCESS = 0.775
+"""Test accuracy of a success (Section 4.2)."""
 GROUPS = ("all", "usual background", "unusual background")
 
 
@@ -109,43 +104,36 @@ def of_pair(images: Images, pair: Sequence[int], others: bool = False) -> Images
         allowed = f"two of the classes 0 to {images.classes - 1}"
         refuse("pair", ",".join(map(str, pair)), "are not two classes", allowed, "0,1")
 
-    def of_classes(part: Part | None) -> Part | None:
-        if part is None:
-            return None
+    def of_classes(part: Part) -> Part:
         rows = np.isin(part.labels, pair) != others
         labels = part.labels[rows] if others else part.labels[rows] == pair[1]
         return Part(part.pixels[rows], labels.astype(np.int32))
 
-    train = of_classes(images.train)
-    assert train is not None
-    return replace(images, train=train, test=of_classes(images.test))
+    test = None if images.test is None else of_classes(images.test)
+    return replace(images, train=of_classes(images.train), test=test)
 
 
-@dataclass(frozen=True)
-class SceneData:
-    """Training and test canvases of a scene.
+class Shown(NamedTuple):
+    """Images of a scene: canvases, labels, the patches that are left and the textured canvases."""
 
-    Attributes
-    ----------
-    train, test : Canvases
-    labels, test_labels : int arrays
-    present, test_present : bool arrays, shape (N, D)
-        Patches that are left.
-    unusual : bool array, shape (tests,)
-        Test images whose background is unusual for their class.
-    """
-
-    train: Canvases
-    test: Canvases
+    canvases: Canvases
     labels: Any
-    test_labels: Any
     present: Any
-    test_present: Any
-    unusual: Any
+    textured: Any
+
+    @property
+    def inputs(self) -> tuple[Any, Any, Any]:
+        """Pixels, labels and patches, as networks take them."""
+        return self.canvases.pixels, self.labels, self.present
+
+    @property
+    def unusual(self) -> Any:
+        """Images whose background is unusual for their class."""
+        return self.textured != (self.labels == 1)
 
 
-def scene_data(scene: Scene, images: Images) -> SceneData:
-    """The canvases of a scene; those of one seed share split, places and textures.
+def scene_data(scene: Scene, images: Images) -> tuple[Shown, Shown]:
+    """Training and test images of a scene; those of one seed share split, places and textures.
 
     Parameters
     ----------
@@ -156,22 +144,16 @@ def scene_data(scene: Scene, images: Images) -> SceneData:
     split = datasets.split(images, scene.samples, scene.tests, scene.seed)
     random = np.random.default_rng([scene.seed, 4])
     background = textures.texture(scene.texture, random)
-    canvases: list[Canvases] = []
-    present, backgrounds = [], []
-    for pixels, labels, usual in (
-        (split.pixels, split.labels, USUAL),
-        (split.test_pixels, split.test_labels, 0.5),
-    ):
+
+    def shown(pixels: Any, labels: Any, usual: float) -> Shown:
         chance = np.where(labels == 1, usual, 1 - usual) if scene.pair else np.ones(len(labels))
         textured = random.random(len(labels)) < chance
         made = textures.integrate(pixels, background, scene.side, scene.patch, textured, random)
-        canvases.append(made)
-        backgrounds.append(textured)
-        present.append(textures.sparsified(made.relevant, scene.share, random))
-    unusual = backgrounds[1] != (split.test_labels == 1)
-    return SceneData(
-        canvases[0], canvases[1], split.labels, split.test_labels, present[0], present[1], unusual
-    )
+        present = textures.sparsified(made.relevant, scene.share, random)
+        return Shown(made, labels, present, textured)
+
+    train = shown(split.pixels, split.labels, USUAL)
+    return train, shown(split.test_pixels, split.test_labels, 0.5)
 
 
 def accuracies(
@@ -189,20 +171,28 @@ def accuracies(
     """
     every = datasets.load(scene.data)
     images = of_pair(every, scene.pair) if scene.pair else every
-    data, network = scene_data(scene, images), Transformer(patch=scene.patch, spread=1.0)
-    start = network.start(scene.side, images.channels, images.classes, scene.seed)
+    start = {}
     if scene.before:
-        start |= {name: part for name, part in before(scene).items() if "head" not in name}
+        start = {name: part for name, part in before(scene).items() if "head" not in name}
     checkpoint = Checkpoint(folder / f"{scene.name}.checkpoint", keep=True) if folder else None
-    request = asdict(scene) | {"digest": images.digest(), "network": asdict(network)}
-    run = training.train(
-        Classification(network), start, (data.train.pixels, data.labels, data.present),
-        (scene.steps,), scene.seed, checkpoint=checkpoint, request=request, progress=progress,
-    )  # fmt: skip
-    tests = data.test.pixels, data.test_labels, data.test_present
-    right = training.correct(network, run.theta(), tests)
-    parts = [right, right[~data.unusual], right[data.unusual]] if scene.pair else [right]
+    network, theta, test = _trained(scene, images, start, checkpoint=checkpoint, progress=progress)
+    right = training.correct(network, theta, test.inputs)
+    parts = [right, right[~test.unusual], right[test.unusual]] if scene.pair else [right]
     return tuple(float(part.mean()) for part in parts)
+
+
+def _trained(
+    scene: Scene, images: Images, known: dict[str, Any], **options: Any
+) -> tuple[Transformer, dict[str, Any], Shown]:
+    """A trained network with its weights and its test images, from a start that is partly known."""
+    (train, test), network = scene_data(scene, images), Transformer(patch=scene.patch, spread=1.0)
+    start = network.start(scene.side, images.channels, images.classes, scene.seed) | known
+    request = asdict(scene) | {"digest": images.digest(), "network": asdict(network)}
+    task = Classification(network)
+    run = training.train(
+        task, start, train.inputs, (scene.steps,), scene.seed, request=request, **options
+    )
+    return network, dict(run.theta()), test
 
 
 def before(scene: Scene) -> dict[str, Any]:
@@ -213,12 +203,7 @@ def before(scene: Scene) -> dict[str, Any]:
 
 @lru_cache(maxsize=4)
 def _before(scene: Scene, pair: tuple[int, ...]) -> dict[str, Any]:
-    images = of_pair(datasets.load(scene.data), pair, others=True)
-    data, network = scene_data(scene, images), Transformer(patch=scene.patch, spread=1.0)
-    start = network.start(scene.side, images.channels, images.classes, scene.seed)
-    own = data.train.pixels, data.labels, data.present
-    run = training.train(Classification(network), start, own, (scene.steps,), scene.seed)
-    return dict(run.theta())
+    return _trained(scene, of_pair(datasets.load(scene.data), pair, others=True), {})[1]
 
 
 @dataclass(frozen=True)
@@ -244,10 +229,8 @@ class Trials:
 
     def needed(self) -> list[float]:
         """The least N at which half of the trials succeed, for each share; infinite for none."""
-        return [
-            next((n for n, share in zip(self.samples, row, strict=True) if share >= 0.5), np.inf)
-            for row in self.successes().tolist()
-        ]
+        half = self.successes() >= 0.5
+        return [min(itertools.compress(self.samples, row), default=np.inf) for row in half]
 
 
 def train_all(scenes: Sequence[Scene], folder: Path | None = None) -> list[tuple[float, ...]]:
@@ -274,18 +257,11 @@ def _once(scene: Scene) -> tuple[float, ...]:
     return accuracies(scene)
 
 
-def _grid(scene: Scene, changes: Sequence[Sequence[dict[str, Any]]], folder: Path | None) -> Any:
-    """Accuracies at all combinations of changes, shape of the combinations and the groups."""
-    scenes = [
-        replace(scene, **{k: v for change in every for k, v in change.items()})
-        for every in itertools.product(*changes)
-    ]
-    found = np.array(train_all(scenes, folder))
-    return found.reshape(*map(len, changes), -1)
-
-
-def _each(name: str, values: Sequence[Any]) -> list[dict[str, Any]]:
-    return [{name: value} for value in values]
+def _grid(scene: Scene, folder: Path | None, **axes: Sequence[Any]) -> Any:
+    """Accuracies at all combinations of fields of a scene, shape (*axes, groups)."""
+    every = itertools.product(*axes.values())
+    scenes = [replace(scene, **dict(zip(axes, each, strict=True))) for each in every]
+    return np.array(train_all(scenes, folder)).reshape(*map(len, axes.values()), -1)
 
 
 def classes(
@@ -302,9 +278,8 @@ def classes(
     folder : Path, optional
         Of the checkpoints of the runs.
     """
-    changes = _each("share", shares), _each("samples", samples), _each("seed", seeds)
-    values = _grid(replace(scene, pair=()), changes, folder)[..., 0]
-    return Trials(taken_shares(scene, shares), tuple(samples), values)
+    values = _grid(replace(scene, pair=()), folder, share=shares, samples=samples, seed=seeds)
+    return Trials(taken_shares(scene, shares), tuple(samples), values[..., 0])
 
 
 def spurious(
@@ -320,16 +295,15 @@ def spurious(
     """
     most = len(of_pair(datasets.load(scene.data), scene.pair).train.labels)
     scene = replace(scene, samples=min(PAIR_SAMPLES, most - PAIR_TESTS), tests=PAIR_TESTS)
-    values = _grid(scene, (_each("share", shares), _each("seed", seeds)), folder)
+    values = _grid(scene, folder, share=shares, seed=seeds)
     return Trials(taken_shares(scene, shares), (), values.swapaxes(1, 2))
 
 
 def from_other_classes(seeds: Sequence[int]) -> Trials:
     """Spurious background, from networks pretrained on few and many images of other classes."""
-    scene = Scene(PAIR_SAMPLES, 1.0, 0, PAIR, tests=PAIR_TESTS)
-    models = _each("before", (FEWER, MORE))
-    values = _grid(scene, (_each("share", ENDS), models, _each("seed", seeds)), None)[..., 0]
-    return Trials(taken_shares(scene, ENDS), (FEWER, MORE), values)
+    scene, models = Scene(PAIR_SAMPLES, 1.0, 0, PAIR, tests=PAIR_TESTS), (FEWER, MORE)
+    values = _grid(scene, None, share=ENDS, before=models, seed=seeds)[..., 0]
+    return Trials(taken_shares(scene, ENDS), models, values)
 
 
 def taken_shares(scene: Scene, shares: Sequence[float]) -> tuple[float, ...]:
@@ -343,79 +317,3 @@ def taken_shares(scene: Scene, shares: Sequence[float]) -> tuple[float, ...]:
     sides = datasets.load(scene.data).side, scene.side
     own, count = ((side // scene.patch) ** 2 for side in sides)
     return tuple(own / textures.remaining(own, count, share) for share in shares)
-
-
-def rows(whole: Trials, pair: Trials) -> list[dict[str, Any]]:
-    """The table: a row for each alpha_* and N, and one for each alpha_* with the pair.
-
-    Parameters
-    ----------
-    whole, pair : Trials
-        Of all classes, and with a spurious background.
-    """
-    successes = whole.successes()
-    table: list[dict[str, Any]] = [
-        {"alpha_*": round(share, 2), "N": count, "accuracy": str(estimate(whole.values[a, n])),
-         "successes": f"{successes[a, n]:.0%}"}
-        for a, share in enumerate(whole.shares) for n, count in enumerate(whole.samples)
-    ]  # fmt: skip
-    for a, share in enumerate(pair.shares):
-        entries = {g: str(estimate(pair.values[a, k])) for k, g in enumerate(GROUPS)}
-        table.append({"alpha_*": round(share, 2), "spurious": "90/10"} | entries)
-    return table
-
-
-@with_flags(
-    {"resume": "go on after a break"},
-    objects="digits, fashion, or a folder of MNIST, CIFAR or SVHN (default digits)",
-)
-def textures_figure(system: System, request: FigureRequest) -> Drawing:
-    """Section 4.2 on small images. Options: those of `Scene`, ``shares``, ``samples``, ``seeds``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
-    quick = {
-        "objects": "digits", "texture": "grass", "side": 10, "patch": 2, "pair": PAIR,
-        "shares": SHARES, "samples": SAMPLES, "seeds": SEEDS, "tests": TESTS, "steps": STEPS,
-    }  # fmt: skip
-    thorough = {"seeds": 10}
-    options, folder = request_on_images(system, request, "textures", quick, thorough, pair=0)
-    shares, samples = (ascending(options.pop(name)) for name in ("shares", "samples"))
-    if not all(0 < share <= 1 for share in shares):
-        refuse("shares", [*shares], "are not shares", "numbers above 0 and up to 1", 1.0)
-    seeds = options.pop("seeds")
-    scene = Scene(0, 1.0, 0, data=options.pop("objects"), **options)
-    pair = spurious(seeds, shares, scene, folder)
-    whole = classes(samples, seeds, shares, scene, folder)
-    example = replace(scene, pair=(), samples=samples[-1], seed=seeds[0])
-    images = datasets.load(scene.data)
-    examples = [scene_data(replace(example, share=share), images) for share in whole.shares]
-    data = {
-        "shares": list(whole.shares), "samples": list(samples), "needed": whole.needed(),
-        "accuracy": whole.values.tolist(), "spurious": pair.values.swapaxes(1, 2).tolist(),
-    }  # fmt: skip
-    pictures = [(one.train, one.present) for one in examples]
-    axes = texture_pictures.draw(scene, whole, pair, pictures)
-    return Drawing(axes, data, _caption(scene, whole, pair), rows(whole, pair))
-
-
-def _caption(scene: Scene, whole: Trials, pair: Trials) -> str:
-    """The protocol of the figure and its numbers."""
-    rise = estimate(pair.values[-1, 0] - pair.values[0, 0])
-    last = whole.samples[-1]
-    needed = ", ".join(
-        f"{n:g} at {share:.2g}" if np.isfinite(n) else f"more than {last} at {share:.2g}"
-        for share, n in zip(whole.shares, whole.needed(), strict=True)
-    )
-    return (
-        f"Section 4.2 with objects of {scene.data} on {scene.texture}, {scene.side} x {scene.side} "
-        f"pixels, patches of {scene.patch}; two layers of width 32, {scene.steps} steps of Adam, "
-        f"{counted(whole.values.shape[-1], 'seed')}. Least N at which half of the trials "
-        f"reach {SUCCESS:.1%}: "
-        f"{needed} (alpha_*). Spurious background, classes {scene.pair[0]} and {scene.pair[1]}: "
-        f"the accuracy rises by {rise} from alpha_* = {pair.shares[0]:.2g} to "
-        f"{pair.shares[-1]:.2g}."
-    )

@@ -20,15 +20,8 @@ from dynamics.training.descent import descend
 from dynamics.verdicts.claim import Case, Picture
 from dynamics.verdicts.claim import claim as any_claim
 from dynamics.verdicts.findings import Undecided
-from dynamics.verdicts.shallow_vit.hypothesis import all_trained, theorem_1
-from dynamics.verdicts.shallow_vit.runs import (
-    CLEARLY,
-    LINEAR,
-    SHOWN,
-    claim_on_tokens,
-    descend_in_parts,
-    growth_row,
-)
+from dynamics.verdicts.shallow_vit import runs
+from dynamics.verdicts.shallow_vit.runs import CLEARLY, LINEAR, claim_on_tokens, growth_row
 from dynamics.verdicts.wording import listed
 from theory.papers.shallow_vit.data_law import SPARSIFIERS, rounded
 
@@ -95,7 +88,7 @@ def _removal(case: Case, samples: int) -> dict[str, Any]:
 
 
 REMOVAL: dict[str, Any] = {
-    "require": all_trained, "varies": ("step size", "time"),
+    "require": runs.all_trained, "varies": ("step size", "time"),
     "words": "N={samples}, test loss with {removed} removed, {losses}",
     "picture": Picture("share of tokens removed", "test loss, mean over seeds", scales=LINEAR),
 }  # fmt: skip
@@ -124,8 +117,8 @@ def _along_noise(case: Case, measure: Callable[[Any, int], float]) -> dict[str, 
 
 
 NOISE: dict[str, Any] = {
-    "require": theorem_1, "varies": ("step size",), "words": "{told}",
-    "shown": [name for name in SHOWN if name != "noise"],
+    "require": runs.theorem_1, "varies": ("step size",), "words": "{told}",
+    "shown": [name for name in runs.SHOWN if name != "noise"],
 }  # fmt: skip
 
 
@@ -140,7 +133,7 @@ def steps_with_noise(case: Case) -> dict[str, Any]:
 
     def steps(law: Any, seed: int) -> float:
         problem = case.system.FullEmpirical(law, SAMPLES, seed, test_samples=1)
-        step = descend_in_parts(problem, case.rate(FINE), horizons).events["t_zero"].step
+        step = runs.descend_in_parts(problem, case.rate(FINE), horizons).events["t_zero"].step
         if step is None:
             raise Undecided("zero training loss is not reached", "time")
         return float(step)

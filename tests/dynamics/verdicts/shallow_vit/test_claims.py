@@ -14,7 +14,6 @@ from dynamics.verdicts.rules import applied
 from dynamics.verdicts.shallow_vit import (
     attention,
     exact,
-    hypothesis,
     iterations,
     lemmas,
     runs,
@@ -133,7 +132,7 @@ def test_the_printed_start_is_outside_of_assumption_1():
 def test_outside_of_theorem_1_nothing_is_decided(given, words):
     law = SYSTEM.Parameters(**given)
     with pytest.raises(Undecided, match="outside of the hypothesis"):
-        hypothesis.theorem_1(law)
+        runs.theorem_1(law)
     claims = ("Theorem 1, samples", "Remark 3, convergence", "Proposition 2", "Lemma 4",
               "(P1), token noise")  # fmt: skip
     for verdict in dynamics.verify(SYSTEM, law, claims):

@@ -104,7 +104,7 @@ def test_a_trial_that_diverges_is_no_success(monkeypatch):
         failed = replace(run.outcome, kind="diverged")
         return replace(run, outcome=failed) if len(calls) % 2 else run
 
-    monkeypatch.setattr(samples, "descend_in_parts", every_second_fails)
+    monkeypatch.setattr(runs, "descend_in_parts", every_second_fails)
     easy = replace(LAW, m=41, alpha_star=0.48, alpha_confusion=0.02)
     loss = samples.trials_of(SYSTEM.ReducedPopulation, easy, 0, 2, (8, 16)).loss
     assert (loss < samples.SUCCESS).mean(axis=1).tolist() == [0.5, 0.5]
@@ -178,7 +178,8 @@ def of_power(power):
         law = law or case.parameters
         n50 = 20 * (law.alpha_star / 0.05) ** -power * np.exp(10 * (law.sigma - law.delta))
         counts = np.geomspace(1e-4, 1e4, 800)
-        return samples.Trials(np.zeros((1, 20)), np.ones((1, 20)), threshold(
+        steps = np.full((1, 20), 1 / law.alpha_star)
+        return samples.Trials(np.zeros((1, 20)), steps, threshold(
             counts, np.where(counts > n50, 20, 0), 20))  # fmt: skip
 
     return trials
@@ -201,8 +202,6 @@ def test_exponents_are_those_of_n50(source, claimed, better, monkeypatch):
 
 def test_what_grows_with_the_start_and_falls_with_the_shares(monkeypatch):
     monkeypatch.setattr(samples, "trials", of_power(2.0))
-    faster = lambda case, laws: np.array([[1 / law.alpha_star] for law in laws])  # noqa: E731
-    monkeypatch.setattr(samples, "steps_of", faster)
     law = replace(OF_THEOREM, m=500, L=100, alpha_confusion=0.03)
     (start, shares) = (
         checks(SYSTEM)[source](SYSTEM, Protocol(law))

@@ -45,24 +45,29 @@ def test_the_figure_and_its_table(folder, tmp_path, monkeypatch):
 def test_a_spurious_background_is_of_nine_in_ten(folder):
     images = textured_images.of_pair(datasets.load(folder), (1, 0))
     scene = Scene(300, 1.0, 0, (1, 0), side=6, patch=1, tests=150, texture="noise")
-    data = textured_images.scene_data(scene, images)
-    outside = np.where(data.train.relevant, np.nan, data.train.pixels.reshape(300, -1))
-    textured = np.nanstd(outside, axis=1) > 0
-    assert 0.84 < (textured == (data.labels == 1)).mean() < 0.96
-    assert 0.35 < data.unusual.mean() < 0.65
-    whole = textured_images.scene_data(replace(scene, pair=()), images)
-    outside = np.where(whole.train.relevant, np.nan, whole.train.pixels.reshape(300, -1))
-    assert (np.nanstd(outside, axis=1) > 0).all()
+    train, test = textured_images.scene_data(scene, images)
+    assert 0.84 < (_textured(train.canvases) == (train.labels == 1)).mean() < 0.96
+    assert 0.35 < test.unusual.mean() < 0.65
+    whole, _ = textured_images.scene_data(replace(scene, pair=()), images)
+    assert _textured(whole.canvases).all()
+
+
+def _textured(canvases):
+    """Canvases whose background is not of one colour."""
+    outside = np.where(canvases.relevant, np.nan, canvases.pixels.reshape(300, -1))
+    return np.nanstd(outside, axis=1) > 0
 
 
 def test_scenes_of_a_seed_differ_in_what_is_dropped_alone(folder):
     images = datasets.load(folder)
     scene = Scene(20, 1.0, 0, side=6, patch=1, tests=10, texture="noise")
-    one, other = (textured_images.scene_data(replace(scene, share=s), images) for s in (0.5, 1.0))
-    np.testing.assert_array_equal(one.train.pixels, other.train.pixels)
+    one, other = (
+        textured_images.scene_data(replace(scene, share=s), images)[0] for s in (0.5, 1.0)
+    )
+    np.testing.assert_array_equal(one.canvases.pixels, other.canvases.pixels)
     assert (one.present >= other.present).all()
     assert one.present.sum() > other.present.sum()
-    assert sparsified(one.train.relevant, 1.0, np.random.default_rng(0)).sum() == 20 * 16
+    assert sparsified(one.canvases.relevant, 1.0, np.random.default_rng(0)).sum() == 20 * 16
 
 
 def made_up(groups, seeds, along=0.0, gain=0.2, shares=SHARES):
