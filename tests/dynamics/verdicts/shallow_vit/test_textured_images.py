@@ -135,7 +135,7 @@ def test_needed_samples_are_the_least_at_which_half_succeed():
 def test_claims_have_no_parameters():
     (verdict,) = dynamics.verify(SYSTEM, SYSTEM.Parameters(), ["Figure 6c"])
     assert verdict.holds is None
-    assert "no such parameters" in verdict.finding.reason
+    assert "without such parameters" in verdict.finding.reason
 
 
 def test_the_shares_of_trials_are_those_of_whole_patches(monkeypatch, folder):
