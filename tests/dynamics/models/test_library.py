@@ -32,6 +32,7 @@ CLOSES = {
     "sparse_parity": "closes on 48 scalars of 120 entries (sizes 3, 5, 3, 5, 3, 5, 3, 5, 3, 5, "
     "3, "
     "5, ...)",
+    "token_selection": "closes on 2 of 2: no two entries stay equal",
     "topic_model": "closes on 8 scalars of 153 entries (sizes 16, 48, 8, 16, 48, 8, 8, 1), in a "
     "linear space of 6",
 }

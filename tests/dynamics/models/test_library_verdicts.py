@@ -28,6 +28,7 @@ VERDICTS = {
     "single_location_gaussian": {"Recovery": "holds"},
     "softmax_icl": {"Conserved": "holds", "Concentration": "holds", "Dominant first": "holds"},
     "sparse_parity": {"Learned": "holds"},
+    "token_selection": {"Direction": "holds", "Selection": "holds", "Normalized": "holds"},
     "topic_model": {
         "Blocks of values": "holds to time 4635", "Blocks of attention": "holds to time 4635",
         "Escape": "holds",
@@ -35,9 +36,10 @@ VERDICTS = {
 }  # fmt: skip
 UNREDUCED = {
     ("linear_icl", "Plateaus"), ("softmax_icl", "Conserved"), ("topic_model", "Escape"),
-    ("merged_staircase", "Escape"),
+    ("merged_staircase", "Escape"), ("token_selection", "Direction"),
+    ("token_selection", "Selection"), ("token_selection", "Normalized"),
 }  # fmt: skip
-"""Claims on full training, or on heads that nothing reduces."""
+"""Claims on full training, or where nothing is reduced."""
 ELSEWHERE = [
     ("deep_linear", {"layers": 3}, "Sigmoid", "not decidable under this law"),
     ("deep_linear", {"layers": 3}, "Learning time", "not decidable under this law"),

@@ -1,0 +1,103 @@
+r"""Attention selects the tokens of the largest margin (Tarzanagh, Li, Zhang, Oymak 2023).
+
+One head of softmax attention with a trained query p answers with the score that it attends to,
+
+.. math:: f(X) = \langle X v, \mathrm{softmax}(X p) \rangle , \qquad
+          R(p) = E \log(1 + e^{-f(X)}) ,
+
+at a fixed v. In the data of the paper's figure on several inputs each input has seven tokens in the
+plane: one near (1, 0), which has the score 1, three near (-1, 1) and three near (-1/2, -1/2), which
+have a lower one. The labels are 1. Tokens are drawn once, and the risk is the mean over these
+inputs. Training attends to the first token more and more, so p grows without a bound, and its
+direction tends to that of the shortest p with
+:math:`p \cdot (x_1 - x_t) \ge 1` for every other token t of every input.
+
+Gradients fall off exponentially in the norm of p. Descent at a constant rate is slow for this
+reason; with normalized gradients (``--rule normalized --eta 0.1 --eps 1e-12``) the norm grows by a
+step each time, until the gradient is as small as ``eps``.
+
+:inputs: number of inputs
+:other: score of the tokens that are not optimal
+:spread: standard deviation of the tokens about their centres
+:draw: number of the draw of the tokens
+:p: query
+:p1: first coordinate of the query
+:p2: second coordinate of the query
+:norm: length of the query
+:selected: mean attention to the optimal tokens
+:T_select: nine tenths of the attention is on the optimal tokens
+"""
+
+import numpy as np
+
+SOURCE = "arXiv 2306.13596"
+CENTRES = np.repeat([[1.0, 0.0], [-1.0, 1.0], [-0.5, -0.5]], (1, 3, 3), axis=0)
+eta, steps = 1.0, 4000
+limits = ("1 <= inputs <= 1000", "0 <= spread", "0 <= draw <= 1000000")
+names = {"p1": ("p", 0), "p2": ("p", 1)}
+events = {"T_select": "selected >= 9/10"}
+panels = [("p1", "p2"), ("norm",), ("selected",), ("log risk",)]
+
+
+def start():
+    return {"p": np.zeros(2)}
+
+
+def tokens(inputs=3, spread=0.2, draw=0):
+    """Tokens of all inputs, shape (inputs, 7, 2); the first of each is the optimal one.
+
+    Parameters
+    ----------
+    inputs : int
+    spread : float
+    draw : int
+    """
+    return np.random.default_rng(draw).normal(0.0, spread, (inputs, *CENTRES.shape)) + CENTRES
+
+
+def law(inputs=3, spread=0.2, draw=0, other=0.5):
+    for X in tokens(inputs, spread, draw):
+        yield 1 / inputs, {"X": X, "score": np.where(np.arange(len(X)) == 0, 1.0, other)}
+
+
+def attention(theta, sample, xp):
+    """Attention to each token, shape (7,).
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    sample : dict
+        ``X``, shape (7, 2), and ``score``, shape (7,).
+    xp : array namespace
+    """
+    return xp.softmax(sample["X"] @ theta["p"])
+
+
+def loss(theta, sample, xp):
+    """Loss of one input, whose label is 1.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    sample : dict
+        As for `attention`.
+    xp : array namespace
+    """
+    return xp.softplus(-attention(theta, sample, xp) @ sample["score"])
+
+
+def observables(theta, xp):
+    return {"norm": xp.sqrt(theta["p"] @ theta["p"])}
+
+
+def observe(theta, sample, xp):
+    """Attention to the optimal token.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    sample : dict
+        As for `attention`.
+    xp : array namespace
+    """
+    return {"selected": attention(theta, sample, xp)[0]}
