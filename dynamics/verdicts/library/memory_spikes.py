@@ -98,11 +98,9 @@ def faster(case: Case) -> dict[str, Any]:
 def interference(case: Case) -> dict[str, Any]:
     """With both causes, and without either of them."""
     name = "m_2" if case.parameters.p > 0.5 else "m_1"
-    laws: dict[str, dict[str, float]] = {
-        "both": {},
-        "p = 1/2": {"p": 0.5},
-        "alpha = 0": {"alpha": 0.0},
-    }
+    laws: dict[str, dict[str, Any]] = {
+        "both": {}, "p = 1/2": {"p": 0.5}, "alpha = 0": {"alpha": 0.0},
+    }  # fmt: skip
     runs = {label: trained(case, LARGE, **law) for label, law in laws.items()}
     both, balanced, orthogonal = (reversals(run[name]) for run in runs.values())
     holds = False if balanced + orthogonal else both > 1 or None
