@@ -266,7 +266,8 @@ class Values:
         if np.isfinite(number):
             simple = Fraction(number).limit_denominator(SIMPLE_DENOMINATOR)
             if abs(float(simple) - number) <= SAME_FLOAT * abs(number):
-                triple = field.residues(simple)
+                # A power or an index may take it: 3 - 4e-16 is neither.
+                triple, number = field.residues(simple), float(simple)
         if triple is None:
             triple = field.data_triples(np.array([number]), self._read)[0]
             if np.isfinite(number) and self._read(number).denominator > field.MAX_DENOMINATOR:

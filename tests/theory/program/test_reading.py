@@ -172,6 +172,12 @@ def test_constants_are_multiplied_as_fractions():
 # Mutants: each must make two values of one, or one of two.
 
 
+def test_a_constant_that_rounding_moves_off_a_whole_number_is_that_number():
+    """As an index, and as the exponent of a negative number."""
+    root = np.full(1, np.sqrt(3.0))  # its square is 3 - 4e-16
+    compare(lambda w: w[0] + jnp.sum(root**2) * w[3] - w[1] ** 3, 4, 20)
+
+
 def test_a_field_of_257_elements_joins_numbers(monkeypatch):
     monkeypatch.setattr(field, "PRIMES", np.full(3, 257, dtype=np.uint64))
     monkeypatch.setattr(field, "HALF", np.full(3, 129, dtype=np.uint64))
