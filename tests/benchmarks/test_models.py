@@ -43,21 +43,6 @@ def test_reduced_descent_against_the_hand_built_kernel(problems, capsys):
     assert speed["program"] >= 0.5 * speed["hand-built"]
 
 
-def test_flow_against_the_hand_built_problem(problems, capsys):
-    """At most three times the time of ``dynamics.flow`` on the hand-built problem."""
-    seconds, integrators = {}, {}
-    for name, problem in problems.items():
-        integrators[name] = dynamics.flow(problem, time=1e4).settings["integrator"]
-        seconds[name] = best(lambda problem=problem: dynamics.flow(problem, time=1e4), 5)
-    with capsys.disabled():
-        print("\nflow of the same to time 1e4")
-        for name, value in seconds.items():
-            ratio = value / seconds["hand-built"]
-            print(f"  {name:<16}{1e3 * value:10.1f} ms, ratio {ratio:.2f}, {integrators[name]}")
-    assert set(integrators.values()) == {"collocation"}
-    assert seconds["program"] <= 3 * seconds["hand-built"]
-
-
 def test_closure_of_ten_thousand_entries_on_ten_thousand_samples(capsys):
     """Under 30 s, from the first probe to the laws."""
 

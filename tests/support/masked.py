@@ -4,7 +4,6 @@ Nothing here is shared with the package but the `Parameters`.
 """
 
 import itertools
-from collections import Counter
 from math import comb, exp
 
 import numpy as np
@@ -18,29 +17,6 @@ def images(parameters):
             chance = np.prod([parameters.odds[d] for d in digits]) / parameters.K / len(masks)
             for mask in masks:
                 yield k, [parameters.z[d] for d in digits], mask, chance
-
-
-def population(parameters, matrix, basis):
-    """Risk and gradient by Q: dense attention of every query, backpropagated as matrices."""
-    P = parameters.P
-    positions, features = basis[:P], basis[P : P + parameters.features]
-    first = np.cumsum([0] + [max(row) + 1 for row in parameters.area_ids])
-    risk, slope = 0.0, np.zeros_like(matrix)
-    for k, latents, mask, chance in images(parameters):
-        areas = parameters.area_ids[k]
-        whole = np.array([latents[a] * features[first[k] + a] for a in areas])
-        seen = np.ones((P, 1))
-        seen[list(mask)] = 0.0
-        tokens = seen * whole + positions
-        scores = tokens @ matrix @ tokens.T
-        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-        weights /= weights.sum(axis=1, keepdims=True)
-        missing = (1 - seen) * (weights @ (seen * whole) - whole)
-        risk += chance * 0.5 * (missing**2).sum()
-        by_weight = missing @ (seen * whole).T
-        by_score = weights * (by_weight - (weights * by_weight).sum(axis=1, keepdims=True))
-        slope += chance * tokens.T @ by_score @ tokens
-    return risk, slope
 
 
 def row(parameters, p, ups, phi, number=float, power=exp):
@@ -110,48 +86,3 @@ def floor(parameters, p):
     sizes = [sum(1 for a in row if a == row[p]) for row in parameters.area_ids.tolist()]
     chance = [comb(P - C, M - C) / comb(P, M) if M >= C else 0.0 for C in sizes]
     return 0.5 * square * sum(chance) / parameters.K
-
-
-def colours(areas):
-    """Stable colours of patches and of features for every p, by dicts: two lists of lists.
-
-    All p are refined side by side with one palette, so equal colours mean the same everywhere.
-    """
-    K, P = len(areas), len(areas[0])
-    nodes = [("patch", q) for q in range(P)]
-    nodes += [("area", k, a) for k in range(K) for a in range(max(areas[k]) + 1)]
-    nodes += [("cluster", k) for k in range(K)]
-    near = {node: [] for node in nodes}
-    for k in range(K):
-        for a in range(max(areas[k]) + 1):
-            near[("area", k, a)].append(("cluster", k))
-            near[("cluster", k)].append(("area", k, a))
-        for q in range(P):
-            near[("patch", q)].append(("area", k, areas[k][q]))
-            near[("area", k, areas[k][q])].append(("patch", q))
-    colour = {(p, n): (n[0], n == ("patch", p)) for p in range(P) for n in nodes}
-    while True:
-        sign = {
-            (p, n): (colour[p, n], tuple(sorted(repr(colour[p, m]) for m in near[n])))
-            for p in range(P)
-            for n in nodes
-        }
-        palette = {s: c for c, s in enumerate(sorted(set(sign.values()), key=repr))}
-        fresh = {key: palette[s] for key, s in sign.items()}
-        if len(palette) == len(set(colour.values())):
-            break
-        colour = fresh
-    many = sum(max(row) + 1 for row in areas)
-    return (
-        [[fresh[p, n] for n in nodes[:P]] for p in range(P)],
-        [[fresh[p, n] for n in nodes[P : P + many]] for p in range(P)],
-    )
-
-
-def scalars(areas):
-    """Number of scalars of the reduction: classes of the rows that differ as multisets."""
-    patches, features = colours(areas)
-    rows = {
-        tuple(sorted(one + two)): (one, two) for one, two in zip(patches, features, strict=True)
-    }
-    return sum(len(set(one)) + len(set(two)) for one, two in rows.values())

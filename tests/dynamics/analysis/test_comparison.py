@@ -41,23 +41,6 @@ def test_is_saved_loaded_and_drawn(result, tmp_path):
         np.testing.assert_array_equal(panel.lines[2].get_ydata(), result.runs[1][name][1:])
 
 
-@pytest.mark.filterwarnings("error")
-def test_runs_that_diverge_leave_the_panels_of_the_others(tmp_path):
-    system = dynamics.load_system("positional_attention")
-    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
-    with pytest.warns(dynamics.TrainingWarning, match="stability limit"):
-        result = dynamics.overlay(problem, [2.0, 0.05], time=200.0)
-    assert result.deviations["alpha"][0] > 1e100
-    axes = plotting.overlay(result)
-    for panel, name in zip(axes, ("alpha", "gamma", "rho", "risk"), strict=True):
-        top = max(abs(run[name]).max() for run in (result.flow, result.runs[1]))
-        assert abs(panel.lines[1].get_ydata()).max(initial=0.0) <= 2 * top
-        np.testing.assert_array_equal(panel.lines[2].get_ydata(), result.runs[1][name][1:])
-    labels = [text.get_text() for text in axes[0].figure.legends[0].get_texts()]
-    assert labels == ["flow", r"$\eta = 2$, diverged", r"$\eta = 0.05$"]
-    plotting.write(axes, tmp_path / "overlay.png")
-
-
 @pytest.mark.parametrize(
     ("etas", "message"), [([], "eta=.. is empty"), ([0.1, -1], "too small"), ([50.0], "too large")]
 )
@@ -65,16 +48,6 @@ def test_wrong_rates_are_refused(result, etas, message):
     system = dynamics.load_system("positional_attention")
     with pytest.raises(InvalidRequest, match=message):
         dynamics.overlay(system.ReducedPopulation(system.Parameters()), etas, time=40.0)
-
-
-def test_the_flow_goes_to_the_horizon_whatever_the_runs_do():
-    system = dynamics.load_system("positional_attention")
-    problem = system.ReducedPopulation(system.Parameters())
-    found = dynamics.overlay(problem, [5.0, 2.0, 2.0], time=40.0)
-    assert len(found.runs) == 2
-    assert found.flow.time[-1] == 40.0
-    alone = dynamics.flow(problem, 40.0).final_state
-    np.testing.assert_allclose(found.flow.final_state, alone, rtol=1e-6)
 
 
 def test_rules_are_laid_over_each_other_by_steps(tmp_path):
@@ -96,14 +69,3 @@ def test_rules_are_laid_over_each_other_by_steps(tmp_path):
     happened = [event for run in found.runs for event in run.events.values() if event]
     assert len(marks) == len(happened)
     assert {mark.get_xdata()[0] for mark in marks} == {event.step for event in happened}
-
-
-def test_a_rule_that_diverges_is_no_failure_of_the_others():
-    system = dynamics.load_system("positional_attention")
-    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
-    with pytest.warns(dynamics.TrainingWarning, match="stability limit"):
-        found = dynamics.overlay(problem, [50.0, 0.01], 100, ["gd", "sign"])
-    assert found.runs[0].outcome.failed
-    assert not found.outcome.failed
-    alpha = plotting.overlay(found)[0]
-    assert abs(alpha.lines[0].get_ydata()).max(initial=0.0) <= 2 * abs(found.runs[1]["alpha"]).max()

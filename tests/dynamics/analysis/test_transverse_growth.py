@@ -8,12 +8,7 @@ import pytest
 
 import dynamics
 from dynamics.analysis.comparison import explanation
-from dynamics.analysis.transverse_growth import (
-    TransverseGrowth,
-    least_curvature,
-    transverse_growth,
-)
-from dynamics.papers.positional_attention.manifold import hessian as closed_form
+from dynamics.analysis.transverse_growth import least_curvature, transverse_growth
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
 
@@ -81,19 +76,6 @@ def test_a_space_that_attracts_is_said_to():
     assert growth.amplification.max() < 1 + 1e-9
 
 
-def test_the_growth_from_half_of_the_states_tells_its_error():
-    """Of rates that fall as 1/t, whose integral is a logarithm, at 2 k + 1 and k + 1 states."""
-    time = np.linspace(1.0, 4.0, 13)
-    growth = TransverseGrowth(time, -1 / time, np.ones(13))
-    half = np.exp(np.trapezoid(1 / time[::2], time[::2]))
-    assert growth.halved == pytest.approx(half, rel=1e-14)
-    every = np.exp(np.trapezoid(1 / time, time))
-    assert abs(every - 4.0) < abs(growth.halved - every)
-    even = TransverseGrowth(time[:12], -1 / time[:12], np.ones(12))
-    ends = np.append(time[:12:2], time[11])
-    assert even.halved == pytest.approx(np.exp(np.trapezoid(1 / ends, ends)), rel=1e-14)
-
-
 def test_lanczos_finds_what_the_whole_hessian_has(monkeypatch):
     system = dynamics.load_system(MODELS / "positional.py")
     reduced, full = problems(system, D=6)
@@ -105,25 +87,6 @@ def test_lanczos_finds_what_the_whole_hessian_has(monkeypatch):
     assert least_curvature(full, state) == pytest.approx(known, abs=1e-10)
     monkeypatch.setattr("dynamics.analysis.transverse_growth.DENSE", 1)
     assert least_curvature(full, state) == pytest.approx(known, abs=1e-6)
-
-
-def test_positional_attention_agrees_with_its_own_spectrum():
-    """The transverse spectrum of the built-in system, whose Hessian is in closed form."""
-    built_in = dynamics.load_system("positional_attention")
-    parameters = built_in.Parameters(D=6, C=3, alpha0=1e-3)
-    own = built_in.FullPopulation(parameters)
-    reduced, full = problems(dynamics.load_system(MODELS / "positional.py"), D=6)
-    scalars = np.array([0.35, 0.1, -0.05])
-    matrix = np.eye(6) * parameters.beta
-    matrix[reduced.lift(scalars)[1:].reshape(6, 6) == 0.1] = 0.1
-    matrix[reduced.lift(scalars)[1:].reshape(6, 6) == -0.05] = -0.05
-    state = np.concatenate([scalars[:1], matrix.ravel()])
-    hessian = closed_form(state, own.law, parameters)
-    trained = np.concatenate([[True], ~np.eye(6, dtype=bool).ravel()])
-    ours = full.jacobian(reduced.lift(scalars))
-    np.testing.assert_allclose(
-        ours[np.ix_(trained, trained)], hessian[np.ix_(trained, trained)], atol=1e-12
-    )
 
 
 class Quadratic:
@@ -144,14 +107,10 @@ class Quadratic:
         return self.hessian @ vector
 
 
-@pytest.mark.parametrize("unit", [1e-200, 1e-12, 1e-6, 1.0, 1e6, 1e100])
+@pytest.mark.parametrize("unit", [1e-200, 1e-6, 1.0, 1e100])
 @pytest.mark.parametrize("least", [-1.0, -0.01, 0.001])
 def test_the_error_of_the_least_curvature_is_relative_to_the_largest(unit, least):
     """A model in other units has the same curvatures in others."""
     eigenvalues = unit * np.append(least, np.linspace(0.1, 5.0, 97))
     found = least_curvature(Quadratic(eigenvalues), np.zeros(100)) / unit
     assert found == pytest.approx(least, rel=0, abs=5e-6)
-
-
-def test_a_flat_risk_has_no_curvature():
-    assert least_curvature(Quadratic(np.zeros(98)), np.zeros(100)) == 0.0

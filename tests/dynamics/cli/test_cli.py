@@ -31,32 +31,20 @@ BAD = [
     (["--D", "16", "--C", "5"], "C=5 does not divide D=16; C can be 2, 4, 8; nearest: 4"),
     (["--D", "16", "--C", "16"], "C=16 equals D=16; C can be 2, 4, 8; nearest: 8"),
     (["--D", "-4"], "D=-4 is too small; D can be a whole number of at least 4; nearest: 4"),
-    (["--D", "16.5"], "D=16.5 is not a whole number"),
-    (["--D", "17"], "D=17 has no divisor C with 2 <= C < D"),
-    (["--D", "sixteen"], "D='sixteen' is not a number"),
     (
         ["--p", "4"],
         "p=4 is even; p can be an odd number of at least 3 and at most 1,001; nearest: 5",
     ),
-    (["--p", "-3"], "p=-3 is too small"),
-    (["--q", "0"], "q=0 is too small; q can be a finite number above 0 and at most 1"),
     (
         ["--q", "1.5"],
         "q=1.5 is too large; q can be a finite number above 0 and at most 1; nearest: 1",
     ),
-    (["--nu", "0"], "nu=0 is too small; nu can be a finite number above 0"),
-    (["--nu", "-1e-3"], "nu=-0.001 is too small"),
     (["--beta", "nan"], "beta=nan is not finite"),
-    (["--scale", "0"], "scale=0 is too small"),
-    (["--sigma", "-1"], "sigma=-1 is too small"),
-    (["--d", "0"], "d=0 is too small"),
-    (["--alpha0", "inf"], "alpha0=inf is not finite"),
     (["--eta", "0"], "eta=0 is too small; eta can be a finite number above 0; nearest: 1e-06"),
     (
         ["--steps", "0"],
         "steps=0 is too small; steps can be a whole number of at least 1 and at most",
     ),
-    (["--steps", "1.5"], "steps=1.5 is not a whole number; steps can be a whole number"),
     (["--record", "often"], "record='often' is unknown"),
     (
         ["--expectation", "truncated"],
@@ -67,17 +55,14 @@ BAD = [
         "D=16 needs 2,125,764 configurations in the full population problem",
     ),
     (["--DD", "16"], "flag '--DD' is unknown"),
-    (["--Nu", "1"], "nearest: --nu"),
     (["--D"], "argument --D: expected one argument"),
     (["sixteen"], "word 'sixteen' is not expected"),
     (
         ["--config", "missing.toml"],
         "config='missing.toml' cannot be read (no such file or directory)",
     ),
-    (["--out", "/dev/null/below"], "out='/dev/null/below' cannot be written"),
     (["--out", "a_file"], "out='a_file' exists and is not a result"),
     (["--out", "."], "out='.' is the working folder or holds it"),
-    (["--steps", "1e30"], "steps=1e+30 is too large"),
 ]
 
 
@@ -97,9 +82,6 @@ TOML = [
     ("nuu = 1.0", "key of run.toml 'nuu' is unknown", "nearest: nu"),
     ('D = "16"', "D='16' is not a number", ""),
     ("D = 16\nC = 5", "C=5 does not divide D=16", ""),
-    ("D = true", "D=True is not a number", ""),
-    ("nu = nan", "nu=nan is not finite", ""),
-    ("[D]\nvalue = 16", "D in run.toml is a table", ""),
     ("D = = 16", "config='run.toml' is not TOML", ""),
 ]
 
@@ -119,7 +101,6 @@ def test_bad_files_are_one_line_and_exit_code_2(capsys, elsewhere, text, message
     [
         (["comprae", "positional_attention"], "command 'comprae' is unknown"),
         (["compare", "positional"], "system 'positional' is unknown"),
-        (["derive", "positional_attention", "--as", "word"], "as 'word' is unknown"),
         (["run", "positional_attention", "--full", "empiric"], "full problem 'empiric' is unknown"),
         (["systems", "all"], "takes no words"),
     ],
@@ -185,18 +166,7 @@ def test_a_failed_run_is_exit_code_1_and_kept(capsys, words, kind):
     assert dynamics.load("x").outcome.kind == kind
 
 
-@pytest.mark.parametrize("words", [["--alpha0", "0"], ["--nu", "1e-300"], ["--alpha0", "-0.1"]])
-def test_odd_starts_run(capsys, words):
-    words = [*words, "--steps", "50", "--json", "--out", "x"]
-    code, out, err = call(capsys, "run", "positional_attention", *words)
-    assert (code, err) == (0, "")
-    assert json.loads(out)["final"]["risk"] > 0
-
-
-LARGE = pytest.param(["--p", "1001"], marks=pytest.mark.long)
-
-
-@pytest.mark.parametrize("words", [["--alpha0", "1e200"], ["--eta", "1e308"], LARGE])
+@pytest.mark.parametrize("words", [["--alpha0", "1e200"], ["--eta", "1e308"]])
 def test_divergence_at_the_first_steps_is_an_outcome(capsys, words):
     words = [*words, "--steps", "50", "--json", "--out", "x"]
     code, out, err = call(capsys, "run", "positional_attention", *words)
@@ -204,18 +174,6 @@ def test_divergence_at_the_first_steps_is_an_outcome(capsys, words):
     assert json.loads(out)["outcome"] == "diverged"
     assert err.count("\n") == 1
     assert len(dynamics.load("x").steps) >= 1
-
-
-def test_printed_configuration_follows_what_was_not_fixed(capsys):
-    code, printed, _ = call(capsys, "run", "positional_attention", "--print_config")
-    assert code == 0
-    assert "alpha0" not in printed
-    Path("run.toml").write_text(printed)
-    words = ["--config", "run.toml", "--nu", "1e-5", "--D", "12", "--steps", "5", "--json"]
-    code, out, _ = call(capsys, "run", "positional_attention", *words)
-    parameters = json.loads(out)["parameters"]
-    assert parameters["alpha0"] == pytest.approx(1e-5**0.5)
-    assert parameters["d"] == 12
 
 
 def test_earlier_results_are_replaced_but_not_with_files_of_others(capsys, elsewhere):
@@ -255,16 +213,6 @@ def test_gradient_descent_laid_over_the_flow(capsys):
     assert "eta=-3 is too small" in err
 
 
-def test_comparison_of_flows(capsys):
-    words = ["compare", "positional_attention", *PAPERS, "--D", "8", "--C", "2", "--time", "50"]
-    code, out, _ = call(capsys, *words, "--rtol", "1e-10", "--json", "--out", "x")
-    assert code == 0
-    assert max(json.loads(out)["deviation"].values()) < 1e-9
-    code, _, err = call(capsys, *words, "--eta", "0.1")
-    assert code == 2
-    assert "give eta (descent) or time (flow)" in err
-
-
 def test_lost_precision_is_an_outcome(capsys, monkeypatch):
     monkeypatch.setattr(spectral_sum, "BUDGET", 100.0)
     words = ["run", "positional_attention", "--D", "8", "--C", "2", "--time", "1", "--out", "x"]
@@ -276,17 +224,6 @@ def test_lost_precision_is_an_outcome(capsys, monkeypatch):
     assert err.count("\n") == 1
 
 
-def test_run_of_a_sampled_expectation(capsys):
-    words = ["run", "positional_attention", "--expectation", "sampled", "--samples", "200"]
-    code, out, _ = call(capsys, *words, "--seed", "3", "--steps", "20", "--json")
-    assert code == 0
-    settings = json.loads(out)["settings"]
-    assert (settings["expectation"], settings["samples"], settings["seed"]) == ("sampled", 200, 3)
-    code, _, err = call(capsys, *words[:-1], "0", "--steps", "20")
-    assert code == 2
-    assert "samples=0 is too small" in err
-
-
 def test_run_of_the_full_problem(capsys):
     words = ["--D", "4", "--C", "2", "--steps", "5", "--full", "population", "--out", "x"]
     assert call(capsys, "run", "positional_attention", *words)[0] == 0
@@ -294,31 +231,14 @@ def test_run_of_the_full_problem(capsys):
 
 
 @pytest.mark.parametrize(
-    ("form", "part"),
-    [
-        ("text", "n(gamma) = D*(C - 1)"),
-        ("latex", r"\begin{align*}"),
-        ("source", "def reduced(scalars, sample, xp, D, C, p, nu, beta, scale):"),
-    ],
-)
-def test_derive(capsys, form, part):
-    code, out, _ = call(capsys, "derive", "positional_attention", "--as", form)
-    assert code == 0
-    assert part in out
-
-
-@pytest.mark.parametrize(
     ("words", "part"),
     [
         ("masked_image_modeling", "Rows of type local"),
         ("masked_image_modeling --family two_cluster_grid", "Rows of type B00"),
-        ("masked_image_modeling --P 60 --C_global 36 --C_local 3 --masked 20", "i = 1..7)"),
         ("positional_attention", "n(rho) = D*(D - C)"),
-        ("positional_attention --p 5", "act(u) = nu*u + u**5"),
         ("positional_attention --random_sets mixed", "/((1 - 2*(q/2)**C)*a_k!*b_k!*c_k!)"),
         ("shallow_vit", "c_2 = n_confusion"),
         ("shallow_vit --data iid", "alpha_star**c_2"),
-        ("shallow_vit --loss linear", "R = mean(-F*y)"),
     ],
 )
 def test_derivations_are_of_the_parameters_that_are_given(capsys, words, part):
@@ -361,11 +281,6 @@ def test_help_offers_what_the_system_has(capsys, command, name, taken, sampled):
         code, _, err = call(capsys, command, name, "--tolerance", "1e-3")
         assert (code, err.count("\n")) == (2, 1)
         assert "flag '--tolerance' is unknown" in err
-
-
-def test_samples_are_of_what_draws_them(capsys):
-    code, _, err = call(capsys, "run", "masked_image_modeling", "--samples", "9")
-    assert (code, err) == (2, "attdyn: samples is of --full empirical\n")
 
 
 def test_systems_and_help(capsys):

@@ -42,15 +42,13 @@ def test_the_showcase_lays_assumption_1_beside_it(capsys, elsewhere):
     assert "beside.png" in summary["files"]
 
 
-@pytest.mark.parametrize("command", ["run", "compare"])
 @pytest.mark.parametrize(
-    ("words", "changed"),
+    ("command", "words", "changed"),
     [
-        ("", {}),
-        ("--q 0.4", {"q": 0.4}),
-        ("--D 6", {"D": 6}),
-        ("--D 9 --C 3", {}),
-        ("--D 9 --C 3 --random_sets any", {"random_sets": "any"}),
+        ("compare", "", {}),
+        ("run", "--q 0.4", {"q": 0.4}),
+        ("compare", "--D 6", {"D": 6}),
+        ("run", "--D 9 --C 3 --random_sets any", {"random_sets": "any"}),
     ],
 )
 def test_a_flag_changes_its_own_parameter_of_the_showcase_only(
@@ -76,14 +74,6 @@ def test_a_flag_changes_its_own_parameter_of_the_showcase_only(
 def test_what_of_the_showcase_does_not_fit_a_flag_is_named(capsys, words, said):
     assert main(["run", "positional_attention", *words.split()]) == 2
     assert said in capsys.readouterr().err
-
-
-def test_sizes_of_one_family_do_not_count_in_another():
-    system = dynamics.load_system("masked_image_modeling")
-    default = system.default_runs["compare"]
-    assert default.beside({"family": "two_cluster_grid"}) == {}
-    assert default.beside({"P": 24}) == {"C_global": 8, "C_local": 2, "masked": 3}
-    assert system.Parameters(**default.beside({"P": 24}), P=24).masked == 3
 
 
 def test_an_event_of_either_column_is_shown_with_what_is_said_of_it():

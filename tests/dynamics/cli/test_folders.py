@@ -10,8 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from interruptions import interrupt_soon
-from runs import same
 
 import dynamics
 from dynamics import plotting
@@ -63,14 +61,6 @@ def test_another_request_has_a_folder_of_its_own(capsys, undrawn):
     assert f"result   {numbered[3]}\n" in capsys.readouterr().out
 
 
-def test_a_folder_with_a_file_of_the_user_is_left_alone(capsys, undrawn):
-    first = Path(printed(capsys, *PAIR)[0]["folder"])
-    (first / "notes.txt").write_text("mine")
-    before = files(first)
-    assert printed(capsys, *PAIR)[0]["folder"] == f"{first}-2"
-    assert files(first) == before
-
-
 def test_a_named_folder_is_not_overwritten_by_another_request(capsys, undrawn):
     assert main([*QUICK, "--out", "x"]) == 0
     before = files()
@@ -118,17 +108,6 @@ def test_an_interrupted_run_is_gone_on_with_where_it_is(capsys, interrupted, und
     assert document["outcome"] == "reached horizon"
 
 
-def test_a_changed_request_is_told_of_the_run_that_was_interrupted_in_a_numbered_folder(
-    capsys, undrawn, monkeypatch
-):
-    printed(capsys, *QUICK)
-    interrupt_soon(monkeypatch)
-    run = ["run", "positional_attention", "--D", "8", "--C", "2", "--steps", "20000"]
-    assert printed(capsys, *run, code=130)[0]["folder"] == "results/run-positional_attention-2"
-    assert main([*run, "--resume", "--eta", "0.01"]) == 2
-    assert "eta=[0.02, 0.02] there and [0.01, 0.01] here" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("words", [QUICK, PAIR])
 def test_a_picture_never_costs_a_result(capsys, monkeypatch, words):
     def broken(*_):
@@ -146,25 +125,6 @@ def test_a_picture_never_costs_a_result(capsys, monkeypatch, words):
     assert {path.name for path in folder.glob("*.png")} == {*document["files"]} == others
     assert json.loads((folder / "summary.json").read_text())["files"] == document["files"]
     assert [p.name for p in Path("results").iterdir()] == [folder.name]
-
-
-def test_a_result_is_in_its_place_before_anything_is_drawn(monkeypatch):
-    def killed(*_):
-        found.append(dynamics.load("x"))
-        raise KeyboardInterrupt
-
-    found = []
-    monkeypatch.setattr(plotting, "training", killed)
-    assert main([*QUICK, "--out", "x"]) == 130
-    same(dynamics.load("x"), found[0])
-    assert [p.name for p in Path().iterdir()] == ["x"]
-
-
-def test_what_a_killed_command_leaves_in_a_result_is_replaced_with_it(capsys, undrawn):
-    printed(capsys, *QUICK, "--out", "x")
-    Path("x/.attdyn-half").mkdir()
-    printed(capsys, *QUICK, "--out", "x")
-    assert not Path("x/.attdyn-half").exists()
 
 
 def full(patch, name, monkeypatch):

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from dynamics.cli import main
-from theory.documentation import from_docstring
 
 PLAIN = """import numpy as np
 
@@ -66,8 +65,3 @@ def test_a_page_on_a_model_of_ones_own(tmp_path, monkeypatch, capsys):
 def test_the_gallery_is_of_models(capsys):
     assert main(["gallery", "shallow_vit"]) == 2
     assert capsys.readouterr().err == "attdyn: shallow_vit is not a model file; gallery needs one\n"
-
-
-def test_formulas_of_a_docstring():
-    text = "A :math:`x\n+ y`, ``code``:\n\n.. math:: a =\n   b.\n\nEnd."
-    assert from_docstring(text) == "A $x + y$, `code`:\n\n$$\na = b.\n$$\n\nEnd."

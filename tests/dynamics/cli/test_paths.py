@@ -9,17 +9,9 @@ import dynamics
 from dynamics.cli import main, report
 from dynamics.sweep import status
 from dynamics.validation import InvalidRequest
-from theory import read_model
 
 RUN = ["run", "positional_attention", "--D", "4", "--C", "2", "--steps", "20"]
 SWEEP = ["sweep", "positional_attention", "--D", "4", "--C", "2", "--q", "0.4,0.5", "--time", "5"]
-MODEL = """def start(w0=0.1):
-    return {"w": w0}
-
-
-def risk(theta, xp):
-    return (theta["w"] - 1) ** 2
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -56,17 +48,6 @@ def test_paths_of_a_sweep(home, capsys):
     assert status("~/t.zarr")["done"] == status(home / "t.zarr")["done"]
     assert dynamics.load("~/t.zarr").complete
     assert {path.name for path in home.iterdir()} == {"s.zarr", "t.zarr", "p.png", "p.csv"}
-
-
-def test_paths_of_models_and_maps(home, capsys):
-    (home / "my.py").write_text(MODEL)
-    np.save(home / "a.npy", np.full((1, 4, 4), 0.25))
-    np.save(home / "b.npy", np.full((1, 4, 4), 0.25))
-    assert read_model("~/my.py").name == "my"
-    assert main(["describe", "~/my.py"]) == 0
-    maps = ["diversity", "~/a.npy", "~/b.npy", "--k", "1"]
-    assert main([*maps, "--out=~/d.png", "--csv=~/d.csv"]) == 0
-    assert {path.name for path in home.iterdir()} == {"my.py", "a.npy", "b.npy", "d.png", "d.csv"}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import dynamics
 from dynamics.cli import report
 
@@ -18,29 +16,6 @@ def test_times_that_mislead_have_a_footnote_in_the_words_of_the_theory(system):
     assert {"patch_association", "T1_paper"} == set(notes(system))
     for name, note in notes(system).items():
         assert words.count(f"{name}: {note}") == 1
-
-
-def test_events_that_did_not_happen_have_no_footnote(system):
-    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
-    words = " ".join(report.table(system, dynamics.descend(problem, 0.03, 5)).split())
-    assert notes(system)["patch_association"] in words
-    assert notes(system)["T1_paper"] not in words
-
-
-def test_reasons_of_two_runs_are_said_once(system):
-    """One of them has a remark after a reason that both have."""
-    parameters = system.Parameters(D=8, C=2)
-    compared = dynamics.compare(
-        system.ReducedPopulation(parameters), system.FullPopulation(parameters), 0.02, 20
-    )
-    reason = compared.full.reasons["event_III"]
-    full = replace(compared.full, reasons={**compared.full.reasons, "event_III": f"{reason}; more"})
-    (line,) = (
-        line
-        for line in report.table(system, replace(compared, full=full)).splitlines()
-        if line.startswith("event_III")
-    )
-    assert line.split("none: ")[1] == f"{reason}; more"
 
 
 def test_a_model_without_events_has_no_table_of_them():
@@ -65,16 +40,3 @@ def test_a_condition_that_is_lost_again_is_said_beside_its_first_time(system):
     assert report.document(run)["final"]["patch_association"] == 0
     kept = dynamics.descend(system.ReducedPopulation(system.Parameters(D=8, C=2)), 0.03, 1100)
     assert "no longer" not in report.table(system, kept)
-
-
-def test_a_condition_of_an_own_model_that_is_lost_again_is_said():
-    model = dynamics.Model(
-        start=lambda: {"u": 1.0, "w": 0.0},
-        risk=lambda theta, xp: ((theta["w"] - theta["u"]) ** 2 + theta["u"] ** 2) / 2,
-        events={"some": "w >= 0.2", "little": "w < 0.5", "falling": "u stops growing"},
-    )
-    own = dynamics.load_system(model)
-    run = dynamics.descend(own.ReducedPopulation(own.Parameters()), 0.1, 100)
-    lines = {line.split()[0]: line for line in report.table(own, run).splitlines() if line.strip()}
-    assert lines["some"].endswith("(no longer at the end)")
-    assert "no longer" not in lines["little"] + lines["falling"]

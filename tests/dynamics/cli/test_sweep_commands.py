@@ -41,15 +41,6 @@ def test_sweep_tells_what_was_swept_and_left_out(store, capsys):
     assert document["request"]["axes"]["C"] == [2, 3, 4]
 
 
-def test_status(store, capsys):
-    code, out, _ = said(capsys, ["status", store])
-    assert code == 0
-    assert "blocks   24 of 24 done" in out
-    code, out, _ = said(capsys, ["status", store, "--json"])
-    found = json.loads(out)
-    assert (found["blocks"], found["done"], found["diverged"]) == (24, 24, 0)
-
-
 def test_formulas_letters_and_files(tmp_path, capsys):
     config = tmp_path / "sweep.toml"
     config.write_text(
@@ -71,19 +62,11 @@ def test_formulas_letters_and_files(tmp_path, capsys):
         (["--C", "2,3", "--D", "16", "--strict"], "1 points cannot be run: C=3 does not divide"),
         (["--q", "0.1:0.9"], "is not a grid"),
         (["--q", "m/D"], "needs m"),
-        (["--let", "m"], "is not NAME=X"),
         (["--let", "q=1"], "give it as --q"),
         (["--let", "m=3"], "no formula uses it"),
-        (["--Q", "0.1"], "flag '--Q' is unknown"),
         (["--time", "1", "--eta", "0.1"], "not both"),
         (["--workers", "-1"], "workers=-1 is too small"),
-        (["--trajectory", "-1"], "trajectory=-1 is too small"),
         (["--workers", "1", "--scheduler", "tcp://x:1"], "not both"),
-        (
-            ["--start", "sideways", "--full", "empirical", "--samples", "9"],
-            "start='sideways' is unknown",
-        ),
-        (["--expectation", "guess"], "expectation='guess' is unknown"),
     ],
 )
 def test_wrong_sweeps_are_one_line(words, message, tmp_path, capsys):
@@ -103,23 +86,13 @@ def test_a_sweep_of_no_point_leaves_no_store(tmp_path, capsys, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_store_that_cannot_be_written(tmp_path, capsys):
-    (tmp_path / "file").write_text("x")
-    code, _, error = said(capsys, [*POINTS, "--out", tmp_path / "file" / "s.zarr"])
-    assert code == 2
-    assert "cannot be written" in error
-    assert error.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     "words",
     [
-        ["--at", "C=4"],
         ["--quantity", "risk", "--x", "q", "--y", "nu", "--facet", "C"],
         ["--quantity", "time_T1_paper", "--at", "C=2", "--contours", "T1_paper"],
         ["--quantity", "risk", "--at", "C=2", "--boundary", "error<0.05"],
         ["--quantity", "error<0.05", "--at", "C=2", "--slices"],
-        ["--quantity", "error", "--at", "C=2,nu=1e-3"],
         ["--quantity", "risk", "--at", "C=2", "--fit", "q,nu"],
     ],
 )
@@ -144,15 +117,6 @@ def test_refine(store, tmp_path, capsys):
     assert found["runs"] + found["known"] < 81
     assert found["boundary"]
     assert found["missed"] == 0
-
-
-def test_a_refinement_without_a_boundary_says_so(store, tmp_path, capsys):
-    words = ["phase", store, "--at", "C=2", "--refine", "--cells", "8", "--coarse", "3"]
-    words += ["--workers", "0", "--out", tmp_path / "r.pdf", "--quantity"]
-    assert "boundary: none between points of this lattice" in said(capsys, [*words, "error<2"])[1]
-    # Half a cell: (0.8 - 0.2) / 16 of q, and a factor 100^(1/16) = 1.33 of nu.
-    found = said(capsys, [*words, "error<0.05"])[1]
-    assert "boundary: 1 line, within 0.0375 in q and 33 % of nu" in found
 
 
 def test_exports_read_back_the_same_numbers(store, tmp_path, capsys):
@@ -185,19 +149,13 @@ def test_exports_read_back_the_same_numbers(store, tmp_path, capsys):
     ("words", "message"),
     [
         (["--quantity", "rsk"], "rsk"),
-        (["--x", "Q"], "Q"),
         (["--at", "C=5"], "at C=5 is not in the sweep"),
-        (["--at", "C"], "is not NAME=NUMBER"),
         (["--out", "picture.doc"], "can end in .png, .svg, .pdf"),
         (["--quantity", "risk", "--refine", "--at", "C=2"], "refine needs a yes or no"),
         (["--facet", "C", "--refine"], "exclude each other"),
         (["--at", "C=2", "--quantity", "risk", "--fit", "p"], "p"),
         (["--at", "C=2", "--slices", "--contours", "T1"], "contours and slices exclude each other"),
-        (["--fit", "nu", "--x", "nu"], "x and fit exclude each other"),
-        (["--plane", "gamma,rho", "--fit", "nu"], "fit and plane exclude each other"),
         (["--cells", "9"], "cells needs --refine"),
-        (["--csv", "t.txt"], "can end in .csv"),
-        (["--nothing", "1"], "flag '--nothing' is unknown"),
     ],
 )
 def test_wrong_pictures_are_one_line(store, words, message, capsys, tmp_path, monkeypatch):
@@ -214,9 +172,3 @@ def test_no_store(tmp_path, capsys):
         code, out, error = said(capsys, [command, tmp_path / "none"])
         assert (code, out) == (2, "")
         assert "holds no sweep; attdyn sweep makes one" in error
-        assert main([command]) == 2
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as left:
-            main([command, "--help"])
-        assert left.value.code == 0
-        capsys.readouterr()

@@ -8,7 +8,7 @@ import pytest
 
 import dynamics
 from dynamics.cli import main, parser_of
-from dynamics.explorer import explorer_page, own_points, page_model_of, write_page
+from dynamics.explorer import own_points, page_model_of
 from dynamics.explorer.description import page_description
 
 POINTS = {
@@ -63,17 +63,6 @@ def test_sliders_hold_their_defaults_within_their_ends(described):
             assert each["default"] in each["values"]
         else:
             assert each["minimum"] <= each["default"] <= each["maximum"]
-
-
-def test_a_page_is_written_whole(tmp_path):
-    system = dynamics.load_system("masked_image_modeling")
-    path = tmp_path / "page.html"
-    write_page(system, path)
-    text = path.read_text(encoding="utf-8")
-    assert text == explorer_page("masked_image_modeling")
-    assert text.startswith("<!DOCTYPE html>")
-    assert text.rstrip().endswith("</html>")
-    assert len(text.encode()) < 400_000
 
 
 def test_flags_that_are_not_given_are_those_of_compare(tmp_path, capsys):

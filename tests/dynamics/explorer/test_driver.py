@@ -5,7 +5,6 @@ from unittest import mock
 
 import numpy as np
 import pytest
-import sympy
 from node import needs_node, run_script
 
 import dynamics
@@ -188,11 +187,3 @@ def test_rules_find_the_steps_of_the_detector(first):
         assert own == {name: each["step"] for name, each in steps.items()}
         reached += sum(step is not None for step in own.values())
     assert reached > 60  # most are found
-
-
-def test_rules_print_the_constants_that_they_use():
-    (rule,) = event_rules({"half": "G >= D/2"}, ["G", "D"])
-    printed = rules([rule], ["alpha", "G"], ["d_alpha"])
-    for part in ("row[1]", "constants.D", 'shape: "crossing"'):
-        assert part in printed
-    assert sympy.Symbol("D", real=True) in rule.expression.free_symbols

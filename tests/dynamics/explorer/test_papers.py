@@ -15,12 +15,9 @@ from dynamics.validation import InvalidRequest
 POSITIONAL = dynamics.load_system("positional_attention")
 IMAGES = dynamics.load_system("masked_image_modeling")
 POINTS = [
-    (POSITIONAL, {"D": 9, "C": 3, "q": 0.5, "random_sets": "mixed"}, {}),
     (POSITIONAL, {"D": 12, "C": 4, "q": 0.3, "beta": 0.4}, {"q": 0.8, "nu": 0.02, "scale": 1.7}),
     (POSITIONAL, {"D": 8, "C": 4, "q": 0.9, "p": 5, "random_sets": "mixed"}, {"q": 0.1}),
-    (POSITIONAL, {"D": 8, "C": 2, "q": 1.0, "alpha0": 0.2}, {"beta": -0.5}),
     (IMAGES, {"P": 12, "C_global": 8, "C_local": 2, "masked": 3}, {}),
-    (IMAGES, {"P": 12, "C_global": 8, "C_local": 2, "masked": 3, "z": (1.0, 2.0)}, {}),
     (IMAGES, {"family": "two_cluster_grid", "b11": 3, "b10": 2, "C_local": 2, "T": 1}, {}),
 ]
 BODY = """

@@ -13,7 +13,7 @@ from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("shallow_vit")
 PARAMETERS = SYSTEM.Parameters(m=30, L=20, margin=3.0)
-MOVED = [{}, {"margin": 2.5, "sigma": 0.2, "xi": 0.03}, {"m": 31}, {"L": 22}, {"alpha_star": 0.625}]
+MOVED = [{}, {"margin": 2.5, "sigma": 0.2, "xi": 0.03}, {"L": 22}]
 
 
 @pytest.fixture(scope="module")

@@ -53,14 +53,6 @@ def test_shuffled_images_are_images_at_other_positions(attention, patch):
     assert np.abs(unmoved - before).max() > 1e-2
 
 
-def test_a_convolution_is_not_indifferent():
-    model = Convolution((4, 6))
-    theta, images = started(model, side=8), pixels(side=8)
-    order = np.random.default_rng(2).permutation(64)
-    moved = model.outputs(theta, shuffled(images, order, 1))
-    assert np.abs(moved - model.outputs(theta, images)).max() > 1e-2
-
-
 @pytest.mark.parametrize("attention", KINDS)
 def test_attention_is_stochastic_and_positional_attention_sees_no_pixels(attention):
     model = network(attention)
@@ -78,15 +70,6 @@ def test_positional_scores_are_those_of_definition_3_2():
     P, weights = theta["position"], [theta[name][1][:, :4] for name in ("query", "key")]
     scores = (P @ weights[0]) @ (P @ weights[1]).T / 2.0
     np.testing.assert_allclose(model.scores(theta, 1, P[None])[0, 0], scores, rtol=1e-4, atol=1e-5)
-
-
-def test_values_of_positional_attention_hold_no_positions():
-    """With equal scores of all pairs nothing is left of the positions."""
-    model = network("positional")
-    theta = started(model)
-    theta["query"] = np.zeros_like(theta["query"])
-    other = dict(theta, position=-2 * theta["position"])
-    np.testing.assert_array_equal(model.outputs(theta, pixels()), model.outputs(other, pixels()))
 
 
 @pytest.mark.parametrize("attention", KINDS)

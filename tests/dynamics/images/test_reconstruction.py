@@ -5,7 +5,6 @@ import numpy as np
 
 from dynamics.images.networks import Transformer, patches_of
 from dynamics.images.reconstruction import Reconstruction, attention
-from dynamics.images.training import Adam, train
 
 NETWORK = Transformer(patch=1, width=8, heads=2, layers=1, spread=1.0)
 TASK = Reconstruction(NETWORK, masked=0.5)
@@ -45,15 +44,6 @@ def test_the_loss_is_the_mean_square_over_half_of_the_patches():
     assert abs(np.mean(losses) - (patches_of(uneven, 1) ** 2).mean()) < 0.3
     assert len(set(losses)) > 2  # masks are drawn anew
     assert set(np.round(np.array(losses) * 8 / 16)) <= {0, 1, 2, 3, 4}
-
-
-def test_training_learns_to_fill_in():
-    run = train(TASK, TASK.start(4, 1, 0), (stripes(),), (1, 300), adam=Adam(eta=1e-2))
-    assert run.loss[0] > 0.5
-    hidden = np.arange(16).reshape(4, 4) % 2 == 0
-    filled = TASK.filled(run.theta(), stripes(50, 1), np.tile(hidden.ravel(), (50, 1)))
-    errors = np.asarray((filled - patches_of(stripes(50, 1), 1)) ** 2)[:, hidden.ravel()]
-    assert errors.mean() < 0.5
 
 
 def test_attention_is_that_of_whole_images():

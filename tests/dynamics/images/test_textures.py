@@ -66,14 +66,3 @@ def test_what_cannot_be_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "skimage.data", None)
     with pytest.raises(InvalidRequest, match="scikit-image, which is not installed"):
         textures.texture("brick", np.random.default_rng(0))
-
-
-def test_a_patch_that_does_not_divide_the_objects_is_what_is_refused():
-    """No side of a canvas would do."""
-    with pytest.raises(InvalidRequest, match=r"patch=3 does not divide objects of 8 x 8 pixels"):
-        made(side=12, patch=3)
-
-
-def test_halves_of_a_patch_stay():
-    """2 of 2.5 patches, and 2 of 3.5; never fewer than the object or more than the image has."""
-    assert [textures.remaining(2, 9, share) for share in (0.8, 4 / 7, 1.0, 0.01)] == [3, 4, 2, 9]

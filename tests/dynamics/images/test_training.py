@@ -7,7 +7,6 @@ import jax
 import numpy as np
 import pytest
 
-from dynamics.images.datasets import shuffled
 from dynamics.images.networks import Convolution, Transformer
 from dynamics.images.training import Adam, Classification, accuracy, train
 from dynamics.training.checkpoint import Checkpoint
@@ -69,20 +68,6 @@ def test_adam_is_that_of_the_formula():
     assert np.abs(theta["head"]).max() > 0.05
 
 
-@pytest.mark.parametrize("network", NETWORKS[:2], ids=lambda network: network.attention)
-def test_training_on_shuffled_images_is_the_same_at_other_positions(network):
-    order = np.random.default_rng(1).permutation(SIDE**2)
-    pixels, labels = data()
-    start = network.start(SIDE, 1, CLASSES, 0)
-    one = trained(network, (60,)).theta()
-    other = trained(
-        network, (60,), images=(shuffled(pixels, order, 1), labels),
-        start=dict(start, position=start["position"][order]),
-    ).theta()  # fmt: skip
-    np.testing.assert_allclose(other["position"], one["position"][order], atol=2e-3)
-    np.testing.assert_allclose(other["head"], one["head"], atol=2e-3)
-
-
 def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path):
     network, records = NETWORKS[1], (0, 130, 350)
     whole = trained(network, records)
@@ -118,9 +103,3 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     (tmp_path / "run.checkpoint").write_bytes(b"no checkpoint")
     with pytest.raises(InvalidRequest, match="cannot be read"):
         trained(NETWORKS[2], (5,), checkpoint=checkpoint)
-
-
-def test_a_longer_run_begins_as_the_shorter():
-    short, long = trained(NETWORKS[1], (50,)), trained(NETWORKS[1], (50, 90))
-    for name, array in short.theta().items():
-        np.testing.assert_array_equal(long.theta(0)[name], array)

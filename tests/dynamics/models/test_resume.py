@@ -89,8 +89,7 @@ def test_a_process_that_is_interrupted_in_the_middle(here):
     [
         ("** 2) / 2", "** 2) / 3", "loss="),
         pytest.param(
-            *("p[query] * math", "p[K - 1 - query] * math", "law="),
-            marks=pytest.mark.long,
+            *("p[query] * math", "p[K - 1 - query] * math", "law="), marks=pytest.mark.long
         ),
         pytest.param(
             *("events = {", "events = {'more': 'own > 2', ", "events="), marks=pytest.mark.long

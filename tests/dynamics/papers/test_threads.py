@@ -14,25 +14,17 @@ MASKED = {"P": 5, "C_global": 3, "C_local": 2, "masked": 2}
 POSITIONAL = {"D": 6, "C": 2}
 VIT = {"m": 6, "M": 3, "L": 10, "d": 3, "alpha_confusion": 0.1}
 CASES = {
-    "counts": ("masked_image_modeling", "ReducedPopulation", MASKED, {"expectation": "counts"}),
     "contour": ("masked_image_modeling", "ReducedPopulation", MASKED, {"expectation": "contour"}),
-    "images": ("masked_image_modeling", "FullPopulation", MASKED, {}),
     "sampled images": (
         "masked_image_modeling", "FullEmpirical", MASKED, {"samples": 12, "seed": 3, "batch": 5},
     ),
-    "exact": ("positional_attention", "ReducedPopulation", POSITIONAL, {"expectation": "exact"}),
     "spectral": (
         "positional_attention", "ReducedPopulation", POSITIONAL, {"expectation": "spectral"},
     ),
     "patches": ("positional_attention", "FullPopulation", POSITIONAL, {}),
-    "sampled patches": (
-        "positional_attention", "FullEmpirical", POSITIONAL, {"samples": 12, "batch": 5},
-    ),
     "patterns": ("shallow_vit", "ReducedPopulation", VIT, {}),
-    "tokens": ("shallow_vit", "FullPopulation", VIT, {}),
     "noisy tokens": ("shallow_vit", "FullEmpirical", VIT, {"samples": 12, "batch": 5}),
     "own model": ("linear_icl", "ReducedPopulation", {}, {}),
-    "every entry": ("topic_model", "FullPopulation", {}, {}),
     "draws": ("topic_model", "FullEmpirical", {}, {"samples": 12, "batch": 5}),
 }  # fmt: skip
 

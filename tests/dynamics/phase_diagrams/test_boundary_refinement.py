@@ -55,14 +55,6 @@ def test_another_lattice_runs_only_what_is_new(coarse, made):
     np.testing.assert_array_equal(again.refined.values[::2, ::2], found.refined.values)
 
 
-def test_an_event_that_a_wave_never_reaches(coarse, tmp_path):
-    """The waves have no variable of it; that is a no, not an error."""
-    asked = Question("reached(T1)", "q", "nu", {"C": 2}, coarse=3, cells=4)
-    given = GIVEN | {"time": 400, "q": "0.1:0.9:3", "nu": "1e-3:1e-1:3:log"}
-    found = refinement(dynamics.sweep(SYSTEM, given, workers=0), asked, tmp_path, workers=0)
-    assert set(np.unique(found.refined.values)) == {0, 1}
-
-
 def test_refusals(coarse, tmp_path):
     for question, message in [
         (Question("error", "q", "nu", {"C": 2}), "is a number; refine needs a yes or no"),

@@ -65,16 +65,6 @@ def test_errors_are_those_of_the_normal_equations():
     assert one.held["q"] == 0.2
 
 
-def test_intervals_hold_the_truth_as_often_as_they_say():
-    random = np.random.default_rng(0)
-    hits = []
-    for _ in range(300):
-        grid = sweep({"D": [8, 16, 32, 64, 128]}, {"risk": lambda D: D * random.lognormal(0, 0.3)})
-        low, high = scaling(grid, "risk", ["D"]).intervals[0]
-        hits.append(low < 1.0 < high)
-    assert 0.91 < np.mean(hits) < 0.985
-
-
 def test_what_is_left_out_is_counted_with_its_reason():
     def outcome(D, C, q, seed):
         return {(8, 2): -2, (8, 4): DIVERGED, (16, 2): -1}.get((D, C), HORIZON)
@@ -135,14 +125,6 @@ def test_what_cannot_be_fitted_is_refused_in_one_line(quantity, factors, message
     assert "\n" not in str(caught.value)
 
 
-def test_too_few_runs_are_refused():
-    grid = sweep({"D": [8, 16]}, {"risk": lambda D: D})
-    with pytest.raises(
-        InvalidRequest, match="2 runs are too few to fit 1 exponents; needed are at"
-    ):
-        scaling(grid, "risk", ["D"])
-
-
 def test_a_fit_that_explains_little_says_that_it_is_no_power_law():
     def humped(D, C, q, seed):
         return np.exp(-20 * (q - 0.2) ** 2) * D**0.01
@@ -169,8 +151,3 @@ def test_a_logarithm_is_offered_beside_the_power_law():
     panel = figure.axes[1]
     dashed = next(line for line in panel.lines if line.get_linestyle() == "--")
     np.testing.assert_allclose(dashed.get_ydata(), 5.0 - 2.0 * np.log(dashed.get_xdata()))
-    low, high = panel.get_xlim()
-    shown = [tick for tick in panel.xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
-    boxes = [tick.label1.get_window_extent() for tick in shown if tick.label1.get_text()]
-    assert len(boxes) > 1
-    assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])

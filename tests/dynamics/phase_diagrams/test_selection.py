@@ -51,13 +51,6 @@ def test_a_slice_has_every_value_at_its_place(grid):
     assert line.held["q"] == 0.2
 
 
-def test_a_time_that_was_reached_before_a_failure_is_kept(grid):
-    found = select(grid, "time_T1", "q", "nu").values[0]
-    assert found[2, 2] == 100 * 0.3 / 1e-2  # oscillating afterwards
-    assert np.isnan(found[2, 0])  # not reached
-    assert np.isnan(found[3, 1])  # not computed yet
-
-
 def test_yes_and_no_know_what_is_not_known(grid):
     found = select(grid, "reached(T1)", "q", "nu").values[0]
     np.testing.assert_array_equal(found[:, 0], [1, 1, 0, np.nan])
@@ -139,21 +132,16 @@ def test_facets_are_panels():
             r"quantity='T2' is not an event of the dataset; quantity can be T1; nearest: T1",
         ),
         (("risk<=x", "q", "nu"), "compares with x, which is not a number"),
-        (("riks<=1", "q", "nu"), "nearest: risk"),
         (
             ("risk<nan", "q", "nu"),
             "compares with nan, which is not a number; quantity can be .*nearest: risk",
         ),
-        (("risk;1", "q", "nu"), "is not in the dataset"),
-        (("", "q", "nu"), "is not in the dataset"),
         (("risk", "Q", "nu"), "x='Q' is not an axis of the sweep; x can be q, p, nu"),
         (("risk", "q", "q"), "two axes at once"),
         (("risk", "q"), "at has no nu, which the sweep varies.*nu = 0.0001, 0.001, 0.01, 0.1"),
         (("risk", "q", None, {"nu": 2e-3}), "at nu=0.002 is not in the sweep.*nearest: 0.001"),
         (("risk", "q", None, {"mu": 2e-3}), "at='mu' is not an axis of the sweep.*nearest: nu"),
         (("risk", "q", "nu", {"q": 0.1}), "at q=0.1 holds what is the x axis"),
-        (("risk", "q", "nu", {"beta": 2.0}), "at beta=2.0 is not in the sweep.*nearest: 1"),
-        (("risk", "q", None, {"nu": "a"}), "at nu='a' is not a number"),
     ],
 )
 def test_what_is_not_there_is_refused_in_one_line(grid, request_, message):
@@ -180,13 +168,6 @@ def test_other_datasets_are_refused(grid):
     pairs = sweep({"point": [0, 1]}, {"q": 0.5, "risk": 1.0})
     with pytest.raises(InvalidRequest, match="x='q' a paired sweep has no grid"):
         select(pairs, "risk", "q")
-
-
-def test_a_fixed_parameter_may_be_held_at_its_value(grid):
-    grid.attrs["fixed"] = {"beta": 1.0, "expectation": "auto"}  # as it was made, not from a file
-    with pytest.raises(InvalidRequest, match="at='expectation' is not an axis"):
-        select(grid, "risk", "q", "nu", {"expectation": 1.0})
-    assert select(grid, "risk", "q", "nu", {"beta": 1.0}).held["beta"] == 1.0
 
 
 def test_boundaries_lie_half_way_and_not_where_nothing_is_known(grid):

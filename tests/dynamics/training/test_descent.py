@@ -217,8 +217,7 @@ def test_rates_are_per_unit_of_time_of_each_learning_rate(system, view, second):
 def test_what_has_converged_is_at_rest(start, eta, kind, unit):
     """Of a parabola around 2, in any unit of length: not where the step alone is small."""
     system = dynamics.Model(
-        start=lambda: {"u": unit},
-        risk=lambda theta, xp: (theta["u"] - 2 * unit) ** 2 / 2,
+        start=lambda: {"u": unit}, risk=lambda theta, xp: (theta["u"] - 2 * unit) ** 2 / 2
     )
     problem = system.ReducedPopulation(system.Parameters())
     run = dynamics.descend(problem, eta, 100, initial=[start * unit])

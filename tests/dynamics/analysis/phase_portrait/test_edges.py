@@ -1,7 +1,6 @@
 """What lies on the edge of the rectangle: each nullcline and each fixed point once."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -61,31 +60,6 @@ def test_two_species_have_four_fixed_points_in_every_box_that_holds_them(sign, b
     turned = {"source": "sink", "sink": "source", "saddle": "saddle"}
     kinds = KINDS if sign > 0 else {place: turned[kind] for place, kind in KINDS.items()}
     assert found(rates, box) == kinds
-
-
-@pytest.mark.parametrize("corner", list(itertools.product((0.0, 1.0), repeat=2)))
-def test_nullclines_that_meet_the_rectangle_in_a_corner_alone(corner):
-    u, v = corner
-    turn = 1.0 if u == v else -1.0
-    rates = (
-        lambda x, y: (x - u) + turn * (y - v),
-        lambda x, y: 2.0 * (x - u) + 3.0 * turn * (y - v),
-    )
-    assert list(found(rates, (UNIT, UNIT))) == [corner]
-
-
-def test_a_crossing_at_the_end_of_a_nullcline():
-    """The second one ends on the edge that is the first."""
-    assert found(
-        (lambda x, y: 1.0 - x, lambda x, y: 1.3 - x - y), (UNIT, UNIT)
-    ) == {(1.0, 0.3): "sink"}  # fmt: skip
-
-
-def test_a_field_that_is_unknown_outside():
-    def rate(x, y):
-        return -x * (1.0 + math.sqrt(x)) if x >= 0 else math.nan
-
-    assert found((rate, lambda x, y: 0.4 - y), (UNIT, UNIT)) == {(0.0, 0.4): "sink"}
 
 
 def test_where_one_rate_only_is_zero_there_is_no_fixed_point():

@@ -63,14 +63,6 @@ def test_what_follows_the_run_has_its_values(fast_plane):
     assert rho(0.0, 1e3) == pytest.approx(run["rho"][turn], rel=1e-12)
 
 
-def test_a_run_that_turns_is_followed_to_its_turn():
-    turning = Scalars(("x", "y", "z"), lambda x, y, z: (y, -x, -1.0), (1.0, 0.0, 0.0))
-    found = portrait(turning, 6.0, ("x", "y"), starts=0, grid=4)
-    how = found.eliminated["z"]
-    assert how.along == "x"
-    assert how.until == pytest.approx(np.pi, rel=0.05)
-
-
 def test_on_the_slow_plane_alpha_rests(problem, slow_plane):
     assert slow_plane.plane == ("gamma", "rho")
     assert slow_plane.eliminated["alpha"].kind == "slow"

@@ -36,10 +36,6 @@ def test_a_zero_eigenvalue_is_not_called_anything_else():
     assert kind_of(np.array([-1.0, 1e-3])) == "saddle"
 
 
-def test_nullclines_that_do_not_meet_have_no_fixed_point():
-    assert points(lambda x, y: (y - x * x - 0.5, y + 0.2)) == ()
-
-
 def test_crossings_are_those_of_a_double_loop():
     rng = np.random.default_rng(1)
     first, second = (rng.uniform(size=(30, 2)) for _ in range(2))
@@ -72,14 +68,6 @@ def test_zeros_that_fill_a_curve_or_a_region_are_no_fixed_points_of_their_own(ot
     assert 1 <= len(continua) <= 4
     for point in continua:
         np.testing.assert_allclose(field(*point.position), 0.0, atol=1e-9)
-
-
-def test_isolated_zeros_are_no_continuum_however_flat_or_close():
-    assert kinds(lambda x, y: (-(x**5), -y)) == ["degenerate"]
-    near = 4e-4 * (BOX[0][1] - BOX[0][0])
-    close = [lambda x, y: (x * (x - near), -y), lambda x, y: (-x * (x - near) * (x + near), -y)]
-    for field in close:
-        assert set(kinds(field)) <= {"sink", "saddle"}
 
 
 @pytest.mark.parametrize("ratio", [1e-3, 1e-6, 1e-8])

@@ -66,19 +66,6 @@ def test_at_a_point_it_is_what_brentq_finds_on_a_dense_scan(real):
         np.testing.assert_allclose(np.sort(found.values), zeros, atol=1e-11)
 
 
-def test_over_a_grid_it_is_what_it_is_at_every_point(real):
-    gamma, rho = np.meshgrid(np.linspace(-0.5, 3, 7), np.linspace(-1, 0.5, 6), indexing="ij")
-    found = slow_manifold(real, "alpha", {"gamma": gamma, "rho": rho}, (-3.0, 3.0))
-    assert found.values.shape[1:] == (7, 6)
-    for index in np.ndindex(7, 6):
-        at = {"gamma": gamma[index], "rho": rho[index]}
-        single = slow_manifold(real, "alpha", at, (-3.0, 3.0)).values
-        values = found.values[(slice(None), *index)]
-        np.testing.assert_allclose(
-            np.sort(values[np.isfinite(values)]), np.sort(single), atol=1e-11
-        )
-
-
 def test_one_branch_is_followed_to_its_fold():
     x = np.linspace(-1, 1, 81)
     every = slow_manifold(fold(), "u", {"x": x}, (-3.0, 3.0))

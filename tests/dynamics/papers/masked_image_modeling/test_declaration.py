@@ -72,9 +72,3 @@ def test_what_a_declaration_observes_is_read_off_the_rows(system, declared):
     runs = [dynamics.descend(problem, eta=2.0, steps=60) for problem in (reduced, counts)]
     for name in ("risk", "Phi_m", "Phi_0", "A_m", "gap", "A_g", "gap_g"):
         np.testing.assert_allclose(runs[0][name], runs[1][name], rtol=1e-10, atol=1e-13)
-
-
-def test_the_file_is_known_by_its_parts_where_its_law_is_listed():
-    """At its default size the law is longer than any list."""
-    digests = dynamics.load_system(file.__file__).digests
-    assert {"start", "law", "fixed"} <= set(digests)

@@ -1,7 +1,5 @@
 """The empirical problem against the full population, loops, and the reduction."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -47,22 +45,6 @@ def test_the_gradient_is_that_of_tokens_and_autograd(system, small):
     )
 
 
-def test_all_images_are_all_once():
-    system = dynamics.load_system("masked_image_modeling")
-    parameters = system.Parameters(P=5, C_global=1, C_local=2, masked=2, z="1,2", odds="0.3,0.7")
-    every = images.all_images(parameters)
-    assert every.weight.size == images.image_count(parameters) == 10 * 8
-    assert every.weight.sum() == pytest.approx(1.0)
-    seen = {
-        (*z[[0, 1, 3]].tolist(), *masked.tolist()): weight
-        for z, masked, weight in zip(every.latent, every.masked, every.weight, strict=True)
-    }
-    for z in itertools.product((1.0, 2.0), repeat=3):
-        chance = np.prod([0.3 if value == 1 else 0.7 for value in z]) / 10
-        for mask in itertools.combinations(range(5), 2):
-            assert seen[(*z, *mask)] == pytest.approx(chance)
-
-
 def test_all_images_are_those_of_the_model_file(system, small):
     every, area = images.all_images(small), np.array([0, 3])[:, None] + small.area_ids
     areas = ";".join(",".join(map(str, row)) for row in small.areas)
@@ -71,13 +53,6 @@ def test_all_images_are_those_of_the_model_file(system, small):
     found = {"feature": area[every.cluster], "z": every.latent, "masked": every.masked}
     for name, values in found.items():
         np.testing.assert_array_equal(values, [sample[name] for _, sample in listed])
-
-
-def test_the_file_is_listed_once_and_runs_by_its_path(system):
-    assert dynamics.system_names().count(system.name) == 1
-    own = dynamics.load_system(file.__file__)
-    assert (own.reference, own.in_library) == (file.__file__, False)
-    assert own.name == system.name
 
 
 def test_samples_follow_the_law(crossed):
@@ -97,12 +72,6 @@ def test_samples_follow_the_law(crossed):
     assert abs(shares - 3 / 8).max() < error
 
 
-def test_more_samples_begin_with_the_fewer(crossed):
-    few, many = (images.sampled_images(crossed(), n, np.random.default_rng(7)) for n in (10, 30))
-    for name in ("cluster", "latent", "masked"):
-        np.testing.assert_array_equal(getattr(many, name)[:10], getattr(few, name))
-
-
 def test_the_population_is_the_limit(system):
     """The distance from the reduction falls like one over the square root of N."""
     parameters = system.Parameters(P=16, C_global=8, C_local=4, masked=6)
@@ -117,17 +86,6 @@ def test_the_population_is_the_limit(system):
         ]
         distance.append(np.mean([max(run.deviation.values()) for run in runs]))
     assert 4 < distance[0] / distance[1] < 16
-
-
-def test_gradient_is_the_slope_of_the_empirical_risk(system, small):
-    problem = system.FullEmpirical(small, samples=7, seed=3, start="random", spread=0.5)
-    state, draw = problem.initial_state, np.random.default_rng(4)
-    direction = draw.normal(size=state.size)
-    errors = []
-    for width in (4e-3, 2e-3):
-        ahead, behind = (problem.risk(state + side * width * direction) for side in (1, -1))
-        errors.append(abs((ahead - behind) / (2 * width) - direction @ problem.gradient(state)))
-    assert errors[1] < 0.3 * errors[0]
 
 
 def test_batches_take_every_sample_once_an_epoch(system, small):
@@ -177,14 +135,10 @@ def test_options_are_refused_in_one_line(system, small):
 
 TOO_LARGE = [
     ({}, "FullEmpirical", {"samples": 10**8}, "samples=100000000 needs 112,300,000,000 numbers"),
-    ({}, "FullEmpirical", {"samples": 300_000}, "nearest: 122070"),
     ({"P": 65536, "C_global": 32768, "C_local": 32}, "FullEmpirical", {"samples": 10}, "396 GiB"),
-    ({"P": 65536, "C_global": 32768, "C_local": 32}, "FullPopulation", {}, "396 GiB"),
-    ({"P": 16384, "C_global": 8192, "C_local": 32, "masked": 1}, "FullPopulation", {}, "P=16384"),
     ({"P": 6000, "C_global": 5000, "C_local": 100, "masked": 1}, "FullPopulation", {},
      "masked=1 needs about 326 s for each gradient"),
     ({"P": 4096, "C_global": 2048, "C_local": 16}, "FullPopulation", {}, "needs about 1e1231 mask"),
-    ({"d": 10_000}, "FullEmpirical", {"samples": 10}, "nearest: 6688"),
 ]  # fmt: skip
 
 
@@ -196,13 +150,6 @@ def test_what_does_not_fit_is_refused(system, sizes, kind, options, said):
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "nearest: " in str(caught.value)
-
-
-def test_digits_of_the_number_of_images(system, crossed):
-    for parameters in (system.Parameters(P=12, C_global=8, C_local=2), crossed(z="0.5,1.5")):
-        many = images.image_count(parameters)
-        assert 10 ** images.image_digits(parameters) == pytest.approx(many, rel=1e-12)
-    assert system.cost_model(system.Parameters(P=4096, C_global=2048), "population", {}) > 1e200
 
 
 def test_mini_batches_are_as_dear_as_their_images(system, monkeypatch):

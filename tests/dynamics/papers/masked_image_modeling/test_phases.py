@@ -64,17 +64,6 @@ def test_laws_of_training(two_phases):
     assert late == pytest.approx(0.97, abs=0.02)
 
 
-def test_attention_sums_to_one(two_phases):
-    _, run, _ = two_phases
-    for row in ("local", "global"):
-        parts = [s for n, s in run.observables.items() if n.startswith(f"{row}_A_")]
-        np.testing.assert_allclose(sum(parts) + run[f"{row}_masked"], 1.0, rtol=1e-12)
-
-
-def test_twenty_thousand_steps_take_seconds(two_phases):
-    assert two_phases[2] < 5.0
-
-
 def test_a_negative_gap_is_one_phase(system):
     parameters = system.Parameters(P=4096, C_global=128, C_local=64)
     problem = system.ReducedPopulation(parameters)
@@ -110,17 +99,6 @@ def test_convergence_is_of_the_loss_where_a_patch_is_masked(system):
         assert run[f"A_{row}"][converged] == pytest.approx(1 - np.sqrt(4e-3), abs=5e-3)
 
 
-def test_the_flow_is_the_limit_of_small_steps(system):
-    problem = system.ReducedPopulation(system.Parameters())
-    smooth = dynamics.flow(problem, time=600.0)
-    steps = {
-        eta: dynamics.descend(problem, eta, round(600 / eta), record=10**6) for eta in (2.0, 0.25)
-    }
-    distance = [abs(run.events["E4"].time - smooth.events["E4"].time) for run in steps.values()]
-    assert distance[1] < 0.2 * distance[0] < 2.0
-    assert abs(steps[0.25].events["E2"].time - smooth.events["E2"].time) <= 0.5
-
-
 @pytest.mark.long
 def test_two_clusters_take_twice_as_long(system):
     """Section 7 (e)."""
@@ -148,48 +126,6 @@ def test_pictures_tell_the_phases(two_phases):
     assert axes[1].get_legend().get_texts()[1].get_text() == r"$|$$\alpha_0$$|$"
 
 
-def shaded(panel):
-    """Extents in time of what is shaded."""
-    return sorted((patch.get_x(), patch.get_x() + patch.get_width()) for patch in panel.patches)
-
-
-def test_one_phase_is_drawn_as_one(system):
-    from dynamics import plotting
-
-    problem = system.ReducedPopulation(system.Parameters(P=512, C_global=24, C_local=8))
-    run = dynamics.descend(problem, eta=4.0, steps=400)
-    assert not run.events["E0"]
-    assert run.events["E2"].step == 0
-    axes = plotting.training(run)
-    end = run.events["E4"].time
-    assert shaded(axes[0]) == [pytest.approx((4.0, end)), pytest.approx((end, run.time[-1]))]
-    written = {text.get_text() for text in axes[0].texts}
-    assert {"one phase", "convergence", "$E_4$"} <= written
-    assert not {"Phase I", "Phase II", "$E_2$"} & written
-    assert any(text.startswith(r"no Phase I: $\rho > 1$ not reached") for text in written)
-    verticals = {line.get_xdata()[0] for line in axes[0].lines if len(set(line.get_xdata())) == 1}
-    assert verticals == {end, run.events["E5"].time}
-
-
-def test_no_phase_is_shaded_where_rho_has_no_value(system):
-    from dynamics import plotting
-
-    parameters = system.Parameters(P=12, C_global=8, C_local=1, masked=3)
-    run = dynamics.descend(system.ReducedPopulation(parameters), eta=1.0, steps=50)
-    assert np.isnan(run["rho"]).all()
-    axes = plotting.training(run)
-    assert all(shaded(panel) == [] for panel in axes)
-    written = [text.get_text() for text in axes[0].texts]
-    assert len(written) == 1
-    assert written[0].startswith("no Phase I")
-    labels = [[text.get_text() for text in panel.get_legend().get_texts()] for panel in axes]
-    assert labels[1] == [r"$|$$\alpha_0$$|$"]
-    assert labels[2] == ["$A_g$"]
-    absent = [[text.get_text() for text in panel.texts] for panel in axes]
-    assert r"$\alpha_m$: zero" in absent[1]
-    assert "$A_m$: no value" in absent[2]
-
-
 def test_a_sweep_takes_the_family_as_a_word(system, tmp_path):
     request = {"family": "two_cluster_grid", "b10": "4,6", "eta": 4.0, "steps": 5}
     found = dynamics.sweep(system, request, tmp_path / "grid.zarr", workers=0)
@@ -200,22 +136,9 @@ def test_a_sweep_takes_the_family_as_a_word(system, tmp_path):
     assert values[0] == run["B00_Phi_target"][-1]
 
 
-def test_options_of_other_systems_are_refused(system):
-    from dynamics.validation import InvalidRequest
-
-    with pytest.raises(
-        InvalidRequest, match="tolerance is not an option of the reduced population"
-    ):
-        system.problem(system.Parameters(), None, {"tolerance": 1e-8})
-
-
-CROSSED = [[0, 0, 1, 1], [0, 1, 0, 1]]
 LISTS = [
-    ({"family": "custom", "areas": "0,0,1,1;0,1,0,1"}, {"areas": CROSSED, "family": "custom"}),
     ({"z": "0.7, 1.3", "odds": [0.4, 0.6], "P": 12, "C_global": 8, "C_local": 2},
      {"z": np.array([0.7, 1.3]), "odds": "0.4,0.6", "P": 12, "C_global": 8, "C_local": 2}),
-    ({"z": 1.5, "P": 12, "C_global": 8, "C_local": 2},
-     {"z": (1.5,), "P": 12, "C_global": 8, "C_local": 2}),
 ]  # fmt: skip
 
 
@@ -236,28 +159,3 @@ def test_what_is_a_list_is_one_word_of_a_sweep(system, law, other, tmp_path):
     assert loaded.plan.description == found.plan.description
     point = loaded.plan.runner.parts(loaded.plan.grid.at((1,)))[0]
     assert system.Parameters(**point) == parameters
-
-
-def test_a_list_is_no_axis(system):
-    from dynamics.sweep.plan import planned
-    from dynamics.validation import InvalidRequest
-
-    plan = planned(system, {"z": "0.5:1.5:3", "masked": "1,2", "eta": 1, "steps": 1}, False, 0)
-    with pytest.raises(InvalidRequest, match="is not a list of numbers; z can be"):
-        _ = plan.invalid_reasons
-
-
-def test_the_command_sweeps_a_custom_law_and_shows_it(tmp_path, capsys):
-    from dynamics.cli import main
-
-    store = str(tmp_path / "s.zarr")
-    words = ["sweep", "masked_image_modeling", "--family", "custom", "--masked", "1,2,3"]
-    areas = ",".join(["0"] * 20 + ["1"] * 20)
-    words += ["--steps", "3", "--eta", "1", "--workers", "0", "--out", store]
-    assert main([*words, "--areas", areas]) == 0
-    told = capsys.readouterr().out
-    assert "held fixed" in told
-    assert f"areas={areas[:56]} ..." in told
-    assert main([*words, "--areas", f"{areas},1"]) == 2
-    assert "areas: 0,0" in capsys.readouterr().err
-    assert main(["status", store]) == 0

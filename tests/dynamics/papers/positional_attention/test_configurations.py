@@ -36,18 +36,6 @@ def test_law_equals_all_sequences_of_patches():
         assert found[key] == pytest.approx(chance, rel=1e-13)
 
 
-def test_the_first_set_is_the_signal():
-    chosen = configurations.enumeration(12, SetLaw(3, 0.4))
-    assert chosen.counts.shape == (220, 4, 2)
-    assert (chosen.counts[:, 0] == (3, 0)).all()
-
-
-def test_certain_features_leave_no_empty_patch():
-    chosen = configurations.enumeration(8, SetLaw(2, 1.0))
-    assert abs(chosen.probability.sum() - 1) < 1e-15
-    assert (chosen.counts.sum(axis=2) == 2).all()
-
-
 def test_too_many_configurations_are_refused_with_their_number():
     refused = "77,558,760 configurations at D=64 C=4.*spectral expectation has no such.*D=24 at C=4"
     with pytest.raises(InvalidRequest, match=refused):

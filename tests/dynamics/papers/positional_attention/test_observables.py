@@ -74,13 +74,7 @@ def test_associated_share_by_sorting_each_row(labels):
     assert 0 < np.mean(shares) < 1
 
 
-PARTITIONS = [
-    [0, 0, 1, 1, 2, 2],
-    [1, 0, 0, 1, 0, 2],
-    [0, 1, 1, 1, 2, 2, 2, 2],
-    [0, 1, 2],
-    [0, 0, 0],
-]
+PARTITIONS = [[0, 0, 1, 1, 2, 2], [1, 0, 0, 1, 0, 2], [0, 1, 1, 1, 2, 2, 2, 2], [0, 1, 2]]
 
 
 @pytest.mark.parametrize("labels", PARTITIONS)
@@ -117,26 +111,6 @@ def test_observables_of_a_run_are_of_the_states_of_its_records(options, record):
     assert (np.diff(run["risk"]) != 0).all()
 
 
-@pytest.mark.parametrize("start", ["random", "symmetric"])
-def test_the_full_population_problem_notes_its_risk_too(start):
-    made = SYSTEM.FullPopulation(SYSTEM.Parameters(D=6, C=2))
-    state = made.initial_state
-    if start == "random":
-        state += 0.1 * np.random.default_rng(0).standard_normal(state.size)
-    run = dynamics.descend(made, 0.05, 30, initial=state)
-    assert_records_are_of_their_states(made, run)
-
-
-def test_a_run_that_does_not_move_has_its_observables_at_every_record():
-    made = problem(samples=9)
-    run = dynamics.descend(made, 1e-30, 500)
-    assert (run.states == made.initial_state).all()
-    assert (run["risk"] == made.risk(made.initial_state)).all()
-    once = dynamics.descend(made, 1e-30, 1)
-    for name, values in run.observables.items():
-        assert (values == once[name][-1]).all(), name
-
-
 def test_observables_of_a_state_by_their_definitions():
     made = problem(samples=41)
     state = made.initial_state + 0.3 * np.random.default_rng(4).standard_normal(made.layout.size)
@@ -154,25 +128,6 @@ def test_observables_of_a_state_by_their_definitions():
     found = made.observables(state)
     for name, value in expected.items():
         assert found[name] == pytest.approx(value, rel=1e-12), name
-
-
-def test_equal_entries_have_no_spread_and_an_error_of_all_is_1():
-    made = SYSTEM.FullPopulation(SYSTEM.Parameters(D=6, C=2, q=0.3))
-    same = np.equal.outer(made.partition.labels, made.partition.labels)
-    state = made.layout.flatten((-0.5, np.where(same, 0.7, 0.3)))
-    run = dynamics.descend(made, 0.05, 3, initial=state)
-    for found in (dynamics.problem.record_of(run.observables, 0), made.observables(state)):
-        assert found["gamma_spread"] == found["rho_spread"] == 0
-    nothing = made.layout.flatten((0.0, np.zeros((6, 6))))
-    assert made.observables(nothing)["error"] == 1.0
-
-
-def test_test_errors_are_at_every_record():
-    made = problem(samples=50, test_samples=100)
-    for record in (None, 1, [5]):
-        run = dynamics.descend(made, 1e-3, 20, record=record)
-        expected = [made.observables(state)["test_error"] for state in run.states]
-        assert run["test_error"].tolist() == expected
 
 
 @pytest.mark.parametrize("size", [8, 24, 64])

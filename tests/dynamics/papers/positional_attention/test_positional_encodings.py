@@ -71,16 +71,6 @@ def test_the_start_has_the_paper_s_scales():
     assert rest.std() == pytest.approx(2.0 / np.sqrt(size), rel=0.02)
 
 
-def test_descend_is_the_map_of_its_gradient():
-    problem = GramEmpirical(PARAMETERS, 40, 5)
-    run = dynamics.descend(problem, 0.02, 30, record=10)
-    state = problem.initial_state
-    for step in range(31):
-        if step % 10 == 0:
-            np.testing.assert_allclose(run.states[step // 10], state, rtol=1e-12, atol=1e-15)
-        state = state - 0.02 * problem.gradient(state)
-
-
 def test_a_run_that_diverges_is_flagged_and_never_scored_as_right():
     problem = GramEmpirical(PARAMETERS, 40, 5)
     assert dynamics.descend(problem, 50.0, 200).outcome.kind == DIVERGED

@@ -70,12 +70,6 @@ def test_samples_follow_the_law(system, sizes):
         assert (np.abs(share - weight) <= 5 * error).all()
 
 
-def test_fewer_samples_begin_more(system):
-    law = assumption_1(mixed(system, D=9, C=3))
-    few, many = (law.draw(count, np.random.default_rng(3))[0] for count in (10, 1000))
-    np.testing.assert_array_equal(few, many[:10])
-
-
 def test_a_word_that_is_no_law_is_refused(system):
     with pytest.raises(ValueError, match="random_sets can be any, mixed; nearest: mixed"):
         system.Parameters(random_sets="mixd")

@@ -28,14 +28,6 @@ def test_unbiased_with_the_standard_error_it_reports(system):
     assert "standard_error" not in exact
 
 
-def test_terms_add_up_to_the_gradient(system):
-    problem = system.ReducedPopulation(system.Parameters(), "exact")
-    found = problem.error_estimate(STATE)
-    terms = problem.expectation.configurations.probability
-    assert terms.sum() == pytest.approx(1, rel=1e-14)
-    assert (found["gross"] >= np.abs(found["value"]) * (1 - 1e-12)).all()
-
-
 def test_a_seed_is_a_run(system):
     parameters = system.Parameters(D=64, C=4, q=0.25)
     first, again, other = (
@@ -81,25 +73,6 @@ def key(counts):
 def totals(rows, D):
     """Sum of all patches of each configuration, from -D on."""
     return (D + rows.counts @ (1, -1) @ np.ones(rows.counts.shape[1])).astype(int)
-
-
-def test_a_run_carries_its_standard_error(system):
-    problem = system.ReducedPopulation(system.Parameters(), "sampled", samples=500)
-    found = problem.error_estimate(STATE)
-    ratio = (found["standard_error"][:3] / found["gross"][:3]).max()
-    assert problem.observables(STATE)["standard_error"] == ratio
-
-
-def test_strata_pay(system):
-    """Variance against independent draws of the same number: from the exact law."""
-    parameters = system.Parameters()
-    problem = system.ReducedPopulation(parameters, "exact")
-    state = np.array([0.2, 0.01, -0.004])
-    terms, _, _ = problem.expectation.contributions(state)
-    weight = problem.expectation.configurations.probability
-    alone = np.sqrt((terms**2 @ weight - (terms @ weight) ** 2) / 2000)
-    seen = system.ReducedPopulation(parameters, "sampled", samples=2000).error_estimate(state)
-    assert (seen["standard_error"] < 0.5 * alone).all()
 
 
 def test_rare_configurations_decide_whether_alpha_rises_again(system):

@@ -72,7 +72,7 @@ def test_problems_of_one_seed_take_the_same_samples(system, data):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("cuts", [(0, 7, 8, 50), (0, 1, 2, 3, 4, 5, 50), (0, 4, 50)])
+@pytest.mark.parametrize("cuts", [(0, 1, 2, 3, 4, 5, 50)])
 def test_a_run_cut_anywhere_ends_in_the_same_bits(system, view, cuts):
     made = problem(system, view)
     whole = dynamics.descend(made, eta=0.1, steps=50)
@@ -100,13 +100,6 @@ def test_batches_share_out_the_samples(system, view):
     mean = np.average(steps, axis=0, weights=[4, 4, 4, 1])
     assert mean == pytest.approx(whole.gradient(state), abs=1e-15)
     assert made.gradient(state) == pytest.approx(whole.gradient(state), abs=1e-15)
-
-
-@pytest.mark.parametrize("view", VIEWS)
-def test_a_batch_of_more_samples_than_there_are_is_all_of_them(system, view):
-    whole, more = problem(system, view, batch=None), problem(system, view, batch=SAMPLES + 5)
-    runs = [dynamics.descend(each, eta=0.1, steps=30) for each in (whole, more)]
-    assert (runs[0].states == runs[1].states).all()
 
 
 @pytest.mark.parametrize("view", VIEWS)

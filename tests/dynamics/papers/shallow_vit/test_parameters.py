@@ -9,17 +9,11 @@ from dynamics.validation import InvalidRequest
 
 WRONG = [
     ({"M": 2}, "M=2 is too small"),
-    ({"L": 0}, "L=0 is too small"),
-    ({"m": 0}, "m=0 is too small"),
     ({"alpha_star": 0.05}, "gives 3 of 50 tokens, no strict majority over the 3"),
     ({"alpha_star": 0.5, "alpha_confusion": 0.5}, "nearest: 0.5 with alpha_confusion=0"),
     ({"alpha_star": 0.7, "alpha_confusion": 0.4}, "together more than 1; alpha_confusion can be"),
     ({"alpha_star": 0.97, "alpha_confusion": 0.03}, "to more than L=50 tokens"),
     ({"alpha_star": 1.2}, "alpha_star=1.2 is too large"),
-    ({"sigma": -0.1}, "sigma=-0.1 is too small"),
-    ({"delta": -0.1}, "delta=-0.1 is too small"),
-    ({"noise": -0.1}, "noise=-0.1 is too small"),
-    ({"xi": -1}, "xi=-1 is too small"),
     ({"margin": 0}, "margin=0 is too small"),
     ({"d": 4}, "d=4 has no room for M=5 patterns"),
     ({"data": "images"}, "data='images' is unknown; data can be fixed, fixed_disc, iid"),
@@ -40,12 +34,9 @@ def test_wrong_parameters_are_refused_in_one_line(system, given, said):
 
 REFUSED = [
     ({"samples": 0}, "samples=0 is too small"),
-    ({"seed": -1}, "seed=-1 is too small"),
-    ({"start": -2}, "start=-2 is too small"),
     ({"start": "zero"}, "start='zero' is unknown"),
     ({"start": "symmetric"}, "sigma=0.1 breaks a symmetric start"),
     ({"batch": 4}, "batch=4 is of samples, and none are drawn"),
-    ({"batch": 0, "samples": 8}, "batch=0 is too small"),
     ({"expectation": "counts"}, "expectation='counts' is unknown"),
     ({"expectation": "exact", "samples": 8}, "samples=8 are drawn, and the expectation is exact"),
     ({"expectation": "sampled"}, "samples=None is not given"),
@@ -74,13 +65,6 @@ def test_a_flow_is_refused(system):
         dynamics.flow(problem, 10)
     assert not system.flows
     assert dynamics.load_system("positional_attention").flows
-
-
-def test_halves_are_rounded_up_whatever_binary_fractions_say(system):
-    assert system.Parameters().n_confusion == 3
-    for share in np.arange(1, 50) / 100:
-        parameters = system.Parameters(alpha_star=0.5, alpha_confusion=round(float(share), 2) / 2)
-        assert parameters.n_confusion == (round(share * 100) + 2) // 4
 
 
 @pytest.mark.parametrize("data", ["fixed", "fixed_disc", "iid"])
