@@ -14,10 +14,6 @@ SMALL = {
     "D": 16, "C": "2,4,8", "p": "3,5", "q": "0.05:0.95:19", "nu": "1e-4:1e-2:18:log", "time": 1e5,
     "expectation": "exact",
 }  # fmt: skip
-REGIME = {
-    "D": "64,128,256,512,1024,4096", "C": "2**round(log2(log2(D)))", "m": "4:40:10",
-    "q": "m/(D-C)", "nu": "1e-4:1e-2:5:log", "time": 1e6, "expectation": "spectral",
-}  # fmt: skip
 PART = SMALL | {"nu": "1e-4:1e-2:4:log"}
 VALUES, EVENTS = 1e-7, 1e-6
 """Relative errors that values of the last state and times of events may have."""
@@ -90,14 +86,6 @@ def test_values_and_events_against_lsoda(capsys):
         assert error <= (EVENTS if name.startswith("time_") else VALUES), name
 
 
-def test_the_regime_of_the_paper(capsys):
-    seconds, found = timed(REGIME)
-    with capsys.disabled():
-        size, ends = found.plan.grid.size, found.outcomes
-        print(f"\n{size} points, D = 64 to 4096, to time 1e6: {seconds:.0f} s (250 asked), {ends}")
-    assert seconds <= 250
-
-
 def test_two_workers_against_one(capsys):
     """Three sweeps by each, in turn, of which the quickest count; all are printed."""
     runs = np.array([[timed(SMALL, workers=n)[0] for n in (1, 2)] for _ in range(3)])
@@ -106,15 +94,3 @@ def test_two_workers_against_one(capsys):
         print(f"\n2052 points: 1 worker {one:.1f} s, 2 workers {two:.1f} s, {one / two:.2f}x")
         print(f"  all, s: {runs.round(1).tolist()}, {(runs[:, 0] / runs[:, 1]).round(2).tolist()}x")
     assert one / two >= 1.8
-
-
-def test_a_cluster_against_none(capsys):
-    distributed = pytest.importorskip("distributed")
-    direct = timed(PART, workers=2)[0]
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as cluster:
-        through = timed(PART, scheduler=cluster.scheduler_address)[0]
-    with capsys.disabled():
-        print(f"\n456 points: direct {direct:.1f} s, dask {through:.1f} s, {through / direct:.2f}x")
-    assert through / direct <= 1.3

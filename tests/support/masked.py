@@ -4,6 +4,7 @@ Nothing here is shared with the package but the `Parameters`.
 """
 
 import itertools
+from collections import Counter
 from math import comb, exp
 
 import numpy as np

@@ -66,13 +66,6 @@ def test_a_partition_gives_the_orbits_of_its_group(sizes):
     assert np.array_equal(by_group.labels, by_colours.labels)
 
 
-def test_a_representative_of_each_colour_without_root_would_not_do():
-    """All seven vertices have one colour; as roots, those of the triangle differ from the rest."""
-    structure = triangle_and_square()
-    assert len(set(np.bincount(structure.edges.ravel()))) == 1
-    assert refine(structure).types.tolist() == [0, 0, 0, 1, 1, 1, 1]
-
-
 def test_the_check_refuses_what_is_too_coarse_or_loses_the_root():
     structure = triangle_and_square()
     roots = structure.rows

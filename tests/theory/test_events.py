@@ -16,14 +16,11 @@ v, alpha, gamma, rho, G, D, d_v = sympy.symbols("v alpha gamma rho G D d_v", rea
     ("text", "expression", "strict"),
     [
         ("G >= D/2", G - D / 2, False),
-        ("G > D/2", G - D / 2, True),
         ("G <= 3", 3 - G, False),
-        ("G < 3", 3 - G, True),
         ("v stops growing", -d_v, False),
         ("v starts growing", d_v, True),
         ("sqrt(v) * max(G, 2, D) >= -abs(v)**2", sympy.sqrt(v) * sympy.Max(G, 2, D) + v**2, False),
         (" 2e-3 < log(v) ", sympy.log(v) - sympy.Rational(1, 500), True),
-        ("v>=-1", v + 1, False),
     ],
 )
 def test_crossings(text, expression, strict):
@@ -63,39 +60,22 @@ def test_shapes_over_a_whole_run():
     ("text", "message"),
     [
         ("H > 1", "'H' is unknown; nearest: "),
-        ("gama > 1", "'gama' is unknown; nearest: gamma; others: "),
-        ("w stops growing", "'d_w' is unknown; nearest: d_v"),
         ("rho stops growing", "'d_rho' is unknown"),
         ("v is large", FORMS),
         ("", FORMS),
-        ("v", FORMS),
-        ("> 1", "'' cannot be read"),
-        ("v > ", "'' cannot be read"),
-        ("v = 1", FORMS),
-        ("v == 1", FORMS),
         ("v > 1 > 0", FORMS),
         ("v > 1 and G > 1", FORMS),
         ("v.real > 1", "'v.real' is not an arithmetic"),
-        ("v[0] > 1", r"'v\[0\]' is not an arithmetic"),
-        ("open('x') > 1", "is not an arithmetic"),
         ("__import__('os') > 1", "is not an arithmetic"),
         ("(lambda: 1)() > 1", "is not an arithmetic"),
-        ("True < v", "'True' is not an arithmetic"),
-        ("v > 'a'", "is not an arithmetic"),
-        ("v > 1j", "is not an arithmetic"),
         ("v > 1/0", "'1/0' is not a finite number"),
-        ("v > 0/0", "'0/0' is not a finite number"),
-        ("v > 1e400", "is not a finite number"),
         ("v > log(0)", r"'log\(0\)' is not a finite number"),
         ("v > sqrt(-1)", r"'sqrt\(-1\)' is not a finite number"),
         ("v > sqrt(v, 2)", r"'sqrt\(v, 2\)' is not an arithmetic"),
-        ("v > min()", r"'min\(\)' is not an arithmetic"),
         ("v > min(G)", r"'min\(G\)' is not an arithmetic"),
-        ("v > sqrt(x=2)", FORMS),
         ("v\0 > 1", "cannot be read"),
         ("v > 1 while G", FORMS),
         (3, "3 is not a rule; rules are text"),
-        (None, "None is not a rule"),
     ],
 )
 def test_what_is_no_rule(text, message):
@@ -130,23 +110,7 @@ def test_a_name_that_is_equal_to_another_stands_for_it(text, same):
     assert rule.expression == other.expression
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        "9**9**9**9",
-        "exp(9**9)",
-        "10**400",
-        "1e300**8",
-        "log(9**99999)",
-        "(1/3)**99999",
-        "1.5**" + "9" * 30,
-    ],
-)
+@pytest.mark.parametrize("number", ["9**9**9**9", "10**400", "(1/3)**99999", "1.5**" + "9" * 30])
 def test_numbers_that_no_float_holds_are_refused_before_they_are_made(number):
     with pytest.raises(ModelError, match=r"event T: .*not a (power|finite number)"):
         event_rule("T", f"w >= {number}", ["w"])
-
-
-def test_whole_numbers_of_more_than_53_bits_are_floats():
-    assert str(event_rule("T", "w >= 10**40", ["w"]).expression) == "w - 1.0e+40"
-    assert event_rule("T", "w >= tanh(1e300)", ["w"]).latex == r"w \geq 1.0"

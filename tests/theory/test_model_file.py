@@ -83,14 +83,6 @@ def test_files_that_cannot_be_read(written, tmp_path):
         read_model(path)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "latin-1"])
-def test_a_file_has_the_encodings_that_python_reads(tmp_path, encoding):
-    path = tmp_path / "my.py"
-    cookie = "" if encoding == "utf-8-sig" else f"# -*- coding: {encoding} -*-\n"
-    path.write_text(cookie + FILE.replace("A title", "Übergänge"), encoding=encoding)
-    assert read_model(path).title == "Übergänge"
-
-
 @pytest.mark.parametrize("error", ["SystemExit(0)", "GeneratorExit", "BaseException('own')"])
 def test_any_error_of_a_function_is_that_of_the_file(written, error):
     model = read_model(written(FILE.replace("    return {", f"    raise {error}\n    return {{")))

@@ -3,7 +3,7 @@
 import pytest
 import sympy
 
-from theory.page import SHORT, WIDTH, Entries, HandWritten, Page, Section, functions, plain
+from theory.page import Entries, HandWritten, Page, Section, functions, plain
 
 a, k = Entries("a"), sympy.Symbol("k", integer=True)
 alpha, x, K, C, D = sympy.symbols("alpha x K C D", real=True)
@@ -37,20 +37,6 @@ def test_expressions(side, text, latex):
     assert f"y &= {latex}\n" in page(("y", side)).as_latex().replace(r"\mathrm{y}", "y")
 
 
-def test_decimals_have_the_digits_of_a_float():
-    number = sympy.Float("1.030000000000000004", 30)
-    assert plain(number * x) == "1.03*x"
-    assert page().formula(number * x) == "1.03 x"
-
-
-def test_names_keep_their_case_in_markdown():
-    words = ("s = 0.1, L = 6", "a = score[0]", "L, q = 6, 0.7", "closes on 2", "two of them")
-    lines = page(words=words).as_markdown().splitlines()
-    assert [line for line in lines if line][1:] == [
-        "s = 0.1, L = 6.", "a = score[0].", "L, q = 6, 0.7.", "Closes on 2.", "Two of them.",
-    ]  # fmt: skip
-
-
 def test_mathematics_in_sentences():
     made = page(words=("Of `alpha*x_j` and ``<v, x>``, 5 % of `m_1, ..., m_K >= 0`.",))
     assert "    Of alpha*x_j and <v, x>, 5 % of m_1, ..., m_K >= 0." in made.as_text()
@@ -59,26 +45,9 @@ def test_mathematics_in_sentences():
     assert r"\dots , m_{K} \geq 0$." in written
 
 
-def test_short_equations_share_a_line_where_lines_are_wrapped():
-    rows = [(sympy.Symbol(f"y_{n}"), sympy.Symbol("b" * n)) for n in (10, 10, SHORT, 10)]
-    lines = page(*rows).as_text().splitlines()
-    assert [line.count("=") for line in lines[4:]] == [2, 1, 1]
-    apart = page(*rows, wrapped=False).as_text().splitlines()
-    assert [line.count("=") for line in apart[4:8]] == [1, 1, 1, 1]
-    assert page(*rows).as_latex().count(r"\qquad") == 1
-    long = page(("y", sympy.Add(*sympy.symbols("c_1:60")))).as_text().splitlines()
-    assert max(map(len, long)) <= WIDTH
-    assert len(long) > 5
-
-
 def test_long_sums_are_broken_and_bounds_are_kept():
     rows = (("y", sympy.Add(*sympy.symbols("c_1:60"))), ("y", HandWritten("z", "z"), "<="))
     latex = page(*rows).as_latex()
     assert latex.count(r"&\quad") >= 2
     assert r"&\leq z" in latex
     assert page(*rows).as_text().endswith("y <= z")
-
-
-def test_letters_stand_first():
-    lines = page(words=("Then.",), letters=(("alpha", "one"), ("x", "two"))).as_text().splitlines()
-    assert lines[4:] == ["    alpha: one; x: two", "    Then."]

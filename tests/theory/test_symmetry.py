@@ -22,13 +22,6 @@ def test_any_partition_equals_brute_force(sizes, random):
     assert members == naive.orbits([tuple(map(int, s)) for s in partition.sets], labels.size)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "count"), [([4] * 256, 3), ([4, 8, 16, 32, 64, 128, 256, 516], 72)]
-)
-def test_large_partitions(sizes, count):
-    assert classes(Partition.contiguous(sizes)).count == count
-
-
 @pytest.mark.parametrize("labels", [[], [1, 2], [0, 2], [[0, 1]]])
 def test_wrong_partitions_are_refused(labels):
     with pytest.raises(ValueError, match="partition"):

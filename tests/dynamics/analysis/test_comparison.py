@@ -3,7 +3,6 @@ import pytest
 
 import dynamics
 from dynamics import plotting
-from dynamics.validation import InvalidRequest
 
 
 @pytest.fixture(scope="module")
@@ -39,15 +38,6 @@ def test_is_saved_loaded_and_drawn(result, tmp_path):
     for panel, name in zip(axes, ("alpha", "gamma", "rho", "risk"), strict=True):
         assert len(panel.lines) == 5
         np.testing.assert_array_equal(panel.lines[2].get_ydata(), result.runs[1][name][1:])
-
-
-@pytest.mark.parametrize(
-    ("etas", "message"), [([], "eta=.. is empty"), ([0.1, -1], "too small"), ([50.0], "too large")]
-)
-def test_wrong_rates_are_refused(result, etas, message):
-    system = dynamics.load_system("positional_attention")
-    with pytest.raises(InvalidRequest, match=message):
-        dynamics.overlay(system.ReducedPopulation(system.Parameters()), etas, time=40.0)
 
 
 def test_rules_are_laid_over_each_other_by_steps(tmp_path):

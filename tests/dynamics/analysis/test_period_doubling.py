@@ -100,16 +100,3 @@ def test_a_scalar_at_rest_at_zero_is_thrown_out_of_it(u):
     found = dynamics.onsets(pair, [u, 1.0])
     assert found.limit == pytest.approx(2.0, rel=1e-6)
     assert found.period_two == pytest.approx(2.0, rel=2e-3)
-
-
-def test_equal_scalars_that_part_are_seen():
-    """At u = v = 1 the curvature is 1 where both move alike, and 5 where they part."""
-    pair = reduced(
-        {"u": 1.0, "v": 0.5},
-        lambda theta, xp: (
-            (theta["u"] + theta["v"] - 2) ** 2 / 4 + 2.5 * softened(theta["u"] - theta["v"], xp)
-        ),
-    )
-    found = dynamics.onsets(pair, [1.0, 1.0])
-    assert found.limit == pytest.approx(0.4, rel=1e-6)
-    assert found.period_two == pytest.approx(0.4, rel=2e-3)

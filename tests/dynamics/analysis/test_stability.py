@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.analysis.stability import departure, of_growth, off_start, stability
+from dynamics.analysis.stability import departure, of_growth, stability
 from dynamics.analysis.transverse_growth import TransverseGrowth
 from dynamics.results.stability import LEFT, OFF
 
@@ -61,15 +61,6 @@ def test_a_space_that_attracts_is_stable_without_full_training(monkeypatch):
     assert str(found) == "the classes hold to time 1e+04: no departure grows"
 
 
-@pytest.mark.filterwarnings("ignore:eta=1 at step 1")
-def test_steps_may_repel_where_the_flow_attracts():
-    reduced, full = pair(-3.0)  # a step of 1 multiplies the difference by -2
-    found = stability(reduced, full, dynamics.descend(reduced, 1.0, 60))
-    assert found.limited
-    assert min(found.left) == pytest.approx(np.log2(LEFT / OFF), abs=3.0)
-    assert not stability(reduced, full, dynamics.descend(reduced, 0.1, 600)).limited
-
-
 def test_the_growth_alone_tells_the_time_to_which_it_is_small():
     time = np.linspace(0.0, 10.0, 101)
     found = of_growth(TransverseGrowth.of(time, np.full(101, -2.0)), 4)
@@ -78,16 +69,6 @@ def test_the_growth_alone_tells_the_time_to_which_it_is_small():
     assert found.safe < np.log(LEFT / OFF / 2) / 2
     assert str(found).startswith("the classes hold to time 7.7 at least: by time 10")
     assert not of_growth(TransverseGrowth.of(time, np.full(101, -0.5)), 4).limited
-
-
-def test_a_start_is_off_by_what_is_said_and_by_the_seed():
-    reduced, full = pair(1.0)
-    for seed in (0, 1):
-        off = off_start(full, seed, 1e-6) - full.initial_state
-        assert np.abs(off).max() == pytest.approx(1e-6)
-        np.testing.assert_allclose(full.outside(off), off, atol=1e-20)
-        np.testing.assert_array_equal(off, off_start(full, seed, 1e-6))
-    assert (off != off_start(full, 0, 1e-6)).any()
 
 
 def test_a_declared_reduction_lies_in_the_space_of_every_entry():

@@ -84,15 +84,6 @@ def test_spectrum_of_two_small_sizes(size, negative, worst, attracting, peak):
     assert sum(m.multiplicity for m in found.multiplets(plateau)) == negative[2]
 
 
-def test_the_fixed_directions_have_the_spectrum_of_the_reduced_problem():
-    found = along(12, 3, 0.4)
-    problem = SYSTEM.ReducedPopulation(SYSTEM.Parameters(D=12, C=3, q=0.4))
-    for record in (5, 150, 290):
-        reduced = np.sort(np.linalg.eigvals(problem.jacobian(found.run.states[record])).real)
-        np.testing.assert_allclose(found.symmetric[record], reduced, rtol=1e-9)
-    assert found.peak == pytest.approx(151, rel=0.01)
-
-
 def test_a_wrong_symmetry_mixes_the_parts():
     parameters = SYSTEM.Parameters(D=8, C=2)
     run = along(8, 2, 0.5).run
@@ -116,11 +107,3 @@ def test_the_full_flow_grows_the_worst_deviation_by_the_peak(size, omega):
     across = split(manifold.symmetry)[1]
     grown = np.linalg.norm(across.T @ run.final_state[manifold.trained]) / omega
     assert grown == pytest.approx(found.peak, rel=0.01)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("q", "time", "records", "peak"), [(0.5, 1e5, 240, 584), (0.25, 4e4, 240, 492)]
-)
-def test_peak_at_sixteen_patches(q, time, records, peak):
-    assert along(16, 4, q, time, records).peak == pytest.approx(peak, rel=0.01)

@@ -108,28 +108,19 @@ def changed(place, value):
     ("array", "options", "message"),
     [
         (changed((1, 0, 3, 4), np.nan), {}, "attention[1, 0, 3, 4]=nan is not finite"),
-        (changed((1, 0, 3, 4), np.inf), {}, "attention[1, 0, 3, 4]=inf is not finite"),
         (changed((0, 1, 2, 2), -0.1), {}, "attention[0, 1, 2, 2]=-0.1 is negative"),
-        (2 * np.eye(9) - np.eye(9)[::-1], {}, "attention[0, 8]=-1 is negative"),
         (changed((1, 1, 8), 0.1 / 9), {}, "attention[1, 1, 8] sums to 0.1; rows"),
         (random((9, 9)).T, {}, "nearest: the transpose"),
         (random((9, 9)) * 1.01, {}, "nearest: each row divided by its sum"),
         (random((9, 4)), {}, "attention=(9, 4) is not square"),
         (np.ones(9) / 9, {}, "attention=(9,) is not a map"),
-        (np.ones((0, 9, 9)), {}, "attention=(0, 9, 9) is empty"),
         (np.eye(9) * 1j, {}, "attention=complex128 is not real"),
-        (np.eye(9).astype(str), {}, "is not real"),
         ([[1.0], [0.5, 0.5]], {}, "is ragged"),
         (np.eye(9), {"k": 10}, "k=10 is too large; k can be at most 9"),
-        (np.eye(9), {"k": 0}, "k=0 is too small"),
         (np.eye(9), {"k": 1.5}, "k=1.5 is not a whole number"),
         (np.eye(9), {"grid": (2, 4), "k": 2}, "grid='2x4' does not hold 9 patches"),
-        (np.eye(9), {"grid": 3}, "grid=3 is not two whole numbers of at least 1; grid can be HxW"),
         (np.eye(9), {"grid": "3x3"}, "grid='3x3' is not two whole numbers"),
-        (np.eye(9), {"grid": (1, 3, 3)}, "grid=(1, 3, 3) is not two whole numbers"),
-        (np.eye(9), {"grid": (-3, -3)}, "grid=(-3, -3) is not two whole numbers"),
         (np.eye(9), {"grid": (3, None)}, "nearest: 3x3"),
-        (np.eye(9), {"grid": (4.5, 2)}, "is not two whole numbers"),
         (np.eye(12), {"k": 2}, "nearest: 3x4"),
         (np.eye(10), {"k": 2}, "or skip=1 where the first is a class token"),
         (np.eye(9), {"skip": 9, "k": 1}, "skip=9 is too large; skip can be at most 8"),
@@ -150,12 +141,6 @@ def test_what_is_no_attention_is_refused_in_one_line(array, options, message):
 def test_total_variation_refuses_too(array):
     with pytest.raises(InvalidRequest):
         total_variation(array)
-
-
-def test_half_precision_is_attention():
-    square = random((400, 400), sharp=0.1).astype(np.float16)
-    assert np.abs(square.astype(float).sum(axis=1) - 1).max() > 1e-5
-    assert diversity(square) > 0
 
 
 def test_the_example_of_the_definition():

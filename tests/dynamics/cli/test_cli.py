@@ -36,32 +36,18 @@ BAD = [
         "p=4 is even; p can be an odd number of at least 3 and at most 1,001; nearest: 5",
     ),
     (
-        ["--q", "1.5"],
-        "q=1.5 is too large; q can be a finite number above 0 and at most 1; nearest: 1",
-    ),
-    (["--beta", "nan"], "beta=nan is not finite"),
-    (["--eta", "0"], "eta=0 is too small; eta can be a finite number above 0; nearest: 1e-06"),
-    (
         ["--steps", "0"],
         "steps=0 is too small; steps can be a whole number of at least 1 and at most",
-    ),
-    (["--record", "often"], "record='often' is unknown"),
-    (
-        ["--expectation", "truncated"],
-        "expectation='truncated' is unknown; expectation can be auto, exact, spectral, sampled",
     ),
     (
         ["--D", "16", "--C", "4"],
         "D=16 needs 2,125,764 configurations in the full population problem",
     ),
     (["--DD", "16"], "flag '--DD' is unknown"),
-    (["--D"], "argument --D: expected one argument"),
-    (["sixteen"], "word 'sixteen' is not expected"),
     (
         ["--config", "missing.toml"],
         "config='missing.toml' cannot be read (no such file or directory)",
     ),
-    (["--out", "a_file"], "out='a_file' exists and is not a result"),
     (["--out", "."], "out='.' is the working folder or holds it"),
 ]
 
@@ -224,12 +210,6 @@ def test_lost_precision_is_an_outcome(capsys, monkeypatch):
     assert err.count("\n") == 1
 
 
-def test_run_of_the_full_problem(capsys):
-    words = ["--D", "4", "--C", "2", "--steps", "5", "--full", "population", "--out", "x"]
-    assert call(capsys, "run", "positional_attention", *words)[0] == 0
-    assert dynamics.load("x").view == "full population"
-
-
 @pytest.mark.parametrize(
     ("words", "part"),
     [
@@ -260,27 +240,6 @@ def test_the_derivation_is_the_same_in_python(capsys):
     for words in (("--as", "text"), ("--as", "source")):
         code, _, err = call(capsys, "derive", system.name, "--standalone", *words)
         assert (code, err) == (2, "attdyn: standalone needs as=latex\n")
-
-
-@pytest.mark.parametrize(
-    ("name", "taken", "sampled"),
-    [
-        ("positional_attention", True, True),
-        ("masked_image_modeling", False, False),
-        ("shallow_vit", False, True),
-    ],
-)
-@pytest.mark.parametrize("command", ["run", "compare", "sweep"])
-def test_help_offers_what_the_system_has(capsys, command, name, taken, sampled):
-    with pytest.raises(SystemExit):
-        main([command, name, "--help"])
-    told = " ".join(capsys.readouterr().out.split())
-    assert ("--tolerance" in told) == taken
-    assert ("expectation sampled" in told or "every problem" in told) == sampled
-    if not taken:
-        code, _, err = call(capsys, command, name, "--tolerance", "1e-3")
-        assert (code, err.count("\n")) == (2, 1)
-        assert "flag '--tolerance' is unknown" in err
 
 
 def test_systems_and_help(capsys):

@@ -1,13 +1,11 @@
 """The showcase is laid beside another law; a comparison at parameters of one's own is not."""
 
-import dataclasses
 import json
 
 import pytest
 
 import dynamics
 from dynamics.cli import main, report
-from dynamics.cli.report import table
 from dynamics.papers.positional_attention.system import what_decides
 from theory.papers.positional_attention.separability import criterion
 
@@ -62,34 +60,3 @@ def test_a_flag_changes_its_own_parameter_of_the_showcase_only(
     said = "its law is the mixed one" in document.get("showcase", "")
     assert said == (shown["random_sets"] == "mixed")
     assert ("beside" in document) == (command == "compare" and not changed)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("--D 16", "C=3 does not divide D=16; C can be 2, 4, 8; nearest: 2 (not given: --C 3, "),
-        ("--C 4", "C=4 does not divide D=9; C can be 3; nearest: 3 (not given: --D 9, "),
-    ],
-)
-def test_what_of_the_showcase_does_not_fit_a_flag_is_named(capsys, words, said):
-    assert main(["run", "positional_attention", *words.split()]) == 2
-    assert said in capsys.readouterr().err
-
-
-def test_an_event_of_either_column_is_shown_with_what_is_said_of_it():
-    system = dynamics.load_system("positional_attention")
-    law = system.Parameters(D=4, C=2)
-    problems = system.ReducedPopulation(law), system.FullPopulation(law)
-    result = dynamics.compare(*problems, eta=0.1, steps=5)
-    event = dataclasses.replace(result.full.events["patch_association"], name="event_III", time=7.0)
-    full = dataclasses.replace(
-        result.full,
-        events={**result.full.events, "event_III": event},
-        reasons={**result.full.reasons, "event_III": "training error is zero"},
-    )
-    shown = table(system, dataclasses.replace(result, full=full)).splitlines()
-    (line,) = [line for line in shown if line.startswith("event_III")]
-    assert line.split()[1:3] == ["none", "7"]
-    assert line.endswith("(T1 is not reached; training error is zero)")
-    (plain,) = [line for line in table(system, result).splitlines() if "event_III" in line]
-    assert plain == f"{'event_III':<20}none: T1 is not reached"

@@ -78,24 +78,6 @@ def test_a_named_folder_is_not_overwritten_by_another_request(capsys, undrawn):
     assert "another request (which is not known)" in capsys.readouterr().err
 
 
-def test_a_folder_that_was_filled_meanwhile_is_left_alone(capsys, monkeypatch, undrawn):
-    from dynamics.cli import folders
-
-    printed(capsys, *QUICK, "--out", "y")
-    fresh = storage.fresh_folder
-
-    def late(path):
-        Path("y").rename("x")
-        return fresh(path)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(storage, "fresh_folder", late)
-        document = printed(capsys, *QUICK, "--nu", "2e-3", "--out", "x")[0]
-    assert document["folder"] == "x-2"
-    assert folders.vacant(Path("x"), document["request"]) == Path("x-2")
-    assert dynamics.load("x").parameters["nu"] == 1e-3
-
-
 def test_an_interrupted_run_is_gone_on_with_where_it_is(capsys, interrupted, undrawn):
     """Another request beside it takes neither its folder nor its checkpoint."""
     run = ["run", "positional_attention", "--D", "8", "--C", "2", "--steps", "20000"]
@@ -155,17 +137,6 @@ def test_a_full_disk_is_one_line_and_the_numbers_are_elsewhere(
     assert list(Path("below").iterdir()) == []
 
 
-def test_where_nothing_can_be_written_the_numbers_are_printed(capsys, elsewhere, monkeypatch):
-    full(monkeypatch, None, monkeypatch)
-    monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
-    document, err = printed(capsys, *QUICK, "--out", "x", code=1)
-    reason = "(no space left on device); the numbers are printed"
-    assert err == f"attdyn: 'x' cannot be written {reason}\n"
-    assert document["folder"] is None
-    assert document["final"]["risk"] > 0
-    assert list(elsewhere.iterdir()) == []
-
-
 FILES = [
     (["diversity", "maps.npy", "--out", "p.png", "--csv", "t.csv"], "results"),
     (["figure", "positional_attention", "3", "--out", "p.png"], "data"),
@@ -186,19 +157,6 @@ def test_a_file_that_cannot_be_written_is_one_line(capsys, elsewhere, monkeypatc
     assert document[numbers]
     left = {path.name for path in elsewhere.iterdir()}
     assert left == {"maps.npy"} | ({"t.csv"} if "--csv" in words else set())
-
-
-def test_verdicts_on_a_full_disk_are_printed(capsys, elsewhere, monkeypatch):
-    def refused(fresh, target):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
-
-    monkeypatch.setattr(storage, "put", refused)
-    words = ["verify", "positional_attention", "--claims", "Theorem 3.1", "--out", "v"]
-    document, err = printed(capsys, *words, code=1)
-    assert "(no space left on device); the verdicts are printed" in err
-    assert err.count("\n") == 1
-    assert document["claims"][0]["claim"] == "Theorem 3.1"
-    assert list(elsewhere.iterdir()) == []
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")

@@ -1,24 +1,8 @@
 """``attdyn gallery``: a page on a model, of the library and of one's own."""
 
-from pathlib import Path
-
 import pytest
 
 from dynamics.cli import main
-
-PLAIN = """import numpy as np
-
-
-def start(w0=0.1):
-    return {"w": np.full(2, w0)}
-
-
-def risk(theta, xp, target=1.0):
-    return xp.sum((theta["w"] ** 2 - target) ** 2)
-
-
-eta, steps = 0.02, 100
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -48,18 +32,6 @@ def test_a_page_on_a_library_model(tmp_path, capsys):
     assert html.count('<img src="data:image/png;base64,') == 3
     assert "<math><mtext>" not in html
     assert capsys.readouterr().out == f"page     {out}/index.html\n"
-
-
-def test_a_page_on_a_model_of_ones_own(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    Path("my.py").write_text(PLAIN, encoding="utf-8")
-    assert main(["gallery", "my.py"]) == 0
-    page = Path("results/gallery-my/index.md").read_text(encoding="utf-8")
-    assert page.startswith("# my\n")
-    assert "closes on 1 scalar of 2 entries" in page
-    assert "## Claims" not in page
-    assert "## The recursion" in page
-    assert "plane" not in page
 
 
 def test_the_gallery_is_of_models(capsys):

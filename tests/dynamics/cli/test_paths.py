@@ -7,7 +7,6 @@ import pytest
 
 import dynamics
 from dynamics.cli import main, report
-from dynamics.sweep import status
 from dynamics.validation import InvalidRequest
 
 RUN = ["run", "positional_attention", "--D", "4", "--C", "2", "--steps", "20"]
@@ -36,18 +35,6 @@ def test_paths_of_a_run(home, capsys):
     run = dynamics.load("~/results/x")
     assert dynamics.save(run, "~/saved") == home / "saved"
     assert (dynamics.load(Path("~/saved")).states == run.states).all()
-
-
-def test_paths_of_a_sweep(home, capsys):
-    assert main([*SWEEP, "--workers", "0", "--out=~/s.zarr"]) == 0
-    assert main(["status", "~/s.zarr"]) == 0
-    phase = ["phase", "~/s.zarr", "--quantity", "risk", "--slices"]
-    assert main([*phase, "--out=~/p.png", "--csv=~/p.csv"]) == 0
-    grid = {"D": 4, "C": 2, "q": "0.4,0.5", "time": 5}
-    dynamics.sweep("positional_attention", grid, "~/t.zarr", workers=0)
-    assert status("~/t.zarr")["done"] == status(home / "t.zarr")["done"]
-    assert dynamics.load("~/t.zarr").complete
-    assert {path.name for path in home.iterdir()} == {"s.zarr", "t.zarr", "p.png", "p.csv"}
 
 
 @pytest.mark.parametrize(

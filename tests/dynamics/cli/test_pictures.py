@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dynamics import plotting
 from dynamics.cli import main
-from dynamics.plotting import style
 
 
 @pytest.fixture(autouse=True)
@@ -36,27 +34,6 @@ def test_almost_constant_curves_are_drawn(capsys, words):
     files = json.loads(capsys.readouterr().out)["files"]
     assert files
     assert all((Path("x") / name).stat().st_size > 1000 for name in files)
-
-
-NARROW = [(3.162e-2, 1e-4), (3.162e-2, 1e-13), (1e300, 0.5)]
-
-
-@pytest.mark.parametrize(("low", "width"), NARROW)
-def test_ticks_of_an_axis_differ_however_narrow_it_is(low, width, tmp_path):
-    _, (linear, logarithmic) = style.new_figure(3, 4, nrows=2)
-    for axes in (linear, logarithmic):
-        axes.plot([1, 2], [low, low * (1 + width)])
-    linear.set_ylabel("y")
-    style.offset_in_label(linear)
-    style.logarithmic(logarithmic)
-    plotting.write(linear, tmp_path / "p.svg")
-    low, high = logarithmic.get_ylim()
-    ticks = [
-        text.get_text()
-        for text, place in zip(logarithmic.get_yticklabels(), logarithmic.get_yticks(), strict=True)
-        if low <= place <= high
-    ]
-    assert len(set(ticks)) == len(ticks)
 
 
 def test_format_width_and_time_are_chosen(capsys):

@@ -16,15 +16,11 @@ SMALL = [ATTENTION, "--D", "4", "--C", "2"]
     [
         (["run", ATTENTION, "--D", MANY], ["D=999", "at most 1,000,000", "nearest: 1000000"]),
         (["run", *SMALL, "--time", "1", "--eta", "1e-300"], ["eta=1e-300", "at least 1e-12"]),
-        (["run", "y" * 999], ["system 'yyy", "known are"]),
-        (["z" * 999], ["command 'zzz", "nearest"]),
         (["run", ATTENTION, "--out", "o" * 300], ["out='ooo", "file name too long"]),
         (["sweep", ATTENTION, "--q=-1e308:1e308:3"], ["q='-1e308:1e308:3'", "a:b:n"]),
         (["sweep", *SMALL, "--nu", "floor((-1)**0.5)"], ["nu='floor((-1)**0.5)'", "not real"]),
-        (["sweep", *SMALL, "--let", "n" * 400], ["let='nnn", "NAME=X"]),
         (["phase", "store", "--out", "a" * 300 + ".png"], ["aaa", "file name too long"]),
         (["verify", ATTENTION, "--claims", "k" * 999], ["claim 'kkk", "nearest"]),
-        (["diversity", "f" * 999], ["fff"]),
     ],
 )
 def test_absurd_requests_are_one_short_line(words, parts, tmp_path, monkeypatch, capsys):
@@ -47,16 +43,7 @@ def test_a_store_whose_description_is_nested_without_end_is_refused(command, tmp
     assert "is not a result" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("flag", "meant"),
-    [
-        ("--lr", "--eta"),
-        ("--learning-rate", "--eta"),
-        ("--n", "--samples"),
-        ("--seeds", "--seed"),
-        ("--epochs", "--steps"),
-    ],
-)
+@pytest.mark.parametrize(("flag", "meant"), [("--lr", "--eta"), ("--seeds", "--seed")])
 def test_flags_by_another_word_are_suggested(flag, meant, capsys):
     assert main(["run", ATTENTION, flag, "3"]) == 2
     line = capsys.readouterr().err

@@ -18,17 +18,6 @@ def test_times_that_mislead_have_a_footnote_in_the_words_of_the_theory(system):
         assert words.count(f"{name}: {note}") == 1
 
 
-def test_a_model_without_events_has_no_table_of_them():
-    model = dynamics.Model(
-        start=lambda: {"w": 1.0}, risk=lambda theta, xp: (theta["w"] ** 2 - 2) ** 2
-    )
-    own = dynamics.load_system(model)
-    run = dynamics.descend(own.ReducedPopulation(own.Parameters()), 0.01, 5)
-    lines = report.table(own, run).splitlines()
-    assert "no events" in lines
-    assert not [line for line in lines if line.startswith("event ")]
-
-
 def test_a_condition_that_is_lost_again_is_said_beside_its_first_time(system):
     problem = system.ReducedPopulation(system.Parameters(D=9, C=3, beta=0.3, random_sets="mixed"))
     run = dynamics.descend(problem, 1.0, 3000)

@@ -13,9 +13,7 @@ SIZES = [
 CASES = [
     ({"D": 16, "C": 8, "q": 0.2, "p": 9, "nu": 87.0, "beta": 2.4}, None),
     ({"D": 4, "C": 2, "q": 0.5, "nu": 0.1, "beta": 500.0}, None),
-    ({"D": 8, "C": 2, "q": 1.0, "beta": 10.0}, (0.3, 0.0, 0.0)),
     ({"D": 18, "C": 6, "q": 0.5, "p": 9, "nu": 3.0, "beta": 4.0}, (9.9, 0.0, 0.0)),
-    ({"D": 8, "C": 2, "nu": 100.0}, None),
     # Types that a z does not allow have derivatives 1e124 times those of the others.
     ({"D": 18, "C": 9, "q": 0.2, "nu": 30.0, "beta": 291.0}, (0.3, 0.0, 0.0)),
     # Sums of many patches are tilted by more than a float64 holds.

@@ -57,14 +57,6 @@ def test_the_command_gives_the_very_parameters(described):
     assert system.Parameters(**flags) == parameters
 
 
-def test_sliders_hold_their_defaults_within_their_ends(described):
-    for each in described[2]["constants"]:
-        if each["values"]:
-            assert each["default"] in each["values"]
-        else:
-            assert each["minimum"] <= each["default"] <= each["maximum"]
-
-
 def test_flags_that_are_not_given_are_those_of_compare(tmp_path, capsys):
     path = tmp_path / "page.html"
     words = ["explore", "shallow_vit", "--alpha_star", "0.6", "--L", "20", "--out", str(path)]

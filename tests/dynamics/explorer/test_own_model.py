@@ -230,30 +230,6 @@ def test_a_constant_that_decides_something_has_some_values(tmp_path, monkeypatch
     assert answer["message"].startswith("this page holds q = 0.4, 0.3")
 
 
-def test_what_a_page_cannot_hold_is_refused_in_one_line(tmp_path):
-    path = tmp_path / "inverse.py"
-    path.write_text(
-        "import jax\n\ndef start(a=0.3):\n    return {'w': [a, a / 2]}\n\n"
-        "def risk(theta, xp):\n    return xp.sum(jax.lax.erf_inv(theta['w']) ** 2)\n"
-    )
-    system = dynamics.load_system(path)
-    with pytest.raises(InvalidRequest, match=r"has no program: 'erf_inv'.*line 7") as refused:
-        page_model(system, system.Parameters())
-    assert "\n" not in str(refused.value)
-
-
-def test_a_page_ends_where_its_bytes_do(monkeypatch):
-    monkeypatch.setattr(own_points, "MOST_TRIED", 12)
-    system = dynamics.load_system("single_location_gaussian")
-    parameters = system.Parameters(d=3, L=2)
-
-    def points(most):
-        monkeypatch.setattr(own_points, "BYTES", most)
-        return page_model(system, parameters).script.count('"at":')
-
-    assert (points(3_000), points(13_000)) == (1, 2)
-
-
 ROWS = """
 limits = ("0 <= q <= 1",)
 events = {"learned": "risk <= g/10"}
@@ -276,16 +252,6 @@ def loss(theta, sample, xp):
     row, sign = sample["parts"]
     return (xp.sum(theta["scale"] @ theta["w"] * sample["x"] * row) - sign) ** 2
 """
-
-
-@needs_node
-def test_a_negative_probability_is_said_with_its_number(tmp_path):
-    path = tmp_path / "rows.py"
-    path.write_text(ROWS.replace('limits = ("0 <= q <= 1",)', ""))
-    system = dynamics.load_system(path)
-    script = page_model(system, system.Parameters()).script
-    answer = run_script(script, "return MODEL.check({ q: 1.25, g: 0.3 });")
-    assert answer["message"] == "law gives the negative probability -0.25 to a sample"
 
 
 @needs_node

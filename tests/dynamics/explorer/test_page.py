@@ -7,8 +7,7 @@ from html.parser import HTMLParser
 import pytest
 from mock_model import DESCRIPTION, worker
 
-from dynamics.explorer.page import SCRIPTS, page
-from dynamics.explorer.printing import FOLDER
+from dynamics.explorer.page import page
 
 HOSTILE = "</script><!-- <script>alert(1)</script> --> & \"quoted\" 'twice' $title \u2028 ${x}"
 
@@ -62,14 +61,6 @@ def test_nothing_points_outside():
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', text)[1]
     assert "default-src 'none'" in policy
     assert "connect-src" not in policy
-
-
-def test_every_script_is_in_the_page_once():
-    assert sorted(path.stem for path in (FOLDER / "page").glob("*.js")) == sorted(SCRIPTS)
-    text = page(DESCRIPTION, "")
-    for name in SCRIPTS:
-        first = (FOLDER / "page" / f"{name}.js").read_text().splitlines()[0]
-        assert text.count(first) == 1, name
 
 
 def test_a_number_that_json_has_no_word_for_is_refused():

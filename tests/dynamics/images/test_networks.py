@@ -5,8 +5,7 @@ import pytest
 from scipy.signal import correlate2d
 
 from dynamics.images.datasets import shuffled
-from dynamics.images.networks import Convolution, Transformer, patches_of
-from dynamics.validation import InvalidRequest
+from dynamics.images.networks import Convolution, Transformer
 
 SIDE, CHANNELS = 4, 2
 KINDS = ("vanilla", "positional")
@@ -24,18 +23,6 @@ def started(model, seed=1, side=SIDE):
     theta = model.start(side, CHANNELS, 5, seed)
     theta["head"] = np.random.default_rng(seed).normal(size=theta["head"].shape).astype("f4")
     return theta
-
-
-def test_patches_are_cut_row_by_row():
-    image = np.arange(16).reshape(1, 4, 4, 1)
-    assert patches_of(image, 2)[0].tolist() == [
-        [0, 1, 4, 5],
-        [2, 3, 6, 7],
-        [8, 9, 12, 13],
-        [10, 11, 14, 15],
-    ]
-    with pytest.raises(InvalidRequest, match="patch=3 does not divide 8 pixels"):
-        Transformer(patch=3).grid(8)
 
 
 @pytest.mark.parametrize("attention", KINDS)

@@ -8,7 +8,7 @@ from small_images import write_bars
 
 from dynamics.images import datasets, protocol
 from dynamics.images.networks import Transformer
-from dynamics.images.protocol import Trial, estimate
+from dynamics.images.protocol import Trial
 from dynamics.images.training import Adam
 from dynamics.validation import InvalidRequest
 
@@ -24,17 +24,6 @@ def trial(**options):
     return Trial(**{"network": SMALL, "records": (0, 4), "adam": Adam(batch=8)} | options)
 
 
-def test_means_have_the_standard_error_of_independent_seeds():
-    random = np.random.default_rng(0)
-    draws = random.normal(size=(4000, 5))
-    estimates = [estimate(row) for row in draws]
-    assert np.std([e.mean for e in estimates]) == pytest.approx(5**-0.5, rel=0.05)
-    assert np.mean([e.error**2 for e in estimates]) == pytest.approx(0.2, rel=0.05)
-    assert np.isnan(estimate([0.5]).error)
-    assert estimate([1.0, 3.0]).errors == 2.0
-    assert (estimate([0.0, 0.0]).errors, estimate([-1.0, -1.0]).errors) == (0.0, -np.inf)
-
-
 def test_neighbours_of_the_original_image_are_found_in_the_shuffled_one(images):
     run = protocol.train_trial(images, trial(shuffle=2))
     shuffled, original = run.near(as_shuffled=True), run.near()
@@ -43,18 +32,6 @@ def test_neighbours_of_the_original_image_are_found_in_the_shuffled_one(images):
     y, x = np.divmod(run.order, 4)
     for i, j in np.argwhere(original):
         assert abs(y[i] - y[j]) + abs(x[i] - x[j]) == 1
-
-
-def test_networks_of_a_seed_share_split_order_and_start(images):
-    one = protocol.train_trial(images, trial(shuffle=2, seed=3))
-    other = protocol.train_trial(
-        images, trial(shuffle=2, seed=3, network=replace(SMALL, attention="vanilla"))
-    )
-    far = protocol.train_trial(images, trial(shuffle=2, seed=4))
-    np.testing.assert_array_equal(one.order, other.order)
-    np.testing.assert_array_equal(one.run.thetas["position"][0], other.run.thetas["position"][0])
-    assert not np.array_equal(one.order, far.order)
-    assert one.accuracy.shape == (2,)
 
 
 def test_a_run_is_kept_under_its_name_and_another_data_set_is_refused(images, tmp_path):

@@ -25,14 +25,6 @@ def test_the_relevant_patches_are_those_of_the_object():
     assert len(np.unique(relevant, axis=0)) == 4
 
 
-def test_a_clean_background_is_as_dark_as_objects_and_a_texture_is_not():
-    objects, (clean, relevant) = made(textured=False)
-    outside = patches_of(clean, 2)[~relevant]
-    assert set(outside.ravel()) == {objects.min()}
-    _, (textured, relevant) = made()
-    assert patches_of(textured, 2)[~relevant].std() > 0.5
-
-
 def test_textures_are_those_of_the_wheel_and_standardized():
     pytest.importorskip("skimage")
     every = [textures.texture(name, np.random.default_rng(0)) for name in textures.TEXTURES]

@@ -85,14 +85,6 @@ def test_points_that_are_not_valid_are_no_side_of_a_boundary():
     assert (every.runs, every.lines, every.evaluated.sum()) == (0, (), 81)
 
 
-def test_a_small_island_is_missed_and_more_coarse_points_find_it():
-    def island(points):
-        return np.hypot(points[:, 0] - 0.1875, points[:, 1] - 0.1875) < 0.05
-
-    assert not refine(island, *UNIT).lines
-    assert len(refine(island, *UNIT, coarse=17).lines) == 1
-
-
 @pytest.mark.parametrize("logarithmic", [False, True])
 def test_a_known_answer_inside_a_cell_divides_it(logarithmic):
     """An island between the points of the coarse lattice, and a point of it that is known."""

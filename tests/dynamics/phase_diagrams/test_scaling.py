@@ -86,22 +86,6 @@ def test_what_is_left_out_is_counted_with_its_reason():
     assert found.left_out["(q-0.15)*D is not positive"] == 10
 
 
-def test_a_paired_sweep_and_fixed_numbers_can_be_fitted():
-    D = [8, 16, 32, 64]
-    pairs = sweep(
-        {"point": range(4)},
-        {
-            "D": lambda point: D[point],
-            "q": lambda point: 0.5,
-            "risk": lambda point: D[point] ** 2.0,
-        },
-        fixed={"C": 4, "expectation": "auto"},
-    )
-    found = scaling(pairs, "risk", ["D*C"])
-    assert found.exponents[0] == pytest.approx(2.0)
-    assert found.prefactor == pytest.approx(1 / 16)
-
-
 @pytest.mark.parametrize(
     ("quantity", "factors", "message"),
     [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sweeps import CONVERGED, DIVERGED, HORIZON, OSCILLATING, sweep
 
-from dynamics.phase_diagrams import Axis, Quantity, boundary, scaling, select
+from dynamics.phase_diagrams import Axis, Quantity, boundary, select
 from dynamics.validation import InvalidRequest
 
 QS, NUS = [0.1, 0.3, 0.2], [1e-4, 1e-3, 1e-2, 1e-1]
@@ -150,18 +150,6 @@ def test_what_is_not_there_is_refused_in_one_line(grid, request_, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["path_alpha", "path_alpha<1", "done", "done==1"])
-def test_paths_and_marks_of_blocks_are_no_quantities(grid, text):
-    path = np.zeros((3, 1, 4, 2))
-    data = grid.assign(path_alpha=(("q", "p", "nu", "record"), path), done=("block", [1, 1]))
-    known = r"is not in the dataset; .* time_T1, risk, q_squared; nearest"
-    with pytest.raises(InvalidRequest, match=known) as caught:
-        select(data, text, "q", "nu")
-    assert "\n" not in str(caught.value)
-    with pytest.raises(InvalidRequest, match=r"factor='done' is not in the dataset"):
-        scaling(data, "risk", ["done"])
-
-
 def test_other_datasets_are_refused(grid):
     with pytest.raises(InvalidRequest, match="no variable 'outcome'"):
         select(grid.drop_vars("outcome"), "risk", "q", "nu")
@@ -186,18 +174,6 @@ def test_boundaries_lie_half_way_and_not_where_nothing_is_known(grid):
         boundary(select(grid, "risk", "nu", "q"))
     with pytest.raises(InvalidRequest, match="second axis"):
         boundary(select(grid, "risk<1", "nu", at={"q": 0.1}))
-
-
-def test_two_lines_in_one_cell_join_the_yes_corners():
-    for first, second in ((0, 1), (1, 0)):
-        grid = sweep({"m": [0, 1], "n": [0, 1]}, {"risk": lambda m, n, f=first: f ^ (m != n)})
-        lines = boundary(select(grid, "risk>=1", "m", "n"))
-        assert len(lines) == 2
-        corner = np.array([[0, 0], [1, 1]] if second else [[1, 0], [0, 1]])  # cut off: the no
-        cut = sorted(
-            tuple(np.abs(corner - line.mean(axis=0)).sum(axis=1).round(2)) for line in lines
-        )
-        assert cut == [(0.5, 1.5), (1.5, 0.5)]
 
 
 def test_axes_know_whether_they_are_geometric():

@@ -62,14 +62,3 @@ def test_what_is_held_is_in_the_title_and_what_differs_in_the_legend():
         "mae\ntop k = 10 keys\n9 images\nall pairs of queries\n3 heads",
         "moco\ntop k = 5 keys\n7 images\npairs of different queries\n2 heads",
     ]
-
-
-def test_few_images_are_circles():
-    found = measured("mae", images=2)
-    axes = plotting.diversity([found, measured("moco", images=30)])
-    assert len(boxes(axes[0])) == 3
-    circles = next(line for line in axes[0].lines if line.get_marker() == "o")
-    assert circles.get_ydata().tolist() == found.diversity.ravel().tolist()
-    assert np.round(circles.get_xdata() + 0.2, 9).tolist() == [0, 1, 2] * 2
-    assert "circles: single images" in title(axes)
-    assert "boxes" not in title(plotting.diversity(found))

@@ -23,25 +23,8 @@ def run(system):
     return dynamics.descend(system.ReducedPopulation(law), eta=0.1, steps=9000)
 
 
-@pytest.fixture(scope="module")
-def compared(system):
-    law = system.Parameters(D=4, C=2)
-    return dynamics.compare(system.ReducedPopulation(law), system.FullPopulation(law), 0.1, 50)
-
-
 def title(axes):
     return np.ravel(axes)[0].figure.get_suptitle()
-
-
-@pytest.mark.parametrize("width", [8.6, 17.8])
-def test_pictures_have_the_width_that_is_asked_for(run, compared, width):
-    with plotting.look(width=width):
-        drawn = [training(run), plotting.deviation(compared), plotting.attention(compared.full)]
-    for axes in drawn:
-        figure = np.ravel(axes)[0].figure
-        assert figure.get_figwidth() == pytest.approx(width / 2.54)
-        figure.draw_without_rendering()
-    assert np.ravel(training(run))[0].figure.get_figwidth() == 6.4
 
 
 @pytest.mark.parametrize("width", [2, 1e3, "wide", float("nan")])

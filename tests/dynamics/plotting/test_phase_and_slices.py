@@ -7,9 +7,7 @@ from matplotlib.colors import LogNorm
 from sweeps import SHAPES, sweep
 
 from dynamics import plotting
-from dynamics.phase_diagrams import Axis, AxisRange, refine, scaling, select
-from dynamics.plotting import captions, labels, style
-from dynamics.plotting.labels import CellAxis
+from dynamics.phase_diagrams import AxisRange, refine, scaling, select
 from dynamics.validation import InvalidRequest
 from theory.papers.positional_attention.notation import NOTATION
 
@@ -81,33 +79,6 @@ def test_every_cell_without_a_value_says_why(grid, panel):
     assert len({line.get_marker() for line in marks.values()}) == 3
     assert legend(panel) == ["not reached", "diverged", "killed its worker", "not computed yet"]
     assert not [each for each in panel.collections if type(each) is PolyCollection]
-
-
-def test_facets_share_colours_and_hatch_what_is_not_valid(grid):
-    found = select(grid, "risk", "q", "nu", facet="C")
-    axes = plotting.phase(found)
-    assert axes.shape == (3,)
-    limits = {meshes(panel)[0].get_clim() for panel in axes}
-    assert limits == {(np.nanmin(found.values), np.nanmax(found.values))}
-    assert [panel.get_title() for panel in axes] == ["$C = 2$", "$C = 4$", "$C = 8$"]
-    hatched = [each for each in axes[2].collections if type(each) is PolyCollection]
-    assert len(hatched[0].get_paths()) == (found.outcome[2] == -2).sum() == 18
-    assert hatched[0].get_hatch()
-    assert not [each for each in axes[0].collections if type(each) is PolyCollection]
-    assert "not valid" in legend(axes[0])
-    assert "D = 16" in axes[0].figure.get_suptitle()
-
-
-def test_few_whole_numbers_are_categories(grid):
-    axes = plotting.phase(select(grid, "risk", "C", "q", at={"nu": NUS[2]}))
-    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["2", "4", "8"]
-    np.testing.assert_array_equal(axes.get_xticks(), [0, 1, 2])
-    np.testing.assert_array_equal(meshes(axes)[0].get_coordinates()[0, :, 0], [-0.5, 0.5, 1.5, 2.5])
-    assert axes.get_xlabel() == "patches in each set $C$"
-    place = CellAxis(Axis.of("C", [2, 4, 8]))
-    np.testing.assert_allclose(place.at([2, np.sqrt(32), 8]), [0, 1.5, 2])
-    assert not CellAxis(Axis.of("q", [0.5, 1])).category
-    assert not CellAxis(Axis.of("samples", np.arange(9))).category
 
 
 def test_yes_and_no_have_two_colours_and_a_share_a_scale(grid):
@@ -224,34 +195,6 @@ def test_slices_are_lines_and_a_strip_says_what_is_missing(grid):
     assert len(whole.figure.axes) == 3  # nine values of q: a colour bar; two are not valid: a strip
 
 
-def test_slices_that_coincide_are_one_line_with_both_names():
-    found = sweep({"q": QS, "C": CS}, {"risk": lambda q, C: q * (1 + 1e-4 * C if C < 8 else 3)})
-    axes = plotting.slices(select(found, "risk", "q", "C"))
-    assert len(axes.lines) == 2
-    assert legend(axes) == [r"$C = 2,\ 4$", "$C = 8$"]
-    # Lines whose marks differ are two, whatever their values.
-    ends = lambda q, C: -1 if C == 4 and q > 0.8 else 1  # noqa: E731
-    found = sweep({"q": QS, "C": CS}, {"risk": lambda q, C: q}, ends)
-    axes = plotting.slices(select(found, "risk", "q", "C"))
-    assert legend(axes)[:2] == [r"$C = 2,\ 8$", "$C = 4$"]
-
-
-def test_slices_of_seeds_have_a_band_and_panels_share_their_scale():
-    grid = sweep({"q": QS, "C": CS, "seed": [0, 1, 2]},
-                 {"risk": lambda q, C, seed: C * q**4 * (1 + seed)})  # fmt: skip
-    axes = plotting.slices(select(grid, "risk", "q", facet="C"))
-    assert axes.shape == (3,)
-    np.testing.assert_allclose(axes[1].lines[0].get_ydata(), 4 * QS**4 * 2)
-    band = axes[1].collections[0].get_paths()[0].vertices
-    assert band[:, 1].max() == pytest.approx(4 * 0.9**4 * 3)
-    assert len({panel.get_ylim() for panel in axes}) == 1
-    assert axes[0].get_yscale() == "log"
-    assert "median of 3 seeds" in axes[0].figure.get_suptitle()
-    share = plotting.slices(select(grid, "risk>=1", "q", at={"C": 4}))
-    assert "share of 3 seeds" in share.get_ylabel()
-    assert not share.collections
-
-
 def test_scaling_divides_the_other_factors_out(grid):
     found = scaling(grid, "time_T1", ["nu", "C*q"])
     axes = plotting.scaling(found)
@@ -268,21 +211,6 @@ def test_scaling_divides_the_other_factors_out(grid):
     for count, word in ((18, "not a valid combination"), (13, "not computed yet")):
         assert f"{count} {word}" in title
     assert f"{found.used} runs; left out" in title
-
-
-def test_words_are_those_of_the_notation_table():
-    assert labels.label(NOTATION, "m") == "$m$"
-    assert labels.label(NOTATION, "samples") == "samples $N$"
-    assert labels.label({}, "weight_decay") == "weight decay"
-    assert labels.formula(NOTATION, "nu*(D-C)**2 % samples") == r"\nu\,(D-C)^{2} \% N"
-    assert labels.formula(NOTATION, "round(D/8)") == r"\mathrm{round}(D/8)"
-    shown = [style.number(v) for v in (0.5, 1e5, 2e-7, -1e-3, 1234.0, 0.0, 196, 0.0815)]
-    assert shown == ["0.5", "10^{5}", r"2 \times 10^{-7}", "-10^{-3}", "1234", "0", "196", "0.0815"]
-    held = captions.fixed(
-        NOTATION, {"p": 3, "expectation": "auto", "d": None}, {"q": "m/(D-C)"}, 6.0, 4
-    )
-    assert held == "$p = 3$, expectation auto, $q = m/(D-C)$, median of 4 seeds"
-    assert captions.fixed(NOTATION, {f"x{k}": k for k in range(20)}, {}, 3.0).count("\n") > 2
 
 
 def test_a_sweep_with_nothing_computed_can_be_drawn(tmp_path):

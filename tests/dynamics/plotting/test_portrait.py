@@ -80,24 +80,6 @@ def test_times_and_events_are_where_the_run_was(found):
     assert {"$T_0$", "$T_1$", "$10^{4}$"} <= set(written)
 
 
-def test_the_title_says_what_is_held_and_hidden(found):
-    title = plotting.portrait(found, parameters=["D", "C", "q"]).get_title(loc="left")
-    assert "$D = 12$" in title
-    assert "$q = 0.4$" in title
-    if found.plane == ("gamma", "rho"):
-        assert r"slow manifold, $\dot{\alpha} = 0$" in title
-    else:
-        assert r"function of $\gamma$ up to" in title
-
-
-def test_the_slow_manifold_is_drawn_where_it_is_in_the_plane(found):
-    axes = picture_of(found.plane)
-    wide = [line for line in axes.lines if line.get_linewidth() == 5]
-    assert len(wide) == (found.plane == ("alpha", "gamma"))
-    for line in wide:
-        np.testing.assert_array_equal(line.get_xdata(), found.slow.values[0])
-
-
 def test_what_is_missing_and_what_diverged_is_shown_as_such(found):
     rates = found.rates.copy()
     rates[:, :2, :3] = np.nan

@@ -38,12 +38,6 @@ def test_a_nullcline_along_an_edge_is_one_branch_whatever_the_sign(sign, functio
     assert np.ptp(branch, axis=0).max() == 1.0
 
 
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_a_circle_that_touches_the_edges_stays_closed(sign):
-    circle = lambda x, y: sign * ((x - 0.5) ** 2 + (y - 0.5) ** 2 - 0.25)  # noqa: E731
-    assert nullcline(circle, UNIT, UNIT, grid=8).closed == (True,)
-
-
 SPECIES = (lambda x, y: x * (1.0 - x - y / 2), lambda x, y: y * (1.0 - y - x / 2))
 KINDS = {
     (0.0, 0.0): "source", (0.0, 1.0): "saddle", (1.0, 0.0): "saddle",

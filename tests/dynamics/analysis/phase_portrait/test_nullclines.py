@@ -95,15 +95,6 @@ POLES = {
 }
 
 
-def test_branches_that_cross_are_arcs_that_turn_there():
-    found = nullcline(lambda x, y: (x - 0.1 + 0.4 * y) * (y - 0.2 - 0.1 * x), SQUARE, SQUARE)
-    assert len(found.branches) == 2
-    off = [
-        min(abs(x - 0.1 + 0.4 * y), abs(y - 0.2 - 0.1 * x)) for b in found.branches for x, y in b
-    ]
-    assert max(off) < 1e-10
-
-
 @pytest.mark.parametrize("name", POLES)
 def test_poles_and_jumps_are_no_branches(name):
     function, branches = POLES[name]

@@ -75,25 +75,6 @@ def test_on_the_slow_plane_alpha_rests(problem, slow_plane):
             assert abs(found["value"][k]) < 1e-9 * found["gross"][k]
 
 
-def test_the_fast_plane_has_the_slow_manifold_as_its_first_nullcline(problem, fast_plane):
-    slow = fast_plane.slow
-    assert slow.name == "alpha"
-    assert slow.attracting == (True,)
-    for alpha, gamma, rho in zip(slow.values[0], slow.at["gamma"], slow.at["rho"], strict=True):
-        if np.isfinite(alpha):
-            found = problem.error_estimate(np.array([alpha, gamma, rho]))
-            assert abs(found["value"][0]) < 1e-11 * found["gross"][0]
-    (branch,) = fast_plane.nullclines["alpha"].branches
-    order = np.argsort(slow.at["gamma"])
-    levels = slow.at["gamma"][order]
-    drawn = np.interp(branch[:, 1], levels, slow.values[0][order])
-    # Where the run turns rho has a kink, across which a chord is not an approximation.
-    turn = fast_plane.runs[0]["gamma"].max()
-    away = np.abs(branch[:, 1] - turn) > 2 * np.diff(levels).max()
-    assert away.sum() > 60
-    np.testing.assert_allclose(branch[away, 0], drawn[away], atol=5e-4)
-
-
 def test_rates_that_the_problem_itself_does_not_know_are_not_shown():
     wells_known = Scalars(
         ("x", "y"), lambda x, y: (x**3 - x, y), (0.1, 1.0), lambda x, y: (1e3 * (x > 0.5), 0.0)

@@ -1,10 +1,7 @@
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
 from dynamics.analysis.phase_portrait import fixed_points, nullcline
-from dynamics.analysis.phase_portrait.roots import crossings, kind_of
 
 BOX = ((-2.0, 2.2), (-1.5, 1.4))
 
@@ -29,23 +26,6 @@ def test_a_spiral(sign, kind):
     assert point.kind == kind
     np.testing.assert_allclose(point.position, (0.3, 0), atol=1e-10)
     np.testing.assert_allclose(np.abs(point.eigenvalues.imag), 2, atol=1e-6)
-
-
-def test_a_zero_eigenvalue_is_not_called_anything_else():
-    assert kind_of(np.array([-1.0, 0.0])) == "degenerate"
-    assert kind_of(np.array([-1.0, 1e-3])) == "saddle"
-
-
-def test_crossings_are_those_of_a_double_loop():
-    rng = np.random.default_rng(1)
-    first, second = (rng.uniform(size=(30, 2)) for _ in range(2))
-    slow = []
-    for a, b in pairwise(first):
-        for c, d in pairwise(second):
-            s, t = np.linalg.solve(np.column_stack([b - a, c - d]), c - a)
-            if 0 <= s <= 1 and 0 <= t <= 1:
-                slow.append(a + s * (b - a))
-    np.testing.assert_allclose(crossings(first, second), slow, atol=1e-12)
 
 
 def kinds(field):

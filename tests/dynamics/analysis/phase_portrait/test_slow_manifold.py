@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 from scalars import fold
-from scipy.optimize import brentq
 
 import dynamics
 from dynamics.analysis.phase_portrait.roots import partial_gradient
@@ -45,25 +44,6 @@ def test_three_branches_end_in_folds():
             assert np.abs(there).max() < FOLD
         else:
             assert max(there.min(), -there.max()) == pytest.approx(-FOLD, abs=0.025)
-
-
-def test_at_a_point_it_is_what_brentq_finds_on_a_dense_scan(real):
-    rng = np.random.default_rng(0)
-    for gamma, rho in zip(rng.uniform(-1, 4, 5), rng.uniform(-2, 1, 5), strict=True):
-        found = slow_manifold(real, "alpha", {"gamma": gamma, "rho": rho}, (-3.0, 3.0))
-
-        def component(alpha, gamma=gamma, rho=rho):
-            return real.gradient((alpha, gamma, rho))[0]
-
-        nodes = np.linspace(-3, 3, 3001)
-        values = [component(alpha) for alpha in nodes]
-        zeros = [
-            brentq(component, *nodes[k : k + 2], xtol=1e-14)
-            for k in range(3000)
-            if values[k] * values[k + 1] < 0
-        ]
-        assert zeros
-        np.testing.assert_allclose(np.sort(found.values), zeros, atol=1e-11)
 
 
 def test_one_branch_is_followed_to_its_fold():

@@ -7,7 +7,6 @@ import dynamics
 from dynamics.cache.programs import compiled_program
 from dynamics.loops import Updates
 from dynamics.models import masked_image_modeling as file
-from dynamics.papers.masked_image_modeling import cost
 from dynamics.papers.masked_image_modeling.full import FullProblem
 from dynamics.validation import InvalidRequest
 from theory.papers.masked_image_modeling import images
@@ -150,22 +149,3 @@ def test_what_does_not_fit_is_refused(system, sizes, kind, options, said):
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "nearest: " in str(caught.value)
-
-
-def test_mini_batches_are_as_dear_as_their_images(system, monkeypatch):
-    monkeypatch.setattr(cost, "MOST_SECONDS", 1e-3)
-    with pytest.raises(InvalidRequest, match="for each gradient at P=256"):
-        system.FullEmpirical(system.Parameters(), samples=10)
-    assert system.FullEmpirical(system.Parameters(), samples=10, batch=2).samples == 10
-
-
-def test_the_spread_is_that_of_the_entries_of_a_class_not_of_its_mean(system):
-    small = system.Parameters(P=8, C_global=4, C_local=2, masked=4)
-    problem = system.FullEmpirical(small, samples=8, seed=0, start="random", spread=0.1)
-    state = problem.initial_state
-    queries = problem.positions @ problem.layout.part(state, "Q")
-    entries = problem.rows.orbit_values(
-        (queries @ problem.positions.T)[None], (queries @ problem.features.T)[None]
-    )
-    widest = max(float(np.ptp(values)) for values in entries.values())
-    assert problem.observables(state)["spread"] == widest > 0.1

@@ -87,45 +87,6 @@ def test_a_loss_near_its_floor_is_no_convergence_before_attention_grows(system, 
     assert run.reasons["E5"] == "E4 is not reached"
 
 
-def test_convergence_is_of_the_loss_where_a_patch_is_masked(system):
-    """With one patch masked L_p is 1/P of that loss, and small long before anything is learned."""
-    problem = system.ReducedPopulation(system.Parameters(P=64, C_global=32, C_local=4, masked=1))
-    run = dynamics.descend(problem, eta=64.0, steps=3000, record=1)
-    for row in ("m", "g"):
-        end = {"m": "", "g": "_global"}[row]
-        converged, grown = run.events[f"E5{end}"].step, run.events[f"E4{end}"].step
-        assert 0 < grown < converged
-        # (1 - A)^2 / 2 is 2e-3 where all attention but that is on own patches.
-        assert run[f"A_{row}"][converged] == pytest.approx(1 - np.sqrt(4e-3), abs=5e-3)
-
-
-@pytest.mark.long
-def test_two_clusters_take_twice_as_long(system):
-    """Section 7 (e)."""
-    parameters = system.Parameters(family="two_cluster_grid", b11=256, b10=256, C_local=8, T=4)
-    problem = system.ReducedPopulation(parameters)
-    assert problem.layout.size == 31
-    run = dynamics.descend(problem, eta=4.0, steps=1500, record=100)
-    assert problem.rho0 == pytest.approx(13.163, rel=1e-4)
-    assert run.events["E2"].time == 328
-    assert run["Phi_m"][-1] == pytest.approx(8.454, rel=1e-3)
-    assert run["Phi_0"][-1] == pytest.approx(-2.170, rel=1e-3)
-
-
-def test_pictures_tell_the_phases(two_phases):
-    from dynamics import plotting
-
-    run = two_phases[1]
-    axes = plotting.training(run)
-    verticals = {line.get_xdata()[0] for line in axes[0].lines if len(set(line.get_xdata())) == 1}
-    assert {run.events[name].time for name in ("E2", "E4", "E5")} <= verticals
-    written = [text.get_text() for text in axes[0].texts]
-    assert {"Phase I", "Phase II", "convergence", "$E_2$"} <= set(written)
-    rates = axes[1].lines[1]
-    np.testing.assert_array_equal(rates.get_ydata(), np.abs(run["alpha_0"][1:]))
-    assert axes[1].get_legend().get_texts()[1].get_text() == r"$|$$\alpha_0$$|$"
-
-
 def test_a_sweep_takes_the_family_as_a_word(system, tmp_path):
     request = {"family": "two_cluster_grid", "b10": "4,6", "eta": 4.0, "steps": 5}
     found = dynamics.sweep(system, request, tmp_path / "grid.zarr", workers=0)

@@ -68,27 +68,6 @@ def test_a_run_on_mini_batches_cut_anywhere_ends_in_the_same_bits():
         assert np.array_equal(state, whole)
 
 
-def test_more_samples_begin_with_the_fewer_ones():
-    few, many = problem(samples=10), problem(samples=200)
-    np.testing.assert_array_equal(few.data()[0], many.data()[0][:10])
-    np.testing.assert_array_equal(few.data()[1], many.data()[1][:10])
-
-
-def test_descent_does_not_know_the_direction_of_the_feature():
-    """Adam does: it goes along unit vectors."""
-    parameters = SYSTEM.Parameters(D=8, C=2)
-    first, turned = (
-        SYSTEM.FullEmpirical(parameters, 60, 1, start="symmetric", feature=feature)
-        for feature in ("first", "random")
-    )
-    assert np.linalg.norm(turned.feature) == pytest.approx(1.0)
-    assert abs(turned.feature[0]) < 0.9
-    runs = [dynamics.descend(problem, 0.05, 200) for problem in (first, turned)]
-    for name in ("alpha", "gamma", "rho", "risk", "test_error", "cosine"):
-        np.testing.assert_allclose(runs[1][name], runs[0][name], rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(runs[1].final_state[:8] @ turned.feature, runs[1]["alpha"][-1])
-
-
 def test_samples_follow_assumption_1():
     parameters = SYSTEM.Parameters(D=12, C=3, q=0.4, d=6)
     made = SYSTEM.FullEmpirical(parameters, 40_000, 3)
@@ -110,22 +89,6 @@ def test_fresh_projections_have_the_law_of_fresh_samples():
     state = np.random.default_rng(1).standard_normal(made.layout.size) * 0.3
     direct = made.observables(state)
     assert direct["test_error"] == pytest.approx(direct["error"], abs=0.01)
-
-
-def test_unequal_sets_and_any_partition():
-    parameters = SYSTEM.Parameters(D=8, C=2)
-    for partition in (
-        Partition.contiguous([3, 3, 2]),
-        Partition.grid(2, 4, 1, 2),
-        Partition.contiguous([2, 6]).shuffled(np.random.default_rng(0)),
-    ):
-        made = SYSTEM.FullEmpirical(parameters, 100, 0, partition)
-        run = dynamics.descend(made, 0.01, 10)
-        assert np.isfinite(run["risk"]).all()
-        patches, labels = made.data()
-        values = np.rint(patches @ made.feature) * labels[:, None]
-        sums = np.stack([values[:, members].mean(axis=1) for members in partition.sets])
-        assert (sums.max(axis=0) == 1).all()
 
 
 def test_grid_blocks_are_those_of_figure_1b():

@@ -48,15 +48,6 @@ def test_every_entry_the_declared_sum_and_the_derived_one_agree(system, settings
         assert (curved <= 1e-9 * known["gross"][:3, None]).all()
 
 
-def test_what_is_chosen_stays_for_the_whole_run(system):
-    problem = system.ReducedPopulation(system.Parameters(D=64, q=0.02), tolerance=1e-4)
-    run = dynamics.descend(problem, 0.01, 300)
-    assert run.settings["expectation"] == "spectral"
-    assert (run["error_estimate"] <= 1e-4).all()
-    fine = dynamics.descend(system.ReducedPopulation(problem.parameters, "spectral"), 0.01, 300)
-    np.testing.assert_allclose(run.states, fine.states, rtol=1e-3, atol=1e-9)
-
-
 @pytest.mark.long
 def test_the_uncertainty_of_an_event_is_that_of_the_tolerance(system):
     loose, tight = (

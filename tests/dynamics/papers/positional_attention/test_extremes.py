@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import dynamics
 from dynamics.expectations import spectral_sum
-from dynamics.results.outcome import KINDS
 
 SIZES = [(8, 2), (12, 3), (16, 4)]
 EXPECTATIONS = ("exact", "spectral", "auto")
@@ -60,22 +59,3 @@ def gradient_or_reason(size, p, beta, expectation, state):
         assert np.isfinite(given_problem.risk(np.array(state)))
     else:
         assert given_problem.gradient_failure(np.array(state))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("examples", [150])
-def test_a_run_from_there_ends_with_a_name(examples):
-    settings(max_examples=examples, deadline=None, derandomize=True)(run_with_a_name)()
-
-
-@given(
-    st.sampled_from(EXPECTATIONS),
-    st.sampled_from([3, 9]),
-    st.tuples(large(1e3), large(1e3), large(1e3)),
-    st.sampled_from([1e-2, 1e3]),
-)
-def run_with_a_name(expectation, p, state, eta):
-    run = dynamics.descend(problem((8, 2), p, 1.0, expectation), eta, 5, initial=np.array(state))
-    assert run.outcome.kind in KINDS
-    assert np.isfinite(run.states).all()
-    assert not run.outcome.failed or run.outcome.remedy

@@ -61,17 +61,3 @@ def test_multisets_averaged_over_the_group_are_brute_force(system, D, C, q):
     probability = representatives(parameters)[1]
     assert probability.sum() == pytest.approx(1, abs=1e-14)
     assert probability.size < brute.full.law[1].size
-
-
-def test_the_hessian_commutes_with_its_group_and_no_other(system):
-    parameters = system.Parameters(D=8, C=2)
-    labels = np.array([0, 1, 2, 3, 3, 1, 0, 2])
-    full = system.FullPopulation(parameters, Partition(labels))
-    manifold, state = Manifold(parameters, full), (0.12, 0.7, -0.3)
-    found = manifold.hessian(state)
-    for permutation in manifold.symmetry.generators:
-        moved = found[np.ix_(permutation, permutation)]
-        assert np.abs(moved - found).max() < 1e-12 * np.abs(found).max()
-    wrong = Manifold(parameters, system.FullPopulation(parameters))
-    other = wrong.symmetry.generators[0]
-    assert np.abs(found[np.ix_(other, other)] - found).max() > 1e-4 * np.abs(found).max()

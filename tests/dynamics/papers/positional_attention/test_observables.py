@@ -5,7 +5,7 @@ import pytest
 from realistic import SYSTEM, problem
 
 import dynamics
-from dynamics.papers.positional_attention.matrices import associated_share, spread
+from dynamics.papers.positional_attention.matrices import associated_share
 from theory.papers.positional_attention.attention import own_attention, softmax
 
 
@@ -74,24 +74,6 @@ def test_associated_share_by_sorting_each_row(labels):
     assert 0 < np.mean(shares) < 1
 
 
-PARTITIONS = [[0, 0, 1, 1, 2, 2], [1, 0, 0, 1, 0, 2], [0, 1, 1, 1, 2, 2, 2, 2], [0, 1, 2]]
-
-
-@pytest.mark.parametrize("labels", PARTITIONS)
-def test_spreads_are_standard_deviations_and_exactly_0_where_all_are_equal(labels):
-    labels = np.array(labels)
-    same, size = np.equal.outer(labels, labels), labels.size
-    orbits = same & ~np.eye(size, dtype=bool), ~same
-    # One entry far from all others, which stands first, and a mean far from 0.
-    matrix = 3.0 + 1e-3 * np.random.default_rng(1).standard_normal((size, size))
-    matrix[0, 1] += 1.0
-    for orbit in orbits:
-        expected = matrix[orbit].std() if orbit.any() else np.nan
-        np.testing.assert_allclose(spread(matrix[orbit][None]), expected, 1e-12)
-        equal = np.where(same, 0.1, 0.3)[orbit][None]
-        np.testing.assert_array_equal(spread(equal), [0.0 if orbit.any() else np.nan])
-
-
 def assert_records_are_of_their_states(made, run, tolerance=1e-12):
     """Observables that a run has noted on its way are those of its states, computed one by one."""
     for k, state in enumerate(run.states):
@@ -128,14 +110,3 @@ def test_observables_of_a_state_by_their_definitions():
     found = made.observables(state)
     for name, value in expected.items():
         assert found[name] == pytest.approx(value, rel=1e-12), name
-
-
-@pytest.mark.parametrize("size", [8, 24, 64])
-def test_observables_do_not_depend_on_what_they_are_computed_with(size):
-    made = problem(size, 4, 11, 30)
-    states = np.random.default_rng(0).normal(size=(7, made.layout.size))
-    together = made.observables_along(states)
-    part, alone = made.observables_along(states[2:5]), [made.observables(s) for s in states]
-    for name, values in together.items():
-        assert values.tolist() == [each[name] for each in alone]
-        assert values[2:5].tolist() == part[name].tolist()

@@ -111,23 +111,7 @@ def test_rates_of_order_parameters_are_derivatives(system):
         assert now["d_G"] == pytest.approx(slope["G"], rel=1e-5)
 
 
-def test_population_error_is_the_share_of_wrong_signs(system):
-    """At C = 2, D = 4 the other set alone decides; ties count as errors."""
-    parameters = system.Parameters(D=4, C=2, q=0.5, nu=1e-3)
-    problem = system.ReducedPopulation(parameters)
-    # With full attention, F = 0 exactly where the other set is all -1: probability (q/2)^2.
-    assert problem.observables((0.2, 1.0, -40.0))["error"] == pytest.approx(1 / 16, abs=1e-12)
-
-
 @pytest.mark.parametrize("sizes", [[2, 2, 2, 2], [2, 2, 4], [4, 4, 4]])
 def test_partitions_of_other_sizes_are_refused(system, sizes):
     with pytest.raises(InvalidRequest, match="are not the sizes of the sets"):
         system.FullPopulation(system.Parameters(D=8, C=4), Partition.contiguous(sizes))
-
-
-def test_state_may_be_given_in_parts(system):
-    problem = system.FullPopulation(system.Parameters(D=4, C=2))
-    flat = problem.initial_state
-    np.testing.assert_array_equal(problem.gradient((flat[0], flat[1:])), problem.gradient(flat))
-    with pytest.raises(ValueError, match="17 entries"):
-        problem.gradient((1.0, 2.0))

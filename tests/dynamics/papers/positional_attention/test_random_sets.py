@@ -37,15 +37,6 @@ def test_the_spectral_expectation_holds_its_bound(system, D, C, state):
     assert (distance <= 1e-13 * exact["gross"] + smooth["estimate"]).all()
 
 
-def test_a_sampled_expectation_agrees_within_its_errors(system):
-    parameters = mixed(system, D=16, C=4)
-    exact = system.ReducedPopulation(parameters, "exact").error_estimate(STATES[1])
-    drawn = system.ReducedPopulation(parameters, "sampled", samples=20_000).error_estimate(
-        STATES[1]
-    )
-    assert (np.abs(exact["value"] - drawn["value"]) < 4 * drawn["standard_error"]).all()
-
-
 @pytest.mark.parametrize("sizes", [[3, 3, 3], [1, 2, 4]])
 def test_samples_follow_the_law(system, sizes):
     """No random set is of one sign; else each set has the law of Assumption 1, conditioned."""

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-import dynamics
 from dynamics.papers.positional_attention import configurations
 from theory.papers.positional_attention.data_law import RANDOM_SETS, SetLaw
 
@@ -38,15 +37,6 @@ def test_a_seed_is_a_run(system):
     assert (first != other).all()
 
 
-def test_agrees_with_the_spectral_expectation_where_nothing_can_be_enumerated(system):
-    parameters = system.Parameters(D=64, C=4, q=0.25)
-    state = (0.05, 0.5, -0.05)
-    found = system.ReducedPopulation(parameters, "sampled", samples=20_000).error_estimate(state)
-    smooth = system.ReducedPopulation(parameters, "spectral").error_estimate(state)
-    distance = np.abs(found["value"] - smooth["value"])
-    assert (distance < 4 * found["standard_error"]).all()
-
-
 @pytest.mark.parametrize("kind", RANDOM_SETS)
 def test_draws_follow_the_law(kind):
     """Every configuration as often as its weight says, and every sum exactly so."""
@@ -73,15 +63,3 @@ def key(counts):
 def totals(rows, D):
     """Sum of all patches of each configuration, from -D on."""
     return (D + rows.counts @ (1, -1) @ np.ones(rows.counts.shape[1])).astype(int)
-
-
-def test_rare_configurations_decide_whether_alpha_rises_again(system):
-    """A sample has too few of them: it invents an Event III that the exact dynamics has not."""
-    parameters = system.Parameters(D=32, C=8, q=0.25, nu=1e-4)
-    whole = dynamics.flow(system.ReducedPopulation(parameters, "exact"), time=1e9, record=20)
-    assert not whole.events["event_III"]
-    assert whole.final_state[0] == pytest.approx(0.049, abs=1e-3)
-    drawn = system.ReducedPopulation(parameters, "sampled", samples=100_000)
-    followed = dynamics.flow(drawn, time=1e9, record=20)
-    assert followed.events["event_III"].time == pytest.approx(2.61e5, rel=0.01)
-    assert followed.final_state[0] > 0.3

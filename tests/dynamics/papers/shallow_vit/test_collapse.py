@@ -47,11 +47,3 @@ def test_one_line_says_which_condition_fails(system, changed, options, said):
         collapse(problem, 0.1, 10)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_broken_symmetry_is_seen_in_the_deviations(system):
-    """The scalars are means: where keys differ, entries of a class leave them."""
-    problem = system.ReducedPopulation(system.Parameters(**EVEN), start="symmetric")
-    problem.start.W_K[0, 0] += 1e-13
-    found = collapse(problem, 0.1, 60)
-    assert 1e-14 < found.deviation < 1e-10

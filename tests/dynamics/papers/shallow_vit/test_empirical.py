@@ -138,25 +138,6 @@ def test_sparsified_samples_are_trained_on():
     np.testing.assert_allclose(made.gradient(state), flat, rtol=1e-10, atol=1e-13)
 
 
-def test_seeds_share_out_what_is_drawn():
-    one, other = problem(), problem(options={"start": 5})
-    np.testing.assert_array_equal(one.tokens.values, other.tokens.values)
-    assert not np.array_equal(one.initial_state, other.initial_state)
-    again = problem()
-    assert one.identity == again.identity
-    assert one.identity != other.identity
-
-
-def test_a_symmetric_start_is_that_of_the_reduced_problem():
-    parameters = Parameters(**(SMALL | {"m": 12, "sigma": 0.0, "delta": 0.0}))
-    reduced = ReducedPopulation(parameters, samples=4, seed=2, start="symmetric")
-    full = FullEmpirical(parameters, 4, 2, start="symmetric", test_samples=1)
-    values = full.orbit_values(full.initial_state)
-    for name in reduced.layout.names:
-        expected = reduced.layout.part(reduced.initial_state, name)
-        np.testing.assert_array_equal(values[name], expected)
-
-
 @pytest.mark.parametrize(
     ("options", "word"),
     [

@@ -93,16 +93,6 @@ def test_a_batch_is_not_taken_for_that_of_another_call(system, view):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_batches_share_out_the_samples(system, view):
-    made, whole = problem(system, view), problem(system, view, batch=None)
-    state = made.initial_state
-    steps = [state - stepped(made, state, 1.0, k, k + 1) for k in range(EPOCH)]
-    mean = np.average(steps, axis=0, weights=[4, 4, 4, 1])
-    assert mean == pytest.approx(whole.gradient(state), abs=1e-15)
-    assert made.gradient(state) == pytest.approx(whole.gradient(state), abs=1e-15)
-
-
-@pytest.mark.parametrize("view", VIEWS)
 def test_a_checkpoint_goes_on_in_the_same_bits(system, tmp_path, monkeypatch, view):
     monkeypatch.setattr(run, "LARGEST_CHUNK", 16)
     monkeypatch.setattr(run, "FIRST_CHUNK", 16)

@@ -120,15 +120,3 @@ def test_the_start_is_that_of_assumption_1(system):
     assert np.linalg.norm((made.W_K - calm.W_K)[:, :5], axis=0) == pytest.approx(np.full(5, 0.4))
     assert (made.W_K[:, 5:] == calm.W_K[:, 5:]).all()
     assert (calm.W_O == made.W_O).all()
-
-
-def test_a_seed_of_the_weights_alone_leaves_the_samples(system):
-    parameters = system.Parameters(m=24, data="fixed_disc")
-    one, two = (
-        system.ReducedPopulation(parameters, samples=9, seed=3, start=start) for start in (None, 8)
-    )
-    assert (one.vectors.counts == two.vectors.counts).all()
-    assert not np.allclose(one.initial_state, two.initial_state)
-    again = system.ReducedPopulation(parameters, samples=9, seed=8)
-    assert (again.initial_state == two.initial_state).all()
-    assert one.identity["random_numbers"] != two.identity["random_numbers"]

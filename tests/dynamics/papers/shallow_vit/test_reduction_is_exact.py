@@ -40,16 +40,6 @@ def test_full_pattern_and_inner_products_agree_over_300_steps(
     assert gram(reduced, 0.1, 300).deviation < 1e-12
 
 
-@pytest.mark.parametrize("kept", [{"data": "fixed_disc"}, {"data": "iid", "M": 4}])
-def test_the_law_itself_is_enumerated(system, kept):
-    parameters = system.Parameters(m=20, L=6, alpha_confusion=0.17, d=6, margin=0.1, **kept)
-    reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
-    assert reduced.vectors.weights.sum() == pytest.approx(1.0, abs=1e-14)
-    assert reduced.settings["expectation"] == "exact"
-    found = dynamics.compare(reduced, full, eta=0.1, steps=100)
-    assert max(found.deviation.values()) < 1e-13
-
-
 OPTIONS = [
     {},
     {"loss": "linear"},

@@ -70,20 +70,6 @@ def test_an_attention_map_is_that_of_single_scores():
     np.testing.assert_allclose(found, keys / keys.sum(axis=1, keepdims=True), rtol=1e-12)
 
 
-@pytest.mark.parametrize("law", [CROSSED, ImageLaw(CROSSED.area_ids, 2)])
-def test_the_loss_of_positions_is_the_loss_without_features(law):
-    ups = np.random.default_rng(1).normal(size=(5, 5))
-    stated = paper_values(law, np.zeros((5, 6)), ups).loss
-    for p in range(5):
-        u = np.exp(ups[p]) / np.exp(ups[p]).sum()
-        loss = position_loss(law, p)
-        assert loss.value(u) == pytest.approx(stated[p], rel=1e-12)
-        nudge = np.zeros(5)
-        nudge[3] = 1e-6
-        slope = (loss.value(u + nudge) - loss.value(u - nudge)) / 2e-6
-        assert loss.slope(u)[3] == pytest.approx(slope, rel=1e-6)
-
-
 def test_the_least_loss_of_positions_is_no_larger_than_that_of_any_attention():
     least = least_by_positions(CROSSED, 2)
     assert least.upper - least.lower < 1e-7

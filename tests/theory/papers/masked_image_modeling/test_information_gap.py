@@ -16,11 +16,9 @@ from theory.papers.masked_image_modeling.model import (
     unmasked_moment,
 )
 from theory.papers.masked_image_modeling.notation import NOTATION
-from theory.papers.masked_image_modeling.recursion import OTHER, OWN
 from theory.papers.masked_image_modeling.symmetry import one_cluster, two_cluster_grid
 
 P, C_global, C_local, masked, gamma = NOTATION.symbols("P C_global C_local masked gamma")
-K, time, rho0 = NOTATION.symbols("K time rho0")
 kappa_c, kappa_s = NOTATION.symbols("kappa_c kappa_s")
 CUSTOM = np.array([[0, 0, 0, 0, 1, 1, 2, 2], [0, 0, 1, 1, 0, 2, 0, 2]])
 
@@ -40,18 +38,6 @@ def test_rho_at_start_equals_brute_force(areas, p, hidden, latents):
     expected = -rates[0] / rates[areas[0, p]]
     found = information_gap.rho_at_start(areas, 0, p, hidden, latents)
     assert found == pytest.approx(expected, rel=1e-7)
-
-
-@pytest.mark.parametrize("hidden", [2, 4])
-def test_rates_at_the_start_equal_brute_force(hidden):
-    """Not only their ratio: a masked patch has the loss, a seen one has none."""
-    areas = one_cluster(7, 3, 2)
-    row = (np.zeros(areas.max() + 1), np.zeros(7))
-    rates, _ = naive.masked_rates(areas.tolist(), 4, hidden, [(1.0, 1.0)], row, width=1e-4)
-    at = {P: 7, C_global: 3, C_local: 2, masked: hidden}
-    for kind, index in ((OWN, areas[0, 4]), (OTHER, 0)):
-        rate = information_gap.initial_rate(kind, information_gap.family_sizes(), P, masked)
-        assert float(rate.subs(at)) == pytest.approx(rates[index], rel=1e-6)
 
 
 def test_the_gap_is_the_exponent_of_rho_at_start_in_the_number_of_patches():
@@ -87,17 +73,6 @@ def test_rho_is_refused_where_it_is_not_defined():
         information_gap.rho_at_start(one_cluster(6, 2, 2), 0, 0, 3)
     with pytest.raises(ValueError, match="patch 5 is in an area of its own"):
         information_gap.rho_at_start(one_cluster(6, 2, 1), 0, 5, 3)
-
-
-def test_leading_motion_solves_its_equations():
-    motion = information_gap.leading_motion()
-    at = motion.scaled
-    assert sympy.simplify(sympy.diff(motion.Phi_m, at) - sympy.exp(motion.Phi_m)) == 0
-    fall = sympy.diff(motion.Phi_0, at) + rho0 * sympy.exp(2 * motion.Phi_0)
-    assert sympy.simplify(fall) == 0
-    assert motion.Phi_m.subs(at, 0) == motion.Phi_0.subs(at, 0) == 0
-    assert sympy.limit(motion.switch, rho0, sympy.oo) == sympy.Rational(1, 3)
-    assert sympy.simplify(information_gap.late_loss() - K / (4 * time)) == 0
 
 
 @pytest.mark.parametrize(("sets", "hidden"), [([(3, 2)], 4), ([(2, 1), (3, 2)], 3), ([(2, 3)], 6)])

@@ -10,7 +10,6 @@ import sympy
 
 from theory.papers.masked_image_modeling import recursion
 from theory.papers.masked_image_modeling.model import masks
-from theory.papers.masked_image_modeling.notation import NOTATION
 from theory.papers.masked_image_modeling.symmetry import feature_offsets, one_cluster, row_types
 
 LATENTS = [(0.7, 0.4), (1.3, 0.6)]
@@ -19,7 +18,6 @@ CASES = [
     (one_cluster(5, 1, 2), 0, 3),
     (np.array([[0, 0, 1, 1, 2], [0, 1, 1, 0, 0]]), 1, 2),
 ]
-P, C_global, C_local = NOTATION.symbols("P C_global C_local")
 
 
 def latents_of(row, areas, hidden, drawn):
@@ -95,18 +93,3 @@ def summed(expression):
 def terms(summand, limits):
     area, first, last = limits
     return sympy.Add(*[summand.subs(area, k) for k in range(int(first), int(last) + 1)])
-
-
-def test_counts_of_entries_are_a_row_of_q():
-    for name, runs in (("local", 3), ("global", 3)):
-        counts = recursion.class_sizes(name, recursion.family_slots()[name])
-        sizes = {P: 10, C_global: 4, C_local: 2}
-        ups, phi = (
-            {s.name: n.subs(sizes) for s, n in counts.items() if kind in s.name}
-            for kind in ("_Ups_", "_Phi_")
-        )
-        assert (sum(ups.values()), sum(phi.values())) == (10, 1 + runs)
-        row = row_types(one_cluster(10, 4, 2))[name == "local"]
-        assert [ups[f"{name}_Ups_{word}"] for word in row.ups_names] == row.ups_sizes.tolist()
-        assert [phi[f"{name}_Phi_{word}"] for word in row.phi_names] == row.phi_sizes.tolist()
-        assert {*ups, *phi} <= set(NOTATION)

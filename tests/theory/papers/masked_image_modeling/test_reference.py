@@ -55,15 +55,3 @@ def test_names_of_areas_do_not_matter(areas, renamed):
     gaps = [information_gap.rho_at_start(one, found.cluster, found.patch, 3) for one in
             (areas, renamed)]  # fmt: skip
     assert gaps[0] == gaps[1]
-
-
-def test_rho_is_a_ratio_of_sizes_where_the_global_feature_rises():
-    """One patch is global and another area holds most others: alpha_0 is positive at the start."""
-    import naive as slow
-
-    areas, p = np.array([[0, 1, 1, 2, 2, 2, 2, 2]]), 1
-    row = (np.zeros(3), np.zeros(8))
-    rates, _ = slow.masked_rates(areas.tolist(), p, 2, [(1, 1)], row, width=1e-4)
-    assert rates[0] > 0
-    found = information_gap.rho_at_start(areas, 0, p, 2)
-    assert found == pytest.approx(rates[0] / rates[1], rel=1e-7)

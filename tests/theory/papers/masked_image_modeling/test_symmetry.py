@@ -5,12 +5,7 @@ import numpy as np
 import pytest
 
 from theory.papers.masked_image_modeling import symmetry
-from theory.papers.masked_image_modeling.symmetry import (
-    Area,
-    one_cluster,
-    row_types,
-    two_cluster_grid,
-)
+from theory.papers.masked_image_modeling.symmetry import one_cluster, row_types, two_cluster_grid
 from theory.symmetry import classes
 
 CUSTOM = np.array([[0, 0, 0, 0, 1, 1, 2, 2], [0, 0, 1, 1, 0, 2, 0, 2]])
@@ -36,21 +31,6 @@ def test_numbers_of_scalars(areas, types, count):
     assert scalars(found) == count == classes(symmetry.structure(areas)).count
 
 
-def test_the_one_cluster_family_in_the_letters_of_the_paper():
-    globally, locally = row_types(one_cluster(12, 8, 2))
-    assert locally.patches.tolist() == [8, 9, 10, 11]
-    assert locally.ups_names == ("self", "own", "global", "other")
-    assert locally.phi_names == ("target", "global", "other")
-    assert locally.ups_sizes.tolist() == [1, 1, 8, 2]
-    assert locally.phi_sizes.tolist() == [1, 1, 1]
-    assert locally.clusters == (
-        (Area(0, 1, ((0, 1), (1, 1))), Area(1, 1, ((2, 8),)), Area(2, 1, ((3, 2),))),
-    )
-    assert globally.ups_names == ("self", "own", "local")
-    assert globally.phi_names == ("own", "local")
-    assert globally.clusters == ((Area(0, 1, ((0, 1), (1, 7))), Area(1, 2, ((2, 2),))),)
-
-
 @pytest.mark.parametrize("areas", [one_cluster(12, 8, 2), two_cluster_grid(4, 4, 2, 2), CUSTOM])
 def test_classes_equal_refinement_on_dictionaries(areas):
     K, P = areas.shape
@@ -70,23 +50,6 @@ def test_classes_equal_refinement_on_dictionaries(areas):
                 for f in range(offsets[-1])
             }
     assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
-
-
-@pytest.mark.parametrize("areas", [one_cluster(12, 8, 2), two_cluster_grid(4, 4, 2, 2), CUSTOM])
-def test_areas_and_cells_add_up(areas):
-    for row in row_types(areas):
-        for line, p in enumerate(row.patches):
-            assert np.array_equal(np.bincount(row.ups_of[line]), row.ups_sizes)
-            assert np.array_equal(np.bincount(row.phi_of[line]), row.phi_sizes)
-            assert (row.ups_of[line] == 0).tolist() == [q == p for q in range(areas.shape[1])]
-        for k, cluster in enumerate(row.clusters):
-            cells = np.zeros_like(row.ups_sizes)
-            for area in cluster:
-                for ups, size in area.cells:
-                    cells[ups] += area.multiplicity * size
-            assert np.array_equal(cells, row.ups_sizes)
-            assert sum(area.multiplicity for area in cluster) == areas[k].max() + 1
-            assert (0, 1) in cluster[0].cells
 
 
 def test_order_of_patches_and_clusters_changes_no_number():

@@ -10,7 +10,6 @@ from theory.papers.positional_attention.constructions import (
     margins,
     neighbour_gram,
     overlap,
-    paired_logits,
     query_key,
     set_logits,
     sharp_error,
@@ -85,19 +84,6 @@ def test_attention_to_everything_is_linear():
         assert sharp_error(law, 1).error == pytest.approx(sign_rule_error(D, C, q).error)
 
 
-def test_pairs_are_a_gram_matrix():
-    partition = sets_of(64, 4)
-    gram = paired_logits(partition)
-    np.testing.assert_allclose(
-        np.unique(np.round(np.linalg.eigvalsh(gram), 9)), [0, 4e-3, 48], atol=1e-9
-    )
-    assert np.linalg.eigvalsh(gram)[0] >= -1e-12
-    assert overlap(gram, partition, False) == (0, 0)
-    assert overlap(gram, partition, True) == (1, 1)
-    with pytest.raises(ValueError, match="paired"):
-        paired_logits(sets_of(6, 2))
-
-
 def test_top_c_of_the_shift():
     partition = sets_of(12, 4)
     assert overlap(set_logits(partition, 4.0), partition, True) == (0, 0)
@@ -105,13 +91,6 @@ def test_top_c_of_the_shift():
     # Encodings e_l(i) of these logits do associate, as Definition 2.2 reads.
     positions = np.eye(3)[partition.labels].T
     assert overlap(positions.T @ positions, partition, True) == (4, 4)
-
-
-def test_ties_are_counted_both_ways():
-    partition = sets_of(4, 2)
-    assert overlap(np.zeros((4, 4)), partition, True) == (0, 2)
-    assert overlap(np.zeros((4, 4)), partition, False) == (0, 1)
-    assert overlap(np.zeros((6, 6)), Partition(np.array([0, 0, 0, 0, 1, 1])), True) == (2, 4)
 
 
 def test_encodings_and_logits_avoid_the_own_set_at_once():

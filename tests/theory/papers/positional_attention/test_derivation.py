@@ -88,22 +88,6 @@ def test_page_is_gradient_descent_on_every_entry(random_sets):
     assert [read("n", state) for state in STATE] == [1, 6, 24]
 
 
-@pytest.mark.parametrize("random_sets", RANDOM_SETS)
-def test_weights_of_the_page_are_the_law_counted(random_sets):
-    """W(m) against the samples with y = 1 of one signal set, types counted."""
-    read = reader(random_sets)
-    a, b = read.known["a"], read.known["b"]
-    counted = {}
-    for values, weight in zip(*samples(random_sets), strict=True):
-        types = [(s.count(1), s.count(-1)) for s in (values[list(c)].tolist() for c in SETS)]
-        types.remove((2, 0))
-        m = (1, *(types.count(pair) for pair in zip(a[1:], b[1:], strict=True)))
-        counted[m] = counted.get(m, 0) + weight
-    printed = {m: read("W", sympy.IndexedBase("m"), m=m) for m in read.known["all"]}
-    assert printed == pytest.approx({m: counted.get(m, 0) for m in printed}, rel=1e-12)
-    assert math.fsum(counted.values()) == pytest.approx(1)
-
-
 def test_leading_order_is_the_signal_set_alone():
     """The last section against the recursion of the page without random sets and with nu = 0."""
     exact, printed = reader(ANY), page().sections[-1]

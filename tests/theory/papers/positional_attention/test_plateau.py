@@ -7,12 +7,7 @@ from scipy.special import expit
 
 from theory.papers.positional_attention.data_law import SetLaw
 from theory.papers.positional_attention.enumeration import brute_law
-from theory.papers.positional_attention.plateau import (
-    Plateau,
-    exchangeable,
-    one_set_apart,
-    tilt_of_many_patches,
-)
+from theory.papers.positional_attention.plateau import Plateau, tilt_of_many_patches
 from theory.symmetry import Partition
 
 
@@ -56,17 +51,6 @@ def test_rates_are_those_of_every_sample_and_every_entry(D, C, q, random_sets, m
         assert plateau.lead(alpha) == pytest.approx(lead, rel=1e-12, abs=1e-15)
 
 
-@pytest.mark.parametrize(("random", "C", "q"), [(2, 2, 0.5), (9, 3, 1.0), (20, 5, 0.3)])
-def test_one_set_apart_is_a_patch_among_exchangeable_ones_under_assumption_1(random, C, q):
-    law = SetLaw(C, q)
-    for one, other in zip(exchangeable(random, law), one_set_apart(random, law), strict=True):
-        for first, second in zip(
-            *(part.values() if isinstance(part, dict) else [part] for part in (one, other)),
-            strict=True,
-        ):
-            np.testing.assert_allclose(first, second, rtol=1e-12, atol=1e-15)
-
-
 def critical(D, C, nu, beta=1.0, **more):
     """The q at which gamma and rho are equally fast."""
 
@@ -96,13 +80,6 @@ def test_alpha_grows_for_ever_where_every_sample_is_right():
     assert Plateau(12, SetLaw(4, 0.5)).alpha(0.03) < 1
 
 
-@pytest.mark.parametrize("start", [1e-3, 0.5])
-def test_alpha_is_where_its_rate_is_0(start):
-    plateau = Plateau(16, SetLaw(4, 0.5))
-    alpha = plateau.alpha(start)
-    assert plateau.rate(alpha * 0.999) > 0 > plateau.rate(alpha * 1.001)
-
-
 @pytest.mark.parametrize(("C", "p", "linear"), [(4, 3, 0.0), (3, 3, 0.3), (2, 5, 0.3)])
 def test_critical_q_comes_near_that_of_many_patches(C, p, linear):
     def limit(q):
@@ -114,14 +91,3 @@ def test_critical_q_comes_near_that_of_many_patches(C, p, linear):
     )
     assert near < 0.05
     assert near < 0.55 * far
-
-
-def test_from_five_patches_in_a_set_on_gamma_is_faster_at_every_q():
-    kappa = np.e - 1
-    assert tilt_of_many_patches(SetLaw(5, 1.0), 3, kappa) == pytest.approx(0.0, abs=1e-12)
-    assert (
-        tilt_of_many_patches(SetLaw(4, 1.0), 3, kappa)
-        < 0
-        < tilt_of_many_patches(SetLaw(6, 1.0), 3, kappa)
-    )
-    assert tilt_of_many_patches(SetLaw(4, 0.4), 3, kappa, linear=1e6) < 0  # kappa/(4 + kappa) = .3

@@ -6,26 +6,13 @@ import sympy
 from theory.papers.positional_attention import lemmas, model, recursion
 from theory.papers.positional_attention.claims import CLAIMS
 from theory.papers.positional_attention.data_law import configurations
-from theory.papers.positional_attention.model import entries, orbit_of, row_entries
+from theory.papers.positional_attention.model import orbit_of
 from theory.papers.positional_attention.notation import NOTATION
-from theory.symmetry import Partition, classes
+from theory.symmetry import Partition
 
 D, C, L, p, nu, beta, scale = NOTATION.symbols("D C L p nu beta scale")
 alpha, gamma, rho, G, q = NOTATION.symbols("alpha gamma rho G q")
 a, b, x, z, Z = NOTATION.symbols("a b x z Z")
-
-
-@pytest.mark.parametrize(("size", "set_size"), [(4, 2), (8, 4), (9, 3), (24, 4)])
-def test_multiplicities_are_the_sizes_of_the_orbits(size, set_size):
-    partition = Partition.contiguous([set_size] * (size // set_size))
-    found = classes(partition)
-    named = {
-        orbit_of(partition, *pair): int(found.sizes[k])
-        for k, pair in enumerate(found.representatives)
-    }
-    values = {D: size, C: set_size}
-    assert named == {orbit: int(n.subs(values)) for orbit, n in entries().items()}
-    assert sum(row_entries().values()).subs(values) == size
 
 
 def test_lemma_4_1():

@@ -113,33 +113,6 @@ def test_inner_products_of_the_page_move_as_its_patterns_do():
         assert np.abs(read(f"{name}'") - read(name.name)).max() > 1e-6
 
 
-def test_classes_of_the_page():
-    """Steps with orthonormal patterns, and the product rule on matrices of classes."""
-    full = case("fixed", patterns=np.eye(5)[:, :4])[0]
-    collapsed = {name: full(f"{name}'") for name in ("B", "G_K", "G_Q")}
-    sections = [s for s in page().sections if "16" not in s.heading]
-    general = pages.Reader(replace(page(), sections=tuple(sections)), full.known, full.mean, 1)
-    for name, value in collapsed.items():
-        assert np.abs(value - general(f"{name}'")).max() < 1e-14
-    rng, M = np.random.default_rng(2), 6
-    places = {"11": (0, 0), "12": (0, 1), "1k": (0, 2), "k1": (2, 0), "kk": (2, 2), "kl": (2, 3)}
-    sorts = "12kkkk"
-    both = []
-    for letter in "XY":
-        values = dict(zip(PAIRS, rng.normal(size=6), strict=True))
-        full.known |= {f"{letter}_{pair}": value for pair, value in values.items()}
-        both.append(
-            [[values[r.class_of(sorts[i], "l" if sorts[j] == "k" and i != j else sorts[j])]
-              for j in range(M)] for i in range(M)]
-        )  # fmt: skip
-    product = np.matmul(*both)
-    for pair, place in places.items():
-        assert full(f"XY_{pair}", M=M) == pytest.approx(product[place], rel=1e-13)
-    full.states = dict.fromkeys(r.class_sizes())
-    counted = [full("size", symbol, M=M) for symbol in full.states if str(symbol)[:2] == "B_"]
-    assert sum(counted) == M**2
-
-
 @pytest.mark.parametrize("data", DATA)
 def test_page_defines_its_letters(data):
     for loss, frozen in (("hinge", "none"), ("linear", "attention"), ("hinge", "values")):

@@ -166,8 +166,3 @@ def test_masses_by_query_type(patterns, others):
     for (_, mass), query in zip(r.relevant_masses().items(), (0, 1, 2), strict=True):
         value = mass.subs({s: values[s.name] for s in mass.free_symbols})
         assert float(value) == pytest.approx(P[0, query], abs=1e-14)
-
-
-def test_sizes_of_classes():
-    for M in (4, 5, 7):
-        assert sum(n.subs(r.M, M) for n in r.class_sizes().values()) == 3 * M**2
