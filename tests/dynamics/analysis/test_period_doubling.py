@@ -65,21 +65,6 @@ def test_no_limit_no_onset(system):
         dynamics.onsets(problem, problem.initial_state)
 
 
-@pytest.mark.parametrize("steps", [256, 1024])
-def test_non_finite_values_set_in_where_a_parabola_says(steps):
-    """Of u^2/2 a step multiplies u by 1 - eta: after so many steps it is (eta - 1)^steps.
-
-    Without fused products eta u is too large before the step is, 5e-4 below at most.
-    """
-    risk = {"start": lambda: {"u": 1.0}, "risk": lambda theta, xp: theta["u"] ** 2 / 2}
-    system = dynamics.Model(**risk)
-    problem = system.ReducedPopulation(system.Parameters())
-    found = dynamics.onsets(problem, [1.0], steps=steps)
-    assert found.limit == pytest.approx(2.0, rel=1e-6)
-    largest = 1 + np.finfo(float).max ** (1 / steps)
-    assert largest * (1 - 5e-4) <= found.non_finite <= largest * 1.002
-
-
 def reduced(start, risk):
     system = dynamics.Model(start=lambda: dict(start), risk=risk)
     return system.ReducedPopulation(system.Parameters())

@@ -5,7 +5,6 @@ import json
 import pytest
 
 import dynamics
-from dynamics.analysis import comparison
 from dynamics.cli import main
 
 MODEL = '''"""A model with a rule of its own."""
@@ -34,14 +33,6 @@ def own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(MODEL)
     return "own.py"
-
-
-def test_runs_that_part_are_explained_on_what_the_rule_closes_on(own, capsys, monkeypatch):
-    """The rule of the file is not odd: it closes on more scalars than gradient descent."""
-    monkeypatch.setattr(comparison, "ROUNDING", -1.0)
-    assert main(["compare", own, "--out", "x"]) == 0
-    said = capsys.readouterr().err
-    assert "from step 0 on; no recorded gradient is near its rounding" in said
 
 
 def test_several_rules_are_one_picture(own, capsys):

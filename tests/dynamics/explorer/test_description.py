@@ -1,13 +1,12 @@
 """What a page says of a system, and the command with which another machine does the same."""
 
 import json
-import re
 import shlex
 
 import pytest
 
 import dynamics
-from dynamics.cli import main, parser_of
+from dynamics.cli import parser_of
 from dynamics.explorer import own_points, page_model_of
 from dynamics.explorer.description import page_description
 
@@ -55,16 +54,3 @@ def test_the_command_gives_the_very_parameters(described):
         words += [f"--{name}", str(value)]
     flags = parser_of("run", system).read(words[3:])
     assert system.Parameters(**flags) == parameters
-
-
-def test_flags_that_are_not_given_are_those_of_compare(tmp_path, capsys):
-    path = tmp_path / "page.html"
-    words = ["explore", "shallow_vit", "--alpha_star", "0.6", "--L", "20", "--out", str(path)]
-    assert main(words) == 0
-    text = path.read_text(encoding="utf-8")
-    usual = dynamics.load_system("shallow_vit").default_runs["compare"].parameters
-    (values,) = re.findall(r'"name":"m",[^{]*"default":(\d+)', text)
-    assert int(values) == usual["m"]
-    with pytest.raises(SystemExit):
-        main(["explore", "shallow_vit", "--help"])
-    assert "first at --m 120" in capsys.readouterr().out

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PolyCollection, QuadMesh
 from matplotlib.colors import LogNorm
-from sweeps import SHAPES, sweep
+from sweeps import sweep
 
 from dynamics import plotting
-from dynamics.phase_diagrams import AxisRange, refine, scaling, select
+from dynamics.phase_diagrams import scaling, select
 from dynamics.validation import InvalidRequest
-from theory.papers.positional_attention.notation import NOTATION
 
 QS, CS = np.linspace(0.1, 0.9, 9), [2, 4, 8]
 NUS = np.geomspace(1e-5, 1e-1, 9)
@@ -124,37 +123,6 @@ def test_contours_are_where_the_values_are(grid):
     flat = sweep({"q": QS, "nu": NUS}, {"risk": 1.0})
     axes = plotting.phase(found, contours=[select(flat, "risk", "q", "nu")])
     assert not [each for each in axes.collections if hasattr(each, "levels")]
-
-
-def test_refined_boundaries_are_drawn_as_they_are(tmp_path):
-    found = refine(
-        lambda p: np.where(p[:, 1] > 0.95, -1, SHAPES["wave"](np.log10(p[:, 0]) / 4 + 1, p[:, 1])),
-        AxisRange("nu", 1e-4, 1.0, True), AxisRange("q", 0.0, 1.0), tolerance=1e-3,
-    )  # fmt: skip
-    axes = plotting.refined(found, "$T_1$ reached", NOTATION, {"D": 16})
-    lines = [line for line in axes.lines if line.get_linestyle() == "-"]
-    for line, expected in zip(lines, found.lines, strict=True):
-        np.testing.assert_array_equal(line.get_xydata(), expected)
-    dots = [line for line in axes.lines if line.get_marker() == "."]
-    run = int((found.evaluated & (found.values >= 0)).sum())
-    assert len(dots[0].get_xdata()) == run < found.runs
-    area = sum(_area(path.vertices) for each in axes.collections if type(each) is PolyCollection
-               for path in each.get_paths() if not each.get_hatch())  # fmt: skip
-    square = meshes(axes)[0].get_array()
-    cells = np.diff(np.log(found.x.values)) * np.diff(found.y.values)[:, None]
-    x = np.linspace(0, 1, 10_001)
-    expected = (x[1] - x[0]) * (0.9375 - 0.5 - 0.2 * np.sin(7 * x))[1:].sum() * np.log(1e4)
-    assert area + (square.filled(0) * cells).sum() == pytest.approx(expected, rel=3e-4)
-    assert f"{run} of 4225 points run, {found.runs - run} more on the boundary" in legend(axes)
-    assert "not valid" in legend(axes)
-    assert r"boundary, $\pm$ 0.9 % in $\nu$, 0.00098 in $q$" in legend(axes)
-    assert plotting.write(axes, tmp_path / "refined.png").exists()
-
-
-def _area(corners):
-    """Area of a closed polygon, of the logarithm of x."""
-    x, y = np.log(corners[:-1, 0]), corners[:-1, 1]
-    return 0.5 * abs(np.sum(x * np.roll(y, -1) - y * np.roll(x, -1)))
 
 
 def test_what_does_not_lie_over_the_same_axes_is_refused(grid):

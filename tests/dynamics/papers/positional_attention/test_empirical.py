@@ -68,29 +68,6 @@ def test_a_run_on_mini_batches_cut_anywhere_ends_in_the_same_bits():
         assert np.array_equal(state, whole)
 
 
-def test_samples_follow_assumption_1():
-    parameters = SYSTEM.Parameters(D=12, C=3, q=0.4, d=6)
-    made = SYSTEM.FullEmpirical(parameters, 40_000, 3)
-    patches, labels = made.data()
-    values = patches @ made.feature
-    np.testing.assert_allclose(values, np.rint(values), atol=1e-12)
-    sums = np.rint(values).reshape(-1, 4, 3).sum(axis=2) * labels[:, None]
-    assert (sums.max(axis=1) == 3).all()
-    noise = patches - values[..., None] * made.feature
-    assert abs(noise.var() * 6 / 5 - parameters.sigma**2) < 0.01 * parameters.sigma**2
-    # A patch is random with probability 3/4, and then carries a feature with probability q.
-    assert abs((np.rint(values) == 0).mean() - 0.75 * 0.6) < 0.005
-    assert abs(labels.mean()) < 0.02
-
-
-def test_fresh_projections_have_the_law_of_fresh_samples():
-    parameters = SYSTEM.Parameters(D=8, C=2, q=0.5, d=8)
-    made = SYSTEM.FullEmpirical(parameters, 50_000, 0, test_samples=50_000)
-    state = np.random.default_rng(1).standard_normal(made.layout.size) * 0.3
-    direct = made.observables(state)
-    assert direct["test_error"] == pytest.approx(direct["error"], abs=0.01)
-
-
 def test_grid_blocks_are_those_of_figure_1b():
     sets = [list(1 + members) for members in Partition.grid(4, 4, 2, 2).sets]
     assert sets == [[1, 2, 5, 6], [3, 4, 7, 8], [9, 10, 13, 14], [11, 12, 15, 16]]

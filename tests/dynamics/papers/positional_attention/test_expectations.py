@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import dynamics
 from dynamics.validation import InvalidRequest
 
 
@@ -46,18 +45,6 @@ def test_every_entry_the_declared_sum_and_the_derived_one_agree(system, settings
             assert (np.abs(known["value"] - other) <= 1e-11 * known["gross"]).all()
         curved = np.abs(smooth.jacobian(state) - exact.jacobian(state))
         assert (curved <= 1e-9 * known["gross"][:3, None]).all()
-
-
-@pytest.mark.long
-def test_the_uncertainty_of_an_event_is_that_of_the_tolerance(system):
-    loose, tight = (
-        dynamics.flow(system.ReducedPopulation(system.Parameters(D=64, q=0.02), "spectral", t), 1e4)
-        for t in (1e-6, 1e-10)
-    )
-    np.testing.assert_allclose(loose.final_state, tight.final_state, rtol=1e-5)
-    first, second = loose.events["T0"], tight.events["T0"]
-    assert abs(first.time - second.time) <= first.uncertainty + 1e-5 * second.time
-    assert 0.0 < second.uncertainty < first.uncertainty
 
 
 def test_wrong_requests(system):

@@ -38,21 +38,6 @@ def test_all_events_agree(system):
     assert max(result.deviation.values()) < 1e-12
 
 
-def test_both_rest_where_every_sample_is_right_beyond_doubt(system):
-    """Margins above 700, of which the weights are 0: no step moves, and every event is at once."""
-    parameters = system.Parameters(D=6, C=2, alpha0=30.0, random_sets="mixed")
-    reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
-    same = np.kron(np.eye(3), np.ones((2, 2)))
-    matrix = np.where(np.eye(6) > 0, parameters.beta, 3.0 * same)
-    starts = {reduced: np.array([30.0, 3.0, 0.0]), full: np.append(30.0, matrix.ravel())}
-    runs = {each: dynamics.descend(each, 1e-3, 50, initial=start) for each, start in starts.items()}
-    for each, run in runs.items():
-        assert run.outcome.kind == "converged"
-        assert (each.gradient(starts[each]) == 0.0).all()
-    steps = [{name: e.step for name, e in run.events.items()} for run in runs.values()]
-    assert steps[0] == steps[1]
-
-
 def test_a_wrong_recursion_is_seen(system):
     """The comparison can fail: a reduced run with another beta leaves the full one."""
     parameters = system.Parameters(D=8, C=2)

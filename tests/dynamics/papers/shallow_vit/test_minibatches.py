@@ -4,12 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-from runs import same
 
 import dynamics
 from dynamics.loops import Updates
 from dynamics.papers.shallow_vit.recursions import slopes_of
-from dynamics.training import descent as run
 
 LAW = {"m": 24, "L": 12, "alpha_confusion": 0.1, "d": 6, "noise": 0.0, "data": "fixed_disc"}
 VIEWS = ["ReducedPopulation", "FullPopulation", "FullEmpirical"]
@@ -90,26 +88,3 @@ def test_a_batch_is_not_taken_for_that_of_another_call(system, view):
     both = stepped(made, state, 0.1, still, still + 2)
     assert (both != state).any()
     assert (stepped(made, state, 0.1, still, still + 1, still + 2) == both).all()
-
-
-@pytest.mark.parametrize("view", VIEWS)
-def test_a_checkpoint_goes_on_in_the_same_bits(system, tmp_path, monkeypatch, view):
-    monkeypatch.setattr(run, "LARGEST_CHUNK", 16)
-    monkeypatch.setattr(run, "FIRST_CHUNK", 16)
-    reference = dynamics.descend(problem(system, view), 0.1, 90, record=7)
-    advance, count = run.Run.advance, iter(range(1000))
-
-    def counted(self):
-        if next(count) == 3:
-            raise KeyboardInterrupt
-        return advance(self)
-
-    path = tmp_path / "run"
-    with monkeypatch.context() as patch:
-        patch.setattr(run.Run, "advance", counted)
-        patch.setattr("dynamics.training.checkpoint.SECONDS", 0.0)
-        patch.setattr("dynamics.training.checkpoint.SHARE", 0.0)
-        with pytest.raises(KeyboardInterrupt):
-            dynamics.descend(problem(system, view), 0.1, 90, record=7, checkpoint=path)
-    assert path.exists()
-    same(dynamics.descend(problem(system, view), 0.1, 90, record=7, checkpoint=path), reference)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from theory.papers.shallow_vit.data_law import Law, Shares, law
-from theory.papers.shallow_vit.notation import EVEN_PAIRS, NOTATION, PAIRS
 from theory.papers.shallow_vit.symmetry import (
     Weights,
     broken,
@@ -16,7 +15,6 @@ from theory.papers.shallow_vit.symmetry import (
     named,
     orbit_means,
     pattern_group,
-    scalars,
     unordered,
 )
 from theory.symmetry import classes
@@ -49,16 +47,6 @@ def test_classes_are_the_orbits_of_all_permutations(M, exchange):
     found = classes(pattern_group(M, exchange))
     assert as_sets(found) == brute_orbits(M, exchange)
     assert as_sets(unordered(found)) == brute_orbits(M, exchange, symmetric=True)
-
-
-def test_sixteen_scalars():
-    assert len(scalars(4)) == len(scalars(5)) == len(scalars(20)) == 16
-    assert len(scalars(3)) == 13
-    assert set(scalars(5)) <= set(NOTATION)
-    ordered = named(classes(pattern_group(5)))
-    assert tuple(ordered) == PAIRS
-    assert tuple(named(unordered(classes(pattern_group(5))))) == EVEN_PAIRS
-    assert ordered["k1"].tolist() == [[k, j] for k in (2, 3, 4) for j in (0, 1)]
 
 
 def test_orbit_means_equal_the_mean_over_all_permutations():
