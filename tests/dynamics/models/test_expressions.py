@@ -20,8 +20,9 @@ from theory.program import field, symbolic
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
 LIBRARY = (
-    "deep_linear", "induction_head", "linear_icl", "memory_spikes", "merged_staircase",
-    "single_location", "softmax_icl", "topic_model",
+    "attention_sink", "deep_linear", "induction_head", "linear_icl", "memory_spikes",
+    "merged_staircase", "reversal_curse", "scan_and_snap", "single_location", "softmax_icl",
+    "topic_model",
 )  # fmt: skip
 README = str(MODELS / "positional.py")
 

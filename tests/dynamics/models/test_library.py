@@ -15,6 +15,7 @@ from dynamics.verdicts.figure import draw
 
 FOLDER = Path(models.__file__).parent
 CLOSES = {
+    "attention_sink": "closes on 3 scalars of 16 entries (sizes 8, 2, 6), in a linear space of 2",
     "deep_linear": "closes on 4 scalars of 32 entries (sizes 2, 2, 2, 2; 24 never move)",
     "induction_head": "closes on 17 scalars of 1792 entries (sizes 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, "
     "8, "
@@ -26,6 +27,10 @@ CLOSES = {
     "merged_staircase": "closes on 60 scalars of 84 entries (sizes 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "
     "1, "
     "1, ...; 24 never move)",
+    "reversal_curse": "closes on 7 scalars of 360 entries (sizes 2, 12, 24, 12, 144, 12, 60; 94 "
+    "never move), in a linear space of 5",
+    "scan_and_snap": "closes on 3 scalars of 300 entries (sizes 20, 80, 160; 40 never move), in a "
+    "linear space of 2",
     "single_location": "closes on 2 scalars of 8 entries (sizes 1, 1; 6 never move)",
     "single_location_gaussian": "closes on 2 scalars of 16 entries (sizes 1, 1; 14 never move)",
     "softmax_icl": "closes on 2 scalars of 9 entries (sizes 3, 6), in a linear space of 1",

@@ -9,6 +9,7 @@ from dynamics.verdicts.library import induction_head
 
 SIZE, MODEL = "not decidable at this size", "not decidable by a reconstruction"
 VERDICTS = {
+    "attention_sink": {"Sink": "holds", "Drain": "holds", "Mutual reinforcement": "holds"},
     "deep_linear": {"Sigmoid": "holds", "Learning time": "holds"},
     "induction_head": {
         "Theorem 1": "holds", "Emergence, gamma": MODEL, "Emergence, all": SIZE,
@@ -24,6 +25,8 @@ VERDICTS = {
     "merged_staircase": {
         "Staircase": "holds", "Leaps": "holds to time 280.7", "Order": SIZE, "Escape": "holds",
     },
+    "reversal_curse": {"Training": "holds", "Reversal": "holds", "Asymmetry": "holds"},
+    "scan_and_snap": {"Scan": "holds", "Order": "holds", "Snap": "holds"},
     "single_location": {"Recovery": "holds", "Order": "holds"},
     "single_location_gaussian": {"Recovery": "holds"},
     "softmax_icl": {"Conserved": "holds", "Concentration": "holds", "Dominant first": "holds"},

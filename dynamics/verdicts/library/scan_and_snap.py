@@ -1,0 +1,119 @@
+"""Attention that scans for distinct tokens, in which order, and how it slows down; a figure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dynamics.problem import FloatArray
+from dynamics.system import System
+from dynamics.verdicts.claim import TIME, Also, Case, Picture, claim, flow_to, reduced_flow
+from dynamics.verdicts.figure import Drawing, FigureRequest, title
+from dynamics.verdicts.findings import Undecided
+from dynamics.verdicts.library.lines import over_time
+
+LONG = 1e8
+TILTED = {"common": 4, "distinct": 4, "ratio": 0.5}
+"""Distinct tokens of four frequencies."""
+ROUNDING = 1e-9
+WINNER = 0.99
+"""Share of the attention on distinct tokens that is nearly all."""
+FIXED = 0.01
+"""Change of attention within a factor of ten of time below which it is almost fixed."""
+run_long = flow_to(LONG)
+
+
+def tilted(law: Any) -> None:
+    """Refuse distinct tokens of one frequency."""
+    if law.ratio == 1 or law.distinct == 1:
+        raise Undecided("all distinct tokens of a next token have one frequency", "law")
+
+
+def logits(case: Case) -> FloatArray:
+    """Logits of the distinct tokens of the first next token, shape (records, distinct)."""
+    law, entries = case.parameters, case.problem.lift(case.run.states)
+    return np.asarray(entries[:, law.common : law.common + law.distinct])
+
+
+@claim(
+    "Scan", "largest rise of attention on the common tokens between records", "<=", ROUNDING,
+    laws=({}, TILTED), run=run_long,
+    also=(Also("left", "<=", 0.5, "attention left, of the share"),),
+    words="attention on the common tokens falls to {left:.3g} of their share",
+    picture=Picture(TIME, "attention on the common tokens"),
+)  # fmt: skip
+def scans(case: Case) -> dict[str, Any]:
+    """Along the flow from uniform attention."""
+    attention = case.run["attention_c"]
+    return {
+        "value": np.diff(attention).max(), "left": attention[-1] / case.parameters.share,
+        "curves": {case.label or "attention": (case.run.time, attention)},
+    }  # fmt: skip
+
+
+@claim(
+    "Order", "least logit of a distinct token less that of the next, rarer one, at the end", ">=",
+    0.0, laws=(TILTED,), run=run_long, require=tilted,
+    words="logits {low:.3g} to {high:.3g}, from the rarest to the most frequent",
+    picture=Picture(TIME, "logit of a distinct token"),
+)  # fmt: skip
+def in_order(case: Case) -> dict[str, Any]:
+    """Logits of distinct tokens: attention over the share of a token, up to a factor."""
+    z = logits(case)
+    curves = {f"distinct token {k + 1}": (case.run.time, row) for k, row in enumerate(z.T)}
+    low, high = z[-1].min(), z[-1].max()
+    return {"value": -np.diff(z[-1]).max(), "low": low, "high": high, "curves": curves}
+
+
+@claim(
+    "Snap", "change of attention among distinct tokens within the last factor of ten of time", "<=",
+    FIXED, laws=(TILTED,), run=run_long, require=tilted,
+    also=(
+        Also("slower", "<", 1.0, "that change over the largest of any factor of ten"),
+        Also("first", "<", WINNER, "attention on the most frequent distinct token"),
+    ),
+    words="the most frequent distinct token ends with {first:.4g} of the attention on distinct "
+    "ones; a factor of ten of time changes it by {value:.2g}, {most:.2g} at most",
+    picture=Picture(TIME, "attention on the most frequent distinct token"),
+)  # fmt: skip
+def snaps(case: Case) -> dict[str, Any]:
+    """The first distinct token is the most frequent one."""
+    time, first = case.run.time, case.run["attention_d"]
+    after = np.interp(np.log(10 * time[1:]), np.log(time[1:]), first[1:])
+    change = np.abs(after - first[1:])[time[1:] <= time[-1] / 10]
+    return {
+        "value": change[-1], "most": change.max(), "slower": change[-1] / change.max(),
+        "first": first[-1], "open": "time", "curves": {"most frequent": (time, first)},
+    }  # fmt: skip
+
+
+def attention(system: System, request: FigureRequest) -> Drawing:
+    """Attention on the common tokens and on the first distinct one along the flow.
+
+    Option: ``time``.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    end = float(request.options({"time": LONG})["time"])
+    law = request.make_parameters(system, (), **TILTED)
+    run = reduced_flow(system.ReducedPopulation, law, end)[1]
+    curves = {
+        "on the common tokens": (run.time, run["attention_c"]),
+        "on the most frequent distinct token,\nof that on distinct ones": (
+            run.time, run["attention_d"],
+        ),
+    }  # fmt: skip
+    caption = (
+        "Attention along the gradient flow: it leaves the common tokens, gathers on the distinct "
+        "token that is most frequent, and slows down before that one has all of it."
+    )
+    words = title(system, law, "common", "distinct", "share", "ratio", width=6.4)
+    look = {"xlim": (0.1, end), "ylim": (0, 1), "ylabel": "attention"}
+    return over_time(words, curves, caption, **look)
+
+
+FIGURES = {"attention": attention}
