@@ -15,7 +15,7 @@ from dynamics.registry import load_system
 from dynamics.validation import InvalidRequest
 
 SITE = Path(__file__).resolve().parents[1] / "docs" / "site"
-NAMES = ("cache", "explorers", "links", "pages", "sources", "statements")
+NAMES = ("cache", "cards", "explorers", "links", "pages", "sources", "statements")
 PAGE = """<html><head><link rel="canonical" href="https://example.org">{}</head>
 <body id="top"><h1 id="ideas">Ideas</h1><a href="https://example.org">away</a>{}</body></html>"""
 

@@ -10,18 +10,18 @@ import importlib
 import inspect
 import re
 import shutil
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from cache import CACHE, Item, items
+from cards import bar, doors, gallery, legend
 from explorers import frame, listed, write_explorers
 
 from dynamics.library import built_in_names, system_names
 from dynamics.registry import load_system, title
 from dynamics.system import System
 from dynamics.verdicts.gallery import source_of
-from dynamics.verdicts.verdict_report import counted, prose
+from dynamics.verdicts.verdict_report import prose
 from theory.closure import closure_lines
 
 REFERENCE = {
@@ -94,7 +94,8 @@ def write(folder: Path) -> None:
     for item in verdicts:
         _write(folder / "verdicts" / f"{item.system}.md", _verdicts(item, folder))
     _write(folder / "verdicts" / "index.md", _verdict_index(verdicts))
-    _write(folder / "gallery.md", "\n\n".join(_gallery(cached, folder)))
+    _write(folder / "gallery.md", _gallery(cached, folder))
+    _write(folder / "doors.md", doors(folder))
     _write(folder / "notebooks" / "index.md", _notebooks())
     _reference(folder / "api")
 
@@ -176,36 +177,33 @@ def _verdicts(item: Item, folder: Path) -> str:
 
 
 def _verdict_index(verdicts: Sequence[Item]) -> str:
-    """How many claims of which paper have which verdict."""
-    rows = ["## Papers", "", "| paper | claims | verdicts |", "|---|---|---|"]
+    """A bar of the verdicts on the claims of every paper."""
+    rows = ["## Papers", "", legend(), ""]
     for item in verdicts:
-        words = (item.read() or {})["verdicts"].values()
-        counts = Counter(each.get("literal", each["verdict"]) for each in words)
+        words = list((item.read() or {})["verdicts"].values())
         link = f"[{prose(title(item.system))}]({item.system}.md)"
-        rows.append(f"| {link} | {sum(counts.values())} | {counted(counts)} |")
+        rows += [f"{link}, {len(words)} claims", "", bar(words), ""]
     entries = [f"{_short(item.system)} <{item.system}>" for item in verdicts]
     contents = ["", "```{toctree}", ":hidden:", "", *entries, "```"]
     return "\n".join([*rows, *contents])
 
 
-def _gallery(cached: Sequence[Item], folder: Path) -> Iterator[str]:
-    """Every picture with the command below it, system by system."""
-    yield "# Gallery"
-    yield "Every picture was made by the command below it, which makes it again."
-    papers = built_in_names()
+def _gallery(cached: Sequence[Item], folder: Path) -> str:
+    """The page of thumbnails; every picture gets a page with its command and caption."""
+    papers, shown = built_in_names(), {}
     for name in (*papers, *(n for n in system_names() if n not in papers)):
-        cards = [item for item in cached if item.system == name and item.name != "verdicts"]
-        cards = [item for item in cards if item.read()]
-        yield f"## {prose(_short(name))}\n\n[The model](models/{name}.md)"
-        yield "\n".join(["::::{grid} 1 2 2 2", ":gutter: 3", ""])
-        for item in cards:
-            record = item.read() or {}
-            picture = _picture(item, folder, "gallery")
+        own = [item for item in cached if item.system == name and item.name != "verdicts"]
+        shown[prose(_short(name))] = kept = [item for item in own if item.read()]
+        for item in kept:
+            record, page = item.read() or {}, f"gallery/{name}-{item.name}"
+            heading = f"# {prose(_short(name))}: {item.name.removeprefix('figure-')}"
+            picture = f"![{item.name} of {name}]({_picture(item, folder, page)})"
             caption = prose(record.get("caption", "")) or _training_words(load_system(name))
-            lines = [":::{grid-item-card}", f":img-top: {picture}"]
-            lines += [f":img-alt: {item.name} of {name}", "", f"```sh\n{record['command']}\n```"]
-            yield "\n".join([*lines, "", caption, ":::"])
-        yield "::::"
+            links = f"[The model](../models/{name}.md) · [Gallery](../gallery.md)"
+            command = f"```sh\n{record['command']}\n```"
+            text = "\n\n".join([heading, picture, caption, command, links])
+            _write(folder / f"{page}.md", text)
+    return "\n\n".join(gallery("Gallery", shown, folder))
 
 
 def _notebooks() -> str:

@@ -115,6 +115,10 @@ def gather(folder: Path) -> None:
         if path.endswith(".md"):
             text = led((ROOT / path).read_text(encoding="utf-8"), path, targets())
             more = target.read_text(encoding="utf-8") if target.is_file() else ""
+            if path == "README.md":  # cards stand above its sections
+                cards = (folder / "doors.md").read_text(encoding="utf-8")
+                text = text.replace("\n## ", f"\n{cards}\n## ", 1)
+                (folder / "doors.md").unlink()
             target.write_text(f"{text.rstrip()}\n\n{more}", encoding="utf-8")
         elif path.endswith((".ipynb", ".png")):
             shutil.copyfile(ROOT / path, target)
