@@ -8,7 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 STARTS = re.compile(r"^(def start\b|start\s*=)", re.MULTILINE)
-"""What tells a library model from other modules of its folder."""
+"""Pattern of a library model, among the modules of its folder."""
 
 
 def library_file(name: str) -> Path:

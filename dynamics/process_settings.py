@@ -21,7 +21,7 @@ from functools import cache
 from typing import Any
 
 SAFE_PATH = "PYTHONSAFEPATH"
-"""In the environment of a process: its modules never come from the folder it starts in."""
+"""Variable by which a process imports no modules from the folder that it starts in."""
 COLLECTIONS = 50_000, 20, 50
 """Thresholds of the collector, at least."""
 cleared_at_end: list[dict[str, Any]] = []

@@ -21,7 +21,7 @@ from inspect import cleandoc
 MATH = re.compile(r":math:`([^`]+)`")
 DISPLAYED = re.compile(r"^\.\. math::(.*\n(?:[ \t]+\S.*\n)*)", re.MULTILINE)
 FENCE = re.compile(r"^(\s*)(?=~~~|```)", re.MULTILINE)
-"""What begins code in Markdown; in a docstring it underlines a heading, or is text."""
+"""Beginning of code in Markdown; in a docstring it underlines a heading, or is text."""
 FIELD = re.compile(r"^:([A-Za-z_][\w, *]*):[ \t]+(\S.*(?:\n[ \t]+\S.*)*)(?:\n|\Z)", re.MULTILINE)
 
 

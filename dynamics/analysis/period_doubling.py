@@ -33,7 +33,7 @@ UNEQUAL = (5.0**0.5 - 1.0) / 2.0
 LASTING = 1e-4
 """Alternation that is visible, as a part of the scale."""
 KEPT = 0.9
-"""What alternates for good keeps at least this part of its size over the second half of the last
+"""A lasting alternation keeps at least this part of its size over the second half of the last
 states; one that dies out at 0.2 percent below the limit does not."""
 LAST_STATES = 64
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 PATHS = ("DIR", "FILE", "STORE")
-"""What stands for the value of a flag that is a path, in the help text."""
+"""Placeholders of paths in the help text."""
 
 
 @dataclass(frozen=True)

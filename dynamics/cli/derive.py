@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 COMMENT = {"text": "", "latex": "% ", "source": "# "}
 """Begin of a line of comment, so that what is printed stays Python, or LaTeX."""
 PAPERS, FILES = ("text", "latex", "source"), ("text", "latex", "python", "json")
-"""What a derivation is printed as, of a paper and of a model file."""
+"""Output formats of a derivation: of a paper, and of a model file."""
 PAGE = ("prove", "eliminate", "sizes", "json")
 """Flags of the page of a model file alone."""
 

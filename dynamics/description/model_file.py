@@ -33,7 +33,7 @@ LETTERS = (
     RATE,
     Symbol("outside", OUTSIDE, OTHER, "largest distance of a full run from the closed space"),
 )
-"""What every model file has."""
+"""Symbols that every model file has."""
 
 
 def symbols(model: Model, problem: Any) -> Iterator[Symbol]:

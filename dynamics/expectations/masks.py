@@ -47,12 +47,12 @@ BLOCK_FIELDS = (
     "row", "self_ups", "clusters", "first_class", "last_class", "first_area", "last_area",
     "configurations", "counts", "factors", "chances",
 )  # fmt: skip
-"""Of a block: row type, place of the Ups of p itself, clusters alike, its classes and areas; number
-of configurations (0: contour), and its first count, factor and chance."""
+"""Fields of a block: row type, place of the Ups of p itself, clusters alike, its classes and areas;
+number of configurations (0: contour), and its first count, factor and chance."""
 AREA_FIELDS = ("copies", "first", "last")
-"""Of an area, or areas alike: how many, and its classes, counted from the first of the block."""
-CLASS_FIELDS = ("area", "ups", "phi", "patches", "many")
-"""Of a class: its area, counted from the first of the block, places of its Ups and Phi, patches of
+"""Fields of an area, or of areas alike: how many, and its classes, counted from the first of the
+block.""" CLASS_FIELDS = ("area", "ups", "phi", "patches", "many") """Fields of a class: its area,
+counted from the first of the block, places of its Ups and Phi, patches of
 it in one area, and in all of them."""
 
 Configurations = tuple[FloatArray, FloatArray]

@@ -66,7 +66,7 @@ FINEST = 1e-14
 NO_DIGIT = 0.1
 """Error in the gross above which a gradient is none."""
 TOO_MANY, OVERFLOW, CANCELLED = 1.0, 2.0, 3.0
-"""Why there is no gradient."""
+"""Codes of states without a gradient."""
 
 
 class SpectralData(NamedTuple):

@@ -32,7 +32,7 @@ MOST_TERMS = 150_000
 ENOUGH = 2
 """Values of one constant that give other scalars or events, after which no more are tried."""
 BYTES = 110_000
-"""Of programs and data, encoded."""
+"""Most bytes of encoded programs and data."""
 REACH = 4
 """Steps of a whole constant to either side, at most."""
 MOST_SAMPLES = 4_000

@@ -32,7 +32,7 @@ from theory.papers.masked_image_modeling.notation import CONSTANTS
 MOST_CONFIGURATIONS = 2_000
 """Configurations of a page, at most."""
 MOST_NUMBERS = 25_000
-"""Numbers in all of them, at most."""
+"""Most numbers in all programs of a page."""
 Changes = Iterator[dict[str, Any]]
 
 

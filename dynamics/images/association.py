@@ -30,7 +30,7 @@ RELABELLINGS = 999
 STRATUM = 4
 """Patches of a stratum, about."""
 ROUNDING = 1e-12
-"""Of contrasts that count as equal."""
+"""Relative difference of contrasts that count as equal."""
 
 
 class Association(NamedTuple):

@@ -26,7 +26,7 @@ from dynamics.training.checkpoint import Checkpoint
 from dynamics.validation import refuse
 
 CONFIDENCE = 0.95
-"""Of limits of means, on one side."""
+"""One-sided confidence of the limits of means."""
 
 
 class Estimate(NamedTuple):

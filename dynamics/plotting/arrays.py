@@ -28,7 +28,7 @@ SPREAD = 10.0
 NARROWEST = 1.35
 """Width of a matrix with what is around it, in inches, below which there are several rows."""
 LEAST_SHARE = 1e-4
-"""Of the largest entry: the scale is linear up to there at least."""
+"""Share of the largest entry up to which the scale is linear."""
 
 
 def true_sets(panel: Axes, labels: NDArray[np.int64]) -> None:

@@ -20,7 +20,7 @@ REST = ", \u2026 (all in the caption)"
 COLUMNS = 3
 """Most panels side by side."""
 LETTERS_PER_INCH = 14
-"""Of the small letters."""
+"""Small letters in an inch."""
 
 
 @styled

@@ -44,7 +44,7 @@ FULL_LEGEND = 24
 """Rows of a legend for which a picture is high enough."""
 MOST_ARRAYS = 8
 COLUMNS = 4
-"""Of the arrays, side by side."""
+"""Most arrays side by side."""
 UNIT, MOST_UNIT = 2.6, 3.6
 """Height of a matrix, and its greatest with letters, in inches."""
 CELL = 0.1

@@ -121,7 +121,7 @@ def formula(notation: Letters, text: str) -> str:
 
 MARKS = {ends.OSCILLATING: "d", ends.DIVERGED: "X", ends.PRECISION_LOST: "v", ends.INTERRUPTED: "s"}
 OTHER = "P"
-"""Of every other failure, such as a killed worker."""
+"""Mark of any other failure, such as a killed worker."""
 PALE = "#DDDDDD"
 FEW = 8
 """Up to so many whole numbers are drawn as categories, so many values all have a tick."""

@@ -13,7 +13,7 @@ from dynamics.results.trajectory import Trajectory
 LABEL = 0.06
 """Distance of labels above a panel in one row, in widths of the panel."""
 WORD = 0.12
-"""The same of words."""
+"""Width of a letter of a word, in inches."""
 USUAL = 6.4
 """Width of a figure that the widths above belong to, in inches."""
 SPANS = 14.0

@@ -23,7 +23,7 @@ from dynamics.results.trajectory import Trajectory
 from theory.notation import Notation
 
 WIDTH = 5.4
-"""Of a plane with its colour bar, in inches."""
+"""Width of a plane with its colour bar, in inches."""
 RESTS = (
     (style.BLUE, (0, (5, 2))),
     (style.VERMILION, (0, (6, 2, 1, 2))),

@@ -25,13 +25,13 @@ COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE,
 LOOKS = tuple(zip(COLOURS, "os^Dvo", strict=True))
 """Colour and marker by the number of a look."""
 DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (5, 1.5, 1, 1.5, 1, 1.5)))
-"""Of the curves of a panel, in turn; dotted is what seeds are."""
+"""Dashes of the curves of a panel, in turn; single seeds are dotted."""
 ALONE = 3
 """Points below which a line is marked."""
 MOST_INSIDE = 2
 """Curves up to which the legend is inside the panel."""
 HEIGHT = 1.9
-"""Of a panel with what is around it, in inches."""
+"""Height of a panel with its margins, in inches."""
 LABEL_ROOM = 1.4
 """Length of the longest vertical label that overruns no other, in inches."""
 LARGEST = 1e150

@@ -20,7 +20,7 @@ from dynamics.results.trajectory import Trajectory
 COLOURS = (style.VERMILION, style.BLUE, style.GREEN, style.PURPLE, style.ORANGE)
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 SHAPES = "os^Dv*PX"
-"""Of the marks of events."""
+"""Markers of events, in turn."""
 BELOW = "#BBBBBB"
 WORDS = {"error_estimate": "error / gross gradient"}
 LOGARITHMIC = ("risk", "error_estimate")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas
 
 DEPARTURE_SHARES = (0.01, 0.1, 0.5)
-"""Of the reduced value: deviations whose times are reported, with a line in a picture."""
+"""Deviations, relative to the reduced value, whose times are reported and drawn."""
 
 
 def side_by_side(runs: Mapping[str, Trajectory], by: str = "time") -> pandas.DataFrame:

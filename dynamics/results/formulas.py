@@ -25,7 +25,7 @@ UPRIGHT = re.compile(r'(?<=\w)</mi><mi mathvariant="normal">(?=\w)')
 FUNCTION = rf"<mi>(?:{'|'.join(sorted(FUNCTIONS))})</mi>"
 LETTER = "(?:mi|mn|mrow|msub|msup|mfrac)"
 THIN = '<mspace width="0.167em" />'
-"""Which TeX has between the name of a function and a letter or a number."""
+"""Space of TeX between the name of a function and a letter or a number."""
 HARMLESS = set(
     """xmlns display displaystyle scriptlevel mathvariant stretchy fence form separator accent
     accentunder linebreak linethickness minsize maxsize width height depth lspace rspace symmetric
@@ -38,7 +38,7 @@ SHORT = 12
 SINGLE = re.compile(
     r"\w+(?:\.\d+)?['′\u0300-\u036f]*|[^\W\d_]+_\w|\([^()]*\)|⟨[^⟨⟩]*⟩|‖[^‖]*‖|\|[^|]*\|"
 )
-"""What needs no brackets in a fraction or an index."""
+"""Formulas that need no brackets in a fraction or an index."""
 
 
 def mathml(latex: str, display: bool = False) -> str:

@@ -34,7 +34,7 @@ class TrainingWarning(UserWarning):
 
 
 SMALLER = "parameters or a start of smaller size"
-"""What to try where the start itself has no finite risk."""
+"""Remedy where the start itself has no finite risk."""
 
 
 @dataclass(frozen=True)

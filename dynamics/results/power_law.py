@@ -19,7 +19,7 @@ from dynamics.problem import FloatArray
 from theory.summary import summarized
 
 LEVEL = 0.95
-"""Of the confidence intervals."""
+"""Level of the confidence intervals."""
 
 
 @summarized

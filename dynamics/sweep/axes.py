@@ -33,7 +33,7 @@ ROUNDINGS = 4 * float(np.finfo(np.float64).eps)
 """Relative error of a formula."""
 LARGEST_WHOLE = 2**63
 DIGITS = 40
-"""Of the points of a logarithmic grid, before they are rounded to numbers."""
+"""Digits of the points of a logarithmic grid before rounding to floats."""
 SPARE = 20
 """Digits beside these that products lose along a grid of `MOST_POINTS`, and more."""
 PAIRED = "point"

@@ -19,7 +19,7 @@ from dynamics.validation import InvalidRequest
 PARTIAL = re.compile(r"(?:[^/]+/)?(?:zarr|c(?:/\d+)*)\.[0-9a-f]{32}\.partial")
 """Files of a store that were being written, by their paths in it."""
 FIRST = re.compile(r"zarr\.[0-9a-f]{32}\.partial")
-"""What a sweep that was killed at once leaves in a folder that is not a store yet."""
+"""Name of the file that a sweep killed at its beginning leaves in a folder."""
 WHOLE = re.compile(r"(?:[^/]+/)?zarr\.json|[^/]+/c(?:/\d+)*")
 """Files of a store."""
 ALLOWED = "out can be a new folder or an earlier sweep's"

@@ -25,8 +25,8 @@ from dynamics.validation import InvalidRequest
 
 THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 ENVIRONMENT = {**dict.fromkeys(THREADS, "1"), SAFE_PATH: "1", "LOKY_MAX_MEMORY_LEAK_SIZE": "4e9"}
-"""Of the processes: one thread each, modules never come from the folder they start in, and one that
-makes programs, which take memory, is not a leak."""
+"""Environment of the processes: one thread each, modules never come from the folder they start in,
+and one that makes programs, which take memory, is not a leak."""
 
 
 class Workers(ABC):

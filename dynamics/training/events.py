@@ -22,7 +22,7 @@ Column = Callable[[FloatArray], FloatArray]
 Chunks = Iterable[tuple[int, FloatArray, FloatArray]]
 """First step, order parameters of consecutive steps, and the state at the first, as of `feed`."""
 STILL_OPEN = "not decidable to this time"
-"""What is said of a rise that the horizon cuts off."""
+"""Reason for a rise that the horizon cuts off."""
 TOO_LATE = "not decided: {} is known only at the end, and the steps were not run once more"
 AT_REST = "comes to rest: from some time on the sign of the rate is rounding, and decides nothing"
 

@@ -47,7 +47,7 @@ BETWEEN = (NODES[:-1, None] + np.diff(NODES)[:, None] * (np.arange(IN_GAP) + 0.5
 COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(NODES, LOOKS - 1))
 ON_GRID = chebyshev.chebvander(BETWEEN, LOOKS - 1) @ COEFFICIENTS
 POSITIONS, PLACES = 0.5 + 0.5 * NODES, (0.5 + 0.5 * BETWEEN).reshape(-1, IN_GAP)
-"""Of the looks in a step, and of the points in each gap between them."""
+"""Positions of the looks in a step, and of the points in each gap between them."""
 
 
 @dataclass(frozen=True)

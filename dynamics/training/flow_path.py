@@ -187,7 +187,7 @@ class FlowPath:
 
 
 PART = 1e-3
-"""Of a step, between the points of a difference."""
+"""Distance of the points of a difference, as a part of a step."""
 STENCIL = np.array([-2.0, -1.0, 1.0, 2.0])
 WEIGHTS = np.array([1.0, -8.0, 8.0, -1.0]) / 12.0
 

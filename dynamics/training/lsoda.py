@@ -26,7 +26,8 @@ from dynamics.training.flow_path import (
 from dynamics.training.progress import bar, interruption
 
 FEWEST_STEPS = 64
-"""Of a flow: at rest steps grow over what passes by meanwhile, and no error shows it."""
+"""Least number of steps of a flow: at rest steps grow over what passes by meanwhile, and no error
+shows it."""
 FALL = 0.1
 """Size of an entry over the one that its tolerance was made for, at which LSODA starts again."""
 CREDIT, COST = 160, 20

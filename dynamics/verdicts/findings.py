@@ -34,7 +34,7 @@ MISSING = {
     "model": "by a reconstruction",
     "measurement": "without a measurement",
 }
-"""What an undecided verdict is missing -> how its word ends."""
+"""Missing part of an undecided verdict -> end of its word."""
 
 
 @dataclass(frozen=True)

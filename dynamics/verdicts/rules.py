@@ -43,9 +43,9 @@ REPEATED = {
     "time": "a later time",
 }
 SHARE = 0.1
-"""Of a claimed exponent: distance up to which a measured one is that exponent."""
+"""Relative distance up to which a measured exponent is the claimed one."""
 NEAR_ZERO = 0.05
-"""The same distance where the claimed exponent is 0."""
+"""Distance up to which a measured exponent is a claimed 0."""
 SEEDS = 3
 """Seeds that a contradiction needs."""
 ERRORS = 4.0

@@ -41,7 +41,8 @@ CHORD = 2e-4
 HALVINGS = 4
 """How often a chord is halved: at a corner, where branches cross, it never follows the curve."""
 SAFETY = 4.0
-"""On the bound by which second differences let a smooth function of one sign reach zero: a cone."""
+"""Safety factor of the bound by which second differences let a smooth function of one sign reach
+zero: a cone."""
 
 Function = Callable[[float, float], float]
 IntArray = NDArray[np.int64]

@@ -48,7 +48,7 @@ from theory.summary import summarized
 MARGINS = (0.10, 0.14)
 """Below and above the main run's extent, as parts of it."""
 RECORDS = 150
-"""Of the runs beside the main one."""
+"""Records of each further run."""
 ARROWS = 24
 BUDGET = 40
 """Most nodes of a grid on which a nullcline is sought, over the square of ``grid``."""

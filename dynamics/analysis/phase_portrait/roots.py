@@ -17,7 +17,7 @@ from dynamics.validation import refuse
 from theory.summary import summarized
 
 TOLERANCE = 1e-14
-"""Of values at rest, as a part of the larger end of the bracket."""
+"""Tolerance of values at rest, as a part of the larger end of the bracket."""
 OPENINGS = 12
 """How often an interval around a guess is doubled."""
 STEP, LEAP = 0.02, 0.5

@@ -34,7 +34,7 @@ FAR = 1e8
 LEAVES = 1e-9
 """Part of the largest gradient outside the classes by which it leaves them."""
 OF_SPACE = 1e-6
-"""The same of a linear space, which is known by its gradients."""
+"""Part of the largest gradient outside a linear space by which it leaves the space."""
 SHOWN_EVERY = 1000
 """Samples of a law from which its progress is shown on."""
 

@@ -18,7 +18,7 @@ from theory.law import Law
 
 BATCH = "samples of a mini-batch (default: all)"
 DTYPE = "float64 (default) or float32, of samples and their sums"
-"""What the options are, for the help of the command line."""
+"""Help text of the options."""
 
 
 @refusing

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 PER_KEY = 1.5e-8
 """Seconds for each key of each masked query of an image."""
 PER_PRODUCT = 1.5e-9
-"""For each patch and entry of Q, to read Q in a basis in general position and write it back."""
+"""Seconds for each patch and entry of Q, to read Q in a basis in general position and write it
+back."""
 MOST_NUMBERS = 2**29
 """Numbers that the images or the matrices of a full problem may hold: 4 GiB."""
 MOST_SECONDS = 60.0

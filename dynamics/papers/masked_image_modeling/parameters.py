@@ -20,13 +20,13 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "two_cluster_grid": ("b11", "b10", "C_local", "T"),
     "custom": ("areas",),
 }
-"""What the partitions of each family are made of; the rest follows."""
+"""Parameters that define the partitions of each family; the rest follows."""
 ABSENT: Mapping[str, tuple[str, ...]] = {
     "one_cluster": ("b11", "b10", "T"),
     "two_cluster_grid": (),
     "custom": ("b11", "b10", "T"),
 }
-"""What a family does not have."""
+"""Parameters that a family does not have."""
 USUAL: Mapping[str, Mapping[str, int]] = {
     "one_cluster": {"P": 256, "C_global": 128, "C_local": 4},
     "two_cluster_grid": {"b11": 8, "b10": 8, "C_local": 4, "T": 1},
@@ -34,7 +34,7 @@ USUAL: Mapping[str, Mapping[str, int]] = {
 }
 TEXT = "areas are separated by commas and clusters by semicolons, as in '0,0,1,1;0,1,1,0'"
 NOTHING = (None, 0, ())
-"""What a parameter may be that a family does not have."""
+"""Allowed values of a parameter that a family does not have."""
 ROUNDING = 1e-12
 LEAST_LATENT, MOST_LATENT = 1e-3, 1e3
 """A common factor c of latents is a unit of Phi and time, but z Phi moves c^2 as fast as Ups."""

@@ -15,7 +15,7 @@ from theory.papers.positional_attention.notation import (
 )
 
 MEMORISED = "training error is zero: memorisation"
-"""Why alpha rises on samples whose like are not all classified."""
+"""Reason why alpha can rise although fresh samples are misclassified."""
 PRESENTATION = Presentation(
     title="Positional attention and patch association (Jelassi, Sander, Li 2022)",
     notation=NOTATION,

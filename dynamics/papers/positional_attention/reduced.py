@@ -31,9 +31,9 @@ from theory.papers.positional_attention.data_law import bayes_error
 
 EXPECTATIONS = ("auto", "exact", "spectral", "sampled")
 SECONDS_PER_SUM, SECONDS_PER_TYPE = 1.4e-5, 2.8e-7
-"""Of one sum z of the spectral expectation, and there of one type; fitted to 20 problems."""
+"""Seconds for a sum z of the spectral expectation, and for a type in it; fitted to 20 problems."""
 SECONDS_PER_PRODUCT = 4e-10
-"""Of a full problem, for each entry of A and each feature or configuration."""
+"""Seconds of a full problem for each entry of A and each feature or configuration."""
 MOST_PATCHES = 2**14
 """Patches whose law of sums takes some seconds; its time grows as their square."""
 MOST_NUMBERS = 85_000_000

@@ -14,9 +14,9 @@ WORDS = {
     "loss": ("hinge", "linear"),
     "frozen": ("none", "attention", "values"),
 }
-"""What the parameters that are words can be."""
+"""Allowed words of parameters."""
 ROUNDING = 1e-9
-"""By which shares may exceed 1: they are decimals."""
+"""Excess over 1 that a sum of decimal shares may have."""
 
 
 @refusing

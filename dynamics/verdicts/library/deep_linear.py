@@ -27,7 +27,7 @@ from dynamics.verdicts.wording import listed
 
 RTOL = 1e-11
 COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.VERMILION)
-"""Of modes; more of them share a sequential colour map."""
+"""Colours of modes; many modes share a sequential colour map."""
 MOST_NAMED = 12
 """Modes up to which all are in the legend."""
 CLOSED = 1e-8

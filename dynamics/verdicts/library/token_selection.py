@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 STEPS = 4000
 RATE, EPS = 0.1, 1e-12
-"""Of normalized descent, as in the published code."""
+"""Learning rate and epsilon of normalized descent, as in the published code."""
 NEAR = 0.99
 """Cosine with the direction of the largest margin, and attention, that count as reached."""
 FASTER = 10.0

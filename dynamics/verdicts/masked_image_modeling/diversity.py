@@ -54,7 +54,7 @@ UNITS = 47.0
 """Horizon, in units of K P / C_s."""
 KEYS, FEW = 10, 12
 LEAST_MAPS = 3
-"""Of the start, after one step, and of the end."""
+"""Least number of maps: at the start, after one step, at the end."""
 SAME = 0.9
 """Ratio of two values of the metric from which on they do not tell two maps apart."""
 KEYED = ((BLUE, "o-"), (GREEN, "s--"), (VERMILION, "^-."))

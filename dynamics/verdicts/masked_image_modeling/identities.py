@@ -49,7 +49,7 @@ COUNTABLE = 10**9
 PER_AREA, PER_KEY = 2.5e-4, 5e-8
 """Seconds of `paper_values` for each patch and feature, and for each key of each masked patch."""
 STEP = 1e-3
-"""Of the differences of the loss, in units of a random direction of length 1."""
+"""Step of the differences of the loss along a random direction of length 1."""
 SLOPE = 1e-6
 """Relative error that differences of the loss may have."""
 IMAGES = 200

@@ -46,7 +46,7 @@ HALF = Fraction(1, 2)
 NEAR = 0.05
 """Share of the first loss above the floor that may be left where the floor is reached."""
 SIZES = (2, 4, 8, 12, 16, 24, 32, 48, 64)
-"""Of areas in a picture."""
+"""Sizes of areas in a picture."""
 CHANCES: dict[str, Any] = {
     "laws": (*(
         {"P": P, "C_global": P // 2, "C_local": size, "masked": masked}
@@ -61,7 +61,7 @@ TWO = {"family": "two_cluster_grid", "b11": 8, "b10": 8, "C_local": 4, "T": 1, "
 LEFT = 0.1
 """Share of the first loss above the floor from which on attention is insufficient."""
 NOTHING = 1e-6
-"""The same share where nothing is left."""
+"""Share below which nothing is left."""
 MOST = 200
 """Patches from which on a convex program with a variable for each takes long."""
 STRONG = 30.0

@@ -29,7 +29,7 @@ from dynamics.verdicts.positional_attention.real_images import WHICH, Plan, Tria
 from dynamics.verdicts.wording import counted
 
 FIXED = ("pixels", "kinds")
-"""What of a plan is no option."""
+"""Fields of a plan that are not options."""
 PIXELS = {False: "original", True: "shuffled"}
 LEVEL = 0.05
 """P-value that a line marks."""

@@ -28,7 +28,7 @@ HEAD = constructions.Head()
 SHARE = 0.8
 """Share of C - 1 that a measured exponent must reach: it approaches C - 1 as D grows."""
 MOST_ADDITIONS = 4e9
-"""Of a convolution over the sets, beyond which an exact error is not computed."""
+"""Most additions of a convolution over the sets for an exact error."""
 GROWING = tuple({"D": 2 * C * (C + 1), "C": C, "q": C / (2 * C + 1)} for C in (2, 4, 6))
 """q (D - C) = C^2, where sign(Z) errs more than 1/8; the exponent is along D, 2D, 4D, 8D."""
 MORE = tuple({"D": 2 * C * (C + 1), "C": C, "q": C / (2 * C + 1)} for C in (3, 8))

@@ -42,7 +42,7 @@ PATCHES = {8: 1, 28: 4, 32: 4}
 EARLY = (0, 20, 50, 100, 200)
 """Steps at which association is looked at, beside the lengths of the runs."""
 WHICH = {"gram": "<p,p>", "scores": "A"}
-"""What association is measured of -> its letter."""
+"""Matrix whose association is measured -> its letter."""
 STEPS, SPREADS, SEEDS = (500, 2000), (0.02, 1.0), 5
 SMALL, LARGE = 0.02, 1.0
 """Spreads of the positions at the start; from the small one association is looked for."""

@@ -46,7 +46,7 @@ PRE_TRAINING = 100.0
 START, STEPS = 0.016, 2000
 """D times the spread of v at the start, and steps of fine-tuning."""
 SHARE = 0.25
-"""Of the way from the irreducible error to that of sign(Z): what a transfer must stay below."""
+"""Largest error of a transfer, as a share of the way from the irreducible error to sign(Z)."""
 GAP = 5e-3
 """Between these two errors; where it is less, attention is hardly needed."""
 LARGEST, LARGEST_LEADING, LARGEST_BOUND = 1 << 16, 1 << 20, 1 << 13
@@ -54,7 +54,7 @@ LARGEST, LARGEST_LEADING, LARGEST_BOUND = 1 << 16, 1 << 20, 1 << 13
 FAR = 1e3
 """Logit below which attention is 0."""
 ERROR, SEEDS = 0.05, 9
-"""What stands for a small test error, and seeds of the leading direction."""
+"""Largest small test error, and seeds of the leading direction."""
 TRANSFER = tuple(law(D, 8) for D in (16, 32, 64))
 VANISHING = tuple(law(D, 2 * C, C) for D, C in ((64, 4), (256, 8), (1024, 16)))
 """q (D - C) = 2 C: sign(Z) errs less and less as C, a power of log D, grows."""

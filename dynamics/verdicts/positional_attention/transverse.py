@@ -50,7 +50,7 @@ KINDS = {
     "gamma": (style.ORANGE, r"other, inside sets ($\gamma$)"),
     "rho": (style.GREEN, r"other, between sets ($\rho$)"),
 }
-"""What a transverse direction moves -> colour, label."""
+"""Kind of a transverse direction -> colour, label."""
 EXACT_FIRST = ("sets", "patches", "gamma", "rho")
 SMALLEST = 1e-5
 """Curvatures below this are on a linear scale."""

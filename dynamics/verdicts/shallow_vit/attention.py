@@ -17,13 +17,13 @@ from dynamics.verdicts.shallow_vit.tokens import mean_losses
 from theory.papers.shallow_vit.attention_limits import ceiling_of_samples
 
 CLOSE, MEAN_CLOSE = 0.95, 0.9
-"""What is close to 1: for every query, and for the mean of all (Figure 4)."""
+"""Attention close to 1: for every query, and for the mean of all (Figure 4)."""
 LONG = 10.0
 """Margin, over the root of m, of the run that shows the rate: it trains for long."""
 FINE = 0.02
 """Its learning rate: at larger ones steps break the symmetry of the patterns."""
 APART = 0.05
-"""By how much the attention at the end may differ between numbers of patterns."""
+"""Largest difference of the attention at the end between numbers of patterns."""
 STEPS, RECORD = 640, 10
 PATTERNS = (10, 15, 20)
 """M of Figures 7 and 8."""

@@ -40,7 +40,7 @@ RECORDS, DECADES = 200, 2.0
 WIDE: dict[str, Any] = {"M": 3, "d": 4, "m": 10_000}
 """Sizes at which Definition 2 has lucky neurons."""
 CHANCES, NUMBERS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.001), (1, 2, 4, 16, 64, 256)
-"""Of the variables of Lemma 1 not to be 0, and how many there are."""
+"""Probabilities that variables of Lemma 1 are not 0, and numbers of variables."""
 SMALLEST = 1e-250
 """Tail from which on nothing is computed."""
 DISTANCES, SHARE = (0.1, 0.01, 0.001, 0.0001), 0.2

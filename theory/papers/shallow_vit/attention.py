@@ -8,7 +8,7 @@ from theory.color_refinement import IntArray
 from theory.law import FloatArray
 
 PARTS = ("W_O", "V", "K", "Q")
-"""What is trained, on patterns."""
+"""Trained arrays, on patterns."""
 
 
 def attention(scores: FloatArray, counts: IntArray) -> FloatArray:

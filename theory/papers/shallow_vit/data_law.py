@@ -29,7 +29,7 @@ from theory.law import FloatArray
 
 LABELS = (1, -1)
 SPARSIFIERS = ("random", "irrelevant", "noisiest")
-"""Which tokens of a sample go first (Remark 2)."""
+"""Orders in which tokens of a sample are removed (Remark 2)."""
 
 
 def rounded(share: float, tokens: int) -> int:
