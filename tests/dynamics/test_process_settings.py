@@ -70,19 +70,3 @@ def test_there_is_one_within_and_what_was_before_after(two_threads):
     with one_blas_thread():
         assert numbers() == {1}
     assert numbers() == {2}
-
-
-def test_two_that_overlap_leave_what_was_before(two_threads):
-    first, second = one_blas_thread(), one_blas_thread()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert numbers() == {1}
-    second.__exit__(None, None, None)
-    assert numbers() == {2}
-
-
-def test_an_error_within_leaves_what_was_before(two_threads):
-    with pytest.raises(ZeroDivisionError), one_blas_thread():
-        _ = 1 / 0
-    assert numbers() == {2}

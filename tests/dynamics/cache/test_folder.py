@@ -85,15 +85,6 @@ def test_a_preferred_directory_that_others_can_write_is_not_used(
     assert str(temporary) in told
 
 
-def test_a_directory_of_the_user_that_others_can_read_is_used(temporary, monkeypatch, capsys):
-    chosen = temporary.parent / "chosen"
-    chosen.mkdir()
-    chosen.chmod(0o755)
-    monkeypatch.setenv("ATTDYN_CACHE_DIR", str(chosen))
-    assert cache_directory() == chosen
-    assert capsys.readouterr().err == ""
-
-
 def test_no_directory_at_all_is_an_error(temporary, monkeypatch):
     monkeypatch.setattr(folder, "FALLBACKS", 3)
     for number in ("", "-1", "-2"):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from jax.experimental.compilation_cache.compilation_cache import reset_cache
 
-import dynamics
 from dynamics.cache import compiled_program, programs, programs_kept
 from dynamics.validation import InvalidRequest
 
@@ -17,23 +16,6 @@ def test_a_program_is_the_function():
     points = np.linspace(-2, 2, 7, dtype=np.float32)
     made = compiled_program(lambda x, power: jax.numpy.tanh(x) ** power, static_argnums=1)
     np.testing.assert_allclose(made(points, 3), np.tanh(points) ** 3, rtol=1e-5)
-
-
-@pytest.mark.parametrize("missing", [(), ("xla_backend_optimization_level",)])
-def test_all_options_that_xla_has_are_given_and_no_others(missing, monkeypatch):
-    given = []
-
-    def jit(function, compiler_options, **others):
-        given.append(compiler_options)
-        compiled = SimpleNamespace(compile=lambda: None)
-        if set(missing) & compiler_options.keys():
-            raise ValueError("no such option")
-        return SimpleNamespace(lower=lambda number: compiled)
-
-    monkeypatch.setattr(programs, "jax", SimpleNamespace(jit=jit))
-    monkeypatch.setattr(programs, "_has", programs._has.__wrapped__)  # remembers nothing
-    compiled_program(abs)
-    assert given[-1] == {n: v for n, v in programs.OPTIONS.items() if n not in missing}
 
 
 SETTINGS = (
@@ -97,13 +79,6 @@ def test_settings_of_the_user_are_as_before_and_his_folder_is_used_afterwards(fo
         for name in SETTINGS[1:4]:
             jax.config.update(name, before[name])
         reset_cache()
-
-
-def test_a_call_leaves_the_settings_of_jax(tmp_path):
-    before = {name: getattr(jax.config, name) for name in SETTINGS}
-    system = dynamics.load_system("deep_linear")
-    dynamics.descend(system.ReducedPopulation(system.Parameters()), 0.01, 3)
-    assert {name: getattr(jax.config, name) for name in SETTINGS} == before
 
 
 def test_a_platform_without_a_device_is_refused(monkeypatch):

@@ -1,7 +1,5 @@
 """The integrator of flows: order, exactness, stiffness, dense output; on plain Python functions."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from scipy.linalg import expm
@@ -64,61 +62,6 @@ def between(path, times):
     return states, rates
 
 
-def test_the_points_are_those_of_radau():
-    """The weights integrate polynomials of degree s - 1 exactly, the last row up to 2 s - 2."""
-    constants = table()
-    for power in range(STAGES):
-        exact = [float(Fraction(1, power + 1)) * c ** (power + 1) for c in constants.points]
-        np.testing.assert_allclose(constants.weights @ constants.points**power, exact, atol=3e-15)
-    # Of order 2 s - 1 at the end.
-    for power in range(STAGES, 2 * STAGES - 1):
-        moment = constants.weights[-1] @ constants.points**power
-        assert moment == pytest.approx(1 / (power + 1), abs=1e-15)
-    moment = constants.weights[-1] @ constants.points ** (2 * STAGES - 1)
-    assert abs(moment - 1 / (2 * STAGES)) > 1e-9
-
-
-def test_a_polynomial_is_composed_of_its_values():
-    """Of degree s, 0 at the start; and its last Legendre coefficients, from shifted Legendre."""
-    constants, random = table(), np.random.default_rng(1)
-    powers = random.standard_normal(STAGES)
-
-    def value(position):
-        return sum(each * position ** (k + 1) for k, each in enumerate(powers))
-
-    stages = value(constants.points)
-    about_end = constants.powers @ stages
-    for position in (0.0, 0.3, 1.0, 1.7):
-        composed = sum(each * (position - 1) ** k for k, each in enumerate(about_end))
-        assert composed == pytest.approx(value(position), abs=1e-11)
-    series = np.polynomial.Polynomial([0.0, *powers]).convert(
-        kind=np.polynomial.Legendre, domain=[0, 1]
-    )
-    np.testing.assert_allclose(constants.ending @ stages, series.coef[-3:], atol=1e-12)
-
-
-def test_a_step_solves_its_equations():
-    """(1) of the module, written in matrices and solved by scipy; one step of a given width."""
-    from scipy.optimize import root
-
-    gradient = lambda y: np.array([y[0] ** 3 - np.sin(y[1]), y[1] * (1 + y[0] ** 2)])  # noqa: E731
-    start, scale, width, constants = np.array([1.0, 2.0]), 0.7, 0.15, table()
-    weights = width * constants.weights * (scale * np.exp(constants.points * width))
-
-    def residual(flat):
-        stages = flat.reshape(STAGES, 2)
-        return (stages + weights @ np.array([gradient(start + z) for z in stages])).ravel()
-
-    naive = root(residual, np.zeros(2 * STAGES), tol=1e-14).x.reshape(STAGES, 2)
-    supply(gradient)
-    room, floor = equations.new_room(2), np.full(2, 1e-11)
-    control, _ = beginning((0.0, 5.0), 1e-8, floor, 1)
-    assert collocation.begin(start, None, control, room)
-    control.now[collocation.SCALE] = scale
-    assert collocation.try_step(start, width, None, constants, control, room)
-    np.testing.assert_allclose(room.stages, naive, rtol=0, atol=1e-10)
-
-
 def test_a_linear_flow_is_the_matrix_exponential():
     """Rates 1 and 1e5, not diagonal: states, rates and what lies between are right to the error."""
     turn = np.array([[0.8, -0.6], [0.6, 0.8]])
@@ -141,22 +84,6 @@ def test_a_linear_flow_is_the_matrix_exponential():
     assert errors[0] > 10 * errors[1] > 100 * errors[2]
 
 
-def test_a_smaller_tolerance_costs_few_gradients():
-    """Of high order: a thousandth of the error for less than three times the gradients."""
-    gradient = lambda y: np.array([y[0] ** 3 - np.sin(y[1]), y[1] * (1 + y[0] ** 2)])  # noqa: E731
-    jacobian = lambda y: np.array(  # noqa: E731
-        [[3 * y[0] ** 2, -np.cos(y[1])], [2 * y[0] * y[1], 1 + y[0] ** 2]]
-    )
-    start = [1.0, 2.0]
-    exact = solve(gradient, start, 50.0, 1e-13, jacobian)[1]
-    results = {
-        relative: solve(gradient, start, 50.0, relative, jacobian) for relative in (1e-6, 1e-9)
-    }
-    for relative, (_, state, _, _) in results.items():
-        np.testing.assert_allclose(state, exact, rtol=30 * relative, atol=relative)
-    assert results[1e-9][2] < 3 * results[1e-6][2]
-
-
 def test_differences_stand_in_for_the_hessian():
     gradient = lambda y: np.array([100.0 * (y[0] - np.cos(y[1])), y[1] ** 3])  # noqa: E731
     jacobian = lambda y: np.array(  # noqa: E731
@@ -168,17 +95,6 @@ def test_differences_stand_in_for_the_hessian():
     assert one[1][1] == pytest.approx((1 + 2e3) ** -0.5, rel=1e-7)
     np.testing.assert_allclose(two[1], one[1], rtol=1e-7)
     assert two[0].nodes.size == pytest.approx(one[0].nodes.size, abs=2)
-
-
-def test_steps_meet_at_their_ends():
-    gradient = lambda y: np.array([y[0] - y[1] ** 2, 0.1 * y[1]])  # noqa: E731
-    path, state, _, _ = solve(gradient, [3.0, 1.0], 30.0)
-    coefficients = path.coefficients
-    for k in range(1, len(coefficients)):
-        powers = (-1.0) ** np.arange(coefficients.shape[1])
-        np.testing.assert_allclose(powers @ coefficients[k], coefficients[k - 1][0], atol=1e-13)
-    np.testing.assert_array_equal(coefficients[-1][0], state)
-    assert path.nodes[-1] == 30.0
 
 
 def test_a_full_path_goes_on_where_it_stopped():
@@ -223,7 +139,7 @@ def test_nothing_moves_where_the_gradient_is_zero():
     np.testing.assert_array_equal(state, [2.0, 0.0])
 
 
-@pytest.mark.parametrize("size", [1, 2, 5, 9])
+@pytest.mark.parametrize("size", [1, 5])
 def test_linear_systems_are_solved(size):
     random = np.random.default_rng(size)
     matrix, values = random.standard_normal((size, size)), random.standard_normal(size)
@@ -234,52 +150,3 @@ def test_linear_systems_are_solved(size):
     linear_algebra.solve(matrix, pivots, values)
     np.testing.assert_allclose(values, expected, rtol=1e-10)
     assert not linear_algebra.factorize(np.ones((2, 2)), np.empty(2, dtype=np.int64))
-
-
-def test_where_the_hessian_is_no_number_it_stops_and_says_where():
-    jacobian = lambda y: np.full((1, 1), np.nan if y[0] < 1.5 else 1.0)  # noqa: E731
-    _, state, _, (end, control) = solve(lambda y: y, [2.0], 5.0, hessian=jacobian)
-    assert end == collocation.STUCK
-    assert state[0] == pytest.approx(1.5, abs=1e-9)
-    assert control.refused[0] < 1.5
-
-
-def test_a_step_that_errs_too_much_is_refused_and_shortened():
-    """Of a linear flow, which the first iteration solves: only its error speaks against it."""
-    supply(lambda y: 40.0 * y, lambda y: np.full((1, 1), 40.0))
-    room, start = equations.new_room(1), np.array([1.0])
-    control, _ = beginning((0.0, 5.0), 1e-8, np.full(1, 1e-11), 1)
-    assert collocation.begin(start, None, control, room)
-    scale = control.now[collocation.SCALE]
-    width = np.log1p(0.25 / scale)
-    assert not collocation.try_step(start, width, None, table(), control, room)
-    assert control.now[collocation.WIDTH] < width
-    assert collocation.try_step(start, 0.3, None, table(), control, room)
-    exact = np.exp(-40.0 * scale * np.expm1(0.3 * table().points)) - 1.0
-    np.testing.assert_allclose(room.stages[:, 0], exact, rtol=0, atol=1e-8)
-
-
-def test_two_jacobians_spare_iterations(monkeypatch):
-    """With that of the beginning alone the iterations converge by a factor of the width only."""
-    gradient = lambda y: np.array([50.0 * (y[0] - np.cos(y[1])), y[1] ** 3 * (1 + y[0])])  # noqa: E731
-    jacobian = lambda y: np.array(  # noqa: E731
-        [[50.0, 50.0 * np.sin(y[1])], [y[1] ** 3, 3 * y[1] ** 2 * (1 + y[0])]]
-    )
-    two = solve(gradient, [0.0, 1.0], 1e3, hessian=jacobian)[2]
-    assemble = collocation.assemble
-
-    def of_one(width, scale, constants, room):
-        kept = room.jacobians[1].copy()
-        room.jacobians[1] = room.jacobians[0]
-        assemble(width, scale, constants, room)
-        room.jacobians[1] = kept
-
-    monkeypatch.setattr(collocation, "assemble", of_one)
-    one = solve(gradient, [0.0, 1.0], 1e3, hessian=jacobian)[2]
-    assert two < 0.8 * one
-
-
-def test_what_is_no_number_is_larger_than_all():
-    assert np.isnan(equations.larger(np.nan, 1.0))
-    assert np.isnan(equations.larger(1.0, np.nan))
-    assert equations.larger(1.0, 2.0) == equations.larger(2.0, 1.0) == 2.0

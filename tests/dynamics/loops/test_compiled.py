@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -179,10 +178,3 @@ def test_models_of_all_sizes_are_of_one_kind():
         problem = system.ReducedPopulation(system.Parameters(**given))
         kinds_of.add(numba.typeof(problem.loop_data))
     assert len(kinds_of) == 1
-
-
-def test_the_source_of_a_kind_has_what_its_gradient_calls(system):
-    problem = system.ReducedPopulation(system.Parameters(), "spectral")
-    assert "def spectrum(state, data, tables, results, second):" in problem.expectation.source
-    assert "def coordinates(state, constants):" in problem.expectation.source
-    assert Path(kinds.__file__).read_text(encoding="utf-8") not in problem.expectation.source
