@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -11,9 +10,7 @@ import dynamics
 from dynamics.cli import main
 from dynamics.description.model_file import LISTED
 from dynamics.library import library_names
-from dynamics.validation import InvalidRequest
 
-MODELS = Path(__file__).parents[2] / "support" / "models"
 AUTOMATIC = re.compile(r"^(constant of|trained array|array \(|stands for|observable$|observable,)")
 """What stands for a meaning where a model file gives none."""
 OWN = '''"""A net of two weights.
@@ -93,26 +90,6 @@ def test_models_of_the_library_say_what_their_symbols_mean(name, described):
         assert any(n == key or (key != beginning and n.startswith(beginning)) for n in names), key
 
 
-def test_a_constant_without_a_row_in_the_table_is_seen(described, monkeypatch):
-    from theory.notation import Notation
-
-    system = dynamics.load_system("positional_attention")
-    rows = [row for row in system.notation.values() if row.name != "G"]
-    table = Notation("short", rows)
-    changed = dataclasses.replace(system.ReducedPopulation.presentation, notation=table)
-    monkeypatch.setattr(system.ReducedPopulation, "presentation", changed)
-    with pytest.raises(KeyError, match="G"):
-        system.describe()
-
-
-def test_the_text_has_no_latex_and_fits(described):
-    for description in described.values():
-        text = str(description)
-        assert "\\" not in text.replace("\\dagger", "")
-        assert "$" not in text
-        assert max(map(len, text.splitlines())) <= 130
-
-
 def test_formulas_of_observables_are_those_of_the_derivation(described):
     """G of the page is G of the kernels, by its value at a state."""
     import sympy
@@ -143,33 +120,6 @@ def test_a_file_of_ones_own_is_described(own):
     assert (half.code, half.words) == ("w_0 >= target/2", "first step at which it holds")
     assert still.words.endswith("sought from `half` on")
     assert "Its risk is R = (w^2 − t)^2." in str(description)
-
-
-def test_notes_are_sentences_that_change_no_letter(described):
-    """A note that begins with gamma does not begin with Gamma, which is another letter."""
-    description = described["positional_attention"]
-    for text in (str(description), description.as_markdown(), description.as_latex()):
-        joined = " ".join(text.split())
-        assert "gamma exceeds the largest" in joined
-        assert "Gamma exceeds" not in joined
-        assert "An order of the entries of A" in joined
-
-
-def test_latex_names_every_event_and_every_observable(described, own):
-    for description in (*described.values(), dynamics.load_system(own).describe()):
-        latex = description.as_latex()
-        assert r"\item[{$$}]" not in latex
-        for event in description.events:
-            name = event.name.replace("_", r"\_")
-            assert rf"\item[{{\texttt{{{name}}}}}] " in latex
-
-
-def test_described_at_other_parameters(own):
-    system = dynamics.load_system("softmax_icl")
-    several = system.describe(system.Parameters(p1=0.8))
-    assert len(several.of_kind("Scalars of the reduction")) == 5
-    with pytest.raises(InvalidRequest, match="are not of softmax_icl"):
-        system.describe(dynamics.load_system("linear_icl").Parameters())
 
 
 def test_a_notebook_shows_formulas_as_mathml(described):

@@ -2,7 +2,6 @@
 
 import math
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -37,17 +36,6 @@ def test_an_event_that_was_not_reached_is_false_and_says_why(run):
     )
 
 
-def test_an_event_at_the_start_is_reached(run):
-    assert replace(run.events["T0"], time=0.0, step=0)
-
-
-def test_reasons_of_events_that_happened_are_with_them_too(run):
-    explained = replace(run, reasons={**run.reasons, "T0": "memorisation"})
-    assert explained.events["T0"].reason == "memorisation"
-    assert explained.events["T0"]
-    assert run.events["T0"].reason == ""
-
-
 def test_events_are_a_mapping_that_names_what_there_is(run):
     assert isinstance(run.events, dict)
     assert run.events.get("T2") is None
@@ -66,14 +54,3 @@ def test_events_survive_storage(run, tmp_path):
     for name, event in run.events.items():
         np.testing.assert_equal(vars(again.events[name]), vars(event))
         assert again.events[name] == event
-
-
-def test_events_are_compared_with_all_that_is_known_of_them(run):
-    event = run.events["T0"]
-    assert event == replace(event, state=event.state.copy())
-    assert hash(event) == hash(replace(event))
-    for change in ({"time": 1.0}, {"state": event.state + 1}, {"state": event.state[:1]},
-                   {"reason": "why"}, {"uncertainty": 1.0}):  # fmt: skip
-        assert event != replace(event, **change)
-    assert run.events["T1"] == replace(run.events["T1"])
-    assert event != "T0"

@@ -28,23 +28,8 @@ def test_a_formula_as_text(latex, text):
     assert plain(latex) == text
 
 
-def test_what_is_no_latex_stays_as_it_is():
-    assert plain(r"\left(") == r"\left("
-    assert plain("a & b") == "a & b"
-
-
 def test_formulas_in_words():
     assert plain_text("of $D$ patches, ``risk`` and `G`") == "of D patches, risk and G"
-
-
-def test_names_of_functions_stand_apart_from_letters_only():
-    assert mathml(r"a \log b").count("<mspace") == 2
-    assert mathml(r"2 \exp(-x)").count("<mspace") == 1
-    assert mathml(r"(\log(b) + \exp(c))").count("<mspace") == 0
-
-
-def test_upright_words_are_one_element():
-    assert '<mi mathvariant="normal">diag</mi>' in mathml(r"\mathrm{diag}(s)")
 
 
 HOSTILE = "<script>alert(6)</script>"

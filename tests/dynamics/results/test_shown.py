@@ -1,10 +1,5 @@
 """Every result that an exported function returns is shown in a few lines."""
 
-import dataclasses
-import inspect
-import re
-from importlib import import_module
-
 import numpy as np
 import pytest
 from scalars import wells
@@ -15,34 +10,6 @@ from dynamics.analysis.phase_portrait import portrait
 from dynamics.attention_maps import measure
 from dynamics.phase_diagrams import select, threshold
 from dynamics.verdicts.figure import Drawing
-
-EXPORTING = (
-    "dynamics", "theory", "dynamics.sweep", "dynamics.phase_diagrams", "dynamics.attention_maps",
-    "dynamics.analysis.phase_portrait", "dynamics.analysis.transverse_stability",
-    "dynamics.analysis.transverse_growth",
-    "dynamics.verdicts.figure", "dynamics.results.power_law",
-)  # fmt: skip
-
-
-def returned():
-    """Classes in the return annotations of everything public that these packages offer."""
-    for name in EXPORTING:
-        module = import_module(name)
-        exported = getattr(module, "__all__", ())
-        for entry in exported or vars(module):
-            offered = getattr(module, entry)
-            if inspect.isfunction(offered) and not entry.startswith("_"):
-                words = re.findall(r"\w+", str(inspect.signature(offered).return_annotation))
-                yield from (offered.__globals__.get(word) for word in words)
-            elif entry in exported:
-                yield offered
-
-
-def test_every_class_of_results_is_summarized():
-    classes = {c for c in returned() if inspect.isclass(c) and dataclasses.is_dataclass(c)}
-    assert {dynamics.Trajectory, dynamics.Overlay, dynamics.Onsets, Drawing} <= classes
-    long = [c.__name__ for c in classes if c.__repr__.__module__ != "theory.summary"]
-    assert sorted(long) == []
 
 
 @pytest.fixture(scope="module")
@@ -92,11 +59,3 @@ def test_a_run_shows_what_it_is_its_size_its_events_and_its_end(results):
     rows = dict(line.split(maxsplit=1) for line in repr(comparison).splitlines()[1:])
     assert rows["runs"] == "reduced population (3 entries) and full population (65 entries)"
     assert rows["deviation"].startswith("alpha=")
-
-
-def test_a_problem_shows_its_parameters_and_its_size():
-    system = dynamics.load_system("positional_attention")
-    text = repr(system.ReducedPopulation(system.Parameters(D=8, C=2)))
-    assert text.startswith("ReducedPopulation(Parameters(D=8, C=2, q=0.5, p=3, nu=0.001")
-    assert text.endswith(") of positional_attention, size 3: alpha, gamma, rho")
-    assert len(text) < 300

@@ -2,8 +2,6 @@ import functools
 import itertools
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 from runs import same
@@ -94,20 +92,6 @@ def test_dataset_has_named_variables_and_versions(result, tmp_path):
     assert set(json.loads(stored.attrs["versions"])) == programs
 
 
-def test_unknown_names_are_told(result):
-    with pytest.raises(KeyError, match="no 'delta' in this trajectory; there are alpha, gamma"):
-        result.reduced["delta"]
-
-
-RACE = """
-import sys
-import dynamics
-first, second = dynamics.load("first"), dynamics.load("second")
-for _ in range(12):
-    dynamics.save(first if sys.argv[1] == "first" else second, "x")
-"""
-
-
 def test_of_two_writers_the_last_one_has_the_folder_whole(result, tmp_path, monkeypatch):
     """The other one writes at each of the moments between the steps of a replacement."""
     steps = {name: getattr(os, name) for name in ("rename", "replace")}
@@ -126,15 +110,3 @@ def test_of_two_writers_the_last_one_has_the_folder_whole(result, tmp_path, monk
             dynamics.save(result.reduced, tmp_path / "x")
         same(dynamics.load(tmp_path / "x"), result.reduced)
         assert [p.name for p in tmp_path.iterdir()] == ["x"]
-
-
-@pytest.mark.long
-def test_two_processes_that_save_to_one_path(result, tmp_path):
-    dynamics.save(result.reduced, tmp_path / "first")
-    dynamics.save(result, tmp_path / "second")
-    words = [[sys.executable, "-c", RACE, name] for name in ("first", "second")]
-    writers = [subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.PIPE) for line in words]
-    assert [writer.communicate()[1] for writer in writers] == [b"", b""]
-    loaded = dynamics.load(tmp_path / "x")
-    same(getattr(loaded, "reduced", loaded), result.reduced)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["first", "second", "x"]

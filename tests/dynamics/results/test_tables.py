@@ -55,10 +55,6 @@ def test_records_are_indexed_by_time_and_events_stand_apart(problems):
     assert events["step"].notnull().values.tolist() == [bool(e) for e in run.events.values()]
 
 
-def test_events_of_a_run_without_any_are_an_empty_dataset(problems):
-    assert type(dynamics.flow(problems[0], 1.0).events)().to_xarray().sizes["event"] == 0
-
-
 def test_a_comparison_is_a_table_with_both_runs(problems):
     result = dynamics.compare(*problems, eta=0.02, steps=40)
     table = result.to_dataframe()
@@ -79,17 +75,6 @@ def test_a_run_that_ended_early_leaves_gaps(problems):
     table = dynamics.results.comparison.Comparison(short, long, same).to_dataframe()
     assert table["step"].tolist() == list(range(7))
     assert table["reduced_alpha"].notna().sum() == table["deviation_rho"].notna().sum() == 4
-
-
-def test_an_overlay_is_a_table_by_time(problems):
-    result = dynamics.overlay(problems[0], [0.1, 0.05], time=2.0)
-    table = result.to_dataframe()
-    assert len(table) == result.flow.time.size
-    for k, run in enumerate(result.runs):
-        there = table[f"run_{k}_step"].notna()
-        np.testing.assert_array_equal(table.loc[there, "time"], run.time)
-        np.testing.assert_array_equal(table.loc[there, f"run_{k}_alpha"], run["alpha"])
-    assert table["flow_alpha"].notna().all()
 
 
 def test_the_command_writes_the_table(tmp_path, monkeypatch, capsys):
