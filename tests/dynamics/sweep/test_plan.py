@@ -4,11 +4,8 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.results.expression import Expression
-from dynamics.sweep import plan as plans
 from dynamics.sweep import run
-from dynamics.sweep.axes import grid
-from dynamics.sweep.plan import block_shape, planned, restored
+from dynamics.sweep.plan import planned
 from dynamics.sweep.point_runner import PointRunner, killed
 from dynamics.sweep.store import StoreError, SweepStore
 from dynamics.validation import InvalidRequest
@@ -27,18 +24,6 @@ def test_blocks_cover_every_point_once(shape):
         assert len(list(plan.indices(number))) <= 256
     assert (seen == 1).all()
     assert len(plan.blocks) <= 4 * 64 or np.prod(shape) > 64 * 256
-
-
-def test_block_shapes():
-    def shape(*lengths):
-        return block_shape(lengths)
-
-    assert shape(64, 64) == (2, 64)
-    assert shape(32, 64) == (1, 64)
-    assert shape(15, 16) == (1, 8)
-    assert shape(6, 10, 5) == (1, 2, 5)
-    assert shape() == ()
-    assert shape(100_000) == (256,)
 
 
 def test_invalid_points_are_found_before_anything_runs():
@@ -101,41 +86,6 @@ def test_a_large_grid_of_which_nothing_can_be_run_is_refused_before_it_is_made(t
     assert not (tmp_path / "w").exists()
 
 
-def test_the_only_valid_point_of_a_large_grid_is_found(monkeypatch):
-    plan = planned(SYSTEM, LARGE | {"C": 2, "time": 1.0}, False, 0)
-    only = (217, 133)
-    monkeypatch.setattr(
-        PointRunner, "invalid_reason", lambda _, point: "" if point == plan.grid.at(only) else "no"
-    )
-    assert plan.first_valid == only
-
-
-def test_blocks_of_which_nothing_can_be_run_are_written_too(monkeypatch, tmp_path):
-    monkeypatch.setattr(plans, "LOOKED_AT", 0)
-    given = {"D": 8, "C": "2,3,4", "q": "0.2,0.4,1.4", "time": 1.0}
-    found = dynamics.sweep(SYSTEM, given, tmp_path / "b.zarr", workers=0)
-    assert found.complete
-    assert found.outcomes == {"reached horizon": 4, "invalid": 5}
-    assert set(found.reasons) == {(0, 2), (1, 0), (1, 1), (1, 2), (2, 2)}
-
-
-@pytest.mark.parametrize(("paired", "counts"), [(False, (8, 6)), (True, (6, 3))])
-def test_a_formula_is_computed_once_for_all_that_it_needs(monkeypatch, paired, counts):
-    given = {"D": "8,12,16", "C": 4, "q": "half/(D-C)", "half": "m/2", "nu": "1/(n-6)"}
-    given |= {"m": "2,4,6" if paired else "2,4", "n": "5,6,7"}
-    points, calls, value = grid(given, paired), [], Expression.value
-    with monkeypatch.context() as patch:
-        patch.setattr(Expression, "value", lambda *a: calls.append(a[0].text) or value(*a))
-        tables = {name: points.table(name) for name in points.derived}
-    assert (calls.count("m/2"), calls.count("half/(D-C)")) == counts
-    for index in points:
-        if points.along_axes(index)["n"] == 6:
-            assert np.isnan(tables["nu"][index])
-            continue
-        point = points.at(index)
-        assert all(tables[name][index] == point[name] for name in tables)
-
-
 def test_defaults_of_the_run():
     assert planned(SYSTEM, {"q": "0.1,0.2"}, False, 0).grid.fixed["time"] == 2000
     fixed = planned(SYSTEM, {"q": "0.1,0.2", "eta": 0.01}, False, 0).grid.fixed
@@ -143,24 +93,6 @@ def test_defaults_of_the_run():
     assert "time" not in fixed
     fixed = planned(SYSTEM, {"q": "0.1,0.2", "full": "empirical"}, False, 0).grid.fixed
     assert (fixed["eta"], fixed["steps"], fixed["samples"]) == (0.02, 10_000, 8000)
-
-
-def test_what_is_held_fixed_is_all_said():
-    """Defaults too, whatever they are: a store does not rest on those of a later version."""
-    fixed = planned(SYSTEM, {"q": "0.1,0.2", "time": 5, "nu": "1/D"}, False, 0).grid.fixed
-    assert fixed == {
-        **{"D": 16, "C": 4, "p": 3, "beta": 1.0, "omega": 1e-3, "scale": 1.0},
-        "time": 5,
-    }
-    assert list(fixed)[-1] == "time"
-
-
-def test_a_plan_is_restored_from_its_description():
-    given = {"D": "16,32", "q": "m/(D-C)", "m": "1:3:3", "expectation": "exact", "time": 7}
-    plan = planned(SYSTEM, given, False, 5)
-    again = restored(plan.description)
-    assert again.description == plan.description
-    assert [again.grid.at(index) for index in again.grid] == [plan.grid.at(i) for i in plan.grid]
 
 
 @pytest.mark.parametrize(
@@ -182,17 +114,3 @@ def test_a_plan_is_restored_from_its_description():
 def test_wrong_requests(given, message):
     with pytest.raises(InvalidRequest, match=message):
         _ = planned(SYSTEM, given, False, 0).invalid_reasons
-
-
-@pytest.mark.parametrize(
-    ("name", "option"),
-    [
-        ("linear_icl", {"tolerance": 1e-6}),
-        ("linear_icl", {"expectation": "exact"}),
-        ("masked_image_modeling", {"tolerance": 1e-6}),
-    ],
-)
-def test_an_option_that_the_reduced_problem_does_not_have_is_refused_at_once(name, option):
-    message = f"{next(iter(option))} is not an option of the reduced problem of {name}"
-    with pytest.raises(InvalidRequest, match=message):
-        planned(dynamics.load_system(name), {"time": 1.0, **option}, False, 0)

@@ -4,16 +4,13 @@ import json
 
 import numpy as np
 import pytest
-import zarr
 from small_sweep import GIVEN, SYSTEM
 
 import dynamics
 from dynamics.results.outcome import INVALID
-from dynamics.sweep import plan as plans
 from dynamics.sweep import point_runner
 from dynamics.sweep import run as runs
 from dynamics.sweep.point_runner import PointRunner, killed
-from dynamics.sweep.store import StoreError, SweepStore
 from dynamics.validation import InvalidRequest
 
 
@@ -62,17 +59,6 @@ def test_gradient_descent_and_samples():
         assert float(found.dataset["cosine"][seed]) == run["cosine"][-1]
 
 
-def test_the_whole_population_too():
-    found = dynamics.sweep(
-        SYSTEM, {"D": 8, "C": 2, "full": "population", "eta": 0.02, "steps": 20}, workers=0
-    )
-    assert found.dataset["alpha"].shape == ()
-    large = {"D": "8,32", "C": 4, "full": "population", "eta": 0.02, "steps": 2}
-    refused = dynamics.sweep(SYSTEM, large, workers=0)
-    assert refused.outcomes == {"reached horizon": 1, "invalid": 1}
-    assert "configurations" in refused.reasons[1,]
-
-
 def test_a_flow_that_fills_the_memory_costs_its_point(monkeypatch):
     run = point_runner.flow
 
@@ -115,35 +101,12 @@ def test_a_finished_sweep_is_not_run_again(small, monkeypatch, files):
     assert files(out) == before
 
 
-def test_a_sweep_goes_on_in_the_blocks_that_it_was_begun_with(tmp_path, monkeypatch, files):
-    given = {"D": 8, "C": 2, "q": "0.1:0.9:8", "nu": "1e-3:1e-2:4:log", "time": 1.0}
-    out, whole = tmp_path / "o.zarr", dynamics.sweep(SYSTEM, given, workers=0)
-    with monkeypatch.context() as patch:
-        patch.setattr(plans, "BLOCKS", 8)
-        patch.setattr(SweepStore, "write", lambda *_: (_ for _ in ()).throw(StoreError("full")))
-        with pytest.raises(StoreError):
-            dynamics.sweep(SYSTEM, given, out, workers=0)
-    found = dynamics.sweep(SYSTEM, given, out, workers=0)
-    assert found.plan.block == (1, 4) != whole.plan.block
-    assert found.complete
-    for name in whole.dataset:
-        if name != "done":
-            np.testing.assert_array_equal(found.dataset[name], whole.dataset[name])
-
-
-@pytest.mark.parametrize("letter", ["alpha", "risk", "block", "done", "time_T0", "path_q"])
+@pytest.mark.parametrize("letter", ["alpha", "done", "time_T0", "path_q"])
 def test_letters_that_name_quantities_are_refused(letter, tmp_path):
     given = {"D": 8, "C": 2, letter: "1,2", "nu": f"{letter}*1e-3", "time": 5}
     with pytest.raises(InvalidRequest, match="is the name of a quantity"):
         dynamics.sweep(SYSTEM, given, tmp_path / "l.zarr", workers=0)
     assert not (tmp_path / "l.zarr").exists()
-
-
-@pytest.mark.parametrize("given", [{"risk": "D/100"}, {"risk": 0.01}])
-def test_formulas_and_fixed_letters_that_name_quantities_are_refused(given):
-    given = {"D": "8,16", "C": 2, "nu": "risk*0.1", "time": 5, **given}
-    with pytest.raises(InvalidRequest, match=r"risk.* is the name of a quantity"):
-        dynamics.sweep(SYSTEM, given, workers=0)
 
 
 def test_an_option_with_the_name_of_an_observable_is_swept_beside_it(tmp_path):
@@ -155,23 +118,3 @@ def test_an_option_with_the_name_of_an_observable_is_swept_beside_it(tmp_path):
         assert found.dataset["spread"].values.tolist() == [0.01, 0.02]
         assert found.dataset["observed_spread"].dims == ("spread",)
         assert found.dataset["observed_spread"].notnull().all()
-
-
-def test_events_that_nobody_reached_are_quantities_too():
-    found = dynamics.sweep(SYSTEM, {"D": 8, "C": 2, "q": "0.2,0.4", "time": 1}, workers=0)
-    assert np.isnan(found.dataset["time_T1"]).all()
-
-
-def test_a_chunk_belongs_to_one_block(small):
-    out, found = small
-    assert zarr.open_group(out, mode="r")["risk"].chunks == found.plan.block
-
-
-def test_the_law_of_the_random_sets_is_held_fixed():
-    found = dynamics.sweep(
-        SYSTEM, {"D": "8,12", "C": 2, "random_sets": "mixed", "time": 5.0}, workers=0
-    )
-    for k, D in enumerate((8, 12)):
-        law = SYSTEM.Parameters(D=D, C=2, random_sets="mixed")
-        run = dynamics.flow(SYSTEM.ReducedPopulation(law), 5.0)
-        assert float(found.dataset["alpha"][k]) == run["alpha"][-1]
