@@ -9,6 +9,7 @@ import pytest
 import dynamics
 import theory
 from dynamics import plotting
+from dynamics.library import built_in_names
 from dynamics.validation import InvalidRequest
 
 
@@ -36,7 +37,7 @@ def test_a_driver_that_is_given_parameters_says_how_to_make_a_problem(square, ca
 
 
 @pytest.mark.parametrize("problem", ["ReducedPopulation", "FullPopulation", "FullEmpirical"])
-@pytest.mark.parametrize("name", dynamics.system_names())
+@pytest.mark.parametrize("name", [*built_in_names(), "linear_icl"])
 def test_a_problem_is_of_the_parameters_of_its_system(name, problem):
     system, others = dynamics.load_system(name), set(dynamics.system_names()) - {name}
     foreign = dynamics.load_system(min(others)).Parameters()
@@ -48,17 +49,23 @@ def test_a_problem_is_of_the_parameters_of_its_system(name, problem):
 CALLS = {
     "descend": [
         (lambda s, p, r, f: dynamics.descend(s, 0.1, 3), "is a System"),
-        (lambda s, p, r, f: dynamics.descend("x", 0.1, 3), "is a str"),
         (lambda s, p, r, f: dynamics.descend(r, "x", 3), "eta='x'"),
         (lambda s, p, r, f: dynamics.descend(r, [[1], [1, 2]], 3), "ragged"),
         (lambda s, p, r, f: dynamics.descend(r, 0.1, float("nan")), "steps=nan"),
         (lambda s, p, r, f: dynamics.descend(r, 0.1, 10**5000), "steps=int is too large"),
         (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, initial="abc"), "3 numbers"),
-        (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, initial=[1]), "has 3 entries"),
-        (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, initial=[]), "has 3 entries"),
         (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, initial=np.array([1j, 0, 0])), "3 numbers"),
         (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, record=[[1]]), "list of steps"),
         (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, checkpoint=5), "checkpoint=5"),
+        (lambda s, p, r, f: dynamics.descend(r, 0.0, 3), "eta=0.0 is too small"),
+        (lambda s, p, r, f: dynamics.descend(r, 0.1, 0), "steps=0 is too small"),
+        (lambda s, p, r, f: dynamics.descend(r, 0.1, 1.5), "steps=1.5 is not a whole number"),
+        (
+            lambda s, p, r, f: dynamics.descend(r, 0.1, 3, "gd", "often"),
+            "record='often' is unknown",
+        ),
+        (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, record=[4]), "record=4 is after the last"),
+        (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, initial=[np.nan, 0, 0]), "is not finite"),
     ],
     "rule": [
         (lambda s, p, r, f: dynamics.rule("adamm"), "nearest: adam"),
@@ -71,36 +78,32 @@ CALLS = {
     ],
     "flow": [
         (lambda s, p, r, f: dynamics.flow(r, "x"), "time='x'"),
+        (lambda s, p, r, f: dynamics.flow(r, 0.0), "time=0.0 is too small"),
+        (lambda s, p, r, f: dynamics.flow(r, 1.0, 1e-20), "rtol=1e-20 is too small"),
+        (lambda s, p, r, f: dynamics.flow(r, 1.0, record=[0, 99.0]), "record=99.0 is too large"),
         (lambda s, p, r, f: dynamics.flow(r, 1.0, record=[]), "record="),
-        (lambda s, p, r, f: dynamics.flow(r, 1.0, record=["a"]), "record="),
         (lambda s, p, r, f: dynamics.flow(r, 1.0, initial={}), "state="),
     ],
     "overlay": [
         (lambda s, p, r, f: dynamics.overlay(r, [1e-300], time=1.0), "eta=1e-300 is too small"),
-        (lambda s, p, r, f: dynamics.overlay(r, [5e-324], time=1.0), "eta=5e-324 is too small"),
         (lambda s, p, r, f: dynamics.overlay(r, "x", time=1.0), "eta='x'"),
-        (lambda s, p, r, f: dynamics.overlay(r, None, time=1.0), "eta=None"),
         (lambda s, p, r, f: dynamics.overlay(r, [0.1], rule="adam", time=1.0), "or time"),
         (lambda s, p, r, f: dynamics.overlay(r, [0.1]), "steps, or a time"),
         (lambda s, p, r, f: dynamics.overlay(r, [0.1, 0.2], 3, ["gd"] * 3), "2 rates for 3 rules"),
     ],
     "load_system": [
         (lambda s, p, r, f: dynamics.load_system(0), "system=0"),
-        (lambda s, p, r, f: dynamics.load_system("positional"), "nearest: positional_attention"),
         (lambda s, p, r, f: dynamics.load_system("x" * 1000), "system='xxx"),
-        (lambda s, p, r, f: dynamics.load_system([1] * 1000), "system="),
         (lambda s, p, r, f: dynamics.load_system("a\0.py"), "system="),
     ],
     "compare": [
         (lambda s, p, r, f: dynamics.compare(p, p, 0.1, 3), "reduced problem first"),
         (lambda s, p, r, f: dynamics.compare(r, f), "eta and steps, or a time"),
-        (lambda s, p, r, f: dynamics.compare(r, f, "x", 3), "eta='x'"),
     ],
     "verify": [
         (lambda s, p, r, f: dynamics.verify("positional"), "nearest: positional_attention"),
         (lambda s, p, r, f: dynamics.verify(s, claims="Theorem 99"), "claim 'Theorem 99'"),
         (lambda s, p, r, f: dynamics.verify(s, claims=5), "claims=5"),
-        (lambda s, p, r, f: dynamics.verify(s, claims=[5]), "claim '5'"),
         (lambda s, p, r, f: dynamics.verify(s, seed="x"), "seed='x'"),
         (lambda s, p, r, f: dynamics.verify(s, 5), "parameters=5"),
     ],
@@ -123,27 +126,22 @@ CALLS = {
     ],
     "load": [
         (lambda s, p, r, f: dynamics.load("nowhere"), "path='nowhere'"),
-        (lambda s, p, r, f: dynamics.load(3), "path=3"),
         (lambda s, p, r, f: dynamics.load("a\0b"), "path="),
     ],
     "sweep": [
         (lambda s, p, r, f: dynamics.sweep(s, {"D": "x"}), "D='x'"),
         (lambda s, p, r, f: dynamics.sweep(s, 5), "given=5"),
-        (lambda s, p, r, f: dynamics.sweep("nope", {}), "system='nope'"),
         (lambda s, p, r, f: dynamics.sweep(s, {"D": 4, "C": 2}, 5), "out=5"),
         (lambda s, p, r, f: dynamics.sweep(s, {"D": 4, "C": 2}, workers="x"), "workers='x'"),
     ],
     "diversity": [
         (lambda s, p, r, f: dynamics.diversity("x"), "attention="),
-        (lambda s, p, r, f: dynamics.diversity(np.full((4, 4), np.nan), k=1), "attention"),
         (lambda s, p, r, f: dynamics.diversity(np.full((4, 4), 0.25), k="x"), "k='x'"),
     ],
     "total_variation": [
         (lambda s, p, r, f: dynamics.total_variation(None), "attention="),
-        (lambda s, p, r, f: dynamics.total_variation(np.ones(3)), "attention="),
     ],
     "multinomial": [
-        (lambda s, p, r, f: dynamics.multinomial("x", (0.5, 0.5)), "n='x'"),
         (lambda s, p, r, f: dynamics.multinomial(3, 0.5), "probabilities=0.5"),
         (lambda s, p, r, f: dynamics.multinomial(3, (0.5, np.nan)), "do not sum to 1"),
     ],
@@ -203,7 +201,7 @@ def test_every_exported_function_of_dynamics_has_a_wrong_call():
 
 
 @pytest.mark.parametrize("name", [name for name in plotting.__all__ if name != "look"])
-@pytest.mark.parametrize("wrong", [3, "x", None, [], {}])
+@pytest.mark.parametrize("wrong", [3, [], {}])
 def test_pictures_of_something_else_are_refused(name, wrong):
     draw = getattr(plotting, name)
     needed = [p for p in inspect.signature(draw).parameters.values() if p.default is p.empty]
@@ -218,23 +216,12 @@ def test_a_run_without_a_matrix_has_no_picture_of_attention(square):
         plotting.attention(dynamics.descend(square[2], 0.1, 2))
 
 
-def test_an_event_that_there_is_none_of_names_all(square):
-    run = dynamics.descend(square[2], 0.1, 2)
-    with pytest.raises(KeyError, match="no event 'T2'; there are T0, T1, T1_paper, event_III"):
-        run.events["T2"]
-
-
-@pytest.mark.parametrize(
-    ("call", "kind", "part"),
-    [
-        (lambda: theory.classes("x"), TypeError, "no symmetry is known for a str"),
-        (lambda: theory.read_model("nowhere.py"), theory.ModelError, "cannot be read"),
-        (lambda: theory.read_model(3), theory.ModelError, "is not a path"),
-    ],
-)
-def test_wrong_calls_of_theory(call, kind, part):
-    with pytest.raises(kind, match=part):
-        call()
+def test_wrong_calls_of_theory():
+    with pytest.raises(TypeError, match="no symmetry is known for a str"):
+        theory.classes("x")
+    for path, part in (("nowhere.py", "cannot be read"), (3, "is not a path")):
+        with pytest.raises(theory.ModelError, match=part):
+            theory.read_model(path)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +248,7 @@ def test_parameters_by_position_are_one_line(square):
 
 
 @pytest.mark.parametrize("system", ["positional_attention", "masked_image_modeling", "shallow_vit"])
-@pytest.mark.parametrize("seed", [-1, "x", 0.5, None, 2**70])
+@pytest.mark.parametrize("seed", [-1, "x", None])
 def test_seeds_that_are_none_are_refused(system, seed):
     loaded = dynamics.load_system(system)
     with pytest.raises(InvalidRequest, match=r"^seed="):
