@@ -50,10 +50,10 @@ BLOCK_FIELDS = (
 """Fields of a block: row type, place of the Ups of p itself, clusters alike, its classes and areas;
 number of configurations (0: contour), and its first count, factor and chance."""
 AREA_FIELDS = ("copies", "first", "last")
-"""Fields of an area, or of areas alike: how many, and its classes, counted from the first of the
-block.""" CLASS_FIELDS = ("area", "ups", "phi", "patches", "many") """Fields of a class: its area,
-counted from the first of the block, places of its Ups and Phi, patches of
-it in one area, and in all of them."""
+"""Fields of an area, or of areas alike: how many, and its classes, from the first of the block."""
+CLASS_FIELDS = ("area", "ups", "phi", "patches", "many")
+"""Fields of a class: its area, counted from the first of the block, places of its Ups and Phi,
+patches of it in one area, and in all of them."""
 
 Configurations = tuple[FloatArray, FloatArray]
 
