@@ -53,6 +53,7 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
         "summary": summary(description.prose),
         "command": _command(system, model),
         "constants": [_constant(slider, symbols, problem) for slider in model.sliders],
+        "presets": {name: dict(settings) for name, settings in model.presets.items()},
         "states": [_letter(name, presentation, {}) for name in names],
         "observables": [_letter(name, presentation, observables) for name in model.observables],
         "events": [_event(rule, presentation) for rule in problem.events],

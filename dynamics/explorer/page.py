@@ -46,9 +46,10 @@ def page(description: Mapping[str, Any], worker: str) -> str:
     ----------
     description : mapping
         What the page says of the model: ``name``, ``title``, ``source``, ``summary``, ``version``,
-        ``command``, ``constants``, ``states``, ``observables``, ``events``, ``panels``,
-        ``matrices``, ``plane``, ``derivation`` and ``run``, all of them plain values. ``mathml`` of
-        the letters is MathML, the derivation is HTML with formulas; both are escaped already.
+        ``command``, ``constants``, ``presets``, ``states``, ``observables``, ``events``,
+        ``panels``, ``matrices``, ``plane``, ``derivation`` and ``run``, all of them plain values.
+        ``mathml`` of the letters is MathML, the derivation is HTML with formulas; both are escaped
+        already.
     worker : str
         The script of the worker, which answers the requests ``check``, ``flow``, ``descent``,
         ``plane`` and ``matrix``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dynamics.problem import Problem
@@ -54,6 +54,9 @@ class PageModel:
         Matrices by class: name, title, meaning, classes with their labels and values.
     draws : (samples, seed)
         Of a law that can only be sampled; (0, 0) of another.
+    presets : mapping
+        Name -> values of controls, of the constants and of the run; another control stands at its
+        default.
     """
 
     script: str
@@ -62,6 +65,7 @@ class PageModel:
     observables: tuple[str, ...]
     matrices: tuple[Mapping[str, Any], ...] = ()
     draws: tuple[int, int] = (0, 0)
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def scalars(problem: Problem) -> tuple[str, ...]:

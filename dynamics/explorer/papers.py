@@ -17,7 +17,7 @@ import sympy
 from dynamics.cache import jax
 from dynamics.explorer.declared import unheld
 from dynamics.explorer.own_model import page_of
-from dynamics.explorer.own_points import center_of, points_around
+from dynamics.explorer.own_points import Point, center_of, points_around
 from dynamics.explorer.own_programs import Matrix
 from dynamics.explorer.page_model import PageModel
 from dynamics.library import HERE
@@ -54,6 +54,8 @@ class Paper:
         Attributes of the parameters that rules of events use.
     attributes : mapping
         Further ones of the reduced problem of the page.
+    presets : mapping
+        Name of a preset -> constants that differ from those of ``attdyn run``.
     """
 
     constants: Callable[[Any], dict[str, Any]]
@@ -62,6 +64,7 @@ class Paper:
     smaller: Callable[[Any], Changes]
     rest: tuple[str, ...] = ()
     attributes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    presets: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
 
 
 @np.errstate(all="ignore")  # functions of the model are evaluated at values where some overflow
@@ -95,14 +98,29 @@ def page_model(system: System, parameters: Any) -> PageModel:
 
     still = [name for name in file.Parameters.__dataclass_fields__ if name not in moving]
     center = center_of(file, file.Parameters(**constants), still, derived=derived)
-    model = page_of(center, points_around(center))
+    points = points_around(center)
+    model = page_of(center, points)
     problem: Any = model.problem
     problem.parameters = parameters
     problem.presentation = system.presentation
     if system.name == "masked_image_modeling":
         notation = rows_of(parameters).notation
         problem.presentation = dataclasses.replace(system.presentation, notation=notation)
-    return model
+    presets = dict(_presets(system, paper, points, paper.constants(parameters), model.sliders))
+    return dataclasses.replace(model, presets=presets)
+
+
+def _presets(
+    system: System, paper: Paper, points: list[Point], first: dict[str, Any], sliders: Any
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Presets that the page holds, as positions of its sliders."""
+    for title, changes in paper.presets.items():
+        parameters = system.Parameters(**system.default_runs["run"].parameters | changes)
+        constants = paper.constants(parameters)
+        settings = {slider.name: constants[slider.name] for slider in sliders}
+        held = any(point.at.items() <= settings.items() for point in points)
+        if held and first | settings == constants:
+            yield title, settings
 
 
 def _translated(rule: EventRule, order: Mapping[str, Any]) -> EventRule:
@@ -219,6 +237,11 @@ PAPERS: Mapping[str, Paper] = {
         {"association_margin": sympy.Min(_s("beta"), _s("gamma")) - _s("rho")},
         _smaller_sets,
         attributes={"matrices": _attention_logits},
+        presets={
+            "three events": {},
+            "the paper's law": {"random_sets": "any"},
+            "association lost at q = .8": {"random_sets": "any", "q": 0.8},
+        },
     ),
     "masked_image_modeling": Paper(
         _image_constants,

@@ -36,6 +36,7 @@ DESCRIPTION = {
                  logarithmic=True),
         constant("law", "word", "mixed", "law of the sets", mathml="", values=["mixed", "any"]),
     ],
+    "presets": {"a late start": {"D": 24, "nu": 0.002, "time": 5000}},
     "states": [
         {"name": "x", "mathml": letter("x"), "meaning": "the first scalar", "group": 0},
         {"name": "y", "mathml": letter("y"), "meaning": "the second scalar", "group": 1},

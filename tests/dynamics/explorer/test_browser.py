@@ -116,6 +116,16 @@ def test_an_address_restores_the_picture_and_history_works(browser, tab):
     again.context.close()
 
 
+def test_a_preset_sets_its_controls_and_puts_others_on_their_defaults(tab):
+    tab.type_into("q", "0.25")
+    tab.page.get_by_role("button", name="a late start").click()
+    for name, value in {"D": "24", "nu": "0.002", "time": "5000", "q": "0.5"}.items():
+        tab.expect(f"#control-{name}-number").to_have_value(value)
+    tab.expect("#command-flow").to_contain_text("--D 24")
+    tab.expect("#command-flow").to_contain_text("--time 5000")
+    assert "nu=0.002" in tab.page.url
+
+
 def test_curves_and_charts_are_taken_away(tab, tmp_path):
     text = tab.download("#csv-flow", tmp_path).read_text()
     rows = list(csv.DictReader(io.StringIO(text)))

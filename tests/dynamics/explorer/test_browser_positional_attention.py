@@ -51,3 +51,23 @@ def test_dragging_q_moves_the_events_as_python_computes_them(tab):
     for event in ("T0", "T1", "T1_paper"):
         assert tab.cell(event, 0) == pytest.approx(path.events[event].time, rel=1e-6), event
         assert tab.cell(event, 1) == run.events[event].step, event
+
+
+def test_presets_are_what_they_are_called(tab):
+    def settle(preset):
+        tab.page.get_by_role("button", name=preset).click()
+        tab.expect("#status").not_to_contain_text("descent")
+        tab.rests()
+        _, gamma, rho, *_ = tab.page.locator("#values > span").all_inner_texts()
+        return [float(text.split("=")[1].replace("−", "-")) for text in (gamma, rho)]
+
+    gamma, rho = settle("association lost at q = .8")
+    assert gamma < rho
+    tab.expect("#control-random_sets").to_have_value("any")
+    assert "q=0.8" in tab.page.url
+    gamma, rho = settle("the paper's law")
+    assert gamma > rho
+    assert tab.cell("T1", 0) > 0
+    assert tab.cell("event_III", 0) == "falls to the horizon"
+    settle("three events")
+    assert tab.cell("T0", 0) < tab.cell("T1", 0) < tab.cell("event_III", 0)

@@ -115,6 +115,7 @@ def test_sizes_are_the_given_one_and_its_neighbours(monkeypatch):
     monkeypatch.setattr(own_points, "MOST_TRIED", 5)
     parameters = POSITIONAL.Parameters(D=6, C=3, random_sets="mixed")
     model = page_model(POSITIONAL, parameters)
+    assert list(model.presets) == ["three events"]  # no D=9 with other random sets
     sliders = {slider.name: slider for slider in model.sliders}
     assert sliders["D"].values == (6, 9)
     assert sliders["p"].values == (3, 5, 7)

@@ -76,6 +76,21 @@ function moved(name, done) {
   if (done) descent_after = window.setTimeout(() => { train(true, true); }, PAUSE);
 }
 
+/** Put the controls on settings, and those without one on their defaults. */
+function choose(settings) {
+  for (const [name, control] of Object.entries(controls)) control.show(settings[name] ?? control.constant.default);
+  moved(null, true);
+}
+
+/** A button for each of the settings that have a name. */
+function build_presets() {
+  for (const [name, settings] of Object.entries(description.presets)) {
+    const button = make("button", { type: "button" }, name);
+    button.addEventListener("click", () => choose(settings));
+    at("presets").append(button);
+  }
+}
+
 /** Whether the numbers of the run can be used; a message stands beside one that cannot. */
 function run_is_valid() {
   return runs.map((constant) => {
@@ -321,10 +336,7 @@ function listen() {
     write_address(state_now(), true);
   });
   at("play").addEventListener("click", () => (playing === null ? play() : pause()));
-  at("reset").addEventListener("click", () => {
-    for (const control of Object.values(controls)) control.show(control.constant.default);
-    moved(null, true);
-  });
+  at("reset").addEventListener("click", () => choose({}));
   const save = (name, run) => download(`${description.name}_${name}.csv`, as_csv(run), "text/csv");
   at("csv-flow").addEventListener("click", () => settled && save("flow", settled.flow));
   at("csv-descent").addEventListener("click", () => settled && settled.descent && save("descent", settled.descent));
@@ -335,6 +347,7 @@ function listen() {
 }
 
 build_controls();
+build_presets();
 build_texts();
 listen();
 restore();
