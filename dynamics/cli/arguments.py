@@ -188,10 +188,10 @@ def _expanded(name: str, entry: Any) -> Any:
 
 
 def _with_negative_values(words: Sequence[str]) -> list[str]:
-    """``--nu -1e-3`` as ``--nu=-1e-3``: argparse takes some negative numbers for flags."""
+    """``--nu -1e-3`` as ``--nu=-1e-3``: argparse takes some words with a minus for flags."""
     joined: list[str] = []
     for word in words:
-        number = word[1:2].isdigit() or not isinstance(value(word), str)
+        number = word[1:2] in [*".0123456789"] or not isinstance(value(word), str)
         flag = joined and joined[-1].startswith("--") and "=" not in joined[-1]
         if word.startswith("-") and number and flag:
             joined[-1] += f"={word}"

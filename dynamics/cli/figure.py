@@ -25,7 +25,7 @@ def add_flags(parser: Parser) -> None:
     for name, figure in figures(parser.system).items():
         switches, own = flags_of(figure)
         parser.add_switches(switches, group=f"figure {name}")
-        parser.add_flags(own, metavar="X", group=f"figure {name}")
+        parser.add_flags(own, values, group=f"figure {name}")
     parser.add_argument(
         "name", nargs="?", metavar="NAME", help=f"one of {', '.join(figures(parser.system))}"
     )
@@ -124,7 +124,8 @@ def _flags_of_figure(request: CommandRequest, name: str) -> dict[str, Any]:
     every = {each: flags_of(figure) for each, figure in figures(request.system).items()}
     settings: dict[str, Any] = {}
     for each, (switches, others) in every.items():
-        for flag in (flag for flag in (*switches, *others) if flag in request.flags):
+        given = request.flags.keys() - request.entries.keys()  # a constant has its flag
+        for flag in (flag for flag in (*switches, *others) if flag in given):
             if flag not in {**every[name][0], **every[name][1]}:
                 raise InvalidRequest(f"--{flag} is an option of figure {each}, not of {name}")
             settings[flag] = 1 if flag in switches else request.flags[flag]

@@ -15,6 +15,7 @@ from dynamics.analysis.phase_portrait.elimination import RUN, Elimination
 from dynamics.analysis.phase_portrait.plane import Portrait
 from dynamics.analysis.phase_portrait.roots import CONTINUUM, DEGENERATE, SADDLE, SINK, SOURCE
 from dynamics.plotting import style
+from dynamics.plotting.basins import draw_basins
 from dynamics.plotting.captions import fixed
 from dynamics.plotting.words import Words
 from dynamics.problem import FloatArray
@@ -50,7 +51,7 @@ FIRST_TIME = -2
 
 @style.styled
 def portrait(result: Portrait, parameters: Sequence[str] | None = None) -> Axes:
-    """Arrows coloured by speed, nullclines, slow manifold, fixed points and runs in their plane.
+    """Basins, arrows coloured by speed, nullclines, slow manifold, fixed points and runs.
 
     Parameters
     ----------
@@ -87,6 +88,9 @@ def _draw(result: Portrait, axes: Axes, parameters: Sequence[str] | None) -> Wor
     notation = result.presentation.notation
     x, y = map(notation.label, result.plane)
     axes.set(xlim=result.box[0], ylim=result.box[1], xlabel=x, ylabel=y)
+    names = result.runs[0].layout.names
+    x_place, y_place = map(names.index, result.plane)
+    draw_basins(axes, result.basins, (x_place, y_place))
     _arrows(axes, result)
     _slow(axes, result, notation)
     for k, run in enumerate(result.runs[1:]):
@@ -97,12 +101,13 @@ def _draw(result: Portrait, axes: Axes, parameters: Sequence[str] | None) -> Wor
     _events(axes, result, words)
     _times(axes, result, words)
     _nullclines(axes, result, notation, words)
-    names = list(result.parameters) if parameters is None else parameters
-    held = fixed(notation, {name: result.parameters[name] for name in names}, {}, WIDTH)
+    held_names = list(result.parameters) if parameters is None else parameters
+    held = fixed(notation, {name: result.parameters[name] for name in held_names}, {}, WIDTH)
     lines = [held, *_elimination_lines(result.eliminated, notation)]
     axes.set_title("\n".join(lines), fontsize=8, loc="left")
     style.legend(
-        axes, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3, fontsize=7.5,
+        axes, loc="upper center", bbox_to_anchor=(0.5, -0.13), fontsize=7.5,
+        ncols=2 if result.basins else 3,
         handlelength=2.2, columnspacing=1.4,
     )  # fmt: skip
     return words

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 
@@ -15,11 +15,12 @@ from dynamics.system import System
 from dynamics.training.descent import descend
 from dynamics.training.flow import flow
 from dynamics.training.stability_limit import limits_along
-from dynamics.validation import InvalidRequest, real
-from dynamics.verdicts.figure import Drawing, Figure, FigureRequest
+from dynamics.validation import InvalidRequest, real, refuse
+from dynamics.verdicts.figure import Drawing, Figure, FigureRequest, with_flags
 from theory.closure import DECLARED
 
-GRID = 24
+GRID, BASINS = 24, 24
+"""Cells, and starts, along each side of a plane."""
 ROUNDING = 1e-12
 """Curvatures below this are rounding."""
 
@@ -46,8 +47,18 @@ def classes(system: System, request: FigureRequest) -> Drawing:
     return Drawing(axes, {"labels": document["labels"]}, caption)
 
 
+@with_flags(
+    {},
+    plane="scalars along x and y, as w,e (default the first two)",
+    x="window along x, as -3:3; with one of x and y the basins are drawn",
+    y="window along y",
+    basins="starts along each side whose ends divide the window into basins (0 for none)",
+)
 def plane(system: System, request: FigureRequest) -> Drawing:
-    """Phase plane of two scalars. Options: ``x``, ``y``, ``time``, ``starts``, ``grid``.
+    """Phase plane of two scalars.
+
+    Options: ``plane``, their names; ``x`` and ``y``, the window; ``basins``, starts along each
+    side; ``time``, ``starts`` and ``grid``.
 
     Parameters
     ----------
@@ -55,15 +66,20 @@ def plane(system: System, request: FigureRequest) -> Drawing:
     request : FigureRequest
     """
     run = system.default_runs["run"]
-    quick = {"x": "", "y": "", "time": run.eta * run.steps, "starts": 4, "grid": GRID}
-    options = request.options(quick, {"grid": 2 * GRID})
     problem = system.ReducedPopulation(request.make_parameters(system))
     names = problem.state_names
     if len(names) < 2:
         raise InvalidRequest(f"{system.name} closes on one scalar, {names[0]}: there is no plane")
-    axes = (str(options["x"] or names[0]), str(options["y"] or names[1]))
+    given = {n: str(v) if n in ("x", "y") else v for n, v in request.user_options.items()}
+    divided = BASINS if {"x", "y"} & given.keys() else 0
+    quick = {"plane": names[:2], "x": "", "y": "", "basins": divided,
+             "time": run.eta * run.steps, "starts": 4, "grid": GRID}  # fmt: skip
+    request = replace(request, user_options=given)
+    options = request.options(quick, {"grid": 2 * GRID}, starts=0, basins=0)
+    axes, time = tuple(options["plane"]), real("time", options["time"], above=0.0)
+    window = _window("x", options["x"]), _window("y", options["y"])
     sizes = {"starts": options["starts"], "grid": options["grid"]}
-    result = portrait(problem, real("time", options["time"], above=0.0), axes, **sizes)
+    result = portrait(problem, time, axes, window, **sizes, basin_starts=options["basins"])
     points = [
         {"place": point.position, "eigenvalues": point.eigenvalues, "kind": point.kind}
         for point in result.fixed_points
@@ -72,8 +88,22 @@ def plane(system: System, request: FigureRequest) -> Drawing:
     words = "1 isolated fixed point" if single == 1 else f"{single} isolated fixed points"
     if single < len(points):
         words += ", and a curve or a region of them"
+    if result.basins:
+        count = len(result.basins)
+        words += f"; {count} basin{'s' * (count > 1)} of the starts of a grid"
     caption = f"{system.title}: phase plane of {axes[0]} and {axes[1]}, {words}."
-    return Drawing(plotting.portrait(result), {"fixed_points": points}, caption)
+    divides = [line for basin in result.basins for line in basin.separatrices]
+    data = {"fixed_points": points, "separatrices": divides}
+    return Drawing(plotting.portrait(result), data, caption)
+
+
+def _window(name: str, text: str) -> tuple[float, float] | None:
+    """A window, as ``-3:3``; None for none."""
+    try:
+        low, high = map(float, text.split(":")) if text else (0.0, 0.0)
+    except ValueError:
+        refuse(name, text, "is no window", "two numbers with a colon, as -3:3", "-1:1")
+    return (low, high) if text else None
 
 
 def transverse(system: System, request: FigureRequest) -> Drawing:

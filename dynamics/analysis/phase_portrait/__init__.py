@@ -1,5 +1,6 @@
-"""Phase planes of reduced problems: fields, nullclines, slow manifolds, fixed points, runs."""
+"""Phase planes of reduced problems: fields, nullclines, fixed points, slow manifolds, basins."""
 
+from dynamics.analysis.phase_portrait.basins import Basin, basins
 from dynamics.analysis.phase_portrait.elimination import Elimination
 from dynamics.analysis.phase_portrait.nullclines import Nullcline, nullcline
 from dynamics.analysis.phase_portrait.plane import Portrait, portrait, sentence, summary
@@ -7,11 +8,13 @@ from dynamics.analysis.phase_portrait.roots import FixedPoint, fixed_points
 from dynamics.analysis.phase_portrait.slow_manifold import SlowManifold
 
 __all__ = [
+    "Basin",
     "Elimination",
     "FixedPoint",
     "Nullcline",
     "Portrait",
     "SlowManifold",
+    "basins",
     "fixed_points",
     "nullcline",
     "portrait",

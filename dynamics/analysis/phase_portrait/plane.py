@@ -6,7 +6,6 @@ arrows, nullclines and fixed points are of the plane; runs are of the whole prob
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -14,8 +13,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from dynamics.analysis.phase_portrait.basins import Basin, basins, ends_of
 from dynamics.analysis.phase_portrait.elimination import (
     RUN,
     SLOW,
@@ -27,6 +26,7 @@ from dynamics.analysis.phase_portrait.elimination import (
     is_fast,
 )
 from dynamics.analysis.phase_portrait.nullclines import Nullcline, nullcline
+from dynamics.analysis.phase_portrait.plane_field import CountedGradient, PlaneField
 from dynamics.analysis.phase_portrait.roots import (
     CONTINUUM,
     Box,
@@ -49,11 +49,12 @@ MARGINS = (0.10, 0.14)
 """Below and above the main run's extent, as parts of it."""
 RECORDS = 150
 """Records of each further run."""
+LATE = 100.0
+"""Time to which the starts of basins are followed, over that of the runs."""
 ARROWS = 24
 BUDGET = 40
 """Most nodes of a grid on which a nullcline is sought, over the square of ``grid``."""
-UNSURE = 1e-2
-"""Rates are unknown where their error may be over this part of the median rate of the plane."""
+Window = tuple[tuple[float, float] | None, tuple[float, float] | None]
 GOLDEN = 1.32471795724474602596
 """The plastic number: its powers fill a square evenly."""
 
@@ -86,6 +87,8 @@ class Portrait:
         scalar is fast.
     runs : tuple of Trajectory
         The main run first.
+    basins : tuple of Basin
+        By where the starts of a grid end; empty where none were asked for.
     gradients : int
         Taken for all but the runs.
     presentation : Presentation
@@ -105,6 +108,7 @@ class Portrait:
     fixed_points: tuple[FixedPoint, ...]
     slow: SlowManifold | None
     runs: tuple[Trajectory, ...]
+    basins: tuple[Basin, ...]
     gradients: int
     presentation: Presentation
 
@@ -121,91 +125,18 @@ class Portrait:
             "fixed points": [f"{number} {kind}" for kind, number in kinds.items()] or "none",
             "nullclines": {n: f"{len(c.branches)} branches" for n, c in self.nullclines.items()},
             "runs": f"{len(self.runs)} to time {self.runs[0].time[-1]:.6g}",
+            "basins": [f"{basin.starts} starts" for basin in self.basins],
         }
-
-
-class _CountedGradient:
-    """A problem's gradient, counted; an interruption ends it."""
-
-    def __init__(self, problem: Any, interrupted: threading.Event) -> None:
-        self.view, self.layout, self._interrupted = problem.view, problem.layout, interrupted
-        self._gradient, self.count = problem.gradient, 0
-        self._bound = getattr(problem, "gradient_error", lambda state: None)
-
-    def gradient(self, state: ArrayLike) -> FloatArray:
-        """The problem's gradient."""
-        if self._interrupted.is_set():
-            raise KeyboardInterrupt
-        self.count += 1
-        return self._gradient(state)
-
-    def gradient_error(self, state: ArrayLike) -> FloatArray | None:
-        """Estimated error of each entry of the gradient, where the problem knows one."""
-        self.count += 1
-        return self._bound(state)
-
-
-class _PlaneField:
-    """Rates of two scalars as a function of them, evaluated once at each point."""
-
-    def __init__(
-        self,
-        problem: _CountedGradient,
-        plane: tuple[str, str],
-        eliminated: Mapping[str, PlaneFunction],
-    ) -> None:
-        names = problem.layout.names
-        self._problem, self._size = problem, problem.layout.size
-        self._axes = [names.index(name) for name in plane]
-        self._eliminated = {names.index(name): f for name, f in eliminated.items()}
-        self._rates: dict[tuple[float, float], tuple[float, float]] = {}
-        self._limits: FloatArray | None = None
-
-    def state(self, x: float, y: float) -> FloatArray:
-        """The whole state at a point of the plane."""
-        state = np.empty(self._size)
-        state[self._axes] = x, y
-        for k, function in self._eliminated.items():
-            state[k] = function(x, y)
-        return state
-
-    def __call__(self, x: float, y: float) -> tuple[float, float]:
-        """Rates of both; NaN where the state or its gradient is not a number."""
-        if (x, y) not in self._rates:
-            state = self.state(x, y)
-            gradient = np.full(2, np.nan)
-            if np.isfinite(state).all():
-                gradient = self._problem.gradient(state)[self._axes]
-                limits = self._limits
-                bound = None if limits is None else self._problem.gradient_error(state)
-                if limits is not None and bound is not None:
-                    gradient = np.where(bound[self._axes] > limits, np.nan, gradient)
-            self._rates[x, y] = -float(gradient[0]), -float(gradient[1])
-        return self._rates[x, y]
-
-    def rate(self, number: int, x: float, y: float) -> float:
-        """Rate of the first (0) or the second (1) scalar at a point."""
-        return self(x, y)[number]
-
-    def grid(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """Rates at all pairs, shape (2, y, x).
-
-        From then on, rates whose error may be over a part of the medians of these are unknown.
-        """
-        rates = np.array([[self(u, v) for u in x] for v in y])
-        sizes = np.nanmedian(np.abs(rates), axis=(0, 1)) if np.isfinite(rates).any() else 0.0
-        self._limits = UNSURE * np.broadcast_to(sizes, (2,))
-        self._rates = {}
-        return np.array([[self(u, v) for u in x] for v in y]).transpose(2, 0, 1)
 
 
 def portrait(
     problem: Problem,
     time: float,
     plane: tuple[str, str] | None = None,
-    box: Box | None = None,
+    box: Window | None = None,
     starts: int = 4,
     grid: int = 32,
+    basin_starts: int = 0,
 ) -> Portrait:
     """The phase portrait of a reduced problem in the plane of two of its scalars.
 
@@ -218,11 +149,14 @@ def portrait(
     plane : (str, str), optional
         The scalars along x and y; by default the last two.
     box : two pairs of float, optional
-        The rectangle; by default around the main run.
+        The rectangle; a side that is None, as both are by default, is around the main run.
     starts : int
         Number of further runs, spread over the rectangle.
     grid : int
         Cells along each side at the first resolution; gradients are about 20 grid^2, or 160 grid^2.
+    basin_starts : int
+        Starts along each side, at least 4, of flows to `LATE` times the horizon, by whose ends the
+        rectangle is divided into basins; 0 for none.
 
     Returns
     -------
@@ -245,17 +179,22 @@ def portrait(
     names = scalar_names(problem)
     axes = _plane(names, names[-2:] if plane is None else plane)
     grid = integer("grid", grid, at_least=4, at_most=512)
+    count = basin_starts and integer("basin_starts", basin_starts, at_least=4, at_most=512)
     shares = _spread(starts)
     with interruption() as interrupted:
         main = flow(problem, time)
-        counted = _CountedGradient(problem, interrupted)
-        rectangle = _box(main, axes, box)
+        counted = CountedGradient(problem, interrupted)
+        left, right = (_side(main, *each) for each in zip(axes, box or (None, None), strict=True))
+        rectangle = left, right
         eliminated = eliminations(counted, main, axes)
         field, contents = _contents(counted, main, axes, rectangle, eliminated, grid)
         low, high = np.array(rectangle).T
         states = [field.state(u, v) for u, v in (low + shares * (high - low)).tolist()]
         valid = [state for state in states if np.isfinite(state).all()]
         runs = [flow(problem, time, initial=state, record=RECORDS) for state in valid]
+        shown = names.index(axes[0]), names.index(axes[1])
+        ends = ends_of(problem, field.state, LATE * time, interrupted)
+        divided = basins(ends, rectangle, shown, count) if count else ()
         if interrupted.is_set():
             raise KeyboardInterrupt
     return Portrait(
@@ -267,22 +206,23 @@ def portrait(
         eliminated=eliminated,
         **contents,
         runs=(main, *runs),
+        basins=divided,
         gradients=counted.count,
         presentation=Presentation.of(problem),
     )
 
 
 def _contents(
-    problem: _CountedGradient,
+    problem: CountedGradient,
     main: Trajectory,
     plane: tuple[str, str],
     box: Box,
     eliminated: Mapping[str, Elimination],
     grid: int,
-) -> tuple[_PlaneField, dict[str, Any]]:
+) -> tuple[PlaneField, dict[str, Any]]:
     """The field, and what a `Portrait` shows of it, by name."""
     functions, manifold = _functions(problem, main, plane, box, eliminated, grid)
-    field = _PlaneField(problem, plane, functions)
+    field = PlaneField(problem, plane, functions)
     middles = (np.arange(min(grid, ARROWS)) + 0.5) / min(grid, ARROWS)
     x, y = (low + (high - low) * middles for low, high in box)
     rates = field.grid(x, y)
@@ -308,18 +248,16 @@ def _plane(names: tuple[str, ...], plane: object) -> tuple[str, str]:
     return pair[0], pair[1]
 
 
-def _box(run: Trajectory, plane: tuple[str, str], box: Box | None) -> Box:
-    if box is not None:
-        for low, high in box:
-            if not low < high < np.inf:
-                refuse("box", (low, high), "is empty", "two pairs of ascending numbers", (0.0, 1.0))
-        return box
-    sides = []
-    for name in plane:
-        low, high = float(run[name].min()), float(run[name].max())
-        extent = (high - low) or max(abs(low), 1.0)
-        sides.append((low - MARGINS[0] * extent, high + MARGINS[1] * extent))
-    return sides[0], sides[1]
+def _side(run: Trajectory, name: str, side: tuple[float, float] | None) -> tuple[float, float]:
+    """A side of the rectangle: as it is given, or around the main run."""
+    if side is not None:
+        low, high = side
+        if not -np.inf < low < high < np.inf:
+            refuse("box", side, "is empty", "two pairs of ascending numbers", (0.0, 1.0))
+        return float(low), float(high)
+    low, high = float(run[name].min()), float(run[name].max())
+    extent = (high - low) or max(abs(low), 1.0)
+    return low - MARGINS[0] * extent, high + MARGINS[1] * extent
 
 
 def _spread(starts: int) -> FloatArray:
@@ -349,7 +287,7 @@ def _functions(
 
 
 def _slow_in_plane(
-    problem: GradientField, field: _PlaneField, run: Trajectory, plane: tuple[str, str], box: Box
+    problem: GradientField, field: PlaneField, run: Trajectory, plane: tuple[str, str], box: Box
 ) -> SlowManifold | None:
     """The slow manifold of a fast scalar of the plane, its nullcline, along the other one."""
     for k, name in enumerate(plane):
@@ -389,6 +327,10 @@ def summary(result: Portrait) -> dict[str, Any]:
                 "eigenvalues": [[value.real, value.imag] for value in point.eigenvalues],
             }
             for point in result.fixed_points
+        ],
+        "basins": [
+            {"starts": basin.starts, "separatrices": [line.tolist() for line in basin.separatrices]}
+            for basin in result.basins
         ],
         "slow_branches": 0 if result.slow is None else len(result.slow.values),
         "gradients": result.gradients,
