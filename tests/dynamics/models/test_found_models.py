@@ -253,6 +253,7 @@ LIBRARY = {
     "softmax_icl": (2, 0),
     "single_location": (2, 6),
     "topic_model": (8, 0),
+    "markov_attention": (2, 0),
     "memory_spikes": (2, 0),
     "attention_sink": (3, 0),
     "reversal_curse": (7, 94),

@@ -23,6 +23,7 @@ CLOSES = {
     "linear_icl": "closes on 2 scalars of 17 entries (sizes 4, 1; 12 never move), in a linear "
     "space "
     "of 1",
+    "markov_attention": "closes on 2 of 2: no two entries stay equal",
     "memory_spikes": "closes on 2 scalars of 4 entries (sizes 2, 2)",
     "merged_staircase": "closes on 60 scalars of 84 entries (sizes 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "
     "1, "
@@ -45,6 +46,7 @@ QUICK = {
     ("linear_icl", "drops"): {"ranks": [1], "slopes": [0.1], "time": 700.0},
     ("softmax_icl", "order"): {"shares": [1 / 3, 0.6], "lengths": [3]},
     ("induction_head", "times"): {"sizes": [3]},
+    ("markov_attention", "regions"): {"starts": 6},
     ("merged_staircase", "losses"): {"time": 30.0},
     ("sparse_parity", "losses"): {"dimensions": [8, 51], "steps": 100},
     ("single_location_gaussian", "overlaps"): {"seeds": 1, "time": 30.0},

@@ -19,6 +19,10 @@ VERDICTS = {
         "Global minimum": "holds", "Closed form": "holds", "Conserved": "holds",
         "Plateaus": "holds",
     },
+    "markov_attention": {
+        "Two ends": "holds", "Separatrix": "holds", "Energy": "holds", "Global minima": "holds",
+        "Local minima": "holds",
+    },
     "memory_spikes": {
         "Spikes": "holds", "Speed": "holds", "Interference": "holds", "Margins": "holds",
     },
@@ -38,6 +42,7 @@ VERDICTS = {
     },
 }  # fmt: skip
 UNREDUCED = {
+    *(("markov_attention", claim) for claim in VERDICTS["markov_attention"]),
     ("linear_icl", "Plateaus"), ("softmax_icl", "Conserved"), ("topic_model", "Escape"),
     ("merged_staircase", "Escape"), ("token_selection", "Direction"),
     ("token_selection", "Selection"), ("token_selection", "Normalized"),
@@ -49,6 +54,9 @@ ELSEWHERE = [
     ("linear_icl", {"slope": 0.5}, "Closed form", "not decidable under this law"),
     ("linear_icl", {"ratio": 2.0}, "Closed form", "not decidable under this law"),
     ("linear_icl", {"ratio": -1.0}, "Global minimum", "not decidable at this precision"),
+    ("markov_attention", {"p": 0.4, "q": 0.6}, "Two ends", "not decidable under this law"),
+    ("markov_attention", {"e0": 0.9}, "Global minima", "not decidable under this law"),
+    ("markov_attention", {}, "Local minima", "not decidable under this law"),
     ("merged_staircase", {"target": "leap"}, "Staircase", "not decidable under this law"),
     ("merged_staircase", {}, "Order", "not decidable at this size"),
     ("softmax_icl", {"p1": 0.8}, "Concentration", "not decidable under this law"),

@@ -20,6 +20,7 @@ LIBRARY = {
     "linear_icl": 8,
     "deep_linear": 17,
     "single_location": 26,
+    "markov_attention": 60,
     "softmax_icl": 94,
     "topic_model": 127,
     "induction_head": 579,
