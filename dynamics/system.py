@@ -70,6 +70,10 @@ class Derivation:
         """Risk and recursion as expressions, of a model file."""
         raise InvalidRequest("a paper is not a model file: its derivation has risk and recursion")
 
+    def first_integrals(self, parameters: Any = None) -> Any:
+        """Laws f(x) + g(y) of the flow, of a model file."""
+        raise InvalidRequest("a paper is no model file: its conserved sums are lemmas")
+
 
 def _with_rule(page: Page, rule: UpdateRule) -> Page:
     """A page of a paper, which is of gradient descent, and a section on a rule in its place."""
@@ -240,6 +244,27 @@ class System:
             As for `risk`.
         """
         return self.derivation.expressions(parameters).recursion()
+
+    def first_integrals(self, parameters: Any = None) -> tuple[tuple[sympy.Expr, float], ...]:
+        """Laws f(x) + g(y) of two scalars that the flow keeps, with their values at the start.
+
+        Parameters
+        ----------
+        parameters : Parameters, optional
+            Its defaults by default.
+
+        Raises
+        ------
+        InvalidRequest
+            As for `risk`.
+
+        Examples
+        --------
+        >>> import dynamics
+        >>> dynamics.load_system("markov_attention").first_integrals()[0][0]
+        e**2 - w**2 - log(Abs(w))*sign(w)
+        """
+        return self.derivation.first_integrals(parameters)
 
     def closure(self, parameters: Any = None, samples: Any = None, seed: Any = 0) -> Any:
         """Closure of the training of a model file, at its defaults or at parameters.

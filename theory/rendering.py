@@ -22,11 +22,16 @@ MOST_ENTRIES = 4
 MOST_SCALARS = 24
 """Scalars whose derivative is written out."""
 MOST_LAWS = 12
+BY_THE_FLOW = "first integrals: by the flow; gradient descent breaks them at order eta"
 DIGITS = 1e-12
 """Part of the largest coefficient below which one is not written."""
 
 
-def closure_sections(closure: Closure, entry_names: Sequence[str]) -> list[Section]:
+def closure_sections(
+    closure: Closure,
+    entry_names: Sequence[str],
+    integrals: Sequence[tuple[sympy.Expr, float]] = (),
+) -> list[Section]:
     """Sections on the scalars, the linear space and the conserved quantities.
 
     Parameters
@@ -34,6 +39,8 @@ def closure_sections(closure: Closure, entry_names: Sequence[str]) -> list[Secti
     closure : Closure
     entry_names : sequence of str
         Every entry by its array and position.
+    integrals : sequence of (Expr, float)
+        First integrals of the flow beyond the laws of the closure, with their values.
     """
     equal, still = [], []
     for k, name in enumerate(closure.names[:MOST_SCALARS]):
@@ -65,14 +72,13 @@ def closure_sections(closure: Closure, entry_names: Sequence[str]) -> list[Secti
             _class_numbers(closure),
         )
     ]
-    laws = [
-        (_law(closure, law), HandWritten(f"{law.value:.6g}", f"{law.value:.6g}"))
-        for law in closure.laws
-        if law.exact
-    ]
+    kept = [(_law(closure, law), law.value) for law in closure.laws if law.exact]
+    laws = law_equations([*kept, *integrals])
     said = []
     if any(law.exact and law.degree == 2 for law in closure.laws):
         said.append("squares and products: by the flow; gradient descent breaks them at order eta")
+    if integrals:
+        said.append(BY_THE_FLOW)
     if 0 < closure.free < closure.scalars:
         sections.append(_linear_section(closure))
     decimal = sum(not law.exact for law in closure.laws)
@@ -83,6 +89,18 @@ def closure_sections(closure: Closure, entry_names: Sequence[str]) -> list[Secti
     if laws or decimal:
         sections.append(Section("What training keeps", tuple(said), tuple(laws[:MOST_LAWS])))
     return sections
+
+
+def law_equations(
+    laws: Sequence[tuple[sympy.Expr, float]],
+) -> list[tuple[sympy.Expr, HandWritten]]:
+    """Equations of conserved quantities, and their values at the start.
+
+    Parameters
+    ----------
+    laws : sequence of (Expr, float)
+    """
+    return [(law, HandWritten(f"{value:.6g}", f"{value:.6g}")) for law, value in laws]
 
 
 def _entry(name: str) -> str:

@@ -12,9 +12,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import sympy
 
 from dynamics.models.engine.definition import Definition
 from dynamics.models.engine.expressions import Expressions, exact_weights, rate_names, symbol
+from dynamics.models.engine.first_integrals import first_integrals
 from dynamics.models.engine.realization import Realization
 from dynamics.validation import InvalidRequest
 from theory.closure import DECLARED, Closure
@@ -24,7 +26,13 @@ from theory.notation import latex_of
 from theory.page import HandWritten, Page, Section
 from theory.program.field import MAX_DENOMINATOR
 from theory.program.symbolic import LONG
-from theory.rendering import MOST_SCALARS, closure_sections, multiplicities
+from theory.rendering import (
+    BY_THE_FLOW,
+    MOST_SCALARS,
+    closure_sections,
+    law_equations,
+    multiplicities,
+)
 from theory.rule_page import SPELLED, rule_section
 from theory.update_rules import GD, UpdateRule
 
@@ -33,6 +41,8 @@ MOST_WRITTEN = 5000
 SHOWN_CLASSES = 6
 STEP, GRADIENT = "Gradient descent", "Gradient of an entry of each scalar"
 """Headings."""
+Integrals = Sequence[tuple[sympy.Expr, float]]
+"""First integrals of the flow, with their values at the start."""
 ByRule = Callable[[bool], Section] | None
 """Whether gradients are written -> section of an update rule; None of gradient descent."""
 MOST_EQUATIONS, MOST_STEPS, MOST_CONSERVED = 9, 4, 3
@@ -71,10 +81,11 @@ def page(
     names = [made.entry_name(k) for k in range(closure.classes.labels.size)]
     constants = ", ".join(f"{name} = {value}" for name, value in made.constants.items())
     sections = [Section("Constants", (constants,))] if constants else []
-    sections += closure_sections(closure, names)
-    if closure.scalars:
-        steps = _recursion(made, closure, eta, eliminate, _by_rule(rule, by_array))
-        sections += [*_samples(made, closure), *steps]
+    if not closure.scalars:
+        return _page(made, closure, [*sections, *closure_sections(closure, names)])
+    found, by_rule = _expressions(made, closure, eta, eliminate), _by_rule(rule, by_array)
+    sections += closure_sections(closure, names, () if by_rule else _integrals(found))
+    sections += [*_samples(made, closure), *_recursion(made, closure, eta, found, by_rule)]
     return _page(made, closure, sections)
 
 
@@ -107,18 +118,27 @@ def defining(
         As of `page`.
     """
     made, closure = definition.reduction(parameters, regime=Regime.of(rule, by_array))
-    sections = [_law_of(made, closure)]
-    if closure.scalars:
-        sections += _risk_and_step(made, closure, eta, _by_rule(rule, by_array))
+    if not closure.scalars:
+        return _page(made, closure, [_law_of(made, closure)])
+    found, by_rule = _expressions(made, closure, eta), _by_rule(rule, by_array)
+    sections = [_law_of(made, closure, () if by_rule else _integrals(found))]
+    sections += _risk_and_step(made, closure, eta, found, by_rule)
     return _page(made, closure, sections)
 
 
+def _integrals(found: Expressions | str) -> Integrals:
+    return () if isinstance(found, str) else first_integrals(found)
+
+
 def _risk_and_step(
-    made: Realization, closure: Closure, eta: tuple[float, ...], by_rule: ByRule
+    made: Realization,
+    closure: Closure,
+    eta: tuple[float, ...],
+    found: Expressions | str,
+    by_rule: ByRule,
 ) -> Iterator[Section]:
     """The risk where it is short, and one step: its field where training follows no gradient."""
     step = by_rule(False) if by_rule else _descent(made, closure, eta, MOST_STEPS)
-    found = _expressions(made, closure, eta)
     if isinstance(found, str):
         yield from (Section("Risk", (found,)), step)
         return
@@ -137,8 +157,8 @@ def _risk_and_step(
     yield step
 
 
-def _law_of(made: Realization, closure: Closure) -> Section:
-    """The expectation, and the scalars on which training closes."""
+def _law_of(made: Realization, closure: Closure, integrals: Integrals = ()) -> Section:
+    """The expectation, the scalars on which training closes, and what it keeps."""
     if not made.program.has_law:
         words = "the population risk is given in closed form: nothing is sampled"
     elif closure.grade == DECLARED:
@@ -156,9 +176,11 @@ def _law_of(made: Realization, closure: Closure) -> Section:
         for text, law in zip(closure.conserved, closure.laws, strict=True)
         if law.exact and law.degree == 1
     )
+    said = (BY_THE_FLOW,) if integrals else ()
     return Section(
         "Data law and reduction",
-        (words, closure.summary(), closure.proof, *conserved[:MOST_CONSERVED]),
+        (words, closure.summary(), closure.proof, *conserved[:MOST_CONSERVED], *said),
+        tuple(law_equations(integrals[:MOST_CONSERVED])),
     )
 
 
@@ -221,10 +243,13 @@ def _expressions(
 
 
 def _recursion(
-    made: Realization, closure: Closure, eta: tuple[float, ...], eliminate: bool, by_rule: ByRule
+    made: Realization,
+    closure: Closure,
+    eta: tuple[float, ...],
+    found: Expressions | str,
+    by_rule: ByRule,
 ) -> Iterator[Section]:
     """The risk carried out over the law, and one step."""
-    found = _expressions(made, closure, eta, eliminate)
     if isinstance(found, Expressions) and found.operations <= MOST_WRITTEN:
         if found.eliminated:
             words = "what training keeps, put in below"

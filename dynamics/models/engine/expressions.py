@@ -62,6 +62,8 @@ class Expressions:
     Attributes
     ----------
     table : ReducedRisk
+    given_numbers : float array
+        Real constants, then the weight of each class of samples.
     eliminated : dict
         Symbol -> expression that conserved combinations leave for it.
     names : tuple of str
@@ -92,7 +94,7 @@ class Expressions:
             self.table: ReducedRisk = reduced_risk(made.program, data, embedding, closure.names)
         except NoProgram as error:
             raise InvalidRequest(str(error)) from None
-        self._numbers = self.table.numbers(data)
+        self.given_numbers = self.table.numbers(data)
         self.eliminated = _eliminated(closure) if eliminate else {}
         if eliminate and not self.eliminated:
             raise InvalidRequest(f"eliminate: training of {name} keeps no simple combination")
@@ -101,7 +103,7 @@ class Expressions:
         }
         self.given: dict[int, Any] = {k: self.eliminated.get(s, s) for k, s in scalars.items()}
         self.given |= {k: symbol(n) for n, k in self.table.reals.items()}
-        weights = map(decimal, exact_weights(self._numbers[len(self.table.reals) :]))
+        weights = map(decimal, exact_weights(self.given_numbers[len(self.table.reals) :]))
         self.given |= dict(zip(self.table.weights.tolist(), weights, strict=True))
         left = [k for k, s in enumerate(scalars.values()) if s not in self.eliminated]
         self._left = np.array(left, dtype=np.int64)
@@ -114,6 +116,12 @@ class Expressions:
         """Whether training follows no gradient: a part of the risk has its gradient stopped."""
         values = self.table.values
         return bool((values.code[order(values, [self.table.risk], ())] == STOP).any())
+
+    @property
+    def real_constants(self) -> dict[sympy.Symbol, float]:
+        """Real constants that are symbols -> their numbers."""
+        names = self.table.reals
+        return {symbol(n): x for n, x in zip(names, self.given_numbers.tolist(), strict=False)}
 
     @cached_property
     def operations(self) -> int:
@@ -192,14 +200,14 @@ class Expressions:
             "scalars": list(self.closure.names),
             "start": start.tolist(),
             "eta": self._rates_of_scalars(),
-            "given": self._numbers.tolist(),
+            "given": self.given_numbers.tolist(),
             "program": program.document(),
         }
 
     def _given_numbers(self) -> dict[int, float]:
         """Real constants and weights -> their numbers."""
         inputs = [*self.table.reals.values(), *self.table.weights.tolist()]
-        return dict(zip(inputs, self._numbers.tolist(), strict=True))
+        return dict(zip(inputs, self.given_numbers.tolist(), strict=True))
 
     def _rates_of_scalars(self) -> list[float]:
         groups = list(dict.fromkeys(self.made.group_of_arrays().values()))

@@ -175,6 +175,12 @@ class FileDerivation(Derivation):
 
         return expressions_of(self._definition, parameters)
 
+    def first_integrals(self, parameters: Any = None) -> Any:
+        """Laws f(x) + g(y) of the flow, with their values at the start."""
+        from dynamics.models.engine.first_integrals import first_integrals
+
+        return first_integrals(self.expressions(parameters))
+
 
 def _empirical_options(model: Model) -> dict[str, str]:
     """Options of `FullEmpirical` -> their meaning; ``start`` where the file has ``starts``."""

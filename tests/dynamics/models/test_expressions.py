@@ -20,9 +20,9 @@ from theory.program import field, symbolic
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
 LIBRARY = (
-    "attention_sink", "deep_linear", "induction_head", "linear_icl", "memory_spikes",
-    "merged_staircase", "reversal_curse", "scan_and_snap", "single_location", "softmax_icl",
-    "topic_model",
+    "attention_sink", "deep_linear", "induction_head", "linear_icl", "markov_attention",
+    "memory_spikes", "merged_staircase", "reversal_curse", "scan_and_snap", "single_location",
+    "softmax_icl", "topic_model",
 )  # fmt: skip
 README = str(MODELS / "positional.py")
 
@@ -59,7 +59,7 @@ def test_sympy_and_mpmath_read_the_risk_that_is_trained(name):
     table = found.table
     roots = [table.risk, *found.slopes()]
     reals = {k: field.simplest(found.made.reals[n]) for n, k in table.reals.items()}
-    weights = exact_weights(found._numbers[len(table.reals) :])
+    weights = exact_weights(found.given_numbers[len(table.reals) :])
     given = reals | dict(zip(table.weights.tolist(), weights, strict=True))
     if found.operations <= symbolic.LONG:
         parts, written = [], symbolic.expressions(table.values, roots, found.given)

@@ -1,0 +1,125 @@
+"""First integrals of two scalars, beside quadrature and along flows."""
+
+import numpy as np
+import pytest
+import sympy
+from scipy.integrate import quad
+
+import dynamics
+from dynamics.cli import main
+from dynamics.models.engine.first_integrals import first_integrals
+from theory.closure.first_integrals import first_integral, separating_pairs
+
+x, y, z = sympy.symbols("x y z", real=True)
+
+
+def of(risk, start=(0.5, 0.7), **options):
+    """First integrals of a model of some scalars u_0, u_1, ..., of its flow."""
+    model = dynamics.Model(start=lambda: {"u": np.array(start)}, risk=risk, **options)
+    system = dynamics.load_system(model)
+    return system, first_integrals(system.derivation.expressions())
+
+
+def test_the_energy_of_a_transformer_on_a_markov_chain(capsys):
+    """e^2 - w^2 - sgn(w) log|w|, at any p and q."""
+    system = dynamics.load_system("markov_attention")
+    ((law, value),) = first_integrals(system.derivation.expressions())
+    assert str(law) == "e**2 - w**2 - log(Abs(w))*sign(w)"
+    assert value == pytest.approx(1.1**2 - 1.5**2 + np.log(1.5), rel=1e-14)
+    other = system.Parameters(p=0.3, q=0.15, w0=0.4)
+    ((again, _),) = first_integrals(system.derivation.expressions(other))
+    assert again == law
+    assert main(["derive", "markov_attention"]) == 0
+    assert "e**2 - w**2 - log(Abs(w))*sign(w) = -0.634535" in capsys.readouterr().out
+    assert main(["describe", "markov_attention"]) == 0
+    told = capsys.readouterr().out
+    assert "e**2 - w**2 - log(Abs(w))*sign(w) = -0.634535" in told
+    assert "first integrals: by the flow" in told
+    assert main(["derive", "markov_attention", "--rule", "adam"]) == 0
+    assert "first integrals" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("law", [{}, {"w0": 0.5, "e0": 0.2}, {"p": 0.8, "q": 0.7, "w0": -0.5}])
+def test_it_is_kept_by_the_flow_and_broken_by_descent(law):
+    system = dynamics.load_system("markov_attention")
+    parameters = system.Parameters(**law)
+    problem = system.ReducedPopulation(parameters)
+    ((kept, value),) = first_integrals(system.derivation.expressions(parameters))
+    along = sympy.lambdify(sympy.symbols("e w", real=True), kept)
+    run = dynamics.flow(problem, 300.0, rtol=1e-11)
+    assert np.abs(along(run["e"], run["w"]) - value).max() < 1e-9
+    off = []
+    for eta in (0.1, 0.05):
+        run = dynamics.descend(problem, eta, round(100 / eta))
+        off.append(np.abs(along(run["e"], run["w"]) - value).max())
+    assert off[1] / off[0] == pytest.approx(0.5, abs=0.1)
+
+
+def test_a_law_is_that_of_quadrature():
+    """Twin: f and g by integrals of the ratio of rates, held at another value."""
+    law = first_integral((x, y), (x * (1 + 2 * y * abs(y)), 2 * x**2 * abs(y)), [])
+    f, g = sympy.lambdify((x, y), law), lambda w: (1 + 2 * w * abs(w)) / abs(w)
+    for sign in (1, -1):
+        for first, last in ((0.3, 1.7), (2.0, 0.1)):
+            by_y = quad(g, sign * first, sign * last)[0]
+            change = f(1.0, sign * last) - f(1.0, sign * first)
+            assert change == pytest.approx(-by_y, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("slopes", "text"),
+    [
+        ((y * sympy.exp(x), sympy.exp(x)), "x - y**2/2"),
+        ((x**3 * y, x**4 / 4), "x**2 - 4*y**2"),
+        ((y**2, x), "x**2 - 2*y**3/3"),
+        ((1 / x, 1 / (1 + y**2)), "x**2 - 2*y - 2*y**3/3"),
+        ((x * y, x**2 * (1 + y)), "x**2 - 2*y + 2*log(Abs(y + 1))"),
+    ],
+)
+def test_laws_of_pairs(slopes, text):
+    law = first_integral((x, y), slopes, [])
+    assert sympy.expand(law - sympy.sympify(text, {"x": x, "y": y})) == 0
+    change = sum(sympy.diff(law, v) * s for v, s in zip((x, y), slopes, strict=True))
+    for at in ({x: 0.3, y: 1.2}, {x: -0.7, y: 0.4}, {x: 1.1, y: -0.6}):
+        assert abs(float(change.subs(at))) < 1e-12
+
+
+@pytest.mark.parametrize(
+    "slopes", [(x + y, sympy.Integer(1)), (x * z, y), (sympy.sin(sympy.cos(x)), y)]
+)
+def test_no_law_without_a_separation_or_an_integral(slopes):
+    assert first_integral((x, y), slopes, []) is None
+
+
+def test_pairs_are_those_whose_ratio_separates():
+    def rates(state):
+        a, b, c = state
+        return np.array([a * b, a**2 * (1 + b), np.sin(a + c)])
+
+    draw = np.random.default_rng(0)
+    assert separating_pairs(rates, np.zeros(3), [], draw) == [(0, 1)]
+    assert separating_pairs(rates, np.zeros(3), [(0, 1)], draw) == []
+    clocks = separating_pairs(lambda state: -state * (1 + state), np.zeros(3), [], draw)
+    assert clocks == []
+
+
+def test_of_a_model_those_that_no_other_law_implies():
+    """R(u_0^2 + log u_1 + u_2), of whose three pairs two laws are independent."""
+
+    def risk(theta, xp):
+        u = theta["u"]
+        return (u[0] ** 2 + xp.log(u[1]) + u[2] - 1) ** 2 / 2
+
+    system, found = of(risk, (0.5, 0.7, 0.3))
+    assert len(found) == 2
+    run = dynamics.flow(system.ReducedPopulation(system.Parameters()), 20.0, rtol=1e-11)
+    letters = sympy.symbols("u_0:3", real=True)
+    for law, value in found:
+        along = sympy.lambdify(letters, law)(*(run[f"u_{k}"] for k in range(3)))
+        assert np.abs(along - value).max() < 1e-9
+
+
+def test_a_quadratic_law_is_not_found_twice():
+    system, found = of(lambda theta, xp: (theta["u"][0] * theta["u"][1] - 1) ** 2)
+    assert system.closure().conserved == ("u_0**2 - u_1**2",)
+    assert found == ()

@@ -1,0 +1,228 @@
+r"""First integrals of the flow of the form f(x) + g(y), beyond linear and quadratic laws.
+
+Where the ratio of the rates of two scalars is a function of one times a function of the other,
+
+.. math:: \dot x / \dot y = a(x)\, b(y),
+
+the flow keeps :math:`\int dx / a(x) - \int b(y)\, dy`. Pairs are found by rates at random states;
+their ratio is an expression, whose factors are integrated by sympy. Gradient descent breaks such a
+law at order :math:`\eta`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+import sympy
+from sympy.integrals.manualintegrate import manualintegrate
+
+from theory.law import FloatArray
+from theory.program.symbolic import SIMPLIFIED, Parts, size
+
+SAME = 1e-9
+"""Relative difference of ratios up to which they are one."""
+SCALES, TRIALS = (1.0, 0.3, 0.1), 4
+"""Sizes of random displacements from the start, and how often each is tried for each state."""
+PLACES = tuple(map(sympy.Rational, ("1", "2", "1/3", "5/7")))
+"""Values at which the other factor of a ratio is held, the first where it is neither 0 nor pole."""
+U, V = sympy.symbols("_u _v", positive=True)
+"""Absolute values of the two scalars."""
+
+Rates = Callable[[FloatArray], FloatArray]
+Pair = tuple[int, int]
+
+
+def separating_pairs(
+    rates: Rates, start: FloatArray, known: Iterable[Collection[int]], draw: np.random.Generator
+) -> list[Pair]:
+    """Pairs of scalars whose ratio of rates is a product of a function of each.
+
+    Left out are pairs that one of the known laws joins, and pairs of scalars of which each moves
+    by itself alone, where the law would be the difference of two clocks.
+
+    Parameters
+    ----------
+    rates : callable
+        State -> rates, both of shape (n,).
+    start : float array, shape (n,)
+    known : iterable of collections of int
+        Scalars of each law that is known.
+    draw : numpy Generator
+    """
+    count, joined = start.size, [set(law) for law in known]
+    one, other = states_near(rates, start, 2, draw)
+    base, moved = rates(one), np.array([rates(_with(one, other, (k,))) for k in range(count)])
+    alone = [_alike(np.delete(moved[:, i], i), base[i]) for i in range(count)]
+
+    def separates(i: int, j: int) -> bool:
+        if any(law <= {i, j} for law in joined) or (alone[i] and alone[j]):
+            return False
+        ratio, ratios = base[i] / base[j], moved[:, i] / moved[:, j]
+        if not ratio or not _alike(np.delete(ratios, [i, j]), ratio):
+            return False
+        both = rates(_with(one, other, (i, j)))
+        return _alike(ratio * both[i] / both[j], ratios[i] * ratios[j])
+
+    with np.errstate(all="ignore"):
+        return [pair for pair in combinations(range(count), 2) if separates(*pair)]
+
+
+def states_near(
+    rates: Rates, start: FloatArray, count: int, draw: np.random.Generator
+) -> FloatArray:
+    """Random states with finite rates, shape (count, n); the start where too few are found.
+
+    Parameters
+    ----------
+    rates : callable
+    start : float array, shape (n,)
+    count : int
+    draw : numpy Generator
+    """
+    found: list[FloatArray] = []
+    for scale in SCALES * (TRIALS * count):
+        if len(found) == count:
+            break
+        state = start + scale * draw.standard_normal(start.size)
+        if np.isfinite(rates(state)).all():
+            found.append(state)
+    return np.array([*found, *[start] * (count - len(found))])
+
+
+def _with(one: FloatArray, other: FloatArray, places: Collection[int]) -> FloatArray:
+    """A state with some entries of another one."""
+    state = one.copy()
+    state[list(places)] = other[list(places)]
+    return state
+
+
+def _alike(numbers: FloatArray, number: float) -> bool:
+    """Whether finite numbers are one number, up to rounding."""
+    return bool((np.abs(numbers - number) <= SAME * np.abs(number)).all())
+
+
+def first_integral(
+    letters: tuple[sympy.Symbol, sympy.Symbol],
+    slopes: tuple[sympy.Expr, sympy.Expr],
+    parts: Parts,
+    constants: Collection[sympy.Symbol] = (),
+) -> sympy.Expr | None:
+    """The law f(x) + g(y) of two scalars, f with leading coefficient 1.
+
+    Parameters
+    ----------
+    letters : (Symbol, Symbol)
+        x and y, real.
+    slopes : (Expr, Expr)
+        Their gradients, in the names of parts.
+    parts : list of (Symbol, Expr)
+        In order of use.
+    constants : collection of Symbol
+        Symbols that the law may contain beside x and y.
+
+    Returns
+    -------
+    Expr or None
+        None where sympy finds no separation or no integral.
+
+    Examples
+    --------
+    >>> x, y = sympy.symbols("x y", real=True)
+    >>> first_integral((x, y), (x * (1 + 2 * y * abs(y)), 2 * x**2 * abs(y)), [])
+    x**2 - y**2 - log(Abs(y))*sign(y)
+    """
+    ratios = {}
+    for signs in ((1, 1), (-1, 1), (1, -1)):
+        where = {letters[0]: signs[0] * U, letters[1]: signs[1] * V}
+        ratio = _ratio(slopes, parts, where)
+        if ratio is None or not ratio.free_symbols <= {U, V, *constants}:
+            return None
+        ratios[signs] = ratio
+    held = next((place for place in PLACES if _regular(ratios, place)), None)
+    if held is None:
+        return None
+    at = ratios[1, 1].subs({U: held, V: held})
+    of_x = [sympy.cancel(1 / ratios[sign, 1].subs(V, held)) for sign in (1, -1)]
+    of_y = [sympy.cancel(ratios[1, sign].subs(U, held) / at) for sign in (1, -1)]
+    f, g = _integral(of_x, U, letters[0]), _integral(of_y, V, letters[1])
+    if f is None or g is None:
+        return None
+    return _scaled(f, g, letters)
+
+
+def _ratio(
+    slopes: tuple[sympy.Expr, sympy.Expr], parts: Parts, where: Mapping[sympy.Symbol, sympy.Expr]
+) -> sympy.Expr | None:
+    """The quotient of two slopes for some signs of the letters, without names of parts."""
+    above, below = (slope.xreplace(where) for slope in slopes)
+    found = _cancelled(above / below)  # names that are common factors go first
+    for name, part in reversed(parts):
+        if found is not None and found.has(name):
+            found = _cancelled(found.xreplace({name: part.xreplace(where)}))
+    return found
+
+
+def _cancelled(quotient: sympy.Expr) -> sympy.Expr | None:
+    """A quotient without common factors; None where it is long, or has branches."""
+    if size(quotient, SIMPLIFIED) > SIMPLIFIED or quotient.has(sympy.Piecewise, sympy.Max):
+        return None
+    return sympy.cancel(quotient)
+
+
+def _regular(ratios: Mapping[tuple[int, int], sympy.Expr], place: sympy.Expr) -> bool:
+    """Whether ratios are finite and not 0 where both letters have some absolute value."""
+    values = [ratio.subs({U: place, V: place}) for ratio in ratios.values()]
+    return all(value.is_zero is False and value.is_finite is not False for value in values)
+
+
+def _integral(
+    branches: Sequence[sympy.Expr], size_: sympy.Symbol, letter: sympy.Symbol
+) -> sympy.Expr | None:
+    """Antiderivative of a function that is given for both signs of a letter, by its size."""
+    above, below = branches
+    first = manualintegrate(sympy.expand(above), size_)
+    if sympy.cancel(below - above.subs(size_, -size_)) == 0:  # one formula for both signs
+        whole = _of_sizes(first.subs(size_, letter))
+    else:
+        second = _of_sizes(-manualintegrate(sympy.expand(below), size_))
+        even, odd = (sympy.expand((_of_sizes(first) + sign * second) / 2) for sign in (1, -1))
+        whole = (even + sympy.sign(letter) * odd).subs(size_, sympy.Abs(letter))
+    return None if whole.has(sympy.Integral, sympy.I, sympy.nan) else whole
+
+
+def _of_sizes(integral: sympy.Expr) -> sympy.Expr:
+    """An antiderivative with logarithms of absolute values."""
+    real = integral.replace(sympy.log, lambda x: sympy.log(sympy.Abs(x)))
+    return sympy.expand(real)
+
+
+def _scaled(f: sympy.Expr, g: sympy.Expr, letters: tuple[sympy.Symbol, sympy.Symbol]) -> sympy.Expr:
+    """The difference f - g without constants, the first coefficient of f being 1."""
+    terms = [term.as_independent(*letters) for term in sympy.Add.make_args(sympy.expand(f - g))]
+    lead = next(c for c, rest in terms if rest.has(letters[0]))
+    return sympy.Add(*(sympy.cancel(c / lead) * rest for c, rest in terms if rest != 1))
+
+
+def change(
+    law: sympy.Expr, letters: tuple[sympy.Symbol, sympy.Symbol], rates: tuple[float, float],
+    at: Mapping[sympy.Symbol, float],
+) -> float:  # fmt: skip
+    """The rate of a law over the sizes of its two terms, at a state.
+
+    Parameters
+    ----------
+    law : Expr
+    letters : (Symbol, Symbol)
+    rates : (float, float)
+        Of the letters.
+    at : mapping
+        Symbol -> number, of the letters and the constants.
+    """
+    slopes = [
+        sympy.diff(law, letter).replace(sympy.DiracDelta, lambda *_: sympy.S.Zero)
+        for letter in letters
+    ]
+    terms = [float(slope.subs(at)) * rate for slope, rate in zip(slopes, rates, strict=True)]
+    return abs(sum(terms)) / (max(map(abs, terms)) or 1.0)
