@@ -57,7 +57,7 @@ def _ending(basin: Basin, plane: tuple[int, int], sides: np.ndarray) -> str:
     """The end of a basin in words: a point, a curve by one of its points, or none."""
     ends = basin.ends[:, list(plane)]
     if not np.isfinite(ends).all():
-        return "basin of no end"
+        return "basin without an end"
     off = np.abs((ends - np.median(ends, axis=0)) / sides).max(axis=1)
     digits = [int(np.ceil(2 - np.log10(side))) for side in sides]
     middle = [round(float(v), n) + 0.0 for v, n in zip(ends[off.argmin()], digits, strict=True)]

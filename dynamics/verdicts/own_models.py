@@ -102,7 +102,7 @@ def _window(name: str, text: str) -> tuple[float, float] | None:
     try:
         low, high = map(float, text.split(":")) if text else (0.0, 0.0)
     except ValueError:
-        refuse(name, text, "is no window", "two numbers with a colon, as -3:3", "-1:1")
+        refuse(name, text, "is not a window", "two numbers with a colon, as -3:3", "-1:1")
     return (low, high) if text else None
 
 

@@ -151,9 +151,9 @@ def test_a_window_on_the_command_line_draws_basins(tmp_path, capsys):
     code, told = drawn(tmp_path, capsys, *quick, "--plane", "w_0,u_0")
     assert (code, "basin" in told.out) == (0, False)
     for words, refusal in {
-        ("--x", "3"): "x='3' is no window",
+        ("--x", "3"): "x='3' is not a window",
         ("--x", "2:1"): "is empty",
-        ("--plane", "u_0"): "is no plane of the state",
+        ("--plane", "u_0"): "is not a plane of the state",
         ("--basins", "3"): "basin_starts=3",
     }.items():
         code, told = drawn(tmp_path, capsys, *words, *quick)
