@@ -1,8 +1,14 @@
-"""What the tests of claims ask of every verdict."""
+"""What the tests of claims ask of every verdict, and systems that are wrong."""
 
 import json
+from dataclasses import replace
 
 import dynamics
+
+
+def verdict_of(system, claim, parameters=None):
+    (found,) = dynamics.verify(system, parameters, [claim])
+    return found
 
 
 def verdicts(system, *claims, parameters=None):
@@ -14,3 +20,15 @@ def verdicts(system, *claims, parameters=None):
         assert verdict.evidence["reason"]
         json.dumps(verdict.document())
     return [verdict.holds for verdict in found]
+
+
+def moved(system, change):
+    """A system whose reduced state moves by a changed gradient."""
+
+    class Moved(system.ReducedPopulation):
+        has_jacobian = False
+
+        def gradient(self, state):
+            return change(super().gradient(state))
+
+    return replace(system, ReducedPopulation=Moved)

@@ -1,6 +1,6 @@
 """Each rule has a case here that fails without it."""
 
-from math import nan
+from math import comb, nan
 
 import numpy as np
 import pytest
@@ -8,8 +8,9 @@ import pytest
 import dynamics
 from dynamics.verdicts.claim import claim as measured_by
 from dynamics.verdicts.findings import Finding, Protocol, Undecided
-from dynamics.verdicts.rules import applied, growth, repeats
+from dynamics.verdicts.rules import applied, growth
 from dynamics.verdicts.verify import checks
+from dynamics.verdicts.wording import counted, in_percent, listed, share_of
 from theory.claims import Claim
 
 SYSTEMS = ("positional_attention", "masked_image_modeling", "shallow_vit")
@@ -21,9 +22,6 @@ def claim(**changed):
 
 def finding(holds=False, relation="<=", measured=2.0, bound=1.0, **changed):
     return Finding(holds, "time", measured, bound, "measured", relation=relation, **changed)
-
-
-# 1. the hypothesis
 
 
 def test_the_protocol_of_a_check_is_screened_like_the_sizes_of_a_user(system):
@@ -55,22 +53,15 @@ def test_no_protocol_lies_outside_of_its_hypothesis(name):
     assert outside == set()
 
 
-# 2. bounds and sufficient conditions
-
-
-@pytest.mark.parametrize(("relation", "measured"), [("<=", 0.5), ("<", 0.5), (">=", 2.0)])
-def test_better_than_a_bound_does_not_contradict_it(relation, measured):
-    better = finding(relation=relation, measured=measured)
-    assert applied(claim(one_sided=True), better).holds is True
-    assert applied(claim(), better).holds is False
-
-
-@pytest.mark.parametrize(("relation", "measured"), [("<=", 2.0), (">=", 0.5), ("==", 1.0)])
-def test_worse_than_a_bound_contradicts_it(relation, measured):
-    assert applied(claim(one_sided=True), finding(False, relation, measured)).holds is False
-
-
-# 3. formulas that are recalled
+@pytest.mark.parametrize(
+    ("relation", "measured", "holds"),
+    [("<=", 0.5, True), ("<", 0.5, True), (">=", 2.0, True),
+     ("<=", 2.0, False), (">=", 0.5, False), ("==", 1.0, False)],
+)  # fmt: skip
+def test_better_than_a_bound_does_not_contradict_it_and_worse_does(relation, measured, holds):
+    found = finding(relation=relation, measured=measured)
+    assert applied(claim(one_sided=True), found).holds is holds
+    assert applied(claim(), found).holds is False
 
 
 def test_a_formula_that_was_lost_is_not_contradicted():
@@ -79,9 +70,6 @@ def test_a_formula_that_was_lost_is_not_contradicted():
     assert verdict.holds is None
     assert verdict.word == "not decidable without the lost formula, as recalled here"
     assert applied(lost, finding(holds=True)).holds is True
-
-
-# what is missing
 
 
 @pytest.mark.parametrize(
@@ -95,25 +83,6 @@ def test_a_formula_that_was_lost_is_not_contradicted():
 def test_what_was_tried_only_once_is_what_is_missing(single, word):
     verdict = dynamics.Verdict(claim(), applied(claim(), finding(single=single)))
     assert (verdict.word, verdict.document()["missing"]) == (word, list(single))
-
-
-def test_a_check_says_whether_the_law_the_time_or_the_size_is_missing(system):
-    words = {}
-    for source, changed in [("Theorem 3.1", {"random_sets": "mixed"}), ("Zero error", {})]:
-        (verdict,) = dynamics.verify(system, system.Parameters(D=8, C=2, **changed), [source])
-        words[source] = verdict.document()["verdict"]
-    assert set(words.values()) == {"not decidable under this law"}
-
-
-def test_of_literal_words_that_nothing_was_measured_of_a_measurement_is_missing():
-    read = claim(reading="off the diagonal")
-    literal = dynamics.Verdict(read, applied(read, finding(True))).document()["literal"]
-    assert literal["verdict"] == "not decidable without a measurement"
-    parted = applied(read, finding(None, in_part=True))
-    assert parted.literal.word == "not decidable without a measurement"
-
-
-# 4. readings
 
 
 def test_a_reading_is_named_and_the_literal_words_stand_beside_it():
@@ -132,8 +101,9 @@ def test_where_nothing_is_measured_of_the_literal_words_it_is_said():
     read = claim(reading="off the diagonal", recalled=True)
     verdict = dynamics.Verdict(read, applied(read, finding(True)))
     assert verdict.word == "holds, as recalled and read here"
-    assert verdict.finding.literal.holds is None
-    assert "nothing is measured" in verdict.finding.literal.reason
+    for found in (verdict.finding.literal, applied(read, finding(None, in_part=True)).literal):
+        assert (found.holds, found.word) == (None, "not decidable without a measurement")
+        assert "nothing is measured" in found.reason
 
 
 def test_literal_words_follow_the_rules_too():
@@ -147,9 +117,6 @@ def test_literal_words_follow_the_rules_too():
     assert applied(claim(reading="mean"), again).literal.holds is False
 
 
-# 5. one step size, one seed, one time
-
-
 def test_what_was_seen_once_says_so_and_contradicts_nothing():
     once = applied(claim(), finding(single=("step size", "seed")))
     assert once.holds is None
@@ -160,15 +127,6 @@ def test_what_was_seen_once_says_so_and_contradicts_nothing():
     assert "one time" in held.reason
     assert applied(claim(), finding(measured=nan, single=("time",))).reason == "measured"
 
-
-def test_repeats_are_of_half_and_a_quarter_of_the_step_of_three_seeds_and_later():
-    tried = list(repeats("step size", "seed", "time"))
-    assert {repeat.eta_factor for repeat in tried} == {1.0, 0.5, 0.25}
-    assert {repeat.seed for repeat in tried} == {0, 1, 2}
-    assert max(repeat.time_factor for repeat in tried) == 2.0
-
-
-# 6. growth
 
 SIZES = np.array([8.0, 16.0, 32.0, 64.0])
 
@@ -190,31 +148,53 @@ def test_an_exponent_is_held_to_a_tenth(measured, claimed, holds):
     assert growth(SIZES, 7.0 * SIZES**measured, claimed).holds is holds
 
 
-def test_a_factor_hides_nothing_and_corrections_that_vanish_decide_nothing():
-    assert growth(SIZES, 1e6 * SIZES, 1.0).holds is True
-    assert growth(SIZES, SIZES + 3 * np.sqrt(SIZES), 1.0).holds is None  # comes nearer
-    assert growth(SIZES, SIZES * (1 + 0.2 * SIZES), 1.0).holds is False  # goes away
+SCATTERED = SIZES * np.array([1.0, 1.5, 0.7, 1.05])
 
 
-def test_an_upper_bound_holds_where_growth_is_slower():
-    assert growth(SIZES, SIZES, 2.0, upper=True).holds is True
-    assert growth(SIZES, SIZES, 2.0).holds is False
-    assert growth(SIZES, SIZES**3, 2.0, upper=True).holds is False
+@pytest.mark.parametrize(
+    ("values", "claimed", "options", "holds"),
+    [
+        (1e6 * SIZES, 1.0, {}, True),  # a factor hides nothing
+        (SIZES + 3 * np.sqrt(SIZES), 1.0, {}, None),  # comes nearer
+        (SIZES * (1 + 0.2 * SIZES), 1.0, {}, False),  # goes away
+        (SIZES, 2.0, {"upper": True}, True),
+        (SIZES**3, 2.0, {"upper": True}, False),
+        (SCATTERED, 1.0, {}, None),  # an interval that reaches far
+        (SIZES**1.12, 1.0, {"errors": np.full(4, 0.01)}, None),  # or into the tenth
+        (SIZES**1.6, 2.0, {"errors": np.full(4, 0.05)}, False),
+        (SIZES**1.6, 2.0, {"errors": np.full(4, 0.5)}, None),
+        (SIZES[:2], 1.0, {}, None),
+    ],
+)
+def test_growth_is_decided_by_its_interval_and_its_corrections(values, claimed, options, holds):
+    assert growth(SIZES[: len(values)], values, claimed, **options).holds is holds
 
 
-def test_an_interval_that_reaches_far_decides_nothing():
-    values = SIZES * np.array([1.0, 1.5, 0.7, 1.05])
-    assert abs(growth(SIZES, values, 1.0).fit.exponent - 1.0) < 0.1
-    assert growth(SIZES, values, 1.0).holds is None
-
-
-def test_an_interval_that_reaches_into_the_tenth_contradicts_nothing():
+def test_the_cases_of_an_interval_are_of_an_interval():
+    assert abs(growth(SIZES, SCATTERED, 1.0).fit.exponent - 1.0) < 0.1
     wide = growth(SIZES, SIZES**1.12, 1.0, errors=np.full(4, 0.01))
     assert wide.fit.intervals[0][0] < 1.1 < wide.fit.exponent
-    assert wide.holds is None
 
 
-def test_errors_of_the_values_leave_an_exponent_undecided():
-    assert growth(SIZES, SIZES**1.6, 2.0, errors=np.full(4, 0.05)).holds is False
-    assert growth(SIZES, SIZES**1.6, 2.0, errors=np.full(4, 0.5)).holds is None
-    assert growth(SIZES[:2], SIZES[:2], 1.0).holds is None
+# Words of a reason
+
+
+@pytest.mark.parametrize(("count", "number"), [(17, 24), (0, 200), (27, 200), (5, 5)])
+def test_the_interval_of_a_share_is_what_two_tails_of_the_binomial_law_leave(count, number):
+    """Each end of Clopper and Pearson's interval makes what was seen 2.5 % likely, or is 0 or 1."""
+    share, low, high = share_of(count, number)
+    assert share == count / number
+
+    def tail(chance, numbers):
+        return sum(comb(number, k) * chance**k * (1 - chance) ** (number - k) for k in numbers)
+
+    at_least, at_most = range(count, number + 1), range(count + 1)
+    assert tail(low, at_least) == pytest.approx(0.025) if count else low == 0
+    assert tail(high, at_most) == pytest.approx(0.025) if count < number else high == 1
+
+
+def test_numbers_of_a_reason():
+    assert listed([1.23456, nan]) == "1.23, not seen"
+    assert in_percent(17, 24) == "71 % (95 %: 49 to 87)"
+    assert in_percent(0, 200) == "0 % (95 %: 0 to 1.8)"
+    assert [counted(k, "seed") for k in (0, 1, 1200)] == ["0 seeds", "1 seed", "1,200 seeds"]

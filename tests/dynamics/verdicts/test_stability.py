@@ -31,46 +31,37 @@ def finding(*trained, holds=True):
         (None, []),
     ],
 )
-def test_a_claim_notes_the_reduced_runs_it_measures(system, run, noted):
-    check = claim("any", "risk", "<=", 1.0, laws=({"L": 2}, {"L": 3}), run=run)(
-        lambda case: {"value": 0.0}
-    )
+def test_a_claim_notes_the_reduced_runs_it_measures_or_names(system, run, noted):
     laws = [system.Parameters(L=L) for L in (2, 3)]
-    expected = [Trained(law, *each) for law in laws for each in noted]
-    assert list(check(system, Protocol()).trained) == expected
-
-
-def test_a_claim_may_name_other_runs(system):
-    law = system.Parameters()
-    check = claim("any", "risk", "<=", 1.0)(
-        lambda case: {"value": 0.0, "trained": (Trained(law, 7.0), Trained(law, 7.0))}
-    )
-    assert check(system, Protocol()).trained == (Trained(law, 7.0),)
+    other = Trained(laws[0], 7.0)
+    check = claim("any", "risk", "<=", 1.0, laws=({"L": 2}, {"L": 3}), run=run)
+    measure = lambda case: {"value": 0.0} if noted else {"value": 0.0, "trained": (other, other)}  # noqa: E731
+    expected = [Trained(law, *each) for law in laws for each in noted] or [other]
+    assert list(check(measure)(system, Protocol()).trained) == expected
 
 
 def test_a_verdict_speaks_of_the_time_to_which_the_classes_hold(monkeypatch, system):
-    table = {1.0: Stability(1.0, 2.0, 1.0), 9.0: Stability(9.0, 1e9, 4.0, (6.0, 5.0, 7.0))}
+    table = {
+        1.0: Stability(1.0, 2.0, 1.0, where="at D=8"),
+        2.0: Stability(2.0, where="too large"),
+        9.0: Stability(9.0, 1e9, 4.0, (6.0, 5.0, 7.0)),
+    }
     monkeypatch.setattr(module, "stability_of", lambda _, law, horizon, eta=None: table[horizon])
-    stable = with_stability(system, finding(Trained(None, 1.0)))
-    assert (stable.word, stable.reason) == ("holds", "small")
-    both = finding(Trained(None, 1.0), Trained(None, 9.0))
-    limited = with_stability(system, both)
+
+    def found(*horizons, holds=True):
+        return with_stability(system, finding(*(Trained(None, h) for h in horizons), holds=holds))
+
+    assert (found(1.0).word, found(1.0).reason) == ("holds", "small")
+    limited = found(1.0, 9.0)
     assert limited.word == "holds to time 5"
     assert limited.reason.startswith("small; the classes hold to time 5: from three starts")
     assert limited.stability == table[9.0]
-    against = with_stability(system, finding(Trained(None, 9.0), holds=False))
-    assert against.word == "does not hold here to time 5"
-    assert with_stability(system, finding()).stability is None
-
-
-def test_what_is_not_measured_at_a_size_is_counted(monkeypatch, system):
-    table = {1.0: Stability(1.0, 2.0, 1.0, where="at D=8"), 2.0: Stability(2.0, where="too large")}
-    monkeypatch.setattr(module, "stability_of", lambda _, law, horizon, eta=None: table[horizon])
-    found = with_stability(system, finding(Trained(None, 1.0), Trained(None, 2.0))).stability
-    assert found.where == "at D=8; not measured at 1 of 2 sizes"
-    assert found.growth == 2.0
-    alone = with_stability(system, finding(Trained(None, 2.0)))
-    assert (alone.word, alone.stability.measured) == ("holds", False)
+    assert found(9.0, holds=False).word == "does not hold here to time 5"
+    assert found().stability is None
+    counted = found(1.0, 2.0).stability
+    assert counted.where == "at D=8; not measured at 1 of 2 sizes"
+    assert counted.growth == 2.0
+    assert (found(2.0).word, found(2.0).stability.measured) == ("holds", False)
 
 
 def test_a_verdict_carries_it(monkeypatch):
@@ -81,18 +72,6 @@ def test_a_verdict_carries_it(monkeypatch):
     (verdict,) = dynamics.verify(system, law, claims=["Section 4.1, gamma and rho"])
     assert verdict.word == "holds to time 5"
     assert verdict.document()["stability"] == limited.document()
-
-
-def test_a_size_that_no_list_reaches_is_measured_at_that_of_the_file():
-    system = dynamics.load_system("sparse_parity")
-    found = stability_of(system, system.Parameters(D=51), 2.0, 0.2)
-    assert found.where == "at D=8, half=6, k=3, the size of the model file"
-    assert found.until == pytest.approx(2.0)
-
-
-def test_where_every_entry_is_a_scalar_there_is_nothing_to_leave():
-    system = dynamics.load_system("linear_icl")
-    assert stability_of(system, system.Parameters(rank=1, D=2, heads=2), 1.0) is None
 
 
 def test_a_paper_says_what_is_known_of_it(monkeypatch):
@@ -108,6 +87,15 @@ def test_a_paper_says_what_is_known_of_it(monkeypatch):
     monkeypatch.delattr("dynamics.verdicts.shallow_vit.STABILITY")
     unknown = stability_of(other, other.Parameters(), nan)
     assert (unknown.measured, unknown.where) == (False, "shallow_vit has no transverse analysis")
+
+
+def test_a_model_is_measured_at_the_size_of_its_file_and_scalars_have_nothing_to_leave():
+    system = dynamics.load_system("sparse_parity")
+    found = stability_of(system, system.Parameters(D=51), 2.0, 0.2)
+    assert found.where == "at D=8, half=6, k=3, the size of the model file"
+    assert found.until == pytest.approx(2.0)
+    system = dynamics.load_system("linear_icl")
+    assert stability_of(system, system.Parameters(rank=1, D=2, heads=2), 1.0) is None
 
 
 def test_a_description_says_until_when_the_scalars_are_stable(capsys):

@@ -17,7 +17,6 @@ from dynamics.verdicts.rules import applied
 from dynamics.verdicts.verdict_report import markdown
 from theory.claims import Claim
 
-SYSTEMS = ("positional_attention", "masked_image_modeling", "shallow_vit")
 COMMAND = "attdyn verify some_system"
 
 
@@ -51,13 +50,11 @@ def test_a_section_has_everything_a_referee_asks():
     assert "A paper &amp; its claims" in document
     assert 'href="#lemma-1"' in document
     assert 'id="lemma-1"' in document
-
-
-def test_the_headline_counts_literal_words():
-    failed = Finding(False, "largest", 3.0, 1.0, "the largest is 3")
-    text, _ = page_of(verdict(LEMMA, literal=failed), verdict(replace(LEMMA, reading="")))
+    text, _ = page_of(verdict(LEMMA, literal=literal), verdict(replace(LEMMA, reading="")))
     assert "By their literal words: 1 *does not hold here*; 1 *holds*." in text
     assert "Of another reading: 1 *holds, as read here*." in text
+    text, _ = page_of(verdict(LEMMA, holds=None, measured=float("nan"), bound=float("nan")))
+    assert "measured nan, claimed -." in text
 
 
 def test_a_note_is_one_line_whatever_it_holds():
@@ -70,11 +67,6 @@ def test_a_note_is_one_line_whatever_it_holds():
     assert "&amp;lt;i" in document
     for part in ("<script", "<b>", "<img", 'href="javascript'):
         assert part not in document
-
-
-def test_what_was_not_measured_has_no_bound():
-    text, _ = page_of(verdict(LEMMA, holds=None, measured=float("nan"), bound=float("nan")))
-    assert "measured nan, claimed -." in text
 
 
 @pytest.mark.parametrize(
@@ -96,9 +88,8 @@ class Tags(HTMLParser):
         self.feed(document)
 
     def handle_starttag(self, tag, attributes):
-        self.addresses += [value for name, value in attributes if name in ("src", "href")]
-        if tag != "meta":
-            self.open.append(tag)
+        self.handle_startendtag(tag, attributes)
+        self.open += [tag] * (tag != "meta")
 
     def handle_startendtag(self, tag, attributes):
         self.addresses += [value for name, value in attributes if name in ("src", "href")]
@@ -107,7 +98,7 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", ["positional_attention", "masked_image_modeling", "shallow_vit"])
 def test_every_claim_of_every_paper_becomes_html_without_latex(name):
     claims = dynamics.load_system(name).claims
     _, document = page_of(*map(verdict, claims))
