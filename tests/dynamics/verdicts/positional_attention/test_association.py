@@ -1,72 +1,221 @@
-"""Association at any time, alpha before T0, the predictor of Equation (2)."""
+"""Association: at any time, along flows, at the end of training, and by other update rules."""
 
 import dataclasses
 
 import numpy as np
-from verdicts import verdicts
+import pytest
+from verdicts import moved, verdict_of, verdicts
 
 import dynamics
 from dynamics.verdicts.claim import reduced_flow
+from dynamics.verdicts.figure import draw
+from dynamics.verdicts.positional_attention import plateau, update_rules
+from dynamics.verdicts.positional_attention.flow_figures import FIXED
+from dynamics.verdicts.positional_attention.plateau import ending, plateau_of, prediction
 
 SYSTEM = dynamics.load_system("positional_attention")
 SMALL = SYSTEM.Parameters(D=8, C=2, q=0.5)
 CLAIMS = ("Section 4.1, any time", "Section 4.1, gamma and rho", "Lemma D.2", "Equation (2)")
+OPTIONS = {"D": [16, 20, 24], "means": [3.0, 5.0], "time": 1e7}
 
 
-def one(claim, parameters=SMALL, system=SYSTEM):
-    (verdict,) = dynamics.verify(system, parameters, [claim])
-    return verdict
-
-
-def test_they_hold_at_a_small_size():
-    assert verdicts(SYSTEM, *CLAIMS, parameters=SYSTEM.Parameters(D=12, C=3, q=0.4)) == [True] * 4
-
-
-def test_association_at_any_time_is_read_at_times_above_zero():
-    law = dataclasses.replace(SMALL, beta=0.7)
-    verdict, (_, run) = one(CLAIMS[0], law), reduced_flow(SYSTEM.ReducedPopulation, law, 1e6)
-    literal = verdict.document()["literal"]
-    assert verdict.word == "holds, as read here"
-    assert verdict.measured == min(min(0.7, gamma) - rho for _, gamma, rho in run.states[1:])
-    assert (literal["holds"], literal["measured"], literal["bound"]) == (False, 0.0, 0.0)
-
-
-def test_a_negative_diagonal_is_not_associated():
+def test_they_hold_at_a_small_size_and_not_of_turned_attention():
     """Definition 2.2 counts j = i: with beta < 0 a patch is not among its own C largest."""
+    law = SYSTEM.Parameters(D=12, C=3, q=0.4)
+    assert verdicts(SYSTEM, *CLAIMS, parameters=law) == [True] * 4
+    wrong = moved(SYSTEM, lambda slope: slope * (1.0, -1.0, -1.0))
+    assert verdicts(wrong, *CLAIMS[:2], parameters=SMALL) == [False, False]
     negative = dataclasses.replace(SMALL, beta=-0.5)
     assert verdicts(SYSTEM, CLAIMS[0], parameters=negative) == [False]
 
 
-class Turned(SYSTEM.ReducedPopulation):
-    """gamma and rho move against their gradients."""
-
-    has_jacobian = False
-
-    def gradient(self, state):
-        return super().gradient(state) * (1.0, -1.0, -1.0)
-
-
-def test_turned_attention_flips_both():
-    wrong = dataclasses.replace(SYSTEM, ReducedPopulation=Turned)
-    assert verdicts(wrong, *CLAIMS[:2], parameters=SMALL) == [False, False]
+def test_association_at_any_time_is_read_at_times_above_zero():
+    law = dataclasses.replace(SMALL, beta=0.7)
+    verdict, (_, run) = (
+        verdict_of(SYSTEM, CLAIMS[0], law),
+        reduced_flow(SYSTEM.ReducedPopulation, law, 1e6),
+    )
+    literal = verdict.finding.literal
+    assert verdict.word == "holds, as read here"
+    assert verdict.measured == min(min(0.7, gamma) - rho for _, gamma, rho in run.states[1:])
+    assert (literal.holds, literal.measured, literal.bound) == (False, 0.0, 0.0)
 
 
 def test_alpha_rises_to_t0_as_the_lemma_is_cited():
-    verdict = one("Lemma D.2")
+    verdict = verdict_of(SYSTEM, "Lemma D.2", SMALL)
     event = reduced_flow(SYSTEM.ReducedPopulation, SMALL, 1e6)[1].events["T0"]
     (row,) = verdict.evidence["table"]
     assert verdict.holds
     assert (row["T0"], row["threshold"]) == (event.time, event.state[0])
     high = dataclasses.replace(SMALL, alpha0=3.0)  # alpha starts above where it relaxes to
-    assert one("Lemma D.2", high).holds is None
+    assert verdict_of(SYSTEM, "Lemma D.2", high).holds is None
 
 
 def test_the_predictor_of_equation_2_is_the_best_of_a_grid():
     """Within a factor of two of the end of training the paper's "high" is not a number."""
-    verdict = one("Equation (2)")
+    verdict = verdict_of(SYSTEM, "Equation (2)", SMALL)
     (row,) = verdict.evidence["table"]
     problem = SYSTEM.ReducedPopulation(SMALL)
     around = [problem.observables(np.array([row["best_a"] * f, 0, 0]))["risk"] for f in (0.9, 1.1)]
     assert row["loss"] < min(around)
     assert 1 < verdict.measured < 2
     assert verdict.holds is None
+
+
+# The law of T1
+
+
+@pytest.fixture(scope="module")
+def drawing():
+    return draw(SYSTEM, "T1", options=OPTIONS, user_parameters={"C": 2})
+
+
+def test_every_row_is_t1_of_its_flow(drawing):
+    rows = drawing.data["rows"]
+    assert len(rows) == 12
+    for row in rows[:2] + rows[-2:]:
+        nu = 1e-3 if row["case"] == FIXED else row["D"] ** -2.0
+        given = {name: row[name] for name in ("D", "C", "q")} | {"nu": nu}
+        run = dynamics.flow(SYSTEM.ReducedPopulation(SYSTEM.Parameters(**given)), 1e7)
+        assert row["q"] * (row["D"] - row["C"]) == pytest.approx(row["mean"])
+        assert row["T1"] == run.events["T1"].time
+
+
+def test_exponents_are_those_of_least_squares_in_logarithms(drawing):
+    own = [row for row in drawing.data["rows"] if row["case"] == FIXED]
+    x = np.log([(np.e, row["D"], row["mean"]) for row in own])
+    fitted, *_ = np.linalg.lstsq(x, np.log([row["T1"] for row in own]))
+    law = drawing.data["laws"][FIXED]
+    np.testing.assert_allclose(law["exponents"], fitted[1:], rtol=1e-9)
+    (low, high), a = law["intervals"][0], law["exponents"][0]
+    assert f"a={a:.2f} ({low:.2f} to {high:.2f})" in drawing.caption
+
+
+def test_flows_that_do_not_reach_t1_are_left_out():
+    short = draw(SYSTEM, "T1", options=OPTIONS | {"time": 1.0}, user_parameters={"C": 2})
+    assert all(np.isnan(row["T1"]) for row in short.data["rows"])
+    assert "12 of 12 flows do not reach T1" in short.caption
+    assert np.isnan(short.data["laws"][FIXED]["exponents"]).all()
+
+
+# The plateau of Event I
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"D": 12, "C": 3, "q": 0.9, "beta": 3.0, "nu": 0.1},
+        {"D": 12, "q": 0.6, "random_sets": "mixed", "p": 5, "scale": 0.5},
+    ],
+)
+def test_rates_at_the_plateau_are_gradients_of_the_exact_expectation(given):
+    parameters = SYSTEM.Parameters(**given)
+    problem = SYSTEM.ReducedPopulation(parameters, "exact")
+    one = prediction(parameters)
+    for alpha in (one["alpha"], 0.05):
+        slopes = problem.gradient(np.array([alpha, 0.0, 0.0]))
+        found = plateau_of(parameters)
+        assert found.rate(alpha) == pytest.approx(-slopes[0], rel=1e-12, abs=1e-13)
+        assert found.lead(alpha) == pytest.approx(slopes[2] - slopes[1], rel=1e-12, abs=1e-15)
+    assert abs(problem.gradient(np.array([one["alpha"], 0.0, 0.0]))[0]) < 1e-13
+
+
+@pytest.mark.parametrize(
+    ("gamma", "rho", "associated"),
+    [
+        ([0, 1.0], [0, -8.0], True), ([0, -9.0], [0, -0.3], False),
+        ([0, 0.2], [0, 0.1], None), ([0, -0.1], [0, 0.3], None),
+        ([0.0] * 6 + [-1.0, 5.0], [0, 0], None),  # changes sides in its last decade
+    ],
+)  # fmt: skip
+def test_a_flow_has_ended_where_one_of_them_is_on_top(gamma, rho, associated):
+    class Run(dict):
+        time, parameters = np.geomspace(1.0, 1e7, 8), {"scale": 1.0}
+
+    gamma, rho = (x if len(x) > 2 else np.linspace(*x, 8) for x in (gamma, rho))
+    found = ending(Run(gamma=np.array(gamma), rho=rho))
+    assert found == {"gamma": gamma[-1], "rho": rho[-1], "associated": associated}
+
+
+@pytest.mark.parametrize(("q", "associated"), [(0.3, True), (0.9, False)])
+def test_both_ends_are_predicted(q, associated):
+    found = verdict_of(SYSTEM, "Association", dataclasses.replace(SMALL, q=q))
+    (row,) = found.evidence["table"]
+    assert found.holds is True
+    assert (row["associated"], row["lead"] > 0) == (associated, associated)
+    assert "misses: none" in found.evidence["reason"]
+
+
+def test_a_case_that_ends_otherwise_contradicts_and_is_named(monkeypatch):
+    monkeypatch.setattr(plateau, "prediction", lambda _: {"alpha": 0.1, "lead": -1e-3})
+    found = verdict_of(SYSTEM, "Association", dataclasses.replace(SMALL, q=0.3))
+    assert found.holds is False
+    assert found.measured == 0.0
+    assert "misses: D=8, C=2, q=0.3, p=3, nu=0.001, beta=1, " in found.evidence["reason"]
+
+
+@pytest.mark.parametrize("given", [{"beta": -0.5}, {"D": 4}])
+def test_without_a_plateau_or_a_positive_diagonal_nothing_is_decided(given):
+    found = verdict_of(SYSTEM, "Association", SYSTEM.Parameters(**{"D": 8, "C": 2} | given))
+    assert found.word == "not decidable under this law"
+
+
+def test_the_figure_has_the_line_between_the_ends():
+    options = {"D": [8], "C": [2], "chances": [0.3, 0.9], "diagonals": [1.0, 2.0]}
+    drawing = draw(SYSTEM, "association_ends", options=options)
+    rows = drawing.data["rows"]
+    assert [(row["q"], row["beta"]) for row in rows] == [
+        (0.3, 1.0), (0.3, 2.0), (0.9, 1.0), (0.9, 2.0)
+    ]  # fmt: skip
+    assert [row["associated"] for row in rows] == [True, True, False, False]
+    assert drawing.data["counts"] == {"D=8, C=2": {"flows": 4, "otherwise": 0, "open": 0}}
+    (panel,) = drawing.axes.flat
+    (line,) = [path for one in panel.collections for path in one.get_paths() if len(path.vertices)]
+    for beta, q in line.vertices[:: len(line.vertices) // 5]:
+        law = dataclasses.replace(SMALL, q=float(q), beta=float(beta))
+        near = [dataclasses.replace(law, q=float(q) + shift) for shift in (-0.02, 0.02)]
+        assert prediction(near[0])["lead"] > 0 > prediction(near[1])["lead"]
+
+
+# Other update rules
+
+
+def test_the_figure_has_the_events_of_every_rule():
+    drawing = draw(SYSTEM, "rules", options={"steps": 30_000})
+    steps = {
+        (run["random_sets"], run["rule"]): (run["T0"], run["T1"], run["event_III"])
+        for run in drawing.data["runs"]
+    }
+    assert steps["mixed", "gd"] == (56, 3915, 22_807)  # those of the README
+    assert [name for name, (_, _, third) in steps.items() if third is None] == [
+        ("any", rule) for rule in update_rules.RATES
+    ]
+    for name, (begin, end, _) in steps.items():
+        assert (begin == end) == (name[1] in ("adam", "sign"))
+    for run in drawing.data["runs"]:
+        assert run["half"] < run["T1"] if run["T0"] == run["T1"] else run["half"] >= run["T1"]
+    top, alpha, _ = drawing.axes[:, 0]
+    assert [text.get_text() for text in top.texts][:3] == ["56", "3,915", "22,807"]
+    assert "no Event III" in [text.get_text() for text in drawing.axes[0, 1].texts]
+    ends = [line.get_ydata()[-1] for line in alpha.lines if line.get_label() in update_rules.RATES]
+    np.testing.assert_allclose(ends, [run["alpha"] for run in drawing.data["runs"][:4]])
+
+
+@pytest.mark.parametrize(
+    ("given", "word", "told"),
+    [
+        ({"D": 16, "C": 4, "q": 0.8}, "holds", ""),
+        ({"D": 12, "C": 3, "q": 0.8}, "does not hold here", "Adam associates at none"),
+        ({"D": 9, "C": 3, "q": 0.5}, "not decidable", "the flow associates too"),
+    ],
+)
+def test_adam_associates_where_the_flow_does_not(given, word, told, monkeypatch):
+    monkeypatch.setattr(update_rules, "ADAM_RATES", (1e-2, 1e-3))
+    monkeypatch.setattr(update_rules, "ADAM_STEPS", 3000)
+    found = verdict_of(SYSTEM, "Adam", SYSTEM.Parameters(**given))
+    assert found.word.startswith(word)
+    assert told in found.evidence["reason"]
+    if word == "holds":
+        (row,) = found.evidence["table"]
+        assert (found.measured, row["rates"], row["T1"]) == (1.0, "0.001", "422")
+        assert row["gamma"] < row["rho"] < 0
