@@ -42,7 +42,7 @@ def trained(case: Case, what: str, time: float) -> tuple[Any, Trajectory]:
     also=(Also("constant", "<=", NEAR, "distance of alpha from its asymptote at the end"),),
     words="slope {slope:.6f} to time {end:.1g}, alpha = {alpha:.6g} there, {asymptote:.6g} by the "
     "asymptote",
-    picture=Picture(TIME, r"attention logit $\alpha$ of the sink"),
+    picture=Picture(TIME, r"attention logit $\alpha$ of the sink", scales=("log", "linear")),
 )  # fmt: skip
 def sink(case: Case) -> dict[str, Any]:
     """Values at rest."""
@@ -112,8 +112,8 @@ def growth(system: System, request: FigureRequest) -> Drawing:
     for word, what in (("values at rest", "alpha"), ("values trained", "both")):
         law = replace(base, trained=what)
         run = reduced_flow(system.ReducedPopulation, law, end, RTOL)[1]
-        curves[word] = (run.time, run["a"])
-    time = np.geomspace(1.0, end, 50)
+        curves[word] = (run.time[1:], run["a"][1:])
+    time = np.geomspace(10.0, end, 50)
     asymptote = np.log(2 * copied_variance(base) * time / base.V) / 2
     curves[r"$\frac{1}{2} \ln(2\,\mathrm{Var}\,t/V)$"] = (time, asymptote)
     caption = (
@@ -121,7 +121,7 @@ def growth(system: System, request: FigureRequest) -> Drawing:
         "values at rest; where the value of the sink is trained too, it drains and the logit rests."
     )
     words = title(system, base, "V", "copied", "W", "xi", width=6.4)
-    look = {"xlim": (0.1, end), "ylabel": r"attention logit $\alpha$ of the sink"}
+    look = {"xlim": (10.0, end), "ylabel": r"attention logit $\alpha$ of the sink"}
     return over_time(words, curves, caption, **look)
 
 

@@ -57,7 +57,7 @@ def reversal(case: Case) -> dict[str, Any]:
     "Asymmetry", "largest weight of the way back along training", "<=", ROUNDING, run=run_long,
     also=(Also("forth", ">", 1.0, "weight of the trained direction at the end"),),
     words="weights of a fact that is trained in one direction: {forth:.4g} forth, {back:.4g} back",
-    picture=Picture(TIME, "weight"),
+    picture=Picture(TIME, "weight", scales=("log", "linear")),
 )  # fmt: skip
 def asymmetry(case: Case) -> dict[str, Any]:
     """Weights between the tokens of a fact that is trained forwards alone."""
@@ -95,7 +95,7 @@ def directions(system: System, request: FigureRequest) -> Drawing:
         "Loss of trained sentences and of the other directions of facts that are trained in one "
         "direction, along the gradient flow."
     )
-    look = {"yscale": "log", "xlim": (1.0, end), "ylabel": "loss"}
+    look = {"xlim": (1.0, end), "ylim": (0, None), "ylabel": "loss"}
     return over_time(title(system, law, "both", "one", width=6.4), curves, caption, **look)
 
 
