@@ -3,15 +3,11 @@ import signal
 import subprocess
 import sys
 import threading
-from functools import partial
-from itertools import count
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import dynamics
-from dynamics.loops import Updates
 from dynamics.training import descent
 from dynamics.validation import InvalidRequest
 
@@ -21,27 +17,22 @@ def problem(system):
     return system.ReducedPopulation(system.Parameters(D=8, C=2))
 
 
-def test_a_step_subtracts_eta_times_the_gradient(problem):
-    run = dynamics.descend(problem, eta=0.02, steps=3, record=1)
-    state = problem.initial_state
+@pytest.mark.parametrize("eta", [0.02, np.array(0.02), (0.02, 0.01)])
+def test_a_step_subtracts_eta_times_the_gradient(problem, eta):
+    """V and A may have one rate each."""
+    run = dynamics.descend(problem, eta, steps=3, record=1)
+    state, rates = problem.initial_state, np.broadcast_to(eta, 2)[[0, 1, 1]]
     for step in range(4):
         np.testing.assert_array_equal(run.states[step], state)
-        state = state - 0.02 * problem.gradient(state)
+        state = state - rates * problem.gradient(state)
+    np.testing.assert_array_equal(run.settings["eta"], eta)
 
 
-def test_one_learning_rate_for_each_parameter_group(problem, system):
-    """V and A: one rate each, the same on the reduced and on the full side."""
-    run = dynamics.descend(problem, eta=(0.02, 0.01), steps=1, record=1)
-    start = problem.initial_state
-    moved = start - np.array([0.02, 0.01, 0.01]) * problem.gradient(start)
-    np.testing.assert_array_equal(run.final_state, moved)
-    assert run.settings["eta"] == [0.02, 0.01]
+def test_a_learning_rate_of_each_group_is_that_of_every_entry(problem, system):
     full = system.FullPopulation(problem.parameters)
-    assert max(dynamics.compare(problem, full, (0.02, 0.3), 500).deviation.values()) < 1e-13
+    assert dynamics.compare(problem, full, (0.02, 0.3), 500).largest_deviation < 1e-13
     with pytest.raises(InvalidRequest, match="has 3 entries; eta can be one number, or one for"):
         dynamics.descend(problem, eta=(0.02, 0.01, 0.01), steps=1)
-    first = dynamics.descend(problem, eta=np.array(0.02), steps=9)
-    np.testing.assert_array_equal(first.states, dynamics.descend(problem, 0.02, 9).states)
 
 
 @pytest.mark.parametrize("view", [None, "population"])
@@ -82,22 +73,6 @@ def test_where_chunks_are_cut_changes_nothing(problem, largest, monkeypatch):
         assert event.step == run.events[name].step
     assert run.reasons == reference.reasons
     assert run.outcome == reference.outcome
-
-
-def test_chunks_of_slow_steps_are_short(problem, monkeypatch):
-    """An interruption waits for the end of a chunk. A clock counts how often it is looked at."""
-    updates = Updates(np.full(problem.layout.size, 0.01))
-    run = descent.Run(problem, (0.01, 0.01), updates, problem.initial_state, np.array([0, 1000]))
-    run._check = descent.NEVER
-    reached = []
-    for seconds in (1.0, 0.001):
-        clock = SimpleNamespace(perf_counter=partial(next, (seconds * k for k in count())))
-        monkeypatch.setattr(descent, "time", clock)
-        last = run.step + 30
-        while run.step < last:
-            reached.append(run.step)
-            run.advance()
-    assert reached == [0, 4, 6, *range(7, 32), 35, 51]
 
 
 @pytest.mark.parametrize("view", ["ReducedPopulation", "FullPopulation", "mini-batches"])
@@ -144,14 +119,8 @@ def test_divergence_is_an_outcome_with_all_that_was_finite(problem):
     assert run.steps[-1] == run.outcome.step < 20
     assert np.isfinite(run.states).all()
     assert not np.isfinite(run.final_state - problem.gradient(run.final_state)).all()
-    assert "stability limit" in run.outcome.remedy
-    assert "try eta=" in run.outcome.remedy
-
-
-def test_the_remedy_works(problem):
-    """Also later in the run, where the limit is lowest."""
-    failed = dynamics.descend(problem, eta=1.0, steps=20_000)
-    eta = float(failed.outcome.remedy.split("try eta=")[1])
+    remedy = dynamics.descend(problem, eta=1.0, steps=20_000).outcome.remedy
+    eta = float(remedy.split("stability limit")[1].split("try eta=")[1])
     assert not dynamics.descend(problem, eta=eta, steps=20_000).outcome.failed
 
 
@@ -168,27 +137,8 @@ def test_lasting_oscillation_is_an_outcome_and_not_event_three(system):
     assert "0.04 is above the stability limit" in run.outcome.remedy
 
 
-def test_oscillation_that_dies_out_is_no_failure(system):
-    """Just above half the limit the first steps overshoot, and the run settles."""
-    problem = system.ReducedPopulation(system.Parameters())
-    run = dynamics.descend(problem, eta=0.09, steps=1000, record=1)
-    change = np.diff(run["alpha"][2:30])
-    assert (change[1:] * change[:-1] < 0).any()
-    assert run.outcome.kind == "reached horizon"
-
-
-def test_a_run_that_rests_but_for_rounding_does_not_oscillate():
-    """At half of the stability limit the last bit goes to and fro in the end."""
-    system = dynamics.load_system("linear_icl")
-    problem = system.ReducedPopulation(system.Parameters())
-    run = dynamics.descend(problem, 0.25, 2000, record=1)
-    change = np.diff(run.states[-60:], axis=0)
-    assert abs(change).max() < 1e-14 * abs(run.final_state).max()
-    assert run.outcome.kind in ("reached horizon", "converged")
-
-
 @pytest.mark.parametrize("view", [None, "population"])
-@pytest.mark.parametrize("second", [0.4, 0.02, 0.001])
+@pytest.mark.parametrize("second", [0.4, 0.001])
 def test_rates_are_per_unit_of_time_of_each_learning_rate(system, view, second):
     """T0 is the first step at which log G grows as log alpha, by central differences."""
     problem = system.problem(system.Parameters(D=6, C=2, q=0.5), view, {})
@@ -202,7 +152,7 @@ def test_rates_are_per_unit_of_time_of_each_learning_rate(system, view, second):
     assert 5 < run.events["T0"].step == np.argmax(found)
 
 
-@pytest.mark.parametrize("unit", [2.0**-30, 1.0, 2.0**30])
+@pytest.mark.parametrize("unit", [1.0, 2.0**30])
 @pytest.mark.parametrize(
     ("start", "eta", "kind"),
     [
@@ -226,33 +176,6 @@ def test_what_has_converged_is_at_rest(start, eta, kind, unit):
     assert (run.final_state == (2 if kind == "converged" else start) * unit).all()
 
 
-def test_a_small_learning_rate_of_one_group_is_no_convergence(system):
-    full = system.FullPopulation(system.Parameters(D=6, C=2))
-    run = dynamics.descend(full, (1e-30, 1e-30), 5)
-    assert run.outcome.kind == "reached horizon"
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"eta": 0.0}, "eta=0.0 is too small"),
-        ({"eta": float("nan")}, "eta=nan is not finite"),
-        ({"eta": "fast"}, "eta='fast' is not a number"),
-        ({"steps": 0}, "steps=0 is too small"),
-        ({"steps": 1.5}, "steps=1.5 is not a whole number"),
-        ({"record": "often"}, "record='often' is unknown"),
-        ({"record": [0.5]}, "not a list of steps"),
-        ({"record": [11]}, "record=11 is after the last step"),
-        ({"record": [[1, 2], [3, 4]]}, "not a list of steps"),
-        ({"steps": 1e30}, "steps=1e\\+30 is too large"),
-        ({"initial": (float("nan"), 0.0, 0.0)}, "is not finite"),
-    ],
-)
-def test_wrong_settings_are_refused(problem, settings, message):
-    with pytest.raises(InvalidRequest, match=message):
-        dynamics.descend(problem, **({"eta": 0.02, "steps": 10} | settings))
-
-
 def test_interruption_keeps_what_was_done(problem):
     timer = threading.Timer(0.8, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
@@ -262,53 +185,6 @@ def test_interruption_keeps_what_was_done(problem):
     assert run.steps[-1] == run.outcome.step
     again = dynamics.descend(problem, eta=0.02, steps=run.outcome.step, record="log")
     np.testing.assert_array_equal(run.final_state, again.final_state)
-
-
-def test_interruption_of_a_comparison_stops_both_runs(problem, system):
-    full = system.FullPopulation(problem.parameters)
-    dynamics.compare(problem, full, 0.02, 10)
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    result = dynamics.compare(problem, full, eta=0.02, steps=10**8)
-    assert result.outcome.kind == "interrupted"
-    assert result.full.steps[-1] == 0
-
-
-def test_interruption_while_observables_are_computed_keeps_the_records(problem, monkeypatch):
-    class Slow:
-        def __getattr__(self, name):
-            return getattr(problem, name)
-
-        def observables_along(self, states):
-            os.kill(os.getpid(), signal.SIGINT)
-            return problem.observables_along(states)
-
-    monkeypatch.setattr(descent, "RECORDS_AT_ONCE", 4 * problem.layout.size)
-    monkeypatch.setattr(descent, "AFTER_SIGNAL", 0.0)
-    run = dynamics.descend(Slow(), eta=0.02, steps=1000, record=10)
-    assert run.outcome.kind == "interrupted"
-    assert run.steps.tolist() == [0, 10, 20, 30]
-    assert len(run["risk"]) == 4
-
-
-def test_interruption_of_the_search_for_a_remedy_ends_it(problem):
-    """The run has diverged; the signal comes with the first steps at a smaller learning rate."""
-
-    class Slow:
-        calls = 0
-
-        def __getattr__(self, name):
-            return getattr(problem, name)
-
-        def advance(self, state, updates, *arguments):
-            if updates.unit < 1e3:
-                Slow.calls += 1
-                os.kill(os.getpid(), signal.SIGTERM)
-            return problem.advance(state, updates, *arguments)
-
-    run = dynamics.descend(Slow(), eta=1e3, steps=1000)
-    assert (run.outcome.kind, run.outcome.remedy) == ("diverged", "eta=1000 is too large")
-    assert Slow.calls == 1
 
 
 CODE = """
@@ -335,33 +211,9 @@ def test_results_are_bitwise_equal_twice_and_for_one_or_two_threads():
     digests = []
     for threads in ("1", "2", "2"):
         environment = os.environ | {"NUMBA_NUM_THREADS": threads}
-        done = subprocess.run(
-            [sys.executable, "-c", CODE],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        digests.append(done.stdout)
+        how = {"env": environment, "stdout": subprocess.PIPE, "check": True}
+        digests.append(subprocess.run([sys.executable, "-c", CODE], **how).stdout)
     assert digests[0] == digests[1] == digests[2]
-
-
-def test_large_states_have_fewer_records_where_none_are_asked_for(problem, system, monkeypatch):
-    from dynamics.training import settings as schedule
-
-    def recorded(record=None):
-        return dynamics.descend(problem, 0.02, 1000, record=record).steps
-
-    np.testing.assert_array_equal(recorded(), recorded("log"))
-    for numbers, records in ((1, 64), (3 * 100, 100), (3 * 1000, 400)):
-        monkeypatch.setattr(schedule, "MOST_BY_DEFAULT", numbers)
-        spaced = np.rint(np.geomspace(1, 1000, records))
-        np.testing.assert_array_equal(recorded(), np.unique(np.append(0, spaced)))
-    full = system.FullPopulation(problem.parameters)
-    monkeypatch.setattr(schedule, "MOST_BY_DEFAULT", 64 * full.layout.size)
-    result = dynamics.compare(problem, full, 0.02, 1000)
-    assert result.reduced.steps.size == result.full.steps.size < recorded().size
-    assert result.time.size == result.full.steps.size
 
 
 def test_records_that_do_not_fit_are_refused_before_the_first_step(problem, monkeypatch):
@@ -378,9 +230,9 @@ def test_records_that_do_not_fit_are_refused_before_the_first_step(problem, monk
         dynamics.descend(problem, 0.02, 100, record=1)
 
 
-@pytest.fixture(scope="module")
-def pair():
-    """Events after one that looks at the whole run: a goes from 0 to 2, b from 1 to .5."""
+@pytest.mark.parametrize("chunk", [7, 4096])
+def test_what_comes_after_an_event_of_the_whole_run(chunk, monkeypatch):
+    """With a = 2 - 2 (1 - eta)^t, and b from 1 to .5, the largest at the start."""
     system = dynamics.Model(
         start=lambda: {"a": 0.0, "b": 1.0},
         risk=lambda theta, xp: (theta["a"] - 2) ** 2 / 2 + (theta["b"] - 0.5) ** 2,
@@ -393,12 +245,7 @@ def pair():
             "never": "a >= 3 after beyond",
         },
     )
-    return system.ReducedPopulation(system.Parameters())
-
-
-@pytest.mark.parametrize("chunk", [7, 4096])
-def test_what_comes_after_an_event_of_the_whole_run(pair, chunk, monkeypatch):
-    """With a = 2 - 2 (1 - eta)^t and the largest b at the start."""
+    pair = system.ReducedPopulation(system.Parameters())
     monkeypatch.setattr("dynamics.training.descent.LARGEST_CHUNK", chunk)
     run = dynamics.descend(pair, 0.01, 1000)
     a = 2 - 2 * 0.99 ** np.arange(1001)
@@ -414,30 +261,3 @@ def test_what_comes_after_an_event_of_the_whole_run(pair, chunk, monkeypatch):
     flow = dynamics.flow(pair, 10.0)
     for name in wanted:
         assert run.events[name].time == pytest.approx(flow.events[name].time, rel=0.03)
-
-
-def test_an_interrupted_run_does_not_take_its_steps_once_more(pair, monkeypatch):
-    advance = descent.Run.advance
-
-    def watched(self):
-        remark = advance(self)
-        if self.step > 200:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return remark
-
-    def replay(self, state, first, last):
-        replayed.append(last - first)
-        return own_replay(self, state, first, last)
-
-    own_replay, replayed = descent.Run.replay, []
-    monkeypatch.setattr(descent.Run, "advance", watched)
-    monkeypatch.setattr(descent.Run, "replay", replay)
-    run = dynamics.descend(pair, 0.01, 10**6)
-    assert run.outcome.kind == "interrupted"
-    assert descent.FIRST_CHUNK not in replayed
-    assert all("not run once more" in run.reasons[name] for name in ("top", "later"))
-
-
-def test_a_step_too_small_is_named_with_all_learning_rates(problem):
-    run = dynamics.descend(problem, (1e-30, 1e-31), 10, initial=(0.2, 0.3, 0.1))
-    assert "eta=(1e-30, 1e-31) is too small for a step" in run.outcome.remedy

@@ -77,20 +77,6 @@ def test_every_rule_equals_a_loop_however_the_run_is_cut(history, cuts, resumed)
     assert all((entry.step is None) == bool(entry.reason) for entry in found.values())
 
 
-def test_the_run_is_taken_once_more_up_to_where_its_maximum_is_exceeded():
-    history = np.column_stack([np.linspace(0, 10, 5000), np.linspace(0, -7.123, 5000)])
-    taken = []
-
-    def again():
-        for chunk in chunks(history, range(0, 5000, 11)):
-            taken.append(chunk[0])
-            yield chunk
-
-    found = detect(history, [], rules=(MAXIMUM,), again=again)["maximum"]
-    assert found.step == int(np.argmax(history[:, 0] > 7.123))
-    assert taken[-1] == found.origin[0] <= found.step < taken[-1] + 11
-
-
 @pytest.mark.parametrize("cut", [1, 3, 100])
 @pytest.mark.parametrize(
     ("alphas", "step", "reason"),
@@ -114,12 +100,6 @@ def test_a_rise_counts_from_five_per_cent_above_the_value_before_the_fall(
     assert result.step == step
     assert result.reason.startswith(reason)
     assert bool(result.reason) == (step is None)
-
-
-def test_what_ends_a_run_decides_before_a_rise():
-    history = np.column_stack([np.full(4, 2.0), [1, 0.5, 0.6, 2.0]])
-    assert detect(history, [])["rise"].step == 1
-    assert detect(history, [], fate="oscillating")["rise"].reason == "oscillating"
 
 
 def test_reasons_say_why():
@@ -176,11 +156,3 @@ def test_what_awaits_a_rule_of_the_whole_run_takes_the_steps_once_more(cuts):
             assert found[rule.name].step is None
             assert found[rule.name].reason == TOO_LATE.format(rule.after or "the maximum")
         assert found["none"].reason == "never is not reached"
-
-
-def test_each_rule_on_the_maximum_of_the_run_has_its_own():
-    rules = (ExceedsRunMaximum("low", "", "", a, b), ExceedsRunMaximum("high", "", "", a, b + 10))
-    history = np.column_stack([np.arange(8.0), np.full(8, 3.5)])
-    found = detect(history, [3], rules=rules)
-    assert (found["low"].step, found["high"].step) == (4, None)
-    assert found["high"].reason.startswith("never above 13.5")

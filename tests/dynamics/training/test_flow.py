@@ -5,11 +5,8 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.expectations import shares
-from dynamics.expectations.spectral_sum import central_moments
 from dynamics.results.outcome import INTERRUPTED
 from dynamics.training import flow
-from dynamics.validation import InvalidRequest
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +37,7 @@ def test_reference_trajectory(problem):
     assert run.steps.size == 0
 
 
-@pytest.mark.parametrize(
-    ("horizon", "value"), [(1e2, 47.9), (1e3, 415), (1e4, 974), (1e5, 2141), (1e6, None)]
-)
+@pytest.mark.parametrize(("horizon", "value"), [(1e2, 47.9), (1e4, 974), (1e6, None)])
 def test_the_papers_t1_depends_on_the_horizon(problem, horizon, value):
     event = dynamics.flow(problem, time=horizon).events["T1_paper"]
     if value is None:
@@ -52,7 +47,7 @@ def test_the_papers_t1_depends_on_the_horizon(problem, horizon, value):
         assert event.horizon == horizon
 
 
-@pytest.mark.parametrize("settings", [{}, {"D": 12, "C": 3, "q": 0.4}, {"D": 9, "C": 3, "p": 5}])
+@pytest.mark.parametrize("settings", [{}, {"D": 9, "C": 3, "p": 5}])
 def test_event_times_hold_five_digits_at_any_tolerance(system, settings):
     problem = system.ReducedPopulation(system.Parameters(**settings))
     tight = dynamics.flow(problem, time=3e4, rtol=1e-12)
@@ -89,7 +84,7 @@ def test_full_and_reduced_flows_agree(system):
     assert second.events["T0"].time == pytest.approx(first.events["T0"].time, rel=1e-5)
 
 
-@pytest.mark.parametrize("settings", [{}, {"D": 9, "C": 3, "p": 5}, {"D": 8, "C": 2, "scale": 0.6}])
+@pytest.mark.parametrize("settings", [{"D": 9, "C": 3, "p": 5}, {"D": 8, "C": 2, "scale": 0.6}])
 def test_jacobian_is_the_slope_of_the_gradient(system, settings):
     """Central differences whose error falls as the square of the width."""
     problem = system.ReducedPopulation(system.Parameters(**settings))
@@ -101,73 +96,6 @@ def test_jacobian_is_the_slope_of_the_gradient(system, settings):
         errors.append(np.abs(np.array(columns).T / (2 * width) - jacobian).max())
     assert errors[0] < 0.1
     assert 3.8 < errors[0] / errors[1] < 4.2
-
-
-@pytest.mark.parametrize("state", [(0.3, 1.0, -0.2), (40.0, 1.0, -0.2), (-40.0, 1.0, -0.2)])
-def test_jacobian_is_that_of_the_sum_over_all_configurations(system, state):
-    """Also of margins beyond the range of the exponential, configuration by configuration."""
-    problem = system.ReducedPopulation(system.Parameters(D=8, C=2, p=3), expectation="exact")
-    rows = problem.expectation.configurations
-    totals, share = np.arange(-4.0, 9.0), np.array([1.0, 1 / 8, 1 / 48])
-    law, state = problem.parameters.set_law, np.array(state)
-    found = problem.jacobian(state)
-    of_type = {(a, b): k for k, (a, b, _) in enumerate(law.types.tolist())}
-    kinds = np.array([[of_type[a, b] for a, b in sets] for sets in rows.counts.tolist()])
-    columns = (rows.counts @ (1, -1)).sum(axis=1).astype(int) + 4
-
-    def slopes(at):
-        """Derivatives of the margin of every configuration, shape (3, n), and the margins."""
-        constants = np.array([8.0, 2.0, 1e-3, 1.0, 1.0])
-        tables, moments = np.empty((4, 13, len(law.types))), central_moments(law.types[:, :2], 2, 3)
-        shares.expand(shares.coordinates(at, constants), moments, 2e-3, law.sums, totals, tables)
-        return tables[:, columns[:, None], kinds].sum(axis=2)
-
-    F, *first = slopes(state)
-    weight = rows.probability / (1 + np.exp(np.minimum(F, 700)))
-    bent = weight / (1 + np.exp(np.minimum(-F, 700)))
-    for k, width in enumerate(1e-5 * np.maximum(np.abs(state), 1.0)):
-        move = width * np.eye(3)[k]
-        second = (slopes(state + move)[1:] - slopes(state - move)[1:]) / (2 * width)
-        expected = (bent * first[k] * np.array(first)).sum(axis=1) - (weight * second).sum(axis=1)
-        np.testing.assert_allclose(
-            found[:, k], expected * share, rtol=1e-6, atol=1e-9 * np.abs(found).max()
-        )
-
-
-def test_records_are_where_they_were_asked_for(problem):
-    run = dynamics.flow(problem, time=10.0, record=25)
-    assert run.time.size == 26
-    assert (run.time[0], run.time[-1]) == (0.0, 10.0)
-    np.testing.assert_array_equal(run.states[0], problem.initial_state)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"time": 0.0}, "time=0.0 is too small"),
-        ({"time": float("inf")}, "time=inf is not finite"),
-        ({"rtol": 1e-20}, "rtol=1e-20 is too small"),
-        ({"record": [0.0, 99.0]}, "record=99.0 is too large"),
-    ],
-)
-def test_wrong_settings_are_refused(problem, settings, message):
-    with pytest.raises(InvalidRequest, match=message):
-        dynamics.flow(problem, **({"time": 1.0} | settings))
-
-
-def test_a_flow_is_saved_and_loaded(problem, tmp_path):
-    run = dynamics.flow(problem, time=100.0)
-    again = dynamics.load(dynamics.save(run, tmp_path / "flow"))
-    np.testing.assert_array_equal(again.states, run.states)
-    assert again.events["T0"].time == run.events["T0"].time
-    assert again.events["T0"].step is None
-
-
-def test_a_horizon_within_the_first_step_has_as_many_records(system):
-    problem = system.ReducedPopulation(system.Parameters(D=8, C=2), "exact")
-    run = dynamics.flow(problem, time=1e-4, record=100)
-    assert run.time.size == 101
-    assert run.time[-1] == 1e-4
 
 
 def test_times_are_recorded_once_and_ascending(system):

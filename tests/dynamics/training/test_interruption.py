@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -27,9 +26,7 @@ sys.exit(main())
 """
 
 
-@pytest.mark.parametrize(
-    ("module", "number"), [("numpy", "SIGINT"), ("numpy", "SIGTERM"), ("numba", "SIGTERM")]
-)
+@pytest.mark.parametrize(("module", "number"), [("numpy", "SIGINT"), ("numba", "SIGTERM")])
 def test_a_signal_during_the_imports_ends_a_command_in_one_line(module, number, tmp_path):
     code = IMPORTS.format(module=module, number=number)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=tmp_path)
@@ -85,30 +82,12 @@ def test_a_signal_in_a_destructor_is_not_lost(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_what_fails_of_a_lost_signal_is_interrupted():
-    @termination()
-    def fail():  # as numba, where the signal came while LLVM called back
-        Interrupted()
-        raise RuntimeError("no compiled object yet")
-
-    with pytest.raises(KeyboardInterrupt):
-        fail()
-    repeats = [one for one in threading.enumerate() if isinstance(one, threading.Timer)]
-    assert all(one.finished.is_set() for one in repeats)
-
-
-def test_a_signal_during_a_computation_is_put_off():
+def test_a_signal_during_a_computation_is_put_off_and_a_second_one_ends_it():
     with termination(), interruption() as interrupted:
         signal.raise_signal(signal.SIGINT)
-    assert interrupted.is_set()
-
-
-def test_a_second_signal_ends_a_computation_at_once():
-    with termination(), interruption() as interrupted:
-        signal.raise_signal(signal.SIGINT)
+        assert interrupted.is_set()
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)
-    assert interrupted.is_set()
 
 
 SLOW_LAW = """
@@ -125,7 +104,6 @@ def loss(theta, sample, xp):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("moment", [1.5, 2.5, 4.0])
 @pytest.mark.parametrize(
     "words",
     [
@@ -134,11 +112,11 @@ def loss(theta, sample, xp):
         ["run", "masked_image_modeling", "--P", "8192"],
     ],
 )
-def test_large_requests_end_soon_after_a_signal(words, moment, tmp_path):
+def test_large_requests_end_soon_after_a_signal(words, tmp_path):
     (tmp_path / "model.py").write_text(SLOW_LAW)
     command = [sys.executable, "-m", "dynamics", *words]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        time.sleep(moment)
+        time.sleep(2.5)
         process.send_signal(signal.SIGINT)
         began = time.monotonic()
         said = process.communicate(timeout=60)[1].splitlines()
