@@ -11,11 +11,9 @@ BASE = (Path(__file__).parent / "models/two_samples.py").read_text(encoding="utf
 
 LOSS = '    return (a * xp.sum(theta["w"] * sample["x"]) + theta["b"] - sample["y"]) ** 2\n'
 
-WEIGHTS, BIAS = "np.full(n, 0.1)", "np.array(0.2)"
+WEIGHTS = "np.full(n, 0.1)"
 
 FIRST = "np.eye(n)[0]"
-
-SECOND = '{"x": np.eye(n)[1], "y": 1.0}'
 
 LAW = BASE[BASE.index("def law") : BASE.index("def loss")]
 

@@ -12,7 +12,6 @@ import sympy
 import dynamics
 from dynamics.cli import main
 from dynamics.models.engine.derivation import page, size_table
-from theory.rendering import multiplicities
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
 
@@ -81,17 +80,6 @@ def test_multiplicities_are_polynomials_of_the_constants():
     assert sympy.expand(found["n(W_0_1)"] - n * (n - 1)) == 0
 
 
-def test_polynomials_are_fitted_on_some_sizes_and_checked_on_others():
-    sizes = {(D, C): D * (D - C) for D in (4, 6, 8, 12) for C in (2, 3, 4)}
-    polynomial, checks = multiplicities(sizes, ["D", "C"])
-    D, C = (sympy.Symbol(n, real=True) for n in "DC")
-    assert sympy.expand(polynomial - D * (D - C)) == 0
-    assert checks == 6
-    sizes[8, 3] += 1
-    assert multiplicities(sizes, ["D", "C"])[0] is None
-    assert multiplicities({(4,): 8, (6,): 18}, ["D"]) == (None, 0)
-
-
 def test_a_size_with_an_accidental_coincidence_is_pointed_out():
     """At n = 2 the two targets of this model happen to be equal."""
 
@@ -116,18 +104,6 @@ def test_draws_have_no_proof_and_are_said_to_be_draws(capsys):
     assert "R is the mean loss over the samples that are drawn" in capsys.readouterr().out
 
 
-def test_a_function_without_a_program_has_no_proof():
-    def risk(theta, xp, n):
-        from jax.scipy.special import i0e
-
-        return xp.sum(i0e(theta["W"] - 1))
-
-    own = dynamics.Model(start=square, risk=risk).ReducedPopulation.definition
-    closure = own.realization(own.Parameters()).closure
-    assert closure.grade == "checked at 60 states"
-    assert any("bessel_i0e" in remark for remark in closure.remarks)
-
-
 def test_the_command_prints_pages_and_documents(capsys, tmp_path):
     file = str(MODELS / "softmax_icl.py")
     assert main(["derive", file, "--as", "latex"]) == 0
@@ -146,37 +122,6 @@ def test_the_command_prints_pages_and_documents(capsys, tmp_path):
     for wrong in (["--sizes", "p1=0.1:0.3:3"], ["--sizes", "K=2"], ["--as", "source"]):
         assert main(["derive", file, *wrong]) == 2
         assert len(capsys.readouterr().err.strip().splitlines()) == 1
-
-
-def test_a_number_of_scalars_that_grows_with_the_size_is_no_coincidence():
-    def start(n=3):
-        return {"a": np.zeros(n)}
-
-    def risk(theta, xp, n):
-        return xp.sum((theta["a"] - 1 - xp.arange(n)) ** 2)
-
-    own = dynamics.Model(start=start, risk=risk).ReducedPopulation.definition
-    section = size_table(own, {"n": [2, 3, 4]}, {})
-    assert any(line.startswith("the number of scalars is n,") for line in section.sentences)
-    assert not any("coincidence" in line for line in section.sentences)
-
-
-def test_scalars_are_written_in_the_linear_space_that_a_run_with_it_uses():
-    """The written combinations, at the last state of a run in the coordinates of the space."""
-    system = dynamics.load_system(MODELS / "deep_linear.py")
-    own = system.ReducedPopulation.definition
-    reduced = system.ReducedPopulation(system.Parameters(), coordinates="linear")
-    run = dynamics.descend(reduced, eta=0.02, steps=200)
-    (section,) = [
-        s for s in page(own, system.Parameters(), (1.0,)).sections if "linear space" in s.heading
-    ]
-    values = {
-        sympy.Symbol(n, real=True): v for n, v in zip(reduced.scalars, run.final_state, strict=True)
-    }
-    entries = dict(zip(reduced.closure.names, reduced.lift(run.final_state), strict=True))
-    assert len(section.equations) == 24
-    for name, combination in section.equations:
-        assert float(combination.subs(values)) == pytest.approx(entries[name], abs=1e-5)
 
 
 def test_the_linear_space_is_printed_to_the_digits_that_it_has():
@@ -203,35 +148,6 @@ def test_the_linear_space_is_printed_to_the_digits_that_it_has():
         )
         at_start = dict.fromkeys(letters, 0.0)
         assert float(sympy.sympify(printed).subs(at_start)) == (0.1 if name == "c_0" else 0.0)
-
-
-def test_a_page_that_does_not_write_every_step_says_so():
-    def start(n=30):
-        return {"a": np.linspace(0.1, 0.2, n)}
-
-    def risk(theta, xp, n):
-        return xp.sum((theta["a"] - xp.linspace(1.0, 2.0, n) ** 2) ** 4)
-
-    system = dynamics.Model(start=start, risk=risk)
-    for count in (24, 30):
-        text = system.derivation(system.Parameters(n=count)).as_text()
-        assert len(re.findall(r"^    a_\d+' = ", text, re.MULTILINE)) == 24
-        assert ("the steps of the first 24 of 30 scalars" in text) == (count == 30)
-
-
-def test_a_name_that_has_no_scalar_is_said():
-    def start():
-        return {"a": np.zeros(3), "b": 0.0}
-
-    def risk(theta, xp):
-        return xp.sum((theta["a"] - 1) ** 2)
-
-    names = {"one": ("a", 0), "two": ("a", 2), "none": "b"}
-    closure = dynamics.Model(start=start, risk=risk, names=names)
-    closure = closure.ReducedPopulation(closure.Parameters()).closure
-    assert closure.names == ("one",)
-    assert "names: two stays equal to one, whose name is used" in closure.remarks
-    assert "names: none never moves, and is not a scalar" in closure.remarks
 
 
 def test_an_event_that_names_minus_another_scalar_is_of_that():
@@ -267,8 +183,6 @@ def test_each_group_has_its_learning_rate_in_the_printed_step(tmp_path, capsys):
     assert "eta_keys: learning rate of keys, 0.1; eta_entries: learning rate of entries" in text
     assert "u_0' = u_0 - eta_keys*v_0*(4*u_0*v_0 - 1)" in text
     assert "v_0' = v_0 - 4*eta_entries*u_0*(4*u_0*v_0 - 1)" in text
-    assert main([*words, "0.1,0.05", "--as", "latex"]) == 0
-    assert r"\eta_{\mathrm{keys}} v_{0}" in capsys.readouterr().out
     assert main([*words, "0.1"]) == 0
     assert "v_0' = v_0 - 4*eta*u_0*(" in capsys.readouterr().out
     assert main([*words, "0.1,0.05,3"]) == 2

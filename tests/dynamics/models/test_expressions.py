@@ -20,8 +20,7 @@ from theory.program import field, symbolic
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
 LIBRARY = (
-    "attention_sink", "deep_linear", "induction_head", "linear_icl", "markov_attention",
-    "memory_spikes", "merged_staircase", "reversal_curse", "scan_and_snap", "single_location",
+    "deep_linear", "induction_head", "markov_attention", "memory_spikes", "scan_and_snap",
     "softmax_icl", "topic_model",
 )  # fmt: skip
 README = str(MODELS / "positional.py")
@@ -155,16 +154,6 @@ def test_conserved_combinations_are_put_in(capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_latex_sets_fractions_and_exponentials_and_nothing_verbatim(capsys):
-    assert main(["derive", "softmax_icl", "--standalone"]) == 0
-    latex = capsys.readouterr().out
-    assert "verbatim" not in latex
-    assert r"\frac{" in latex
-    assert "e^{" in latex
-    assert r"A_{1} &= Q_{0,0} = Q_{1,1} = Q_{2,2} \quad" in latex
-    assert r"\begin{array}{ccc}1 & 2 & 2 \\ " in latex
-
-
 def test_an_entry_of_an_array_with_an_index_is_no_entry_of_another():
     def risk(theta, xp):
         return xp.sum((theta["W_1"] - xp.eye(2)) ** 2) + xp.sum((theta["V"] - 1) ** 4)
@@ -242,32 +231,3 @@ def test_a_program_in_json_gives_the_risk(capsys):
     assert numbers[risk] == pytest.approx(problem.risk(problem.initial_state), rel=1e-14)
     slopes = [numbers[k] for k in program["outputs"]["gradient"]]
     np.testing.assert_allclose(slopes, problem.gradient(problem.initial_state), rtol=1e-13)
-
-
-def test_forms_that_a_model_file_does_not_have_are_refused(capsys):
-    for words in (["--as", "source"], ["--as", "python", "--prove"], ["--as", "json", "--json"]):
-        assert main(["derive", "linear_icl", *words]) == 2
-        assert capsys.readouterr().err.count("\n") == 1
-
-
-def test_a_long_risk_is_printed_as_named_parts(capsys):
-    system, found = expressions("induction_head")
-    assert found.operations > symbolic.LONG
-    text = system.derivation().as_text()
-    assert "operations: parts that occur more than once have names, t0 and so on" in text
-    assert "    t0 = " in text
-    assert max(map(len, text.splitlines())) < 2000
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", [*LIBRARY, "single_location_gaussian", README])
-def test_a_derivation_ends_soon_from_a_cold_start(name):
-    import resource
-
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "dynamics", "derive", name]
-    result = subprocess.run(command, check=True, capture_output=True, text=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    assert "    R = " in result.stdout or "known by draws" in result.stdout
-    assert seconds < (40 if name == "induction_head" else 15)

@@ -8,7 +8,7 @@ import pytest
 from node import needs_node, run_script
 
 import dynamics
-from dynamics import cli, plotting
+from dynamics import cli
 from dynamics.explorer import own_points
 from dynamics.explorer.own_model import page_model
 from dynamics.validation import InvalidRequest
@@ -153,28 +153,6 @@ def test_a_law_without_the_symmetry_of_training_is_evaluated_at_every_entry(tilt
     np.testing.assert_allclose(at["answer"], 4 * 0.4 * (0.2 - 0.8), rtol=1e-14)
 
 
-def test_another_constant_of_the_held_out_law_is_another_program(tilted):
-    found = [
-        tilted.ReducedPopulation(tilted.Parameters(tilt=tilt)).observables([0.4])["held_out_risk"]
-        for tilt in (0.1, 0.9)
-    ]
-    expected = [slow_tilted(np.full(4, 0.4), 0.3, tilt)[0] for tilt in (0.1, 0.9)]
-    assert found == pytest.approx(expected, rel=1e-14)
-
-
-def test_a_loss_without_a_program_has_them_too():
-    def ranked(theta, sample, xp):
-        return (xp.sort(theta["w"])[0] * sample["x"] - sample["y"]) ** 2 / 2
-
-    system = dynamics.load_system(dynamics.Model(
-        start=lambda: {"w": [0.1, 0.3]}, loss=ranked,
-        law=lambda: [(1.0, {"x": 1.0, "y": 1.0})], held_out=lambda: [(1.0, {"x": 2.0, "y": 0.5})],
-    ))  # fmt: skip
-    problem = system.ReducedPopulation(system.Parameters())
-    risk = problem.observables(problem.initial_state)["held_out_risk"]
-    assert risk == pytest.approx((0.2 - 0.5) ** 2 / 2, rel=1e-14)
-
-
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_draws_record_them_beside_fresh_samples(modular, dtype):
     problem = modular.FullEmpirical(
@@ -193,25 +171,19 @@ def test_draws_record_them_beside_fresh_samples(modular, dtype):
 
 
 REFUSED = [
-    (
-        {"held_out": lambda: [(0.5, {"x": 1.0})]},
-        "the probabilities of held_out sum to 0.5, not to 1",
-    ),
-    ({"held_out": lambda: [(1.0, {"z": 1.0})]}, "held_out gives z; a sample has x"),
-    (
-        {"held_out": lambda: [(1.0, {"x": [1.0, 2.0]})]},
-        "held_out, x gives the shape (1, 2) for 1 samples; it can be (1,)",
-    ),
-    ({"held_out": lambda: []}, "held_out gives no sample"),
-    ({"held_out": lambda: 3}, "held_out gives int; held_out can yield (probability, sample) pairs"),
+    ([(0.5, {"x": 1.0})], "the probabilities of held_out sum to 0.5, not to 1"),
+    ([(1.0, {"z": 1.0})], "held_out gives z; a sample has x"),
+    ([(1.0, {"x": [1.0, 2.0]})], "held_out, x gives the shape (1, 2) for 1 samples"),
+    ([], "held_out gives no sample"),
+    (3, "held_out gives int; held_out can yield (probability, sample) pairs"),
 ]
 
 
-@pytest.mark.parametrize(("others", "message"), REFUSED)
-def test_a_wrong_law_is_refused_in_one_line(others, message):
+@pytest.mark.parametrize(("given", "message"), REFUSED)
+def test_a_wrong_law_is_refused_in_one_line(given, message):
     model = dynamics.Model(
         start=lambda: {"w": 0.1}, law=lambda: [(1.0, {"x": 1.0})],
-        loss=lambda theta, sample, xp: (theta["w"] - sample["x"]) ** 2, **others,
+        loss=lambda theta, sample, xp: (theta["w"] - sample["x"]) ** 2, held_out=lambda: given,
     )  # fmt: skip
     system = dynamics.load_system(model)
     with pytest.raises(InvalidRequest) as caught:
@@ -232,23 +204,7 @@ def test_a_closed_risk_and_a_declared_reduction_have_none():
         dynamics.Model(law=list, loss=risk, **parts, **declared)
 
 
-@pytest.mark.parametrize("name", ["held_out_risk", "held_out_x"])
-def test_their_names_are_no_names_of_others(name):
-    with pytest.raises(InvalidRequest, match=f"constant '{name}' of start"):
-        dynamics.Model(start=eval(f"lambda {name}=1.0: 0"), risk=lambda theta, xp: 0.0)
-
-
-def test_the_law_is_part_of_the_fingerprint(tilted, tmp_path):
-    path = tmp_path / "tilted.py"
-    path.write_text(TILTED.replace("np.array([3.0, 0", "np.array([4.0, 0"), encoding="utf-8")
-    other = dynamics.load_system(path)
-    one, two = (
-        dict(s.ReducedPopulation(s.Parameters()).identity["model"]) for s in (tilted, other)
-    )
-    assert {part for part in one if one[part] != two[part]} == {"held_out"}
-
-
-def test_run_compare_and_pictures_have_them(modular, modular_path, tmp_path, capsys):
+def test_run_compare_and_describe_have_them(modular_path, tmp_path, capsys):
     words = ["--steps", "30", "--force", "--out", str(tmp_path / "out")]
     assert cli.main(["compare", modular_path, *words, "--json"]) == 0
     final = json.loads(capsys.readouterr().out)["final"]
@@ -259,11 +215,6 @@ def test_run_compare_and_pictures_have_them(modular, modular_path, tmp_path, cap
     assert cli.main(["describe", modular_path]) == 0
     described = " ".join(capsys.readouterr().out.split())
     assert "14 samples of a held-out law, on which nothing is trained" in described
-    assert "accuracy, on the held-out law" in described
-    run = dynamics.descend(modular.ReducedPopulation(modular.Parameters()), 1.0, 30)
-    risks = [axes for axes in plotting.training(run) if axes.get_yscale() == "log"][-1]
-    assert len(risks.lines) >= 2
-    assert r"R^{\mathrm{held\ out}}" in risks.get_ylabel()
 
 
 @needs_node

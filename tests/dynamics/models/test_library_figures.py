@@ -4,10 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
 
 import dynamics
-from dynamics.verdicts.figure import FigureRequest
 from dynamics.verdicts.library import deep_linear, induction_head, linear_icl
 
 
@@ -82,35 +80,6 @@ def test_heads_of_more_rank_have_fewer_drops(rank, drops):
     assert rested[-1]
 
 
-@pytest.mark.long
-def test_descent_on_sequences_rests_on_the_plateaus_of_the_law():
-    """5000 sequences of 31 examples, four heads of rank one, the same start: within 4 SE."""
-    law = dynamics.load_system("linear_icl").Parameters(**linear_icl.SEPARATE | {"w0": 0.1})
-    full = problem("linear_icl", "FullPopulation", **linear_icl.SEPARATE | {"w0": 0.1})
-    random, count, eta = np.random.default_rng(5), 5000, 0.1
-    scale = np.sqrt(linear_icl.eigenvalues(law))
-    x, query = (random.standard_normal((count, n, law.D)) * scale for n in (law.N, 1))
-    w = random.standard_normal((count, law.D))
-    beta, query = np.einsum("nid,nie,ne->nd", x, x, w) / law.N, query[:, 0]
-    target = (query * w).sum(axis=1)
-    k, q, u = np.split(full.initial_state, [16, 32])
-    k, q, losses = k.reshape(4, 4), q.reshape(4, 4), []
-    for _ in range(30_000):
-        seen, asked = beta @ k.T, query @ q.T
-        error = (seen * asked) @ u - target
-        losses.append(error @ error / count)
-        weight = error[:, None] / count
-        step = (weight * asked * u).T @ beta, (weight * seen * u).T @ query
-        u = u - eta * (weight * seen * asked).sum(axis=0)
-        k, q = k - eta * step[0], q - eta * step[1]
-    deviation = (error**2).std() / (error**2).mean() / np.sqrt(count)  # of a loss, relative
-    losses, levels = np.array(losses), linear_icl.plateaus(law)
-    assert 8 * deviation < 1 - levels[2] / levels[1]  # tells the plateaus apart
-    for level in levels:
-        assert np.sum(np.abs(losses / level - 1) < 4 * deviation) > 100
-    assert losses[-1] == pytest.approx(levels[-1], rel=4 * deviation)
-
-
 def test_softmax_in_context_balanced():
     run = dynamics.descend(problem("softmax_icl"), 1.0, 3000, record=[10, 100, 1000])
     risks = [0.2408657114, 0.0791820009, 0.0700993821, 0.0696854318]
@@ -119,33 +88,10 @@ def test_softmax_in_context_balanced():
     np.testing.assert_allclose(run["B12"], -run["A1"] / 2, atol=1e-12)
 
 
-def test_softmax_in_context_with_a_dominant_feature():
-    reduced = problem("softmax_icl", p1=0.8, N=12)
-    assert (reduced.closure.scalars, reduced.closure.free) == (5, 3)
-    run = dynamics.descend(reduced, 1.0, 1000)
-    assert run["risk"][-1] == pytest.approx(0.0472364944, abs=5e-11)
-    matrix = reduced.lift(run.final_state).reshape(3, 3)
-    np.testing.assert_allclose(matrix[0], [2.010545, -1.005273, -1.005273], atol=5e-7)
-    np.testing.assert_allclose(matrix[1], [-2.402477, 2.910201, -0.507724], atol=5e-7)
-
-
 def test_single_location():
     run = dynamics.descend(problem("single_location"), 0.1, 3000)
     np.testing.assert_allclose(run.final_state, [3.52326715, 1.05727298], atol=5e-9)
     assert run["risk"][[0, -1]] == pytest.approx([0.5, 0.0009], abs=5e-5)
-
-
-def test_gaussian_single_location_is_known_within_the_error_of_its_draws():
-    """Two seeds of 20 000 draws each; the gradient at a state within 4 standard errors."""
-    system = dynamics.load_system("single_location_gaussian")
-    state, slopes = np.array([0.6, 0.4]), []
-    for seed in range(8):
-        reduced = system.ReducedPopulation(system.Parameters(), samples=4000, seed=seed)
-        slopes.append(reduced.gradient(state))
-    slopes = np.array(slopes)
-    spread = slopes.std(axis=0, ddof=1)
-    assert (np.abs(slopes[0] - slopes[1:].mean(axis=0)) < 4 * spread * np.sqrt(1 + 1 / 7)).all()
-    assert (spread < 0.02).all()
 
 
 def test_modes_of_deep_linear_networks_follow_the_closed_form():
@@ -155,78 +101,6 @@ def test_modes_of_deep_linear_networks_follow_the_closed_form():
     for k, s in enumerate(deep_linear.singular_values(law)):
         exact = deep_linear.sigmoid(run.time, s, law.a0)
         np.testing.assert_allclose(run[f"w{k + 1}"] ** 2, exact, atol=1e-8)
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("law", [{}, {"D": 6}, {"a0": 5.0}, {"a0": 2.0}])
-def test_every_mode_has_a_colour_and_circles_where_the_caption_says_so(law):
-    system = dynamics.load_system("deep_linear")
-    drawing = deep_linear.modes(system, FigureRequest(user_parameters=law))
-    count = system.Parameters(**law).D
-    curves = [line for line in drawing.axes.lines if line.get_linestyle() == "-"]
-    assert len({to_hex(line.get_color()) for line in curves}) == len(curves) == count
-    circles = [line for line in drawing.axes.lines if line.get_marker() == "o"][:count]
-    assert "circles" in drawing.caption
-    assert all(line.get_xdata().size for line in circles)
-    drawing.axes.figure.draw_without_rendering()
-    box = drawing.axes.get_legend().get_window_extent()
-    assert box.x0 >= drawing.axes.get_window_extent().x1 - 1
-
-
-# Induction heads, by loops over tokens with explicit vectors.
-def attend(h, scores):
-    """Rows of h averaged by the softmax of causal scores; their last row is of the last token."""
-    out = []
-    for row, line in enumerate(scores):
-        seen = len(h) - len(scores) + row + 1
-        weights = np.exp(line[:seen] - line[:seen].max())
-        out.append(weights @ h[:seen] / weights.sum())
-    return np.array(out)
-
-
-def loop_risk(values, N):
-    """The risk at 19 scalars, with unit vectors for tokens and positions."""
-    D = 2 * N + 2
-    M, eye, zero = np.zeros((D, D)), np.eye(D), np.zeros((D, D))
-    for k in range(N + 1):
-        M[2 * k + 1, 2 * k], M[2 * k, 2 * k + 1] = 1.0, -1.0  # M e_2k = e_2k+1
-
-    def block(rows):
-        return np.block(rows)
-
-    a, b, i, c, g = (values[name] for name in ("alpha", "beta", "b", "c", "gamma"))
-    W1 = block([[a[0] * eye, zero], [zero, a[1] * eye + a[2] * M]])
-    position = [i[k] * eye + c[k] * M for k in range(4)]
-    W2 = block([
-        [b[0] * eye, zero, b[1] * eye, zero], [zero, position[0], zero, position[1]],
-        [b[2] * eye, zero, b[3] * eye, zero], [zero, position[2], zero, position[3]],
-    ])  # fmt: skip
-    W3 = np.hstack([part for gain in g for part in (gain * eye, zero)])
-    total = 0.0
-    for pair in range(N):
-        tokens = eye[[*range(2 * N), 2 * pair]]
-        z = np.hstack([tokens, eye[: 2 * N + 1]])
-        h = np.hstack([z, attend(z, z @ W1 @ z.T)])
-        out = W3 @ np.concatenate([h[-1], attend(h, (h[-1] @ W2 @ h.T)[None])[0]])
-        total += ((out - eye[2 * pair + 1]) ** 2).sum() / 2
-    return total / N
-
-
-def named(state, names):
-    values = dict(zip(names, state, strict=True))
-    sizes = {"alpha": 3, "beta": 4, "b": 4, "c": 4, "gamma": 4}
-    return {n: [values.get(f"{n}{k + 1}", 0.0) for k in range(size)] for n, size in sizes.items()}
-
-
-@pytest.mark.parametrize("N", [3, 4])
-def test_the_scalars_of_the_induction_head_are_those_of_loops(N):
-    system = induction_head.scalar_model(N)
-    reduced = system.ReducedPopulation(system.Parameters(), coordinates="classes")
-    names = reduced.state_names
-    random = np.random.default_rng(1)
-    for scale in (0.3, 1.0, 3.0):
-        state = scale * random.standard_normal(len(names))
-        assert reduced.risk(state) == pytest.approx(loop_risk(named(state, names), N), rel=1e-12)
 
 
 def test_the_model_file_has_the_gradient_of_the_scalars():
@@ -267,10 +141,8 @@ def test_sequences_approach_the_scalars_as_their_inverse_root():
 @pytest.mark.parametrize(
     ("N", "alone", "copied", "gamma"),
     [
-        (4, True, 165.288, 6.9474), (8, True, 252.996, 12.4334),
-        (16, True, 587.748, 23.4981), (32, True, 1650.040, 45.6687),
-        (4, False, 88.1299, None), (8, False, 227.360, None),
-        (16, False, 667.854, None), (32, False, 2114.52, None),
+        (4, True, 165.288, 6.9474), (8, True, 252.996, 12.4334), (32, True, 1650.040, 45.6687),
+        (4, False, 88.1299, None), (8, False, 227.360, None), (32, False, 2114.52, None),
     ],
 )  # fmt: skip
 def test_when_the_induction_head_emerges(N, alone, copied, gamma):

@@ -95,10 +95,3 @@ def test_a_verdict_changes_where_the_law_is_broken(source, tmp_path):
         warnings.simplefilter("ignore", dynamics.TrainingWarning)
         assert check[source](dynamics.load_system("memory_spikes"), Protocol()).holds is True
         assert check[source](broken, Protocol()).holds is expected
-
-
-@pytest.mark.parametrize("law", [{"alpha": 0.0}, {"p": 0.5}])
-def test_outside_of_the_hypothesis_nothing_is_decided(law):
-    system = dynamics.load_system("memory_spikes")
-    for verdict in dynamics.verify(system, system.Parameters(**law), ["Spikes", "Interference"]):
-        assert verdict.finding.word == "not decidable under this law"

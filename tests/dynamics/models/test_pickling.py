@@ -1,8 +1,6 @@
 """Constants and runs of a model file go through pickle, as to the processes of a pool."""
 
 import pickle
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -40,11 +38,3 @@ def test_a_model_in_no_file_says_why_not():
     parameters = dynamics.load_system(model).Parameters()
     with pytest.raises(pickle.PicklingError, match="is in no file"):
         pickle.dumps(parameters)
-
-
-@pytest.mark.long
-def test_a_pool_of_processes():
-    parameters = dynamics.load_system(FILE).Parameters(q=0.25)
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        found = pool.submit(trained, parameters).result()
-    assert found.deviation == trained(parameters).deviation

@@ -21,9 +21,6 @@ PRINTING = bent(
 @pytest.mark.parametrize(
     "words",
     [
-        ["describe"],
-        ["derive"],
-        ["run", "--steps", "5", "--out", "x"],
         ["run", "--steps", "5", "--config", "c.toml"],
         ["sweep", "--q", "0.4,0.5", "--steps", "5", "--eta", "0.02", "--workers", "0"],
     ],

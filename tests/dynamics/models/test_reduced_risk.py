@@ -1,19 +1,16 @@
 """Programs of models: their size, and their gradients against those that JAX takes."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dynamics
-import theory
 from dynamics.models.engine.problem import ModelProblem
-from dynamics.models.engine.reduced_risk import ReducedRisk, order_parameters
+from dynamics.models.engine.reduced_risk import ReducedRisk
 from theory.program import run_floats
 from theory.program.evaluate import gross
 
-PACKAGES = tuple(str(Path(each.__file__).parent) for each in (dynamics, theory))
 TWINS = Path(__file__).parents[2] / "support" / "models"
 LIBRARY = {
     # Terms of sums and other operations of the losses: at most 1.3 times these.
@@ -86,7 +83,7 @@ def test_gradient_of_a_program_is_that_of_jax(reduced, name, most):
         np.testing.assert_allclose(problem.gradient(state), found[places], rtol=1e-11, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", ["induction_head", "merged_staircase", "positional.py"])
+@pytest.mark.parametrize("name", ["induction_head", "positional.py"])
 def test_records_and_derivatives_are_those_of_jax(reduced, name):
     problem = reduced(name)
     generator = np.random.default_rng(3)
@@ -101,51 +98,3 @@ def test_records_and_derivatives_are_those_of_jax(reduced, name):
         matrix = ModelProblem.jacobian(problem, state)
         allowed = 1e-12 * np.abs(matrix).max()
         np.testing.assert_allclose(problem.jacobian(state), matrix, rtol=1e-10, atol=allowed)
-
-
-def test_another_real_constant_numbers_nothing_again(reduced):
-    from dynamics.models.engine.reduced_risk import reduced_risk
-
-    system = dynamics.load_system(str(TWINS / "positional.py"))
-    problems = [system.ReducedPopulation(system.Parameters(q=q)) for q in (0.3, 0.6)]
-    risks = [
-        reduced_risk(p.realization.program, p.payload[0], p.embedding, p.scalars) for p in problems
-    ]
-    assert risks[0] is risks[1]
-    state = problems[0].initial_state + 0.1
-    for problem in problems:
-        expected = ModelProblem.gradient(problem, state)
-        np.testing.assert_allclose(problem.gradient(state), expected, rtol=1e-12)
-
-
-def test_order_parameters_of_a_list_are_state_and_slope(reduced):
-    problem = reduced("linear_icl")
-    risk = risk_of(problem)
-    ids = order_parameters(risk, (("state", 1), ("rate", 0), ("risk", "")))
-    program = risk.program({"": ids}, directed=True)
-    constants = risk.numbers(problem.payload[0])
-    numbers = run_floats(program, [0.5, 2.0, 3.0, 4.0, *constants])
-    assert numbers[program.outputs[""]].tolist() == [2.0, -3.0, pytest.approx(72 / 31 - 2)]
-
-
-def test_a_second_problem_at_the_same_parameters_enters_few_files(tmp_path):
-    """What problems at some parameters share is made once."""
-    readme = (Path(dynamics.__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-    text = next(part for part in readme.split("```python\n")[1:] if "def law" in part)
-    (tmp_path / "my.py").write_text(text.split("```")[0], encoding="utf-8")
-    system = dynamics.load_system(tmp_path / "my.py")
-    first, files = system.ReducedPopulation(system.Parameters()), set()
-
-    def called(frame, event, argument):
-        if event == "call" and frame.f_code.co_filename.startswith(PACKAGES):
-            files.add(frame.f_code.co_filename)
-
-    before = sys.getprofile()
-    sys.setprofile(called)
-    try:
-        second = system.ReducedPopulation(system.Parameters())
-    finally:
-        sys.setprofile(before)
-    assert 1 <= len(files) <= 14
-    assert second.columns is first.columns
-    np.testing.assert_array_equal(second.initial_state, first.initial_state)

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -80,7 +79,7 @@ def test_points_with_different_numbers_of_scalars(swept):
     assert np.isfinite(three.values).sum() == (data["scalars"].sel(K=3) == 5).values.sum() > 0
     assert set(data["scalars"].sel(K=2).values) == {2.0}
     assert np.isfinite(data["Q_1_0"].sel(K=2)).all()
-    for K, p1 in ((2, 0.25), (3, 0.45)):
+    for K, p1 in ((3, 0.45),):
         problem = system.ReducedPopulation(system.Parameters(K=K, p1=p1, N=3))
         run = dynamics.descend(problem, eta=0.5, steps=100)
         point = data.sel(K=K, p1=p1, method="nearest")
@@ -104,67 +103,14 @@ def test_looking_at_what_is_there_does_not_import_jax(swept, tmp_path):
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, stdout=-3)
 
 
-def test_numbers_of_scalars_that_change_at_one_value(tmp_path):
-    """The balanced law has two scalars, its neighbours five: a point of higher symmetry."""
-    mine = put(tmp_path)
-    given = {"K": 3, "p1": [0.3, 1 / 3, 0.4], "N": 3, "eta": 0.5, "steps": 20}
-    data = dynamics.sweep(mine, given, workers=0).dataset
-    assert data["scalars"].values.tolist() == [5, 2, 5]
-    assert np.isnan(data["Q_1_1"].values).tolist() == [False, True, False]
-    assert np.isfinite(data["Q_0_0"].values).all()
-
-
-def command(folder, *more):
-    return subprocess.Popen(
-        [sys.executable, "-m", "dynamics", *WORDS, *more],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
-    )  # fmt: skip
-
-
-@pytest.mark.long
-def test_killed_in_the_middle_it_goes_on_to_the_same_bytes(swept):
-    mine, whole, _ = swept
-    folder, out = mine.parent, mine.parent / "parts.zarr"
-    running = command(folder, "--workers", "1", "--out", "parts.zarr")
-    while not list(out.glob("done/c/*")) and running.poll() is None:
-        time.sleep(0.01)
-    running.send_signal(signal.SIGKILL)
-    running.communicate()
-    assert running.returncode == -signal.SIGKILL
-    assert 0 < status(out)["done"] < status(out)["blocks"]
-    again = command(folder, "--workers", "2", "--out", "parts.zarr")
-    told, said = again.communicate(timeout=120)
-    assert (again.returncode, said) == (0, "")
-    assert json.loads(told)["complete"] is True
-    assert hashed(out) == hashed(whole)
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.filterwarnings("ignore::UserWarning:distributed")
-def test_two_dask_workers_write_the_same_bytes(swept, tmp_path):
-    distributed = pytest.importorskip("distributed")
-    mine, whole, _ = swept
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as made:
-        dynamics.sweep(mine, GIVEN, tmp_path / "d.zarr", scheduler=made.scheduler_address)
-    assert hashed(tmp_path / "d.zarr") == hashed(whole)
-
-
 @pytest.mark.parametrize(
     ("file", "old", "new", "part"),
     [
         ("my.py", "** 2) * TILT / 2", "** 2) * TILT / 3", "loss"),
         ("weights.py", "np.float64(1.0)", "np.float64(1.5)", "loss"),
-        ("my.py", "np.zeros((K, K))", "np.full((K, K), 1e-3)", "start"),
-        ("my.py", "math.prod(parts)", "math.prod(parts) * 1.0", "law"),
         ("my.py", "N=6", "N=5", "constants"),
         ("my.py", "spread >= 0.05", "spread >= 0.06", "events"),
-        ("my.py", 'xp.max(theta["Q"]) -', '2 * xp.max(theta["Q"]) -', "observables"),
         ("my.py", "yield (first, *rest)", "yield (first, *rest)  # the rest", None),
-        ("my.py", '"""Softmax attention', '"""Attention', None),
     ],
 )
 def test_a_file_that_was_changed_after_the_sweep_began(copied, capsys, file, old, new, part):
@@ -207,6 +153,61 @@ def test_data_of_the_law_that_were_changed(tmp_path, monkeypatch, capsys):
     assert hashed(Path("s.zarr")) == before
 
 
+def small():
+    return dynamics.Model(
+        start=lambda n=2, scale=0.5: {"w": np.full(n, scale)},
+        risk=lambda theta, xp, a=1.0: xp.sum((theta["w"] - a) ** 2) / 2,
+    )
+
+
+def test_a_model_without_a_file_sweeps_in_this_process_only(tmp_path):
+    given = {"n": "1,2", "a": "0.5,1.0,2.0", "eta": 0.1, "steps": 10}
+    found = dynamics.sweep(small(), given, tmp_path / "m.zarr")
+    assert found.outcomes == {"reached horizon": 4, "invalid": 2}
+    assert {"nothing moves" in why for why in found.reasons.values()} == {True}
+    expected = 2.0 - 1.5 * 0.9**10
+    assert float(found.dataset["w_0"].sel(n=2, a=2.0)) == pytest.approx(expected, rel=1e-14)
+    for how in ({"workers": 2}, {"scheduler": "tcp://127.0.0.1:9"}):
+        with pytest.raises(InvalidRequest, match="is in this one only") as caught:
+            dynamics.sweep(small(), given, tmp_path / "n.zarr", **how)
+        assert "\n" not in str(caught.value)
+    assert not (tmp_path / "n.zarr").exists()
+
+
+def test_a_sweep_without_any_point_that_runs_is_refused(tmp_path, capsys):
+    """What is wrong is seen only when the classes are known: an event of a letter there is not."""
+    mine = put(tmp_path)
+    mine.write_text(MODEL + 'events = {"T": "zz > 1"}\n', encoding="utf-8")
+    words = ["--p1", "0.3,0.4", "--N", "3", "--eta", "0.5", "--steps", "5", "--workers", "0"]
+    code = cli.main(["sweep", str(mine), "--K", "2", *words, "--out", str(tmp_path / "s.zarr")])
+    out = capsys.readouterr().out
+    assert code == 2
+    assert "2  invalid" in out
+    assert "event T: 'zz' is unknown; nearest: " in out
+
+
+def test_points_without_a_problem_are_left_out_for_the_same_reasons_each_time(tmp_path, capsys):
+    """Parameters may be right and the model still not: here nothing moves at its start."""
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "def start(D=2):\n    return {'u': 1.0 * (D - 3)}\n\n\n"
+        "def risk(theta, xp):\n    return theta['u'] ** 2 / 2\n"
+    )
+    given = {"D": "2:4:3", "time": 1.0}
+    first, again = (dynamics.sweep(mine, given, tmp_path / "s", workers=0) for _ in range(2))
+    assert list(first.reasons) == [(1,)]
+    assert "nothing moves" in first.reasons[1,]
+    assert not again.refusals
+    assert first.reasons == again.reasons == load(tmp_path / "s").reasons
+    words = ["sweep", str(mine), "--D", "2:4:3", "--time", "1.0", "--out", str(tmp_path / "t")]
+    said = []
+    for _ in range(2):
+        cli.main(words)
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1]
+    assert "left out: D=3: nothing moves" in said[1]
+
+
 def test_workers_refuse_a_file_that_is_changed_while_the_sweep_goes_on(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mine = put(tmp_path)
@@ -231,91 +232,3 @@ def test_a_file_that_was_moved_away(copied, capsys):
                      "--out", "p.png"]) == 0  # fmt: skip
     moved.unlink()
     Path("p.png").unlink()
-
-
-def small():
-    return dynamics.Model(
-        start=lambda n=2, scale=0.5: {"w": np.full(n, scale)},
-        risk=lambda theta, xp, a=1.0: xp.sum((theta["w"] - a) ** 2) / 2,
-    )
-
-
-def test_a_model_without_a_file_sweeps_in_this_process_only(tmp_path):
-    given = {"n": "1,2", "a": "0.5,1.0,2.0", "eta": 0.1, "steps": 10}
-    found = dynamics.sweep(small(), given, tmp_path / "m.zarr")
-    assert found.outcomes == {"reached horizon": 4, "invalid": 2}
-    assert {"nothing moves" in why for why in found.reasons.values()} == {True}
-    expected = 2.0 - 1.5 * 0.9**10
-    assert float(found.dataset["w_0"].sel(n=2, a=2.0)) == pytest.approx(expected, rel=1e-14)
-    for how in ({"workers": 2}, {"scheduler": "tcp://127.0.0.1:9"}):
-        with pytest.raises(InvalidRequest, match="is in this one only") as caught:
-            dynamics.sweep(small(), given, tmp_path / "n.zarr", **how)
-        assert "\n" not in str(caught.value)
-    assert not (tmp_path / "n.zarr").exists()
-
-
-def test_points_that_the_model_refuses_are_left_out(tmp_path):
-    """A probability above 1 at one point; the others are run."""
-    mine = put(tmp_path)
-    given = {"K": 2, "p1": [0.5, 1.5], "N": 3, "eta": 0.5, "steps": 5}
-    found = dynamics.sweep(mine, given, tmp_path / "s.zarr", workers=0)
-    assert found.outcomes == {"reached horizon": 1, "invalid": 1}
-    assert "probability" in next(iter(found.reasons.values()))
-
-
-def test_a_sweep_without_any_point_that_runs_is_refused(tmp_path, capsys):
-    """What is wrong is seen only when the classes are known: an event of a letter there is not."""
-    mine = put(tmp_path)
-    mine.write_text(MODEL + 'events = {"T": "zz > 1"}\n', encoding="utf-8")
-    words = ["--p1", "0.3,0.4", "--N", "3", "--eta", "0.5", "--steps", "5", "--workers", "0"]
-    code = cli.main(["sweep", str(mine), "--K", "2", *words, "--out", str(tmp_path / "s.zarr")])
-    out = capsys.readouterr().out
-    assert code == 2
-    assert "2  invalid" in out
-    assert "event T: 'zz' is unknown; nearest: " in out
-
-
-def test_fingerprints_see_what_other_constants_reach_and_no_comments(tmp_path):
-    """A branch of the law for K > 2 counts; a comment, a docstring and blank lines do not."""
-    text = "\n".join([
-        "import numpy as np",
-        "SCALE = 1.0",
-        "def start(K=2):",
-        "    return {'a': np.zeros(K)}",
-        "def risk(theta, xp, K):",
-        "    return SCALE * xp.sum((theta['a'] - (1 if K < 3 else 2)) ** 2)",
-    ])  # fmt: skip
-    file = tmp_path / "branch.py"
-
-    def digests(content):
-        file.write_text(content)
-        return dict(dynamics.load_system(str(file)).digests)
-
-    plain = digests(text)
-    assert digests(f'"""A title."""\n\n\n{text}  # a comment') == plain
-    changed = digests(text.replace("else 2", "else 3"))
-    assert {part for part in plain if changed[part] != plain[part]} == {"risk"}
-    changed = digests(text.replace("SCALE = 1.0", "SCALE = 2.0"))
-    assert {part for part in plain if changed[part] != plain[part]} == {"risk"}
-
-
-def test_points_without_a_problem_are_left_out_for_the_same_reasons_each_time(tmp_path, capsys):
-    """Parameters may be right and the model still not: here nothing moves at its start."""
-    mine = tmp_path / "mine.py"
-    mine.write_text(
-        "def start(D=2):\n    return {'u': 1.0 * (D - 3)}\n\n\n"
-        "def risk(theta, xp):\n    return theta['u'] ** 2 / 2\n"
-    )
-    given = {"D": "2:4:3", "time": 1.0}
-    first, again = (dynamics.sweep(mine, given, tmp_path / "s", workers=0) for _ in range(2))
-    assert list(first.reasons) == [(1,)]
-    assert "nothing moves" in first.reasons[1,]
-    assert not again.refusals
-    assert first.reasons == again.reasons == load(tmp_path / "s").reasons
-    words = ["sweep", str(mine), "--D", "2:4:3", "--time", "1.0", "--out", str(tmp_path / "t")]
-    said = []
-    for _ in range(2):
-        cli.main(words)
-        said.append(capsys.readouterr().out)
-    assert said[0] == said[1]
-    assert "left out: D=3: nothing moves" in said[1]

@@ -1,0 +1,228 @@
+"""Model files that are wrong on purpose: one clear line, exit code 2, nothing written."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from faulty_models import (
+    BASE,
+    DRAWN,
+    FIRST,
+    LINE,
+    SWAP,
+    WEIGHTS,
+    bent,
+    in_python,
+    lost,
+)  # fmt: skip
+
+import dynamics
+from dynamics import cli
+from dynamics.validation import InvalidRequest
+from theory.model import RESERVED, SHARED
+
+
+def test_the_model_itself_is_right(here, capsys):
+    """What every test here bends is refused by none of them as it is."""
+    Path("my.py").write_text(BASE)
+    assert cli.main(["compare", "my.py", "--steps", "5", "--out", "x"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert "closes on 2 scalars of 3 entries" in captured.out
+    assert sorted(p.name for p in here.iterdir()) == ["my.py", "x"]
+
+
+def swapped(old, new):
+    return bent(more=SWAP.replace(old, new))
+
+
+STARTS = {
+    "start: w has an entry that is not finite": bent((WEIGHTS, "np.array([0.1, np.nan])")),
+    "start raises SystemExit": bent((WEIGHTS, "exit()")),
+    "'w' is trained and fixed": bent(more='def fixed():\n    return {"w": np.zeros(2)}\n'),
+    "the probabilities of law sum to 0.98, not to 1": bent(("yield 1 - q", "yield 0.98 - q")),
+    "law raises ZeroDivisionError": bent(("    yield q,", "    1 / 0\n    yield q,")),
+    "my.py: sample needs symmetry": DRAWN,
+    "sample, x: the shape of a sample changes":
+        DRAWN.replace("normal(n)", "normal(rng.integers(2, 4))") + SWAP,
+    "generator 0 (i: 1 0) changes its gradient": bent((FIRST, "3 * np.eye(n)[0]"), more=SWAP),
+    "generator 0 (i: 1 0) changes":
+        DRAWN.replace("a * xp.sum(", "a * xp.sum(xp.array([1.0, 3.0]) * ") + SWAP,
+    "the start is not symmetric: generator 0": bent((WEIGHTS, "np.array([0.1, 0.2])"), more=SWAP),
+    "axes does not name the array b": swapped(', "b": ()', ""),
+    "axes of b are ('i',), and it has 0": swapped('"b": ()', '"b": ("i",)'),
+    "generator 0 of symmetry is not a permutation": swapped("(1, 0)", "(1, 1)"),
+    "generator 0 of symmetry moves 'j', which axes lacks": swapped('{"i"', '{"j"'),
+    "symmetry raises TypeError": swapped('[{"i": (1, 0)}]', "3"),
+}  # fmt: skip
+LOSSES = {
+    "loss gives float64 of shape (2,); loss can give one real": 'return theta["w"] * a',
+    "loss gives int64": 'return xp.round(theta["b"]).astype(int)',
+    "loss gives complex128": 'return theta["b"] * 1j',
+    "loss gives NoneType": 'theta["b"] ** 2',
+    "use xp.where": 'if theta["b"] > 0:\n        return a\n    return theta["b"]',
+    "use xp.where, or make the constant": 'if a > 0:\n        return a\n    return theta["b"]',
+    "needs the value of a traced number": 'return float(theta["b"])',
+    "xp.summ is unknown; nearest: xp.sum": 'return xp.summ(theta["w"])',
+    "use the same function of xp": 'return np.sum(np.exp(theta["w"]))',
+    "indexes by a traced condition": 'return xp.sum(theta["w"][theta["w"] > a])',
+    "loss raises KeyError: 'z'": 'return sample["z"] * a',
+    "incompatible shapes": 'return xp.sum(theta["w"] + xp.zeros(3))',
+    "loss raises SystemExit: 0": "raise SystemExit(0)",
+    "loss raises Own": "raise type('Own', (BaseException,), {})",
+    "loss has a whole number of 2^63 or more": f"return theta['b'] * {2**63}",
+    "loss raises RecursionError": "return loss(theta, sample, xp, a)",
+    "gradient at the start is inf for b, not finite": 'return a * xp.sqrt(theta["b"] - 0.2)',
+    "is inf for w[1], not finite": 'return a * xp.sqrt(theta["w"][1] - 0.1)',
+    "risk at the start is nan, not finite": 'return a * xp.log(-1 - theta["b"] ** 2)',
+    "nothing moves: the gradient of my vanishes": 'return a * (theta["b"] - 0.2) ** 2',
+    "nothing moves": 'return xp.sign(theta["b"]) * a',
+}
+
+
+@pytest.mark.parametrize("message", STARTS)
+def test_starts_laws_constants_and_symmetries(refused, message):
+    refused(STARTS[message], message)
+    in_python(message)
+
+
+@pytest.mark.parametrize("message", LOSSES)
+def test_losses(refused, message):
+    told = refused(lost(f"    {LOSSES[message]}\n"), message)
+    in_python(message)
+    if not any(part in message for part in ("gives", "finite", "nothing")):
+        assert f"(my.py, line {LINE})" in told
+
+
+@pytest.mark.parametrize("factor", ["np.random.rand()", "len(CALLS)"])
+def test_losses_that_change_from_call_to_call(refused, factor):
+    body = f'    CALLS.append(1)\n    return a * theta["b"] * {factor}\n'
+    told = refused(lost(body, "CALLS = []\n"), "loss computes something else")
+    assert "draws random numbers or counts its calls" in told
+
+
+def observables(body, name="observables(theta, xp)"):
+    return f"def {name}:\n    {body}\n"
+
+
+TABLES = {
+    "observables: 'g' is float64 of shape (2,), not one real number":
+        observables('return {"g": theta["w"]}'),
+    "observables gives float64": observables('return theta["b"]'),
+    "'g' is complex128": observables('return {"g": 1j * theta["b"]}'),
+    "observe: 'g' is": observables('return {"g": sample["x"]}', "observe(theta, sample, xp)"),
+    "observables: 'q' is the name of something else": observables('return {"q": theta["b"]}'),
+    "'risk' is the name of": observables('return {"risk": theta["b"]}'),
+    "'w_0' is a scalar and": observables('return {"w_0": theta["b"]}'),
+    "observe: 'g' is the name": observables('return {"g": theta["b"]}')
+        + observables('return {"g": theta["b"]}', "observe(theta, sample, xp)"),
+    "event T: 'zz' is unknown; nearest:": 'events = {"T": "zz > 1"}',
+    "events raises ZeroDivisionError": "def events(n):\n    return {'T': 1 / 0}",
+    "names: there is no trained array 'A'": 'names = {"alpha": ("A", 0)}',
+    "names: w has the shape (2,), and no entry (7,)": 'names = {"alpha": ("w", 7)}',
+    "names: alpha = () is not an entry": 'names = {"alpha": ()}',
+    "names: 'w_0' is the name of two scalars": 'names = {"w_0": ("b",)}',
+    "panels: 'zz' is unknown; known are w_0, b, risk": 'panels = [("zz",)]',
+    "q=0.5 is outside the limits of my: 0 < q < .05": 'limits = ("0 < q < .05",)',
+    "limits: 'b0 > 0' speaks of b0, which is not a constant": 'limits = ("b0 > 0",)',
+    "limits: 'q >' is not a comparison, as 'K >= 2'": 'limits = ("q >",)',
+    "limits: 3 is not text, as 'K >= 2'": "limits = (3,)",
+    "limits is str; limits can be a tuple or a list": 'limits = "q > 0"',
+    "claims: 'x' is not a function (system, protocol) -> Finding": 'claims = ["x"]',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("message", TABLES)
+def test_tables(refused, message):
+    refused(bent(more=f"{TABLES[message]}\n"), message)
+
+
+def test_every_flag_of_every_command_is_reserved(here):
+    Path("my.py").write_text(BASE)
+    system = dynamics.load_system("my.py")
+    flags = set()
+    for command, about in cli.COMMANDS.items():
+        if about.subject == "SYSTEM":
+            flags |= {*cli.parser_of(command, system).names}
+    assert flags - {"a", "n", "q"} <= RESERVED | SHARED
+
+
+OWNED = """def start(omega=0.1, seed=3):
+    return {"w": [omega, omega]}
+
+
+def risk(theta, xp, seed):
+    return seed * xp.sum((theta["w"] - 1.0) ** 2)
+"""
+
+
+def test_a_constant_owns_the_flag_of_its_name(here, capsys):
+    Path("my.py").write_text(OWNED)
+    constants = ["--omega", "0.2", "--seed", "5"]
+    assert cli.main(["run", "my.py", *constants, "--steps", "5", "--out", "run"]) == 0
+    assert dynamics.load("run").parameters == {"omega": 0.2, "seed": 5}
+    sweep = ["sweep", "my.py", "--omega", "0.1,0.2", "--seed", "2:3:2", "--steps", "5"]
+    assert cli.main([*sweep, "--eta", "0.02", "--workers", "0", "--out", "s.zarr"]) == 0
+    found = dynamics.load("s.zarr").dataset
+    assert found.sizes["omega"] == found.sizes["seed"] == 2
+    assert float(found["w_0"].sel(omega=0.2, seed=3)) > 0.2
+
+
+def test_whole_numbers_from_two_to_the_31():
+    """Of the loss and of samples; none of them has a place in single precision."""
+
+    def start():
+        return {"w": np.full(1, 0.1)}
+
+    def law(unit=1):
+        yield 0.5, 2 * unit
+        yield 0.5, 4 * unit
+
+    def loss(theta, sample, xp, unit):
+        return (theta["w"][0] - sample / unit) ** 2
+
+    def large(theta, sample, xp):
+        return (theta["w"][0] * 2**31 - sample) ** 2 / 2**62
+
+    ends = []
+    for given in ({"law": law, "loss": loss}, {"law": lambda: law(2**31), "loss": large}):
+        system = dynamics.load_system(dynamics.Model(start=start, **given))
+        problem = system.ReducedPopulation(system.Parameters())
+        ends.append(dynamics.descend(problem, eta=0.1, steps=20).final_state)
+    np.testing.assert_allclose(*ends, rtol=1e-14)
+
+
+def test_symmetries_that_are(here):
+    """Stated for the finite law and for the drawn one, and the same classes as are found."""
+    for name, text in (("plain", BASE), ("finite", BASE + SWAP), ("drawn", DRAWN + SWAP)):
+        Path(f"{name}.py").write_text(text)
+        found = dynamics.load_system(f"{name}.py").closure()
+        assert (found.scalars, list(found.sizes)) == (2, [2, 1]), name
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return 3", "claim mine gives int, not a Finding"),
+        ("1 / 0", "claim mine raises ZeroDivisionError: division by zero (my.py, line"),
+    ],
+)
+def test_claims_that_measure_nothing(here, capsys, body, message):
+    text = bent(more=f"def mine(system, protocol):\n    {body}\n\nclaims = [mine]\n")
+    Path("my.py").write_text(text)
+    assert cli.main(["verify", "my.py", "--json"]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert (captured.out, captured.err.count("\n")) == ("", 1)
+    assert [p.name for p in here.iterdir()] == ["my.py"]
+
+
+def test_what_lies_outside_the_limits_of_constants_is_refused():
+    """Words by a list, and numbers by formulas of several constants."""
+    system = dynamics.load_system("merged_staircase")
+    with pytest.raises(InvalidRequest, match="target='stairs' is outside the limits of merged"):
+        system.Parameters(target="stairs")
+    system = dynamics.load_system("linear_icl")
+    with pytest.raises(InvalidRequest, match=r"least=1.0 slope=-0.5 D=4 is outside"):
+        system.Parameters(slope=-0.5)
+    assert system.Parameters(slope=-0.5, D=2).slope == -0.5
