@@ -126,6 +126,31 @@ def test_a_preset_sets_its_controls_and_puts_others_on_their_defaults(tab):
     assert "nu=0.002" in tab.page.url
 
 
+def test_the_run_before_stays_as_a_thin_line(tab, tmp_path):
+    def lines(width):
+        path = tab.download('button[aria-label="scalars as SVG"]', tmp_path)
+        found = ElementTree.parse(path).getroot().findall(".//{*}polyline")
+        points = [one.get("points").split() for one in found if one.get("stroke-width") == width]
+        return [[float(at.split(",")[1]) for at in line] for line in points if len(line) > 50]
+
+    first = lines("2")
+    assert lines("1") == []
+    tab.type_into("q", "0.9")
+    tab.rests()
+    assert lines("2") != first
+    assert lines("1") == [pytest.approx(curve, abs=2) for curve in first]
+    second = lines("2")
+    tab.type_into("eta", "0.05")  # moves no flow
+    tab.rests()
+    assert lines("1") == [pytest.approx(curve, abs=2) for curve in first]
+    tab.press_on("q", 0.9)
+    for share in (0.5, 0.4, 0.3):
+        tab.move_to(share)
+    tab.page.mouse.up()
+    tab.rests()
+    assert lines("1") == [pytest.approx(curve, abs=2) for curve in second]
+
+
 def test_curves_and_charts_are_taken_away(tab, tmp_path):
     text = tab.download("#csv-flow", tmp_path).read_text()
     rows = list(csv.DictReader(io.StringIO(text)))

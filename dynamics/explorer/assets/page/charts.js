@@ -13,6 +13,7 @@ const SPREAD_MARKERS = 26;
  * @property {{times: ArrayLike, series: object}} flow
  * @property {boolean} flows  whether `flow` is the flow; descent, where there is none
  * @property {{times: ArrayLike, series: object}|null} descent
+ * @property {{times: ArrayLike, series: object}|null} ghost  the flow before the controls moved
  * @property {Array<{letter: Array, time: number}>} events
  * @property {number|null} cursor  a time
  */
@@ -38,7 +39,7 @@ function draw_time_chart(surface, width, height, colours, chart) {
   const area = plot_area(width, height, legend + 15 * rows + 6);
   const x = time_scale(chart, width);
   const heights = (run) => chart.curves.map(({ name }) => drawn_values(run.series[name] || [], chart.logarithmic));
-  const all = [chart.flow, chart.descent].filter(Boolean);
+  const all = [chart.flow, chart.descent, chart.ghost].filter(Boolean);
   const bounds = limits(all.flatMap((run) => heights(run).map((list) => inside(list, run.times, chart.range))),
     chart.logarithmic);
   draw_shades(surface, area, x, chart, colours);
@@ -52,6 +53,8 @@ function draw_time_chart(surface, width, height, colours, chart) {
   draw_axes(surface, area, x, y, colours, "time τ = η × steps");
   draw_events(surface, area, events, colours, legend);
   surface.clip(area.left, area.top - 2, area.width + 5, area.height + 4, () => {
+    const faint = { colour: colours.muted, width: 1 };
+    if (chart.ghost) heights(chart.ghost).forEach((list) => draw_curve(surface, x, y, chart.ghost.times, list, faint));
     heights(chart.flow).forEach((list, k) => draw_curve(surface, x, y, chart.flow.times, list, look(k, colours)));
     if (chart.descent) {
       heights(chart.descent).forEach((list, k) =>
@@ -79,8 +82,8 @@ function time_legend(chart) {
     const bar = { text: "|", level: 0, italic: false };
     return { label: sized ? [bar, ...letter, bar] : letter, look: k, marked: chart.flows };
   });
-  if (!chart.flows) return [...entries, { label: as_runs("lines: gradient descent"), look: null }];
-  return [...entries, { label: as_runs("lines: flow, markers: gradient descent"), look: null }];
+  const kinds = chart.flows ? "lines: flow, markers: gradient descent" : "lines: gradient descent";
+  return [...entries, { label: as_runs(`${kinds}${chart.ghost ? ", thin: before" : ""}`), look: null }];
 }
 
 /**
@@ -108,7 +111,7 @@ const BLANK = { line() {}, marker() {}, text() {} };
 
 /** Height of the legend of a chart on some width; it does not change while a control moves. */
 function legend_height(chart, width) {
-  return draw_legend(BLANK, time_legend(chart), width, LIGHT);
+  return draw_legend(BLANK, time_legend({ ...chart, ghost: chart.flow }), width, LIGHT);
 }
 
 /** Labels of events with the lowest row in which they cover no other. */
@@ -173,7 +176,7 @@ function draw_axes(surface, area, x, y, colours, label) {
 function draw_curve(surface, x, y, times, values, style) {
   let points = [];
   const draw = () => {
-    surface.line(points, { ...style, width: 2 });
+    surface.line(points, { width: 2, ...style });
     points = [];
   };
   for (let k = 0; k < values.length; k += 1) {

@@ -26,6 +26,7 @@ const event_rows = build_event_table(at("events").querySelector("tbody"), descri
 const value_places = build_values();
 let last_moved = null;
 let settled = null;
+let rested = null;
 let frames = 0;
 let descent_after = null;
 
@@ -147,6 +148,7 @@ function show_flow(run, asked) {
   alert_line("");
   at("results").classList.remove("stale");
   settled = { flow: run, descent: null, asked };
+  keep_ghost(run, asked);
   results.view.horizon = asked.horizon;
   results.view.least_time = flows ? description.run.least_time : asked.eta;
   if (results.view.time === null || results.view.time > asked.horizon) results.view.time = asked.horizon;
@@ -156,6 +158,13 @@ function show_flow(run, asked) {
   frames += 1;
   Object.assign(at("status").dataset, { frame: whole.toFixed(1), count: frames });
   at("status").textContent = `${flows ? "flow" : "descent"}: ${brief(run.milliseconds, 2)} ms, with its pictures ${brief(whole, 2)} ms`;
+}
+
+/** Keep the run at which the controls rested before they moved. */
+function keep_ghost(run, asked) {
+  const setting = JSON.stringify([asked.constants, flows ? null : asked.eta]);
+  if (rested && rested.setting !== setting) results.ghost = rested.run;
+  if (asked.done) rested = { run, setting };
 }
 
 function show_descent(run, asked) {

@@ -16,6 +16,7 @@ class Results {
     this.marks = Object.fromEntries(description.events.map((event) => [event.name, event_mark(event)]));
     this.flow = null;
     this.descent = null;
+    this.ghost = null;
     this.view = { time: null, linear: false, horizon: description.run.horizon,
       least_time: description.run.least_time };
     this.figures = description.panels.map((panel) => this.time_figure(panel));
@@ -68,6 +69,7 @@ class Results {
       flow: this.flow,
       flows: this.description.run.horizon !== null,
       descent: this.description.run.horizon === null ? null : this.descent,
+      ghost: this.ghost,
       events: this.events().map((event) => ({ letter: this.marks[event.name], time: event.time })),
       cursor: this.view.time,
     };
