@@ -14,6 +14,10 @@ function start({ nu }) {
   return [Math.sqrt(nu), nu];
 }
 
+function first(constants, given) {
+  return given ? NAMES.map((name) => given[name]) : start(constants);
+}
+
 function risk([x, y]) {
   return (1 - x) ** 2 / 2 + (1 - y) ** 2 / 2;
 }
@@ -57,10 +61,10 @@ function as_state(state) {
   return Object.fromEntries(NAMES.map((name, i) => [name, state[i]]));
 }
 
-function flow({ constants, horizon, records, least_time }) {
+function flow({ constants, start: given, horizon, records, least_time }) {
   const run = empty(records);
   const times = [0, ...Array.from({ length: records - 1 }, (_, k) => least_time * (horizon / least_time) ** (k / (records - 2)))];
-  let [state, time] = [start(constants), 0];
+  let [state, time] = [first(constants, given), 0];
   const events = EVENTS.map(([name]) => ({ name, time: null, reason: "not reached by the horizon", uncertainty: 0, state: null }));
   times.forEach((target, k) => {
     while (time < target) {
@@ -80,11 +84,11 @@ function flow({ constants, horizon, records, least_time }) {
 }
 
 function descent(request, reply) {
-  const { id, constants, eta, steps, records } = request;
+  const { id, constants, start: given, eta, steps, records } = request;
   const stride = Math.max(1, Math.floor(steps / (records - 1)));
   const run = { ...empty(Math.floor(steps / stride) + 1), steps: new Float64Array(Math.floor(steps / stride) + 1) };
   const events = EVENTS.map(([name]) => ({ name, time: null, step: null, reason: `not reached in ${steps} steps`, uncertainty: 0, state: null }));
-  let [state, step] = [start(constants), 0];
+  let [state, step] = [first(constants, given), 0];
   record(run, 0, 0, state);
   const go = () => {
     if (cancelled.delete(id)) return;

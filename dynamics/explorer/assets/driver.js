@@ -11,15 +11,16 @@ const SLICE = 2048; // steps of descent between two looks at the messages
 
 let latest = { key: "", problem: null };
 
-/** The problem at some constants; the last one is kept. */
-function problemAt(constants) {
+/** The problem at some constants, from a state by name or from its own; the last one is kept. */
+function problemAt(constants, start = null) {
   const key = JSON.stringify(constants);
   if (latest.key !== key) {
     const checked = MODEL.check(constants);
     if (!checked.ok) throw new Error(checked.message);
     latest = { key, problem: MODEL.make(constants) };
   }
-  return latest.problem;
+  const { problem } = latest;
+  return start ? { ...problem, start: Float64Array.from(problem.state_names, (name) => start[name]) } : problem;
 }
 
 /** The derivative of a flow by the time. */
@@ -120,9 +121,9 @@ function spaced(least, last, count) {
 }
 
 /** The flow to a horizon; with `precise`, events on a finer path, whose error the first tells. */
-function flow({ constants, horizon, records, least_time, precise }) {
+function flow({ constants, start, horizon, records, least_time, precise }) {
   const tolerance = precise ? RELATIVE : MOVING;
-  const problem = problemAt(constants), { path, outcome } = integrated(problem, horizon, tolerance);
+  const problem = problemAt(constants, start), { path, outcome } = integrated(problem, horizon, tolerance);
   const times = spaced(least_time, Math.max(path.end, 1e-300), records);
   const states = Array.from(times, (time) => path.state(time));
   const finest = precise ? integrated(problem, path.end, FINER).path : path;
@@ -150,8 +151,8 @@ function oscillates(rates) {
 }
 
 /** Gradient descent with one step size; `pause` lets other messages in and says whether to stop. */
-async function descent({ constants, eta, steps, records }, pause) {
-  const problem = problemAt(constants), n = problem.size, width = problem.order_names.length;
+async function descent({ constants, start, eta, steps, records }, pause) {
+  const problem = problemAt(constants, start), n = problem.size, width = problem.order_names.length;
   if (!(eta > 0)) throw new Error(`eta=${eta} is not positive; eta can be a positive number`);
   if ((steps + 1) * width > MOST_TRACKED) {
     const most = Math.floor(MOST_TRACKED / width) - 1;

@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import mock_model
@@ -149,6 +150,31 @@ def test_the_run_before_stays_as_a_thin_line(tab, tmp_path):
     tab.page.mouse.up()
     tab.rests()
     assert lines("1") == [pytest.approx(curve, abs=2) for curve in second]
+
+
+def test_a_click_in_the_phase_plane_starts_there(browser, tab, tmp_path):
+    usual = tab.cell("T1", 0)
+    canvas = tab.page.locator('section[aria-label="phase plane"] canvas')
+    box = canvas.bounding_box()
+    canvas.click(position={"x": 0.5 * box["width"], "y": 0.4 * box["height"]})
+    tab.expect(".origin").to_contain_text("from x = ")
+    tab.rests()
+    text = tab.download("#csv-flow", tmp_path).read_text()
+    row = next(csv.DictReader(io.StringIO(text)))
+    x, y = float(row["x"]), float(row["y"])
+    assert f"start={x},{y}" in unquote(tab.page.url)
+    assert 0.3 < x < 0.7  # the middle of a run from 0 to 1
+    assert 0.3 < y < 0.9
+    tab.expect("#start-note").to_contain_text(f"initial=[{x}, {y}]")
+    again = Tab(browser, tab.page.url)
+    again.rests()
+    assert again.page.locator("#events").inner_text() == tab.page.locator("#events").inner_text()
+    again.context.close()
+    tab.page.get_by_role("button", name="usual start").click()
+    tab.expect(".origin").to_be_empty()
+    tab.rests()
+    assert tab.cell("T1", 0) == usual
+    assert "start=" not in tab.page.url
 
 
 def test_curves_and_charts_are_taken_away(tab, tmp_path):

@@ -90,6 +90,25 @@ def test_descent_takes_the_steps_of_python(script):
 
 
 @needs_node
+def test_runs_from_a_given_state_are_those_of_python(script):
+    start, changes = {"alpha": 0.3, "gamma": -0.5, "rho": 0.2}, {"random_sets": "mixed"}
+    usual = {"constants": CONSTANTS | changes, "start": start, "records": 20}
+    requests = [
+        {"id": 1, **usual, "kind": "flow", "horizon": 1e3, "least_time": 0.01, "precise": True},
+        {"id": 2, **usual, "kind": "descent", "eta": 0.03, "steps": 2000},
+    ]
+    flow, descent = run_script(script, ASK, requests)
+    problem, initial = problem_at(**changes), list(start.values())
+    path = dynamics.flow(problem, 1e3, initial=initial, record=np.array(flow["times"]))
+    steps = np.array(descent["steps"], dtype=int)
+    run = dynamics.descend(problem, 0.03, 2000, initial=initial, record=steps)
+    descended = run.states[np.isin(run.steps, steps)]
+    for reply, own in ((flow, path.states), (descent, descended)):
+        states = np.transpose([reply["states"][name] for name in start])
+        np.testing.assert_allclose(states, own, rtol=1e-6, atol=1e-8)
+
+
+@needs_node
 def test_a_step_that_is_too_large_is_said(script):
     request = {"kind": "descent", "constants": CONSTANTS | {"random_sets": "any"}, "records": 10}
     requests = [

@@ -27,6 +27,7 @@ const value_places = build_values();
 let last_moved = null;
 let settled = null;
 let rested = null;
+let start = null; // state by name; null for that of the model
 let frames = 0;
 let descent_after = null;
 
@@ -39,6 +40,8 @@ function build_controls() {
     }
   }
   if (results.plane) {
+    usual.start = "";
+    results.plane.choose_start = begin;
     for (const axis of ["x", "y"]) {
       usual[`view.${axis}`] = description.plane[axis];
       results.plane.axes[axis].addEventListener("change", () => {
@@ -66,7 +69,24 @@ function state_now() {
   const axes = results.plane ? { "view.x": results.plane.axes.x.value, "view.y": results.plane.axes.y.value } : {};
   const run = Object.fromEntries(runs.map(({ name }) => [name, controls[name].value]));
   const time = results.view.time === null ? usual["view.time"] : Number(results.view.time.toPrecision(6));
-  return { ...constants_now(), ...run, "view.time": time, "view.linear": Number(at("linear").checked), ...axes };
+  return { ...constants_now(), ...run, "view.time": time, "view.linear": Number(at("linear").checked), ...axes,
+    ...(start ? { start: Object.values(start).map(exact).join(",") } : {}) };
+}
+
+/** Start at a state; at that of the model where it is null. */
+function begin(state) {
+  start = state;
+  moved(null, true);
+}
+
+/** The state that the address names; null where it names none. */
+function start_of(text, remarks) {
+  const values = text.split(",").map((part) => (part.trim() ? Number(part) : NaN));
+  if (values.length === description.states.length && values.every(Number.isFinite)) {
+    return Object.fromEntries(description.states.map(({ name }, k) => [name, values[k]]));
+  }
+  if (text) remarks.push(`The address has start = ${text}, which is not ${description.states.length} numbers; the usual start is shown.`);
+  return null;
 }
 
 /** A control moved; gradient descent follows once it is let go. */
@@ -80,7 +100,7 @@ function moved(name, done) {
 /** Put the controls on settings, and those without one on their defaults. */
 function choose(settings) {
   for (const [name, control] of Object.entries(controls)) control.show(settings[name] ?? control.constant.default);
-  moved(null, true);
+  begin(null);
 }
 
 /** A button for each of the settings that have a name. */
@@ -127,7 +147,7 @@ function train(done, rest = false) {
   at("progress").hidden = true;
   const { eta, steps, time } = Object.fromEntries(runs.map(({ name }) => [name, controls[name].value]));
   const horizon = flows ? time : eta * steps;
-  training.train({ constants: constants_now(), eta, steps, horizon }, rest);
+  training.train({ constants: constants_now(), start, eta, steps, horizon }, rest);
   if (done && !rest) write_address(state_now(), true);
 }
 
@@ -149,6 +169,7 @@ function show_flow(run, asked) {
   at("results").classList.remove("stale");
   settled = { flow: run, descent: null, asked };
   keep_ghost(run, asked);
+  results.start = asked.start;
   results.view.horizon = asked.horizon;
   results.view.least_time = flows ? description.run.least_time : asked.eta;
   if (results.view.time === null || results.view.time > asked.horizon) results.view.time = asked.horizon;
@@ -162,7 +183,7 @@ function show_flow(run, asked) {
 
 /** Keep the run at which the controls rested before they moved. */
 function keep_ghost(run, asked) {
-  const setting = JSON.stringify([asked.constants, flows ? null : asked.eta]);
+  const setting = JSON.stringify([asked.constants, asked.start, flows ? null : asked.eta]);
   if (rested && rested.setting !== setting) results.ghost = rested.run;
   if (asked.done) rested = { run, setting };
 }
@@ -209,6 +230,8 @@ function show_numbers() {
   at("outcome").textContent = (flows ? outcome("Flow", flow) : "") + outcome("Gradient descent", descent);
   at("command-flow").textContent = command_line(description.command, asked.constants, { time: asked.horizon });
   at("command-descent").textContent = command_line(description.command, asked.constants, { eta: asked.eta, steps: asked.steps });
+  at("start-note").textContent = asked.start
+    ? `The commands start where the model does; in Python, initial=[${Object.values(asked.start).map(exact).join(", ")}] starts here.` : "";
   at("csv-descent").disabled = !descent;
   at("runs-note").textContent = runs_note(flow, asked);
   show_clock();
@@ -294,6 +317,7 @@ function restore() {
   results.view.linear = state["view.linear"] !== 0;
   results.view.time = state["view.time"] > 0 ? state["view.time"] : null;
   if (results.plane) {
+    start = start_of(state.start, remarks);
     for (const axis of ["x", "y"]) {
       const choice = results.plane.axes[axis];
       const [named, standard] = [state[`view.${axis}`], usual[`view.${axis}`]];

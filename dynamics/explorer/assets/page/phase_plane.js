@@ -19,12 +19,18 @@ function plane_range(values) {
   return { from: low - margin, to: high + margin };
 }
 
-/** Draw the plane. */
-function draw_phase_plane(surface, width, height, colours, plane) {
+/** The part of a surface that the plane is drawn in, below its legend, and the scales of its axes. */
+function plane_place(surface, width, height, colours, plane) {
   const legend = draw_legend(surface, plane_legend(plane, colours), width, colours);
   const area = plot_area(width, height, legend + 16);
   const x = scale(plane.x.from, plane.x.to, area.left, area.right, false);
   const y = scale(plane.y.from, plane.y.to, area.bottom, area.top, false);
+  return { area, x, y };
+}
+
+/** Draw the plane. */
+function draw_phase_plane(surface, width, height, colours, plane) {
+  const { area, x, y } = plane_place(surface, width, height, colours, plane);
   surface.clip(area.left, area.top, area.width, area.height, () => {
     if (plane.dx) {
       draw_arrows(surface, plane, x, y, colours);

@@ -17,6 +17,7 @@ class Results {
     this.flow = null;
     this.descent = null;
     this.ghost = null;
+    this.start = null;
     this.view = { time: null, linear: false, horizon: description.run.horizon,
       least_time: description.run.least_time };
     this.figures = description.panels.map((panel) => this.time_figure(panel));
@@ -179,15 +180,43 @@ class PlaneCard {
       this.axes[axis] = choice;
     }
     this.caption = make("p", { class: "meaning" });
-    this.figure.element.append(axes, this.caption);
+    this.origin = make("p", { class: "row origin" });
+    this.figure.element.append(axes, this.origin, this.caption);
+    this.figure.canvas.classList.add("target");
+    this.figure.canvas.addEventListener("click", (event) => this.start_at(event.offsetX, event.offsetY));
+  }
+
+  /** Start the run at a point of the canvas, the other scalars as they are now. */
+  start_at(across, down) {
+    const { plane, state, figure: { canvas } } = this;
+    if (!plane || plane.x.name === plane.y.name) return;
+    const { area, x, y } = plane_place(BLANK, canvas.clientWidth, canvas.clientHeight, LIGHT, plane);
+    if (across < area.left || across > area.right || down < area.top || down > area.bottom) return;
+    const short = (axis, pixel) => Number(axis.value(pixel).toPrecision(4));
+    this.choose_start({ ...state, [plane.x.name]: short(x, across), [plane.y.name]: short(y, down) });
+  }
+
+  /** Say where the run starts, if not where the model does, with a button that goes back there. */
+  show_origin(start) {
+    this.origin.replaceChildren();
+    if (!start) return;
+    const button = make("button", { type: "button" }, "usual start");
+    button.addEventListener("click", () => this.choose_start(null));
+    const parts = Object.entries(start).flatMap(([name, value], k) =>
+      [...as_runs(k ? ", " : "from "), ...this.letters[name], ...as_runs(` = ${brief(value)}`)]);
+    this.origin.append(as_element(parts), button);
   }
 
   /** Show the plane of the other scalars at this state. */
   show(results, state, moving) {
+    this.state = state;
+    this.show_origin(results.start);
+    if (!results.start) this.usual_run = results.flow.states;
+    const seen = (name) => [...results.flow.states[name], ...(this.usual_run ? this.usual_run[name] : [])];
     const count = moving ? PLANE_POINTS.moving : PLANE_POINTS.still;
     const names = { x: this.axes.x.value, y: this.axes.y.value };
     const axis = (which) => ({ name: names[which], letter: this.letters[names[which]], count,
-      ...plane_range(results.flow.states[names[which]]) });
+      ...plane_range(seen(names[which])) });
     const [x, y] = [axis("x"), axis("y")];
     const plane = {
       x, y, dx: null, dy: null,
@@ -215,7 +244,7 @@ class PlaneCard {
     const others = scalars > 2 ? "; the other scalars are as at the chosen time" : "";
     this.caption.textContent = plane.x.name === plane.y.name
       ? "Choose two different scalars."
-      : `Arrows: direction of the flow; lines: nullclines, the run, and where it is${others}.`;
+      : `Arrows: direction of the flow; lines: nullclines, the run, and where it is${others}. Click to start there.`;
     this.figure.describe(`Phase plane of ${spoken(plane.x.letter)} and ${spoken(plane.y.letter)}; now at ` +
       plane.point.map((value) => brief(value)).join(", "));
   }

@@ -5,6 +5,7 @@ const RECORDS = { moving: 120, still: 400 };
 /**
  * @typedef {object} Request
  * @property {object} constants  @property {number} horizon
+ * @property {object|null} start  state by name; null for that of the model
  * @property {number} eta  @property {number} steps
  */
 
@@ -72,11 +73,11 @@ class Training {
 
   /** The run that is drawn as lines: the flow, or descent where there is none. */
   ask_flow(asked) {
-    const { constants, horizon, eta, steps } = asked;
+    const { constants, start, horizon, eta, steps } = asked;
     const records = asked.done ? RECORDS.still : RECORDS.moving;
     const request = this.flows
-      ? { kind: "flow", constants, horizon, least_time: this.least_time, records, precise: asked.done }
-      : { kind: "descent", constants, eta, steps, records };
+      ? { kind: "flow", constants, start, horizon, least_time: this.least_time, records, precise: asked.done }
+      : { kind: "descent", constants, start, eta, steps, records };
     this.requests.send(request, (run) => {
       if (run.kind === "progress") return;
       if (!this.newest) this.end_frame(asked);
@@ -93,8 +94,8 @@ class Training {
   }
 
   ask_descent(asked) {
-    const { constants, eta, steps } = asked;
-    const request = { kind: "descent", constants, eta, steps, records: RECORDS.still };
+    const { constants, start, eta, steps } = asked;
+    const request = { kind: "descent", constants, start, eta, steps, records: RECORDS.still };
     this.descents.ask(request, (run) => {
       if (run.kind === "progress") this.listener.progress(run.done, run.total);
       else if (run.error) this.listener.no_descent(run.error);
