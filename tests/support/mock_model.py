@@ -62,6 +62,10 @@ DESCRIPTION = {
         "<math display='block'><mfrac><mrow><mi>d</mi><mi>x</mi></mrow><mrow><mi>d</mi><mi>τ</mi>"
         "</mrow></mfrac><mo>=</mo><mi>x</mi><mi>y</mi><mo>(</mo><mn>1</mn><mo>-</mo><mi>x</mi>"
         "<mo>)</mo></math>"
+        "<math display='block'><mtable><mtr><mtd columnalign='right'><mi>x</mi></mtd>"
+        "<mtd columnalign='left'><mo>=</mo><mn>1</mn></mtd></mtr><mtr><mtd columnalign='right'>"
+        "<mi>wide</mi></mtd><mtd columnalign='left'><mo>=</mo><mi>wider</mi></mtd></mtr></mtable>"
+        "</math>"
     ),
     "run": {"eta": 0.1, "steps": 5000, "horizon": 1000.0, "least_time": 0.1},
     "version": "0.0.0",

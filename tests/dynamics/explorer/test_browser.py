@@ -177,6 +177,14 @@ def test_a_click_in_the_phase_plane_starts_there(browser, tab, tmp_path):
     assert "start=" not in tab.page.url
 
 
+def test_equations_are_aligned_at_their_signs(tab):
+    signs = tab.page.locator("mtable mtd:nth-child(2) > mo:first-child")
+    first, second = (one.bounding_box()["x"] for one in signs.all())
+    assert first == second
+    ends = [one.bounding_box() for one in tab.page.locator("mtable mtd:first-child > mi").all()]
+    assert len({round(box["x"] + box["width"]) for box in ends}) == 1
+
+
 def test_curves_and_charts_are_taken_away(tab, tmp_path):
     text = tab.download("#csv-flow", tmp_path).read_text()
     rows = list(csv.DictReader(io.StringIO(text)))
