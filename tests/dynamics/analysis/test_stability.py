@@ -61,6 +61,15 @@ def test_a_space_that_attracts_is_stable_without_full_training(monkeypatch):
     assert str(found) == "the classes hold to time 1e+04: no departure grows"
 
 
+@pytest.mark.filterwarnings("ignore:eta=1 at step 1")
+def test_steps_may_repel_where_the_flow_attracts():
+    reduced, full = pair(-3.0)  # a step of 1 multiplies the difference by -2
+    found = stability(reduced, full, dynamics.descend(reduced, 1.0, 60))
+    assert found.limited
+    assert min(found.left) == pytest.approx(np.log2(LEFT / OFF), abs=3.0)
+    assert not stability(reduced, full, dynamics.descend(reduced, 0.1, 600)).limited
+
+
 def test_the_growth_alone_tells_the_time_to_which_it_is_small():
     time = np.linspace(0.0, 10.0, 101)
     found = of_growth(TransverseGrowth.of(time, np.full(101, -2.0)), 4)

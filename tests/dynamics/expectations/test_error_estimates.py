@@ -75,10 +75,10 @@ def test_where_digits_are_lost(system, settings, state):
 
 
 def test_the_exact_sum_is_right_to_its_rounding(system):
-    """Three random states and problems of each size, in parts of the gross."""
+    """Two random states and problems of each size, in parts of the gross."""
     draw = np.random.default_rng(0)
-    for D, C in [*SIZES[:5], (10, 5), (14, 7), (16, 8), (18, 9), (9, 3), (12, 3), (12, 4)]:
-        for law in ("any", "mixed", "any"):
+    for D, C in [*SIZES[:5], (9, 3), (10, 5), (16, 8)]:
+        for law in ("any", "mixed"):
             settings = {"D": D, "C": C, "q": draw.uniform(0.05, 1), "beta": draw.uniform(-2, 4)}
             settings |= {"nu": 10 ** draw.uniform(-6, 0), "random_sets": law}
             state = tuple(draw.uniform((-0.5, -3, -3), (0.5, 3, 3)))

@@ -276,6 +276,15 @@ def test_the_cheaper_expectation_is_taken(system):
 SMALL = [{"P": 6, "C_global": 2, "C_local": 2, "masked": 3}, LARGE[0], LARGE[2]]
 
 
+@pytest.mark.parametrize("index", range(5))
+def test_states_read_together_are_read_as_each_alone(system, index):
+    problem = system.ReducedPopulation(cases(system)[index])
+    states = np.random.default_rng(index).normal(size=(4, problem.layout.size))
+    for name, values in problem.observables_along(states).items():
+        found = [problem.observables(state)[name] for state in states]
+        np.testing.assert_array_equal(values, found, err_msg=name)
+
+
 @pytest.mark.parametrize("sizes", SMALL)
 def test_errors_are_within_their_estimate(system, sizes):
     """Of the contour by the sum over counts, whose own estimate is of rounding alone."""

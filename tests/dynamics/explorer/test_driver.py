@@ -131,6 +131,22 @@ def test_a_step_that_is_too_large_is_said(script):
     assert refused["error"] == check["message"]
 
 
+@needs_node
+def test_rates_on_a_plane_are_those_of_the_gradient(script):
+    state = {"alpha": 0.2, "gamma": 0.0, "rho": 0.0}
+    request = {
+        "id": 1, "kind": "plane", "constants": CONSTANTS | {"random_sets": "any"}, "state": state,
+        "x": {"name": "gamma", "from": -1, "to": 2, "count": 3},
+        "y": {"name": "rho", "from": -2, "to": 0, "count": 2},
+    }  # fmt: skip
+    (reply,) = run_script(script, ASK, [request])
+    problem = problem_at(random_sets="any")
+    grid = [(gamma, rho) for rho in (-2.0, 0.0) for gamma in (-1.0, 0.5, 2.0)]
+    slopes = np.array([-problem.gradient(np.array([0.2, *at])) for at in grid])
+    assert reply["dx"] == pytest.approx(slopes[:, 1], rel=1e-12)
+    assert reply["dy"] == pytest.approx(slopes[:, 2], rel=1e-12)
+
+
 def bumpy(seed, count=400):
     """Order parameters u, v and the rate of u of a run with turns, rests and zeros."""
     generator = np.random.default_rng(seed)

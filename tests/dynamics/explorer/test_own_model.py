@@ -252,3 +252,23 @@ def loss(theta, sample, xp):
     row, sign = sample["parts"]
     return (xp.sum(theta["scale"] @ theta["w"] * sample["x"] * row) - sign) ** 2
 """
+
+
+@needs_node
+def test_a_constant_that_turns_the_linear_space_does_not_move_freely(tmp_path):
+    path = tmp_path / "turned.py"
+    path.write_text(
+        "import numpy as np\n\n\ndef start():\n    return {'w': np.zeros(16)}\n\n\n"
+        "def law(q=0.7):\n    j = np.arange(16)\n    for k in range(2):\n"
+        "        x = np.cos(j * (k + 1)) + q * np.sin(j * j + k)\n"
+        "        yield 0.5, {'x': x, 'y': 1.0 - 3 * k}\n\n\n"
+        "def loss(theta, sample, xp):\n"
+        "    return (xp.tanh(sample['x'] @ theta['w']) - sample['y']) ** 2\n"
+    )
+    system = dynamics.load_system(path)
+    parameters = system.Parameters()
+    center = center_of(system, parameters)
+    assert (center.problem.coordinates, center.held) == ("linear", ("q",))
+    script, state = page_model(system, parameters).script, [0.3, -0.2]
+    result = run_script(script, BODY, {"constants": {"q": 0.7}, "states": [state]})
+    assert near(result["states"][0][0], system.ReducedPopulation(parameters).gradient(state))

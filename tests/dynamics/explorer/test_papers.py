@@ -31,11 +31,6 @@ BODY = """
   return { states, names: problem.observable_names, scalars: problem.state_names,
     start: problem.start, check: MODEL.check(given.constants) };
 """
-ASK = """
-  const replies = [];
-  for (const request of given) await answer(request, (reply) => replies.push(reply));
-  return replies.filter((reply) => reply.kind !== "progress");
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -85,29 +80,6 @@ def test_gradients_are_those_of_python_at_random_states(system, first, moved):
         for name, value in zip(found["names"], observed, strict=True):
             if name in reported:
                 assert value == pytest.approx(values[name], rel=1e-11, abs=1e-13), name
-
-
-@needs_node
-def test_events_of_images_are_those_of_the_paper():
-    parameters = IMAGES.Parameters(P=12, C_global=8, C_local=2, masked=3)
-    model = page_model(IMAGES, parameters)
-    usual = {"id": 1, "constants": constants(parameters, model), "records": 20}
-    requests = [
-        {**usual, "kind": "flow", "horizon": 3000.0, "least_time": 0.1, "precise": True},
-        {**usual, "kind": "descent", "eta": 1.0, "steps": 600},
-    ]
-    flow, descent = run_script(worker_script(model.script, model.problem), ASK, requests)
-    problem = IMAGES.ReducedPopulation(parameters)
-    run = dynamics.flow(problem, time=3000.0)
-    shown = {event["name"]: event["time"] for event in flow["events"]}
-    assert list(shown) == [rule.name for rule in problem.events]
-    assert {name for name, time in shown.items() if time is None} == set(run.reasons)
-    for name, event in run.events.items():
-        if name not in run.reasons:
-            assert shown[name] == pytest.approx(event.time, rel=1e-6, abs=2 * event.uncertainty)
-    steps = {name: e.step for name, e in dynamics.descend(problem, 1.0, 600).events.items()}
-    assert {event["name"]: event["step"] for event in descent["events"]} == steps
-    assert sum(step is not None for step in steps.values()) > 5
 
 
 @needs_node

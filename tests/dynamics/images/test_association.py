@@ -9,7 +9,7 @@ from dynamics.images.networks import Transformer
 
 GRID = 6
 NEAR = neighbours(GRID, GRID)
-STARTS = 50
+STARTS = 40
 
 
 def scores(seed, learned=False):

@@ -1,6 +1,7 @@
 """Data sets: what is written in a layout is read back; other files are refused in one line."""
 
 import gzip
+import io
 import os
 import pickle
 import struct
@@ -103,6 +104,28 @@ def test_a_folder_as_of_cifar_10(protocol, tmp_path):
     assert datasets.load(tmp_path / "cifar-10-batches-py").digest() == images.digest()
 
 
+def test_a_batch_as_python_2_wrote_it(tmp_path):
+    """Text and raw bytes are of one kind there: cPickle, protocol 2."""
+    rows = np.arange(2 * 3072, dtype=np.uint8).reshape(2, 3072)
+    (tmp_path / "batch").write_bytes(python_2_batch(rows, [3, 8]))
+    batch = read_cifar(tmp_path / "batch")
+    np.testing.assert_array_equal(batch["data"], rows)
+    assert batch["labels"] == [3, 8]
+
+
+def python_2_batch(rows, labels):
+    """What cPickle of Python 2 writes of a dict with an array and a list of whole numbers."""
+    text = lambda word: b"U" + bytes([len(word)]) + word  # noqa: E731 (an opcode)
+    raw = rows.tobytes()
+    shape = b"".join(b"M" + struct.pack("<H", n) for n in rows.shape) + b"\x86"
+    kind = b"cnumpy\ndtype\n" + text(b"u1") + b"K\x00K\x01\x87R(K\x03U\x01|NNNJ\xff\xff\xff\xff"
+    kind += b"J\xff\xff\xff\xffK\x00tb"
+    array = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R"
+    array += b"(K\x01" + shape + kind + b"\x89T" + struct.pack("<I", len(raw)) + raw + b"tb"
+    numbers = b"](" + b"".join(b"K" + bytes([n]) for n in labels) + b"e"
+    return b"\x80\x02}(" + text(b"data") + array + text(b"labels") + numbers + b"u."
+
+
 class Runs:
     """What a hostile pickle is made of: reading it makes a folder."""
 
@@ -144,6 +167,17 @@ def test_other_pickles_are_refused_in_one_line(program, tmp_path):
     path = tmp_path / "batch"
     path.write_bytes(program)
     assert "not a batch of CIFAR" in refusal(read_cifar, path)
+
+
+def test_arrays_that_lie_about_their_size_are_refused(tmp_path):
+    rows, path = np.zeros((2, 3072), np.uint8), tmp_path / "batch"
+    good = python_2_batch(rows, [1])
+    path.write_bytes(good.replace(struct.pack("<H", 3072), struct.pack("<H", 60_000), 1))
+    assert "match array size" in refusal(read_cifar, path)
+    buffer = io.BytesIO()
+    pickle.dump({"data": np.array([None, "x"], dtype=object), "labels": [1]}, buffer, protocol=2)
+    path.write_bytes(buffer.getvalue())
+    assert "not numbers" in refusal(read_cifar, path)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from small_images import write_bars
 
 from dynamics.images import datasets, protocol
 from dynamics.images.networks import Transformer
-from dynamics.images.protocol import Trial
+from dynamics.images.protocol import Trial, estimate
 from dynamics.images.training import Adam
 from dynamics.validation import InvalidRequest
 
@@ -22,6 +22,17 @@ def images(tmp_path_factory):
 
 def trial(**options):
     return Trial(**{"network": SMALL, "records": (0, 4), "adam": Adam(batch=8)} | options)
+
+
+def test_means_have_the_standard_error_of_independent_seeds():
+    random = np.random.default_rng(0)
+    draws = random.normal(size=(4000, 5))
+    estimates = [estimate(row) for row in draws]
+    assert np.std([e.mean for e in estimates]) == pytest.approx(5**-0.5, rel=0.05)
+    assert np.mean([e.error**2 for e in estimates]) == pytest.approx(0.2, rel=0.05)
+    assert np.isnan(estimate([0.5]).error)
+    assert estimate([1.0, 3.0]).errors == 2.0
+    assert (estimate([0.0, 0.0]).errors, estimate([-1.0, -1.0]).errors) == (0.0, -np.inf)
 
 
 def test_neighbours_of_the_original_image_are_found_in_the_shuffled_one(images):

@@ -176,6 +176,18 @@ def test_boundaries_lie_half_way_and_not_where_nothing_is_known(grid):
         boundary(select(grid, "risk<1", "nu", at={"q": 0.1}))
 
 
+def test_two_lines_in_one_cell_join_the_yes_corners():
+    for first, second in ((0, 1), (1, 0)):
+        grid = sweep({"m": [0, 1], "n": [0, 1]}, {"risk": lambda m, n, f=first: f ^ (m != n)})
+        lines = boundary(select(grid, "risk>=1", "m", "n"))
+        assert len(lines) == 2
+        corner = np.array([[0, 0], [1, 1]] if second else [[1, 0], [0, 1]])  # cut off: the no
+        cut = sorted(
+            tuple(np.abs(corner - line.mean(axis=0)).sum(axis=1).round(2)) for line in lines
+        )
+        assert cut == [(0.5, 1.5), (1.5, 0.5)]
+
+
 def test_axes_know_whether_they_are_geometric():
     for values, expected in (
         ([1, 2, 5, 10, 20], True), (np.geomspace(1, 8, 4), True), (np.linspace(0.1, 1, 10), False),

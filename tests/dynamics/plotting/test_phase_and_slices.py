@@ -7,8 +7,11 @@ from matplotlib.colors import LogNorm
 from sweeps import sweep
 
 from dynamics import plotting
-from dynamics.phase_diagrams import scaling, select
+from dynamics.phase_diagrams import Axis, scaling, select
+from dynamics.plotting import captions, labels, style
+from dynamics.plotting.labels import CellAxis
 from dynamics.validation import InvalidRequest
+from theory.papers.positional_attention.notation import NOTATION
 
 QS, CS = np.linspace(0.1, 0.9, 9), [2, 4, 8]
 NUS = np.geomspace(1e-5, 1e-1, 9)
@@ -78,6 +81,18 @@ def test_every_cell_without_a_value_says_why(grid, panel):
     assert len({line.get_marker() for line in marks.values()}) == 3
     assert legend(panel) == ["not reached", "diverged", "killed its worker", "not computed yet"]
     assert not [each for each in panel.collections if type(each) is PolyCollection]
+
+
+def test_few_whole_numbers_are_categories(grid):
+    axes = plotting.phase(select(grid, "risk", "C", "q", at={"nu": NUS[2]}))
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["2", "4", "8"]
+    np.testing.assert_array_equal(axes.get_xticks(), [0, 1, 2])
+    np.testing.assert_array_equal(meshes(axes)[0].get_coordinates()[0, :, 0], [-0.5, 0.5, 1.5, 2.5])
+    assert axes.get_xlabel() == "patches in each set $C$"
+    place = CellAxis(Axis.of("C", [2, 4, 8]))
+    np.testing.assert_allclose(place.at([2, np.sqrt(32), 8]), [0, 1.5, 2])
+    assert not CellAxis(Axis.of("q", [0.5, 1])).category
+    assert not CellAxis(Axis.of("samples", np.arange(9))).category
 
 
 def test_yes_and_no_have_two_colours_and_a_share_a_scale(grid):
@@ -179,6 +194,21 @@ def test_scaling_divides_the_other_factors_out(grid):
     for count, word in ((18, "not a valid combination"), (13, "not computed yet")):
         assert f"{count} {word}" in title
     assert f"{found.used} runs; left out" in title
+
+
+def test_words_are_those_of_the_notation_table():
+    assert labels.label(NOTATION, "m") == "$m$"
+    assert labels.label(NOTATION, "samples") == "samples $N$"
+    assert labels.label({}, "weight_decay") == "weight decay"
+    assert labels.formula(NOTATION, "nu*(D-C)**2 % samples") == r"\nu\,(D-C)^{2} \% N"
+    assert labels.formula(NOTATION, "round(D/8)") == r"\mathrm{round}(D/8)"
+    shown = [style.number(v) for v in (0.5, 1e5, 2e-7, -1e-3, 1234.0, 0.0, 196, 0.0815)]
+    assert shown == ["0.5", "10^{5}", r"2 \times 10^{-7}", "-10^{-3}", "1234", "0", "196", "0.0815"]
+    held = captions.fixed(
+        NOTATION, {"p": 3, "expectation": "auto", "d": None}, {"q": "m/(D-C)"}, 6.0, 4
+    )
+    assert held == "$p = 3$, expectation auto, $q = m/(D-C)$, median of 4 seeds"
+    assert captions.fixed(NOTATION, {f"x{k}": k for k in range(20)}, {}, 3.0).count("\n") > 2
 
 
 def test_a_sweep_with_nothing_computed_can_be_drawn(tmp_path):

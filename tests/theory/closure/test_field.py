@@ -90,6 +90,11 @@ def test_a_space_is_the_span_of_a_general_direction():
     np.testing.assert_allclose(exact_basis(span), [[1], [-17 / 3], [3]], rtol=1e-15)
 
 
+def test_parameter_groups_are_closed_each_for_itself():
+    assert len(spanned(pulled(numbers(1, 1)), [0.1, 0.2]).rows) == 1
+    assert len(spanned(pulled(numbers(1, 1)), [0.1, 0.2], [0, 1]).rows) == 2
+
+
 def test_a_space_holds_the_start(monkeypatch):
     """Of (x_0 - 1)^2 x_1^2 from (1, 1) nothing moves; from another start both do."""
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from dynamics.analysis.phase_portrait import fixed_points, nullcline
+from dynamics.analysis.phase_portrait.roots import kind_of
 
 BOX = ((-2.0, 2.2), (-1.5, 1.4))
 
@@ -26,6 +27,11 @@ def test_a_spiral(sign, kind):
     assert point.kind == kind
     np.testing.assert_allclose(point.position, (0.3, 0), atol=1e-10)
     np.testing.assert_allclose(np.abs(point.eigenvalues.imag), 2, atol=1e-6)
+
+
+def test_a_zero_eigenvalue_is_not_called_anything_else():
+    assert kind_of(np.array([-1.0, 0.0])) == "degenerate"
+    assert kind_of(np.array([-1.0, 1e-3])) == "saddle"
 
 
 def kinds(field):

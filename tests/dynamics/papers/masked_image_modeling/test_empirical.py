@@ -149,3 +149,15 @@ def test_what_does_not_fit_is_refused(system, sizes, kind, options, said):
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "nearest: " in str(caught.value)
+
+
+def test_the_spread_is_that_of_the_entries_of_a_class_not_of_its_mean(system):
+    small = system.Parameters(P=8, C_global=4, C_local=2, masked=4)
+    problem = system.FullEmpirical(small, samples=8, seed=0, start="random", spread=0.1)
+    state = problem.initial_state
+    queries = problem.positions @ problem.layout.part(state, "Q")
+    entries = problem.rows.orbit_values(
+        (queries @ problem.positions.T)[None], (queries @ problem.features.T)[None]
+    )
+    widest = max(float(np.ptp(values)) for values in entries.values())
+    assert problem.observables(state)["spread"] == widest > 0.1

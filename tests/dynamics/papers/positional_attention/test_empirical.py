@@ -37,6 +37,11 @@ def test_the_diagonal_is_held_unless_it_is_trained():
         assert (run["A"][-1][places] != made.parameters.beta).all() == moves
 
 
+def test_learning_rates_of_v_and_of_a_are_separate():
+    run = dynamics.descend(problem(), (0.1, 1e-12), 20)
+    assert abs(run["A"][-1] - run["A"][0]).max() < 1e-10 < abs(run["v"][-1] - run["v"][0]).max()
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_step_is_on_the_samples_of_its_batch(dtype):
     made = problem(samples=110, batch=40, dtype=dtype)
@@ -66,6 +71,21 @@ def test_a_run_on_mini_batches_cut_anywhere_ends_in_the_same_bits():
                 state, updates, first, last, (rows, np.empty(0, int), np.empty((0, whole.size)))
             )
         assert np.array_equal(state, whole)
+
+
+def test_descent_does_not_know_the_direction_of_the_feature():
+    """Adam does: it goes along unit vectors."""
+    parameters = SYSTEM.Parameters(D=8, C=2)
+    first, turned = (
+        SYSTEM.FullEmpirical(parameters, 60, 1, start="symmetric", feature=feature)
+        for feature in ("first", "random")
+    )
+    assert np.linalg.norm(turned.feature) == pytest.approx(1.0)
+    assert abs(turned.feature[0]) < 0.9
+    runs = [dynamics.descend(problem, 0.05, 200) for problem in (first, turned)]
+    for name in ("alpha", "gamma", "rho", "risk", "test_error", "cosine"):
+        np.testing.assert_allclose(runs[1][name], runs[0][name], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(runs[1].final_state[:8] @ turned.feature, runs[1]["alpha"][-1])
 
 
 def test_grid_blocks_are_those_of_figure_1b():

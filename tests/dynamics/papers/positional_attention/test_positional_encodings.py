@@ -60,6 +60,17 @@ def test_it_is_the_full_problem_at_the_gram_matrix():
         np.testing.assert_array_equal(orbits[name], values)
 
 
+def test_the_start_has_the_paper_s_scales():
+    size = 400
+    parameters = SYSTEM.Parameters(D=size, C=4, d=2, beta=2.0)
+    made = GramEmpirical(parameters, 1, 0)
+    matrix = made.matrices(made.initial_state[None])[0]
+    # Mean of D chi-squares and of D (D - 1) products: three standard errors.
+    diagonal, rest = np.diag(matrix), matrix[~np.eye(size, dtype=bool)]
+    assert diagonal.mean() == pytest.approx(2.0, abs=3 * 2 * np.sqrt(2) / size)
+    assert rest.std() == pytest.approx(2.0 / np.sqrt(size), rel=0.02)
+
+
 def test_a_run_that_diverges_is_flagged_and_never_scored_as_right():
     problem = GramEmpirical(PARAMETERS, 40, 5)
     assert dynamics.descend(problem, 50.0, 200).outcome.kind == DIVERGED

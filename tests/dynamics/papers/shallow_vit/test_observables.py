@@ -76,6 +76,16 @@ def test_scores_and_neurons_are_counted_one_by_one(trained):
     assert run["lucky_U"][-1] == lucky["U"]
 
 
+def test_definition_2_counts_angles(system):
+    parameters = system.Parameters(m=300, sigma=1.2, d=5)
+    problem = system.ReducedPopulation(parameters)
+    start = problem.start
+    cosines = start.W_O @ start.p[:, 0] / np.linalg.norm(start.W_O, axis=1)
+    expected = (np.arccos(cosines) <= 1.2).sum()
+    assert 20 < expected < 280
+    assert problem.observables(problem.initial_state)["lucky_angle"] == expected
+
+
 def test_two_margins_are_one_after_rescaling(system):
     """A = +-1/m with margin 1 and step sqrt(m) eta: the same weights, F and margin by sqrt(m)."""
     import dataclasses
@@ -102,6 +112,15 @@ def test_a_run_that_diverged_is_read_without_warnings(system, view):
     assert lost["test_error"] == lost["error"] == 1.0
     tied = problem.observables(np.zeros(problem.layout.size))
     assert tied["test_error"] == tied["error"] == 1.0
+
+
+@pytest.mark.parametrize("view", ["ReducedPopulation", "FullPopulation"])
+def test_a_run_without_the_noise_of_its_law_says_so(system, view):
+    said = [
+        getattr(system, view)(system.Parameters(m=12, noise=noise)).settings.get("tokens")
+        for noise in (0.5, 0.0)
+    ]
+    assert said == ["without noise", None]
 
 
 @pytest.mark.parametrize("view", ["ReducedPopulation", "FullPopulation", "FullEmpirical"])

@@ -48,6 +48,14 @@ def test_what_is_met_at_the_start_needs_no_more():
     assert sizes.least_patches(lambda *start: False, EXPONENTS, 0.5, 4096) == np.inf
 
 
+def test_growth_in_stage_1_is_that_of_the_integrated_motion():
+    P, gap, ratio = 1e30, 0.5, 2e15
+    depth = (gap / 2 - 0.01) * log(P)
+    own, _ = integrated(ratio, lambda _, phi: phi[1] + depth)
+    found = float(sizes.growth_in_stage_1(P, ratio, gap))
+    assert found == pytest.approx(np.exp(own) - 1, rel=1e-6)
+
+
 def test_the_change_after_the_switch_is_that_of_the_integrated_motion():
     ratio = 50.0
     _, at_switch = integrated(ratio, lambda _, phi: ratio * np.exp(2 * phi[1]) - np.exp(phi[0]))

@@ -10,6 +10,7 @@ from theory.papers.positional_attention.constructions import (
     margins,
     neighbour_gram,
     overlap,
+    paired_logits,
     query_key,
     set_logits,
     sharp_error,
@@ -82,6 +83,19 @@ def test_attention_to_everything_is_linear():
         law = (D, C, q)
         assert sharp_error(law, 3, D // C).error == pytest.approx(sign_rule_error(D, C, q).error)
         assert sharp_error(law, 1).error == pytest.approx(sign_rule_error(D, C, q).error)
+
+
+def test_pairs_are_a_gram_matrix():
+    partition = sets_of(64, 4)
+    gram = paired_logits(partition)
+    np.testing.assert_allclose(
+        np.unique(np.round(np.linalg.eigvalsh(gram), 9)), [0, 4e-3, 48], atol=1e-9
+    )
+    assert np.linalg.eigvalsh(gram)[0] >= -1e-12
+    assert overlap(gram, partition, False) == (0, 0)
+    assert overlap(gram, partition, True) == (1, 1)
+    with pytest.raises(ValueError, match="paired"):
+        paired_logits(sets_of(6, 2))
 
 
 def test_top_c_of_the_shift():

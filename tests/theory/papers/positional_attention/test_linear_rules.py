@@ -3,11 +3,14 @@
 from fractions import Fraction
 
 import naive
+import numpy as np
 import pytest
 
 from theory.papers.positional_attention.linear_rules import (
     best_link_error,
+    best_weights,
     crossing,
+    gaussian_crossing,
     limit_error,
     sign_rule_error,
     tilted_weights,
@@ -82,6 +85,12 @@ def test_tilts(D, C, q, tilts, error):
     assert sign.negative - 1e-15 <= found <= sign.error
 
 
+def test_search_finds_the_shrunk_set():
+    error, weights = best_weights(sets_of(6, 2), 0.5, 3)
+    assert error == pytest.approx(61 / 768, abs=1e-14)
+    assert weights == (2, 2, 3, 3, 3, 3)
+
+
 @pytest.mark.parametrize(("C", "k"), [(2, 0.74477), (4, 0.75377), (8, 0.75525), (16, 0.75558)])
 def test_crossings(C, k):
     m = crossing(C)
@@ -90,3 +99,12 @@ def test_crossings(C, k):
     D = 64 * C
     assert crossing(C, D) == pytest.approx(0.7557 * C**2 - 0.03 - 0.4 * m / (D - C), abs=0.2)
     assert float(sign_rule_error(D, C, crossing(C, D) / (D - C)).error) == pytest.approx(1 / 8)
+
+
+def test_crossings_far_out():
+    assert gaussian_crossing() == pytest.approx(0.75568, abs=5e-6)
+    assert crossing(64) / 64**2 == pytest.approx(gaussian_crossing(), abs=1e-4)
+    assert crossing(4, 16) / 12 == pytest.approx(0.958, abs=1e-3)
+    assert np.isnan(crossing(8, 32))
+    walk = float(sign_rule_error(4000, 4, 12 / 3996).error)
+    assert limit_error(4, 12.0) == pytest.approx(walk, abs=1e-4)

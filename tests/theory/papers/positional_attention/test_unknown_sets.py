@@ -61,6 +61,12 @@ def test_distinct_sets_is_the_law_of_distinct_draws():
         assert law == pytest.approx(counts / counts.sum(), abs=1e-15)
 
 
+def test_unseen_errors_are_those_of_fewer_patches():
+    found = unseen_errors(24, 3, 0.4)
+    expected = [(1 - k / 8) * sign_rule_error(24 - 3 * k, 3, 0.4).error for k in range(8)]
+    assert found == pytest.approx([*expected, 0.0], abs=1e-15)
+
+
 def test_samples_grow_with_the_number_of_sets():
     """At C = 4 and q(D - C) = 16, for an error of 0.05."""
     counts = [least_samples(D, 4, 16 / (D - 4), 0.05) for D in (32, 64, 128, 256, 512, 1024)]

@@ -29,6 +29,13 @@ def test_least_neurons_leave_no_room_in_equation_11():
     assert conditions.least_neurons(5, 200, 0.7) == math.inf
 
 
+def test_batches_of_equation_9():
+    assert conditions.least_batch(0.5, 0.1, 0.2) == pytest.approx(
+        1 / (0.5 - math.exp(-0.2) * 0.1) ** 2
+    )
+    assert conditions.least_batch(0.05, 0.1, 0.2) == math.inf
+
+
 def test_equation_70_is_no_equality_of_order():
     assert conditions.equation_70().holds is False
     edge = conditions.pole(0.1, 0.02)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from theory.papers.shallow_vit import attention_limits
+from theory.papers.shallow_vit.data_law import Shares
 
 
 def attention(B, counts):
@@ -82,3 +83,12 @@ def test_no_scores_pass_the_ceiling_of_samples_and_some_come_near_it(positive, n
         best += float((a * 5 * s / (1 + 5 * s) + b * 5 / (5 + s)).max())
     assert top == pytest.approx(best, abs=1e-6)
     assert top >= best - 1e-12
+
+
+def test_the_ceiling_of_a_law_is_that_of_its_samples():
+    for shares in (Shares(5, 50, 0.5, 0.05), Shares(4, 20, 0.4, 0.3), Shares(5, 30, 0.6, 0.0)):
+        one, two, L = shares.n_star, shares.n_confusion, shares.L
+        rest = (L - one - two) / (2 * L)
+        sides = [one / (2 * L), two / (2 * L), rest], [two / (2 * L), one / (2 * L), rest]
+        expected = attention_limits.ceiling(one, two, L)
+        assert attention_limits.ceiling_of_samples(one, two, *sides) == pytest.approx(expected)
