@@ -66,7 +66,7 @@ def test_formulas_letters_and_files(tmp_path, capsys):
         (["--let", "m=3"], "no formula uses it"),
         (["--time", "1", "--eta", "0.1"], "not both"),
         (["--workers", "-1"], "workers=-1 is too small"),
-        (["--workers", "1", "--scheduler", "tcp://x:1"], "not both"),
+        (["--workers", "1", "--scheduler", "tcp://x:1"], "give one"),
     ],
 )
 def test_wrong_sweeps_are_one_line(words, message, tmp_path, capsys):

@@ -18,7 +18,7 @@ from theory.papers.masked_image_modeling.model import (
 from theory.papers.masked_image_modeling.notation import NOTATION
 from theory.papers.masked_image_modeling.symmetry import one_cluster, two_cluster_grid
 
-P, C_global, C_local, masked, gamma = NOTATION.symbols("P C_global C_local masked gamma")
+P, C_global, C_local, masked = NOTATION.symbols("P C_global C_local masked")
 kappa_c, kappa_s = NOTATION.symbols("kappa_c kappa_s")
 CUSTOM = np.array([[0, 0, 0, 0, 1, 1, 2, 2], [0, 0, 1, 1, 0, 2, 0, 2]])
 

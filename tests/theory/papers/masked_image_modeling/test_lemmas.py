@@ -3,9 +3,6 @@
 import pytest
 
 from theory.papers.masked_image_modeling import information_gap, lemmas, recursion
-from theory.papers.masked_image_modeling.notation import NOTATION
-
-A_m, A_i, Sigma, u, z_m, z_i, r = NOTATION.symbols("A_m A_i Sigma u z_m z_i r")
 
 
 @pytest.fixture

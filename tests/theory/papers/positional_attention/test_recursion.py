@@ -9,9 +9,9 @@ from theory.papers.positional_attention.model import orbit_of
 from theory.papers.positional_attention.notation import NOTATION
 from theory.symmetry import Partition
 
-D, C, L, p, nu, beta, scale = NOTATION.symbols("D C L p nu beta scale")
-alpha, gamma, rho, G, q = NOTATION.symbols("alpha gamma rho G q")
-a, b, x, z, Z = NOTATION.symbols("a b x z Z")
+D, C, p, nu, beta, scale = NOTATION.symbols("D C p nu beta scale")
+alpha, gamma, rho, G = NOTATION.symbols("alpha gamma rho G")
+a, b, Z = NOTATION.symbols("a b Z")
 
 
 def test_lemma_4_1():
