@@ -115,7 +115,7 @@ def _presets(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Presets that the page holds, as positions of its sliders."""
     for title, changes in paper.presets.items():
-        parameters = system.Parameters(**system.default_runs["run"].parameters | changes)
+        parameters = system.Parameters(**{**system.default_runs["run"].parameters, **changes})
         constants = paper.constants(parameters)
         settings = {slider.name: constants[slider.name] for slider in sliders}
         held = any(point.at.items() <= settings.items() for point in points)
