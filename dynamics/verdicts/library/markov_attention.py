@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 SADDLE = -1 / np.sqrt(2)
 """w at the saddle; there e = 0."""
-LONG = 1e8
+LONG, SETTLED = 1e8, 1e3
+"""Times of flows from near the separatrix, and from far off it."""
 NEAR = 1e-6
 KEPT, RTOL = 1e-7, 1e-11
 WINDOW = ((-3.0, 3.0), (-3.0, 3.0))
@@ -99,8 +100,8 @@ def _ends(system: System, law: Any, time: float = LONG) -> tuple[Any, Ends]:
 
 @claim(
     "Two ends", "starts of the grid that end at the other level of the risk", "<=", 0.0, laws=BOTH,
-    require=dependent, words="p = {p:g}, q = {q:g}: of {starts} starts {good} end at {bigram:.6f}, "
-    "the others at {unigram:.6f}",
+    require=dependent, words="of {starts} starts {good} end at {bigram:.6f}, the others at "
+    "{unigram:.6f}",
 )  # fmt: skip
 def two_ends(case: Case) -> dict[str, Any]:
     """The level at which each start of the window ends, and the side of the separatrix."""
@@ -113,14 +114,14 @@ def two_ends(case: Case) -> dict[str, Any]:
     ended = np.abs(risks - known) < np.abs(risks - frequent)
     wrong = ended != is_good(starts[:, 0], starts[:, 1], law)
     return {
-        "value": int(wrong.sum()), "p": law.p, "q": law.q,
-        "starts": len(starts), "good": int(ended.sum()), "bigram": known, "unigram": frequent,
+        "value": int(wrong.sum()), "starts": len(starts), "good": int(ended.sum()),
+        "bigram": known, "unigram": frequent,
     }  # fmt: skip
 
 
 @claim(
     "Separatrix", "largest distance of the boundary by bisection from the curve, over e", "<=",
-    NEAR, laws=BOTH, require=dependent, words="p = {p:g}, q = {q:g}: e = {found} at w = {places}",
+    NEAR, laws=BOTH, require=dependent, words="e = {found} at w = {places}",
     picture=Picture("w", "e of the boundary", scales=("linear", "linear")),
 )  # fmt: skip
 def boundary(case: Case) -> dict[str, Any]:
@@ -135,10 +136,11 @@ def boundary(case: Case) -> dict[str, Any]:
 
     known, level = risks(pairs.reshape(-1, 2)).reshape(w.size, 2, 1), np.ptp(levels(law))
     e = bisected(risks, pairs, known, np.array([level]), 0.5)[0][:, 1]
+    pairs_of = {"bisection": (w, e), "formula": (w, separatrix(w))}
     return {
-        "value": float(np.abs(e / separatrix(w) - 1).max()), "p": law.p, "q": law.q,
+        "value": float(np.abs(e / separatrix(w) - 1).max()),
         "found": listed(e, 6), "places": listed(w),
-        "curves": {"bisection": (w, e), "formula": (w, separatrix(w))},
+        "curves": {f"{name}, {case.label}": pair for name, pair in pairs_of.items()},
     }  # fmt: skip
 
 
@@ -160,13 +162,14 @@ def kept(case: Case) -> dict[str, Any]:
     largest = max(np.abs(term).max() for term in terms)
     return {
         "value": np.abs(along - along[0]).max() / largest,
-        "order": str(growth(rates, broken, 1.0)), "curves": {"gradient descent": (rates, broken)},
+        "order": str(growth(rates, broken, 1.0)),
+        "curves": {case.label or "gradient descent": (rates, broken)},
     }  # fmt: skip
 
 
 @claim(
     "Global minima", "distance of z at the end from that of the global minima, over it", "<=", NEAR,
-    laws=({}, {"p": 0.9, "q": 0.9, "w0": -0.8, "e0": 0.3}), require=_on(True), run=flow_to(LONG),
+    laws=({}, {"p": 0.9, "q": 0.9, "w0": -0.8, "e0": 0.3}), require=_on(True), run=flow_to(SETTLED),
     also=(Also("off", "<=", NEAR, "distance of the risk from the entropy"),),
     words="e = {e:.6g}, w = {w:.6g}, z = {z:.7g}, R = {R:.7g}",
     picture=Picture(TIME, "risk", scales=("log", "linear")),
@@ -178,14 +181,14 @@ def global_minima(case: Case) -> dict[str, Any]:
     return {
         "value": abs(run["z"][-1] / z - 1), "off": abs(run["risk"][-1] / levels(law)[0] - 1),
         "e": run["e"][-1], "w": run["w"][-1], "z": run["z"][-1], "R": run["risk"][-1],
-        "open": "time", "curves": {"risk": (run.time, run["risk"])},
+        "open": "time", "curves": {case.label or "risk": (run.time, run["risk"])},
     }  # fmt: skip
 
 
 @claim(
     "Local minima", "distance of the risk at the end from the entropy of a symbol, over it", "<=",
     NEAR, laws=({"e0": 0.9}, {"p": 0.9, "q": 0.9, "w0": 0.5}, {"p": 0.2, "q": 0.5, "e0": 0.9}),
-    require=_on(False), run=flow_to(LONG), also=(Also("e", "<=", NEAR, "|e| at the end"),),
+    require=_on(False), run=flow_to(SETTLED), also=(Also("e", "<=", NEAR, "|e| at the end"),),
     words="w = {w:.6g}, R = {R:.7g}; the entropy is {level:.7g}",
     picture=Picture(TIME, "risk", scales=("log", "linear")),
 )  # fmt: skip
@@ -196,7 +199,7 @@ def local_minima(case: Case) -> dict[str, Any]:
     return {
         "value": abs(run["risk"][-1] / level - 1), "e": abs(run["e"][-1]), "w": run["w"][-1],
         "R": run["risk"][-1], "level": level, "open": "time",
-        "curves": {"risk": (run.time, run["risk"])},
+        "curves": {case.label or "risk": (run.time, run["risk"])},
     }  # fmt: skip
 
 
@@ -210,7 +213,7 @@ def regions(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    options = request.options({"starts": 24, "time": LONG}, starts=4)
+    options = request.options({"starts": 22, "time": LONG}, starts=4)
     base = request.make_parameters(system, ("e0", "w0"))
     both = [base, system.Parameters(p=1 - base.p, q=1 - base.q)]
     data: dict[str, Any] = {}
