@@ -26,6 +26,7 @@ from dynamics.library import system_names
 from dynamics.loading import load
 from dynamics.models import Model
 from dynamics.models.counts import multinomial, multisets
+from dynamics.models.overlaps import rows_with_overlaps
 from dynamics.registry import load_system
 from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.event import Event
@@ -66,6 +67,7 @@ __all__ = [
     "multisets",
     "onsets",
     "overlay",
+    "rows_with_overlaps",
     "rule",
     "save",
     "stability_limit",

@@ -28,7 +28,8 @@ CONTENTS = {
     "Start": ("python", "command_line", "own_models", "models/index", "explorer", "explorers"),
     "Concepts": ("reduction", "closure", "expectations", "events", "stability", "empirical_runs"),
     "How to": (
-        "update_rules", "sweeps", "cluster", "phase_diagrams", "attention_maps", "latex",
+        "overlaps", "update_rules", "sweeps", "cluster", "phase_diagrams", "attention_maps",
+        "latex",
     ),
     "Results": (
         "verdicts/index", "statements", "gallery", "masked_image_modeling", "shallow_vit",

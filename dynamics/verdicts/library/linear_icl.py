@@ -164,7 +164,7 @@ def one_by_one(case: Case) -> dict[str, Any]:
     """While time grows by a tenth the loss is at tr Lambda less the gains of the largest."""
     run, levels = case.run, plateaus(case.parameters)
     loss = 2 * run["risk"]
-    distance = np.array([_rest(run.time, np.abs(loss / level - 1)) for level in levels])
+    distance = np.array([rest(run.time, np.abs(loss / level - 1)) for level in levels])
     text = f"{len(levels)} plateaus, {', '.join(f'{level:.6f}' for level in levels)}"
     if distance[0] > NEAR:
         text += f"; the start of w_0 = {case.parameters.w0:g} is not near the first"
@@ -176,8 +176,14 @@ def one_by_one(case: Case) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _rest(time: FloatArray, distance: FloatArray) -> float:
-    """Least over the run of the largest distance while time grows by a tenth."""
+def rest(time: FloatArray, distance: FloatArray) -> float:
+    """Least over the run of the largest distance while time grows by a tenth.
+
+    Parameters
+    ----------
+    time, distance : float array
+        Records of the run, and how far it is from a level at each.
+    """
     last = np.searchsorted(time, 1.1 * time)
     spans = [distance[k : j + 1].max() for k, j in enumerate(last) if j < len(time)]
     return float(min(spans))

@@ -15,6 +15,7 @@ from dynamics.explorer.own_points import center_of, reduced_problem
 from dynamics.validation import InvalidRequest
 
 SMALL = {
+    "committee": {"n": 1, "d": 3},
     "deep_linear": {"D": 2, "layers": 3},
     "single_location": {"L": 2},
     "single_location_gaussian": {"d": 3, "L": 2},

@@ -13,28 +13,6 @@ def system_of(start, risk=None, **others):
     return dynamics.load_system(dynamics.Model(start=lambda: start, risk=risk, **others))
 
 
-def committee(d, n=2, k=2):
-    V = np.sqrt(d) * np.eye(d)[:k]
-    a = np.concatenate([np.full(n, 1 / n), np.full(k, -1 / k)])
-
-    def risk(theta, xp):
-        rows = xp.concatenate([theta["W"], V])
-        C = rows @ rows.T / d
-        q = 1 + xp.diag(C)
-        return a @ (2 / np.pi * xp.arcsin(C / xp.sqrt(q[:, None] * q[None, :]))) @ a / 2
-
-    return system_of({"W": 0.5 * np.random.default_rng(0).standard_normal((n, d))}, risk, eta=1.0)
-
-
-def test_a_committee_stays_in_the_span_of_its_rows_and_the_teachers():
-    system = committee(12)
-    closure = system.closure()
-    assert (closure.scalars, closure.free, closure.grade) == (24, 8, "proved")
-    parameters = system.Parameters()
-    reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
-    assert dynamics.compare(reduced, full, eta=1.0, steps=200).largest_deviation < 1e-12
-
-
 def test_three_vectors_stay_in_planes():
     D = 5
     rows = np.random.default_rng(1).standard_normal((6, D))

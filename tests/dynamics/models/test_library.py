@@ -15,6 +15,7 @@ from dynamics.verdicts.figure import draw
 FOLDER = Path(models.__file__).parent
 CLOSES = {
     "attention_sink": "closes on 3 scalars of 16 entries (sizes 8, 2, 6), in a linear space of 2",
+    "committee": "closes on 12 of 12: no two entries stay equal, in a linear space of 8",
     "deep_linear": "closes on 4 scalars of 32 entries (sizes 2, 2, 2, 2; 24 never move)",
     "induction_head": "closes on 17 scalars of 1792 entries (sizes 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, "
     "8, "
@@ -42,6 +43,7 @@ CLOSES = {
     "linear space of 6",
 }
 QUICK = {
+    ("committee", "dimensions"): {"dimensions": [10], "time": 100.0},
     ("linear_icl", "drops"): {"ranks": [1], "slopes": [0.1], "time": 700.0},
     ("softmax_icl", "order"): {"shares": [1 / 3, 0.6], "lengths": [3]},
     ("induction_head", "times"): {"sizes": [3]},

@@ -10,6 +10,7 @@ from dynamics.verdicts.library import induction_head
 SIZE, MODEL = "not decidable at this size", "not decidable by a reconstruction"
 VERDICTS = {
     "attention_sink": {"Sink": "holds", "Drain": "holds", "Mutual reinforcement": "holds"},
+    "committee": {"Overlaps": "holds", "Plateau": "holds"},
     "deep_linear": {"Sigmoid": "holds", "Learning time": "holds"},
     "induction_head": {
         "Theorem 1": "holds", "Emergence, gamma": MODEL, "Emergence, all": SIZE,
@@ -44,7 +45,8 @@ VERDICTS = {
 UNREDUCED = {
     *(("markov_attention", claim) for claim in VERDICTS["markov_attention"]),
     ("linear_icl", "Plateaus"), ("softmax_icl", "Conserved"), ("topic_model", "Escape"),
-    ("merged_staircase", "Escape"), ("token_selection", "Direction"),
+    ("merged_staircase", "Escape"), ("committee", "Overlaps"), ("committee", "Plateau"),
+    ("token_selection", "Direction"),
     ("token_selection", "Selection"), ("token_selection", "Normalized"),
 }  # fmt: skip
 """Claims on full training, or where nothing is reduced."""

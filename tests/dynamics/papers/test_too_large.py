@@ -41,6 +41,8 @@ def test_a_size_that_does_not_fit_is_refused_at_once(name, full, sizes, options,
 
 
 LIBRARY = [
+    ("committee", {"d": 10**6}, "nearest: d=2500"),
+    ("committee", {"n": 10**6}, "nearest: n=20"),
     ("deep_linear", {"D": 10**6}, "nearest: D=316"),
     ("linear_icl", {"D": 10**6}, "nearest: D=316"),
     ("merged_staircase", {"D": 10**6}, "nearest: D=20"),

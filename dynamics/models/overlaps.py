@@ -1,0 +1,67 @@
+"""Rows with given overlaps: where a run in the order parameters of Gaussian data starts."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics.problem import FloatArray
+from dynamics.validation import InvalidRequest
+
+ROUNDING = 1e-12
+"""Asymmetry or negative eigenvalue, over the largest entry, that counts as rounding."""
+
+
+def rows_with_overlaps(gram: ArrayLike) -> FloatArray:
+    """Rows whose inner products are the entries of a matrix.
+
+    A risk that sees its rows only through their overlaps is the same at every dimension. It can be
+    trained at as many dimensions as there are rows, from rows with the overlaps of the start.
+
+    Parameters
+    ----------
+    gram : array_like, shape (m, m)
+        Overlaps of m rows: symmetric, positive semidefinite.
+
+    Returns
+    -------
+    float array, shape (m, m)
+        Rows with ``rows @ rows.T == gram`` up to rounding. They are a lower triangle without
+        negative entries on its diagonal: the first rows are multiples of the first unit vectors
+        where these overlaps are a diagonal matrix, as those of an orthogonal teacher.
+
+    Raises
+    ------
+    InvalidRequest
+        If gram is no square matrix of finite numbers, not symmetric, or not positive semidefinite.
+
+    Examples
+    --------
+    >>> from dynamics import rows_with_overlaps
+    >>> print(rows_with_overlaps([[4.0, 2.0], [2.0, 5.0]]))
+    [[2. 0.]
+     [1. 2.]]
+    """
+    try:
+        matrix = np.asarray(gram, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidRequest("gram can be a matrix of numbers") from None
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise InvalidRequest(f"gram has the shape {matrix.shape}; it can be (m, m)")
+    if not np.isfinite(matrix).all():
+        raise InvalidRequest("gram is not finite")
+    rounding = ROUNDING * np.abs(matrix).max()
+    i, j = np.unravel_index(np.abs(matrix - matrix.T).argmax(), matrix.shape)
+    if abs(matrix[i, j] - matrix[j, i]) > rounding:
+        raise InvalidRequest(
+            f"gram is not symmetric: entry ({i}, {j}) is {matrix[i, j]:.6g}, and ({j}, {i}) is "
+            f"{matrix[j, i]:.6g}"
+        )
+    values, vectors = np.linalg.eigh(matrix)
+    if values[0] < -rounding:
+        raise InvalidRequest(
+            f"gram is not positive semidefinite: its least eigenvalue is {values[0]:.3g}, and no "
+            "rows have these overlaps"
+        )
+    triangle = np.linalg.qr((vectors * np.sqrt(values.clip(0.0))).T).R.T
+    return triangle * np.where(np.diag(triangle) < 0, -1.0, 1.0) + 0.0

@@ -1,0 +1,179 @@
+r"""Committees by their overlaps, and the plateau before the neurons differ, with a figure.
+
+In the units of the overlaps, :math:`u = w / \sqrt d`, a step of gradient descent is
+:math:`u \mathrel{-}= (\eta / d)\, \partial R / \partial u`: runs with the same :math:`\eta / d` and
+the same overlaps at the start have the same overlaps at every step, whatever d is. Students whose
+rows are all :math:`u` have the least risk at :math:`u = c \sum_r v_r / \sqrt d` with
+:math:`c^2 = 1 / (k (2k - 1))`, where
+
+.. math:: R^* = \frac{1}{\pi} \Bigl( \frac{\pi}{6 k} - \arcsin \frac{1}{2 k} \Bigr). \qquad (1)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+
+from dynamics.models import committee
+from dynamics.models.overlaps import rows_with_overlaps
+from dynamics.plotting import style
+from dynamics.problem import FloatArray
+from dynamics.training.descent import descend
+from dynamics.training.flow import flow
+from dynamics.verdicts.claim import Also, Case, Picture, claim
+from dynamics.verdicts.figure import Drawing, FigureRequest, title
+from dynamics.verdicts.findings import Undecided
+from dynamics.verdicts.library.linear_icl import rest
+from dynamics.verdicts.library.lines import over_time
+
+if TYPE_CHECKING:
+    from dynamics.system import System
+
+PER_STEP, STEPS = 0.2, 5000
+"""Learning rate over d, and steps of gradient descent."""
+SAME = 1e-10
+LONG = 1e4
+"""Horizon of flows, in units of time / d."""
+DIMENSIONS = (10, 1000, 10**5, 10**7)
+FAR = 10**6
+"""Dimension from whose overlaps a student starts near the symmetric ones."""
+NEAR = 0.01
+EARLY = 0.1
+VISIBLE = 1e5
+"""Part of the plateau down to which a falling risk is drawn: later it is rounding."""
+SCALE = r"time $/\, d$"
+
+
+def gram(n: int, k: int, d: float) -> FloatArray:
+    """Overlaps of the rows of the teacher and of the start at dimension d, which may be infinite.
+
+    Parameters
+    ----------
+    n, k : int
+    d : float
+
+    Returns
+    -------
+    float array, shape (k + n, k + n)
+        The teacher first.
+    """
+    if d == np.inf:
+        return np.diag(np.repeat([1.0, committee.SPREAD**2], [k, n]))
+    d = int(d)
+    W = committee.start(n, d)["W"] / np.sqrt(d)
+    return np.block([[np.eye(k), W[:, :k].T], [W[:, :k], W @ W.T]])
+
+
+def few_rows(system: System, law: Any, overlaps: FloatArray) -> tuple[Any, FloatArray]:
+    """The problem at n + k dimensions, and its state with given overlaps.
+
+    Parameters
+    ----------
+    system : System
+    law : Parameters
+        Its dimension does not matter.
+    overlaps : float array, shape (k + n, k + n)
+        The teacher first.
+    """
+    small = replace(law, d=law.n + law.k)
+    rows = np.sqrt(small.d) * rows_with_overlaps(overlaps)[law.k :]
+    return system.ReducedPopulation(small), rows.ravel()
+
+
+def symmetric_risk(k: int) -> float:
+    """Least risk of a student whose neurons are equal, by (1)."""
+    return float((np.pi / (6 * k) - np.arcsin(1 / (2 * k))) / np.pi)
+
+
+def learned_by_all(law: Any) -> None:
+    """Refuse committees of different sizes, and of one neuron."""
+    if not law.n == law.k > 1:
+        raise Undecided("the statement is of n = k > 1 neurons", "law")
+
+
+@claim(
+    "Overlaps", "largest difference of an overlap at d and at n + k dimensions", "<=", SAME,
+    laws=({"d": 30}, {"d": 1000}),
+    words="{value:.1e} in {count} overlaps over {steps} steps of training all {entries} weights",
+    picture=Picture(SCALE, "risk"),
+)  # fmt: skip
+def by_overlaps(case: Case) -> dict[str, Any]:
+    """Gradient descent on every weight at d, and on n + k rows with the same overlaps."""
+    law, full = case.parameters, case.system.FullPopulation(case.parameters)
+    problem, state = few_rows(case.system, law, gram(law.n, law.k, law.d))
+    every = descend(full, PER_STEP * law.d, STEPS)
+    scale = law.n + law.k
+    few = descend(problem, PER_STEP * scale, STEPS, initial=state)
+    names = [name for name in few.observables if name.startswith(("Q_", "R_"))]
+    return {
+        "value": max(np.abs(every[name] - few[name]).max() for name in names), "steps": STEPS,
+        "count": len(names), "entries": full.initial_state.size,
+        "curves": {
+            f"d = {law.d}": (every.time[1:] / law.d, every["risk"][1:]),
+            f"{len(state)} weights for d = {law.d}": (few.time[1:] / scale, few["risk"][1:]),
+        },
+    }  # fmt: skip
+
+
+@claim(
+    "Plateau", "distance of a risk that rests from that of the best symmetric student, relative",
+    "<=", NEAR, laws=({}, {"n": 3, "k": 3}), require=learned_by_all, shown=("n", "k"),
+    also=(Also("left", "<=", NEAR, "risk at the end over that of the plateau"),),
+    words="from the overlaps at d = 10^6 the risk rests within {value:.2g} of {plateau:.6f}, "
+    "relative, and ends at {left:.1e} of it",
+    picture=Picture(SCALE, "risk"),
+)  # fmt: skip
+def plateau(case: Case) -> dict[str, Any]:
+    """From nearly symmetric overlaps: those of random rows in a million dimensions."""
+    law, level = case.parameters, symmetric_risk(case.parameters.k)
+    problem, state = few_rows(case.system, law, gram(law.n, law.k, FAR))
+    scale = law.n + law.k
+    times = np.geomspace(EARLY, LONG, 1000)
+    run = flow(problem, LONG * scale, initial=state, record=times * scale)
+    risk, where = run["risk"], f" ({case.label})" if case.label else ""
+    value, seen = rest(run.time, np.abs(risk / level - 1)), risk > level / VISIBLE
+    return {
+        "value": value, "plateau": level, "left": risk[-1] / level, "open": "time",
+        "curves": {
+            f"risk{where}": (run.time[seen] / scale, risk[seen]),
+            f"plateau{where}": (times[[0, -1]], [level] * 2),
+        },
+    }  # fmt: skip
+
+
+def dimensions(system: System, request: FigureRequest) -> Drawing:
+    """The risk from the overlaps of random rows at several dimensions, and at infinity.
+
+    Options: ``dimensions``, ``time``, in units of d.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    options = request.options({"dimensions": DIMENSIONS, "time": LONG})
+    law, end = request.make_parameters(system, ("d",)), float(options["time"])
+    scale, level = law.n + law.k, symmetric_risk(law.k)
+    times = np.geomspace(EARLY, end, 600)
+    curves: dict[str, Any] = {"best student with equal neurons": (times[[0, -1]], [level] * 2)}
+    for d in (*options["dimensions"], np.inf):
+        problem, state = few_rows(system, law, gram(law.n, law.k, d))
+        run = flow(problem, end * scale, initial=state, record=times * scale)
+        label = r"\infty" if d == np.inf else style.number(d)
+        curves[f"$d = {label}$"] = run.time / scale, run["risk"]
+    caption = (
+        "Population risk along the gradient flow, from random rows at several dimensions, each run "
+        f"by the overlaps of its start with {law.n * scale} weights. All rest at the risk of the "
+        f"best student with equal neurons, {level:.5g}: the longer, the larger the dimension, and "
+        "at infinity for ever."
+    )
+    look = {"yscale": "log", "xlabel": SCALE, "ylabel": "population risk", "xlim": (EARLY, end)}
+    colours = [style.GREY, *mpl.colormaps["viridis"](np.linspace(0, 0.88, len(curves) - 1))]
+    look["ylim"] = (level / VISIBLE, 0.3)
+    return over_time(title(system, law, "n", "k", width=6.4), curves, caption, colours, **look)
+
+
+FIGURES = {"dimensions": dimensions}
