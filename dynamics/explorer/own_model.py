@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,9 @@ from dynamics.models.engine.limits import Limit
 from dynamics.models.engine.real_constants import Reading
 from dynamics.system import System
 from theory.program import OPERATIONS
+
+DIVIDES = re.compile(r"\s*(\w+)\s*%\s*(\w+)\s*<=\s*0\s*")
+"""Limit by which the second constant divides the first."""
 
 
 @np.errstate(all="ignore")  # functions of the model are evaluated at values where some overflow
@@ -88,6 +92,10 @@ def page_of(center: Center, points: list[Point]) -> PageModel:
 def _sliders(center: Center, points: list[Point]) -> tuple[Slider, ...]:
     sliders = []
     constants = dataclasses.asdict(center.parameters)
+    divided = {
+        found[2]: found[1] for limit in center.limits
+        if (found := DIVIDES.fullmatch(limit.text)) and {found[1], found[2]} <= points[0].at.keys()
+    }  # fmt: skip
     for name, value in constants.items():
         if name in center.still:
             continue
@@ -95,12 +103,21 @@ def _sliders(center: Center, points: list[Point]) -> tuple[Slider, ...]:
             weights = points[0].readings.inputs[0]
             sliders.append(real_slider(name, constants, center.limits, weights, center.remark))
         else:
-            values = {
-                point.at[name]: None for point in points
-                if {**point.at, name: None} == {**points[0].at, name: None}
-            }  # fmt: skip
+            whole = divided.get(name, "")
+            free = {name, whole, *(other for other in divided if divided[other] == name)}
+            held = [
+                each.at for each in points
+                if all(other in free or each.at[other] == points[0].at[other] for other in each.at)
+            ]  # fmt: skip
             ends = f"{center.command} --{name} ... writes a page with another"
-            sliders.append(choice(name, list(values), ends))
+            slider = choice(name, list({at[name]: None for at in held}), ends)
+            if whole:
+                pairs = sorted({(at[whole], at[name]) for at in held})
+                divisors = {
+                    each: tuple(d for other, d in pairs if other == each) for each, _ in pairs
+                }
+                slider = dataclasses.replace(slider, divides=whole, divisors=divisors)
+            sliders.append(slider)
     return tuple(sliders)
 
 

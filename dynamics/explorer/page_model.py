@@ -26,6 +26,10 @@ class Slider:
         Whether equal distances are equal factors.
     ends : str
         Why it ends where it does, if the constant could go on.
+    divides : str
+        Constant that this one must divide; "" for none.
+    divisors : mapping
+        Value of that constant -> values of this one that the page has.
     """
 
     name: str
@@ -35,6 +39,8 @@ class Slider:
     values: tuple[Any, ...] = ()
     logarithmic: bool = False
     ends: str = ""
+    divides: str = ""
+    divisors: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ def constant(name, kind, default, meaning, **entries):
     return {"name": name, "kind": kind, "default": default, "meaning": meaning} | usual | entries
 
 
+DIVISORS = {str(D): [C for C in range(2, 13) if D % C == 0] or [D] for D in range(4, 25)}
 DESCRIPTION = {
     "name": "toy",
     "title": "Two scalars that wait for each other",
@@ -27,7 +28,8 @@ DESCRIPTION = {
     "constants": [
         constant("D", "whole", 16, "patches", minimum=4, maximum=24,
                  ends="D > 24 has more configurations than a browser sums in a frame"),
-        constant("C", "whole", 4, "sets of patches", minimum=2, maximum=12),
+        constant("C", "whole", 4, "sets of patches", minimum=2, maximum=12,
+                 divides="D", divisors=DIVISORS),
         constant("q", "real", 0.5, "probability of a nonzero sign", minimum=0, maximum=1,
                  open_minimum=True, open_maximum=True),
         constant("p", "whole", 3, "degree of the activation", minimum=1, maximum=7,

@@ -74,13 +74,13 @@ def test_the_flow_follows_a_dragged_slider_and_descent_its_release(tab):
 
 def test_a_refused_value_is_explained_beside_its_control_and_mended_by_a_button(tab):
     before = tab.cell("T1", 0)
-    tab.type_into("C", "5")
-    tab.expect("#control-C-refusal").to_contain_text("C = 5 must divide D = 16; nearest: 4")
-    tab.expect("#control-C-number").to_have_attribute("aria-invalid", "true")
+    tab.type_into("q", "2")
+    tab.expect("#control-q-refusal").to_contain_text("q = 2 must be above 0 and below 1")
+    tab.expect("#control-q-number").to_have_attribute("aria-invalid", "true")
     assert tab.cell("T1", 0) == before  # what was shown stays
-    tab.page.get_by_role("button", name="use C = 4").click()
-    tab.expect("#control-C-refusal").to_be_empty()
-    tab.expect("#control-C-number").to_have_value("4")
+    tab.page.get_by_role("button", name="use q = 0.999").click()
+    tab.expect("#control-q-refusal").to_be_empty()
+    tab.expect("#control-q-number").to_have_value("0.999")
     tab.rests()
     for text in ("", "three", "1e999"):
         tab.type_into("D", text)
@@ -183,6 +183,22 @@ def test_equations_are_aligned_at_their_signs(tab):
     assert first == second
     ends = [one.bounding_box() for one in tab.page.locator("mtable mtd:first-child > mi").all()]
     assert len({round(box["x"] + box["width"]) for box in ends}) == 1
+
+
+def test_a_divisor_follows_what_it_divides(tab):
+    tab.type_into("D", "18")
+    tab.expect("#control-C-number").to_have_value("3")
+    tab.expect("#control-C-note").to_contain_text("Moved from 4 to 3, which divides D = 18")
+    tab.expect("#control-C-refusal").to_be_empty()
+    tab.expect("#command-flow").to_contain_text("--D 18 --C 3")
+    seen = []
+    for key in ("Home", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight"):
+        tab.page.locator("#control-C").press(key)
+        seen.append(tab.page.locator("#control-C-number").input_value())
+    assert seen == ["2", "3", "6", "9", "9"]
+    tab.type_into("C", "7")
+    tab.expect("#control-C-number").to_have_value("6")
+    tab.expect("#command-flow").to_contain_text("--D 18 --C 6")
 
 
 def test_curves_and_charts_are_taken_away(tab, tmp_path):

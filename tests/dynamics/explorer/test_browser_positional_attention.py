@@ -53,21 +53,42 @@ def test_dragging_q_moves_the_events_as_python_computes_them(tab):
         assert tab.cell(event, 1) == run.events[event].step, event
 
 
+def scalars(tab):
+    """Alpha, gamma and rho at the chosen time, as the page shows them."""
+    texts = tab.page.locator("#values > span").all_inner_texts()[:3]
+    return [float(text.split("=")[1].replace("−", "-")) for text in texts]
+
+
 def test_presets_are_what_they_are_called(tab):
     def settle(preset):
         tab.page.get_by_role("button", name=preset).click()
         tab.expect("#status").not_to_contain_text("descent")
         tab.rests()
-        _, gamma, rho, *_ = tab.page.locator("#values > span").all_inner_texts()
-        return [float(text.split("=")[1].replace("−", "-")) for text in (gamma, rho)]
+        return scalars(tab)
 
-    gamma, rho = settle("association lost at q = .8")
+    _, gamma, rho = settle("association lost at q = .8")
     assert gamma < rho
     tab.expect("#control-random_sets").to_have_value("any")
     assert "q=0.8" in tab.page.url
-    gamma, rho = settle("the paper's law")
+    _, gamma, rho = settle("the paper's law")
     assert gamma > rho
     assert tab.cell("T1", 0) > 0
     assert tab.cell("event_III", 0) == "falls to the horizon"
     settle("three events")
     assert tab.cell("T0", 0) < tab.cell("T1", 0) < tab.cell("event_III", 0)
+
+
+def test_sets_of_another_size_come_with_the_patches_that_they_divide(tab):
+    tab.type_into("D", "10")
+    tab.expect("#control-C-number").to_have_value("5")
+    tab.expect("#command-flow").to_contain_text("--D 10 --p 3 --nu 0.001 --beta 1 --C 5")
+    tab.rests()
+    system = dynamics.load_system("positional_attention")
+    problem = system.ReducedPopulation(system.Parameters(D=10, C=5, random_sets="mixed"))
+    expected = dynamics.flow(problem, time=1e4).states[-1]
+    assert scalars(tab) == pytest.approx(expected, rel=1e-3)
+    tab.type_into("D", "8")
+    tab.expect("#control-C-number").to_have_value("4")
+    tab.page.locator("#control-C").press("Home")
+    tab.expect("#control-C-number").to_have_value("2")
+    tab.expect("#control-C-refusal").to_be_empty()

@@ -12,6 +12,7 @@ const POSITIONS = 1000;
  * @property {boolean} [open_minimum]  @property {boolean} [open_maximum]
  * @property {Array|null} [values]  the only ones
  * @property {boolean} [logarithmic]  @property {string} [ends]
+ * @property {string} [divides]  constant that it divides  @property {object} [divisors]  value of that -> its own
  */
 
 /** One control; `changed(name, done)` is called at every move, with done at its end. */
@@ -77,7 +78,8 @@ class Control {
     });
     const row = make("div", { class: "row" });
     const ends = make("div", { class: "ends", "aria-hidden": "true" });
-    ends.append(...limits_of(this.constant).map((text) => make("span", {}, text)));
+    this.show_ends = (constant) => ends.replaceChildren(...limits_of(constant).map((text) => make("span", {}, text)));
+    this.show_ends(this.constant);
     const track = make("div", { class: "track" });
     track.append(this.slider, ends);
     row.append(track, this.number);
@@ -96,6 +98,20 @@ class Control {
     }
     const last = this.constant.ends && Number(value) >= Number(this.positions ? this.positions.greatest : NaN);
     this.note.textContent = last ? `The slider ends here: ${this.constant.ends}.` : "";
+  }
+
+  /** Offer some values only, and move to the nearest of them; `why` says what they are. */
+  offer(values, why) {
+    const offered = { ...this.constant, values };
+    this.positions = slider_positions(offered);
+    this.slider.max = this.positions.last;
+    this.show_ends(offered);
+    const place = this.positions.place(this.value);
+    this.slider.value = place;
+    if (values.includes(this.value) || Number.isNaN(this.value)) return;
+    const before = exact(this.value);
+    this.show(values[place]);
+    this.note.textContent = `Moved from ${before} to ${exact(values[place])}, ${why}. ${this.note.textContent}`;
   }
 
   /** Say why a value is refused, with a button for the nearest one; "" takes it back. */

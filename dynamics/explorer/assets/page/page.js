@@ -89,9 +89,18 @@ function start_of(text, remarks) {
   return null;
 }
 
+/** What divides another constant is offered as its divisors. */
+function follow() {
+  for (const { name, divides, divisors } of description.constants) {
+    const values = divides && divisors[controls[divides].value];
+    if (values) controls[name].offer(values, `which divides ${divides} = ${controls[divides].value}`);
+  }
+}
+
 /** A control moved; gradient descent follows once it is let go. */
 function moved(name, done) {
   last_moved = name;
+  follow();
   train(done);
   window.clearTimeout(descent_after);
   if (done) descent_after = window.setTimeout(() => { train(true, true); }, PAUSE);
@@ -330,6 +339,7 @@ function restore() {
   }
   at("remarks").textContent = remarks.join(" ");
   last_moved = null;
+  follow();
   train(true, true);
 }
 
