@@ -108,7 +108,13 @@ class Control {
     this.show_ends(offered);
     const place = this.positions.place(this.value);
     this.slider.value = place;
-    if (values.includes(this.value) || Number.isNaN(this.value)) return;
+    const others = String(values) !== this.offered;
+    this.offered = String(values);
+    if (Number.isNaN(this.value)) return;
+    if (values.includes(this.value)) {
+      if (others) this.show(this.value);
+      return;
+    }
     const before = exact(this.value);
     this.show(values[place]);
     this.note.textContent = `Moved from ${before} to ${exact(values[place])}, ${why}. ${this.note.textContent}`;
