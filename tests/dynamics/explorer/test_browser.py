@@ -201,6 +201,25 @@ def test_a_divisor_follows_what_it_divides(tab):
     tab.expect("#command-flow").to_contain_text("--D 18 --C 6")
 
 
+def test_on_a_phone_the_picture_is_in_sight_above_the_sliders(browser, address):
+    tab = Tab(browser, address, viewport={"width": 360, "height": 740})
+    tab.rests()
+    tab.page.evaluate("document.getElementById('figures').scrollIntoView()")
+    sheet, canvas = tab.page.locator("#controls"), tab.page.locator("canvas").first
+    picture = canvas.bounding_box()
+    assert picture["y"] > 0
+    assert picture["y"] + picture["height"] <= sheet.bounding_box()["y"]
+    bottom = sheet.bounding_box()["y"] + sheet.bounding_box()["height"]
+    shown = [one.bounding_box() for one in tab.page.locator("#constants .control").all()]
+    assert sum(box["y"] + box["height"] <= bottom for box in shown) >= 4
+    assert tab.page.evaluate("document.documentElement.scrollWidth") == 360
+    tab.page.get_by_role("button", name="hide sliders").click()
+    assert sheet.bounding_box()["height"] < 50
+    tab.page.get_by_role("button", name="show sliders").click()
+    tab.expect("#control-q").to_be_visible()
+    tab.context.close()
+
+
 def test_curves_and_charts_are_taken_away(tab, tmp_path):
     text = tab.download("#csv-flow", tmp_path).read_text()
     rows = list(csv.DictReader(io.StringIO(text)))

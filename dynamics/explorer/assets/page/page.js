@@ -379,6 +379,11 @@ function listen() {
     write_address(state_now(), true);
   });
   at("play").addEventListener("click", () => (playing === null ? play() : pause()));
+  at("fold").addEventListener("click", () => {
+    const folded = at("controls").classList.toggle("folded");
+    at("fold").setAttribute("aria-expanded", String(!folded));
+    at("fold").textContent = folded ? "show sliders" : "hide sliders";
+  });
   at("reset").addEventListener("click", () => choose({}));
   const save = (name, run) => download(`${description.name}_${name}.csv`, as_csv(run), "text/csv");
   at("csv-flow").addEventListener("click", () => settled && save("flow", settled.flow));
