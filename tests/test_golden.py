@@ -1,9 +1,10 @@
 """Gradients, runs, sweeps and verdicts of the three papers are those of ``golden.json``."""
 
-import copy
 from math import isfinite, isnan, nan
 
 import golden
+import naive
+import noisy_vit
 import numpy as np
 import pytest
 from golden_cases import CASES, MIM, PA, VIT
@@ -54,22 +55,11 @@ def test_golden(name):
     assert not lines, "\n".join([name, *lines[:20]])
 
 
-def test_a_changed_digit_is_a_difference():
-    name = next(name for name in golden.ENTRIES if name.endswith("values"))
-    stored = STORED["entries"][name]["found"]
-    changed = copy.deepcopy(stored)
-    slope = changed["state 1"]["gradient"]
-    slope[1] *= 1 + 1e-9
-    (line,) = differences(stored, changed, golden.EXACT)
-    old = stored["state 1"]["gradient"][1]
-    assert line == f"found, state 1, gradient, 1: stored {old!r}, found {slope[1]!r}"
-    slope[1] = old * (1 + 1e-11)
-    assert not differences(stored, changed, golden.EXACT)
-
-
 @pytest.mark.parametrize(
     ("stored", "found", "same"),
     [
+        ([1.0, 2.0], [1.0, 2.0 * (1 + 1e-9)], False),
+        ([1.0, 2.0], [1.0, 2.0 * (1 + 1e-11)], True),
         ([1.0, 1e-15], [1.0, 2e-15], True),
         ([1.0, 1e-9], [1.0, 2e-9], False),
         ([1.0, nan], [1.0, nan], True),
@@ -93,12 +83,9 @@ def softmax(scores):
 
 
 def positional_risk(parameters, given, state):
-    """Mean of log(1 + exp(-y F)), F the sum of the activation over patches."""
+    data = (np.array(given["patches"][name]) for name in "Xy")
     v, A = np.split(state, [parameters.d])
-    mixing = parameters.D * softmax(parameters.scale * A.reshape(2 * (parameters.D,)))
-    o = mixing @ np.array(given["patches"]["X"]) @ v
-    F = (o**parameters.p + parameters.nu * o).sum(axis=1)
-    return np.log1p(np.exp(-np.array(given["patches"]["y"]) * F)).mean()
+    return naive.empirical(parameters, data, v, A.reshape(2 * (parameters.D,)))[0]
 
 
 def masked_risk(parameters, given, state):
@@ -117,17 +104,13 @@ def masked_risk(parameters, given, state):
 
 
 def vit_risk(parameters, given, state):
-    """Mean hinge or linear loss, over the margin."""
-    depth, neurons, missed = parameters.d, parameters.m, []
-    W_O = state[: neurons * depth].reshape(neurons, depth)
-    W_V, W_K, W_Q = state[neurons * depth :].reshape(3, depth, depth)
+    depth, neurons = parameters.d, parameters.m
+    weights = [state[: neurons * depth].reshape(neurons, depth)]
+    weights += list(state[neurons * depth :].reshape(3, depth, depth))
     a = np.array(given["weights"]["signs"]) / np.sqrt(neurons)
-    for X, y in zip(given["tokens"]["values"], given["tokens"]["labels"], strict=True):
-        X = np.array(X)
-        mixed = softmax(X @ W_Q.T @ W_K @ X.T) @ X
-        F = (np.maximum(mixed @ W_V.T @ W_O.T, 0) @ a).mean()
-        missed.append(-y * F if parameters.loss == "linear" else max(parameters.margin - y * F, 0))
-    return np.mean(missed) / parameters.margin
+    samples = list(zip(given["tokens"]["values"], given["tokens"]["labels"], strict=True))
+    lost = noisy_vit.loss(weights, a, samples, parameters.margin, parameters.loss)
+    return lost / parameters.margin
 
 
 RISKS = {PA: positional_risk, MIM: masked_risk, VIT: vit_risk}

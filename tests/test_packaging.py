@@ -57,26 +57,22 @@ def test_the_recipe_for_slurm_is_a_sweep(monkeypatch):
 
 
 def test_attdyn_is_dynamics_and_shows_public_names_only():
+    import attdyn.analysis.period_doubling  # type: ignore[import-not-found]
+    from attdyn.results.outcome import TrainingWarning
+
     import attdyn
     from attdyn import plotting
 
     assert attdyn is dynamics
     assert plotting is sys.modules["dynamics.plotting"]
     assert dir(attdyn) == sorted(dynamics.__all__)
+    assert attdyn.analysis.period_doubling is sys.modules["dynamics.analysis.period_doubling"]
+    assert TrainingWarning is dynamics.TrainingWarning
+    with pytest.raises(ModuleNotFoundError, match=r"dynamics\.nothing"):
+        import attdyn.nothing
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
     assert config["options"]["py_modules"] == "attdyn"
-
-
-def test_modules_below_attdyn_are_those_below_dynamics():
-    import attdyn.analysis.period_doubling  # type: ignore[import-not-found]
-    from attdyn.results.outcome import TrainingWarning
-
-    assert attdyn.analysis.period_doubling is sys.modules["dynamics.analysis.period_doubling"]
-    assert TrainingWarning is dynamics.TrainingWarning
-    assert sys.modules["attdyn.results"] is sys.modules["dynamics.results"]
-    with pytest.raises(ModuleNotFoundError, match=r"dynamics\.nothing"):
-        import attdyn.nothing
 
 
 @pytest.mark.long

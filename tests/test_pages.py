@@ -22,17 +22,11 @@ def test_examples_print_what_they_say(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_files_named_in_the_pages_exist(page):
+def test_files_named_in_the_pages_exist_and_links_lead_to_files(page):
     text = (ROOT / page).read_text(encoding="utf-8")
-    for word in text.split("`")[1::2]:
-        name = word.split("`")[0]
+    for name in text.split("`")[1::2]:
         if name.split("/")[0] in ROOMS and "/" in name and "<" not in name:
             assert (ROOT / name).exists(), name
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_links_lead_to_files(page):
-    text = (ROOT / page).read_text(encoding="utf-8")
     for link in re.findall(r"\]\(([^)#]+)\)", text):
         if "://" not in link:
             assert ((ROOT / page).parent / link).exists(), link

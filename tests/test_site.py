@@ -62,9 +62,8 @@ def test_links_that_lead_nowhere_are_found(site, built, head, body, reason):
 
 
 def test_pages_that_nothing_links_to_are_found(site, built):
-    links = site("links")
     (built / "lonely.html").write_text(PAGE.format("", '<a href="lonely.html">itself</a>'))
-    assert list(links.unreached(built)) == ["lonely.html: nothing links to it"]
+    assert list(site("links").unreached(built)) == ["lonely.html: nothing links to it"]
 
 
 def test_links_of_the_repository_are_led_to_pages(site):

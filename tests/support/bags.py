@@ -7,6 +7,7 @@ import itertools
 import math
 
 import numpy as np
+import tokens
 
 
 def tokens_of(counts, patterns):
@@ -14,20 +15,9 @@ def tokens_of(counts, patterns):
     return np.repeat(patterns, counts, axis=1)
 
 
-def output(weights, tokens, a):
+def output(weights, bag, a):
     """F(X), query by query; ``a`` is (m,) or (m, L)."""
-    W_O, W_V, W_K, W_Q = weights
-    length, total = tokens.shape[1], 0.0
-    for query in range(length):
-        scores = [
-            math.fsum((W_K @ tokens[:, key]) * (W_Q @ tokens[:, query])) for key in range(length)
-        ]
-        exponentials = [math.exp(score) for score in scores]
-        mixed = sum(e * tokens[:, key] for key, e in enumerate(exponentials))
-        seen = W_O @ (W_V @ mixed) / sum(exponentials)
-        own = a if a.ndim == 1 else a[:, query]
-        total += sum(own[i] * max(seen[i], 0.0) for i in range(len(seen)))
-    return total / length
+    return tokens.output(bag, a, weights)
 
 
 def loss(weights, samples, a, margin):

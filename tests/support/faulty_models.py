@@ -10,18 +10,12 @@ from dynamics.validation import InvalidRequest
 BASE = (Path(__file__).parent / "models/two_samples.py").read_text(encoding="utf-8")
 
 LOSS = '    return (a * xp.sum(theta["w"] * sample["x"]) + theta["b"] - sample["y"]) ** 2\n'
-
 WEIGHTS = "np.full(n, 0.1)"
-
 FIRST = "np.eye(n)[0]"
-
 LAW = BASE[BASE.index("def law") : BASE.index("def loss")]
-
 OTHER_LINE = BASE.count("\n") + 2
 """Of the first line after the model."""
-
 SWAP = 'axes = {"w": ("i",), "b": ()}\n\ndef symmetry():\n    return [{"i": (1, 0)}]\n'
-
 LINE = BASE[: BASE.index(LOSS)].count("\n") + 1
 """Of the first line of the loss."""
 

@@ -24,9 +24,6 @@ EXACT, OF_DESCENT, OF_FLOW, OF_VERDICT = (1e-10, 1e-14), (1e-10, 1e-12), (1e-8, 
 """By which a number may differ: as a part of itself, and of the largest beside it."""
 ROUNDING = 1e-9
 """Bounds up to this are of rounding: what is measured may be anything below."""
-SLOW = 1.0
-"""Seconds from which a new entry is a long test."""
-
 DESCENTS = {
     (PA, "exact"): (0.05, 2000), (PA, "spectral"): (0.05, 200), (PA, "sampled"): (0.05, 500),
     (PA, "full"): (0.1, 300), (PA, "realistic"): (0.02, 200),
@@ -218,7 +215,7 @@ def write(beginnings):
             begun = time.process_time()
             value = found(name, given)
             seconds = time.process_time() - begun
-            entries[name] = {"long": entries[name].get("long", seconds > SLOW), "found": value}
+            entries[name] = {"long": entries[name].get("long", seconds > 1.0), "found": value}
             print(f"{seconds:7.2f} s  {name}", flush=True)
     FILE.write_text(f'{{\n"given": {lines(given)},\n"entries": {lines(entries)}\n}}\n')
 

@@ -6,7 +6,9 @@ Nothing here imports the code it checks.
 import functools
 import itertools
 import math
+from types import SimpleNamespace
 
+import masked
 import mpmath
 import numpy as np
 
@@ -260,43 +262,25 @@ def rooted_colours(kinds, edges, edge_colours, roots):
         colour_of = refined
 
 
-def masked_patch(areas, p, masked, latents, row):
+def masked_patch(areas, p, masked_count, latents, row):
     """Loss of one patch of the masked image model, by loops over clusters, masks and latents.
 
     ``latents`` is a list of (value, chance), ``row`` the pair (Phi of every feature, cluster by
     cluster; Ups of every patch).
     """
-    phi, ups = row
-    size, total, offset = len(areas[0]), 0.0, 0
-    chance = 1.0 / (math.comb(size, masked) * len(areas))
-    for cluster in areas:
-        count = max(cluster) + 1
-        for hidden in itertools.combinations(range(size), masked):
-            if p not in hidden:
-                continue
-            for drawn in itertools.product(latents, repeat=count):
-                weight = chance * math.prod(odds for _, odds in drawn)
-                scores = [
-                    ups[q] + (0.0 if q in hidden else drawn[a][0] * phi[offset + a])
-                    for q, a in enumerate(cluster)
-                ]
-                keys = [math.exp(score) for score in scores]
-                output = [0.0] * count
-                for q, a in enumerate(cluster):
-                    if q not in hidden:
-                        output[a] += keys[q] / sum(keys) * drawn[a][0]
-                output[cluster[p]] -= drawn[cluster[p]][0]
-                total += weight * sum(x * x for x in output) / 2
-        offset += count
-    return total
+    z, odds = zip(*latents, strict=True)
+    law = SimpleNamespace(
+        area_ids=areas, z=z, odds=odds, P=len(areas[0]), K=len(areas), masked=masked_count
+    )
+    return masked.row(law, p, row[1], row[0])[0]
 
 
-def masked_rates(areas, p, masked, latents, row, width=1e-5):
+def masked_rates(areas, p, masked_count, latents, row, width=1e-5):
     """Minus the derivative of `masked_patch` by every Phi and every Ups, by central differences."""
     flat, split = np.concatenate([np.asarray(part, float) for part in row]), len(row[0])
 
     def loss(values):
-        return masked_patch(areas, p, masked, latents, (values[:split], values[split:]))
+        return masked_patch(areas, p, masked_count, latents, (values[:split], values[split:]))
 
     steps = width * np.eye(flat.size)
     rates = [(loss(flat - step) - loss(flat + step)) / (2 * width) for step in steps]

@@ -1,13 +1,10 @@
 """Running JavaScript of the explorer by node, with numbers in and out exactly."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,17 +26,8 @@ const written = (key, value) => {
 """
 
 
-def run_script(script: str, body: str, given: Any = None) -> Any:
-    """What the body of a function gives after a script.
-
-    Parameters
-    ----------
-    script, body : str
-        JavaScript; the body returns a value that JSON can hold.
-    given : object
-        Its argument ``given``, as JSON.
-    """
-    assert NODE is not None
+def run_script(script, body, given=None):
+    """The value of a function's body, in JavaScript, after a script; ``given`` is its argument."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "script.cjs"
         path.write_text(f"{script}\n{HARNESS % body}", encoding="utf-8")
@@ -50,7 +38,7 @@ def run_script(script: str, body: str, given: Any = None) -> Any:
     return _numbers(json.loads(ran.stdout))
 
 
-def _numbers(value: Any) -> Any:
+def _numbers(value):
     if isinstance(value, list):
         return [_numbers(each) for each in value]
     if isinstance(value, dict):
