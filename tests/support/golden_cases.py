@@ -1,10 +1,9 @@
 """Problems of the golden set, and what they are given in place of what they would draw.
 
-States, starts, samples and sampled configurations are made here once, of three decimals, and stay
-in ``golden.json``: no number hangs on a random stream of the package.
+States, starts, samples and sampled configurations are in ``golden.json``, of three decimals: no
+number hangs on a random stream of the package.
 """
 
-from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +17,6 @@ from dynamics.papers.shallow_vit.sampling import Samples, Tokens
 from dynamics.papers.shallow_vit.starts import Start
 from theory.papers.masked_image_modeling.images import Images
 
-FEW = 20
 """Entries of a state that is small."""
 
 PA, MIM, VIT = "positional_attention", "masked_image_modeling", "shallow_vit"
@@ -85,13 +83,12 @@ def instead_of_draws(given):
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, by its parameters and options, and by what makes its random numbers."""
+    """A problem, by its parameters and options."""
 
     system: str
     view: str
     parameters: dict[str, Any]
     options: dict[str, Any] = field(default_factory=dict)
-    drawn: tuple[Callable[..., Any], ...] = ()
 
     @property
     def name(self):
@@ -106,81 +103,6 @@ class Case:
             _ = problem.initial_state  # drawn when it is first asked for
         return problem
 
-    def made(self):
-        """Inputs: random numbers, and states away from the start, one of them large."""
-        generator = np.random.default_rng(0)
-        parameters = dynamics.load_system(self.system).Parameters(**self.parameters)
-        given = {}
-        for draw in self.drawn:
-            given |= draw(parameters, generator)
-        problem = self.problem(given)
-        start, given["states"] = problem.initial_state, []
-        for spread in (0.3, 0.1)[: 1 if start.size > FEW else 2]:
-            moved = start + spread * generator.standard_normal(start.size)
-            trained = problem.gradient(moved) != 0
-            given["states"].append(rounded(np.where(trained, moved, start)))
-        return given
-
-
-def rounded(values):
-    return np.round(values, 3).tolist()
-
-
-def draw_patches(parameters, generator, samples=20):
-    size, axis = parameters.D, np.eye(parameters.d)[0]
-    y = generator.choice((-1.0, 1.0), samples)
-    signal = generator.integers(parameters.L, size=samples)
-    x = generator.integers(-1, 2, (samples, size))
-    x = np.where(np.arange(size) // parameters.C == signal[:, None], y[:, None], x)
-    noise = parameters.sigma * generator.standard_normal((samples, size, parameters.d))
-    X = rounded(x[:, :, None] * axis + noise * (1 - axis))
-    return {"feature": axis.tolist(), "patches": {"X": X, "y": y.tolist()}}
-
-
-def draw_configurations(parameters, generator, samples=60):
-    chances = parameters.set_law.probabilities
-    shape = samples, parameters.L - 1
-    drawn = generator.choice(chances.size, shape, p=chances / chances.sum())
-    return {"configurations": drawn.tolist()}
-
-
-def draw_images(parameters, generator, samples=50):
-    areas = parameters.area_ids
-    cluster = generator.integers(len(areas), size=samples)
-    z = generator.choice(parameters.z, (samples, areas.max() + 1), p=parameters.odds)
-    latent = np.take_along_axis(z, areas[cluster], axis=1)
-    order = np.argsort(generator.random(latent.shape), axis=1)
-    masked = np.sort(order[:, : parameters.masked], axis=1)
-    given = {"cluster": cluster, "latent": latent, "masked": masked}
-    return {"images": {name: part.tolist() for name, part in given.items()}}
-
-
-def draw_weights(parameters, generator):
-    depth, neurons = parameters.d, parameters.m
-    given = {"signs": generator.choice((-1.0, 1.0), neurons).tolist()}
-    given["W_O"] = rounded(0.3 * generator.standard_normal((neurons, depth)))
-    for name in ("W_V", "W_K", "W_Q"):
-        given[name] = rounded(np.eye(depth) + 0.1 * generator.standard_normal((depth, depth)))
-    return {"weights": given}
-
-
-def draw_counts(parameters, generator, samples=16):
-    shares, others = parameters.shares, parameters.M - 2
-    labels = np.where(np.arange(samples) % 2, -1.0, 1.0)
-    own = np.array([[shares.n_star, shares.n_confusion]])
-    own = np.where(labels[:, None] > 0, own, own[:, ::-1])
-    rest = generator.multinomial(parameters.L - own.sum(1), np.full(others, 1 / others))
-    return {"counts": {"counts": np.hstack([own, rest]).tolist(), "labels": labels.tolist()}}
-
-
-def draw_tokens(parameters, generator):
-    drawn = draw_counts(parameters, generator)["counts"]
-    kinds = np.arange(parameters.M)
-    patterns = [generator.permutation(np.repeat(kinds, row)).tolist() for row in drawn["counts"]]
-    exact = np.eye(parameters.d)[patterns]
-    values = rounded(exact + parameters.noise * generator.standard_normal(exact.shape))
-    return {"tokens": {"values": values, "patterns": patterns, "labels": drawn["labels"]}}
-
 
 def positional_cases():
     least, small, large = {"D": 6, "C": 2}, {"D": 8, "C": 2}, {"D": 16, "C": 4, "nu": 0.01}
@@ -189,12 +111,12 @@ def positional_cases():
     for size in (small, mixed, large):
         yield Case(PA, "reduced", size, {"expectation": "exact"})
         yield Case(PA, "reduced", size, {"expectation": "spectral", "tolerance": 1e-12})
-        yield Case(PA, "reduced", size, sampled, (draw_configurations,))
+        yield Case(PA, "reduced", size, sampled)
     for size in (least, small, mixed):
         yield Case(PA, "full", size)
     own = {"start": "symmetric", "samples": 20}
-    yield Case(PA, "realistic", least | {"d": 3, "nu": 0.1}, own, (draw_patches,))
-    yield Case(PA, "realistic", mixed | {"d": 3}, own | {"diagonal": True}, (draw_patches,))
+    yield Case(PA, "realistic", least | {"d": 3, "nu": 0.1}, own)
+    yield Case(PA, "realistic", mixed | {"d": 3}, own | {"diagonal": True})
 
 
 def masked_cases():
@@ -206,7 +128,7 @@ def masked_cases():
         yield Case(MIM, "reduced", size, {"expectation": "contour"})
         yield Case(MIM, "full", size, {"basis": None})
     for size in (latents, several):
-        yield Case(MIM, "realistic", size, {"samples": 50}, (draw_images,))
+        yield Case(MIM, "realistic", size, {"samples": 50})
 
 
 def vit_cases():
@@ -215,12 +137,11 @@ def vit_cases():
     free = {"M": 3, "L": 7, "m": 6, "d": 3, "data": "iid", "margin": 2.0}
     for view in ("reduced", "full"):
         for size in (fixed, disc, free):
-            yield Case(VIT, view, size, {"expectation": "exact"}, (draw_weights,))
+            yield Case(VIT, view, size, {"expectation": "exact"})
         sampled = {"expectation": "sampled", "samples": 16}
-        yield Case(VIT, view, free, sampled, (draw_weights, draw_counts))
+        yield Case(VIT, view, free, sampled)
     for size in (fixed, free | {"loss": "linear"}):
-        drawn = draw_weights, draw_tokens
-        yield Case(VIT, "realistic", size | {"noise": 0.1}, {"samples": 16}, drawn)
+        yield Case(VIT, "realistic", size | {"noise": 0.1}, {"samples": 16})
 
 
 CASES = [*positional_cases(), *masked_cases(), *vit_cases()]
