@@ -1,5 +1,7 @@
 """Random requests, many of them absurd: an exit code, short lines, no traceback, finite numbers."""
 
+import sys
+
 import fuzz
 import pytest
 
@@ -24,7 +26,7 @@ def test_a_traceback_a_long_line_and_a_silent_null_are_complaints(tmp_path, monk
         text = next(answers)
         if isinstance(text, float):
             raise KeyError("x")
-        print(text, file=None if text.startswith("{") else fuzz.sys.stderr)
+        print(text, file=None if text.startswith("{") else sys.stderr)
         return 0
 
     monkeypatch.setattr(fuzz, "main", answer)
