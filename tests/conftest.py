@@ -25,8 +25,7 @@ gc.set_threshold(100_000, 20, 50)
 
 LONG = (
     "test_notebooks", "test_own_model", "test_interruption", "test_resume", "test_compiled",
-    "test_real_images", "test_textured_images", "test_realistic", "test_transverse",
-    "test_empirical", "test_expectation",
+    "test_real_images", "test_textured_images", "test_phases", "test_empirical",
 )  # fmt: skip
 """Files of few long tests: at the end of a run one process would wait for the other."""
 

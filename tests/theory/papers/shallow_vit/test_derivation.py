@@ -12,7 +12,6 @@ import pytest
 from theory.papers.shallow_vit import recursion as r
 from theory.papers.shallow_vit.data_law import DATA, Shares, law
 from theory.papers.shallow_vit.derivation import FROZEN, page
-from theory.papers.shallow_vit.notation import PAIRS
 
 SHARES = Shares(4, 6, 0.5, 0.2)
 CONSTANTS = {
@@ -120,19 +119,6 @@ def test_page_defines_its_letters(data):
         lines = printed.as_text().splitlines()
         assert len(lines) <= 100
         assert max(map(len, lines)) <= 100
-        moved = ["W_O'", "V'", "K'", "Q'", "H'", "B'", "J'", "G_V'", "G_K'", "G_Q'"]
-        final = [
-            "R",
-            "odds",
-            "w",
-            "size",
-            "c",
-            "c_1",
-            "c_2",
-            "c_k",
-            *(f"relevant_by_{q}" for q in ("relevant", "confusion", "other")),
-        ]
-        products = [f"XY_{pair}" for pair in PAIRS]
-        pages.check_letters(printed, moved + final + products)
+        pages.check_letters(printed)
         for still in FROZEN[frozen]:
             assert f"{still.name}' =" not in printed.as_text()
