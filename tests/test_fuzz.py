@@ -32,5 +32,5 @@ def test_a_traceback_a_long_line_and_a_silent_null_are_complaints(tmp_path, monk
     monkeypatch.setattr(fuzz, "main", answer)
     found = [fuzz.complaint(["run", "--json"], tmp_path, []) for _ in range(4)]
     assert [part in text for part, text in zip(
-        ("Traceback", "301 letters", "risk is null", "no JSON"), found, strict=True
+        ("Traceback", "301 letters", "risk is null", "not a JSON"), found, strict=True
     )] == [True] * 4  # fmt: skip
