@@ -1,24 +1,144 @@
-"""Events of flows that are known, and on paths made up for it."""
+"""Events of a flow: against another integrator with its own roots, and on paths made up for it."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import sympy
+from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import dynamics
+from dynamics.problem import ExpectedProblem
 from dynamics.training.flow_events import STEPS
 from dynamics.training.flow_events import locate_events as locate
 from dynamics.training.flow_path import FlowPath
-from theory.events import Crossing, RisesAgain, event_rules
+from theory.events import Crossing, ExceedsRunMaximum, RisesAgain, event_rules
 
+TINY = 1e-300
+MIXED = {"random_sets": "mixed"}
 STEEP = {"D": 12, "C": 4, "q": 0.2, "nu": 0.1, "beta": 3}
+QUICK = [({"D": 8, "C": 2, **MIXED}, 2e3), ({}, 1e3), (STEEP, 3e3)]
+SETS = [
+    ({"D": 9, "C": 3, **MIXED}, 1e4),
+    ({"D": 9, "C": 3, "beta": 0.5, "q": 0.4, **MIXED}, 1e4),
+    ({"D": 12, "C": 4, **MIXED}, 3e4),
+    ({"D": 16, "C": 2, **MIXED}, 3e4),
+    ({"D": 12, "C": 3, **MIXED}, 1e4),
+    ({"D": 8, "C": 2, "q": 0.3, "nu": 1e-4, **MIXED}, 3e4),
+    ({"D": 8, "C": 4, "p": 5, "q": 0.6, **MIXED}, 3e4),
+    ({"D": 12, "C": 3, "q": 0.4}, 1e4),
+    ({"D": 9, "C": 3, "p": 5}, 1e4),
+    ({"D": 8, "C": 2, "nu": 1e-2}, 1e4),
+    ({"D": 6, "C": 2, "q": 0.1, "beta": 3}, 1e4),
+    ({"D": 18, "C": 3, "q": 0.3, "beta": 0.2}, 3e4),
+    ({"D": 9, "C": 3, "scale": 0.5}, 1e5),
+]
+
+
+class Radau:
+    """The flow by Radau at 1e-12; the state at a root is integrated to, not interpolated."""
+
+    def __init__(self, problem, horizon):
+        self.problem = problem
+        self.options = {"method": "Radau", "rtol": 1e-12, "atol": 1e-12}
+        solved = solve_ivp(self.rate, (0.0, horizon), problem.initial_state, **self.options)
+        self.times, self.states = solved.t, solved.y.T
+
+    def rate(self, _, state):
+        return -self.problem.gradient(state)
+
+    def at(self, time):
+        k = int(np.searchsorted(self.times, time, side="right")) - 1
+        if time == self.times[k]:
+            return self.states[k]
+        span = (self.times[k], time)
+        return solve_ivp(self.rate, span, self.states[k], **self.options).y[:, -1]
+
+    def root(self, function, low, high):
+        return brentq(lambda t: function(self.at(t)), low, high, xtol=1e-14 * high, rtol=1e-14)
+
+    def first(self, function, begin=0.0):
+        """First time from begin on at which a function of the state is positive."""
+        if begin is None:
+            return None
+        if function(self.at(begin)) > 0:
+            return begin
+        values = np.array([function(state) for state in self.states])
+        (later,) = np.nonzero((values > 0) & (self.times > begin))
+        if not later.size:
+            return None
+        k = int(later[0])
+        return self.root(function, max(begin, self.times[k - 1]), self.times[k])
+
+    def extreme(self, k, entry):
+        """Time at which an entry of the state is largest or smallest, near its k-th step."""
+        low, high = self.times[k - 1], self.times[k + 1]
+        return self.root(lambda state: self.problem.gradient(state)[entry], low, high)
+
+
+def share(parameters, state):
+    """G/D, typed from the paper."""
+    C, s = parameters.C, parameters.scale
+    inside = np.exp(s * parameters.beta) + (C - 1) * np.exp(s * state[1])
+    return inside / (inside + (parameters.D - C) * np.exp(s * state[2]))
+
+
+def independent(problem, horizon):
+    """Every event of the system, from its definition in section 8 of the specification."""
+    parameters, run = problem.parameters, Radau(problem, horizon)
+
+    def growth(state):
+        """Of log G minus that of log alpha: dG/G = (1 - G/D) (d inside/inside - d rho)."""
+        rate, C = -problem.gradient(state), parameters.C
+        same = (C - 1) * np.exp(parameters.scale * state[1])
+        inside = same + np.exp(parameters.scale * parameters.beta)
+        of_sets = parameters.scale * (same / inside * rate[1] - rate[2])
+        return (1 - share(parameters, state)) * of_sets - rate[0] / state[0]
+
+    margin = lambda state: (state[1] - state[2]) or -TINY  # noqa: E731
+    times = {"T0": run.first(growth), "patch_association": run.first(margin)}
+    half = lambda state: share(parameters, state) - 0.5  # noqa: E731
+    times["T1"] = begin = run.first(half, times["T0"])
+    sizes = np.abs(run.states[:, 2])
+    k, top = int(sizes.argmax()), sizes.max()
+    if 0 < k < sizes.size - 1:
+        top = abs(run.at(run.extreme(k, 2))[2])
+    times["T1_paper"] = run.first(lambda state: (state[1] - top) or -TINY, times["T0"])
+    times["event_III"] = None
+    if begin is not None:
+        alphas, first = run.states[:, 0], run.at(begin)[0]
+        fallen = np.minimum.accumulate(np.where(run.times > begin, alphas, np.inf)) < first
+        (above,) = np.nonzero(fallen & (alphas > 1.05 * first))
+        if above.size and alphas[-1] > first:
+            low = int(np.searchsorted(run.times, begin, side="right"))
+            k = low + int(alphas[low : above[0]].argmin())
+            times["event_III"] = run.extreme(k, 0)
+    return times
 
 
 @pytest.fixture(scope="module")
 def system():
     return dynamics.load_system("positional_attention")
+
+
+@pytest.mark.parametrize(
+    ("settings", "horizon"), [*QUICK, *(pytest.param(*x, marks=pytest.mark.long) for x in SETS)]
+)
+def test_events_are_those_of_another_integrator(system, settings, horizon):
+    """To five digits, and within the uncertainty that is given; which is not given away."""
+    problem = system.ReducedPopulation(system.Parameters(**settings), "exact")
+    run, times = dynamics.flow(problem, horizon), independent(problem, horizon)
+    assert set(run.events) == set(times)
+    for name, event in run.events.items():
+        if times[name] is None:
+            assert not event, name
+            continue
+        error = abs(event.time - times[name])
+        print(f"{name} {times[name]:.9g}: error {error:.1e}, stated {event.uncertainty:.1e}")
+        assert error <= 1e-5 * times[name], name
+        assert error <= event.uncertainty, name
+        assert event.uncertainty <= 1e-4 * times[name], name
 
 
 def test_a_flat_minimum_is_that_of_alpha_and_not_of_its_slaved_value(system):
@@ -30,6 +150,9 @@ def test_a_flat_minimum_is_that_of_alpha_and_not_of_its_slaved_value(system):
         RisesAgain("rise", "", "", alpha, 1e-4, after="low"),
     )
     event = dynamics.flow(problem, 1500.0).events["rise"]
+    run = Radau(problem, 300.0)
+    k = int(run.states[:, 0].argmin())
+    assert run.extreme(k, 0) == pytest.approx(282.96970, abs=1e-5)
     assert event.time == pytest.approx(282.96970, rel=1e-5)
     assert abs(event.time - 282.96970) <= event.uncertainty < 1e-4 * event.time
 
@@ -84,6 +207,13 @@ def test_what_rests_at_zero_holds_from_its_first_time_or_after_its_last(strict, 
         assert locate(made)["T"].time == pytest.approx(time, rel=1e-9)
 
 
+def test_a_maximum_is_exceeded_when_its_plateau_ends():
+    rule = ExceedsRunMaximum("T", "", "", v, w)
+    level = lambda t: min(t, max(1.0, t - 1.04))  # noqa: E731
+    made = path(rule, level, lambda t: min(t, 1.0), [0.0, 1.5, 3.0])
+    assert locate(made)["T"].time == pytest.approx(2.04, rel=1e-12)
+
+
 def test_an_event_at_the_start_of_its_search_is_as_uncertain_as_that():
     rules = (Crossing("T", "", "", v - 1), Crossing("U", "", "", w, after="T"))
     made = path(rules[0], lambda t: t, lambda t: 1.0, [0.0, 0.9, 2.0])
@@ -104,6 +234,44 @@ def test_a_minimum_without_a_rate_is_as_uncertain_as_it_is_flat():
     assert found.uncertainty == pytest.approx(STEPS * 2e-6, rel=0.1)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("rtol", [1e-8, 1e-9, 1e-10])
+def test_events_of_random_problems_are_within_half_of_their_uncertainty(rtol, system):
+    """Against the same flow at a tolerance of 1e-12; a rule with another answer is none of this."""
+    random, events = np.random.default_rng(3), 0
+    for _ in range(60):
+        C, L = int(random.choice([2, 3, 4])), int(random.integers(2, 5))
+        law = system.Parameters(
+            D=C * L, C=C, q=float(random.uniform(0.1, 0.9)), p=int(random.choice([3, 5])),
+            nu=float(10 ** random.uniform(-4, -1)), beta=float(random.uniform(0.2, 3)),
+            random_sets=str(random.choice(["any", "mixed"])),
+        )  # fmt: skip
+        problem, time = system.ReducedPopulation(law), float(10 ** random.uniform(2, 5))
+        usual, tight = (dynamics.flow(problem, time, rtol=each) for each in (rtol, 1e-12))
+        for name, event in usual.events.items():
+            other = tight.events[name]
+            assert event.reached == other.reached, (law, name)
+            if event:
+                events += 1
+                error = abs(event.time - other.time) - other.uncertainty
+                assert error <= event.uncertainty / 2, (law, name)
+    assert events > 150
+
+
+@pytest.mark.parametrize("q", [0.1, 0.9])
+def test_what_rounding_alone_moves_has_no_events_and_stalls_nothing(q, system, monkeypatch):
+    """At beta = 0 no patch is nearer to itself than to others: gamma = rho = 0 for ever."""
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2, q=q, beta=0.0))
+    calls, gradient = [], ExpectedProblem.gradient
+    monkeypatch.setattr(
+        ExpectedProblem, "gradient", lambda self, state: calls.append(1) or gradient(self, state)
+    )
+    run = dynamics.flow(problem, time=1e4)
+    assert np.abs(run.final_state[1:]).max() < 1e-12
+    assert not any(run.events.values())
+    assert len(calls) < 5000
+
+
 @pytest.mark.parametrize("rtol", [1e-8, 1e-12])
 @pytest.mark.parametrize("beta", [2.0, 0.0])
 def test_what_holds_at_once_is_at_time_0_and_what_rounding_does_is_none(beta, rtol, system):
@@ -113,6 +281,31 @@ def test_what_holds_at_once_is_at_time_0_and_what_rounding_does_is_none(beta, rt
     event = dynamics.flow(problem, time=100.0, rtol=rtol).events["patch_association"]
     assert event.reached == (beta > 0)
     assert not event or (event.time, event.uncertainty) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("rtol", [1e-8, 1e-11])
+def test_what_holds_at_once_may_cease_within_the_first_step(rtol, system):
+    """The margin gamma - rho grows from 0 until 1e-4, to 1e-11, and is negative from then on."""
+    settings = {"D": 16, "C": 2, "q": 0.9, "nu": 1.96e-3}
+    problem = system.ReducedPopulation(system.Parameters(**settings), "exact")
+    slope = problem.gradient(problem.initial_state)
+    assert slope[2] > slope[1]
+    run = dynamics.flow(problem, time=10.0, rtol=rtol, record=[1e-3, 10.0])
+    assert (run["gamma"] < run["rho"]).all()
+    assert run.events["patch_association"].time == 0.0
+
+
+def test_what_holds_by_noise_at_first_hides_no_event(system):
+    """The margin falls at once, far below the error of the path, and rises through 0 at 0.9."""
+    settings = {"D": 10, "C": 2, "p": 5, "q": 0.7646, "nu": 0.0414, "beta": 0.514}
+    law = system.Parameters(**settings, alpha0=7.27e-4, random_sets="mixed")
+    problem = system.ReducedPopulation(law, "exact")
+    slope = problem.gradient(problem.initial_state)
+    assert slope[2] < slope[1]
+    event = dynamics.flow(problem, time=10.0).events["patch_association"]
+    other = dynamics.flow(problem, time=10.0, rtol=1e-10, compiled=False)
+    exact = other.events["patch_association"]
+    assert abs(event.time - exact.time) <= event.uncertainty + exact.uncertainty < 1e-4
 
 
 @pytest.mark.parametrize("compiled", [True, False])
@@ -164,3 +357,36 @@ def test_what_ceases_at_an_earlier_event_does_not_hold_there_by_rounding(strict,
         assert times["above"].time == pytest.approx(first, rel=1e-9)
         assert times["down"].time == pytest.approx(second, rel=1e-9)
         assert times["up"].time == pytest.approx(first, rel=1e-9)
+
+
+def test_what_holds_beyond_errors_at_an_earlier_event_is_found_there():
+    """At 3.02 v is above 1 until 3.03, before the next point of the path."""
+    rules = (Crossing("T", "", "", w), Crossing("U", "", "", v - 1, after="T"))
+    made = path(rules[0], lambda t: 4.03 - t, lambda t: t - 3.02, np.arange(0.0, 8.0, 0.5))
+    made.problem.events = rules
+    made = FlowPath(made.problem, made.nodes, made.at, lambda state: 1e-9 + 0.0 * state)
+    assert locate(made)["U"] == locate(made)["T"]
+
+
+def test_both_integrators_have_the_same_events_of_rates(system):
+    """All entries at D=4, from starts where rates have events early."""
+    problem = system.FullPopulation(system.Parameters(D=4, C=2, q=0.9))
+    draw, found = np.random.default_rng(0), 0
+    for _ in range(7):
+        start = problem.initial_state.copy()
+        positions = start[1:].reshape(4, 4)
+        beta = positions.diagonal().copy()
+        start[0], positions[:] = draw.uniform(0.1, 2.0), 1.5 * draw.normal(size=(4, 4))
+        np.fill_diagonal(positions, beta)
+        runs = [
+            dynamics.flow(problem, 100.0, initial=start, compiled=compiled)
+            for compiled in (True, False)
+        ]
+        assert runs[0].settings["integrator"] != runs[1].settings["integrator"]
+        for name in runs[0].events:
+            one, other = (run.events[name] for run in runs)
+            assert bool(one) == bool(other)
+            if one:
+                assert abs(one.time - other.time) <= one.uncertainty + other.uncertainty
+                found += one.time > 0
+    assert found >= 2

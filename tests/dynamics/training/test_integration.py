@@ -37,10 +37,12 @@ def test_the_path_is_that_of_lsoda(name, parameters, time):
     assert fast.nodes.size < slow.nodes.size
 
 
-def test_the_sign_of_a_rate_is_timed_to_a_millionth(system):
+@pytest.mark.parametrize(
+    "law", [{"q": 0.1, "p": 5, "nu": 2.253939e-4}, {"q": 0.25, "p": 3, "nu": 2.955209e-4}]
+)
+def test_the_sign_of_a_rate_is_timed_to_a_millionth(law, system):
     """Where T0 errs a hundred times as much as the states, against LSODA at 1e-12."""
-    law = system.Parameters(D=16, C=4, q=0.1, p=5, nu=2.253939e-4)
-    problem = system.ReducedPopulation(law, "exact")
+    problem = system.ReducedPopulation(system.Parameters(D=16, C=4, **law), "exact")
     usual = dynamics.flow(problem, time=50.0).events["T0"]
     tight = dynamics.flow(problem, time=50.0, rtol=1e-12, compiled=False).events["T0"]
     assert usual.time == pytest.approx(tight.time, rel=5e-7)
@@ -65,6 +67,14 @@ def test_flows_are_the_same_alone_together_and_in_any_number_of_threads(system):
         numba.set_num_threads(threads)
 
 
+def test_a_run_says_which_integrator_it_had(system):
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    kinds = [dynamics.flow(problem, 10.0, compiled=c).settings["integrator"] for c in (True, False)]
+    assert kinds == ["collocation", "LSODA"]
+    large = system.FullPopulation(system.Parameters(D=8, C=2))
+    assert dynamics.flow(large, 1.0).settings["integrator"] == "LSODA"
+
+
 def test_a_comparison_has_one_integrator(system):
     """Of 65 entries the full problem has LSODA; so has then the reduced one."""
     law = system.Parameters(D=8, C=2)
@@ -76,6 +86,20 @@ def test_a_comparison_has_one_integrator(system):
     made = dynamics.compare(system.ReducedPopulation(law), system.FullPopulation(law), time=5.0)
     assert {run.settings["integrator"] for run in (made.reduced, made.full)} == {"collocation"}
     assert max(made.deviation.values()) < 1e-7
+
+
+def test_where_the_compiled_gradient_alone_gives_up_lsoda_takes_over(system, monkeypatch):
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    expected = by_lsoda(problem, problem.initial_state, 5.0, 1e-8)
+
+    class Stuck(flow.Integration):
+        def proceed(self):
+            self.outcome = flow.STUCK
+            self.control.refused[:] = self.state
+
+    monkeypatch.setattr(flow, "Integration", Stuck)
+    found = integrate_flow(problem, problem.initial_state, 5.0, 1e-8)
+    np.testing.assert_array_equal(found.nodes, expected.nodes)
 
 
 @pytest.mark.parametrize("compiled", [True, False])

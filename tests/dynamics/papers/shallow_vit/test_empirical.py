@@ -9,6 +9,7 @@ from dynamics.loops import Updates
 from dynamics.papers.shallow_vit.empirical import FullEmpirical
 from dynamics.papers.shallow_vit.parameters import Parameters
 from dynamics.papers.shallow_vit.problems import ReducedPopulation
+from dynamics.results.outcome import DIVERGED
 
 SMALL = {"M": 4, "L": 6, "m": 11, "d": 6, "xi": 0.5, "alpha_star": 0.5, "alpha_confusion": 0.2}
 CASES = [
@@ -59,12 +60,39 @@ def test_gradient_equals_loops(case):
         assert expected.any() or not found.any()
 
 
+def test_a_whole_number_of_samples_may_be_a_float():
+    np.testing.assert_array_equal(problem(7.0).tokens.values, problem(7).tokens.values)
+
+
+def test_some_samples_of_the_small_margin_have_reached_it():
+    made = problem(margin=0.05)
+    assert 0.0 < made.order_parameters(somewhere(made))[1] < 1.0
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_gradient_equals_central_differences_of_the_risk(case):
+    made = problem(**case)
+    state, generator = somewhere(made), np.random.default_rng(0)
+    gradient, width = made.gradient(state), 1e-6
+    trained = made.layout.per_entry(
+        tuple(float(made.layout.part(gradient, name).any()) for name in made.layout.names)
+    )
+    for _ in range(5):
+        direction = trained * generator.standard_normal(state.size)
+        direction /= np.linalg.norm(direction)
+        ends = [made.risk(state + side * width * direction) for side in (1, -1)]
+        slope = made.parameters.margin * (ends[0] - ends[1]) / (2 * width)
+        assert abs(slope - gradient @ direction) < 1e-7 * max(1.0, np.linalg.norm(gradient))
+
+
 @pytest.mark.parametrize(
     ("case", "batch"),
     [
+        ({"data": "fixed"}, None),
         ({"data": "fixed_disc"}, 4),
         ({"data": "iid"}, None),
         ({"output_weights": "per_position", "data": "fixed_disc"}, 5),
+        ({"frozen": "attention", "data": "iid"}, 4),
         ({"loss": "linear", "data": "fixed_disc"}, None),
     ],
 )
@@ -84,6 +112,13 @@ def test_without_noise_it_is_training_on_patterns(case, batch):
         assert not event or event.time == pytest.approx(other.time, abs=1e-9)
 
 
+def test_frozen_parts_do_not_move():
+    for frozen, names in (("attention", ("W_K", "W_Q")), ("values", ("W_V",))):
+        run = dynamics.descend(problem(frozen=frozen), 0.1, 10)
+        for name in ("W_O", "W_V", "W_K", "W_Q"):
+            assert (run[name][-1] == run[name][0]).all() == (name in names)
+
+
 def test_order_parameters_are_of_all_samples_whatever_the_batch():
     made = problem(samples=10, options={"batch": 4})
     updates, state = Updates(np.full(made.layout.size, 0.1)), made.initial_state
@@ -96,6 +131,21 @@ def test_order_parameters_are_of_all_samples_whatever_the_batch():
         made.advance(cut, updates, step, step + 1, (np.empty((1, 4)), *none))
     expected = [made.order_parameters(at) for at in states]
     np.testing.assert_allclose(tracked, expected, rtol=1e-13, atol=1e-14)
+
+
+def test_batches_average_to_the_full_gradient():
+    whole, parts = problem(samples=11), problem(samples=11, options={"batch": 4})
+    state = somewhere(whole)
+    steps, updates = [], Updates(np.ones(state.size))
+    for step in range(3):
+        moved = state.copy()
+        parts.advance(
+            moved, updates, step, step + 1, (np.empty((1, 4)), np.empty(0, int), moved[None])
+        )
+        steps.append(state - moved)
+    mean = np.average(steps, axis=0, weights=[4, 4, 3])
+    np.testing.assert_allclose(mean, whole.gradient(state), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(parts.gradient(state), whole.gradient(state), rtol=1e-13)
 
 
 def test_what_is_reported_is_that_of_loops():
@@ -129,6 +179,11 @@ def test_the_test_loss_is_the_hinge_whatever_is_trained_on():
     assert hinge.risk(state) != linear.risk(state)
 
 
+def test_a_run_that_overflows_is_said_to_have_diverged():
+    made = problem(loss="linear")
+    assert dynamics.descend(made, 1e3, 200).outcome.kind == DIVERGED
+
+
 def test_sparsified_samples_are_trained_on():
     made = problem(options={"sparsify": "irrelevant", "removed": 0.3})
     assert made.tokens.values.shape[1] == made.test.values.shape[1] == 4
@@ -138,11 +193,33 @@ def test_sparsified_samples_are_trained_on():
     np.testing.assert_allclose(made.gradient(state), flat, rtol=1e-10, atol=1e-13)
 
 
+def test_seeds_share_out_what_is_drawn():
+    one, other = problem(), problem(options={"start": 5})
+    np.testing.assert_array_equal(one.tokens.values, other.tokens.values)
+    assert not np.array_equal(one.initial_state, other.initial_state)
+    again = problem()
+    assert one.identity == again.identity
+    assert one.identity != other.identity
+
+
+def test_a_symmetric_start_is_that_of_the_reduced_problem():
+    parameters = Parameters(**(SMALL | {"m": 12, "sigma": 0.0, "delta": 0.0}))
+    reduced = ReducedPopulation(parameters, samples=4, seed=2, start="symmetric")
+    full = FullEmpirical(parameters, 4, 2, start="symmetric", test_samples=1)
+    values = full.orbit_values(full.initial_state)
+    for name in reduced.layout.names:
+        expected = reduced.layout.part(reduced.initial_state, name)
+        np.testing.assert_array_equal(values[name], expected)
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [
         ({"samples": 0}, "samples=0"),
+        ({"samples": 2.5}, "samples=2.5"),
         ({"options": {"batch": 0}}, "batch=0"),
+        ({"options": {"test_samples": 0}}, "test_samples=0"),
+        ({"options": {"start": -1}}, "start=-1"),
         ({"options": {"start": "some"}}, "symmetric"),
         ({"options": {"start": "symmetric"}}, "sigma=0.1 breaks a symmetric start"),
         ({"options": {"nonsense": 1}}, "nonsense"),
