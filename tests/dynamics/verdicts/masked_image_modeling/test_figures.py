@@ -7,26 +7,31 @@ import dynamics
 from dynamics import plotting
 from dynamics.validation import InvalidRequest
 from dynamics.verdicts.figure import draw
-from dynamics.verdicts.masked_image_modeling.figures import plane_picture, times_picture
+from dynamics.verdicts.masked_image_modeling.figures import times_picture
 
 SYSTEM = dynamics.load_system("masked_image_modeling")
 SMALL = {"P": 12, "C_global": 8, "C_local": 4, "masked": 3}
-"""One local area."""
-ONE_PHASE = {"P": 16, "C_global": 4, "C_local": 2, "masked": 1}
-CUSTOM = {"family": "custom", "areas": "0,0,1,1;0,1,0,1"}
 
 
 def labels(panel):
     return [line.get_label() for line in panel.lines if not line.get_label().startswith("_")]
 
 
-def test_one_local_area_has_no_other_one(tmp_path):
+def test_one_local_area_has_no_other_one():
     drawing = draw(SYSTEM, "phases", user_parameters=SMALL, options={"steps": 50})
     words = [label for panel in drawing.axes for label in labels(panel)]
     assert len(words) == 9
-    assert not any("other" in word for word in words)
-    assert "Phi_other" not in drawing.caption
-    assert plotting.write(drawing.axes, tmp_path / "one.png").stat().st_size > 10_000
+    assert not any("other" in word for word in [*words, drawing.caption])
+
+
+def test_maps_are_at_the_start_after_one_step_and_at_the_end():
+    given = {"family": "custom", "areas": "0,0,1,1;0,1,0,1"}
+    options = {"maps": 3, "keys": (4,)}
+    drawing = draw(SYSTEM, "diversity", user_parameters=given, options=options)
+    time = drawing.data["time"]
+    assert (len(time), *time[:2]) == (3, 0.0, 1.0)
+    assert f"at time {time[-1]:g}" in drawing.caption
+    assert "image of the first of 2 clusters" in drawing.axes[0].figure.get_suptitle()
 
 
 def test_a_plane_without_equal_rates_says_so():
@@ -42,69 +47,11 @@ def test_a_plane_without_equal_rates_says_so():
     assert "passes 1 in no row: one phase" in drawing.caption
 
 
-def test_a_plane_with_one_row_and_one_column_is_drawn(tmp_path):
-    rows, boundary = [(0.25, [0.8], [2.0])], np.array([[0.7, 0.25]])
-    one = {"rows": rows, "boundary": boundary, "trained": np.empty((0, 4))}
-    axes = plane_picture(one, "one cell")
-    assert axes.get_ylim() == pytest.approx((0.225, 0.275))
-    (point,) = [line for line in axes.lines if len(line.get_xdata()) == 1]
-    assert point.get_marker() == "|"
-    assert plotting.write(axes, tmp_path / "cell.png").stat().st_size > 10_000
-
-
-def test_a_law_of_two_clusters_has_maps_without_the_usual_sizes():
-    drawing = draw(SYSTEM, "diversity", user_parameters=CUSTOM, options={"maps": 5})
-    assert drawing.data["time"].size <= 5
-    assert "image of the first of 2 clusters" in drawing.axes[0].figure.get_suptitle()
-    assert "$P = 4$" in drawing.axes[0].figure.get_suptitle()
-
-
-def test_the_fewest_maps_are_the_start_one_step_and_the_end():
-    drawing = draw(SYSTEM, "diversity", user_parameters=SMALL, options={"maps": 3, "keys": (4,)})
-    time = drawing.data["time"]
-    assert time[:2].tolist() == [0.0, 1.0]
-    assert len(time) == 3
-    assert f"at time {time[-1]:g}" in drawing.caption
-
-
-def test_a_run_of_one_step_shows_its_points():
-    drawing = draw(SYSTEM, "phases", user_parameters=ONE_PHASE, options={"steps": 1})
-    for panel in drawing.axes:
-        curves = [line for line in panel.lines if len(line.get_xdata()) == 1]
-        assert len(curves) == 4
-        assert {line.get_marker() for line in curves} == {"o"}
-        # The switch is at time 0, which this axis does not have.
-        assert all(len(line.get_xdata()) == 1 for line in panel.lines)
-    shown = drawing.axes[-1].xaxis
-    low, high = drawing.axes[-1].get_xlim()
-    ticks = [tick for tick in shown.get_majorticklocs() if low <= tick <= high]
-    written = [shown.get_major_formatter()(tick, 0) for tick in ticks]
-    assert "1" in written
-    assert len(set(written)) == len(written)
-
-
-def test_a_power_of_ten_stands_in_the_label():
-    drawing = draw(
-        SYSTEM, "phases", user_parameters={"P": 256, "C_global": 128, "C_local": 4, "masked": 255},
-        options={"steps": 3, "eta": 0.01},
-    )  # fmt: skip
-    panel = drawing.axes[0]
-    assert panel.get_ylabel() == r"correlation  ($\times 10^{-6}$)"
-    assert not panel.yaxis.get_offset_text().get_visible()
-
-
-def test_what_was_not_reached_is_said():
-    found = {"a": np.array([np.nan, 1.0, np.nan]), "b": np.ones(3), "c": np.full(3, np.nan)}
-    axes = times_picture(np.array([10.0, 100.0, 1000.0]), found, None, "held")
-    assert labels(axes) == ["a, not at 2 sizes", "b", "c: not reached"]
-
-
 @pytest.mark.parametrize(
     ("options", "told"),
     [
         ({"sizes": (64,)}, "at P=64: E1 1.31; E2 1.52"),
         ({"sizes": (512, 1024), "kappa_c": 0.6, "kappa_s": 0.4}, "E1 not reached, not reached; E2"),
-        ({"sizes": (512, 1024)}, "E2 1.33, 1.29, as P^-0.04"),
     ],
 )
 def test_the_caption_of_the_scaling_follows_its_numbers(options, told):
@@ -121,12 +68,14 @@ def test_the_caption_of_the_scaling_follows_its_numbers(options, told):
         ("phases", {"P": 16, "C_global": 4, "C_local": 4}, {},
          "an area of another size than the global one; C_local can be 2, 3, 6, 12"),
         ("phases", {"P": 5, "C_global": 4, "C_local": 1}, {}, "2 or more, with a smaller C_global"),
+        ("phases", {"family": "two_cluster_grid"}, {}, "is not what this figure is about"),
+        ("gap", {"C_local": 4}, {}, "C_local is an axis"),
         ("gap", {"P": 64}, {"core": 1}, "core=1 is too small"),
         ("gap", {"P": 64}, {"local": float("nan")}, "local=nan is not finite"),
         ("diversity", SMALL, {"maps": 1}, "maps=1 is too small"),
         ("scaling", {"z": 2.0}, {}, "z cannot be set"),
         ("scaling", {}, {"sizes": (4,)}, "sizes=4 is too small"),
-        ("scaling", {}, {"kappa_s": float("nan")}, "kappa_s=nan is not finite"),
+        ("5", {}, {}, "known are phases, gap, diversity, digits, scaling"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_drawn_is_refused_with_the_reason(name, given, options, told):
@@ -148,10 +97,17 @@ def test_figures_show_what_was_measured(tmp_path):
         diversity.axes[1].lines[0].get_ydata(), diversity.data["variation"]
     )
     scaling = draw(SYSTEM, "scaling", options={"sizes": (512, 1024)})
+    assert "E2 1.33, 1.29, as P^-0.04" in scaling.caption
     assert scaling.data["limit"] == pytest.approx(4 / 3, rel=1e-4)
     assert scaling.axes.lines[1].get_ydata() == pytest.approx([1.33, 1.29], abs=0.02)
     for name, drawing in (("p", phases), ("d", diversity), ("s", scaling)):
         assert plotting.write(drawing.axes, tmp_path / f"{name}.png").stat().st_size > 10_000
+
+
+def test_what_was_not_reached_is_said():
+    found = {"a": np.array([np.nan, 1.0, np.nan]), "b": np.ones(3), "c": np.full(3, np.nan)}
+    axes = times_picture(np.array([10.0, 100.0, 1000.0]), found, None, "held")
+    assert labels(axes) == ["a, not at 2 sizes", "b", "c: not reached"]
 
 
 def test_the_plane_agrees_with_training():
@@ -164,16 +120,3 @@ def test_the_plane_agrees_with_training():
         assert (np.diff(places) > 0).all()
         assert (np.diff(ratios) > 0).all()
         assert kappa_s <= 0.5
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "told"),
-    [
-        ("phases", {"family": "two_cluster_grid"}, "is not what this figure is about"),
-        ("gap", {"C_local": 4}, "C_local is an axis"),
-        ("5", {}, "known are phases, gap, diversity, digits, scaling"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(name, given, told):
-    with pytest.raises(InvalidRequest, match=told):
-        draw(SYSTEM, name, user_parameters=given)

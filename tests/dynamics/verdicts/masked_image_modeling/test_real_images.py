@@ -35,6 +35,10 @@ def test_the_figure_measures_both_trainings_from_one_start(folder, tmp_path, mon
     assert main(["figure", "masked_image_modeling", "digits", "--images", folder, *words]) == 0
     assert "supervised  1" in capsys.readouterr().out
     assert main(["figure", "masked_image_modeling", "digits", "--option", "patch=3"]) == 2
+    whole = SMALL | {"images": folder, "patch": datasets.load(folder).side}
+    with pytest.raises(InvalidRequest, match="keys=3 is more than there are patches"):
+        draw(SYSTEM, "digits", options=whole)
+    assert (Plan(steps=70).records, Plan(steps=4).records) == ((0, 20, 50, 70), (0, 4))
 
 
 def made_up(plan, gap):
@@ -51,15 +55,3 @@ def test_the_claim_follows_what_is_measured(gap, holds, monkeypatch):
     monkeypatch.setattr(diversity, "measure_once", lambda plan: made_up(plan, gap))
     (verdict,) = dynamics.verify(SYSTEM, claims=["Figure 3"])
     assert verdict.holds is holds
-
-
-def test_records_end_with_the_run():
-    assert Plan(steps=70).records == (0, 20, 50, 70)
-    assert Plan(steps=4).records == (0, 4)
-
-
-def test_more_keys_than_patches_are_refused_by_their_name(folder):
-    side = datasets.load(folder).side
-    options = SMALL | {"images": folder, "patch": side}
-    with pytest.raises(InvalidRequest, match=rf"keys=3 is more than there are patches of {side}"):
-        draw(SYSTEM, "digits", options=options)

@@ -126,18 +126,6 @@ def test_a_difference_of_few_trials_may_be_chance(successes, decided, monkeypatc
         assert "p = 1" in verdict.finding.reason
 
 
-def test_needed_samples_are_the_least_at_which_half_succeed():
-    values = np.zeros((4, 3, 3))
-    values[1, 2, :2] = values[2, 1:] = values[3, :, 0] = 0.8
-    assert Trials(SHARES, (10, 20, 40), values).needed() == [np.inf, 40, 20, np.inf]
-
-
-def test_claims_have_no_parameters():
-    (verdict,) = dynamics.verify(SYSTEM, SYSTEM.Parameters(), ["Figure 6c"])
-    assert verdict.holds is None
-    assert "without such parameters" in verdict.finding.reason
-
-
 def test_the_shares_of_trials_are_those_of_whole_patches(monkeypatch, folder):
     monkeypatch.setattr(textured_images, "_once", lambda *_: np.zeros(1))
     scene = Scene(0, 1.0, 0, side=6, patch=1, texture="noise", data=folder)
