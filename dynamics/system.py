@@ -72,7 +72,7 @@ class Derivation:
 
     def first_integrals(self, parameters: Any = None) -> Any:
         """Laws f(x) + g(y) of the flow, of a model file."""
-        raise InvalidRequest("a paper is no model file: its conserved sums are lemmas")
+        raise InvalidRequest("a paper is not a model file: its conserved sums are lemmas")
 
 
 def _with_rule(page: Page, rule: UpdateRule) -> Page:

@@ -95,7 +95,7 @@ RESERVED = frozenset({
 """Names of flags, of arguments, of quantities and of letters of the page, which no constant has."""
 SHARED = frozenset({
     "omega", "seed", "format", "width", "linear", "start", "dtype", "test_samples",
-    "momentum", "nesterov", "b1", "b2", "eps", "weight_decay",
+    "momentum", "nesterov", "b1", "b2", "eps", "weight_decay", "plane", "basins", "x", "y",
 })  # fmt: skip
 """Names of flags that a constant may have: the flag is then that of the constant."""
 QUANTITIES = frozenset({

@@ -1,6 +1,6 @@
 r"""An attention sink grows as half the logarithm of time (Guo et al. 2024).
 
-The simplified model of the Bigram-Backcopy task, on tokens that are no triggers. After a token v
+The simplified model of the Bigram-Backcopy task, on tokens that are not triggers. After a token v
 the next token k has the law of bigrams :math:`p_{vk}`, which the feed-forward layer knows. The
 attention head adds a mixture of the value :math:`\beta` of the first token of the sequence, the
 sink, and of the W other tokens, whose values copy them with the strength :math:`\xi`:

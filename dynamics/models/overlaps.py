@@ -33,7 +33,7 @@ def rows_with_overlaps(gram: ArrayLike) -> FloatArray:
     Raises
     ------
     InvalidRequest
-        If gram is no square matrix of finite numbers, not symmetric, or not positive semidefinite.
+        If gram is not square and finite, not symmetric, or not positive semidefinite.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rows with given overlaps: their products, their form, and matrices that are no overlaps."""
+"""Rows with given overlaps: their products, their form, and matrices that are not overlaps."""
 
 import numpy as np
 import pytest
