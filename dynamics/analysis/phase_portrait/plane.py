@@ -55,6 +55,8 @@ ARROWS = 24
 BUDGET = 40
 """Most nodes of a grid on which a nullcline is sought, over the square of ``grid``."""
 Window = tuple[tuple[float, float] | None, tuple[float, float] | None]
+LOOKS, RESTS = 8, 1e-12
+"""States of the run, and the part of their rates below which a plane is at rest."""
 GOLDEN = 1.32471795724474602596
 """The plastic number: its powers fill a square evenly."""
 
@@ -226,6 +228,7 @@ def _contents(
     middles = (np.arange(min(grid, ARROWS)) + 0.5) / min(grid, ARROWS)
     x, y = (low + (high - low) * middles for low, high in box)
     rates = field.grid(x, y)
+    _moves(problem, main, plane, eliminated, rates)
     lines = {
         name: nullcline(partial(field.rate, k), *box, grid=grid, budget=BUDGET * grid**2)
         for k, name in enumerate(plane)
@@ -235,6 +238,22 @@ def _contents(
         manifold = _slow_in_plane(problem, field, main, plane, box)
     names = ("x", "y", "rates", "nullclines", "fixed_points", "slow")
     return field, dict(zip(names, (x, y, rates, lines, fixed, manifold), strict=True))
+
+
+def _moves(
+    problem: CountedGradient,
+    main: Trajectory,
+    plane: tuple[str, str],
+    eliminated: Mapping[str, Elimination],
+    rates: FloatArray,
+) -> None:
+    """Refuse a plane in which nothing moves, as where a conserved law ties it to a slaved scalar."""
+    some = main.states[:: max(1, len(main.states) // LOOKS)]
+    along = max(float(np.abs(problem.gradient(state)).max()) for state in some)
+    if eliminated and np.nanmax(np.abs(rates), initial=0.0) < RESTS * along:
+        rest = ", ".join(eliminated)
+        words = f"is at rest wherever {rest} is: conserved laws tie them"
+        refuse("plane", plane, words, f"two of {', '.join(main.layout.scalars)}", "")
 
 
 def _plane(names: tuple[str, ...], plane: object) -> tuple[str, str]:

@@ -103,3 +103,11 @@ def test_wrong_requests_are_refused(arguments, word):
 def test_one_scalar_is_no_plane():
     with pytest.raises(InvalidRequest, match="plane="):
         portrait(Scalars(("x",), lambda x: (x,), (1.0,)), 1.0)
+
+
+def test_a_plane_that_a_conserved_law_ties_is_refused():
+    """The values of the sink keep their sum: with one at rest the other is."""
+    system = dynamics.load_system("attention_sink")
+    problem = system.ReducedPopulation(system.Parameters())
+    with pytest.raises(InvalidRequest, match="conserved laws tie them"):
+        portrait(problem, 3000.0, ("a", "b_c"), grid=4)
