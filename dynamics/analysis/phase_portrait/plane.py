@@ -247,7 +247,7 @@ def _moves(
     eliminated: Mapping[str, Elimination],
     rates: FloatArray,
 ) -> None:
-    """Refuse a plane in which nothing moves, as where a conserved law ties it to a slaved scalar."""
+    """Refuse a plane in which nothing moves, tied to a slaved scalar by a conserved law."""
     some = main.states[:: max(1, len(main.states) // LOOKS)]
     along = max(float(np.abs(problem.gradient(state)).max()) for state in some)
     if eliminated and np.nanmax(np.abs(rates), initial=0.0) < RESTS * along:

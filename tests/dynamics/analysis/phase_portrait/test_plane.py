@@ -110,4 +110,4 @@ def test_a_plane_that_a_conserved_law_ties_is_refused():
     system = dynamics.load_system("attention_sink")
     problem = system.ReducedPopulation(system.Parameters())
     with pytest.raises(InvalidRequest, match="conserved laws tie them"):
-        portrait(problem, 3000.0, ("a", "b_c"), grid=4)
+        portrait(problem, 3000.0, ("a", "b_c"), grid=8)
