@@ -10,6 +10,7 @@ from dynamics.verdicts.library import induction_head
 SIZE, MODEL = "not decidable at this size", "not decidable by a reconstruction"
 VERDICTS = {
     "attention_sink": {"Sink": "holds", "Drain": "holds", "Mutual reinforcement": "holds"},
+    "causal_tree": {"Causal graph": "holds", "Largest gradient": "holds", "Two stages": "holds"},
     "committee": {"Overlaps": "holds", "Plateau": "holds"},
     "deep_linear": {"Sigmoid": "holds", "Learning time": "holds"},
     "induction_head": {
@@ -36,6 +37,10 @@ VERDICTS = {
     "single_location_gaussian": {"Recovery": "holds"},
     "softmax_icl": {"Conserved": "holds", "Concentration": "holds", "Dominant first": "holds"},
     "sparse_parity": {"Learned": "holds"},
+    "statistical_induction": {
+        "Phases": "holds", "Second layer first": "holds", "Delay": "holds",
+    },
+    "statistical_induction_drawn": {"Phases": "holds"},
     "token_selection": {"Direction": "holds", "Selection": "holds", "Normalized": "holds"},
     "topic_model": {
         "Blocks of values": "holds to time 4635", "Blocks of attention": "holds to time 4635",
@@ -46,7 +51,7 @@ UNREDUCED = {
     *(("markov_attention", claim) for claim in VERDICTS["markov_attention"]),
     ("linear_icl", "Plateaus"), ("softmax_icl", "Conserved"), ("topic_model", "Escape"),
     ("merged_staircase", "Escape"), ("committee", "Overlaps"), ("committee", "Plateau"),
-    ("token_selection", "Direction"),
+    ("causal_tree", "Largest gradient"), ("token_selection", "Direction"),
     ("token_selection", "Selection"), ("token_selection", "Normalized"),
 }  # fmt: skip
 """Claims on full training, or where nothing is reduced."""
