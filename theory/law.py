@@ -258,7 +258,13 @@ def numbers_in(sample: Any) -> int:
 
 
 def pairs(law: Any, role: str = "law") -> Iterable[tuple[Any, Any]]:
-    """The (probability, sample) pairs of a law, each checked."""
+    """The (probability, sample) pairs of a law, each checked.
+
+    Parameters
+    ----------
+    law : iterable
+    role : str
+    """
     can = f"{role} can yield (probability, sample) pairs"
     try:
         iterator = iter(law)

@@ -20,6 +20,7 @@ run at d = n + k from rows with the same overlaps is the run at any d, infinity 
 :d: dimension of the inputs
 :W: weights of the student
 :V: weights of the teacher
+:W_*: weight of a neuron of the student, by its input
 :Q_*: overlap of two neurons of the student
 :R_*: overlap of a neuron of the student with one of the teacher
 :T_special: the risk is half of that of the best student with equal neurons

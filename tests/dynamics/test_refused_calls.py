@@ -107,6 +107,9 @@ CALLS = {
         (lambda s, p, r, f: dynamics.verify(s, seed="x"), "seed='x'"),
         (lambda s, p, r, f: dynamics.verify(s, 5), "parameters=5"),
     ],
+    "rows_with_overlaps": [
+        (lambda s, p, r, f: dynamics.rows_with_overlaps([[1.0, 2.0], [3.0, 4.0]]), "gram"),
+    ],
     "stability_limit": [
         (lambda s, p, r, f: dynamics.stability_limit(r, "x"), "state='x'"),
         (lambda s, p, r, f: dynamics.stability_limit(r, [1, 2]), "3 entries"),

@@ -54,7 +54,12 @@ def levels(law: Any) -> tuple[float, float]:
 
 
 def energy(e: Any, w: Any) -> Any:
-    """The first integral, e^2 - w^2 - sgn(w) log|w|."""
+    """The first integral, e^2 - w^2 - sgn(w) log|w|.
+
+    Parameters
+    ----------
+    e, w : float or float array
+    """
     return e**2 - w**2 - np.sign(w) * np.log(np.abs(w))
 
 
@@ -64,7 +69,13 @@ def separatrix(w: FloatArray) -> FloatArray:
 
 
 def is_good(w: FloatArray, e: FloatArray, law: Any) -> Any:
-    """Whether starts are on the side of the global minima."""
+    """Whether starts are on the side of the global minima.
+
+    Parameters
+    ----------
+    w, e : float array
+    law : Parameters
+    """
     repels = w < SADDLE if law.p + law.q < 1 else w > SADDLE
     above = (w < 0) & (energy(np.abs(e), w) > energy(0.0, SADDLE))
     return ~repels | above

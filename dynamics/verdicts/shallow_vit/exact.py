@@ -40,7 +40,13 @@ EACH = (
 
 
 def exactly(source: str, quantity: str, laws: Sequence[Mapping[str, Any]] = EACH) -> Decorator:
-    """Decorate the differences of two ways to train, which may be as large as rounding."""
+    """Decorate the differences of two ways to train, which may be as large as rounding.
+
+    Parameters
+    ----------
+    source, quantity : str
+    laws : sequence of dict
+    """
     picture = Picture("step", "largest difference", {"rounding": ROUNDING})
     words = "{value:.1e} over {steps} steps"
     return claim(source, quantity, "<=", ROUNDING, laws=laws, words=words, picture=picture)

@@ -56,7 +56,13 @@ ACROSS: dict[str, Any] = {
 
 
 def grows(source: str, quantity: str, relation: str, power: float, **data: Any) -> Decorator:
-    """Decorate N50 of a law, whose growth along the column ``x`` has an exponent."""
+    """Decorate N50 of a law, whose growth along the column ``x`` has an exponent.
+
+    Parameters
+    ----------
+    source, quantity, relation : str
+    power : float
+    """
     growth = Growth("x", power, upper=relation == "<=", errors="error")
     return claim(source, quantity, relation, power, growth=growth, **ACROSS | data)
 
@@ -154,7 +160,13 @@ def trials(case: Case, law: Any = None, **given: Any) -> Trials:
 
 
 def as_trained(case: Case, frozen: str = "none") -> Trials:
-    """The trials of the law of the case with all weights trained, or with some frozen."""
+    """The trials of the law of the case with all weights trained, or with some frozen.
+
+    Parameters
+    ----------
+    case : Case
+    frozen : str
+    """
     return trials(case, replace(case.parameters, frozen=frozen))
 
 
@@ -177,7 +189,13 @@ def _enough(law: Any, points: Iterable[Any], require: Callable[[Any], None]) -> 
 
 
 def theorem_laws(law: Any, frozen: str = "none") -> list[Any]:
-    """Laws along alpha_* with alpha_# in the proportion of the law, without noise."""
+    """Laws along alpha_* with alpha_# in the proportion of the law, without noise.
+
+    Parameters
+    ----------
+    law : Parameters
+    frozen : str
+    """
     ratio = law.alpha_confusion / law.alpha_star
     points = ((a, round(a * ratio, 9)) for a in SHARES)
     laws = _enough(replace(law, frozen="none"), points, theorem_1)

@@ -66,5 +66,5 @@ def test_refusals(coarse, tmp_path):
         with pytest.raises(InvalidRequest, match=message):
             refinement(coarse, question, tmp_path, workers=0)
     pairs = dynamics.sweep(SYSTEM, {"D": 8, "C": "2,4", "q": "0.1,0.2"}, paired=True, workers=0)
-    with pytest.raises(InvalidRequest, match="this sweep is of pairs"):
+    with pytest.raises(InvalidRequest, match="this sweep has pairs"):
         refinement(pairs, ASKED, tmp_path, workers=0)
