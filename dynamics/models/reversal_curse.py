@@ -1,4 +1,4 @@
-r"""What is learned in one direction is not known in the other (Zhu et al. 2024).
+r"""Facts learned in one direction are not known in the other (Zhu et al. 2024).
 
 Facts join pairs of tokens. A sentence is a token, an arrow and the other token of its fact; the
 last one is predicted from the two before it by one layer of attention and a decoder,

@@ -55,7 +55,7 @@ class Data(NamedTuple):
 
     @property
     def of_held_out(self) -> Data:
-        """The same with the held-out law in place of the law."""
+        """Program with the held-out law in place of the law."""
         weights, samples = self.held_out
         return self._replace(weights=weights, samples=samples, held_out=None)
 
@@ -210,7 +210,7 @@ class Program:
         return result
 
     def averages(self, flat: Any, data: Data) -> dict[str, Any]:
-        """What the model observes of samples, averaged over the law; traced."""
+        """Averages over the law of what the model observes of samples; traced."""
         if self.model.observe is None:
             return {}
         theta = self.theta(flat, data.fixed)

@@ -215,7 +215,7 @@ def local_minima(case: Case) -> dict[str, Any]:
 
 
 def regions(system: System, request: FigureRequest) -> Drawing:
-    """Which starts end at global minima and which at local ones, for p + q below and above 1.
+    """Basins of the global and the local minima, for p + q below and above 1.
 
     Options: ``starts`` along each side, ``time``.
 

@@ -1,4 +1,4 @@
-"""What is known of trained sentences and of the way back, and the weights of both; a figure."""
+"""Knowledge of trained sentences and of the way back, and the weights of both; a figure."""
 
 from __future__ import annotations
 

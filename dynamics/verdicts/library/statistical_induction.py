@@ -116,7 +116,7 @@ def second_first(case: Case) -> dict[str, Any]:
     words="at step {step}, and at {without} without unigrams",
 )  # fmt: skip
 def delayed(case: Case) -> dict[str, Any]:
-    """The same model on chains whose single symbols are equally frequent."""
+    """Model on chains whose single symbols are equally frequent."""
     other = replace(case, parameters=replace(case.parameters, **WITHOUT_UNIGRAMS))
     step, without = (run.events["T_previous"].step for run in (case.run, EVERY_STEP(other)[1]))
     return {"value": step / without, "step": step, "without": without, "open": "time"}
