@@ -100,9 +100,11 @@ def plane(system: System, request: FigureRequest) -> Drawing:
 def _window(name: str, text: str) -> tuple[float, float] | None:
     """A window, as ``-3:3``; None for none."""
     try:
-        low, high = map(float, text.split(":")) if text else (0.0, 0.0)
+        low, high = map(float, text.split(":")) if text else (0.0, 1.0)
     except ValueError:
-        refuse(name, text, "is not a window", "two numbers with a colon, as -3:3", "-1:1")
+        low, high = 0.0, 0.0
+    if not low < high:
+        refuse(name, text, "is not a window", "two ascending numbers with a colon", "-3:3")
     return (low, high) if text else None
 
 

@@ -152,7 +152,7 @@ def test_a_window_on_the_command_line_draws_basins(tmp_path, capsys):
     assert (code, "basin" in told.out) == (0, False)
     for words, refusal in {
         ("--x", "3"): "x='3' is not a window",
-        ("--x", "2:1"): "is empty",
+        ("--x", "3:-3"): "x='3:-3' is not a window",
         ("--plane", "u_0"): "is not a plane of the state",
         ("--basins", "3"): "basin_starts=3",
     }.items():
