@@ -34,7 +34,7 @@ def unigram_level(problem: Problem, L: int) -> float:
     L : int
         Length of the context; curvatures grow as its square.
     """
-    return float(descend(problem, 45 / L**2, 400, stages=[("W", 400)])["risk"][-1])
+    return float(descend(problem, min(1.0, 45 / L**2), 400, stages=[("W", 400)])["risk"][-1])
 
 
 def bayes_risk(system: System, law: Any) -> float:

@@ -49,9 +49,10 @@ def _mean(rows: list[dict[str, Any]], finding: Finding) -> Finding:
     picture=Picture(TIME, "risk", scales=("log", "linear")),
 )  # fmt: skip
 def three_phases(case: Case) -> dict[str, Any]:
-    """At draws of each seed."""
+    """At draws of each seed; stability, on more draws, is left to `attdyn describe`."""
+    curve = (case.run.time[1:], case.run["risk"][1:])
     label = f"L = {case.parameters.L}, seed {case.seed}"
-    return minimal.phases(case) | {"curves": {label: (case.run.time[1:], case.run["risk"][1:])}}
+    return minimal.phases(case) | {"trained": (), "curves": {label: curve}}
 
 
 def lengths(system: System, request: FigureRequest) -> Drawing:
