@@ -22,7 +22,10 @@ MOST_ENTRIES = 4
 MOST_SCALARS = 24
 """Scalars whose derivative is written out."""
 MOST_LAWS = 12
-BY_THE_FLOW = "first integrals: by the flow; gradient descent breaks them at order eta"
+BY_THE_FLOW = (
+    "first integrals of the flow, compared with its rates at random states; gradient descent "
+    "breaks them at order eta"
+)
 DIGITS = 1e-12
 """Part of the largest coefficient below which one is not written."""
 

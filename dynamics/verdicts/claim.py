@@ -1,6 +1,7 @@
 """The measurement of a claim: data, and a short function of one case; the runner does the rest.
 
->>> from dynamics.verdicts.claim import Picture, claim, flow_to
+>>> from dynamics.verdicts.cases import flow_to
+>>> from dynamics.verdicts.claim import Picture, claim
 >>> @claim(
 ...     "Lemma D.2", "least rate of alpha up to T0", ">", 0.0, laws=({"D": 8, "C": 2},),
 ...     run=flow_to(1e3), words="alpha rises at {value:.2g} at least, up to T0={T0:.3g}",
@@ -18,8 +19,7 @@ parameters the claim holds, and collects the table and the picture.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -27,141 +27,18 @@ from typing import Literal as OneOf
 
 import numpy as np
 
-from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
-from dynamics.training.descent import descend
-from dynamics.training.flow import flow
 from dynamics.verdicts import rounding
+from dynamics.verdicts.cases import Case, Run, named_values
 from dynamics.verdicts.findings import RELATIONS, Finding, Protocol, Undecided
 from dynamics.verdicts.rules import Growth as Fit
 from dynamics.verdicts.rules import Repeat, growth, repeats
-from dynamics.verdicts.stability import Trained
-from dynamics.verdicts.wording import in_percent, points
+from dynamics.verdicts.wording import in_percent, points, sentence
 
 Row = dict[str, Any]
-Run = Callable[["Case"], tuple[Any, Any]]
 TIME = r"time $\tau = \eta \times$ steps"
-MOST_ROWS = 6
-"""Rows up to which the sentence of a verdict has the numbers of each; more have their extremes."""
 HIDDEN = ("curves", "open", "missing", "text", "trained")
 """Keys of a row that are not columns of the table."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """One law of the grid with one seed: its problem and its training run.
-
-    Attributes
-    ----------
-    system : System
-    parameters : Parameters
-    seed : int
-    thorough : bool
-    repeat : Repeat
-        How this run differs from the first, where it is made again.
-    problem, run : object
-        As the ``run`` of the claim returns them; None without one.
-    label : str
-        Parameters and seed by which the case differs from the others, for legends.
-    """
-
-    system: System
-    parameters: Any
-    seed: int = 0
-    thorough: bool = False
-    repeat: Repeat = field(default_factory=Repeat)
-    problem: Any = None
-    run: Any = None
-    label: str = ""
-
-    @property
-    def trained(self) -> tuple[Trained, ...]:
-        """The run, where it is of the reduced population: its stability goes with the verdict."""
-        reduced = getattr(self.problem, "view", "") == "reduced population"
-        if not reduced or not isinstance(self.run, Trajectory):
-            return ()
-        return (Trained.of(self.parameters, self.run),)
-
-    def rate(self, eta: float) -> float:
-        """The learning rate, or the part of it at which the run is repeated."""
-        return eta * self.repeat.eta_factor
-
-    def steps(self, count: int) -> int:
-        """The number of steps, or as many as the time of a repeated run takes."""
-        return round(count * self.repeat.time_factor / self.repeat.eta_factor)
-
-    def time(self, time: float) -> float:
-        """The horizon of a flow, or the later one of a repeated run."""
-        return time * self.repeat.time_factor
-
-
-def flow_to(time: float | Callable[[Any], float], rtol: float = 1e-8) -> Run:
-    """The gradient flow of the reduced population to a time, or one of the parameters; shared.
-
-    Parameters
-    ----------
-    time : float
-    rtol : float
-    """
-
-    def run(case: Case) -> tuple[Any, Any]:
-        end = time(case.parameters) if callable(time) else time
-        return reduced_flow(case.system.ReducedPopulation, case.parameters, case.time(end), rtol)
-
-    return run
-
-
-def reduced_flow(
-    make: Any, parameters: Any, time: float, rtol: float = 1e-8
-) -> tuple[Any, Trajectory]:
-    """A reduced problem and its gradient flow to a time; cached, because claims share runs.
-
-    Parameters
-    ----------
-    make : type
-    parameters : Parameters
-    time : float
-    rtol : float
-    """
-    return _reduced_flow(make, parameters, time, rtol)
-
-
-@lru_cache(maxsize=64)
-def _reduced_flow(make: Any, parameters: Any, time: float, rtol: float) -> tuple[Any, Trajectory]:
-    problem = make(parameters)
-    return problem, flow(problem, time, rtol)
-
-
-def descent(eta: float, steps: int, problem: str = "ReducedPopulation", **options: Any) -> Run:
-    """Gradient descent on a problem of the system, shared by claims.
-
-    Parameters
-    ----------
-    eta : float
-    steps : int
-    problem : str
-        ``"ReducedPopulation"``, ``"FullPopulation"`` or ``"FullEmpirical"``, whose seed is that of
-        the case.
-    **options
-        Of the problem; ``record`` is that of the descent.
-    """
-    record = options.pop("record", None)
-
-    def run(case: Case) -> tuple[Any, Any]:
-        given = {"seed": case.seed, **options} if problem == "FullEmpirical" else options
-        make = getattr(case.system, problem)
-        key = tuple(sorted(given.items()))
-        return _descended(make, case.parameters, case.rate(eta), case.steps(steps), record, key)
-
-    return run
-
-
-@lru_cache(maxsize=16)
-def _descended(
-    make: Any, parameters: Any, eta: float, steps: int, record: Any, options: Any
-) -> tuple[Any, Trajectory]:
-    problem = make(parameters, **dict(options))
-    return problem, descend(problem, eta, steps, **({} if record is None else {"record": record}))
 
 
 class Also(NamedTuple):
@@ -330,7 +207,7 @@ class Experiment:
         """The finding of all cases."""
         holds, missing = self._holds(rows)
         decisive, value, bound = self._decisive(rows, holds)
-        reason = _sentence(rows, names, self.words)
+        reason = sentence(rows, names, self.words)
         if self.growth is not None and holds is not False:
             law = self.growth.of(rows)
             value, bound = law.fit.exponent, self.growth.exponent
@@ -465,35 +342,6 @@ def checks_of(*modules: ModuleType) -> dict[str, Experiment]:
     """The checks that modules define: source of the claim -> check."""
     every = [each for module in modules for each in vars(module).values()]
     return {each.source: each for each in every if isinstance(each, Experiment)}
-
-
-def named_values(parameters: Any, shown: Sequence[str]) -> Row:
-    """Parameters that a verdict names, all where none is listed, as plain values."""
-    if parameters is None:
-        return {}
-    names = shown or [entry.name for entry in fields(parameters)]
-    values = asdict(parameters)
-    return {name: values.get(name, getattr(parameters, name, None)) for name in names}
-
-
-def _sentence(rows: Sequence[Row], names: Sequence[str], words: str) -> str:
-    """Where the claim holds and where it does not, with the numbers that matter."""
-    held = {n: rows[0][n] for n in names if all(row[n] == rows[0][n] for row in rows)}
-    own = [{n: row[n] for n in names if n not in held} for row in rows]
-    parts = [f"at {points([held])}"] if held else []
-    if len({row["holds"] for row in rows}) > 1:
-        for state, word in ((True, "holds at"), (False, "not at"), (None, "not decidable at")):
-            there = [name for name, row in zip(own, rows, strict=True) if row["holds"] is state]
-            parts += [f"{word} {points(there)}"] if there else []
-    told: Sequence[int] = range(len(rows))
-    if len(rows) > MOST_ROWS:
-        order = np.argsort([row["value"] for row in rows], kind="stable")
-        told = sorted({int(order[0]), int(order[-1])})
-    for k in told:
-        text = rows[k].get("text") or words.format(**rows[k])
-        where = points([own[k]])
-        parts += [f"{text} ({where})" if where else text] if text else []
-    return "; ".join(parts)
 
 
 def _grid_of(rows: Sequence[Row], names: Sequence[str]) -> Row:

@@ -1,10 +1,15 @@
-"""Numbers as the reasons of findings write them: shares with their intervals, lists."""
+"""Reasons of findings in words: shares with their intervals, lists, points, sentences of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
 from typing import Any
+
+import numpy as np
+
+MOST_ROWS = 6
+"""Rows up to which the sentence of a verdict has the numbers of each; more have their extremes."""
 
 
 def share_of(count: int, number: int) -> tuple[float, float, float]:
@@ -87,3 +92,33 @@ def points(cases: Sequence[Mapping[str, Any]]) -> str:
 
 def _plain(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def sentence(rows: Sequence[Mapping[str, Any]], names: Sequence[str], words: str) -> str:
+    """Where the claim holds and where it does not, with the numbers that matter.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Columns, ``holds`` and ``value`` of each case.
+    names : sequence of str
+        Parameters of the cases.
+    words : str
+        About a row: a format string with its columns.
+    """
+    held = {n: rows[0][n] for n in names if all(row[n] == rows[0][n] for row in rows)}
+    own = [{n: row[n] for n in names if n not in held} for row in rows]
+    parts = [f"at {points([held])}"] if held else []
+    if len({row["holds"] for row in rows}) > 1:
+        for state, word in ((True, "holds at"), (False, "not at"), (None, "not decidable at")):
+            there = [name for name, row in zip(own, rows, strict=True) if row["holds"] is state]
+            parts += [f"{word} {points(there)}"] if there else []
+    told: Sequence[int] = range(len(rows))
+    if len(rows) > MOST_ROWS:
+        order = np.argsort([row["value"] for row in rows], kind="stable")
+        told = sorted({int(order[0]), int(order[-1])})
+    for k in told:
+        text = rows[k].get("text") or words.format(**rows[k])
+        where = points([own[k]])
+        parts += [f"{text} ({where})" if where else text] if text else []
+    return "; ".join(parts)

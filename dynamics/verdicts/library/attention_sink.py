@@ -15,7 +15,8 @@ import numpy as np
 
 from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
-from dynamics.verdicts.claim import TIME, Also, Case, Picture, claim, reduced_flow
+from dynamics.verdicts.cases import Case, reduced_flow
+from dynamics.verdicts.claim import TIME, Also, Picture, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, title
 from dynamics.verdicts.library.lines import over_time
 from dynamics.verdicts.stability import Trained

@@ -11,7 +11,8 @@ from dynamics.models.causal_tree import PARENTS
 from dynamics.plotting.style import BLUE, BOXED, RC
 from dynamics.problem import FloatArray, Problem
 from dynamics.training.descent import descend
-from dynamics.verdicts.claim import TIME, Also, Case, Picture, claim, descent
+from dynamics.verdicts.cases import Case, descent
+from dynamics.verdicts.claim import TIME, Also, Picture, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
 
 if TYPE_CHECKING:

@@ -23,7 +23,8 @@ from dynamics.plotting import style
 from dynamics.problem import FloatArray
 from dynamics.training.descent import descend
 from dynamics.training.flow import flow
-from dynamics.verdicts.claim import Also, Case, Picture, claim
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import Also, Picture, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, title
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.library.linear_icl import rest

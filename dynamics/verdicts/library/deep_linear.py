@@ -18,7 +18,8 @@ from dynamics.plotting import style
 from dynamics.problem import FloatArray
 from dynamics.system import System
 from dynamics.training.flow import flow
-from dynamics.verdicts.claim import TIME, Case, Picture, claim, flow_to, reduced_flow
+from dynamics.verdicts.cases import Case, flow_to, reduced_flow
+from dynamics.verdicts.claim import TIME, Picture, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.rules import growth

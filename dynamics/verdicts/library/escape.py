@@ -18,7 +18,8 @@ from dynamics.analysis.transverse_growth import least_curvature
 from dynamics.plotting.style import BLUE, GREY, legend
 from dynamics.system import System
 from dynamics.validation import InvalidRequest
-from dynamics.verdicts.claim import Also, Case, Experiment, Picture, claim, reduced_flow
+from dynamics.verdicts.cases import Case, reduced_flow
+from dynamics.verdicts.claim import Also, Experiment, Picture, claim
 from dynamics.verdicts.figure import Drawing, Figure, FigureRequest, page, title
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.wording import listed

@@ -23,7 +23,8 @@ from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
 from dynamics.training.flow import flow
-from dynamics.verdicts.claim import Also, Case, Experiment, Growth, Picture, Row, claim, descent
+from dynamics.verdicts.cases import Case, descent
+from dynamics.verdicts.claim import Also, Experiment, Growth, Picture, Row, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, page
 from dynamics.verdicts.findings import Finding
 from dynamics.verdicts.rules import growth

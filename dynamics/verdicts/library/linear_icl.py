@@ -22,7 +22,8 @@ from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE
 from dynamics.problem import FloatArray
 from dynamics.system import System
 from dynamics.training.flow import flow
-from dynamics.verdicts.claim import TIME, Case, Picture, claim, descent, flow_to
+from dynamics.verdicts.cases import Case, descent, flow_to
+from dynamics.verdicts.claim import TIME, Picture, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.rules import growth

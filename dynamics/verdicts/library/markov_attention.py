@@ -16,7 +16,8 @@ from dynamics.analysis.phase_portrait.basins import Ends, basins, bisected, ends
 from dynamics.plotting import style
 from dynamics.plotting.basins import draw_basins
 from dynamics.problem import FloatArray
-from dynamics.verdicts.claim import TIME, Also, Case, Picture, claim, descent, flow_to
+from dynamics.verdicts.cases import Case, descent, flow_to
+from dynamics.verdicts.claim import TIME, Also, Picture, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.rules import growth

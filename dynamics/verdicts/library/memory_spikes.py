@@ -11,7 +11,8 @@ import numpy as np
 from dynamics.plotting import style
 from dynamics.problem import FloatArray
 from dynamics.training.descent import descend
-from dynamics.verdicts.claim import TIME, Also, Case, Picture, claim, descent, flow_to
+from dynamics.verdicts.cases import Case, descent, flow_to
+from dynamics.verdicts.claim import TIME, Also, Picture, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.stability import Trained

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from dynamics.system import System
-from dynamics.verdicts.claim import TIME, Also, Case, Picture, claim, flow_to, reduced_flow
+from dynamics.verdicts.cases import Case, flow_to, reduced_flow
+from dynamics.verdicts.claim import TIME, Also, Picture, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, title
 from dynamics.verdicts.library.lines import over_time
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from dynamics.system import System
 from dynamics.training.flow import flow
-from dynamics.verdicts.claim import TIME, Also, Case, Picture, claim
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import TIME, Also, Picture, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, title
 from dynamics.verdicts.findings import Finding
 from dynamics.verdicts.library.lines import over_time

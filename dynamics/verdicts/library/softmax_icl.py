@@ -9,7 +9,8 @@ import numpy as np
 from dynamics.results.event import Event
 from dynamics.system import System
 from dynamics.training.flow import flow
-from dynamics.verdicts.claim import TIME, Also, Case, Picture, claim, descent, flow_to, reduced_flow
+from dynamics.verdicts.cases import Case, descent, flow_to, reduced_flow
+from dynamics.verdicts.claim import TIME, Also, Picture, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, edges, page, title
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.library.lines import COLOURS, over_time

@@ -10,7 +10,8 @@ import numpy as np
 
 from dynamics.system import System
 from dynamics.training.descent import descend
-from dynamics.verdicts.claim import TIME, Case, Picture, claim, descent
+from dynamics.verdicts.cases import Case, descent
+from dynamics.verdicts.claim import TIME, Picture, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, title
 from dynamics.verdicts.library.lines import over_time
 

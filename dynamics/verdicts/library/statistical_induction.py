@@ -9,7 +9,8 @@ import numpy as np
 
 from dynamics.plotting.style import BLUE, GREY, ORANGE
 from dynamics.training.descent import descend
-from dynamics.verdicts.claim import TIME, Also, Case, Picture, claim, descent
+from dynamics.verdicts.cases import Case, descent
+from dynamics.verdicts.claim import TIME, Also, Picture, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def second_first(case: Case) -> dict[str, Any]:
     words="at step {step}, and at {without} without unigrams",
 )  # fmt: skip
 def delayed(case: Case) -> dict[str, Any]:
-    """Model on chains whose single symbols are equally frequent."""
+    """Delay against chains whose single symbols are equally frequent."""
     other = replace(case, parameters=replace(case.parameters, **WITHOUT_UNIGRAMS))
     step, without = (run.events["T_previous"].step for run in (case.run, EVERY_STEP(other)[1]))
     return {"value": step / without, "step": step, "without": without, "open": "time"}

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.training.flow import flow
-from dynamics.verdicts.claim import TIME, Case, Picture, claim
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import TIME, Picture, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
 from dynamics.verdicts.findings import Finding
 from dynamics.verdicts.library import statistical_induction as minimal

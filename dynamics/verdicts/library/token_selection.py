@@ -12,7 +12,8 @@ from dynamics.plotting.style import BLUE, GREY, ORANGE
 from dynamics.problem import FloatArray
 from dynamics.training.descent import descend
 from dynamics.training.rules import rule
-from dynamics.verdicts.claim import Also, Case, Picture, claim, descent
+from dynamics.verdicts.cases import Case, descent
+from dynamics.verdicts.claim import Also, Picture, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
 from dynamics.verdicts.findings import Undecided
 

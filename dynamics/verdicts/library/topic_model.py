@@ -11,7 +11,8 @@ import numpy as np
 from dynamics.analysis.stability import departure, off_start
 from dynamics.results.stability import OFF
 from dynamics.system import System
-from dynamics.verdicts.claim import TIME, Also, Case, Picture, claim, flow_to, reduced_flow
+from dynamics.verdicts.cases import Case, flow_to, reduced_flow
+from dynamics.verdicts.claim import TIME, Also, Picture, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.library import escape

@@ -39,7 +39,8 @@ from dynamics.training.descent import descend
 from dynamics.training.progress import bar
 from dynamics.validation import InvalidRequest, refuse
 from dynamics.verdicts import images as shared
-from dynamics.verdicts.claim import TIME, Case, Picture, Row
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import TIME, Picture, Row
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, title, with_flags
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.masked_image_modeling import grid

@@ -15,7 +15,8 @@ import numpy as np
 from dynamics.problem import FloatArray
 from dynamics.results.power_law import exponent
 from dynamics.verdicts import rules
-from dynamics.verdicts.claim import TIME, Also, Case, Experiment, Growth, Literal, Picture, Row
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import TIME, Also, Experiment, Growth, Literal, Picture, Row
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.masked_image_modeling import grid
 from theory.papers.masked_image_modeling.notation import EPSILON

@@ -17,7 +17,8 @@ import numpy as np
 
 from dynamics.problem import FloatArray
 from dynamics.training.descent import descend
-from dynamics.verdicts.claim import Case, Row
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import Row
 from dynamics.verdicts.claim import claim as any_claim
 from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.rules import Repeat

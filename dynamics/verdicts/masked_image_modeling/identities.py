@@ -20,7 +20,8 @@ import numpy as np
 
 from dynamics.training.descent import descend
 from dynamics.validation import InvalidRequest
-from dynamics.verdicts.claim import TIME, Also, Case, Experiment, Literal, Picture, Row
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import TIME, Also, Experiment, Literal, Picture, Row
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.masked_image_modeling import grid
 from dynamics.verdicts.masked_image_modeling.grid import ROUNDING, SPREADS, known_error, scale_of

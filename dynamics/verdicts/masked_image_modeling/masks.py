@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 
 from dynamics.training.descent import descend
-from dynamics.verdicts.claim import TIME, Also, Case, Picture, Row
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import TIME, Also, Picture, Row
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.masked_image_modeling import grid
 from dynamics.verdicts.masked_image_modeling.grid import ROUNDING, known_error

@@ -13,7 +13,8 @@ import numpy as np
 
 from dynamics.results.power_law import exponent, power_law
 from dynamics.verdicts import rules
-from dynamics.verdicts.claim import Also, Case, Experiment, Growth, Picture, Row
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import Also, Experiment, Growth, Picture, Row
 from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.masked_image_modeling import gap, grid
 from theory.papers.masked_image_modeling.notation import SLACK, STAGE_2

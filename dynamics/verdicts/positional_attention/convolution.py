@@ -29,7 +29,8 @@ from dynamics.plotting.arrays import matrix_entries, number_patches, true_sets
 from dynamics.results.outcome import DIVERGED, HORIZON
 from dynamics.system import System
 from dynamics.training.descent import descend
-from dynamics.verdicts.claim import Also, Case, Literal, Picture, claim
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import Also, Literal, Picture, claim
 from dynamics.verdicts.figure import Drawing, FigureRequest, state, stated
 from dynamics.verdicts.positional_attention.figures import localised, patches
 from dynamics.verdicts.wording import in_percent, share_of

@@ -30,7 +30,7 @@ from dynamics.results.power_law import PowerLaw, power_law
 from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
 from dynamics.training.flow import flow
-from dynamics.verdicts.claim import named_values
+from dynamics.verdicts.cases import named_values
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, state, stated
 from dynamics.verdicts.positional_attention.grid import SHOWN
 from dynamics.verdicts.positional_attention.plateau import END, ending, plateau_of, prediction

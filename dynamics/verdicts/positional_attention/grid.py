@@ -10,7 +10,7 @@ from functools import partial
 from math import isclose
 from typing import Any
 
-from dynamics.verdicts.claim import Case
+from dynamics.verdicts.cases import Case
 from dynamics.verdicts.claim import claim as any_claim
 from dynamics.verdicts.findings import Undecided
 from theory.papers.positional_attention.data_law import MIXED

@@ -21,7 +21,8 @@ from dynamics.papers.positional_attention.gram import GramEmpirical
 from dynamics.papers.positional_attention.reduced import derived_observables
 from dynamics.results.outcome import DIVERGED
 from dynamics.results.power_law import exponent
-from dynamics.verdicts.claim import TIME, Also, Case, Picture, descent, flow_to, reduced_flow
+from dynamics.verdicts.cases import Case, descent, flow_to, reduced_flow
+from dynamics.verdicts.claim import TIME, Also, Picture
 from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.positional_attention.grid import REGIME, claim, law
 from dynamics.verdicts.positional_attention.transfer import orbit_logits

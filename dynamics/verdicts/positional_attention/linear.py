@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from dynamics.problem import FloatArray
-from dynamics.verdicts.claim import Also, Case, Literal, Picture
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import Also, Literal, Picture
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.positional_attention.grid import LINEAR, claim
 from theory.color_refinement import IntArray

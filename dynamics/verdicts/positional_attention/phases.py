@@ -12,7 +12,8 @@ import numpy as np
 from dynamics.papers.positional_attention.reduced import derived_observables
 from dynamics.problem import FloatArray
 from dynamics.results.event import Event
-from dynamics.verdicts.claim import TIME, Also, Case, Literal, Picture, flow_to
+from dynamics.verdicts.cases import Case, flow_to
+from dynamics.verdicts.claim import TIME, Also, Literal, Picture
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.positional_attention.grid import GRID, REGIME, THOROUGH, along, claim, law
 from theory.events import RISE

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from dynamics.results.trajectory import Trajectory
-from dynamics.verdicts.claim import TIME, Case, Picture, claim, flow_to
+from dynamics.verdicts.cases import Case, flow_to
+from dynamics.verdicts.claim import TIME, Picture, claim
 from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.positional_attention.grid import SHOWN
 from dynamics.verdicts.wording import points

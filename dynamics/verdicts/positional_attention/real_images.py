@@ -33,7 +33,8 @@ from dynamics.images.networks import CONTROL, POSITIONAL, VANILLA, Convolution, 
 from dynamics.images.protocol import Estimate, Trained, Trial, estimate
 from dynamics.training.progress import bar
 from dynamics.validation import InvalidRequest
-from dynamics.verdicts.claim import Also, Case, Picture, claim
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import Also, Picture, claim
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.images import ERRORS
 

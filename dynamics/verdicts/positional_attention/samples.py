@@ -27,7 +27,8 @@ from dynamics.results.power_law import exponent
 from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
 from dynamics.training.stability_limit import limits_along
-from dynamics.verdicts.claim import TIME, Also, Case, Picture, descent, reduced_flow
+from dynamics.verdicts.cases import Case, descent, reduced_flow
+from dynamics.verdicts.claim import TIME, Also, Picture
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, state, stated
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.positional_attention.grid import SHOWN, claim

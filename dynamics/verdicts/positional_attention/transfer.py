@@ -27,7 +27,8 @@ from dynamics.problem import FloatArray
 from dynamics.system import System
 from dynamics.training.descent import descend
 from dynamics.training.flow import flow
-from dynamics.verdicts.claim import Case, Picture
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import Picture
 from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.positional_attention.grid import SHOWN, claim, law
 from dynamics.verdicts.wording import in_percent

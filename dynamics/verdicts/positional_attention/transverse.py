@@ -29,7 +29,8 @@ from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
 from dynamics.training.flow import flow
 from dynamics.validation import InvalidRequest
-from dynamics.verdicts.claim import Case, Picture
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import Picture
 from dynamics.verdicts.figure import Drawing, FigureRequest, edges, page, state, stated
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.positional_attention.grid import SHOWN, claim

@@ -20,7 +20,8 @@ from dynamics.plotting import style
 from dynamics.results.trajectory import Trajectory
 from dynamics.system import System
 from dynamics.training.descent import descend
-from dynamics.verdicts.claim import Case, Picture, flow_to
+from dynamics.verdicts.cases import Case, flow_to
+from dynamics.verdicts.claim import Picture
 from dynamics.verdicts.figure import Drawing, FigureRequest, page, state, stated
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.positional_attention.grid import claim

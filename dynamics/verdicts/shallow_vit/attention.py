@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from dynamics.results.trajectory import Trajectory
-from dynamics.verdicts.claim import Case, Picture, Row
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import Picture, Row
 from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.shallow_vit import runs
 from dynamics.verdicts.shallow_vit.runs import LINEAR, MARGINS, ONCE, claim, theorem_1, to_rest

@@ -27,8 +27,17 @@ from dynamics.verdicts.figure import Drawing, FigureRequest, edges, page, stated
 from dynamics.verdicts.shallow_vit import samples
 from dynamics.verdicts.shallow_vit.iterations import FAMILIES, law_at
 from dynamics.verdicts.shallow_vit.runs import alphas, gaps, line
-from dynamics.verdicts.shallow_vit.samples import COUNTS, ETA, LAW, STEPS, SUCCESS, TRIALS, Trials
+from dynamics.verdicts.shallow_vit.samples import LAW
 from dynamics.verdicts.shallow_vit.stores import folder, stored_trials
+from dynamics.verdicts.shallow_vit.trial_rows import (
+    COUNTS,
+    ETA,
+    MORE,
+    STEPS,
+    SUCCESS,
+    TRIALS,
+    Trials,
+)
 from dynamics.verdicts.wording import listed
 
 ALPHAS = {
@@ -211,7 +220,7 @@ def figure_3(system: System, request: FigureRequest) -> Drawing:
 
 def _options(request: FigureRequest, axis: str, default: Any, **more: Any) -> dict[str, Any]:
     defaults = {axis: default, "samples": COUNTS, "trials": TRIALS, "workers": cores(), "store": ""}
-    options = request.options(defaults | more, {"trials": samples.MORE * TRIALS}, workers=0)
+    options = request.options(defaults | more, {"trials": MORE * TRIALS}, workers=0)
     return options | {name: sorted(set(options[name])) for name in (axis, "samples")}
 
 

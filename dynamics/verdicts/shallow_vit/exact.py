@@ -18,7 +18,8 @@ from dynamics.analysis.comparison import compare
 from dynamics.papers.shallow_vit.recursions import collapse, gram, slopes_of
 from dynamics.problem import FloatArray
 from dynamics.training.descent import descend
-from dynamics.verdicts.claim import Case, Decorator, Picture
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import Decorator, Picture
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.rounding import PERTURBATION, perturbed
 from dynamics.verdicts.shallow_vit.runs import ETA, LINEAR, claim, claim_on_tokens

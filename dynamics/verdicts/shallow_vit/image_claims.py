@@ -13,7 +13,8 @@ import numpy as np
 from dynamics.images.protocol import Estimate, estimate
 from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest
-from dynamics.verdicts.claim import Also, Case, Decorator, Picture, Row, claim
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import Also, Decorator, Picture, Row, claim
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.images import ERRORS
 from dynamics.verdicts.shallow_vit import textured_images as images

@@ -17,7 +17,8 @@ import numpy as np
 from dynamics.problem import FloatArray
 from dynamics.results.expression import Expression
 from dynamics.results.power_law import exponent
-from dynamics.verdicts.claim import Case, Literal, Picture, Row
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import Literal, Picture, Row
 from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.rules import SHARE, growth
 from dynamics.verdicts.shallow_vit import runs

@@ -17,7 +17,8 @@ import numpy as np
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.descent import descend
-from dynamics.verdicts.claim import TIME, Also, Case, Growth, Literal, Picture, Row
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import TIME, Also, Growth, Literal, Picture, Row
 from dynamics.verdicts.findings import Finding, Undecided
 from dynamics.verdicts.rules import SEEDS, repeats
 from dynamics.verdicts.shallow_vit import runs

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.descent import descend
-from dynamics.verdicts.claim import Case, Run
+from dynamics.verdicts.cases import Case, Run
 from dynamics.verdicts.claim import claim as any_claim
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.rules import ERRORS

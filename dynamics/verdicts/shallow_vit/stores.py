@@ -26,7 +26,7 @@ from dynamics.sweep import Sweep, sweep
 from dynamics.system import System
 from dynamics.validation import path_of
 from dynamics.verdicts.figure import FigureRequest
-from dynamics.verdicts.shallow_vit.samples import ETA, STEPS, Trials, ended, of_trials
+from dynamics.verdicts.shallow_vit.trial_rows import ETA, STEPS, Trials, ended, of_trials
 
 AT_ONCE = 3
 """Numbers of samples of one sweep, after which rows that have ended are left out."""

@@ -17,7 +17,8 @@ import numpy as np
 
 from dynamics.problem import FloatArray
 from dynamics.training.descent import descend
-from dynamics.verdicts.claim import Case, Picture
+from dynamics.verdicts.cases import Case
+from dynamics.verdicts.claim import Picture
 from dynamics.verdicts.claim import claim as any_claim
 from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.shallow_vit import runs

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.verdicts.claim import Case
+from dynamics.verdicts.cases import Case
 from dynamics.verdicts.findings import Protocol
 from dynamics.verdicts.library import causal_tree as experiments
 

@@ -5,7 +5,8 @@ from math import isnan, nan
 import numpy as np
 import pytest
 
-from dynamics.verdicts.claim import Also, Growth, Literal, Picture, checks_of, claim, flow_to
+from dynamics.verdicts.cases import flow_to
+from dynamics.verdicts.claim import Also, Growth, Literal, Picture, checks_of, claim
 from dynamics.verdicts.findings import Protocol, Undecided
 
 LAWS = tuple({"D": D, "C": 2} for D in (8, 12, 16, 32))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.verdicts.claim import Case
+from dynamics.verdicts.cases import Case
 from dynamics.verdicts.findings import Protocol, Undecided
 from dynamics.verdicts.library import escape
 from dynamics.verdicts.library.merged_staircase import escapes as of_the_leap

@@ -8,7 +8,8 @@ import dynamics
 from dynamics.cli import main
 from dynamics.results.stability import Stability
 from dynamics.verdicts import stability as module
-from dynamics.verdicts.claim import claim, descent, flow_to
+from dynamics.verdicts.cases import descent, flow_to
+from dynamics.verdicts.claim import claim
 from dynamics.verdicts.findings import Finding, Protocol
 from dynamics.verdicts.stability import Trained, stability_of, with_stability
 

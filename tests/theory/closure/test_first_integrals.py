@@ -34,7 +34,7 @@ def test_the_energy_of_a_transformer_on_a_markov_chain(capsys):
     assert main(["describe", "markov_attention"]) == 0
     told = capsys.readouterr().out
     assert "e**2 - w**2 - log(Abs(w))*sign(w) = -0.634535" in told
-    assert "first integrals: by the flow" in told
+    assert "first integrals of the flow, compared with its rates" in told
     assert main(["derive", "markov_attention", "--rule", "adam"]) == 0
     assert "first integrals" not in capsys.readouterr().out
 

@@ -7,7 +7,7 @@ import pytest
 from verdicts import moved, verdict_of, verdicts
 
 import dynamics
-from dynamics.verdicts.claim import reduced_flow
+from dynamics.verdicts.cases import reduced_flow
 from dynamics.verdicts.figure import draw
 from dynamics.verdicts.positional_attention import plateau, update_rules
 from dynamics.verdicts.positional_attention.flow_figures import FIXED

@@ -9,7 +9,7 @@ from verdicts import moved, verdict_of, verdicts
 
 import dynamics
 from dynamics.validation import InvalidRequest
-from dynamics.verdicts.claim import reduced_flow
+from dynamics.verdicts.cases import reduced_flow
 from dynamics.verdicts.figure import draw
 from dynamics.verdicts.positional_attention import (
     CHECKS,

@@ -8,7 +8,7 @@ import dynamics
 from dynamics import plotting
 from dynamics.validation import InvalidRequest
 from dynamics.verdicts.figure import draw
-from dynamics.verdicts.shallow_vit import iterations, samples
+from dynamics.verdicts.shallow_vit import iterations, trial_rows
 from theory.papers.shallow_vit.attention_limits import ceiling
 
 SYSTEM = dynamics.load_system("shallow_vit")
@@ -24,8 +24,8 @@ def test_figures_of_success_show_what_was_measured(tmp_path):
     # The variable grows as alpha_* falls.
     np.testing.assert_array_equal(np.ma.filled(left.get_array(), np.nan), share[::-1].T)
     law = iterations.law_at(_with(given), "rest", 0.35)
-    loop = samples.trials_of(SYSTEM.ReducedPopulation, law, 0, 3, (2, 24)).loss
-    np.testing.assert_array_equal(share[0], (loop < samples.SUCCESS).mean(axis=1))
+    loop = trial_rows.trials_of(SYSTEM.ReducedPopulation, law, 0, 3, (2, 24)).loss
+    np.testing.assert_array_equal(share[0], (loop < trial_rows.SUCCESS).mean(axis=1))
     once = QUICK | {"trials": 1}
     sigma = draw(SYSTEM, "1b", user_parameters=given, options=once | {"sigmas": (0.0, 0.5)})
     assert "Exponent of N50 in 1/(1 - sigma)" in sigma.caption

@@ -11,7 +11,7 @@ from dynamics.papers.shallow_vit.problems import ReducedPopulation
 from dynamics.phase_diagrams.threshold import threshold
 from dynamics.verdicts.figure import FigureRequest
 from dynamics.verdicts.findings import Finding, Protocol
-from dynamics.verdicts.shallow_vit import iterations, runs, samples, stores
+from dynamics.verdicts.shallow_vit import iterations, runs, samples, stores, trial_rows
 from dynamics.verdicts.verify import checks
 
 SYSTEM = dynamics.load_system("shallow_vit")
@@ -29,10 +29,10 @@ class Standing(ReducedPopulation):
 
 def test_rows_end_after_two_full_numbers():
     loss = np.where(np.arange(4)[None, :, None] < [[[1]], [[0]]], 0.5, 0.0) * np.ones((2, 4, 3))
-    assert not samples.ended(loss[0, :1])
-    assert samples.ended(loss[0, :3])
-    assert not samples.ended(loss[0, :2])
-    cut = [samples.of_trials(COUNTS, one, one) for one in loss]
+    assert not trial_rows.ended(loss[0, :1])
+    assert trial_rows.ended(loss[0, :3])
+    assert not trial_rows.ended(loss[0, :2])
+    cut = [trial_rows.of_trials(COUNTS, one, one) for one in loss]
     assert [len(one.loss) for one in cut] == [3, 2]
     assert [one.n50.kind for one in cut] == ["measured", "below"]
 
@@ -41,7 +41,7 @@ def test_a_sweep_has_the_trials_of_the_loop(tmp_path):
     """The same runs, N by N here, and there in stores that a second call only reads."""
     shares = (0.3, 0.45)
     laws = [iterations.law_at(LAW, "rest", a) for a in shares]
-    loop = [samples.trials_of(SYSTEM.ReducedPopulation, law, 3, 4, COUNTS) for law in laws]
+    loop = [trial_rows.trials_of(SYSTEM.ReducedPopulation, law, 3, 4, COUNTS) for law in laws]
     axes = {
         "alpha_star": shares, "alpha_confusion": iterations.FAMILIES["rest"].confusion,
         "seed": [3, 4, 5, 6],
@@ -58,7 +58,7 @@ def test_the_linear_loss_goes_on_past_its_zero():
     law = SYSTEM.Parameters(m=60, L=20)
     for loss, expected in (("linear", 150), ("hinge", 120)):
         problem = SYSTEM.ReducedPopulation(replace(law, loss=loss))
-        run = runs.descend_in_parts(problem, samples.ETA, (120, 150))
+        run = runs.descend_in_parts(problem, trial_rows.ETA, (120, 150))
         assert run.events["t_zero"].step < 120
         assert run.steps[-1] == expected
 
@@ -74,8 +74,8 @@ def test_a_trial_that_diverges_is_no_success(monkeypatch):
 
     monkeypatch.setattr(runs, "descend_in_parts", every_second_fails)
     easy = replace(LAW, m=41, alpha_star=0.48, alpha_confusion=0.02)
-    loss = samples.trials_of(SYSTEM.ReducedPopulation, easy, 0, 2, (8, 16)).loss
-    assert (loss < samples.SUCCESS).mean(axis=1).tolist() == [0.5, 0.5]
+    loss = trial_rows.trials_of(SYSTEM.ReducedPopulation, easy, 0, 2, (8, 16)).loss
+    assert (loss < trial_rows.SUCCESS).mean(axis=1).tolist() == [0.5, 0.5]
 
 
 REFERENCE = {
@@ -95,7 +95,7 @@ def test_n50_of_another_program_within_a_factor(family, frozen):
     trials = 60 if frozen == "none" else 20
     for a, n50 in expected.items():
         law = iterations.law_at(usual, family, a)
-        found = samples.trials_of(SYSTEM.ReducedPopulation, law, 0, trials).n50.value
+        found = trial_rows.trials_of(SYSTEM.ReducedPopulation, law, 0, trials).n50.value
         assert abs(np.log(found / n50)) < np.log(1.5)
 
 
@@ -106,7 +106,7 @@ def few(monkeypatch):
 
     def trials(case, law=None, **given):
         make, law = case.system.ReducedPopulation, law or case.parameters
-        return samples.trials_of(make, law, case.seed, 6, COUNTS)
+        return trial_rows.trials_of(make, law, case.seed, 6, COUNTS)
 
     monkeypatch.setattr(samples, "trials", trials)
 
@@ -130,7 +130,7 @@ def test_sweeps_of_a_figure_stay_until_it_is_drawn(tmp_path):
 def test_generalization_rests_on_training(few, monkeypatch):
     monkeypatch.setattr(samples, "BATCH_STEPS", 200)
     monkeypatch.setattr(samples, "BATCH_TRIALS", 2)
-    monkeypatch.setattr(samples, "STEPS", 200)
+    monkeypatch.setattr(trial_rows, "STEPS", 200)
     law = replace(OF_THEOREM, alpha_star=0.6, alpha_confusion=0.1)
     still = replace(SYSTEM, ReducedPopulation=Standing)
     for source in ("Theorem 1, generalization", "Equation (9)"):
@@ -163,7 +163,7 @@ def of_power(power):
         n50 = 20 * (law.alpha_star / 0.05) ** -power * np.exp(10 * (law.sigma - law.delta))
         counts = np.geomspace(1e-4, 1e4, 800)
         steps = np.full((1, 20), 1 / law.alpha_star)
-        return samples.Trials(np.zeros((1, 20)), steps, threshold(
+        return trial_rows.Trials(np.zeros((1, 20)), steps, threshold(
             counts, np.where(counts > n50, 20, 0), 20))  # fmt: skip
 
     return trials
