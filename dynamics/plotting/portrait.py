@@ -23,6 +23,8 @@ from dynamics.results.outcome import HORIZON
 from dynamics.results.trajectory import Trajectory
 from theory.notation import Notation
 
+MOST_LISTED = 4
+"""Scalars that a line above a plane names one by one."""
 WIDTH = 5.4
 """Width of a plane with its colour bar, in inches."""
 RESTS = (
@@ -157,19 +159,22 @@ def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = No
 
 
 def _elimination_lines(eliminated: Mapping[str, Elimination], notation: Notation) -> list[str]:
-    """How each scalar that the plane does not show is eliminated, one line each."""
-    lines = []
+    """How scalars that the plane does not show are eliminated; those of one run share a line."""
+    lines, follow = [], dict[tuple[str, float], list[str]]()
     for name, how in eliminated.items():
-        label = notation.label(name)
         if how.kind == RUN:
-            along, until = notation.label(how.along), moment(how.until)
-            lines.append(
-                rf"{label} as on the black run, a function of {along} up to $\tau$ = {until}, "
-                "constant beyond"
-            )
+            follow.setdefault((how.along, how.until), []).append(notation.label(name))
         else:
             rate = _dotted(name, notation)
+            label = notation.label(name)
             lines.append(rf"{label} slaved: on its attracting slow manifold, {rate[:-1]} = 0$")
+    for (along, until), labels in follow.items():
+        many = len(labels) > MOST_LISTED
+        named = f"{labels[0]}, ..., {labels[-1]}" if many else ", ".join(labels)
+        lines.append(
+            rf"{named} as on the black run, {'a function' if len(labels) == 1 else 'functions'} of "
+            rf"{notation.label(along)} up to $\tau$ = {moment(until)}, constant beyond"
+        )
     return lines
 
 
