@@ -11,14 +11,8 @@ from typing import Any
 class Contrast:
     """A reduced run at other parameters, which a default comparison is laid beside.
 
-    Attributes
-    ----------
-    parameters : mapping
-        Those that differ.
-    overlaid : tuple of str
-        States and observables that are drawn of both.
-    remark : callable
-        Parameters -> what distinguishes the two, in one or two sentences.
+    `parameters`: those that differ; `overlaid`: states and observables that are drawn of both;
+    `remark`: Parameters -> what distinguishes the two, in one or two sentences.
     """
 
     parameters: Mapping[str, Any]
@@ -30,19 +24,10 @@ class Contrast:
 class DefaultRun:
     """Defaults of a command: the showcase of its system.
 
-    Attributes
-    ----------
-    parameters : mapping
-        Those that differ from the defaults of ``Parameters``. A flag changes its own one only.
-    eta : float
-    steps, samples : int
-    contrast : Contrast or None
-    presumes : mapping
-        Parameters -> values without which ``parameters`` do not count, such as a family.
-    remarks : mapping
-        Parameter -> sentence that is printed where the showcase sets it.
-    rule, schedule, stages
-        As of `dynamics.descend`.
+    `parameters`: those that differ from the defaults of ``Parameters``. A flag changes its own one
+    only; `presumes`: Parameters -> values without which ``parameters`` do not count, such as a
+    family; `remarks`: parameter -> sentence that is printed where the showcase sets it; `rule`,
+    `schedule`, `stages`: as of `dynamics.descend`.
     """
 
     parameters: Mapping[str, Any]
@@ -59,10 +44,7 @@ class DefaultRun:
     def beside(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters that count beside those that a user gave.
 
-        Parameters
-        ----------
-        given : mapping
-            Name -> value.
+        `given`: name -> value.
         """
         if any(given.get(name, value) != value for name, value in self.presumes.items()):
             return {}

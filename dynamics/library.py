@@ -30,12 +30,7 @@ def library_names() -> tuple[str, ...]:
 
 
 def in_library(path: str | os.PathLike[str] | None) -> bool:
-    """Whether a model file is one of the library, found by its name.
-
-    Parameters
-    ----------
-    path : path-like or None
-    """
+    """Whether a model file is one of the library, found by its name."""
     if path is None or Path(path).stem in built_in_names():
         return False
     return Path(path).parent == HERE / "models"

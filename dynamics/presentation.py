@@ -29,12 +29,8 @@ PLAIN_PANELS, PLAIN_OVERLAID = 4, 4
 class Origin:
     """The model file that a system was made from.
 
-    Attributes
-    ----------
-    path : str
-        Absolute path; empty for a model that is in no file.
-    digests : mapping
-        Part of the model (``"start"``, ``"law"``, ``"loss"``) -> short hash of what counts in it.
+    `path`: absolute path; empty for a model that is in no file; `digests`: part of the model
+    (``"start"``, ``"law"``, ``"loss"``) -> short hash of what counts in it.
     """
 
     path: str
@@ -45,19 +41,11 @@ class Origin:
 class Panel:
     """One panel of the picture of a run.
 
-    Attributes
-    ----------
-    curves : tuple of (str, int)
-        States and observables, each with the number of its look, a colour and a marker.
-    logarithmic : bool
-        Whether the vertical axis is logarithmic; of a negative value the size is drawn, and the
-        label says so.
-    level : str
-        A formula of the parameters at which a line is drawn (``"D/2"``); empty for none.
-    label : str
-        What the vertical axis is; the letters of the curves where empty.
-    words : tuple of str
-        What the curves are called beside their letters, if anything.
+    `curves`: states and observables, each with the number of its look, a colour and a marker;
+    `logarithmic`: whether the vertical axis is logarithmic; of a negative value the size is drawn,
+    and the label says so; `level`: a formula of the parameters at which a line is drawn
+    (``"D/2"``); empty for none; `label`: what the vertical axis is; the letters of the curves where
+    empty; `words`: what the curves are called beside their letters, if anything.
     """
 
     curves: tuple[tuple[str, int], ...]
@@ -76,21 +64,11 @@ class Panel:
 class PlotDescription:
     """Drawing of a run: panels over time, with the phases that events begin and end.
 
-    Attributes
-    ----------
-    panels : tuple of Panel
-    spans : tuple of (str, str or None, str or None)
-        What a phase is called, the events at its begin and end; None is that of the run.
-    marks : mapping
-        Event -> its letter above the picture.
-    asides : mapping
-        Event -> the letter of one that is marked inside the picture.
-    omission : str
-        Sentence on the scalars and observables that no panel shows; empty where there are none.
-    overlaid : tuple of str
-        What is drawn where several runs are laid over each other.
-    alone : mapping
-        Phase -> what it is called where the one before it did not take place.
+    `spans`: what a phase is called, the events at its begin and end; None is that of the run;
+    `marks`: Event -> its letter above the picture; `asides`: Event -> the letter of one that is
+    marked inside the picture; `omission`: sentence on the scalars and observables that no panel
+    shows; empty where there are none; `overlaid`: what is drawn where several runs are laid over
+    each other; `alone`: phase -> what it is called where the one before it did not take place.
     """
 
     panels: tuple[Panel, ...] = ()

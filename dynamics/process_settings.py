@@ -38,10 +38,7 @@ def cores() -> int:
 class ForAWhile:
     """A setting that several threads change and set back, in whatever order they leave.
 
-    Parameters
-    ----------
-    change : callable
-        Changes it, and returns what sets it back.
+    `change`: changes it, and returns what sets it back.
     """
 
     def __init__(self, change: Callable[[], Callable[[], None]]) -> None:

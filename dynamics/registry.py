@@ -21,10 +21,7 @@ from dynamics.validation import InvalidRequest, nearest_name, refuse, shown
 def title(name: str) -> str:
     """The title of a built-in system or a library model, without loading it.
 
-    Parameters
-    ----------
-    name : str
-        One of `system_names`.
+    `name`: one of `system_names`.
     """
     if name in built_in_names():
         text = (HERE / "papers" / name / "presentation.py").read_text(encoding="utf-8")
@@ -80,17 +77,9 @@ def load_system(source: Any) -> System:
 def load_unchanged(reference: str, digests: Mapping[str, str]) -> System:
     """The system of a reference, if its model still is what it was.
 
-    Parameters
-    ----------
-    reference : str
-        `System.reference`.
-    digests : mapping
-        `System.digests` of then; empty for a built-in system.
-
-    Raises
-    ------
-    InvalidRequest
-        If it cannot be loaded, or with the parts of the model that are different now.
+    `reference`: `System.reference`; `digests`: `System.digests` of then; empty for a built-in
+    system. Raises InvalidRequest if it cannot be loaded, or with the parts of the model that are
+    different now.
     """
     system = load_system(reference)
     if _changed(system, digests) and system.origin is not None:

@@ -36,12 +36,8 @@ FLOW_GRADIENTS = 3000.0
 class Derivation:
     """Derivation of a system, in letters or at parameters; a call returns its page.
 
-    Parameters
-    ----------
-    page : callable
-        Parameters or None -> the page that ``attdyn derive`` prints (`theory.page.Page`).
-    formulas : callable
-        Parameters or None -> the formulas of observables, by name.
+    `page`: Parameters or None -> the page that ``attdyn derive`` prints (`theory.page.Page`);
+    `formulas`: Parameters or None -> the formulas of observables, by name.
     """
 
     def __init__(

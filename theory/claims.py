@@ -24,14 +24,9 @@ from theory.summary import summarized
 class Evidence:
     """Result of a symbolic check.
 
-    Attributes
-    ----------
-    holds : bool or None
-        Whether the statement came out true; None where computation alone cannot decide it.
-    case : str
-        The case that was computed, with the symbols that were free.
-    findings : tuple of str
-        What was compared and what came out, a line each.
+    `holds`: whether the statement came out true; None where computation alone cannot decide it;
+    `case`: the case that was computed, with the symbols that were free; `findings`: what was
+    compared and what came out, a line each.
     """
 
     holds: bool | None
@@ -90,12 +85,8 @@ def read_claims(path: Path, *modules: ModuleType) -> tuple[Claim, ...]:
 
     ``<NAME>`` in a text stands for one of the shared texts.
 
-    Parameters
-    ----------
-    path : Path
-        The TOML file.
-    *modules : module
-        Where the proofs are, which a claim names as ``module.function``.
+    `path`: the TOML file; `*modules`: where the proofs are, which a claim names as
+    ``module.function``.
     """
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     proofs = {module.__name__.rpartition(".")[2]: module for module in modules}
@@ -127,15 +118,7 @@ class Exponential(sympy.Function):  # type: ignore[misc]
 def softmax(scores: Iterable[Any], exponential: Callable[[Any], Any] = sympy.exp) -> list[Any]:
     """Softmax of explicit scores.
 
-    Parameters
-    ----------
-    scores : iterable of sympy.Expr
-    exponential : callable
-        Stands for the exponential.
-
-    Returns
-    -------
-    list of sympy.Expr
+    `exponential`: stands for the exponential.
 
     Examples
     --------

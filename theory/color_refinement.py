@@ -42,14 +42,8 @@ BLOCK = 1 << 17
 def by_appearance(labels: NDArray[Any]) -> tuple[IntArray, IntArray]:
     """Labels as numbers 0, 1, ... in the order of first appearance.
 
-    Parameters
-    ----------
-    labels : array, shape (n,)
-
-    Returns
-    -------
-    int array, shape (n,), and int array, shape (distinct,)
-        The numbers, and where each is first.
+    `labels`, shape (n,). Returns int array, shape (n,), and int array, shape (distinct,): the
+    numbers, and where each is first.
 
     Examples
     --------
@@ -65,24 +59,11 @@ def by_appearance(labels: NDArray[Any]) -> tuple[IntArray, IntArray]:
 class RelationalStructure:
     """Vertices with kinds, undirected edges with colours.
 
-    Attributes
-    ----------
-    kinds : int array, shape (n,)
-        Kind of each vertex, at least 0.
-    edges : int array, shape (m, 2)
-        The two ends of each edge.
-    edge_colours : int array, shape (m,), optional
-        Colour of each edge; all alike by default.
-    rows : int array, optional
-        The vertices to individualise, one at a time; all by default.
-    columns : int array, optional
-        The vertices whose colours are needed; all by default.
-
-    Raises
-    ------
-    ValueError
-        If an end of an edge, a row or a column is not a vertex, there is no row, or an edge has no
-        colour, joins a vertex with itself or appears twice.
+    `kinds`, shape (n,): kind of each vertex, at least 0; `edges`, shape (m, 2): the two ends of
+    each edge; `edge_colours`, shape (m,): colour of each edge; all alike by default; `rows`: the
+    vertices to individualise, one at a time; all by default; `columns`: the vertices whose colours
+    are needed; all by default. Raises ValueError if an end of an edge, a row or a column is not a
+    vertex, there is no row, or an edge has no colour, joins a vertex with itself or appears twice.
     """
 
     def __init__(
@@ -150,15 +131,9 @@ class RelationalStructure:
 class Refinement:
     """The stable colourings of a structure, one for each root.
 
-    Attributes
-    ----------
-    structure : RelationalStructure
-    twin_of : int array, shape (rows,)
-        Which line of `refined` serves each row.
-    roots : int array, shape (lines,)
-        The vertex that is individualised in each line.
-    refined : int array, shape (lines, n)
-        Colours of all vertices, shared by all lines, numbered by first appearance.
+    `twin_of`, shape (rows,): which line of `refined` serves each row; `roots`, shape (lines,): the
+    vertex that is individualised in each line; `refined`, shape (lines, n): colours of all
+    vertices, shared by all lines, numbered by first appearance.
     """
 
     structure: RelationalStructure
@@ -187,18 +162,7 @@ class Refinement:
 def refine(structure: RelationalStructure) -> Refinement:
     """Refine with every row's vertex individualised in turn, colours shared by all.
 
-    Parameters
-    ----------
-    structure : RelationalStructure
-
-    Returns
-    -------
-    Refinement
-
-    Raises
-    ------
-    ArithmeticError
-        If hashes collided in every attempt, which chance does not explain.
+    Raises ArithmeticError if hashes collided in every attempt, which chance does not explain.
     """
     first, twin_of = np.unique(structure.twins(), return_inverse=True)
     roots = structure.rows[first]
@@ -278,12 +242,7 @@ def _refined(
 def is_stable(structure: RelationalStructure, roots: IntArray, refined: NDArray[np.int32]) -> bool:
     """Whether colourings are stable, tell the root from the rest, and respect the kinds.
 
-    Parameters
-    ----------
-    structure : RelationalStructure
-    roots : int array, shape (lines,)
-    refined : int array, shape (lines, n)
-        Colours 0, 1, ..., shared by all lines.
+    `roots`, shape (lines,); `refined`, shape (lines, n): colours 0, 1, ..., shared by all lines.
     """
     count = int(refined.max()) + 1
     kind_of, lists_of = np.full(count, -1, dtype=np.int64), np.empty((count, 2), dtype=np.int64)

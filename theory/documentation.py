@@ -29,10 +29,7 @@ FIELD = re.compile(r"^:([A-Za-z_][\w, *]*):[ \t]+(\S.*(?:\n[ \t]+\S.*)*)(?:\n|\Z
 class Documentation:
     r"""The docstring of a model.
 
-    Attributes
-    ----------
-    text : str
-        As it is written.
+    `text`: as it is written.
 
     Examples
     --------
@@ -75,10 +72,6 @@ class Documentation:
 
 def from_docstring(text: str) -> str:
     """Paragraphs of a docstring as Markdown, with formulas between dollar signs.
-
-    Parameters
-    ----------
-    text : str
 
     Examples
     --------

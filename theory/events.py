@@ -65,18 +65,9 @@ def _always() -> sympy.Expr:
 class EventRule:
     """The fields that every rule has.
 
-    Attributes
-    ----------
-    name : str
-        Key under which the event is reported.
-    meaning : str
-        One line for a reader.
-    latex : str
-        The condition, for pictures and tables.
-    after : str or None
-        The event is first sought at the time of this other event.
-    note : str
-        What a reader should know of its time, where that misleads; "" where it does not.
+    `name`: key under which the event is reported; `meaning`: one line for a reader; `latex`: the
+    condition, for pictures and tables; `after`: the event is first sought at the time of this other
+    event; `note`: what a reader should know of its time, where that misleads; "" where it does not.
     """
 
     whole_run: ClassVar[bool] = False
@@ -179,19 +170,9 @@ def event_rules(
 ) -> tuple[EventRule, ...]:
     """The rules of a model, in an order in which ``after`` refers to earlier ones.
 
-    Parameters
-    ----------
-    texts : mapping
-        Name of the event -> rule.
-    names : sequence of str
-        Names that a rule may use.
-    equal : mapping, optional
-        Name -> the name, or minus the name, that is always equal to it and stands for it.
-
-    Raises
-    ------
-    ModelError
-        If a rule has none of the forms, or uses a name that there is not.
+    `texts`: name of the event -> rule; `names`: names that a rule may use; `equal`: name -> the
+    name, or minus the name, that is always equal to it and stands for it. Raises ModelError if a
+    rule has none of the forms, or uses a name that there is not.
     """
     rules: list[EventRule] = []
     for name, text in texts.items():
@@ -211,18 +192,8 @@ def event_rule(
 ) -> EventRule:
     """One rule from its text; see the module for the forms.
 
-    Parameters
-    ----------
-    name : str
-        Name of the event.
-    text : str
-    names, equal
-        As for `event_rules`.
-
-    Raises
-    ------
-    ModelError
-        If it has none of the forms, or uses a name that there is not.
+    `name`: name of the event; `names`, `equal`: as for `event_rules`. Raises ModelError if it has
+    none of the forms, or uses a name that there is not.
     """
     try:
         return _rule(name, text, partial(_symbol, names=names, equal=equal or {}))

@@ -35,12 +35,7 @@ class ModelError(ValueError):
 def blamed(role: str, path: Path | None) -> Iterator[None]:
     """Turn an error of a user's function into a `ModelError` with the line where it rose.
 
-    Parameters
-    ----------
-    role : str
-        The function.
-    path : Path or None
-        File of the model.
+    `role`: the function; `path`: file of the model.
     """
     try:
         yield
@@ -61,11 +56,7 @@ def error_text(error: BaseException) -> str:
 def line_of(error: BaseException, path: Path | None) -> str:
     """`` (my.py, line 7)``: the last line of the model's file that an error went through.
 
-    Parameters
-    ----------
-    error : exception
-    path : Path or None
-        File of the model.
+    `path`: file of the model.
     """
     if path is None:
         return ""
@@ -79,11 +70,7 @@ def line_of(error: BaseException, path: Path | None) -> str:
 def line_of_function(function: Any, path: Path | None) -> str:
     """`` (my.py, line 7)``: where a function of a model's file begins.
 
-    Parameters
-    ----------
-    function : callable
-    path : Path or None
-        File of the model.
+    `path`: file of the model.
     """
     code = getattr(function, "__code__", None)
     if path is None or code is None:
@@ -98,11 +85,7 @@ FloatArray = NDArray[np.float64]
 class Law:
     """A law with every sample in one array.
 
-    Attributes
-    ----------
-    weights : float array, shape (N,)
-        Probabilities; their sum is 1.
-    samples : nested dict, tuple or list of arrays, each of shape (N, ...)
+    `weights`, shape (N,): probabilities; their sum is 1; `samples`, of shape (N, ...).
     """
 
     weights: FloatArray
@@ -117,16 +100,8 @@ class Law:
 def stacked(samples: list[Any], role: str) -> Any:
     """Samples of one structure as one structure of arrays with a leading axis.
 
-    Parameters
-    ----------
-    samples : list
-    role : str
-        The function that gives them, for messages.
-
-    Raises
-    ------
-    ModelError
-        If two samples differ in structure or shape, or one is not a number.
+    `role`: the function that gives them, for messages. Raises ModelError if two samples differ in
+    structure or shape, or one is not a number.
     """
     first = samples[0]
     if isinstance(first, Mapping):
@@ -162,20 +137,8 @@ def leading_axis(
 ) -> Any:
     """Arrays of samples, checked: one leading axis, parts and shapes of the law's samples.
 
-    Parameters
-    ----------
-    drawn : nested dict, tuple or list of arrays, each of shape (count, ...)
-    count : int
-    like : nested arrays, optional
-        Samples of the law.
-    place : str
-        Line of the function, for messages.
-    role : str
-        The function that gives them, and their part, for messages.
-
-    Raises
-    ------
-    ModelError
+    `drawn`, of shape (count, ...); `like`: samples of the law; `place`: line of the function, for
+    messages; `role`: the function that gives them, and their part, for messages. Raises ModelError.
     """
     usual = drawn if like is None else like
     if isinstance(usual, (Mapping, tuple, list)):
@@ -216,10 +179,7 @@ def _keys(structure: Any) -> dict[str, Any]:
 def select_samples(samples: Any, index: Any) -> Any:
     """Some of the samples, by an index of the leading axis.
 
-    Parameters
-    ----------
-    samples : nested dict, tuple or list of arrays, each of shape (N, ...)
-    index : int, slice or int array
+    `samples`, of shape (N, ...).
     """
     if isinstance(samples, Mapping):
         return {name: select_samples(part, index) for name, part in samples.items()}
@@ -234,12 +194,7 @@ def _is_row(value: Any) -> bool:
 
 
 def own_arrays(sample: Any) -> Any:
-    """A sample with copies of its arrays: a law may fill the same one again for the next.
-
-    Parameters
-    ----------
-    sample : array, number, or dict, list or tuple of these
-    """
+    """A sample with copies of its arrays: a law may fill the same one again for the next."""
     if isinstance(sample, np.ndarray):
         return sample.copy()
     if isinstance(sample, dict):
@@ -258,13 +213,7 @@ def numbers_in(sample: Any) -> int:
 
 
 def pairs(law: Any, role: str = "law") -> Iterable[tuple[Any, Any]]:
-    """The (probability, sample) pairs of a law, each checked.
-
-    Parameters
-    ----------
-    law : iterable
-    role : str
-    """
+    """The (probability, sample) pairs of a law, each checked."""
     can = f"{role} can yield (probability, sample) pairs"
     try:
         iterator = iter(law)
@@ -279,12 +228,7 @@ def pairs(law: Any, role: str = "law") -> Iterable[tuple[Any, Any]]:
 def named_arrays(role: str, value: Any) -> dict[str, FloatArray]:
     """The arrays that ``start`` or ``fixed`` gives, in double precision.
 
-    Parameters
-    ----------
-    role : str
-        ``start`` or ``fixed``, for messages.
-    value : object
-        What the function gives.
+    `role`: ``start`` or ``fixed``, for messages; `value`: what the function gives.
     """
     if not isinstance(value, Mapping) or not value:
         given = "an empty dict" if value == {} else type(value).__name__

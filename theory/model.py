@@ -594,17 +594,8 @@ class Model:
 def check_name(role: str, name: Any, others: Mapping[str, Any]) -> None:
     """Refuse a name of a scalar or an observable that is not a word, or is taken.
 
-    Parameters
-    ----------
-    role : str
-        For the message.
-    name : object
-    others : mapping
-        Names of other things, such as the constants.
-
-    Raises
-    ------
-    ModelError
+    `role`: for the message; `others`: names of other things, such as the constants. Raises
+    ModelError.
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise ModelError(f"{role}: {name!r} is not a word, as alpha or S_12")

@@ -36,20 +36,10 @@ GREEK = {
 class NotationEntry:
     """One row of a notation table.
 
-    Attributes
-    ----------
-    name : str
-        Code name, ASCII (``"alpha"``).
-    letter : str
-        The paper's letter as plain text (``"α"``).
-    latex : str
-        LaTeX form without dollar signs.
-    meaning : str
-        One line, with the unit where there is one.
-    assumptions : tuple of (str, bool)
-        What sympy may assume of the symbol.
-    shape : str
-        ``"scalar"`` or for example ``"D x D"``.
+    `name`: code name, ASCII (``"alpha"``); `letter`: the paper's letter as plain text (``"α"``);
+    `latex`: LaTeX form without dollar signs; `meaning`: one line, with the unit where there is one;
+    `assumptions`: what sympy may assume of the symbol; `shape`: ``"scalar"`` or for example ``"D x
+    D"``.
     """
 
     name: str
@@ -67,11 +57,7 @@ Row = tuple[Any, ...]
 def word(name: str, meaning: str) -> Row:
     r"""The row of a quantity that has no letter: its name in words, upright in LaTeX.
 
-    Parameters
-    ----------
-    name : str
-        Code name.
-    meaning : str
+    `name`: code name.
 
     Examples
     --------
@@ -159,11 +145,7 @@ def latex_of(name: str, arrays: Iterable[str] = ()) -> str:
     an index stands behind it in brackets, ``(W_{1})_{0,0}``. What is recorded on the held-out law
     is marked so above its letter.
 
-    Parameters
-    ----------
-    name : str
-    arrays : iterable of str
-        Names of arrays, of whose entries ``name`` may be one.
+    `arrays`: names of arrays, of whose entries ``name`` may be one.
     """
     if name.startswith(HELD_OUT):
         base = name.removeprefix(HELD_OUT)

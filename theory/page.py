@@ -57,17 +57,9 @@ class HandWritten:
 class Section:
     """A heading, letters, sentences and equations.
 
-    Attributes
-    ----------
-    heading : str
-    sentences : tuple of str
-        Before the equations.
-    equations : tuple of (left, right) or (left, right, relation)
-        Strings, sympy expressions, or `HandWritten`; the relation is ``"="`` or ``"<="``.
-    arrays : tuple of (name, rows of strings)
-        Small arrays, after the equations.
-    letters : tuple of (name, meaning)
-        What is defined in words, before the sentences.
+    `sentences`: before the equations; `equations`: strings, sympy expressions, or `HandWritten`;
+    the relation is ``"="`` or ``"<="``; `arrays`: small arrays, after the equations; `letters`:
+    what is defined in words, before the sentences.
     """
 
     heading: str

@@ -37,13 +37,8 @@ def closure_sections(
 ) -> list[Section]:
     """Sections on the scalars, the linear space and the conserved quantities.
 
-    Parameters
-    ----------
-    closure : Closure
-    entry_names : sequence of str
-        Every entry by its array and position.
-    integrals : sequence of (Expr, float)
-        First integrals of the flow beyond the laws of the closure, with their values.
+    `entry_names`: every entry by its array and position; `integrals`: first integrals of the flow
+    beyond the laws of the closure, with their values.
     """
     equal, still = [], []
     for k, name in enumerate(closure.names[:MOST_SCALARS]):
@@ -97,12 +92,7 @@ def closure_sections(
 def law_equations(
     laws: Sequence[tuple[sympy.Expr, float]],
 ) -> list[tuple[sympy.Expr, HandWritten]]:
-    """Equations of conserved quantities, and their values at the start.
-
-    Parameters
-    ----------
-    laws : sequence of (Expr, float)
-    """
+    """Equations of conserved quantities, and their values at the start."""
     return [(law, HandWritten(f"{value:.6g}", f"{value:.6g}")) for law, value in laws]
 
 
@@ -156,18 +146,9 @@ def multiplicities(
 ) -> tuple[sympy.Expr | None, int]:
     """The polynomial of the constants that gives the number of entries of a scalar.
 
-    Parameters
-    ----------
-    sizes : mapping
-        Values of the constants -> number of entries.
-    names : sequence of str
-        The constants.
-
-    Returns
-    -------
-    sympy.Expr or None, and int
-        The polynomial of least degree through all points, with at least one more point than
-        coefficients; None if there is none. How many points were left to check it.
+    `sizes`: values of the constants -> number of entries; `names`: the constants. Returns
+    sympy.Expr or None, and int: the polynomial of least degree through all points, with at least
+    one more point than coefficients; None if there is none. How many points were left to check it.
     """
     symbols = [sympy.Symbol(name, real=True) for name in names]
     points = [dict(zip(symbols, point, strict=True)) for point in sizes]

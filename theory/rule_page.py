@@ -20,13 +20,8 @@ SPELLED = {"weight_decay": r"\mathrm{weight\_decay}", "norm_g": r"\lVert g \rVer
 def rule_section(rule: UpdateRule, by_array: bool = False, gradients: bool = False) -> Section:
     """The recursion of a rule for one entry, and what stays true of training by it.
 
-    Parameters
-    ----------
-    rule : UpdateRule
-    by_array : bool
-        Whether arrays have stages of their own.
-    gradients : bool
-        Whether the page has the gradient ``g(theta)`` of every scalar.
+    `by_array`: whether arrays have stages of their own; `gradients`: whether the page has the
+    gradient ``g(theta)`` of every scalar.
     """
     names = [*INPUTS, *rule.numbers]
     symbols = {n: sympy.Symbol(LETTERS.get(n, n), real=True) for n in names}

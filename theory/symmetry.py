@@ -158,11 +158,8 @@ class Partition:
 class Classes:
     """Classes of index pairs that stay equal under training.
 
-    Attributes
-    ----------
-    labels : int array, shape (D, D), or (rows, columns) of a relational structure
-        Class of each pair, numbered in order of first appearance reading row by row, so the
-        class of (0, 0) is 0.
+    `labels`, shape (D, D), or (rows, columns) of a relational structure: class of each pair,
+    numbered in order of first appearance reading row by row, so the class of (0, 0) is 0.
     """
 
     labels: IntArray

@@ -37,20 +37,11 @@ MOST_MEMORY = 4
 class UpdateRule:
     """How a step is made of the gradient.
 
-    Attributes
-    ----------
-    name : str
-    function : callable
-        (gradient, memory, entry, step, eta, xp, constants by name) -> (change, memory). Memory is
-        one number, or a tuple of several.
-    constants : mapping
-        Its numbers by name; a truth value chooses a formula.
-    memory : int
-        Numbers kept of each entry.
-    spaces : bool
-        Whether it keeps linear spaces: each change is one linear map of all gradients so far.
-    weight_decay : float
-        Multiple of each entry that is added to its gradient before the rule.
+    `function`: (gradient, memory, entry, step, eta, xp, constants by name) -> (change, memory).
+    Memory is one number, or a tuple of several; `constants`: its numbers by name; a truth value
+    chooses a formula; `memory`: numbers kept of each entry; `spaces`: whether it keeps linear
+    spaces: each change is one linear map of all gradients so far; `weight_decay`: multiple of each
+    entry that is added to its gradient before the rule.
     """
 
     name: str
@@ -98,10 +89,7 @@ class UpdateRule:
     def changed(self, **constants: float) -> UpdateRule:
         """The rule at other constants, ``weight_decay`` among them.
 
-        Raises
-        ------
-        ModelError
-            If it has no such constant.
+        Raises ModelError if it has no such constant.
         """
         for name in constants.keys() - self.options.keys():
             known = ", ".join(self.options)
@@ -118,18 +106,8 @@ class UpdateRule:
     ) -> tuple[Any, list[Any]]:  # fmt: skip
         """Change of entries and their new memory, from decayed gradients.
 
-        Parameters
-        ----------
-        gradient, entry, eta : array or number
-        memory : sequence of `memory` arrays or numbers
-        step : number
-            From 1.
-        xp : module
-            Functions of arrays: numpy, or JAX's.
-        norm : number, optional
-            Of the gradient by all entries.
-        numbers : mapping, optional
-            Stand for `numbers`, as traced values.
+        `step`: from 1; `xp`: functions of arrays: numpy, or JAX's; `norm`: of the gradient by all
+        entries; `numbers`: stand for `numbers`, as traced values.
         """
         known = {**self.constants, **(self.numbers if numbers is None else numbers)}
         if self.with_norm:
@@ -154,10 +132,7 @@ class UpdateRule:
     def expressions(self, symbols: Mapping[str, Any]) -> tuple[list[Any], Any]:
         """New memory, and the change in terms of it, as sympy expressions.
 
-        Parameters
-        ----------
-        symbols : mapping
-            Input of `program` -> symbol; ``new_1``, ... -> that of the new memory.
+        `symbols`: input of `program` -> symbol; ``new_1``, ... -> that of the new memory.
         """
         from theory.program.symbolic import expressions
 
@@ -230,10 +205,7 @@ def _is_odd(values: Values, ids: Ids, outputs: Ids, memory: int) -> bool:
 def gd(gradient: Any, memory: Any, entry: Any, step: Any, eta: Any, xp: Any) -> Any:
     """Gradient descent.
 
-    Parameters
-    ----------
-    gradient, memory, entry, step, eta, xp
-        As of `UpdateRule.function`.
+    `gradient`, `memory`, `entry`, `step`, `eta`, `xp`: as of `UpdateRule.function`.
     """
     return -(eta * gradient), memory
 
@@ -300,18 +272,9 @@ OPTIONS = ("rule", "schedule", "stages", *CONSTANTS, *(f"rule.{name}" for name i
 def own_rule(function: Step, constants: Mapping[str, float] | None = None) -> UpdateRule:
     """The rule of a user's function ``step(gradient, memory, entry, step, eta, xp, ...)``.
 
-    Parameters
-    ----------
-    function : callable
-        Returns (change, memory) of one entry; further arguments are constants.
-    constants : mapping, optional
-        Values of further arguments; those that are not given need defaults.
-
-    Raises
-    ------
-    ModelError
-        If it does not take these arguments or return a change and a memory, mixes entries, or has
-        no program.
+    `function`: returns (change, memory) of one entry; further arguments are constants; `constants`:
+    values of further arguments; those that are not given need defaults. Raises ModelError if it
+    does not take these arguments or return a change and a memory, mixes entries, or has no program.
     """
     parameters = list(inspect.signature(function).parameters.values())
     if tuple(p.name for p in parameters[: len(ARGUMENTS)]) != ARGUMENTS:

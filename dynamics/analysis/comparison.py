@@ -170,12 +170,7 @@ def _deviations(
 def parts(checkpoint: Checkpoint, fulls: int = 1, reduced: int = 1) -> list[Checkpoint]:
     """The checkpoints of the first reduced run, of the full ones, of the other reduced ones.
 
-    Parameters
-    ----------
-    checkpoint : Checkpoint
-        Of the comparison.
-    fulls, reduced : int
-        How many full and reduced runs there are.
+    `checkpoint`: of the comparison; `fulls`, `reduced`: how many full and reduced runs there are.
     """
     names = ["reduced", "full", *(f"full_{k}" for k in range(1, fulls))]
     names += [f"reduced_{k}" for k in range(1, reduced)]
@@ -192,19 +187,11 @@ def _common(one: Trajectory, two: Trajectory) -> int:
 def explanation(result: Comparison, reduced: Any, full: Any) -> str:
     """Why a reduced run parts from the full one, and whether a start that is off would leave it.
 
-    Parameters
-    ----------
-    result : Comparison
-    reduced, full : problems
-        Of a model of one's own.
-
-    Returns
-    -------
-    str
-        Where the runs part: that the reduction is wrong, with the entry that leaves it; or that
-        rounding grows on a manifold that repels, if the growth measured up to the first record with
-        a deviation accounts for it. Where they do not: that the closed space is unstable, if a
-        second full run from a start beside it leaves. Else empty.
+    `reduced`, `full`: of a model of one's own. Returns str: where the runs part: that the reduction
+    is wrong, with the entry that leaves it; or that rounding grows on a manifold that repels, if
+    the growth measured up to the first record with a deviation accounts for it. Where they do not:
+    that the closed space is unstable, if a second full run from a start beside it leaves. Else
+    empty.
     """
     made, run = reduced.realization, result.reduced
     if "rule" in run.settings or "stages" in run.settings:

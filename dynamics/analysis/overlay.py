@@ -137,17 +137,8 @@ def _over_flow(
 def check_rates(etas: Sequence[float], time: float) -> list[float]:
     """Learning rates, largest first.
 
-    Parameters
-    ----------
-    etas : sequence of float, or float
-    time : float
-        Horizon of the runs.
-
-    Raises
-    ------
-    InvalidRequest
-        If there is none, or one is not positive, longer than the horizon, or so small that its
-        steps cannot be counted.
+    `time`: horizon of the runs. Raises InvalidRequest if there is none, or one is not positive,
+    longer than the horizon, or so small that its steps cannot be counted.
     """
     if not np.size(etas):
         refuse("eta", [], "is empty", "one or more learning rates", 1e-2)

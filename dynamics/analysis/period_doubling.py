@@ -112,18 +112,8 @@ def onsets(problem: Problem, state: ArrayLike, steps: int = STEPS) -> Onsets:
 def late_states(problem: Problem, start: FloatArray, eta: float, steps: int) -> FloatArray | None:
     """The last states of a trial.
 
-    Parameters
-    ----------
-    problem : Problem
-    start : float array, shape (n,)
-        A small deviation from it is the first state.
-    eta : float
-    steps : int
-
-    Returns
-    -------
-    float array, shape (64, n), or None
-        None if a state was not finite.
+    `start`, shape (n,): a small deviation from it is the first state. Returns float array, shape
+    (64, n), or None: None if a state was not finite.
     """
     parts = 1.0 - (np.arange(start.size) * UNEQUAL) % 1.0 / 2.0
     state = start + KICK * parts * np.where(start < 0, -1.0, 1.0) * _scales(start)
@@ -139,12 +129,7 @@ def late_states(problem: Problem, start: FloatArray, eta: float, steps: int) -> 
 def alternates(problem: Problem, start: FloatArray, eta: float, steps: int = STEPS) -> bool:
     """Whether the fastest state goes up and down at every one of the last steps, visibly, for good.
 
-    Parameters
-    ----------
-    problem : Problem
-    start : float array, shape (n,)
-    eta : float
-    steps : int
+    `start`, shape (n,).
     """
     states = late_states(problem, start, eta, steps)
     if states is None:

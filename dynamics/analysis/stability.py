@@ -43,15 +43,9 @@ FEWEST_STEPS = 400
 class Departure:
     """Full training from a start off the closed space.
 
-    Attributes
-    ----------
-    time : float array, shape (records,)
-    states : float array, shape (records, n)
-        Every entry.
-    distance : float array, shape (records,)
-        Largest distance of an entry from the closed space.
-    complete : bool
-        Whether training went on to the horizon, or to the distance at which it was to end.
+    `time`, shape (records,); `states`, shape (records, n): every entry; `distance`, shape
+    (records,): largest distance of an entry from the closed space; `complete`: whether training
+    went on to the horizon, or to the distance at which it was to end.
     """
 
     time: FloatArray
@@ -76,17 +70,10 @@ def stability(
 ) -> Stability:
     """Measure until when starts near that of a run stay on the classes, to its end.
 
-    Parameters
-    ----------
-    reduced, full : problems
-        As of `transverse_growth`.
-    run : Trajectory
-        Of the reduced problem, by the flow or by gradient descent.
-    starts : int
-        Starts of full training where the growth does not decide; with 0 the growth alone is
-        measured, which knows nothing of the size of steps.
-    records : int
-        States of the run at which the curvature is computed.
+    `reduced`, `full`: as of `transverse_growth`; `run`: of the reduced problem, by the flow or by
+    gradient descent; `starts`: starts of full training where the growth does not decide; with 0 the
+    growth alone is measured, which knows nothing of the size of steps; `records`: states of the run
+    at which the curvature is computed.
 
     Examples
     --------
@@ -111,11 +98,7 @@ def stability(
 def of_growth(growth: TransverseGrowth, entries: int) -> Stability:
     """Judge the growth of departures along a run by (1).
 
-    Parameters
-    ----------
-    growth : TransverseGrowth
-    entries : int
-        Trained entries.
+    `entries`: trained entries.
     """
     horizon, along = float(growth.time[-1]), growth.amplification.copy()
     along[-1] = max(along[-1], growth.halved)
@@ -127,18 +110,8 @@ def of_growth(growth: TransverseGrowth, entries: int) -> Stability:
 def off_start(full: Any, seed: int = 0, off: float = OFF) -> FloatArray:
     """A start off the closed space in a random direction.
 
-    Parameters
-    ----------
-    full : FullPopulation
-    seed : int
-        Of the direction.
-    off : float
-        Largest distance of an entry.
-
-    Raises
-    ------
-    InvalidRequest
-        If every entry is a scalar.
+    `seed`: of the direction; `off`: largest distance of an entry. Raises InvalidRequest if every
+    entry is a scalar.
     """
     start, across = full.initial_state, _across(full, seed)
     size = float(np.abs(across).max(initial=0.0))
@@ -156,14 +129,8 @@ def _across(full: Any, seed: int) -> FloatArray:
 def departure(full: Any, run: Trajectory, start: FloatArray, most: float = LEFT) -> Departure:
     """Train every entry as a reduced run was trained, from another start.
 
-    Parameters
-    ----------
-    full : FullPopulation
-    run : Trajectory
-        Of the reduced problem, by the flow or by gradient descent.
-    start : float array, shape (n,)
-    most : float
-        Distance from the closed space at which the flow ends.
+    `run`: of the reduced problem, by the flow or by gradient descent; `start`, shape (n,); `most`:
+    distance from the closed space at which the flow ends.
     """
     if run.steps.size:
         again = descend(full, run.settings["eta"], int(run.steps[-1]), initial=start)

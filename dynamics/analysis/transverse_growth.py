@@ -30,14 +30,10 @@ TOLERANCE = 1e-6
 class TransverseGrowth:
     """The most negative transverse curvature along a reduced run.
 
-    Attributes
-    ----------
-    time : float array, shape (records,)
-    least : float array, shape (records,)
-        Least eigenvalue of the Hessian across the closed space; negative repels.
-    amplification : float array, shape (records,)
-        Bound on the growth of a deviation since the start, exp of the integral of the largest rate,
-        by the trapezoidal rule over the records.
+    `time`, shape (records,); `least`, shape (records,): least eigenvalue of the Hessian across the
+    closed space; negative repels; `amplification`, shape (records,): bound on the growth of a
+    deviation since the start, exp of the integral of the largest rate, by the trapezoidal rule over
+    the records.
 
     Notes
     -----
@@ -52,9 +48,7 @@ class TransverseGrowth:
     def of(cls, time: FloatArray, least: FloatArray) -> TransverseGrowth:
         """The growth along a run from its least curvatures.
 
-        Parameters
-        ----------
-        time, least : float arrays, shape (records,)
+        `time`, `least`, shape (records,).
         """
         return cls(time, least, _growth(time, least))
 
@@ -113,18 +107,9 @@ def _growth(time: FloatArray, least: FloatArray) -> FloatArray:
 def least_curvature(full: Any, state: FloatArray) -> float:
     """Least eigenvalue of the Hessian across the closed space.
 
-    Parameters
-    ----------
-    full : FullPopulation
-        As in `transverse_growth`.
-    state : float array, shape (entries,)
-        A state of every entry.
-
-    Returns
-    -------
-    float
-        Infinite where the space has no complement. Of more than 48 entries it errs by 1e-6 of the
-        largest curvature in size at most.
+    `full`: as in `transverse_growth`; `state`, shape (entries,): a state of every entry. Returns
+    float: infinite where the space has no complement. Of more than 48 entries it errs by 1e-6 of
+    the largest curvature in size at most.
     """
     size = state.size
     if len(full.scalars) == size:

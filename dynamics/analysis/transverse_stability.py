@@ -64,14 +64,8 @@ class Manifold(Protocol):
 class Multiplet:
     """An eigenvalue of the transverse Hessian.
 
-    Attributes
-    ----------
-    value : float
-        Curvature; negative repels.
-    multiplicity : int
-        How many eigenvectors have it.
-    shares : mapping
-        Sector -> squared length of the projection of its unit eigenvectors, from 0 to 1.
+    `value`: curvature; negative repels; `multiplicity`: how many eigenvectors have it; `shares`:
+    sector -> squared length of the projection of its unit eigenvectors, from 0 to 1.
     """
 
     value: float
@@ -84,27 +78,15 @@ class Multiplet:
 class Transverse:
     """The transverse spectrum along a run.
 
-    Attributes
-    ----------
-    run : Trajectory
-        The symmetric run.
-    eigenvalues : float array, shape (records, m)
-        Of the transverse Hessian, ascending.
-    shares : mapping
-        Sector -> share of each eigenvector in it, shape (records, m).
-    symmetric : float array, shape (records, k)
-        Eigenvalues on the fixed directions, ascending: those of the reduced problem.
-    cross : float array, shape (records,)
-        Largest entry between fixed and transverse directions: rounding, if the symmetry is right.
-    amplification : float array, shape (records,)
-        Operator norm of the propagator from the start of the run.
-    typical : float array, shape (records,)
-        Root mean square growth of a random start that prefers no direction: Frobenius norm of the
-        propagator over sqrt(m).
-    worst : float array, shape (n,)
-        The unit deviation at the start that has grown most at the time of the peak.
-    decoupled : mapping
-        Name -> curvature, shape (records,), of directions that couple to nothing.
+    `run`: the symmetric run; `eigenvalues`, shape (records, m): of the transverse Hessian,
+    ascending; `shares`: sector -> share of each eigenvector in it, shape (records, m); `symmetric`,
+    shape (records, k): eigenvalues on the fixed directions, ascending: those of the reduced
+    problem; `cross`, shape (records,): largest entry between fixed and transverse directions:
+    rounding, if the symmetry is right; `amplification`, shape (records,): operator norm of the
+    propagator from the start of the run; `typical`, shape (records,): root mean square growth of a
+    random start that prefers no direction: Frobenius norm of the propagator over sqrt(m); `worst`,
+    shape (n,): the unit deviation at the start that has grown most at the time of the peak;
+    `decoupled`: name -> curvature, shape (records,), of directions that couple to nothing.
     """
 
     run: Trajectory
@@ -165,20 +147,10 @@ class Transverse:
     def branches(self, sectors: Sequence[str]) -> dict[str, FloatArray]:
         """Eigenvalues by the first of some sectors that holds more than half of the eigenvector.
 
-        Parameters
-        ----------
-        sectors : sequence of str
-            For branches that are continuous in time, first those that hold all or nothing.
-
-        Returns
-        -------
-        dict
-            Sector -> float array, shape (records, count), ascending in each record.
-
-        Raises
-        ------
-        ValueError
-            If an eigenvector is in none, or if a sector holds more of them at some times.
+        `sectors`: for branches that are continuous in time, first those that hold all or nothing.
+        Returns dict: sector -> float array, shape (records, count), ascending in each record.
+        Raises ValueError if an eigenvector is in none, or if a sector holds more of them at some
+        times.
         """
         inside = np.array([self.shares[name] > 0.5 for name in sectors])
         first = np.where(inside.any(axis=0), inside.argmax(axis=0), -1)
@@ -263,17 +235,9 @@ def propagate(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     r"""Growth of deviations under :math:`d\xi/d\tau = -H(\tau)\xi`.
 
-    Parameters
-    ----------
-    time : float array, shape (records,)
-        Ascending.
-    hessians : sequence of float arrays, shape (m, m)
-        Symmetric, one for each time.
-
-    Returns
-    -------
-    amplification, typical, worst : float arrays, shape (records,), (records,), (m,)
-        As in `Transverse`; infinite from 1e100 on.
+    `time`, shape (records,): ascending; `hessians`, shape (m, m): symmetric, one for each time.
+    Returns amplification, typical, worst, shape (records,), (records,), (m,): as in `Transverse`;
+    infinite from 1e100 on.
     """
     size = len(hessians[0])
     growth, worst = np.eye(size), np.eye(size)[0]
@@ -301,9 +265,7 @@ def eigenvectors(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     By iterations of QR: divide and conquer, as of numpy, gives up on rare matrices with many equal
     eigenvalues, and relatively robust representations lose vectors where values differ by 1e300.
 
-    Parameters
-    ----------
-    matrix : float array, shape (m, m)
+    `matrix`, shape (m, m).
     """
     from scipy.linalg import eigh
 
@@ -314,15 +276,8 @@ def eigenvectors(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
 def split(group: PermutationGroup) -> tuple[FloatArray, FloatArray]:
     """Orthonormal bases of the directions that a group fixes, and of their complement.
 
-    Parameters
-    ----------
-    group : PermutationGroup
-        Acting on n entries.
-
-    Returns
-    -------
-    float arrays, shape (n, k) and (n, n - k)
-        The normalised indicators of the k orbits; any basis of the rest.
+    `group`: acting on n entries. Returns float arrays, shape (n, k) and (n, n - k): the normalised
+    indicators of the k orbits; any basis of the rest.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

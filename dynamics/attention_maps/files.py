@@ -18,17 +18,9 @@ KINDS = "a .npy or .npz file of numpy"
 def read(path: str | os.PathLike[str], name: str | None = None) -> NDArray[Any]:
     """The attention array of a file.
 
-    Parameters
-    ----------
-    path : path-like
-        A ``.npy`` file, which is memory-mapped, or a ``.npz`` file; their contents decide.
-    name : str, optional
-        Array of a ``.npz`` file; needed where there are several.
-
-    Raises
-    ------
-    InvalidRequest
-        If the file cannot be read, holds objects, or has no array of this name.
+    `path`: a ``.npy`` file, which is memory-mapped, or a ``.npz`` file; their contents decide;
+    `name`: array of a ``.npz`` file; needed where there are several. Raises InvalidRequest if the
+    file cannot be read, holds objects, or has no array of this name.
     """
     path = path_of("file", path)
     try:

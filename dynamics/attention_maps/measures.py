@@ -34,16 +34,9 @@ QUARTERS = (0.25, 0.5, 0.75)
 class Setting:
     """How maps are measured.
 
-    Attributes
-    ----------
-    grid : tuple of int, optional
-        Rows and columns of patches; the square one by default.
-    k : int
-        Keys of each query, at most the number of patches.
-    skip : int
-        Tokens before the patches, which are left out.
-    off_diagonal : bool
-        Over pairs of different queries only.
+    `grid`: rows and columns of patches; the square one by default; `k`: keys of each query, at most
+    the number of patches; `skip`: tokens before the patches, which are left out; `off_diagonal`:
+    over pairs of different queries only.
     """
 
     grid: tuple[int, int] | None = None
@@ -57,15 +50,8 @@ class Setting:
 class Measured:
     """Diversity and total variation of the heads of one layer.
 
-    Attributes
-    ----------
-    name : str
-        Of the model.
-    diversity : array, shape (images, heads)
-        In patches.
-    total_variation : array, shape (images, heads)
-    setting : Setting
-        With its grid.
+    `name`: of the model; `diversity`, shape (images, heads): in patches; `total_variation`, shape
+    (images, heads); `setting`: with its grid.
     """
 
     name: str
@@ -182,23 +168,10 @@ def total_variation(attention: ArrayLike, skip: int = 0, off_diagonal: bool = Fa
 def measure(attention: ArrayLike, setting: Setting | None = None, name: str = "") -> Measured:
     """Both measures of all maps, in one pass over an array that may be a memory-mapped file.
 
-    Parameters
-    ----------
-    attention : array_like, shape (P, P), (images, P, P) or (images, heads, P, P)
-        Of three axes the first are images of one head; the heads of one image are
-        ``attention[None]``.
-    setting : Setting, optional
-    name : str
-        What the result is called in pictures and tables.
-
-    Returns
-    -------
-    Measured
-
-    Raises
-    ------
-    InvalidRequest
-        As `diversity` does, or if the array has another shape.
+    `attention`, shape (P, P), (images, P, P) or (images, heads, P, P): of three axes the first are
+    images of one head; the heads of one image are ``attention[None]``; `name`: what the result is
+    called in pictures and tables. Raises InvalidRequest as `diversity` does, or if the array has
+    another shape.
     """
     array = _maps(attention)
     if array.ndim > 4:
@@ -221,13 +194,7 @@ def measure(attention: ArrayLike, setting: Setting | None = None, name: str = ""
 def quartiles(values: FloatArray) -> FloatArray:
     """Lower quartile, median and upper quartile over images.
 
-    Parameters
-    ----------
-    values : array, shape (images, heads)
-
-    Returns
-    -------
-    array, shape (3, heads)
+    `values`, shape (images, heads). Returns array, shape (3, heads).
     """
     return np.quantile(values, QUARTERS, axis=0)
 

@@ -22,14 +22,7 @@ _reported: set[str] = set()
 def replace_file(path: Path, content: str | bytes) -> None:
     """Write a file so that another process sees the whole of it or none.
 
-    Parameters
-    ----------
-    path : Path
-    content : str or bytes
-
-    Raises
-    ------
-    OSError
+    Raises OSError.
     """
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".partial")
     with os.fdopen(descriptor, "wb") as stream:
@@ -43,10 +36,7 @@ def cache_directory() -> Path:
     A directory that cannot be written falls back to one under the temporary directory that is of
     this user alone; so does, with a line on stderr, one into which other users can write.
 
-    Raises
-    ------
-    OSError
-        If there is no such directory.
+    Raises OSError if there is no such directory.
     """
     import platformdirs
 

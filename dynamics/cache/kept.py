@@ -20,12 +20,8 @@ _FOUND: dict[str, Any] = {}
 def kept(key: tuple[Any, ...], find: Callable[[], Any]) -> Any:
     """Return what was found for a key before, else find it and keep it.
 
-    Parameters
-    ----------
-    key : tuple
-        Its ``repr`` names everything that decides the result, but the version of JAX.
-    find : callable
-        () -> numbers, texts, lists and dicts of them.
+    `key`: its ``repr`` names everything that decides the result, but the version of JAX; `find`: ()
+    -> numbers, texts, lists and dicts of them.
     """
     digest = hashlib.sha256(repr((key, FORMAT, version("jax"))).encode()).hexdigest()[:32]
     if digest not in _FOUND:

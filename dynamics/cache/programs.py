@@ -64,12 +64,7 @@ jax: Any = _Jax()
 def compiled_program(function: Callable[..., Any], **options: Any) -> Any:
     """A function that JAX compiles when it is first called; not to be called while JAX traces.
 
-    Parameters
-    ----------
-    function : callable
-        Of arrays; traced.
-    **options
-        As of ``jax.jit``.
+    `function`: of arrays; traced; `**options`: as of ``jax.jit``.
     """
     known = {name: value for name, value in OPTIONS.items() if _has(name, value)}
     return jax.jit(function, compiler_options=known, **options)

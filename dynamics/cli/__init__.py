@@ -75,15 +75,7 @@ HELP = ("-h", "--help")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; every wrong request ends here, as one line and exit code 2.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Words after the program's name.
-
-    Returns
-    -------
-    int
-        Exit code.
+    `arguments`: words after the program's name. Returns int: exit code.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if getattr(sys.stdout, "errors", "") == "strict" and hasattr(sys.stdout, "reconfigure"):
@@ -178,11 +170,7 @@ def _dispatch(words: list[str]) -> int:
 def parser_of(command: str, system: System | None = None) -> Parser:
     """The parser of a command.
 
-    Parameters
-    ----------
-    command : str
-    system : System, optional
-        The system that the command is about, whose parameters are flags.
+    `system`: the system that the command is about, whose parameters are flags.
     """
     subject, module, meaning = COMMANDS[command]
     about = subject if system is None else system.name

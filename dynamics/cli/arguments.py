@@ -32,18 +32,10 @@ PATHS = ("DIR", "FILE", "STORE")
 class CommandRequest:
     """A command, what it is about, and its flags.
 
-    Attributes
-    ----------
-    command : str
-    flags : mapping
-        Name -> value of the flags on the command line or in a file, without defaults; without
-        constants of a model that have the name of an option.
-    system : System
-        None for a command about a store or a file.
-    path : str
-        The store or the file; empty for a command about a system.
-    entries : dict
-        Those of the flags that are parameters of the system.
+    `flags`: name -> value of the flags on the command line or in a file, without defaults; without
+    constants of a model that have the name of an option; `system`: None for a command about a store
+    or a file; `path`: the store or the file; empty for a command about a system; `entries`: those
+    of the flags that are parameters of the system.
     """
 
     command: str
@@ -66,15 +58,8 @@ class Parser(argparse.ArgumentParser):
 
     Flags that are not given are left out of the result.
 
-    Parameters
-    ----------
-    command : str
-    system : System or None
-        What the command is about.
-    execute : callable
-        `CommandRequest` -> exit code.
-    **options
-        Of `argparse.ArgumentParser`.
+    `command`: str; `system`: what the command is about; `execute`: `CommandRequest` -> exit code;
+    `**options`: of `argparse.ArgumentParser`.
     """
 
     def __init__(
@@ -87,12 +72,7 @@ class Parser(argparse.ArgumentParser):
     def run(self, words: Sequence[str], path: str = "") -> int:
         """Execute the command; returns its exit code.
 
-        Parameters
-        ----------
-        words : sequence of str
-            Flags and their values.
-        path : str
-            The store or the file that the command is about.
+        `words`: flags and their values; `path`: the store or the file that the command is about.
         """
         flags = self.read(words)
         if path.startswith("-"):
@@ -128,16 +108,8 @@ class Parser(argparse.ArgumentParser):
     ) -> None:
         """Add flags with a value.
 
-        Parameters
-        ----------
-        meanings : mapping
-            Name -> help text.
-        kind : callable
-            From the word to the value: str, `value` or `values`.
-        metavar : str
-            What stands for the value in the help text.
-        group : str
-            Heading in the help text.
+        `meanings`: name -> help text; `kind`: from the word to the value: str, `value` or `values`;
+        `metavar`: what stands for the value in the help text; `group`: heading in the help text.
         """
         for name, meaning in meanings.items():
             if f"--{name}" not in self._option_string_actions:  # of a constant of a model
@@ -147,12 +119,7 @@ class Parser(argparse.ArgumentParser):
     def add_switches(self, meanings: Mapping[str, str], group: str = "") -> None:
         """Add flags without a value.
 
-        Parameters
-        ----------
-        meanings : mapping
-            Name -> help text.
-        group : str
-            Heading in the help text.
+        `meanings`: name -> help text; `group`: heading in the help text.
         """
         for name, meaning in meanings.items():
             self.group(group).add_argument(f"--{name}", action="store_true", help=meaning)
@@ -160,11 +127,7 @@ class Parser(argparse.ArgumentParser):
     def group(self, title: str, description: str | None = None) -> Any:
         """The group of flags under a heading, made at the first call.
 
-        Parameters
-        ----------
-        title : str
-            Of the group; the parser itself for ``""``.
-        description : str, optional
+        `title`: of the group; the parser itself for ``""``.
         """
         if title not in self._titled:
             self._titled[title] = self.add_argument_group(title, description)
@@ -222,23 +185,9 @@ def values(text: str) -> Any:
 def read_toml(path: Path, names: Sequence[str], switches: Collection[str]) -> dict[str, Any]:
     """Read a flat TOML file of named values.
 
-    Parameters
-    ----------
-    path : Path
-    names : sequence of str
-        Keys that may occur.
-    switches : collection of str
-        Those of them that are true or false; false ones are left out.
-
-    Returns
-    -------
-    dict
-        Name -> value.
-
-    Raises
-    ------
-    InvalidRequest
-        If the file cannot be read, is not TOML, is not flat, or has a key that is not known.
+    `names`: keys that may occur; `switches`: those of them that are true or false; false ones are
+    left out. Returns dict: name -> value. Raises InvalidRequest if the file cannot be read, is not
+    TOML, is not flat, or has a key that is not known.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -267,10 +216,7 @@ def toml_text(values: Mapping[str, Any]) -> str:
 def default_text(usual: DefaultRun, empirical: DefaultRun) -> str:
     """The showcase of a command as a sentence, and the one of --full empirical.
 
-    Parameters
-    ----------
-    usual, empirical : DefaultRun
-        Of the command, and of the command with --full empirical.
+    `usual`, `empirical`: of the command, and of the command with --full empirical.
     """
     names = {"eta": empirical.eta, "steps": empirical.steps, "samples": empirical.samples}
     text = f"Defaults with --full empirical: {flag_text({**names, **empirical.parameters})}"

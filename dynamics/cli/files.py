@@ -44,13 +44,7 @@ def _finite(content: Any) -> Any:
 def print_result(flags: Mapping[str, Any], document: Any, text: str) -> None:
     """Print a result: one JSON document with ``--json``, else its text.
 
-    Parameters
-    ----------
-    flags : mapping
-        Of the command.
-    document : dict
-        Plain values.
-    text : str
+    `flags`: of the command; `document`: plain values.
     """
     result = json_text(document) if flags.get("json") else text
     if _HELD:
@@ -87,16 +81,8 @@ def only_results() -> Iterator[None]:
 def writable(path: Any, endings: tuple[str, ...]) -> Path:
     """A file that can be written, checked before anything is computed.
 
-    Parameters
-    ----------
-    path : path-like
-    endings : tuple of str
-        Those that its name may have.
-
-    Raises
-    ------
-    InvalidRequest
-        If the path has another ending, is a folder, or cannot be written.
+    `endings`: those that its name may have. Raises InvalidRequest if the path has another ending,
+    is a folder, or cannot be written.
     """
     target = Path(str(path))
     if target.suffix.lower() not in endings:
@@ -122,18 +108,8 @@ def table_path(
 ) -> Path | None:
     """The file of a table, checked before anything is computed; None where no flag names one.
 
-    Parameters
-    ----------
-    flags : mapping
-        Of the command; ``force`` or ``resume`` allow a file that is there.
-    name : str
-        Of the flag.
-    endings : tuple of str
-
-    Raises
-    ------
-    InvalidRequest
-        If it cannot be written, or is there.
+    `flags`: of the command; ``force`` or ``resume`` allow a file that is there; `name`: of the
+    flag. Raises InvalidRequest if it cannot be written, or is there.
     """
     if name not in flags:
         return None
@@ -148,11 +124,7 @@ def table_path(
 def write_whole(path: Path, write: Callable[[Path], Any]) -> list[Path]:
     """Write a file, and its caption if it gets one, whole or not at all; returns the files.
 
-    Parameters
-    ----------
-    path : Path
-    write : callable
-        Writes to the path that it is given, which has the same name.
+    `write`: writes to the path that it is given, which has the same name.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=SCRATCH) as folder:
@@ -164,13 +136,7 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> list[Path]:
 def complain(path: Path, error: Exception, rest: str = "") -> None:
     """Say on stderr, in one line, that a file or folder cannot be written.
 
-    Parameters
-    ----------
-    path : Path
-    error : Exception
-        Why not.
-    rest : str
-        What follows from it.
+    `error`: why not; `rest`: what follows from it.
     """
     reason = one_line(f"{type(error).__name__}: {error}", LONGEST)
     if isinstance(error, OSError) and error.strerror:
@@ -181,11 +147,7 @@ def complain(path: Path, error: Exception, rest: str = "") -> None:
 def attempt(path: Path, write: Callable[[Path], Any]) -> list[Path]:
     """Do as `write_whole`; a failure is one line on stderr, and no file.
 
-    Parameters
-    ----------
-    path : Path
-    write : callable
-        Its `InvalidRequest` is raised, everything else is a failure.
+    `write`: its `InvalidRequest` is raised, everything else is a failure.
     """
     try:
         return write_whole(path, write)
@@ -199,11 +161,7 @@ def attempt(path: Path, write: Callable[[Path], Any]) -> list[Path]:
 def attempt_picture(path: Path, draw: Callable[[], Any]) -> list[Path]:
     """Write a picture, and its caption where it has one, as `attempt` does.
 
-    Parameters
-    ----------
-    path : Path
-    draw : callable
-        Returns axes.
+    `draw`: returns axes.
     """
     from dynamics import plotting
 
@@ -217,20 +175,9 @@ def write_files(
 ) -> tuple[list[str], int]:
     """Write tables and a picture, each whole or not at all; what fails is one line on stderr.
 
-    Parameters
-    ----------
-    picture : Path
-    draw : callable
-        Returns axes.
-    tables : mapping
-        File -> what writes to the path that it is given.
-
-    Returns
-    -------
-    names : list of str
-        Of the files that were written.
-    code : int
-        Exit code: 1 if one of them could not be written.
+    `draw`: returns axes; `tables`: file -> what writes to the path that it is given. Returns names,
+    list of str: of the files that were written. Returns code, int: exit code: 1 if one of them
+    could not be written.
     """
     written = [attempt(path, write) for path, write in tables.items()]
     written.insert(0, attempt_picture(picture, draw))
@@ -238,10 +185,5 @@ def write_files(
 
 
 def picture_line(path: Path) -> str:
-    """The line that names a picture or a caption that was written.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """The line that names a picture or a caption that was written."""
     return f"{'caption' if path.suffix == '.txt' else 'picture'}  {path}"

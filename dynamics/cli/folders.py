@@ -42,34 +42,13 @@ def write_folder(
 ) -> tuple[Path, dict[str, Any]]:
     """Write a folder with a summary, whole or not at all, and only then its pictures and pages.
 
-    Parameters
-    ----------
-    out : Path
-    document : dict
-        Plain values.
-    pictures : iterable of (str, callable)
-        File names, and what returns their axes. One that fails is one line on stderr.
-    result : Trajectory, Comparison or Overlay, optional
-        Written too.
-    texts : mapping, optional
-        File name -> text of further files.
-    pages : mapping, optional
-        File name -> what makes its text from the folder with the pictures.
-    request : mapping, optional
-        What was asked for: a folder with the result of another request gets a neighbour with a
-        number. Without it, an earlier result is replaced.
-
-    Returns
-    -------
-    folder : Path
-        Where it was written.
-    document : dict
-        With the names of the other files as ``files``, as in ``summary.json``.
-
-    Raises
-    ------
-    OSError
-        If the numbers cannot be written.
+    `document`: plain values; `pictures`: file names, and what returns their axes. One that fails is
+    one line on stderr; `result`: written too; `texts`: file name -> text of further files; `pages`:
+    file name -> what makes its text from the folder with the pictures; `request`: what was asked
+    for: a folder with the result of another request gets a neighbour with a number. Without it, an
+    earlier result is replaced. Returns folder, Path: where it was written. Returns document, dict:
+    with the names of the other files as ``files``, as in ``summary.json``. Raises OSError if the
+    numbers cannot be written.
     """
     from dynamics.results import storage
 
@@ -98,11 +77,7 @@ def _write_text(path: Path, text: str) -> None:
 def vacant(out: Path, request: Mapping[str, Any]) -> Path:
     """The first of ``out``, ``out-2``, ... that is free or holds a result of this request.
 
-    Parameters
-    ----------
-    out : Path
-    request : mapping
-        Plain values.
+    `request`: plain values.
     """
     numbered = (out.with_name(f"{out.name}-{number}") for number in itertools.count(2))
     return next(folder for folder in itertools.chain([out], numbered) if _free(folder, request))
@@ -131,19 +106,9 @@ def _stored(folder: Path) -> Any:
 def result_folder(flags: Mapping[str, Any], default: Path, request: Mapping[str, Any]) -> Path:
     """The folder for the result of a request, checked before anything is computed.
 
-    Parameters
-    ----------
-    flags : mapping
-        Of the command: ``out``, ``force``, ``resume``.
-    default : Path
-        Without ``out``; followed by a number where it holds something else.
-    request : mapping
-        Plain values.
-
-    Raises
-    ------
-    InvalidRequest
-        If it cannot be written, or ``out`` holds the result of another request.
+    `flags`: of the command: ``out``, ``force``, ``resume``; `default`: without ``out``; followed by
+    a number where it holds something else; `request`: plain values. Raises InvalidRequest if it
+    cannot be written, or ``out`` holds the result of another request.
     """
     from dynamics.results import storage
 
@@ -184,12 +149,7 @@ def _interrupted(default: Path) -> Path:
 def rescue(out: Path, document: dict[str, Any], result: Result) -> Path | None:
     """Write the numbers to a folder for temporary files; returns where, or None if even that fails.
 
-    Parameters
-    ----------
-    out : Path
-        Where they should have been written.
-    document : dict
-    result : Trajectory, Comparison or Overlay
+    `out`: where they should have been written.
     """
     folder = ""
     try:

@@ -14,12 +14,7 @@ FORMATS = tuple(ending[1:] for ending in PICTURES)
 
 
 def add_picture_flags(parser: Parser) -> None:
-    """Add the flags.
-
-    Parameters
-    ----------
-    parser : Parser
-    """
+    """Add the flags."""
     formats = f"format of the pictures: {', '.join(FORMATS)} (default png)"
     parser.add_flags({"format": formats}, metavar="X", group="pictures")
     width = "width of each picture, such as 8.6 for one column of a page and 17.8 for two"
@@ -30,11 +25,7 @@ def add_picture_flags(parser: Parser) -> None:
 def picture_name(flags: Mapping[str, Any], name: str) -> str:
     """The name of a picture with the ending of its format.
 
-    Parameters
-    ----------
-    flags : mapping
-    name : str
-        With any ending.
+    `name`: with any ending.
     """
     if "format" not in flags:
         return name
@@ -44,15 +35,7 @@ def picture_name(flags: Mapping[str, Any], name: str) -> str:
 def picture_file(flags: Mapping[str, Any], default: str) -> str:
     """The file that ``--out`` names, or the default one with the ending of the format.
 
-    Parameters
-    ----------
-    flags : mapping
-    default : str
-
-    Raises
-    ------
-    InvalidRequest
-        If ``--out`` has another ending than ``--format`` says.
+    Raises InvalidRequest if ``--out`` has another ending than ``--format`` says.
     """
     out = str(flags.get("out", picture_name(flags, default)))
     if "format" in flags and picture_name(flags, out) != out:
@@ -64,12 +47,7 @@ def picture_file(flags: Mapping[str, Any], default: str) -> str:
 
 
 def picture_look(flags: Mapping[str, Any]) -> Any:
-    """Context in which pictures have the width and the time axes of the flags.
-
-    Parameters
-    ----------
-    flags : mapping
-    """
+    """Context in which pictures have the width and the time axes of the flags."""
     from dynamics.plotting.choices import look
 
     return look(flags.get("width"), flags.get("linear", False))

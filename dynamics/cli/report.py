@@ -159,17 +159,7 @@ def pictures(result: Result) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def table(system: System, result: Result) -> str:
-    """Parameters, events, deviations and outcome of a result as lines of text.
-
-    Parameters
-    ----------
-    system : System
-    result : Trajectory, Comparison or Overlay
-
-    Returns
-    -------
-    str
-    """
+    """Parameters, events, deviations and outcome of a result as lines of text."""
     first = _first(result)
     law = {n: entry for n, entry in first.parameters.items() if entry not in (None, (), [])}
     held = result.shared if isinstance(result, Overlay) else first.settings
@@ -377,13 +367,8 @@ def _time(event: Event) -> str:
 class Beside:
     """A run under a contrast, beside the reduced run of a comparison.
 
-    Attributes
-    ----------
-    contrast : Contrast
-    first, run : Trajectory
-        The reduced run of the comparison, and that under the contrast.
-    remark : str
-        What distinguishes the two laws.
+    `first`, `run`: the reduced run of the comparison, and that under the contrast; `remark`: what
+    distinguishes the two laws.
     """
 
     contrast: Contrast
@@ -431,16 +416,8 @@ def lay_beside(
 ) -> Beside:
     """Train the reduced problem under a contrast.
 
-    Parameters
-    ----------
-    system : System
-    contrast : Contrast
-    first : Trajectory
-        The reduced run of the comparison.
-    options : mapping
-        Of the reduced problem, as of `System.problem`.
-    train : callable
-        Problem -> its run, like that of the comparison.
+    `first`: the reduced run of the comparison; `options`: of the reduced problem, as of
+    `System.problem`; `train`: Problem -> its run, like that of the comparison.
     """
     parameters = system.Parameters(**first.parameters)
     other = dataclasses.replace(parameters, **contrast.parameters)

@@ -30,13 +30,7 @@ SEVERAL = {"run": "; several with their rates, in one picture: gd:0.1,adam:0.001
 
 
 def add_rule_flags(parser: Parser, default: DefaultRun) -> None:
-    """Add the flags; a constant of a model wins, and that of the rule is then ``--rule.NAME``.
-
-    Parameters
-    ----------
-    parser : Parser
-    default : DefaultRun
-    """
+    """Add the flags; a constant of a model wins, and that of the rule is then ``--rule.NAME``."""
     own = ", step (of the file)" if parser.system.model and parser.system.model.step else ""
     more = SEVERAL.get(parser.command, "")
     how = {"rule": f"update rule: {', '.join(RULES)}{own} (default {default.rule}){more}", **HOW}
@@ -65,16 +59,8 @@ def several_rules(flags: Mapping[str, Any], default: DefaultRun) -> dict[str, An
 
     A constant is of those that have it.
 
-    Parameters
-    ----------
-    flags : mapping
-        Its ``rule`` is like ``gd:0.1,adam:0.001``.
-    default : DefaultRun
-
-    Raises
-    ------
-    InvalidRequest
-        If a rule is not valid or has no rate, or a constant is of none of them.
+    `flags`: its ``rule`` is like ``gd:0.1,adam:0.001``. Raises InvalidRequest if a rule is not
+    valid or has no rate, or a constant is of none of them.
     """
     from dynamics.training.rules import requested
 

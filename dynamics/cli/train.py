@@ -146,15 +146,7 @@ def execute(request: CommandRequest) -> int:
 def parameters_of(request: CommandRequest, default: DefaultRun) -> Any:
     """The system's ``Parameters``: those of the showcase, with the flags of the request.
 
-    Parameters
-    ----------
-    request : CommandRequest
-    default : DefaultRun
-
-    Raises
-    ------
-    InvalidRequest
-        If a value is not valid, or one of the showcase does not fit the flags.
+    Raises InvalidRequest if a value is not valid, or one of the showcase does not fit the flags.
     """
     showcase = default.beside(request.entries)
     try:
@@ -375,12 +367,8 @@ class CommandCheckpoint:
     It is removed when the result is written, and stays if the run was interrupted or killed, for
     the same command with ``--resume``.
 
-    Attributes
-    ----------
-    file : Checkpoint or None
-        What the driver is given.
-    parts : tuple of Checkpoint
-        The files there are: itself, or one for each run of a comparison.
+    `file`: what the driver is given; `parts`: the files there are: itself, or one for each run of a
+    comparison.
     """
 
     file: Checkpoint | None = None
@@ -426,18 +414,8 @@ def command_checkpoint(
 ) -> CommandCheckpoint:
     """The checkpoint of a request, checked before anything is compiled.
 
-    Parameters
-    ----------
-    request : CommandRequest
-    out : Path
-        Folder of the result.
-    fulls, reduced : int
-        Full and reduced runs of a comparison.
-
-    Raises
-    ------
-    InvalidRequest
-        If there is nothing to resume, or the file cannot be used.
+    `out`: folder of the result; `fulls`, `reduced`: full and reduced runs of a comparison. Raises
+    InvalidRequest if there is nothing to resume, or the file cannot be used.
     """
     from dynamics.analysis.comparison import parts
     from dynamics.training.checkpoint import Checkpoint

@@ -88,16 +88,8 @@ def execute(request: CommandRequest) -> int:
 def separated(text: str, names: list[str]) -> list[str]:
     """Split a list at the commas that are not part of a name.
 
-    Parameters
-    ----------
-    text : str
-    names : list of str
-        Those that there are, in any case of their letters.
-
-    Returns
-    -------
-    list of str
-        From left to right the longest of these names; what is none, up to the next comma.
+    `names`: those that there are, in any case of their letters. Returns list of str: from left to
+    right the longest of these names; what is none, up to the next comma.
     """
     flat, known = (re.sub(r"\s*,\s*", ",", "\n".join(words)).strip() for words in ([text], names))
     longest_first = sorted(map(re.escape, known.split("\n")), key=len, reverse=True)

@@ -49,18 +49,9 @@ def describe(
 ) -> Description:
     """Describe a system: model, symbols, observables, events, claims.
 
-    Parameters
-    ----------
-    system : System
-    parameters : Parameters, optional
-        Constants of the description; the defaults of the system without them.
-    rule, by_array
-        Update rule of training, and whether it has stages.
-
-    Raises
-    ------
-    InvalidRequest
-        For parameters of another system, and for whatever is wrong with a model file.
+    `parameters`: constants of the description; the defaults of the system without them; `rule`,
+    `by_array`: update rule of training, and whether it has stages. Raises InvalidRequest for
+    parameters of another system, and for whatever is wrong with a model file.
     """
     if parameters is not None:
         check_parameters(parameters, system.Parameters, system.name)

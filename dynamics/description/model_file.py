@@ -39,11 +39,7 @@ LETTERS = (
 def symbols(model: Model, problem: Any) -> Iterator[Symbol]:
     """Trained arrays, arrays that are not trained, scalars, and entries with names that never move.
 
-    Parameters
-    ----------
-    model : Model
-    problem : ReducedPopulation
-        Of the model.
+    `problem`: of the model.
     """
     realization, documented = problem.realization, model.documented
     moving = problem.closure.classes.labels
@@ -103,11 +99,7 @@ def _shape(shape: tuple[int, ...]) -> str:
 def observables(model: Model, problem: Any) -> Iterator[Definition]:
     """Observables of the model, with the Python that computes them.
 
-    Parameters
-    ----------
-    model : Model
-    problem : ReducedPopulation
-        Of the model.
+    `problem`: of the model.
     """
     latex = r"R"
     how = "in closed form" if model.risk is not None else "mean of the loss over the law"
@@ -128,13 +120,7 @@ def observables(model: Model, problem: Any) -> Iterator[Definition]:
 
 
 def events(model: Model, rules: Sequence[EventRule]) -> Iterator[Definition]:
-    """The events, each by the rule of the file.
-
-    Parameters
-    ----------
-    model : Model
-    rules : sequence of EventRule
-    """
+    """The events, each by the rule of the file."""
     for rule in rules:
         meaning = model.documented.meaning(rule.name)
         words = f"{meaning}; {sought(rule)}" if meaning else sought(rule)
@@ -144,10 +130,7 @@ def events(model: Model, rules: Sequence[EventRule]) -> Iterator[Definition]:
 def returned(function: Callable[..., Any]) -> dict[str, str]:
     """Key of the dict that a function returns -> its Python; of another form, the whole under "".
 
-    Parameters
-    ----------
-    function : callable
-        Its source is read; without it nothing is returned.
+    `function`: its source is read; without it nothing is returned.
 
     Examples
     --------

@@ -17,15 +17,9 @@ FloatArray = NDArray[np.float64]
 class Expectation:
     """The expectation of a risk over its law, which several threads may use at once.
 
-    Attributes
-    ----------
-    name : str
-    settings : mapping
-        How it was made, stored with every run.
-    data : NamedTuple or None
-        What its kernels need beside the state, by whose type loops choose them; they write none of
-        it. None where gradients are not compiled.
-    has_hessian : bool
+    `settings`: how it was made, stored with every run; `data`: what its kernels need beside the
+    state, by whose type loops choose them; they write none of it. None where gradients are not
+    compiled; `has_hessian`: bool.
     """
 
     name: str
@@ -92,10 +86,7 @@ FLOOR = 1e-290
 def relative_error(error: FloatArray, gross: FloatArray) -> float:
     """Largest error of a component of the gradient in its gross; 0 where both underflow.
 
-    Parameters
-    ----------
-    error, gross : float arrays, shape (n + 1,)
-        The last is that of the risk, which does not count.
+    `error`, `gross`, shape (n + 1,): the last is that of the risk, which does not count.
     """
     with np.errstate(all="ignore"):
         known = np.where(error[:-1] > 2 * FLOOR, error[:-1] / gross[:-1], 0.0)

@@ -59,12 +59,8 @@ SPREAD = 300.0
 class Tables(NamedTuple):
     """All blocks; see `dynamics.expectations.mask_classes` for the fields.
 
-    Attributes
-    ----------
-    blocks, areas, classes : structured arrays
-    counts, factors, chances : float arrays
-        Of the blocks that sum over counts: those of every class, the factor of every area, and the
-        probability, configuration by configuration.
+    `counts`, `factors`, `chances`: of the blocks that sum over counts: those of every class, the
+    factor of every area, and the probability, configuration by configuration.
     """
 
     blocks: Any
@@ -78,14 +74,8 @@ class Tables(NamedTuple):
 class Law(NamedTuple):
     """Masks, latents and the nodes of the rule in s.
 
-    Attributes
-    ----------
-    others, masked : float
-        P - 1, and masked patches among them.
-    z, odds : float arrays
-        Values of a latent, and their probabilities.
-    first, step : float
-        First node in tau, and the distance of two.
+    `others`, `masked`: P - 1, and masked patches among them; `z`, `odds`: values of a latent, and
+    their probabilities; `first`, `step`: first node in tau, and the distance of two.
     """
 
     others: float
@@ -99,20 +89,12 @@ class Law(NamedTuple):
 class Reading(NamedTuple):
     """How rows are read.
 
-    Attributes
-    ----------
-    starts : int array, shape (rows + 1,)
-        First scalar of every row, and their number.
-    widths : float array, shape (n,)
-        Steps of differences.
-    shares : float array, shape (n,)
-        gamma / K over the number of entries that a scalar stands for.
-    floors, mates, patches : float arrays, shape (rows,)
-        L*_p; K times the chance that a mate is unmasked, given that p is masked; number of patches.
-    factor : float
-        gamma / K.
-    own, remote, local, far : int
-        Indices of Phi_m and Phi_0 in the state, local and global row type; -1 where there is none.
+    `starts`, shape (rows + 1,): first scalar of every row, and their number; `widths`, shape (n,):
+    steps of differences; `shares`, shape (n,): gamma / K over the number of entries that a scalar
+    stands for; `floors`, `mates`, `patches`, shape (rows,): L*_p; K times the chance that a mate is
+    unmasked, given that p is masked; number of patches; `factor`: gamma / K; `own`, `remote`,
+    `local`, `far`: indices of Phi_m and Phi_0 in the state, local and global row type; -1 where
+    there is none.
     """
 
     starts: Any

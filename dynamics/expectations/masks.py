@@ -75,16 +75,8 @@ class AreaClass:
 class Block:
     """One row type in one cluster, or in clusters alike.
 
-    Attributes
-    ----------
-    row : int
-        Which row type.
-    self_ups : int
-        Place of the Ups of p itself in the state.
-    areas : tuple of AreaClass
-        That of p first.
-    clusters : int
-        Number of clusters alike.
+    `row`: which row type; `self_ups`: place of the Ups of p itself in the state; `areas`: that of p
+    first; `clusters`: number of clusters alike.
     """
 
     row: int
@@ -130,11 +122,7 @@ def _area_class(area: Area, ups: int, phi: int, own: bool) -> AreaClass:
 def mean_squares(area: AreaClass, counts: FloatArray) -> FloatArray:
     """Mean of the sum of squares of areas alike over the square of their sum, given their counts.
 
-    Parameters
-    ----------
-    area : AreaClass
-    counts : float array, shape (N,)
-        Unmasked patches of all of them.
+    `counts`, shape (N,): unmasked patches of all of them.
     """
     if not area.merged:
         return np.ones(counts.shape)
@@ -191,12 +179,7 @@ def _count(sizes: Sequence[int], unmasked: int) -> float:
 def configurations(sizes: Sequence[int], unmasked: int) -> Configurations:
     """All configurations that matter: counts, shape (classes, N), and chances, shape (N,).
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Patches of every class.
-    unmasked : int
-        U.
+    `sizes`: patches of every class; `unmasked`: U.
     """
     # In long double where there is one: logarithms of thousands cost three digits of a chance.
     logs = np.log(np.arange(1, sum(sizes) + 1, dtype=np.longdouble))
@@ -251,11 +234,7 @@ def _terms(single: Block, law: Any) -> float:
 def gradient_seconds(rows: Rows, kind: str) -> float:
     """Predicted time of one gradient of all rows.
 
-    Parameters
-    ----------
-    rows : Rows
-    kind : str
-        One of `KINDS`.
+    `kind`: one of `KINDS`.
     """
     known_word("expectation", kind, KINDS)
     pairs = [_seconds(block, rows.parameters) for block in blocks_of(rows)]
@@ -291,22 +270,9 @@ def _check_affordable(single: Block, law: Any) -> None:
 class MaskExpectation(Expectation):
     """The expectation over masks and latents, row by row.
 
-    Parameters
-    ----------
-    rows : Rows
-        Of parameters or of an `ImageLaw`.
-    kind : str
-        ``"counts"``, ``"contour"``, or ``"auto"``: for every block the one predicted to be faster.
-
-    Attributes
-    ----------
-    configurations : int
-        How many the sums over counts have.
-
-    Raises
-    ------
-    InvalidRequest
-        For an unknown kind, or a sum over counts that is too long.
+    `rows`: of parameters or of an `ImageLaw`; `kind`: ``"counts"``, ``"contour"``, or ``"auto"``:
+    for every block the one predicted to be faster. `configurations`: how many the sums over counts
+    have. Raises InvalidRequest for an unknown kind, or a sum over counts that is too long.
     """
 
     def __init__(self, rows: Rows, kind: str = "auto") -> None:
@@ -345,9 +311,7 @@ class MaskExpectation(Expectation):
         Of the contour the difference to nodes half a step farther, which errs as much the other
         way; and the rounding of all sums, whose terms are attentions times squares of latents.
 
-        Parameters
-        ----------
-        state : float array, shape (n,)
+        `state`, shape (n,).
         """
         law, reading = self.data.law, self.data.reading
         shifted = self.data._replace(law=law._replace(first=law.first + 0.5 * law.step))

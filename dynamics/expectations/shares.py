@@ -63,13 +63,8 @@ def coordinates(state, constants):  # type: ignore[no-untyped-def]
 def tabulate(at, data, out):  # type: ignore[no-untyped-def]
     """Fill h and its derivatives by sum and type, shape (4 or 10, columns, kinds).
 
-    Parameters
-    ----------
-    at : float array, shape (3, 10)
-        Of `coordinates`.
-    data : SpectralData
-    out : float array, shape (4 or 10, columns, kinds)
-        Filled; places as in `coordinates`.
+    `at`, shape (3, 10): of `coordinates`; `data`: SpectralData; `out`, shape (4 or 10, columns,
+    kinds): filled; places as in `coordinates`.
     """
     linear = data.constants[1] * data.constants[2]
     expand(at, data.moments, linear, data.sums, data.z + data.sums[-1], out)

@@ -72,25 +72,13 @@ TOO_MANY, OVERFLOW, CANCELLED = 1.0, 2.0, 3.0
 class SpectralData(NamedTuple):
     """Read-only data of the kernels, next to the state (alpha, gamma, rho).
 
-    Attributes
-    ----------
-    constants : float array, shape (5,)
-        D, C, nu, beta, scale.
-    share : float array, shape (3,)
-        One over the number of entries of each state.
-    moments : float array, shape (p + 1, K + 1)
-        Of `shares.tabulate`; the last type is the signal set's.
-    probability, sums : float array, shape (K,), int array, shape (K + 1,)
-        P_k and z_k.
-    z, chance, others : int array, float arrays, shapes (columns,), (columns,), (columns, K)
-        Sums of the random sets, the likeliest first; their probabilities, and those of z together
-        with type k of set 1.
-    n : int
-        Number of random sets.
-    variance : float
-        Of the sum of a set.
-    tolerance, budget : float
-        Error relative to the gross; largest number of nodes.
+    `constants`, shape (5,): D, C, nu, beta, scale; `share`, shape (3,): one over the number of
+    entries of each state; `moments`, shape (p + 1, K + 1): of `shares.tabulate`; the last type is
+    the signal set's; `probability`, `sums`, shape (K,), int array, shape (K + 1,): P_k and z_k;
+    `z`, `chance`, `others`, float arrays, shapes (columns,), (columns,), (columns, K): sums of the
+    random sets, the likeliest first; their probabilities, and those of z together with type k of
+    set 1; `n`: number of random sets; `variance`: of the sum of a set; `tolerance`, `budget`: error
+    relative to the gross; largest number of nodes.
     """
 
     constants: np.ndarray
@@ -682,12 +670,8 @@ def spectrum(state, data, tables, results, second):  # type: ignore[no-untyped-d
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
     """Gradient of the risk per entry, its derivative, the risk, or all results, by their number.
 
-    Parameters
-    ----------
-    state : float array, shape (3,)
-    data : SpectralData
-    out : float array, shape (3,), (9,), (2,) or (16,)
-        Filled; NaN where there is none, as for the error, which is not smooth.
+    `state`, shape (3,); `data`: SpectralData; `out`, shape (3,), (9,), (2,) or (16,): filled; NaN
+    where there is none, as for the error, which is not smooth.
     """
     results, second = np.empty((4, 4)), np.empty((3, 3))
     tables = np.empty((10 if out.size == 9 else 4, data.z.size, data.sums.size))

@@ -34,17 +34,9 @@ FAULTS = {
 class SpectralSum(Expectation):
     """The expectation over the types of L - 1 random sets.
 
-    Parameters
-    ----------
-    D, C, p : int
-    nu, beta, scale : float
-    types : int array, shape (K, 2)
-        Patches at +1 and at -1 of each type of a random set.
-    probabilities : float array, shape (K,)
-    tolerance : float
-        Relative to the gross.
-    chance_error : float
-        Relative error of the probabilities.
+    `D`, `C`, `p`: int; `nu`, `beta`, `scale`: float; `types`, shape (K, 2): patches at +1 and at -1
+    of each type of a random set; `probabilities`, shape (K,); `tolerance`: relative to the gross;
+    `chance_error`: relative error of the probabilities.
     """
 
     name = "spectral"
@@ -95,9 +87,7 @@ class SpectralSum(Expectation):
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
         """Value, gross and estimated error; without a value NaN and an infinite error.
 
-        Parameters
-        ----------
-        state : float array, shape (3,)
+        `state`, shape (3,).
         """
         value, gross, error, (_, fault) = self._summary(state)
         share = np.append(self.data.share, 1.0)
@@ -130,11 +120,7 @@ class SpectralSum(Expectation):
 def law_of_sum(sets: int, each: FloatArray) -> FloatArray:
     """Law of the sum of independent sets, by repeated squaring.
 
-    Parameters
-    ----------
-    sets : int
-    each : float array, shape (2 C + 1,)
-        Law of the sum of one, from -C to C.
+    `each`, shape (2 C + 1,): law of the sum of one, from -C to C.
     """
     whole, step = np.array([1.0]), each
     while sets:
@@ -148,11 +134,7 @@ def law_of_sum(sets: int, each: FloatArray) -> FloatArray:
 def central_moments(types: NDArray[Any], C: int, p: int) -> FloatArray:
     """binom(p, k) S_k of each type, shape (p + 1, K); see `dynamics.expectations.shares`.
 
-    Parameters
-    ----------
-    types : int array, shape (K, 2)
-        Patches at +1 and at -1.
-    C, p : int
+    `types`, shape (K, 2): patches at +1 and at -1.
     """
     a, b = types.T.astype(float)
     mean = (a - b) / C

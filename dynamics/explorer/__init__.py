@@ -35,17 +35,9 @@ PAGES = {
 def explorer_page(source: Any, parameters: Any = None) -> str:
     """The page of a system, as text of HTML.
 
-    Parameters
-    ----------
-    source : str, path-like, Model or System
-        As for `dynamics.load_system`.
-    parameters : Parameters, optional
-        First positions of the sliders; those of ``attdyn compare`` by default.
-
-    Raises
-    ------
-    InvalidRequest
-        If there is no such system, or it has no page.
+    `source`: as for `dynamics.load_system`; `parameters`: first positions of the sliders; those of
+    ``attdyn compare`` by default. Raises InvalidRequest if there is no such system, or it has no
+    page.
     """
     system = load_system(source)
     if parameters is None:
@@ -57,11 +49,7 @@ def explorer_page(source: Any, parameters: Any = None) -> str:
 def write_page(source: Any, path: str | os.PathLike[str], parameters: Any = None) -> None:
     """Write the page of a system into a file.
 
-    Parameters
-    ----------
-    source, parameters
-        As for `explorer_page`.
-    path : path-like
+    `source`, `parameters`: as for `explorer_page`.
     """
     target = path_of("path", path)
     text = explorer_page(source, parameters)
@@ -69,13 +57,7 @@ def write_page(source: Any, path: str | os.PathLike[str], parameters: Any = None
 
 
 def page_model_of(system: System, parameters: Any) -> PageModel:
-    """The model of a page, made by the module of the system.
-
-    Parameters
-    ----------
-    system : System
-    parameters : Parameters
-    """
+    """The model of a page, made by the module of the system."""
     module = "own_model" if system.model is not None else PAGES[system.name]
     maker = importlib.import_module(f"dynamics.explorer.{module}")
     model: PageModel = maker.page_model(system, parameters)

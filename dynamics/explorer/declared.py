@@ -49,12 +49,7 @@ class Unheld:
 def unheld(system: System, **more: Any) -> System:
     """A system whose declared reduction is not held against the entries; another one as it is.
 
-    Parameters
-    ----------
-    system : System
-        Of a model.
-    **more
-        Further attributes of its reduced problem.
+    `system`: of a model; `**more`: further attributes of its reduced problem.
     """
     kind = system.ReducedPopulation
     if kind.definition.declaration is None:

@@ -33,13 +33,7 @@ LEAST_TIME = 1e-2
 
 
 def page_description(system: System, model: PageModel) -> dict[str, Any]:
-    """The words of a page, as plain values.
-
-    Parameters
-    ----------
-    system : System
-    model : PageModel
-    """
+    """The words of a page, as plain values."""
     problem, presentation = model.problem, model.problem.presentation
     description = system.describe(problem.parameters)
     symbols = {symbol.name: symbol for symbol in description.symbols}

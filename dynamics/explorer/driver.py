@@ -36,11 +36,7 @@ def constants() -> str:
 def rules(events: Sequence[EventRule], order_names: Sequence[str], rates: Sequence[str]) -> str:
     """The rules of events as a list of JavaScript.
 
-    Parameters
-    ----------
-    events : sequence of EventRule
-    order_names, rates : sequence of str
-        Order parameters, and those that are read off the gradient.
+    `order_names`, `rates`: order parameters, and those that are read off the gradient.
     """
 
     def text(value: Any) -> str:
@@ -75,12 +71,8 @@ def rules(events: Sequence[EventRule], order_names: Sequence[str], rates: Sequen
 def worker_script(model: str, problem: object) -> str:
     """The whole script of a worker.
 
-    Parameters
-    ----------
-    model : str
-        JavaScript that defines ``MODEL``.
-    problem : Problem
-        A reduced problem of the system, for its rules.
+    `model`: JavaScript that defines ``MODEL``; `problem`: a reduced problem of the system, for its
+    rules.
     """
     events = rules(problem.events, problem.order_names, problem.rates)  # type: ignore[attr-defined]
     scripts = asset("loops.js"), asset("events.js"), asset("driver.js")

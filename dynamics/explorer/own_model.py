@@ -40,30 +40,15 @@ DIVIDES = re.compile(r"\s*(\w+)\s*%\s*(\w+)\s*<=\s*0\s*")
 def page_model(system: System, parameters: Any) -> PageModel:
     """The model of the page.
 
-    Parameters
-    ----------
-    system : System
-        Of a model.
-    parameters : Parameters
-        First positions of the sliders.
-
-    Raises
-    ------
-    InvalidRequest
-        If the model has too many scalars for a page, or computes something that has no program.
+    `system`: of a model; `parameters`: first positions of the sliders. Raises InvalidRequest if the
+    model has too many scalars for a page, or computes something that has no program.
     """
     center = center_of(unheld(system), parameters)
     return page_of(center, points_around(center))
 
 
 def page_of(center: Center, points: list[Point]) -> PageModel:
-    """The model of a page from its points.
-
-    Parameters
-    ----------
-    center : Center
-    points : list of Point
-    """
+    """The model of a page from its points."""
     at_sliders = object.__new__(type(center.problem))  # a copy would be made anew, and compiled
     vars(at_sliders).update(vars(center.problem), parameters=center.parameters)
     names = center.problem.realization.constants
@@ -124,12 +109,7 @@ def _sliders(center: Center, points: list[Point]) -> tuple[Slider, ...]:
 def page_script(points: Sequence[Point], limits: Sequence[Limit], fixed: Mapping[str, Any]) -> str:
     """JavaScript that defines ``MODEL``.
 
-    Parameters
-    ----------
-    points : sequence of Point
-    limits : sequence of Limit
-    fixed : mapping
-        Names and the command; see ``FIXED`` in `assets/own_model.js`.
+    `fixed`: names and the command; see ``FIXED`` in `assets/own_model.js`.
     """
     functions, programs, tables = {"() => 1": 0}, dict[str, int](), Tables()
 

@@ -52,17 +52,8 @@ GRID = (0.75, 1.25, 0.5, 1.5)
 class Point:
     """Programs and data of a page at one choice of the constants that are not real.
 
-    Attributes
-    ----------
-    at : mapping
-        Constant -> value.
-    lists : Lists
-    readings : Readings
-    law : bool
-        Whether the risk is a sum over samples.
-    matrices : mapping
-    constants : mapping
-        What rules of events use beside the constants of the model.
+    `at`: constant -> value; `law`: whether the risk is a sum over samples; `constants`: what rules
+    of events use beside the constants of the model.
     """
 
     at: Mapping[str, Any]
@@ -77,24 +68,12 @@ class Point:
 class Center:
     """The problem around which a page is made, at the first positions of the sliders.
 
-    Attributes
-    ----------
-    system : System
-    parameters : Parameters
-    problem : ModelProblem
-        The reduced problem at real constants without special values.
-    held : tuple of str
-        Real constants that do not move, because a function of the model cannot be read by symbols,
-        or because more than the real constants changes with them.
-    draws : (samples, seed)
-    roles : tuple of str
-        Functions of the model that are read by symbols.
-    read : Readings
-        The arrays of the problem as functions of the real constants.
-    still : frozenset of str
-        Constants without a slider.
-    derived : callable
-        Parameters -> what rules of events use beside the constants.
+    `problem`: the reduced problem at real constants without special values; `held`: real constants
+    that do not move, because a function of the model cannot be read by symbols, or because more
+    than the real constants changes with them; `roles`: functions of the model that are read by
+    symbols; `read`: the arrays of the problem as functions of the real constants; `still`:
+    constants without a slider; `derived`: Parameters -> what rules of events use beside the
+    constants.
     """
 
     system: System
@@ -154,19 +133,8 @@ class Center:
 def center_of(system: System, parameters: Any, still: Sequence[str] = (), **more: Any) -> Center:
     """The reduced problem around which a page is made.
 
-    Parameters
-    ----------
-    system : System
-    parameters : Parameters
-    still : sequence of str
-        Constants that do not move, beside those that are None or a truth value.
-    **more
-        Further fields of `Center`.
-
-    Raises
-    ------
-    InvalidRequest
-        If it has more scalars than a page shows.
+    `still`: constants that do not move, beside those that are None or a truth value; `**more`:
+    further fields of `Center`. Raises InvalidRequest if it has more scalars than a page shows.
     """
     draws = _draws(system, parameters)
     problem = reduced_problem(system, parameters, draws)
@@ -243,12 +211,7 @@ def _draws(system: System, parameters: Any) -> tuple[int, int]:
 def reduced_problem(system: System, parameters: Any, draws: tuple[int, int]) -> ModelProblem:
     """A problem on the scalars.
 
-    Parameters
-    ----------
-    system : System
-    parameters : Parameters
-    draws : (samples, seed)
-        Of a law that can only be sampled; (0, 0) of another.
+    `draws`: of a law that can only be sampled; (0, 0) of another.
     """
     count, seed = draws
     options = {"samples": count, "seed": seed} if count else {}
@@ -286,14 +249,7 @@ def _refines(finer: ModelProblem, coarser: ModelProblem) -> bool:
 def points_around(center: Center) -> list[Point]:
     """The points of a page: the first positions of the sliders, then others, nearest first.
 
-    Parameters
-    ----------
-    center : Center
-
-    Raises
-    ------
-    InvalidRequest
-        If the model computes something that has no program.
+    Raises InvalidRequest if the model computes something that has no program.
     """
     points = [_point(center, center.problem)]
     short = bytes_of(points) > BYTES
@@ -336,12 +292,7 @@ def _without_tangents(point: Point) -> Point:
 
 
 def bytes_of(points: Sequence[Point]) -> int:
-    """Of the tables of all points, encoded; what two of them share counts once.
-
-    Parameters
-    ----------
-    points : sequence of Point
-    """
+    """Of the tables of all points, encoded; what two of them share counts once."""
     tables = Tables()
     for point in points:
         point.lists.documents(tables)

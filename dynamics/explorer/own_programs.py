@@ -31,16 +31,8 @@ LONGEST = 1_000_000
 class Source(NamedTuple):
     """Functions and data that lists are made of.
 
-    Attributes
-    ----------
-    program : Program
-        The traced functions of a model.
-    data : Data
-    embedding : Embedding
-    names : tuple of str
-        Of the coordinates.
-    order, reported : Columns
-        Order parameters, and what is reported of a state.
+    `program`: the traced functions of a model; `names`: of the coordinates; `order`, `reported`:
+    order parameters, and what is reported of a state.
     """
 
     program: Traced
@@ -52,12 +44,7 @@ class Source(NamedTuple):
 
 
 def source_of(problem: ModelProblem) -> Source:
-    """Functions and data of a reduced problem for its lists.
-
-    Parameters
-    ----------
-    problem : ModelProblem
-    """
+    """Functions and data of a reduced problem for its lists."""
     made, (data, embedding) = problem.realization, problem.payload
     reported = (("risk", ""), *(("observable", name) for name in made.observable_names))
     return Source(made.program, data, embedding, problem.scalars, problem.columns, reported)
@@ -67,20 +54,11 @@ def source_of(problem: ModelProblem) -> Source:
 class Lists:
     """Programs of a page, and their inputs beside the state and a direction.
 
-    Attributes
-    ----------
-    programs : tuple of Program
-        Gradient, order parameters, observables, and the change of the gradient along a direction,
-        where there is room for it.
-    by_row : tuple of bool array
-        Which of their outputs depend on the row.
-    given : tuple of sympy.Expr
-        Inputs: functions of the real constants.
-    rows : tuple of Reading
-        Further inputs, in rows: the numbers of each sample, and 1 for its weight; or one row, the
-        weights of all classes of samples.
-    one_by_one : bool
-        Whether there is a row for each sample.
+    `programs`: gradient, order parameters, observables, and the change of the gradient along a
+    direction, where there is room for it; `by_row`: which of their outputs depend on the row;
+    `given`: inputs: functions of the real constants; `rows`: further inputs, in rows: the numbers
+    of each sample, and 1 for its weight; or one row, the weights of all classes of samples;
+    `one_by_one`: whether there is a row for each sample.
     """
 
     programs: tuple[Program, ...]
@@ -92,10 +70,7 @@ class Lists:
     def documents(self, tables: Tables) -> list[dict[str, int]]:
         """The programs as plain values.
 
-        Parameters
-        ----------
-        tables : Tables
-            Gets their arrays.
+        `tables`: gets their arrays.
         """
         return [
             document(program, by_row, tables)
@@ -106,13 +81,7 @@ class Lists:
 def document(program: Program, by_row: NDArray[np.bool_], tables: Tables) -> dict[str, int]:
     """A list as plain values.
 
-    Parameters
-    ----------
-    program : Program
-    by_row : bool array
-        Which of its outputs depend on the row.
-    tables : Tables
-        Gets its arrays.
+    `by_row`: which of its outputs depend on the row; `tables`: gets its arrays.
     """
     counts, which = np.unique(program.count, return_inverse=True)
     arrays = {
@@ -142,17 +111,9 @@ def _steps(program: Program) -> NDArray[np.int64]:
 class Matrix:
     """A trained array by its classes of equal entries.
 
-    Attributes
-    ----------
-    labels : int array, shape (rows, columns)
-        -1 for an entry that never moves.
-    base : Reading
-        Values of the classes where the coordinates are 0, shape (classes,).
-    along : float array, shape (classes, scalars)
-        Their derivatives by the coordinates.
-    classes : tuple of (number of the class, sign)
-    shape : tuple of int
-        Of the array, of which this may be a slice.
+    `labels`, shape (rows, columns): -1 for an entry that never moves; `base`: values of the classes
+    where the coordinates are 0, shape (classes,); `along`, shape (classes, scalars): their
+    derivatives by the coordinates; `shape`: of the array, of which this may be a slice.
     """
 
     labels: NDArray[np.int64]
@@ -165,18 +126,8 @@ class Matrix:
 def lists_of(source: Source, read: Readings, drawn: bool) -> Lists:
     """The programs of a reduced problem.
 
-    Parameters
-    ----------
-    source : Source
-    read : Readings
-        Of its arrays.
-    drawn : bool
-        Whether its law can only be sampled.
-
-    Raises
-    ------
-    NoProgram
-        If the model computes something that has no program.
+    `read`: of its arrays; `drawn`: whether its law can only be sampled. Raises NoProgram if the
+    model computes something that has no program.
     """
     whole = None if drawn else _lists(source, read, False)
     if whole is not None:
@@ -229,11 +180,7 @@ def _depends(program: Program, first: int) -> NDArray[np.bool_]:
 def matrices_of(problem: ModelProblem, read: Readings) -> dict[str, Matrix]:
     """The trained arrays of a problem by their classes; of three axes and more a slice.
 
-    Parameters
-    ----------
-    problem : ModelProblem
-    read : Readings
-        Of the problem; the last input is the offset of its embedding.
+    `read`: of the problem; the last input is the offset of its embedding.
     """
     if isinstance(problem, Unheld):
         return problem.matrices()

@@ -30,16 +30,8 @@ def real_slider(
 ) -> Slider:
     """The slider of a real constant, between its exact ends.
 
-    Parameters
-    ----------
-    name : str
-    constants : mapping
-        Values of all.
-    limits : sequence of Limit
-    weights : Reading
-        Probabilities of the samples, which are not negative.
-    ends : str
-        What the reader should know of it.
+    `constants`: values of all; `weights`: probabilities of the samples, which are not negative;
+    `ends`: what the reader should know of it.
     """
     value = float(constants[name])
     reals = {other for other, v in constants.items() if isinstance(v, float)}
@@ -79,13 +71,7 @@ def _end(allowed: Callable[[float], bool], value: float, step: float) -> float |
 def choice(name: str, values: Sequence[Any], ends: str) -> Slider:
     """The slider over the values of a constant that a page holds.
 
-    Parameters
-    ----------
-    name : str
-    values : sequence
-        Numbers or words.
-    ends : str
-        Why there are no others.
+    `values`: numbers or words; `ends`: why there are no others.
     """
     if isinstance(values[0], str):
         return Slider(name, values=tuple(values), ends=ends)

@@ -42,27 +42,13 @@ SCRIPTS = (
 def page(description: Mapping[str, Any], worker: str) -> str:
     """The page of a model.
 
-    Parameters
-    ----------
-    description : mapping
-        What the page says of the model: ``name``, ``title``, ``source``, ``summary``, ``version``,
-        ``command``, ``constants``, ``presets``, ``states``, ``observables``, ``events``,
-        ``panels``, ``matrices``, ``plane``, ``derivation`` and ``run``, all of them plain values.
-        ``mathml`` of the letters is MathML, the derivation is HTML with formulas; both are escaped
-        already.
-    worker : str
-        The script of the worker, which answers the requests ``check``, ``flow``, ``descent``,
-        ``plane`` and ``matrix``.
-
-    Returns
-    -------
-    str
-        A whole HTML document.
-
-    Raises
-    ------
-    ValueError
-        If a number of the description is infinite or not a number, which JSON has no word for.
+    `description`: what the page says of the model: ``name``, ``title``, ``source``, ``summary``,
+    ``version``, ``command``, ``constants``, ``presets``, ``states``, ``observables``, ``events``,
+    ``panels``, ``matrices``, ``plane``, ``derivation`` and ``run``, all of them plain values.
+    ``mathml`` of the letters is MathML, the derivation is HTML with formulas; both are escaped
+    already; `worker`: the script of the worker, which answers the requests ``check``, ``flow``,
+    ``descent``, ``plane`` and ``matrix``. Returns str: a whole HTML document. Raises ValueError if
+    a number of the description is infinite or not a number, which JSON has no word for.
     """
     texts = {key: html.escape(str(description[key])) for key in ("title", "source", "summary")}
     scripts = "\n".join(asset(f"page/{name}.js") for name in SCRIPTS)

@@ -13,23 +13,11 @@ from dynamics.problem import Problem
 class Slider:
     """The control of one constant.
 
-    Attributes
-    ----------
-    name : str
-    minimum, maximum : float or None
-        Ends of the slider; None for a choice of words.
-    open_minimum : bool
-        Whether the minimum itself is refused.
-    values : tuple
-        The only values of it in the page; empty for all.
-    logarithmic : bool
-        Whether equal distances are equal factors.
-    ends : str
-        Why it ends where it does, if the constant could go on.
-    divides : str
-        Constant that this one must divide; "" for none.
-    divisors : mapping
-        Value of that constant -> values of this one that the page has.
+    `minimum`, `maximum`: ends of the slider; None for a choice of words; `open_minimum`: whether
+    the minimum itself is refused; `values`: the only values of it in the page; empty for all;
+    `logarithmic`: whether equal distances are equal factors; `ends`: why it ends where it does, if
+    the constant could go on; `divides`: constant that this one must divide; "" for none;
+    `divisors`: value of that constant -> values of this one that the page has.
     """
 
     name: str
@@ -47,22 +35,11 @@ class Slider:
 class PageModel:
     """A system as its page has it.
 
-    Attributes
-    ----------
-    script : str
-        JavaScript that defines ``MODEL``; see `assets/driver.js`.
-    problem : Problem
-        The reduced problem where the sliders stand at first.
-    sliders : tuple of Slider
-    observables : tuple of str
-        What the model in the page reports, in its order.
-    matrices : tuple of mapping
-        Matrices by class: name, title, meaning, classes with their labels and values.
-    draws : (samples, seed)
-        Of a law that can only be sampled; (0, 0) of another.
-    presets : mapping
-        Name -> values of controls, of the constants and of the run; another control stands at its
-        default.
+    `script`: JavaScript that defines ``MODEL``; see `assets/driver.js`; `problem`: the reduced
+    problem where the sliders stand at first; `observables`: what the model in the page reports, in
+    its order; `matrices`: matrices by class: name, title, meaning, classes with their labels and
+    values; `draws`: of a law that can only be sampled; (0, 0) of another; `presets`: name -> values
+    of controls, of the constants and of the run; another control stands at its default.
     """
 
     script: str
@@ -75,10 +52,5 @@ class PageModel:
 
 
 def scalars(problem: Problem) -> tuple[str, ...]:
-    """Parts of the state that have curves: all of them, or none where some are arrays.
-
-    Parameters
-    ----------
-    problem : Problem
-    """
+    """Parts of the state that have curves: all of them, or none where some are arrays."""
     return problem.layout.names if set(problem.layout.shapes) == {()} else ()

@@ -40,22 +40,12 @@ Changes = Iterator[dict[str, Any]]
 class Paper:
     """How a system of a paper is a model file.
 
-    Attributes
-    ----------
-    constants : callable
-        Parameters of the system -> constants of the file.
-    moving : callable
-        Parameters -> constants that may have sliders.
-    order : mapping
-        Order parameter of the system -> what it is in those of the file.
-    smaller : callable
-        Parameters -> changes to ones of fewer configurations, the nearest first.
-    rest : tuple of str
-        Attributes of the parameters that rules of events use.
-    attributes : mapping
-        Further ones of the reduced problem of the page.
-    presets : mapping
-        Name of a preset -> constants that differ from those of ``attdyn run``.
+    `constants`: Parameters of the system -> constants of the file; `moving`: Parameters ->
+    constants that may have sliders; `order`: order parameter of the system -> what it is in those
+    of the file; `smaller`: Parameters -> changes to ones of fewer configurations, the nearest
+    first; `rest`: attributes of the parameters that rules of events use; `attributes`: further ones
+    of the reduced problem of the page; `presets`: name of a preset -> constants that differ from
+    those of ``attdyn run``.
     """
 
     constants: Callable[[Any], dict[str, Any]]
@@ -71,16 +61,8 @@ class Paper:
 def page_model(system: System, parameters: Any) -> PageModel:
     """The model of the page.
 
-    Parameters
-    ----------
-    system : System
-    parameters : Parameters
-        First positions of the sliders.
-
-    Raises
-    ------
-    InvalidRequest
-        Where there are more configurations than a page can have.
+    `parameters`: first positions of the sliders. Raises InvalidRequest where there are more
+    configurations than a page can have.
     """
     paper = PAPERS[system.name]
     events = tuple(_translated(rule, paper.order) for rule in system.ReducedPopulation.events)

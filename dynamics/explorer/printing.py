@@ -34,12 +34,7 @@ def expression(value: Any) -> str:
 def function_of(arguments: Sequence[str], text: str) -> str:
     """A function of JavaScript of an object with some properties.
 
-    Parameters
-    ----------
-    arguments : sequence of str
-        Properties of the object.
-    text : str
-        What the function returns.
+    `arguments`: properties of the object; `text`: what the function returns.
 
     Examples
     --------

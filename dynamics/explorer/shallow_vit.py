@@ -43,16 +43,8 @@ SHARES = ("alpha_star", "alpha_confusion")
 def page_model(system: System, parameters: Parameters) -> PageModel:
     """The model of the page.
 
-    Parameters
-    ----------
-    system : System
-    parameters : Parameters
-        First positions of the sliders.
-
-    Raises
-    ------
-    InvalidRequest
-        Where a step would take too long for a page.
+    `parameters`: first positions of the sliders. Raises InvalidRequest where a step would take too
+    long for a page.
     """
     problem = ReducedPopulation(parameters)
     _check_size(problem)

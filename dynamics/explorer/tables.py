@@ -48,10 +48,6 @@ class Tables:
 def encoded(values: NDArray[np.float64]) -> tuple[str, bytes]:
     r"""The shortest type that holds an array exactly, and its bytes.
 
-    Parameters
-    ----------
-    values : float array
-
     Examples
     --------
     >>> encoded(np.array([0.0, 3.0]))

@@ -27,17 +27,8 @@ from dynamics.validation import InvalidRequest
 def require(module: str, package: str) -> Any:
     """A module of the extra ``images``.
 
-    Parameters
-    ----------
-    module : str
-        What is imported.
-    package : str
-        What it is called where it is installed from.
-
-    Raises
-    ------
-    InvalidRequest
-        If it is not installed.
+    `module`: what is imported; `package`: what it is called where it is installed from. Raises
+    InvalidRequest if it is not installed.
     """
     try:
         return importlib.import_module(module)

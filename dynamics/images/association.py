@@ -36,14 +36,9 @@ ROUNDING = 1e-12
 class Association(NamedTuple):
     """Contrast of neighbours with all other pairs, and its p-values.
 
-    Attributes
-    ----------
-    contrast : float array, shape (heads,)
-        Neighbours minus others, in units of the spread of the entries.
-    p_value : float
-        That the mean over heads is at least as great by chance.
-    either : float
-        That the mean of its square is.
+    `contrast`, shape (heads,): neighbours minus others, in units of the spread of the entries;
+    `p_value`: that the mean over heads is at least as great by chance; `either`: that the mean of
+    its square is.
     """
 
     contrast: FloatArray
@@ -53,10 +48,6 @@ class Association(NamedTuple):
 
 def neighbours(rows: int, columns: int) -> NDArray[np.bool_]:
     """Whether two squares of a grid have a side in common, shape (D, D).
-
-    Parameters
-    ----------
-    rows, columns : int
 
     Examples
     --------
@@ -70,11 +61,7 @@ def neighbours(rows: int, columns: int) -> NDArray[np.bool_]:
 def strata(values: ArrayLike, size: int = STRATUM) -> NDArray[np.int64]:
     """Strata of about equal values, shape (D,); equal values are in one.
 
-    Parameters
-    ----------
-    values : float array, shape (D,)
-    size : int
-        Values of a stratum, about.
+    `values`, shape (D,); `size`: values of a stratum, about.
 
     Examples
     --------
@@ -96,21 +83,9 @@ def association(
 ) -> Association:
     """Contrast of neighbours with all others, and how often chance does as well.
 
-    Parameters
-    ----------
-    scores : float array, shape (heads, D, D) or (D, D)
-    near : bool array, shape (D, D)
-        Pairs of neighbours, none on the diagonal.
-    seed : int
-        Of the relabellings.
-    relabellings : int
-        How many are sampled.
-    within : int array, shape (D,), optional
-        Stratum of each patch, in which it stays when relabelled; all are one without.
-
-    Returns
-    -------
-    Association
+    `scores`, shape (heads, D, D) or (D, D); `near`, shape (D, D): pairs of neighbours, none on the
+    diagonal; `seed`: of the relabellings; `relabellings`: how many are sampled; `within`, shape
+    (D,): stratum of each patch, in which it stays when relabelled; all are one without.
 
     Examples
     --------

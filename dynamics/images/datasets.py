@@ -52,12 +52,7 @@ class Part(NamedTuple):
 class Images:
     """A data set.
 
-    Attributes
-    ----------
-    name : str
-    train : Part
-    test : Part or None
-        None where the set has no test images: then they are sampled from ``train``.
+    `test`: None where the set has no test images: then they are sampled from ``train``.
     """
 
     name: str
@@ -100,19 +95,8 @@ class Split(NamedTuple):
 def load(data: str | os.PathLike[str] = "digits") -> Images:
     """A data set by its name, or that of a folder.
 
-    Parameters
-    ----------
-    data : str or path-like
-        ``"digits"``, ``"fashion"``, or a folder with files of MNIST, CIFAR or SVHN.
-
-    Returns
-    -------
-    Images
-
-    Raises
-    ------
-    InvalidRequest
-        Where it is not installed, or the folder has no such files, or they are damaged.
+    `data`: ``"digits"``, ``"fashion"``, or a folder with files of MNIST, CIFAR or SVHN. Raises
+    InvalidRequest where it is not installed, or the folder has no such files, or they are damaged.
     """
     if data == "digits":
         bunch = require("sklearn.datasets", "scikit-learn").load_digits()
@@ -137,22 +121,9 @@ def load(data: str | os.PathLike[str] = "digits") -> Images:
 def split(images: Images, samples: int = 0, tests: int = 0, seed: int = 0) -> Split:
     """Training and test images that a seed draws, none of them twice.
 
-    Parameters
-    ----------
-    images : Images
-    samples, tests : int
-        How many; 0 for the most of both that there are, up to 10,000 and 2,000.
-    seed : int
-
-    Returns
-    -------
-    Split
-        Each channel of the training pixels has mean 0 and variance 1.
-
-    Raises
-    ------
-    InvalidRequest
-        Where there are not so many.
+    `samples`, `tests`: how many; 0 for the most of both that there are, up to 10,000 and 2,000.
+    Returns Split: each channel of the training pixels has mean 0 and variance 1. Raises
+    InvalidRequest where there are not so many.
     """
     random = np.random.default_rng([seed, 0])
     order = random.permutation(len(images.train.labels))
@@ -181,13 +152,9 @@ def split(images: Images, samples: int = 0, tests: int = 0, seed: int = 0) -> Sp
 def shuffled(pixels: Floats, order: NDArray[np.int64], size: int) -> Floats:
     """Images whose blocks of size x size pixels are moved: block k of the result is order[k].
 
-    Parameters
-    ----------
-    pixels : float array, shape (N, height, width, channels)
-    order : int array, shape (height // size * width // size,)
-        A permutation of the blocks, which are counted row by row.
-    size : int
-        The grid size s; divides height and width.
+    `pixels`, shape (N, height, width, channels); `order`, shape (height // size * width // size,):
+    a permutation of the blocks, which are counted row by row; `size`: the grid size s; divides
+    height and width.
 
     Examples
     --------

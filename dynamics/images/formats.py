@@ -31,15 +31,8 @@ LONGEST = 120
 def read_idx(path: str | os.PathLike[str]) -> NDArray[np.generic]:
     """The array of an IDX file, of the type and the shape that the file says.
 
-    Parameters
-    ----------
-    path : path-like
-        Its content decides whether it is compressed.
-
-    Raises
-    ------
-    InvalidRequest
-        If it cannot be read, is not an IDX file, or is shorter or longer than it says.
+    `path`: its content decides whether it is compressed. Raises InvalidRequest if it cannot be
+    read, is not an IDX file, or is shorter or longer than it says.
     """
     try:
         with open(path, "rb") as file:
@@ -101,14 +94,8 @@ class _Reader(pickle.Unpickler):
 def read_cifar(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The entries of a batch by name: ``data``, and ``labels`` or ``fine_labels``.
 
-    Parameters
-    ----------
-    path : path-like
-
-    Raises
-    ------
-    InvalidRequest
-        If it cannot be read, is no such pickle, or names anything but arrays of numpy.
+    Raises InvalidRequest if it cannot be read, is no such pickle, or names anything but arrays of
+    numpy.
     """
     try:
         with open(path, "rb") as file:

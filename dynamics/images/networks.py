@@ -44,17 +44,9 @@ POOLED = 8
 class Transformer:
     """A vision transformer.
 
-    Attributes
-    ----------
-    attention : str
-        ``"vanilla"`` or ``"positional"``.
-    patch : int
-        Side of a patch in pixels.
-    width, layers, heads : int
-        The width is a multiple of the heads.
-    spread : float
-        Of the positions at the start. Networks that differ in nothing else are equal, and compiled
-        once.
+    `attention`: ``"vanilla"`` or ``"positional"``; `patch`: side of a patch in pixels; `width`,
+    `layers`, `heads`: the width is a multiple of the heads; `spread`: of the positions at the
+    start. Networks that differ in nothing else are equal, and compiled once.
     """
 
     attention: str = VANILLA
@@ -68,10 +60,7 @@ class Transformer:
     def grid(self, side: int) -> int:
         """Patches along the side of an image.
 
-        Raises
-        ------
-        InvalidRequest
-            Where they do not fill it.
+        Raises InvalidRequest where they do not fill it.
         """
         check_patch(self.patch, side, f"{side} pixels")
         return side // self.patch
@@ -79,13 +68,7 @@ class Transformer:
     def start(self, side: int, channels: int, outputs: int, seed: int) -> dict[str, Floats]:
         """Every trained array at step 0.
 
-        Parameters
-        ----------
-        side, channels : int
-            Of an image.
-        outputs : int
-            Numbers that are read from a token.
-        seed : int
+        `side`, `channels`: of an image; `outputs`: numbers that are read from a token.
         """
         random = np.random.default_rng([seed, 1])
         count, w, layers = self.grid(side) ** 2, self.width, self.layers
@@ -104,12 +87,8 @@ class Transformer:
     def outputs(self, theta: Theta, pixels: Any, present: Any = None) -> Any:
         """Outputs, linear in the mean of the tokens, shape (N, outputs).
 
-        Parameters
-        ----------
-        theta : mapping
-        pixels : float array, shape (N, side, side, channels)
-        present : bool array, shape (N, D), optional
-            Patches that are there; the others are neither attended to nor part of the mean.
+        `pixels`, shape (N, side, side, channels); `present`, shape (N, D): patches that are there;
+        the others are neither attended to nor part of the mean.
         """
         tokens, _ = self.forward(theta, self.embedded(theta, pixels), present)
         if present is None:
@@ -128,12 +107,7 @@ class Transformer:
 
         The attention of positional layers is the same for all images: there N is 1.
 
-        Parameters
-        ----------
-        theta : mapping
-        tokens : float array, shape (N, D, width)
-            Without positions.
-        present : bool array, shape (N, D), optional
+        `tokens`, shape (N, D, width): without positions; `present`, shape (N, D).
         """
         jnp, maps = jax.numpy, []
         own = self.attention == VANILLA
@@ -159,12 +133,7 @@ class Transformer:
     def scores(self, theta: Theta, layer: int, tokens: Any) -> Any:
         """A of a layer over the root of the size of a head, shape (N, heads, D, D).
 
-        Parameters
-        ----------
-        theta : mapping
-        layer : int
-        tokens : float array, shape (N, D, width)
-            Of positional attention the positions, shape (1, D, width).
+        `tokens`, shape (N, D, width): of positional attention the positions, shape (1, D, width).
         """
         query, key = (self._heads(tokens @ theta[name][layer]) for name in ("query", "key"))
         rows = query.transpose(0, 2, 1, 3)
@@ -179,10 +148,7 @@ class Transformer:
 class Convolution:
     """A convolutional network.
 
-    Attributes
-    ----------
-    channels : tuple of int
-        Filters of each layer.
+    `channels`: filters of each layer.
     """
 
     channels: tuple[int, ...] = (16, 32, 32)
@@ -212,12 +178,7 @@ class Convolution:
 def check_patch(patch: int, side: int, what: str) -> None:
     """Refuse a patch whose side does not divide that of an image.
 
-    Parameters
-    ----------
-    patch, side : int
-        In pixels.
-    what : str
-        That it does not divide, in words.
+    `patch`, `side`: in pixels; `what`: that it does not divide, in words.
     """
     if side % patch:
         sizes = [n for n in range(1, side + 1) if side % n == 0]
@@ -229,11 +190,7 @@ def check_patch(patch: int, side: int, what: str) -> None:
 def patches_of(pixels: Any, patch: int) -> Any:
     """The patches of images, row by row, shape (N, D, patch * patch * channels).
 
-    Parameters
-    ----------
-    pixels : array, shape (N, side, side, channels)
-    patch : int
-        Divides the side.
+    `pixels`, shape (N, side, side, channels); `patch`: divides the side.
 
     Examples
     --------

@@ -66,9 +66,7 @@ class Estimate(NamedTuple):
 def estimate(values: ArrayLike) -> Estimate:
     """Mean and standard error over seeds.
 
-    Parameters
-    ----------
-    values : float array, shape (seeds,)
+    `values`, shape (seeds,).
 
     Examples
     --------
@@ -84,17 +82,8 @@ def estimate(values: ArrayLike) -> Estimate:
 class Trial:
     """A network and how it is trained.
 
-    Attributes
-    ----------
-    network : Transformer or Convolution
-    seed : int
-    shuffle : int
-        Side of the blocks that are moved; 0 for original images.
-    records : tuple of int
-        Ascending steps at which the network is looked at.
-    samples, tests : int
-        Of `datasets.split`.
-    adam : Adam
+    `shuffle`: side of the blocks that are moved; 0 for original images; `records`: ascending steps
+    at which the network is looked at; `samples`, `tests`: of `datasets.split`.
     """
 
     network: Transformer | Convolution
@@ -118,18 +107,10 @@ class Trial:
 class Trained:
     """A network along its training.
 
-    Attributes
-    ----------
-    trial : Trial
-    run : Run
-    accuracy : float array, shape (records,)
-        On test images.
-    order : int array, shape (blocks,)
-        Block k of a shuffled image is block ``order[k]`` of the original; empty without.
-    side : int
-        Of an image in pixels.
-    variance : float array, shape (side, side)
-        Of each pixel over the training images, as the network sees them.
+    `accuracy`, shape (records,): on test images; `order`, shape (blocks,): block k of a shuffled
+    image is block ``order[k]`` of the original; empty without; `side`: of an image in pixels;
+    `variance`, shape (side, side): of each pixel over the training images, as the network sees
+    them.
     """
 
     trial: Trial
@@ -160,10 +141,7 @@ class Trained:
     def near(self, as_shuffled: bool = False) -> NDArray[np.bool_]:
         """Pairs of patches that are neighbours, shape (D, D).
 
-        Parameters
-        ----------
-        as_shuffled : bool
-            In the shuffled images that the network trains on; else in the original ones.
+        `as_shuffled`: in the shuffled images that the network trains on; else in the original ones.
         """
         places = self.places(as_shuffled)
         grid = isqrt(len(places))
@@ -188,13 +166,7 @@ class Trained:
     def association(self, which: str, record: int = -1, as_shuffled: bool = False) -> Association:
         """Patch association at a record, patches relabelled within `strata`; computed once.
 
-        Parameters
-        ----------
-        which : str
-            ``"gram"`` or ``"scores"``.
-        record : int
-        as_shuffled : bool
-            As of `near`.
+        `which`: ``"gram"`` or ``"scores"``; `as_shuffled`: as of `near`.
         """
         key = which, record % len(self.run.steps), as_shuffled
         if key not in self._associations:
@@ -207,12 +179,7 @@ class Trained:
 def patch_order(order: NDArray[np.int64], across: int) -> NDArray[np.int64]:
     """The original position of every patch, where blocks of several patches were moved.
 
-    Parameters
-    ----------
-    order : int array, shape (blocks,)
-        Of the blocks.
-    across : int
-        Patches along the side of a block.
+    `order`, shape (blocks,): of the blocks; `across`: patches along the side of a block.
 
     Examples
     --------
@@ -225,14 +192,7 @@ def patch_order(order: NDArray[np.int64], across: int) -> NDArray[np.int64]:
 
 
 def check_shuffle(images: Images, network: Transformer, shuffle: int) -> None:
-    """Refuse a grid size that does not divide an image, or does not hold whole patches.
-
-    Parameters
-    ----------
-    images : Images
-    network : Transformer
-    shuffle : int
-    """
+    """Refuse a grid size that does not divide an image, or does not hold whole patches."""
     network.grid(images.side)
     sizes = [n for n in range(network.patch, images.side) if images.side % n == 0]
     sizes = [n for n in sizes if n % network.patch == 0]
@@ -254,14 +214,8 @@ def train_trial(
 ) -> Trained:
     """Train a network and look at it along the way.
 
-    Parameters
-    ----------
-    images : Images
-    trial : Trial
-    folder : Path, optional
-        Of its checkpoint, under the name of the trial; a run that has one there goes on.
-    progress : function, optional
-        Called with the number of steps that were made.
+    `folder`: of its checkpoint, under the name of the trial; a run that has one there goes on;
+    `progress`: called with the number of steps that were made.
     """
     split = datasets.split(images, trial.samples, trial.tests, trial.seed)
     order = np.empty(0, np.int64)
@@ -293,10 +247,6 @@ def train_trial(
 def combined_p_value(p_values: Sequence[float]) -> float:
     """The p-value of several independent ones together (Fisher).
 
-    Parameters
-    ----------
-    p_values : sequence of float
-
     Examples
     --------
     >>> round(combined_p_value([0.5]), 6), round(combined_p_value([0.01, 0.02, 0.03]), 6)
@@ -309,10 +259,6 @@ def combined_p_value(p_values: Sequence[float]) -> float:
 
 def holm(p_values: ArrayLike) -> FloatArray:
     """P-values of several tests by Holm's correction, shape as given.
-
-    Parameters
-    ----------
-    p_values : float array
 
     Examples
     --------

@@ -28,11 +28,7 @@ MASKED = 0.75
 class Reconstruction:
     """Mean squared error of masked patches.
 
-    Attributes
-    ----------
-    network : Transformer
-    masked : float
-        Share of the patches that are masked.
+    `masked`: share of the patches that are masked.
     """
 
     network: Transformer
@@ -41,11 +37,7 @@ class Reconstruction:
     def start(self, side: int, channels: int, seed: int) -> dict[str, Floats]:
         """Every trained array at step 0: of the network, and the vector of masked patches.
 
-        Parameters
-        ----------
-        side, channels : int
-            Of an image.
-        seed : int
+        `side`, `channels`: of an image.
         """
         theta = self.network.start(side, channels, self.network.patch**2 * channels, seed)
         return theta | {"hidden": np.zeros(self.network.width, np.float32)}
@@ -63,12 +55,7 @@ class Reconstruction:
     def filled(self, theta: Theta, pixels: Any, hidden: Any) -> Any:
         """Reconstruction of every patch, shape (N, D, patch * patch * channels).
 
-        Parameters
-        ----------
-        theta : mapping
-        pixels : float array, shape (N, side, side, channels)
-        hidden : bool array, shape (N, D)
-            Masked patches.
+        `pixels`, shape (N, side, side, channels); `hidden`, shape (N, D): masked patches.
         """
         tokens = self.network.embedded(theta, pixels)
         tokens = jax.numpy.where(hidden[..., None], theta["hidden"], tokens)
@@ -87,13 +74,7 @@ def _mapping() -> Any:
 def attention(network: Transformer, theta: Theta, pixels: NDArray[Any], layer: int) -> FloatArray:
     """Attention of a layer on whole images, shape (N, heads, D, D).
 
-    Parameters
-    ----------
-    network : Transformer
-    theta : mapping
-    pixels : float array, shape (N, side, side, channels)
-    layer : int
-        Of them all; -1 for the last.
+    `pixels`, shape (N, side, side, channels); `layer`: of them all; -1 for the last.
     """
     used = {name: array for name, array in theta.items() if name not in ("head", "head_bias")}
     maps = np.asarray(_mapping()(network, used, pixels)[layer], np.float64)

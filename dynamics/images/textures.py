@@ -31,11 +31,8 @@ CELLS = 128
 class Canvases(NamedTuple):
     """Objects on backgrounds.
 
-    Attributes
-    ----------
-    pixels : float32 array, shape (N, side, side, channels)
-    relevant : bool array, shape (N, D)
-        Whether a patch is of the object.
+    `pixels`, shape (N, side, side, channels); `relevant`, shape (N, D): whether a patch is of the
+    object.
     """
 
     pixels: Floats
@@ -45,17 +42,8 @@ class Canvases(NamedTuple):
 def texture(name: str, random: Generator) -> FloatArray:
     """A texture of 128 x 128 pixels with mean 0 and variance 1.
 
-    Parameters
-    ----------
-    name : str
-        One of `TEXTURES`.
-    random : Generator
-        Draws noise, and nothing else.
-
-    Raises
-    ------
-    InvalidRequest
-        For another name, or where scikit-image is not installed.
+    `name`: one of `TEXTURES`; `random`: draws noise, and nothing else. Raises InvalidRequest for
+    another name, or where scikit-image is not installed.
     """
     known_word("texture", name, TEXTURES)
     if name == "noise":
@@ -77,22 +65,11 @@ def integrate(
 ) -> Canvases:
     """Objects at random positions of larger canvases.
 
-    Parameters
-    ----------
-    objects : float array, shape (N, height, height, channels)
-        Of mean 0 and variance 1.
-    background : float array, shape (CELLS, CELLS)
-        A texture, cut at random for every image and channel alike.
-    side, patch : int
-        Of a canvas and of a patch, in pixels; the patch divides both images.
-    textured : bool array, shape (N,)
-        Whether the background is the texture; else it is as dark as objects are.
-    random : Generator
-
-    Raises
-    ------
-    InvalidRequest
-        Where patches do not fill both images, or an object does not fit.
+    `objects`, shape (N, height, height, channels): of mean 0 and variance 1; `background`, shape
+    (CELLS, CELLS): a texture, cut at random for every image and channel alike; `side`, `patch`: of
+    a canvas and of a patch, in pixels; the patch divides both images; `textured`, shape (N,):
+    whether the background is the texture; else it is as dark as objects are. Raises InvalidRequest
+    where patches do not fill both images, or an object does not fit.
     """
     count, height, _, channels = objects.shape
     check_patch(patch, height, f"objects of {height} x {height} pixels")
@@ -117,11 +94,7 @@ def integrate(
 def remaining(own: int, count: int, share: float) -> int:
     """Patches that are left of an image whose object has ``own`` of ``count``; halves up.
 
-    Parameters
-    ----------
-    own, count : int
-    share : float
-        Requested alpha_*; the share that is taken is ``own`` over what is left.
+    `share`: requested alpha_*; the share that is taken is ``own`` over what is left.
 
     Examples
     --------
@@ -134,13 +107,8 @@ def remaining(own: int, count: int, share: float) -> int:
 def sparsified(relevant: NDArray[np.bool_], share: float, random: Generator) -> NDArray[np.bool_]:
     """Patches that are left when background patches are dropped at random, shape (N, D).
 
-    Parameters
-    ----------
-    relevant : bool array, shape (N, D)
-        As many in every image.
-    share : float
-        Requested alpha_*, from that of whole images to 1: the nearest that can be had.
-    random : Generator
+    `relevant`, shape (N, D): as many in every image; `share`: requested alpha_*, from that of whole
+    images to 1: the nearest that can be had.
 
     Examples
     --------

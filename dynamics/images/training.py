@@ -45,12 +45,7 @@ class Task(Protocol):
 
 @dataclass(frozen=True)
 class Classification:
-    """Mean cross-entropy of the classes of images.
-
-    Attributes
-    ----------
-    network : Transformer or Convolution
-    """
+    """Mean cross-entropy of the classes of images."""
 
     network: Transformer | Convolution
 
@@ -66,14 +61,8 @@ class Classification:
 class Adam:
     """How a network is trained.
 
-    Attributes
-    ----------
-    eta : float
-        Learning rate.
-    batch : int
-        Images of a mini-batch; each image once before any again, a last part left out.
-    warmup : int
-        Steps over which the rate rises.
+    `eta`: learning rate; `batch`: images of a mini-batch; each image once before any again, a last
+    part left out; `warmup`: steps over which the rate rises.
     """
 
     eta: float = 2e-3
@@ -85,13 +74,8 @@ class Adam:
 class Run:
     """A network along its training.
 
-    Attributes
-    ----------
-    steps : int array, shape (records,)
-    loss : float array, shape (records,)
-        Mean over the steps since the record before; NaN at step 0.
-    thetas : mapping
-        Name -> trained arrays at the records, shape (records, ...).
+    `steps`, shape (records,); `loss`, shape (records,): mean over the steps since the record
+    before; NaN at step 0; `thetas`: name -> trained arrays at the records, shape (records, ...).
     """
 
     steps: NDArray[np.int64]
@@ -116,35 +100,13 @@ def train(
 ) -> Run:
     """Train a network.
 
-    Parameters
-    ----------
-    task : Task
-    start : mapping
-        Every trained array at step 0.
-    data : tuple of arrays
-        Of as many images each; mini-batches are of the same rows of all.
-    records : sequence of int
-        Ascending steps at which the network is recorded; the last ends the run.
-    seed : int
-        Of mini-batches and of what the loss draws.
-    adam : Adam, optional
-    checkpoint : Checkpoint, optional
-        Of the run while it goes on, and afterwards.
-    request : mapping, optional
-        What else decides the run, as plain values; another one's checkpoint is refused.
-    progress : function, optional
-        Called with the number of steps that were made.
-
-    Returns
-    -------
-    Run
-
-    Raises
-    ------
-    InvalidRequest
-        If the checkpoint is of another run.
-    KeyboardInterrupt
-        At Ctrl-C and SIGTERM, after the checkpoint was written.
+    `start`: every trained array at step 0; `data`: of as many images each; mini-batches are of the
+    same rows of all; `records`: ascending steps at which the network is recorded; the last ends the
+    run; `seed`: of mini-batches and of what the loss draws; `checkpoint`: of the run while it goes
+    on, and afterwards; `request`: what else decides the run, as plain values; another one's
+    checkpoint is refused; `progress`: called with the number of steps that were made. Raises
+    InvalidRequest if the checkpoint is of another run. Raises KeyboardInterrupt: at Ctrl-C and
+    SIGTERM, after the checkpoint was written.
     """
     adam = adam or Adam()
     recorded = [*map(int, records)]
@@ -265,12 +227,7 @@ def correct(
 ) -> NDArray[np.bool_]:
     """Whether the class of each image is predicted, shape (N,).
 
-    Parameters
-    ----------
-    network : Transformer or Convolution
-    theta : mapping
-    data : tuple of arrays
-        Pixels, labels and, where some are dropped, the patches that are there.
+    `data`: pixels, labels and, where some are dropped, the patches that are there.
     """
     pixels, labels, *present = data
     predicted, at_once = [], min(AT_ONCE, len(labels))
@@ -285,10 +242,5 @@ def correct(
 def accuracy(
     network: Transformer | Convolution, theta: Theta, data: tuple[NDArray[Any], ...]
 ) -> float:
-    """Share of images whose class is predicted; parameters as of `correct`.
-
-    Parameters
-    ----------
-    network, theta, data
-    """
+    """Share of images whose class is predicted; parameters as of `correct`."""
     return float(correct(network, theta, data).mean())

@@ -65,11 +65,7 @@ def _evaluate(name: str, state: FloatArray, slope: FloatArray, data: Any, size: 
 def gradient(data: Any, state: FloatArray) -> FloatArray:
     """Gradient of a problem at a state, shape (n,).
 
-    Parameters
-    ----------
-    data : NamedTuple
-        Of the problem.
-    state : float array, shape (n,)
+    `data`: of the problem; `state`, shape (n,).
     """
     return _evaluate("gradient", state, state, data, state.size)
 
@@ -77,10 +73,7 @@ def gradient(data: Any, state: FloatArray) -> FloatArray:
 def hessian(data: Any, state: FloatArray) -> FloatArray:
     """Jacobian of the gradient of a problem that has one, shape (n, n).
 
-    Parameters
-    ----------
-    data : NamedTuple
-    state : float array, shape (n,)
+    `state`, shape (n,).
     """
     size = state.size
     return _evaluate("hessian", state, state, data, size * size).reshape(size, size)
@@ -89,12 +82,7 @@ def hessian(data: Any, state: FloatArray) -> FloatArray:
 def summary(data: Any, state: FloatArray, count: int = 2) -> FloatArray:
     """Risk and error of a problem at a state, and what else it reports.
 
-    Parameters
-    ----------
-    data : NamedTuple
-    state : float array, shape (n,)
-    count : int
-        How many numbers.
+    `state`, shape (n,); `count`: how many numbers.
     """
     return _evaluate("summary", state, state, data, count)
 
@@ -102,11 +90,7 @@ def summary(data: Any, state: FloatArray, count: int = 2) -> FloatArray:
 def order_parameters(data: Any, state: FloatArray, slope: FloatArray, count: int) -> FloatArray:
     """Order parameters at a state with its gradient, shape (count,).
 
-    Parameters
-    ----------
-    data : NamedTuple
-    state, slope : float arrays, shape (n,)
-    count : int
+    `state`, `slope`, shape (n,).
     """
     return _evaluate("order_parameters", state, slope, data, count)
 
@@ -121,26 +105,9 @@ def advance(
 ) -> int:
     """Take steps in place; see `dynamics.loops.kernels.advance`.
 
-    Parameters
-    ----------
-    data : NamedTuple
-    state : contiguous float array, shape (n and the memory of the rule,)
-    updates : Updates
-    span : (first, last)
-        Steps.
-    alike : bool
-        Whether every step has the same data.
-    buffers : (tracked, record_steps, records)
-
-    Returns
-    -------
-    int
-        ``last``, or the step whose successor is not finite.
-
-    Raises
-    ------
-    TypeError
-        If the state cannot be changed where it is.
+    `state`, shape (n and the memory of the rule,); `span`: steps; `alike`: whether every step has
+    the same data. Returns int: ``last``, or the step whose successor is not finite. Raises
+    TypeError if the state cannot be changed where it is.
     """
     if not (state.flags.c_contiguous and state.dtype == np.float64):
         raise TypeError("the state is a contiguous array of 64-bit floats")
@@ -160,10 +127,7 @@ def advance(
 def along(path: Path, times: FloatArray) -> tuple[FloatArray, FloatArray]:
     """States at times of a path, shape (T, n), and their derivatives by the time.
 
-    Parameters
-    ----------
-    path : Path
-    times : float array, shape (T,)
+    `times`, shape (T,).
     """
     states, rates = np.empty((2, times.size, path.coefficients.shape[2]))
     compiled(path_values.along)(_floats(times), *path, states, rates)
@@ -173,12 +137,7 @@ def along(path: Path, times: FloatArray) -> tuple[FloatArray, FloatArray]:
 def order_along(data: Any, path: Path, times: FloatArray, count: int) -> FloatArray:
     """Order parameters at times of a path, whose derivatives are the rates; shape (T, count).
 
-    Parameters
-    ----------
-    data : NamedTuple
-    path : Path
-    times : float array, shape (T,)
-    count : int
+    `times`, shape (T,).
     """
     out = np.empty((times.size, count))
     compiled(path_values.order_along, data)(_floats(times), *path, data, out)
@@ -188,28 +147,10 @@ def order_along(data: Any, path: Path, times: FloatArray, count: int) -> FloatAr
 class Integration:
     """A flow that is being integrated.
 
-    Parameters
-    ----------
-    data : NamedTuple
-        Of the problem.
-    start : float array, shape (n,)
-    span : (float, float)
-        First and last time.
-    relative : float
-        Error that a step may make, over the size of an entry.
-    floor : float array, shape (n,)
-        Error that it may make in any case.
-
-    Attributes
-    ----------
-    end : float
-        Last time.
-    state : float array, shape (n,)
-        Where it is.
-    outcome : int
-        `FULL` until it has ended, then `DONE` or `STUCK`.
-    steps : int
-        Steps so far.
+    `data`: of the problem; `start`, shape (n,); `span`: first and last time; `relative`: error that
+    a step may make, over the size of an entry; `floor`, shape (n,): error that it may make in any
+    case. `end`: last time; `state`, shape (n,): where it is; `outcome`: `FULL` until it has ended,
+    then `DONE` or `STUCK`; `steps`: steps so far.
     """
 
     def __init__(
@@ -263,13 +204,7 @@ class Integration:
 
 
 def in_threads(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """Results of a function of several items, in as many threads as numba has.
-
-    Parameters
-    ----------
-    function : callable
-    items : sequence
-    """
+    """Results of a function of several items, in as many threads as numba has."""
     import numba
 
     threads = min(numba.get_num_threads(), len(items))
@@ -282,10 +217,7 @@ def in_threads(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any
 def source(kind: type) -> str:
     """Text of the modules that have the functions of a kind of problem.
 
-    Parameters
-    ----------
-    kind : type
-        Of its data.
+    `kind`: of its data.
     """
     own = kind.__module__
     used = vars(sys.modules[own]).values()

@@ -34,12 +34,8 @@ OPTIONS: Any = {"error_model": "numpy", "fastmath": False}
 def compiled(kernel: Callable[..., Any], data: Any = None) -> Callable[..., Any]:
     """A kernel, compiled for each type of its arguments when it is first called with it.
 
-    Parameters
-    ----------
-    kernel : callable
-        Of a module of `dynamics.loops.kernels.MODULES`.
-    data : NamedTuple, optional
-        Of the problem, if the kernel is called with it.
+    `kernel`: of a module of `dynamics.loops.kernels.MODULES`; `data`: of the problem, if the kernel
+    is called with it.
     """
     compiler = _numba()
     while MODULES:

@@ -17,12 +17,7 @@ Factors = Callable[[NDArray[np.int64]], FloatArray]
 
 
 def constant(steps: NDArray[np.int64]) -> FloatArray:
-    """Factor 1 at every step.
-
-    Parameters
-    ----------
-    steps : int array
-    """
+    """Factor 1 at every step."""
     return np.ones(steps.size)
 
 
@@ -30,20 +25,11 @@ def constant(steps: NDArray[np.int64]) -> FloatArray:
 class Updates:
     """An update rule with the learning rates of a run.
 
-    Attributes
-    ----------
-    eta : float array, shape (n,)
-        Learning rate of each entry.
-    rule : UpdateRule
-    sizes : float array, shape (n,), optional
-        Trained entries that each number of a state stands for; 1 by default.
-    moves : bool array, shape (n,), optional
-        Entries that may move; all by default.
-    factors : callable
-        Steps, counted from 0 -> factors of all learning rates.
-    stages : sequence of (bool array, int)
-        Entries that move in each stage, and its number of steps; the last one has no end. All
-        always by default.
+    `eta`, shape (n,): learning rate of each entry; `sizes`, shape (n,): trained entries that each
+    number of a state stands for; 1 by default; `moves`, shape (n,): entries that may move; all by
+    default; `factors`: steps, counted from 0 -> factors of all learning rates; `stages`: entries
+    that move in each stage, and its number of steps; the last one has no end. All always by
+    default.
     """
 
     eta: FloatArray
@@ -68,12 +54,7 @@ class Updates:
         return np.concatenate([state, np.zeros(self.rule.memory * state.size)])
 
     def parts(self, first: int, last: int) -> Iterator[tuple[int, int, Update]]:
-        """Spans of steps in which the same entries move: first, last (exclusive), what loops take.
-
-        Parameters
-        ----------
-        first, last : int
-        """
+        """Spans of steps in which the same entries move: first, last (exclusive), loop data."""
         size, plain = self.eta.size, self.rule.plain
         every = np.ones(size, dtype=bool) if self.moves is None else self.moves
         sizes = np.ones(size) if self.sizes is None else self.sizes
@@ -98,9 +79,7 @@ class Updates:
     def time(self, steps: NDArray[np.int64]) -> FloatArray:
         """Sum of the scheduled rates up to steps, before factors of groups.
 
-        Parameters
-        ----------
-        steps : int array, ascending
+        `steps`, ascending.
         """
         if self.factors is constant:
             return np.asarray(steps * self.unit, dtype=np.float64)
@@ -116,12 +95,7 @@ NONE = List(
 
 
 def listed(rule: UpdateRule) -> List:
-    """The program of a rule as compiled loops take it, at its constants.
-
-    Parameters
-    ----------
-    rule : UpdateRule
-    """
+    """The program of a rule as compiled loops take it, at its constants."""
     made = rule.program
     given = np.concatenate([[*rule.numbers.values()], made.constants])
     outputs = np.concatenate([made.outputs["change"], made.outputs["memory"]]).astype(np.int64)

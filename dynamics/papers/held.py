@@ -23,22 +23,10 @@ def hold(
 ) -> None:
     """Hold a fast expectation against the declared recursion at a small size, once on a machine.
 
-    Parameters
-    ----------
-    expectation : Expectation
-        Held by its name and source.
-    file : module
-        The model file, which declares its reduction.
-    constants : mapping
-        Of the small size; the others have their defaults.
-    gradient : callable
-        Names of scalars, states of them, shape (states, n) -> gradients of the fast expectation at
-        the small size, per entry, of the same shape.
-
-    Raises
-    ------
-    InvalidRequest
-        If they part.
+    `expectation`: held by its name and source; `file`: the model file, which declares its
+    reduction; `constants`: of the small size; the others have their defaults; `gradient`: names of
+    scalars, states of them, shape (states, n) -> gradients of the fast expectation at the small
+    size, per entry, of the same shape. Raises InvalidRequest if they part.
     """
     path = Path(str(file.__file__))
 

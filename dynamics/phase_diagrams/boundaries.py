@@ -40,22 +40,9 @@ Cell = tuple[int, int, int]
 def boundary(result: Slice, facet: int = 0) -> tuple[FloatArray, ...]:
     """Lines between yes and no in one panel of a slice.
 
-    Parameters
-    ----------
-    result : Slice
-        Of a yes or no, over two axes.
-    facet : int
-        Which panel.
-
-    Returns
-    -------
-    tuple of float arrays, shape (points, 2)
-        x and y along each line; a closed line ends where it begins.
-
-    Raises
-    ------
-    InvalidRequest
-        If the quantity is not yes or no, or there is only one axis.
+    `result`: of a yes or no, over two axes; `facet`: which panel. Returns tuple of float arrays,
+    shape (points, 2): x and y along each line; a closed line ends where it begins. Raises
+    InvalidRequest if the quantity is not yes or no, or there is only one axis.
 
     Examples
     --------
@@ -102,19 +89,10 @@ def trace(
 ) -> tuple[FloatArray, ...]:
     """Lines at which values on a grid cross one half.
 
-    Parameters
-    ----------
-    values : float array, shape (rows, columns)
-        At the nodes; NaN where nothing is known.
-    x, y : Axis
-        Of the columns and of the rows.
-    crossed : mapping, optional
-        Edge -> how far along it is crossed; by default that of `crossings`.
-
-    Returns
-    -------
-    tuple of float arrays, shape (points, 2)
-        x and y along each line; a closed line ends where it begins.
+    `values`, shape (rows, columns): at the nodes; NaN where nothing is known; `x`, `y`: of the
+    columns and of the rows; `crossed`: edge -> how far along it is crossed; by default that of
+    `crossings`. Returns tuple of float arrays, shape (points, 2): x and y along each line; a closed
+    line ends where it begins.
     """
     if min(values.shape) < 2:
         return ()
@@ -133,17 +111,8 @@ def trace(
 class AxisRange:
     """A range of a parameter, linear or logarithmic.
 
-    Parameters
-    ----------
-    name : str
-    low, high : float
-        Its ends, ``low < high``; positive where it is logarithmic.
-    logarithmic : bool
-
-    Raises
-    ------
-    InvalidRequest
-        If the ends are not such.
+    `low`, `high`: its ends, ``low < high``; positive where it is logarithmic. Raises InvalidRequest
+    if the ends are not such.
     """
 
     name: str
@@ -183,26 +152,15 @@ class AxisRange:
 class Refined:
     """A yes or no over a rectangle.
 
-    Attributes
-    ----------
-    x, y : Axis
-        The fine lattice, ``cells + 1`` values each.
-    values : int8 array, shape (cells + 1, cells + 1)
-        Row by row of y: 1 yes, 0 no, -1 not valid.
-    evaluated : bool array, same shape
-        Where the answer was evaluated; elsewhere it is inferred.
-    runs, waves : int
-        Points at which the answer was yes or no, and calls in which all points were evaluated.
-    lines : tuple of float arrays, shape (points, 2)
-        The boundary between yes and no: x and y along each line.
-    tolerance : (float, float)
-        How far in x and in y a line may be from the boundary; relative on a logarithmic axis.
-    crossed : mapping
-        Edges of the lattice that the boundary crosses (row and column of the first end, 0 along x
-        or 1 along y) -> how far along, 0 to 1.
-    missed : int
-        Known answers that differ from those at all corners of the finest cell around them: of
-        regions too small for the lattice.
+    `x`, `y`: the fine lattice, ``cells + 1`` values each; `values`, shape (cells + 1, cells + 1):
+    row by row of y: 1 yes, 0 no, -1 not valid; `evaluated`, same shape: where the answer was
+    evaluated; elsewhere it is inferred; `runs`, `waves`: points at which the answer was yes or no,
+    and calls in which all points were evaluated; `lines`, shape (points, 2): the boundary between
+    yes and no: x and y along each line; `tolerance`: how far in x and in y a line may be from the
+    boundary; relative on a logarithmic axis; `crossed`: edges of the lattice that the boundary
+    crosses (row and column of the first end, 0 along x or 1 along y) -> how far along, 0 to 1;
+    `missed`: known answers that differ from those at all corners of the finest cell around them: of
+    regions too small for the lattice.
     """
 
     x: Axis
@@ -228,32 +186,14 @@ def refine(
 ) -> Refined:
     """The boundary of a yes or no over a rectangle, by dividing cells.
 
-    Parameters
-    ----------
-    evaluate : callable
-        Points, float array (n, 2) of x and y -> n answers: true, false, or -1 where x and y are
-        no valid combination. No point is evaluated twice.
-    x, y : AxisRange
-        The rectangle.
-    coarse : int
-        Points along each side of the first lattice.
-    cells : int
-        Cells along each side of the finest one: ``coarse - 1`` times a power of 2.
-    tolerance : float, optional
-        Share of each span to which the crossings of the boundary are then bisected; without it
-        they are half a fine cell wide. A bisection that meets a point that is not valid stops.
-    known : float array, shape (n, 3), optional
-        x, y and the answer at other points of the rectangle; cells where they differ from the
-        corners are divided too.
-
-    Returns
-    -------
-    Refined
-
-    Raises
-    ------
-    InvalidRequest
-        If the lattices do not nest, or an answer is none.
+    `evaluate`: points, float array (n, 2) of x and y -> n answers: true, false, or -1 where x and y
+    are no valid combination. No point is evaluated twice; `x`, `y`: the rectangle; `coarse`: points
+    along each side of the first lattice; `cells`: cells along each side of the finest one: ``coarse
+    - 1`` times a power of 2; `tolerance`: share of each span to which the crossings of the boundary
+    are then bisected; without it they are half a fine cell wide. A bisection that meets a point
+    that is not valid stops; `known`, shape (n, 3): x, y and the answer at other points of the
+    rectangle; cells where they differ from the corners are divided too. Raises InvalidRequest if
+    the lattices do not nest, or an answer is none.
 
     Examples
     --------

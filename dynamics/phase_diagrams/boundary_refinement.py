@@ -32,15 +32,8 @@ from theory.summary import summarized
 class Refinement:
     """A refined boundary, and what it cost.
 
-    Attributes
-    ----------
-    refined : Refined
-    runs : int
-        Points that were run for it in this call.
-    stored : int
-        Points that the sweep, or an earlier call, already held.
-    held : mapping
-        What is the same in every run: name -> value.
+    `runs`: points that were run for it in this call; `stored`: points that the sweep, or an earlier
+    call, already held; `held`: what is the same in every run: name -> value.
     """
 
     refined: Refined
@@ -54,18 +47,10 @@ class Refinement:
 class Question:
     """A yes or no over two axes of a sweep.
 
-    Attributes
-    ----------
-    quantity : str
-        As ``"patch_association>=1"`` or ``"reached(T1)"``.
-    x, y : str
-        Names of axes.
-    at : mapping
-        The other axes, each held at one of its values.
-    coarse, cells : int
-        Points along a side of the first lattice, cells along a side of the finest.
-    tolerance : float or None
-        Share of each axis to which the boundary is bisected beyond that.
+    `quantity`: as ``"patch_association>=1"`` or ``"reached(T1)"``; `x`, `y`: names of axes; `at`:
+    the other axes, each held at one of its values; `coarse`, `cells`: points along a side of the
+    first lattice, cells along a side of the finest; `tolerance`: share of each axis to which the
+    boundary is bisected beyond that.
     """
 
     quantity: str
@@ -91,27 +76,9 @@ def refinement(
 ) -> Refinement:  # fmt: skip
     """The boundary of a yes or no in a sweep, refined between the ends of two of its axes.
 
-    Parameters
-    ----------
-    store : Sweep
-    question : Question
-    out : Path
-        Folder of the runs.
-    workers : int, optional
-        Processes, as of `dynamics.sweep`.
-    scheduler : str, optional
-        Address of a dask scheduler.
-
-    Returns
-    -------
-    Refinement
-
-    Raises
-    ------
-    InvalidRequest
-        If the question is none, or the sweep was of pairs.
-    KeyboardInterrupt
-        If it was interrupted; what was run stays stored.
+    `out`: folder of the runs; `workers`: processes, as of `dynamics.sweep`; `scheduler`: address of
+    a dask scheduler. Raises InvalidRequest if the question is none, or the sweep was of pairs.
+    Raises KeyboardInterrupt if it was interrupted; what was run stays stored.
     """
     if store.plan.grid.paired:
         raise InvalidRequest("a boundary is refined between two axes; this sweep has pairs")

@@ -49,16 +49,8 @@ COMPARED = re.compile(rf"\s*{NAME}\s*({'|'.join(RELATIONS)})\s*(\S+)\s*")
 class Quantity:
     """A number, or a yes or no, of every run.
 
-    Attributes
-    ----------
-    text : str
-        As it was requested.
-    name : str
-        The variable.
-    relation : str
-        ``""`` for the variable itself, one of `RELATIONS`, or ``"reached"``.
-    number : float
-        What it is compared with; NaN where it is not.
+    `text`: as it was requested; `name`: the variable; `relation`: ``""`` for the variable itself,
+    one of `RELATIONS`, or ``"reached"``; `number`: what it is compared with; NaN where it is not.
     """
 
     text: str
@@ -80,15 +72,8 @@ class Quantity:
     def read(cls, text: str, dataset: xarray.Dataset) -> Quantity:
         """A quantity of a dataset from its text.
 
-        Parameters
-        ----------
-        text : str
-        dataset : xarray.Dataset
-
-        Raises
-        ------
-        InvalidRequest
-            If there is no such variable or event, or the text is none of the three forms.
+        Raises InvalidRequest if there is no such variable or event, or the text is none of the
+        three forms.
         """
         there = variables(dataset)
         if match := REACHED.fullmatch(text):
@@ -129,10 +114,7 @@ class Quantity:
 def variables(dataset: xarray.Dataset) -> list[str]:
     """Names of the numbers that runs have; neither paths nor what is noted of blocks.
 
-    Raises
-    ------
-    InvalidRequest
-        If the dataset is not that of a sweep.
+    Raises InvalidRequest if the dataset is not that of a sweep.
     """
     runs = set(_outcome(dataset).dims)
     found = dataset.data_vars.items()
@@ -142,10 +124,7 @@ def variables(dataset: xarray.Dataset) -> list[str]:
 def outcomes(dataset: xarray.Dataset) -> NDArray[np.int64]:
     """How every run ended: an index into `kinds`, or "pending", or "invalid".
 
-    Raises
-    ------
-    InvalidRequest
-        If the dataset is not that of a sweep.
+    Raises InvalidRequest if the dataset is not that of a sweep.
     """
     return _outcome(dataset).values.astype(np.int64)
 
@@ -164,12 +143,7 @@ def kinds(dataset: xarray.Dataset) -> tuple[str, ...]:
 def complete(outcome: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.bool_]:
     """Whether runs went to their end, so that an event without a time did not happen.
 
-    Parameters
-    ----------
-    outcome : int array
-        Index into the names.
-    names : sequence of str
-        Kinds of outcome.
+    `outcome`: index into the names; `names`: kinds of outcome.
     """
     return np.isin(outcome, [code for code, kind in enumerate(names) if kind in COMPLETE])
 
@@ -186,11 +160,7 @@ def _known_until(dataset: xarray.Dataset) -> FloatArray:
 def json_attribute(dataset: xarray.Dataset, name: str) -> Mapping[str, Any]:
     """An attribute that is a JSON object; empty where there is none.
 
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-    name : str
-        ``"fixed"`` or ``"derived"``.
+    `name`: ``"fixed"`` or ``"derived"``.
     """
     return dict(_unpacked(dataset.attrs.get(name, {})))
 
@@ -211,13 +181,7 @@ def numbers(held: Mapping[str, Any]) -> dict[str, float]:
 
 
 def everywhere(dataset: xarray.Dataset, name: str) -> FloatArray:
-    """A variable or coordinate on all dimensions, in the order of those of ``outcome``.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-    name : str
-    """
+    """A variable or coordinate on all dimensions, in the order of those of ``outcome``."""
     import xarray
 
     outcome = dataset[OUTCOME]

@@ -51,26 +51,11 @@ EXPLAINED = 0.8
 class Scaling(PowerLaw):
     """A power law of a quantity of a sweep; the fit as of `dynamics.results.power_law.PowerLaw`.
 
-    Attributes
-    ----------
-    system : str
-    presentation : Presentation
-        That of the dataset.
-    quantity : Quantity
-    factors : tuple of str
-        Names or formulas.
-    left_out : mapping
-        Why runs were left out -> how many.
-    measured : float array, shape (used,)
-        The quantity in every run that was used.
-    levels : float array, shape (used, factors)
-        The factors there.
-    logarithmic : tuple of float or None
-        a, b and R^2 of the fit ``a + b log(1/x)`` of the quantity, where there is one factor x.
-    held : mapping
-        What is the same in every run: name -> value.
-    derived : mapping
-        Parameters that follow from others: name -> formula.
+    `presentation`: that of the dataset; `factors`: names or formulas; `left_out`: why runs were
+    left out -> how many; `measured`, shape (used,): the quantity in every run that was used;
+    `levels`, shape (used, factors): the factors there; `logarithmic`: a, b and R^2 of the fit ``a +
+    b log(1/x)`` of the quantity, where there is one factor x; `held`: what is the same in every
+    run: name -> value; `derived`: Parameters that follow from others: name -> formula.
     """
 
     system: str
@@ -124,25 +109,10 @@ def scaling(
 ) -> Scaling:
     """Fit a power law to a quantity of a sweep, over a grid or over pairs.
 
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-    quantity : str
-        A variable.
-    factors : sequence of str
-        Names of parameters or variables, or formulas of them: ``["D", "q*(D-C)"]``.
-    at : mapping, optional
-        Dimension -> the value at which it is held, one of its own.
-
-    Returns
-    -------
-    Scaling
-
-    Raises
-    ------
-    InvalidRequest
-        If a name is unknown, the quantity is a yes or no, a factor does not vary, factors cannot
-        be told apart, or too few runs are left.
+    `quantity`: a variable; `factors`: names of parameters or variables, or formulas of them:
+    ``["D", "q*(D-C)"]``; `at`: dimension -> the value at which it is held, one of its own. Raises
+    InvalidRequest if a name is unknown, the quantity is a yes or no, a factor does not vary,
+    factors cannot be told apart, or too few runs are left.
 
     Examples
     --------

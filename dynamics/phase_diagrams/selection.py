@@ -50,13 +50,8 @@ NEAR = 1e-9
 class Axis:
     """Values of a parameter, ascending.
 
-    Attributes
-    ----------
-    name : str
-        Of the parameter.
-    values : float array, shape (n,)
-    logarithmic : bool
-        Whether positions between values are measured in the logarithm.
+    `name`: of the parameter; `values`, shape (n,); `logarithmic`: whether positions between values
+    are measured in the logarithm.
     """
 
     name: str
@@ -67,10 +62,7 @@ class Axis:
     def of(cls, name: str, values: ArrayLike) -> Axis:
         """The axis of some values, logarithmic where their steps are nearer to geometric ones.
 
-        Parameters
-        ----------
-        name : str
-        values : array_like, shape (n,)
+        `values`, shape (n,).
         """
         ascending = np.sort(np.asarray(values, dtype=np.float64))
         return cls(name, ascending, _geometric(ascending))
@@ -110,30 +102,13 @@ class Axis:
 class Slice:
     """One quantity over one or two axes.
 
-    Attributes
-    ----------
-    system : str
-        Name of the system; empty where the dataset has none.
-    presentation : Presentation
-        That of the dataset.
-    quantity : Quantity
-    x : Axis
-    y, facet : Axis or None
-        The second axis, and the axis of the panels.
-    values : float array, shape (facets, y, x)
-        NaN where there is none; a missing axis has length 1.
-    low, high : float array, same shape
-        Least and greatest of the seeds; as ``values`` where there is one.
-    outcome : int array, same shape
-        Index into ``kinds``, or `PENDING`, or `INVALID`; of several seeds the
-        most frequent one.
-    kinds : tuple of str
-    held : mapping
-        What is the same in every run: name -> value.
-    derived : mapping
-        Parameters that follow from others: name -> formula.
-    seeds : int
-        How many seeds were combined; 0 where that was not done.
+    `system`: name of the system; empty where the dataset has none; `presentation`: that of the
+    dataset; `y`, `facet`: the second axis, and the axis of the panels; `values`, shape (facets, y,
+    x): NaN where there is none; a missing axis has length 1; `low`, `high`, same shape: least and
+    greatest of the seeds; as ``values`` where there is one; `outcome`, same shape: index into
+    ``kinds``, or `PENDING`, or `INVALID`; of several seeds the most frequent one; `held`: what is
+    the same in every run: name -> value; `derived`: Parameters that follow from others: name ->
+    formula; `seeds`: how many seeds were combined; 0 where that was not done.
     """
 
     system: str
@@ -162,25 +137,10 @@ def select(
 ) -> Slice:
     """A slice of a sweep: one quantity over one or two axes.
 
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        Of a sweep over a grid.
-    quantity : str
-        A variable (``"time_T1"``), or a yes or no (``"time_T1<1e4"``, ``"reached(T1)"``).
-    x, y, facet : str
-        Dimensions: the axes, and that of the panels.
-    at : mapping, optional
-        Dimension -> the value at which it is held, one of its own.
-
-    Returns
-    -------
-    Slice
-
-    Raises
-    ------
-    InvalidRequest
-        If a name or a value is not in the dataset, or a dimension is left free.
+    `dataset`: of a sweep over a grid; `quantity`: a variable (``"time_T1"``), or a yes or no
+    (``"time_T1<1e4"``, ``"reached(T1)"``); `x`, `y`, `facet`: dimensions: the axes, and that of the
+    panels; `at`: dimension -> the value at which it is held, one of its own. Raises InvalidRequest
+    if a name or a value is not in the dataset, or a dimension is left free.
 
     Examples
     --------
@@ -238,20 +198,8 @@ def hold(
 
     A parameter that is fixed in the whole sweep may be named with the value that it has.
 
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-    at : mapping
-        Name -> value.
-
-    Returns
-    -------
-    dict, dict
-
-    Raises
-    ------
-    InvalidRequest
-        If a name is not a dimension, or a value is not one of its own.
+    `at`: name -> value. Raises InvalidRequest if a name is not a dimension, or a value is not one
+    of its own.
     """
     dims = [str(dim) for dim in dataset[OUTCOME].dims]
     fixed = numbers(json_attribute(dataset, "fixed"))

@@ -41,19 +41,10 @@ MEASURED, ABOVE, BELOW, NOWHERE = "measured", "above", "below", "nowhere"
 class Threshold:
     """Where half of the trials succeed.
 
-    Attributes
-    ----------
-    kind : str
-        ``"measured"``; ``"above"`` or ``"below"`` all levels; ``"nowhere"``, where success does
-        not grow with the level.
-    value : float
-        N50; NaN unless it was measured.
-    low, high : float
-        95 % interval; 0 and infinity where there is no bound.
-    slope : float
-        s.
-    levels, shares, trials : float arrays, shape (n,)
-        Ascending levels, share of their trials that succeeded, number of trials.
+    `kind`: ``"measured"``; ``"above"`` or ``"below"`` all levels; ``"nowhere"``, where success does
+    not grow with the level; `value`: N50; NaN unless it was measured; `low`, `high`: 95 % interval;
+    0 and infinity where there is no bound; `slope`: s; `levels`, `shares`, `trials`, shape (n,):
+    ascending levels, share of their trials that succeeded, number of trials.
     """
 
     kind: str
@@ -93,17 +84,9 @@ class Threshold:
 def threshold(levels: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Threshold:
     """The level at which half of the trials succeed, N50, with a 95 % interval.
 
-    Parameters
-    ----------
-    levels : float array, shape (n,)
-        N, positive, each once.
-    successes, trials : float array, shape (n,), or one number of trials for all
-        Levels without trials are left out.
-
-    Raises
-    ------
-    InvalidRequest
-        If no trials are left, a level is not positive, or more succeed than were tried.
+    `levels`, shape (n,): N, positive, each once; `successes`, `trials`, shape (n,), or one number
+    of trials for all: levels without trials are left out. Raises InvalidRequest if no trials are
+    left, a level is not positive, or more succeed than were tried.
 
     Examples
     --------

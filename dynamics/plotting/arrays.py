@@ -34,11 +34,7 @@ LEAST_SHARE = 1e-4
 def true_sets(panel: Axes, labels: NDArray[np.int64]) -> None:
     """Draw the pairs (i, j) in a common set, in dark grey.
 
-    Parameters
-    ----------
-    panel : Axes
-    labels : int array, shape (D,)
-        Set of each patch.
+    `labels`, shape (D,): set of each patch.
     """
     same = labels[:, None] == labels[None, :]
     panel.imshow(np.where(same, 0.35, 1.0), cmap="gray", vmin=0, vmax=1)
@@ -48,11 +44,7 @@ def true_sets(panel: Axes, labels: NDArray[np.int64]) -> None:
 def number_patches(panel: Axes, size: int) -> None:
     """Label the axes of a matrix of patches, numbered from 1 as in the paper.
 
-    Parameters
-    ----------
-    panel : Axes
-    size : int
-        Number of patches.
+    `size`: number of patches.
     """
     visible = np.unique(np.linspace(0, size - 1, min(size, 4)).round().astype(int))
     numbers = [str(k + 1) for k in visible]
@@ -69,12 +61,7 @@ def matrix_entries(figure: Any, panels: Sequence[Axes], matrices: Sequence[Float
     largest entry of the matrix with the smallest ones, and logarithmic beyond where another has
     entries more than `SPREAD` times as large.
 
-    Parameters
-    ----------
-    figure : Figure
-    panels : sequence of Axes
-    matrices : sequence of float array, shape (D, D)
-        One for each panel.
+    `matrices`, shape (D, D): one for each panel.
     """
     masked = [np.ma.masked_where(np.eye(len(matrix), dtype=bool), matrix) for matrix in matrices]
     largest = [float(np.abs(matrix).max()) for matrix in masked]

@@ -30,15 +30,8 @@ def draw_basins(
 ) -> None:
     """Fill the basins of a window, and draw the separatrices.
 
-    Parameters
-    ----------
-    axes : Axes
-        With the limits of the window.
-    basins : sequence of Basin
-    plane : (int, int)
-        Entries of a state along x and y.
-    looks : sequence of (colour, label), optional
-        Of each basin; by default a colour of `TINTS`, and where its starts end.
+    `axes`: with the limits of the window; `plane`: entries of a state along x and y; `looks`: of
+    each basin; by default a colour of `TINTS`, and where its starts end.
     """
     sides = np.array([np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())])
     for k, (basin, tint) in enumerate(zip(basins, cycle(TINTS), strict=False)):

@@ -25,13 +25,7 @@ LETTERS_PER_INCH = 14
 
 @styled
 def subtitle(figure: Any, text: str) -> None:
-    """Write a text above all panels of a figure, in small letters.
-
-    Parameters
-    ----------
-    figure : Figure
-    text : str
-    """
+    """Write a text above all panels of a figure, in small letters."""
     if text:
         figure.suptitle(text, fontsize=8, x=0.01, ha="left")
 
@@ -43,15 +37,8 @@ def state_parameters(
 
     Parameters that only problems on samples have are left out where no run is of such a problem.
 
-    Parameters
-    ----------
-    figure : Figure
-    runs : iterable of Trajectory
-    *settings : str
-        Names of settings (``"eta"``, ``"samples"``) that stand beside them, where the runs have
-        them.
-    note : str
-        A line below them.
+    `*settings`: names of settings (``"eta"``, ``"samples"``) that stand beside them, where the runs
+    have them; `note`: a line below them.
     """
     first, *others = runs = tuple(runs)
     each = [used(run.presentation, run.parameters, *run.settings) for run in runs]
@@ -66,13 +53,8 @@ def state_parameters(
 def used(presentation: Presentation, held: Mapping[str, Any], *settings: str) -> dict[str, Any]:
     """The constants that a problem has: on no samples, without those of samples only.
 
-    Parameters
-    ----------
-    presentation : Presentation
-    held : mapping
-        Name -> value.
-    *settings : str
-        Further names, ``"samples"`` among them where the problem has samples.
+    `held`: name -> value; `*settings`: further names, ``"samples"`` among them where the problem
+    has samples.
     """
     if not {"samples", "full"}.isdisjoint((*held, *settings)):
         return dict(held)
@@ -88,17 +70,8 @@ def constants(
 ) -> None:
     """Write constants above all panels of a figure, in as many lines as a title may have.
 
-    Parameters
-    ----------
-    figure : Figure
-    notation : Notation or mapping
-        The letters.
-    held : mapping
-        Name -> value.
-    note : str
-        A line below them.
-    width : float, optional
-        Of the lines, in inches; that of the figure by default.
+    `notation`: the letters; `held`: name -> value; `note`: a line below them; `width`: of the
+    lines, in inches; that of the figure by default.
     """
     width = figure.get_figwidth() if width is None else width
     title = cut(figure, fixed(notation, held, {}, width), LINES - bool(note), width)
@@ -108,14 +81,7 @@ def constants(
 def cut(figure: Any, text: str, most: int = LINES, width: float | None = None) -> str:
     """The first lines of a text of `fixed`; all of a longer one becomes the caption of the figure.
 
-    Parameters
-    ----------
-    figure : Figure
-    text : str
-    most : int
-        Lines.
-    width : float, optional
-        Of the lines, in inches; that of the figure by default.
+    `most`: lines; `width`: of the lines, in inches; that of the figure by default.
     """
     lines = text.split("\n")
     if len(lines) <= most:
@@ -137,18 +103,8 @@ def fixed(
 ) -> str:
     """Constants that are held fixed, in lines that fit into a width in inches.
 
-    Parameters
-    ----------
-    notation : Notation or mapping
-        The letters.
-    held : mapping
-        Name -> value.
-    derived : mapping
-        Name -> formula.
-    width : float
-        In inches.
-    seeds : int
-        How many were combined; 0 where that was not done.
+    `notation`: the letters; `held`: name -> value; `derived`: name -> formula; `width`: in inches;
+    `seeds`: how many were combined; 0 where that was not done.
     """
     items = [
         _item(notation, name, value) for name, value in held.items() if value not in (None, (), [])
@@ -168,14 +124,8 @@ def facet_shape(panels: int) -> tuple[int, int]:
 def write_titles(figure: Any, panels: Any, result: Slice, width: float) -> None:
     """The value of the facet above each panel; what is held above all of them.
 
-    Parameters
-    ----------
-    figure : Figure
-    panels : sequence of Axes
-        One for each value of the facet, or one; further ones are hidden.
-    result : Slice
-    width : float
-        Of the figure, in inches.
+    `panels`: one for each value of the facet, or one; further ones are hidden; `width`: of the
+    figure, in inches.
     """
     notation, count = result.presentation.notation, len(result.values)
     for panel in panels[count:]:

@@ -28,16 +28,8 @@ AROUND = 0.7
 class Look:
     """Choices of one picture.
 
-    Attributes
-    ----------
-    width : float or None
-        In cm.
-    linear : bool
-        Whether time axes are linear.
-    timed : bool
-        Whether a time axis was drawn.
-    needed : float
-        Width that panels side by side needed, in inches; 0 where they had room.
+    `width`: in cm; `linear`: whether time axes are linear; `timed`: whether a time axis was drawn;
+    `needed`: width that panels side by side needed, in inches; 0 where they had room.
     """
 
     width: float | None = None
@@ -89,16 +81,9 @@ def look(width: float | None = None, linear: bool = False) -> Iterator[Look]:
 def size(width: float, height: float, rows: int, columns: int, images: bool) -> tuple[float, float]:
     """Width and height of a figure in inches, from those that it has where none is asked for.
 
-    Parameters
-    ----------
-    width, height : float
-        In inches.
-    rows : int
-        Of panels; the height of several does not follow the width.
-    columns : int
-        Of panels; their axes need a least width, those of images do not.
-    images : bool
-        Whether panels keep the ratio of their sides.
+    `width`, `height`: in inches; `rows`: of panels; the height of several does not follow the
+    width; `columns`: of panels; their axes need a least width, those of images do not; `images`:
+    whether panels keep the ratio of their sides.
     """
     asked = _LOOK.get().width
     if asked is None:
@@ -132,11 +117,7 @@ def shown(time: FloatArray) -> Any:
 def scale(axes: Any, first: float, last: float) -> None:
     """Give a time axis its scale and limits.
 
-    Parameters
-    ----------
-    axes : Axes
-    first, last : float
-        Least positive and last time.
+    `first`, `last`: least positive and last time.
     """
     _LOOK.get().timed = True
     if linear():
@@ -150,11 +131,7 @@ def scale(axes: Any, first: float, last: float) -> None:
 def share(time: Any, first: float, last: float) -> Any:
     """Place of times on an axis between two times, from 0 to 1.
 
-    Parameters
-    ----------
-    time : float or array
-    first, last : float
-        Least positive and last time.
+    `first`, `last`: least positive and last time.
     """
     if linear():
         return np.asarray(time) / last
@@ -166,10 +143,6 @@ def share(time: Any, first: float, last: float) -> Any:
 def at_share(place: Any, first: float, last: float) -> Any:
     """Times at places of an axis, the inverse of `share`.
 
-    Parameters
-    ----------
-    place : float or array
-    first, last : float
-        Least positive and last time.
+    `first`, `last`: least positive and last time.
     """
     return np.asarray(place) * last if linear() else first * (last / first) ** np.asarray(place)

@@ -70,12 +70,8 @@ def evidence(verdict: Any) -> Axes | None:
 def chart(axes: Axes, plot: Mapping[str, Any]) -> None:
     """Draw curves, with marks where they have few points, and levels; more have a legend outside.
 
-    Parameters
-    ----------
-    axes : Axes
-    plot : mapping
-        ``curves`` (``label``, ``x``, ``y``, and ``errors`` where there are any), ``lines``
-        (``label``, ``y``), ``x_label``, ``y_label``, ``x_scale``, ``y_scale``.
+    `plot`: ``curves`` (``label``, ``x``, ``y``, and ``errors`` where there are any), ``lines``
+    (``label``, ``y``), ``x_label``, ``y_label``, ``x_scale``, ``y_scale``.
     """
     curves, lines = plot["curves"], plot["lines"]
     for number, curve in enumerate(curves):

@@ -50,11 +50,7 @@ SIGNS = {
 def letter(notation: Letters, name: str) -> str:
     """A name as LaTeX without dollar signs, as short as can be.
 
-    Parameters
-    ----------
-    notation : Notation or mapping
-        The letters.
-    name : str
+    `notation`: the letters.
     """
     if name in LETTERS:
         return LETTERS[name]
@@ -67,11 +63,7 @@ def letter(notation: Letters, name: str) -> str:
 def label(notation: Letters, name: str) -> str:
     """A name on an axis: its letter, with its meaning where that is short.
 
-    Parameters
-    ----------
-    notation : Notation or mapping
-        The letters.
-    name : str
+    `notation`: the letters.
     """
     if name in WORDS:
         return WORDS[name]
@@ -85,11 +77,7 @@ def label(notation: Letters, name: str) -> str:
 def quantity(notation: Letters, target: Quantity) -> str:
     """A quantity on an axis, a colour bar or in a legend; a time is said to be one.
 
-    Parameters
-    ----------
-    notation : Notation or mapping
-        The letters.
-    target : Quantity
+    `notation`: the letters.
     """
     event = target.name.removeprefix(TIME)
     written = WORDS.get(event, f"of {event.replace('_', ' ')}")
@@ -104,11 +92,7 @@ def quantity(notation: Letters, target: Quantity) -> str:
 def formula(notation: Letters, text: str) -> str:
     """A formula of `dynamics.results.expression` as LaTeX without dollar signs.
 
-    Parameters
-    ----------
-    notation : Notation or mapping
-        The letters.
-    text : str
+    `notation`: the letters.
     """
     functions = r"([A-Za-z_]\w*)(?=\s*\()"
     written = re.sub(functions, lambda words: rf"\mathrm{{{words[1]}}}", text)
@@ -134,9 +118,7 @@ class CellAxis:
     Few whole numbers (C = 2, 4, 8) are categories, equally far apart; others stand at their own
     values, logarithmically where they are nearly geometric.
 
-    Parameters
-    ----------
-    axis : Axis
+    `axis`: Axis.
     """
 
     def __init__(self, axis: Axis) -> None:
@@ -165,14 +147,7 @@ class CellAxis:
     def draw(self, panel: Axes, which: str, notation: Letters, labelled: bool = True) -> None:
         """Give one axis of a panel its scale, limits, ticks and label.
 
-        Parameters
-        ----------
-        panel : Axes
-        which : str
-            ``"x"`` or ``"y"``.
-        notation : Notation or mapping
-        labelled : bool
-            Whether it has a label.
+        `which`: ``"x"`` or ``"y"``; `labelled`: whether it has a label.
         """
         ticks = panel.xaxis if which == "x" else panel.yaxis
         values = self.axis.values
@@ -193,13 +168,8 @@ class CellAxis:
 def logarithmic(ticks: Any, ratio: float, powers: bool = False) -> None:
     """Ticks of a logarithmic axis: those of `Decades` where it is narrow, else powers of ten.
 
-    Parameters
-    ----------
-    ticks : matplotlib Axis
-    ratio : float
-        Of its ends.
-    powers : bool
-        Whether every label is a power of ten with its factor, however narrow the axis is.
+    `ratio`: of its ends; `powers`: whether every label is a power of ten with its factor, however
+    narrow the axis is.
     """
     if ratio < NARROW:
         ticks.set_major_locator(Decades())
@@ -228,12 +198,7 @@ def draw_marks(
 ) -> dict[str, Any]:
     """Mark cells of one panel; word -> handle of a legend.
 
-    Parameters
-    ----------
-    panel : Axes
-    x, y : CellAxis
-    where : mapping
-        Word of `without` -> bool array, shape (rows, columns).
+    `where`: word of `without` -> bool array, shape (rows, columns).
     """
     handles: dict[str, Any] = {}
     for word, cells in where.items():
@@ -266,12 +231,7 @@ def mark(word: str) -> dict[str, Any]:
 def hatch(panel: Axes, x: FloatArray, y: FloatArray, cells: NDArray[np.bool_]) -> Patch:
     """Hatch cells that are not valid; returns the handle of a legend.
 
-    Parameters
-    ----------
-    panel : Axes
-    x, y : float array
-        Edges of columns and of rows.
-    cells : bool array, shape (rows, columns)
+    `x`, `y`: edges of columns and of rows; `cells`, shape (rows, columns).
     """
     corners = [
         [(x[c], y[r]), (x[c + 1], y[r]), (x[c + 1], y[r + 1]), (x[c], y[r + 1])]

@@ -27,12 +27,7 @@ def shade(axes: Any, run: Trajectory, settled: Iterable[Axes] = ()) -> None:
 
     An event at the start divides nothing, and has no place on a logarithmic axis.
 
-    Parameters
-    ----------
-    axes : array of Axes
-    run : Trajectory
-    settled : iterable of Axes
-        Those with a legend at the best place, which shades do not move.
+    `settled`: those with a legend at the best place, which shades do not move.
     """
     plot = run.presentation.plot
     first, last = _ends(run)

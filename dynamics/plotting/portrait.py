@@ -265,11 +265,7 @@ def _slow(axes: Axes, result: Portrait, notation: Notation) -> None:
 def rest_look(result: Portrait, name: str) -> tuple[str, Any]:
     """Colour and dashes of the nullcline of a scalar of a plane.
 
-    Parameters
-    ----------
-    result : Portrait
-    name : str
-        Of the scalar.
+    `name`: of the scalar.
     """
     names = result.runs[0].layout.names
     first, second = (names.index(each) % len(RESTS) for each in result.plane)

@@ -88,14 +88,8 @@ def new_figure(
 ) -> tuple[Figure, Any]:
     """A figure outside pyplot with its axes.
 
-    Parameters
-    ----------
-    width, height : float
-        In inches, where `look` asks for no width.
-    images : bool
-        Whether its panels keep the ratio of their sides.
-    **grid
-        Of ``Figure.subplots``.
+    `width`, `height`: in inches, where `look` asks for no width; `images`: whether its panels keep
+    the ratio of their sides; `**grid`: of ``Figure.subplots``.
     """
     width, height = choices.size(width, height, grid.get("nrows", 1), grid.get("ncols", 1), images)
     with mpl.rc_context(RC):
@@ -106,14 +100,8 @@ def new_figure(
 def new_mosaic(width: float, height: float, panels: Any, **ratios: Any) -> tuple[Figure, Any]:
     """A figure outside pyplot with its axes by name.
 
-    Parameters
-    ----------
-    width, height : float
-        In inches.
-    panels : list of lists of str
-        Of ``Figure.subplot_mosaic``.
-    **ratios
-        Of ``Figure.subplot_mosaic``.
+    `width`, `height`: in inches; `panels`: of ``Figure.subplot_mosaic``; `**ratios`: of
+    ``Figure.subplot_mosaic``.
     """
     width, height = choices.size(width, height, len(panels), len(panels[0]), images=False)
     with mpl.rc_context(RC):
@@ -165,13 +153,7 @@ def write(axes: Any, path: str | os.PathLike[str]) -> Path:
 
 
 def time_axis(axes: Axes, run: Trajectory) -> None:
-    """Logarithmic time from the first step on, or linear time, labelled with its unit.
-
-    Parameters
-    ----------
-    axes : Axes
-    run : Trajectory
-    """
+    """Logarithmic time from the first step on, or linear time, labelled with its unit."""
     first = run.time[run.time > 0]
     choices.scale(axes, first.min(), first.max())
     eta = run.settings.get("eta")
@@ -204,11 +186,7 @@ def labelled(*panels: Axes) -> dict[str, Any]:
 def legend(axes: Axes, **options: Any) -> None:
     """A legend of what is visible in a panel, if anything is.
 
-    Parameters
-    ----------
-    axes : Axes
-    **options
-        Of ``Axes.legend``.
+    `**options`: of ``Axes.legend``.
     """
     named = labelled(axes)
     if named:
@@ -218,10 +196,7 @@ def legend(axes: Axes, **options: Any) -> None:
 def settle_legends(panels: Iterable[Axes]) -> None:
     """Keep legends where they cover no line, before shades are drawn, which would count too.
 
-    Parameters
-    ----------
-    panels : iterable of Axes
-        Of one figure, with legends at the best place.
+    `panels`: of one figure, with legends at the best place.
     """
     placed = {panel: legend for panel in panels if (legend := panel.get_legend()) is not None}
     with warnings.catch_warnings():
@@ -236,14 +211,7 @@ def settle_legends(panels: Iterable[Axes]) -> None:
 def legend_below(figure: Figure, handles: Sequence[Any], most: int = 3, **options: Any) -> None:
     """Draw a legend below all panels.
 
-    Parameters
-    ----------
-    figure : Figure
-    handles : sequence of artists
-    most : int
-        Columns, at most.
-    **options
-        Of ``Figure.legend``.
+    `most`: columns, at most; `**options`: of ``Figure.legend``.
     """
     if handles:
         look = {"fontsize": 8, "ncols": min(most, len(handles))} | options
@@ -253,16 +221,8 @@ def legend_below(figure: Figure, handles: Sequence[Any], most: int = 3, **option
 def note(axes: Axes, text: str, at: Any, offset: Any, xycoords: Any = "data", **look: Any) -> None:
     """Write a small text beside a place.
 
-    Parameters
-    ----------
-    axes : Axes
-    text : str
-    at, offset : pair of float
-        The place, and the distance from it in points.
-    xycoords : str
-        Coordinates of the place, as of ``Axes.annotate``.
-    **look
-        Others of its options.
+    `at`, `offset`: the place, and the distance from it in points; `xycoords`: coordinates of the
+    place, as of ``Axes.annotate``; `**look`: others of its options.
     """
     look = {"fontsize": 8, "textcoords": "offset points", "xycoords": xycoords, **look}
     axes.annotate(text, at, offset, **look)
@@ -277,11 +237,7 @@ def legend_on_the_right(axes: Axes, **options: Any) -> None:
 def legend_columns(figure: Figure, names: Sequence[str] | Mapping[str, Any]) -> int:
     """Columns of a legend below all panels, four at most, as the width of the figure allows.
 
-    Parameters
-    ----------
-    figure : Figure
-    names : sequence or mapping of str
-        Entries of the legend.
+    `names`: entries of the legend.
     """
     longest = max((len(name) for name in names), default=1)
     return max(1, min(4, len(names), int(figure.get_figwidth() / (0.5 + 0.085 * longest))))
@@ -301,11 +257,7 @@ FLAT = 1e-14
 def number(value: float, digits: int = 4) -> str:
     """A number as LaTeX without dollar signs: 0.5, or 10^{5}.
 
-    Parameters
-    ----------
-    value : float
-    digits : int
-        Significant ones, at most.
+    `digits`: significant ones, at most.
     """
     mantissa, _, power = f"{value:.{digits}g}".partition("e")
     if not power and value and float(f"{value:.0e}") == value and not 1e-2 <= abs(value) < 1e4:
@@ -319,13 +271,7 @@ def number(value: float, digits: int = 4) -> str:
 def tick(value: float, power: bool = False, digits: int = 4) -> str:
     """A number at an axis, in the letters of all others there.
 
-    Parameters
-    ----------
-    value : float
-    power : bool
-        Whether it has a power of ten however few its digits are.
-    digits : int
-        At most.
+    `power`: whether it has a power of ten however few its digits are; `digits`: at most.
     """
     written = number(value, digits)
     if power and value and "^" not in written:
@@ -398,15 +344,7 @@ def offset_in_label(axes: Axes) -> None:
 def positive_time(run: Trajectory, series: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Time and a series, without the start where the axis is logarithmic.
 
-    Parameters
-    ----------
-    run : Trajectory
-    series : float array, shape (records,)
-        May be shorter than the run.
-
-    Returns
-    -------
-    float arrays
+    `series`, shape (records,): may be shorter than the run.
     """
     time = run.time[: len(series)]
     there = choices.shown(time)
@@ -425,14 +363,7 @@ def sparse(time: FloatArray) -> np.ndarray:
 def band(axes: Axes, runs: Sequence[Trajectory], name: str, colour: str, dash: str = "-") -> None:
     """The median of several runs as a line, least to greatest as a band, over positive times.
 
-    Parameters
-    ----------
-    axes : Axes
-    runs : sequence of Trajectory
-    name : str
-        State or observable.
-    colour, dash : str
-        Of the line.
+    `name`: state or observable; `colour`, `dash`: of the line.
     """
     shortest = min(runs, key=lambda run: len(run.time))
     rows = np.stack([run.series(name)[: len(shortest.time)] for run in runs])
@@ -445,10 +376,7 @@ def band(axes: Axes, runs: Sequence[Trajectory], name: str, colour: str, dash: s
 def measured(time: FloatArray, series: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Positive times and a series, or several, where they were measured: NaN at other records.
 
-    Parameters
-    ----------
-    time : float array, shape (records,)
-    series : float array, shape (..., records)
+    `time`, shape (records,); `series`, shape (..., records).
     """
     there = choices.shown(time) & ~np.isnan(series).all(axis=tuple(range(series.ndim - 1)))
     return time[there], series[..., there]
@@ -457,8 +385,6 @@ def measured(time: FloatArray, series: FloatArray) -> tuple[FloatArray, FloatArr
 def marked(time: FloatArray) -> dict[str, Any]:
     """Look of the marks of a line with few points; nothing for a longer line.
 
-    Parameters
-    ----------
-    time : float array, shape (points,)
+    `time`, shape (points,).
     """
     return {"marker": "o", "ms": 3.5} if time.size < FEW else {}

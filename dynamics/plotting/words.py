@@ -20,11 +20,7 @@ ENOUGH = 0.025
 class Words:
     """Words still to be written on axes, and what they may not cover.
 
-    Parameters
-    ----------
-    axes : Axes
-    obstacles : float array, shape (points, 2)
-        Lines that are drawn, as points.
+    `axes`: Axes; `obstacles`, shape (points, 2): lines that are drawn, as points.
     """
 
     def __init__(self, axes: Axes, obstacles: FloatArray) -> None:
@@ -36,14 +32,8 @@ class Words:
     def add(self, text: str, spot: FloatArray, colour: str, size: float) -> None:
         """A word for a mark; the mark is not covered by others either.
 
-        Parameters
-        ----------
-        text : str
-        spot : float array, shape (2,)
-            Of the mark, in parts of the sides of the axes.
-        colour : str
-        size : float
-            Of the letters, in points.
+        `spot`, shape (2,): of the mark, in parts of the sides of the axes; `size`: of the letters,
+        in points.
         """
         self._occupied.append(np.asarray(spot)[None, :])
         self._waiting.append((text, np.asarray(spot), colour, size))

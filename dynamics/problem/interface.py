@@ -234,10 +234,7 @@ class Problem(ABC):
 class ExpectedProblem(Problem):
     """A problem that takes gradient, order parameters and risk from an `Expectation`.
 
-    Attributes
-    ----------
-    expectation : Expectation
-        Of the risk, with gradients as steps subtract them.
+    `expectation`: of the risk, with gradients as steps subtract them.
     """
 
     expectation: Expectation
@@ -262,24 +259,15 @@ class ExpectedProblem(Problem):
     def gradient(self, state: ArrayLike) -> FloatArray:
         """Gradient per entry, which one step subtracts times eta.
 
-        Parameters
-        ----------
-        state : float array, shape (n,), or a sequence of its parts
-
-        Returns
-        -------
-        float array, shape (n,)
+        `state`, shape (n,), or a sequence of its parts. Returns float array, shape (n,).
         """
         return self.expectation.gradient(self.layout.flatten(state))
 
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
         """Order parameters at a state, in the order of `order_names`.
 
-        Parameters
-        ----------
-        state : float array, shape (n,)
-        gradient : float array, shape (n,), optional
-            The gradient there, computed if it is not given.
+        `state`, shape (n,); `gradient`, shape (n,): the gradient there, computed if it is not
+        given.
         """
         flat = self.layout.flatten(state)
         slope = self.gradient(flat) if gradient is None else np.ascontiguousarray(gradient, float)
@@ -309,11 +297,7 @@ class ExpectedProblem(Problem):
     ) -> int:
         """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`.
 
-        Parameters
-        ----------
-        state, eta : float arrays, shape (n,)
-        first, last : int
-        buffers : (tracked, record_steps, records)
+        `state`, `eta`, shape (n,).
         """
         return self.expectation.advance(state, updates, first, last, buffers)
 
@@ -333,16 +317,7 @@ def _made_again(kind: type[Any], arguments: tuple[Any, ...], options: Mapping[st
 
 
 def check_problem(problem: object) -> None:
-    """Refuse an object that is not a `Problem`, and say how to make one.
-
-    Parameters
-    ----------
-    problem : object
-
-    Raises
-    ------
-    InvalidRequest
-    """
+    """Refuse an object that is not a `Problem`, and say how to make one."""
     if hasattr(problem, "layout") and hasattr(problem, "order_names"):
         return  # one of a caller's own need not be a `Problem`
     kind = type(problem).__name__
@@ -357,11 +332,8 @@ def check_problem(problem: object) -> None:
 def gradient_failure(problem: Problem, state: FloatArray) -> str:
     """Reason for which a problem has no gradient at a state; empty where it has one.
 
-    Parameters
-    ----------
-    problem : Problem
-        Those whose gradient may be refused have a method ``gradient_failure``.
-    state : float array, shape (n,)
+    `problem`: those whose gradient may be refused have a method ``gradient_failure``; `state`,
+    shape (n,).
     """
     method = getattr(problem, "gradient_failure", None)
     return "" if method is None else str(method(state))
@@ -370,10 +342,7 @@ def gradient_failure(problem: Problem, state: FloatArray) -> str:
 def columns_of(rows: Sequence[Mapping[str, float]]) -> dict[str, FloatArray]:
     """Observables of every record as arrays; NaN where a record lacks one.
 
-    Parameters
-    ----------
-    rows : sequence of mapping
-        Name -> value, of each record.
+    `rows`: name -> value, of each record.
     """
     names = [*dict.fromkeys(name for row in rows for name in row)]
     return {name: np.array([row.get(name, np.nan) for row in rows], float) for name in names}
@@ -382,10 +351,6 @@ def columns_of(rows: Sequence[Mapping[str, float]]) -> dict[str, FloatArray]:
 def record_of(columns: Mapping[str, FloatArray], record: int) -> dict[str, float]:
     """Observables of one record.
 
-    Parameters
-    ----------
-    columns : mapping
-        Name -> values of all records.
-    record : int
+    `columns`: name -> values of all records.
     """
     return {name: float(values[record]) for name, values in columns.items()}

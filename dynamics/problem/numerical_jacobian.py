@@ -17,11 +17,7 @@ def central_differences(
 ) -> FloatArray:
     """Jacobian of a gradient, column by column, shape (n, n).
 
-    Parameters
-    ----------
-    gradient : callable
-        Of a state.
-    state : float array, shape (n,)
+    `gradient`: of a state; `state`, shape (n,).
     """
     columns = []
     for k, width in enumerate(1e-4 * np.maximum(np.abs(state), 1e-2)):
@@ -34,11 +30,7 @@ def central_differences(
 def largest_eigenvalue(gradient: Callable[[FloatArray], FloatArray], state: FloatArray) -> float:
     """The largest, not in size, of the eigenvalues of the Jacobian; NaN if it is not finite.
 
-    Parameters
-    ----------
-    gradient : callable
-        Of a state; its Jacobian has real eigenvalues.
-    state : float array, shape (n,)
+    `gradient`: of a state; its Jacobian has real eigenvalues; `state`, shape (n,).
     """
     eigenvalue = _power_iteration(gradient, state)
     if eigenvalue < 0:  # of all, the largest stands as far from the least as any

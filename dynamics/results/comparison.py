@@ -26,12 +26,7 @@ DEPARTURE_SHARES = (0.01, 0.1, 0.5)
 def side_by_side(runs: Mapping[str, Trajectory], by: str = "time") -> pandas.DataFrame:
     """A row for each time, with the columns of every run under ``<its name>_``; NaN without one.
 
-    Parameters
-    ----------
-    runs : mapping
-        Name -> run.
-    by : str
-        ``time``, or ``step``.
+    `runs`: name -> run; `by`: ``time``, or ``step``.
 
     Examples
     --------

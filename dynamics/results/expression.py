@@ -68,22 +68,9 @@ ALLOWED = f"numbers, names, + - * / // % **, parentheses and {', '.join(FUNCTION
 class Expression:
     """A formula in names.
 
-    Parameters
-    ----------
-    text : str
-        The formula, at most 300 characters.
-    parameter : str
-        What it is the formula of, for messages.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The names in it, each once, in the order in which they appear.
-
-    Raises
-    ------
-    InvalidRequest
-        If the text is not such a formula.
+    `text`: the formula, at most 300 characters; `parameter`: what it is the formula of, for
+    messages. `names`: the names in it, each once, in the order in which they appear. Raises
+    InvalidRequest if the text is not such a formula.
     """
 
     text: str
@@ -110,20 +97,10 @@ class Expression:
     def value(self, mapping: Mapping[str, Any]) -> Any:
         """The value where names have values.
 
-        Parameters
-        ----------
-        mapping : mapping
-            Name -> int, float, or array; arrays broadcast. Other names may be in it.
-
-        Returns
-        -------
-        int, float, or array
-            An int where Python's rules give one, an array where a name in it stands for one.
-
-        Raises
-        ------
-        InvalidRequest
-            If a name is missing, or a number is not defined or too large.
+        `mapping`: name -> int, float, or array; arrays broadcast. Other names may be in it. Returns
+        int, float, or array: an int where Python's rules give one, an array where a name in it
+        stands for one. Raises InvalidRequest if a name is missing, or a number is not defined or
+        too large.
         """
         missing = [name for name in self.names if name not in mapping]
         if missing:

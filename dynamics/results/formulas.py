@@ -44,12 +44,7 @@ SINGLE = re.compile(
 def mathml(latex: str, display: bool = False) -> str:
     r"""A formula as a MathML element, or its source in one where it cannot be shown.
 
-    Parameters
-    ----------
-    latex : str
-        Without dollar signs.
-    display : bool
-        A line of its own.
+    `latex`: without dollar signs; `display`: a line of its own.
 
     Examples
     --------

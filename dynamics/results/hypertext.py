@@ -53,11 +53,7 @@ def code(text: str) -> str:
 def code_block(text: str, language: str = "") -> str:
     """Block of code in Markdown, with a fence longer than any run of backticks in it.
 
-    Parameters
-    ----------
-    text : str
-    language : str
-        Of the highlighting; none by default.
+    `language`: of the highlighting; none by default.
     """
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence}{language}\n{text}\n{fence}"
@@ -66,13 +62,8 @@ def code_block(text: str, language: str = "") -> str:
 def fragment(page: str, pictures: Mapping[str, bytes] | None = None) -> str:
     r"""A page in Markdown as elements of HTML.
 
-    Parameters
-    ----------
-    page : str
-        Formulas between dollar signs.
-    pictures : mapping, optional
-        Address in the page -> bytes of a PNG, which is put into the page. Other pictures are left
-        out: no address is opened by reading.
+    `page`: formulas between dollar signs; `pictures`: address in the page -> bytes of a PNG, which
+    is put into the page. Other pictures are left out: no address is opened by reading.
 
     Examples
     --------
@@ -109,13 +100,8 @@ def fragment(page: str, pictures: Mapping[str, bytes] | None = None) -> str:
 def html(title: str, page: str, folder: Path | None = None) -> str:
     """A page in Markdown as a whole HTML document.
 
-    Parameters
-    ----------
-    title : str
-    page : str
-        Markdown, formulas between dollar signs.
-    folder : Path, optional
-        Whose PNG files are the pictures of the page.
+    `page`: Markdown, formulas between dollar signs; `folder`: whose PNG files are the pictures of
+    the page.
     """
     pictures = {path.name: path.read_bytes() for path in folder.glob("*.png")} if folder else {}
     return (

@@ -41,19 +41,11 @@ SMALLER = "parameters or a start of smaller size"
 class Outcome:
     """The end of a run.
 
-    Attributes
-    ----------
-    kind : str
-        One of `KINDS`.
-    step : int or None
-        Where it happened: the last step for a run that ended by itself, the first step of the
-        oscillation, the first step whose successor is not finite, the first record whose risk or
-        state is not. None on a flow.
-    time : float
-        The same in units of time.
-    remedy : str
-        What to try, with the numbers that matter, or which observables are not finite at the end;
-        empty where nothing is wrong.
+    `kind`: one of `KINDS`; `step`: where it happened: the last step for a run that ended by itself,
+    the first step of the oscillation, the first step whose successor is not finite, the first
+    record whose risk or state is not. None on a flow; `time`: the same in units of time; `remedy`:
+    what to try, with the numbers that matter, or which observables are not finite at the end; empty
+    where nothing is wrong.
     """
 
     kind: str

@@ -27,24 +27,13 @@ LEVEL = 0.95
 class PowerLaw:
     """A fitted power law.
 
-    Attributes
-    ----------
-    exponents, errors : float array, shape (factors,)
-        Exponents and their standard errors.
-    intervals : float array, shape (factors, 2)
-        95 % intervals of the exponents, of Student's distribution.
-    prefactor : float
-        c, in the unit of the values.
-    prefactor_error : float
-        Standard error of log c: a relative error of c where it is small.
-    r2 : float
-        Share of the variance of the logarithms that is explained.
-    spread : float
-        Standard deviation of the residuals of log y (about the relative error of the law).
-    misfit : float
-        Weighted sum of squares of the residuals over the degrees of freedom; NaN without any.
-    fitted : float array, shape (n,)
-        What the law gives at the points that were used.
+    `exponents`, `errors`, shape (factors,): exponents and their standard errors; `intervals`, shape
+    (factors, 2): 95 % intervals of the exponents, of Student's distribution; `prefactor`: c, in the
+    unit of the values; `prefactor_error`: standard error of log c: a relative error of c where it
+    is small; `r2`: share of the variance of the logarithms that is explained; `spread`: standard
+    deviation of the residuals of log y (about the relative error of the law); `misfit`: weighted
+    sum of squares of the residuals over the degrees of freedom; NaN without any; `fitted`, shape
+    (n,): what the law gives at the points that were used.
     """
 
     exponents: FloatArray
@@ -76,20 +65,10 @@ class PowerLaw:
 def power_law(factors: ArrayLike, values: ArrayLike, errors: ArrayLike | None = None) -> PowerLaw:
     """Fit ``values = prefactor * product of factors ** exponents``.
 
-    Parameters
-    ----------
-    factors : float array, shape (n,) or (n, factors)
-        Positive.
-    values : float array, shape (n,)
-        Positive.
-    errors : float array, shape (n,), optional
-        Standard errors of the logarithms of the values. Points whose error is infinite, or whose
-        value is NaN, are left out.
-
-    Returns
-    -------
-    PowerLaw
-        All NaN with fewer points than exponents and one more.
+    `factors`, shape (n,) or (n, factors): positive; `values`, shape (n,): positive; `errors`, shape
+    (n,): standard errors of the logarithms of the values. Points whose error is infinite, or whose
+    value is NaN, are left out. Returns PowerLaw: all NaN with fewer points than exponents and one
+    more.
 
     Examples
     --------
@@ -138,16 +117,8 @@ def power_law(factors: ArrayLike, values: ArrayLike, errors: ArrayLike | None = 
 def exponent(sizes: ArrayLike, values: ArrayLike) -> float:
     """Exponent of a power law of values in sizes, by least squares.
 
-    Parameters
-    ----------
-    sizes : float array, shape (n,)
-        Positive.
-    values : float array, shape (n,)
-
-    Returns
-    -------
-    float
-        NaN with fewer than two values, or where one has no logarithm.
+    `sizes`, shape (n,): positive; `values`, shape (n,). Returns float: NaN with fewer than two
+    values, or where one has no logarithm.
 
     Examples
     --------

@@ -20,20 +20,12 @@ COUNTS = ("no start", "a start", "two starts", "three starts")
 class Stability:
     """Until when training stays on the classes of a reduction, up to a horizon.
 
-    Attributes
-    ----------
-    horizon : float
-        Time up to which it was asked.
-    growth : float
-        Largest factor by which a departure grows up to there, or a bound on it; NaN where full
-        training decides alone, or nothing was measured.
-    safe : float
-        Time up to which that growth keeps starts that are off by `OFF` within `LEFT`.
-    left : tuple of float
-        For each start that was trained, the time at which it has departed by `LEFT`; infinite where
-        it does not, NaN where training ended before the horizon.
-    where : str
-        The size at which it was measured, where that is another one, or why nothing was measured.
+    `horizon`: time up to which it was asked; `growth`: largest factor by which a departure grows up
+    to there, or a bound on it; NaN where full training decides alone, or nothing was measured;
+    `safe`: time up to which that growth keeps starts that are off by `OFF` within `LEFT`; `left`:
+    for each start that was trained, the time at which it has departed by `LEFT`; infinite where it
+    does not, NaN where training ended before the horizon; `where`: the size at which it was
+    measured, where that is another one, or why nothing was measured.
 
     Examples
     --------

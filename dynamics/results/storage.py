@@ -59,16 +59,9 @@ def differences(
 ) -> list[tuple[str, Any, Any]]:
     """Entries in which two requests differ.
 
-    Parameters
-    ----------
-    stored : mapping
-        Read from a JSON text; may be nested.
-    requested : mapping
-
-    Returns
-    -------
-    list of (name, stored value, requested value)
-        Names of nested entries are joined by points; None stands for an entry that is not there.
+    `stored`: read from a JSON text; may be nested. Returns list of (name, stored value, requested
+    value): names of nested entries are joined by points; None stands for an entry that is not
+    there.
 
     Examples
     --------
@@ -86,10 +79,7 @@ def differences(
 def different(stored: Mapping[str, Any], requested: Mapping[str, Any]) -> str:
     """The first few `differences` in words; empty for equal requests.
 
-    Parameters
-    ----------
-    stored, requested : mapping
-        Of `differences`.
+    `stored`, `requested`: of `differences`.
     """
     pairs = [f"{name}={a} there and {b} here" for name, a, b in differences(stored, requested)]
     more = f", and {len(pairs) - FEW} more" if len(pairs) > FEW else ""
@@ -162,22 +152,9 @@ def fresh_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 def put(fresh: Path, target: Path) -> Path:
     """Give a fresh folder its name in one step; of several writers the last one has it, whole.
 
-    Parameters
-    ----------
-    fresh : Path
-        Of `fresh_folder`, written to the end.
-    target : Path
-        An earlier result there is replaced; it is never mixed with the new one.
-
-    Returns
-    -------
-    Path
-        The target.
-
-    Raises
-    ------
-    InvalidRequest
-        If something else is there by now.
+    `fresh`: of `fresh_folder`, written to the end; `target`: an earlier result there is replaced;
+    it is never mixed with the new one. Returns Path: the target. Raises InvalidRequest if something
+    else is there by now.
     """
     for attempt in itertools.count():
         try:
@@ -197,11 +174,7 @@ def put(fresh: Path, target: Path) -> Path:
 def write_groups(result: Result, folder: Path) -> None:
     """Write the groups of a result into a folder.
 
-    Parameters
-    ----------
-    result : Trajectory, Comparison or Overlay
-    folder : Path
-        Of the store, which is made.
+    `folder`: of the store, which is made.
     """
     import xarray
 
@@ -230,11 +203,6 @@ def consolidate(store: Path, groups: Iterable[str] = ("",)) -> None:
     """Copy the descriptions of arrays into those of their groups, where xarray looks for them.
 
     In one order: that of zarr is the order of files in a folder.
-
-    Parameters
-    ----------
-    store : Path
-    groups : iterable of str
     """
     for folder in (store / group for group in groups):
         files = sorted(folder.rglob(ZARR))
@@ -251,16 +219,8 @@ def consolidate(store: Path, groups: Iterable[str] = ("",)) -> None:
 def check_writable(path: str | os.PathLike[str], flag: str = "out") -> Path:
     """Make sure that a result can be written, and leave nothing behind.
 
-    Parameters
-    ----------
-    path : path-like
-    flag : str
-        That names the path in a refusal.
-
-    Raises
-    ------
-    InvalidRequest
-        In one line, before anything was computed.
+    `flag`: that names the path in a refusal. Raises InvalidRequest: in one line, before anything
+    was computed.
     """
     target = path_of(flag, path)
 
@@ -342,15 +302,7 @@ def _store_in(path: Path) -> Path | None:
 def load(path: str | os.PathLike[str]) -> Result:
     """Read what `save` wrote, or a command with it.
 
-    Parameters
-    ----------
-    path : path-like
-        A zarr store, or the folder of a command.
-
-    Raises
-    ------
-    InvalidRequest
-        As for `dynamics.load`.
+    `path`: a zarr store, or the folder of a command. Raises InvalidRequest as for `dynamics.load`.
     """
     path = path_of("path", path)
     store = _store_in(path)

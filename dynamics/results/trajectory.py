@@ -244,11 +244,7 @@ class Trajectory:
 def with_remarks(run: Trajectory, problem: Any) -> Trajectory:
     """A run with what its problem finds wrong with it, which is also warned of.
 
-    Parameters
-    ----------
-    run : Trajectory
-    problem : Problem
-        Of the run.
+    `problem`: of the run.
     """
     leaving = getattr(problem, "leaving", None)
     if leaving is None or not (remark := leaving(run)):
@@ -262,13 +258,7 @@ def explained(
 ) -> dict[str, str]:
     """Reasons for events, followed by the remarks of a problem that has any.
 
-    Parameters
-    ----------
-    reasons : mapping
-        Event -> why it did not happen.
-    problem : Problem
-    observables : mapping
-        Name -> values of all records.
+    `reasons`: Event -> why it did not happen; `observables`: name -> values of all records.
     """
     remarks: dict[str, str] = {}
     if observables and hasattr(problem, "remarks"):
@@ -280,11 +270,7 @@ def explained(
 def first_not_finite(states: FloatArray, observables: Mapping[str, FloatArray]) -> int | None:
     """The first record whose state or risk is not finite, or None.
 
-    Parameters
-    ----------
-    states : float array, shape (records, n)
-    observables : mapping
-        Name -> values of all records.
+    `states`, shape (records, n); `observables`: name -> values of all records.
     """
     finite = np.isfinite(states).all(axis=1) & np.isfinite(observables.get("risk", 0.0))
     return None if finite.all() else int(np.argmin(finite))

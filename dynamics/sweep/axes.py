@@ -104,15 +104,7 @@ def _logarithmic(first: Fraction, last: Fraction, count: int) -> Iterator[Number
 def spaced(name: str, text: str) -> tuple[Number, ...]:
     """The values of ``a:b:n`` or ``a:b:n:log``: the ends as they are given, others rounded once.
 
-    Parameters
-    ----------
-    name : str
-    text : str
-
-    Raises
-    ------
-    InvalidRequest
-        If it is not of this form.
+    Raises InvalidRequest if it is not of this form.
 
     Examples
     --------
@@ -164,20 +156,7 @@ def _number(name: str, text: str) -> Number | None:
 def parsed(name: str, entry: Any) -> Axis | Number | Expression:
     """One entry of a request.
 
-    Parameters
-    ----------
-    name : str
-    entry : number, sequence of numbers, or str
-        As in `GRAMMAR`.
-
-    Returns
-    -------
-    Axis, number or Expression
-
-    Raises
-    ------
-    InvalidRequest
-        If it is none of these.
+    `entry`: as in `GRAMMAR`. Raises InvalidRequest if it is none of these.
     """
     if isinstance(entry, str):
         if ":" in entry:
@@ -197,10 +176,7 @@ def parsed(name: str, entry: Any) -> Axis | Number | Expression:
 def switched(entry: Any) -> Any:
     """An entry of a parameter that is True or False, with the numbers 1 and 0 in their place.
 
-    Parameters
-    ----------
-    entry : bool, number, sequence of these, or str
-        As in `GRAMMAR`, and with words such as ``true``.
+    `entry`: as in `GRAMMAR`, and with words such as ``true``.
 
     Examples
     --------
@@ -230,16 +206,9 @@ def _plain(name: str, value: Any) -> Number:
 class Grid:
     """The points of a sweep.
 
-    Attributes
-    ----------
-    axes : tuple of Axis
-        In order; the last one varies fastest.
-    fixed : mapping
-        Name -> number, the same at every point.
-    derived : mapping
-        Name -> `Expression`, in an order in which they can be evaluated.
-    paired : bool
-        Axes are walked together, the k-th values of all of them making point k.
+    `axes`: in order; the last one varies fastest; `fixed`: name -> number, the same at every point;
+    `derived`: name -> `Expression`, in an order in which they can be evaluated; `paired`: axes are
+    walked together, the k-th values of all of them making point k.
     """
 
     axes: tuple[Axis, ...]
@@ -266,10 +235,7 @@ class Grid:
     def at(self, index: Sequence[int]) -> dict[str, Number]:
         """Every name and its value at a point.
 
-        Raises
-        ------
-        InvalidRequest
-            If an expression has no value there.
+        Raises InvalidRequest if an expression has no value there.
         """
         point = {**self.fixed, **self.along_axes(index)}
         for name, expression in self.derived.items():
@@ -310,18 +276,9 @@ class Grid:
 def grid(entries: Mapping[str, Any], paired: bool = False) -> Grid:
     """The grid of a request.
 
-    Parameters
-    ----------
-    entries : mapping
-        Name -> number, sequence or text; see `parsed`.
-    paired : bool
-        Walk all axes together.
-
-    Raises
-    ------
-    InvalidRequest
-        For an entry that is none of the forms, a value that occurs twice, an expression of unknown
-        names or of itself, too many points, or paired axes of different lengths.
+    `entries`: name -> number, sequence or text; see `parsed`; `paired`: walk all axes together.
+    Raises InvalidRequest for an entry that is none of the forms, a value that occurs twice, an
+    expression of unknown names or of itself, too many points, or paired axes of different lengths.
 
     Examples
     --------

@@ -35,15 +35,8 @@ class Cluster(Workers):
     The sweep stays where it was started and is the only one that writes the store. The scheduler
     gives the call of a dead worker to another; one that takes down worker after worker is lost.
 
-    Parameters
-    ----------
-    scheduler : str
-        Address, as ``tcp://host:8786``.
-
-    Raises
-    ------
-    InvalidRequest
-        If dask.distributed is not installed, or no scheduler answers there.
+    `scheduler`: address, as ``tcp://host:8786``. Raises InvalidRequest if dask.distributed is not
+    installed, or no scheduler answers there.
     """
 
     size = math.inf
@@ -88,14 +81,7 @@ class Cluster(Workers):
     def wait(self, futures: Iterable[Future[Any]], seconds: float) -> set[Future[Any]]:
         """Wait until at least one future is done, for some seconds at most.
 
-        Parameters
-        ----------
-        futures : iterable of Future
-        seconds : float
-
-        Raises
-        ------
-        SchedulerGone
+        Raises SchedulerGone.
         """
         done = super().wait(futures, seconds)
         if any(_cut_off(future) for future in done) or not (done or self._alive):

@@ -32,14 +32,9 @@ PATH, TIME = "path_", "time_"
 class Contents:
     """Quantities and manifest of a store.
 
-    Attributes
-    ----------
-    values : mapping
-        Quantity -> array over the grid; empty over blocks that are not done or damaged.
-    done : uint32 array, shape (blocks,)
-        The manifest, 0 for a block that is not done, else its `block_hash`.
-    damage : mapping
-        Number of a block that is done -> what is wrong with it.
+    `values`: quantity -> array over the grid; empty over blocks that are not done or damaged;
+    `done`, shape (blocks,): the manifest, 0 for a block that is not done, else its `block_hash`;
+    `damage`: number of a block that is done -> what is wrong with it.
     """
 
     values: Mapping[str, NDArray[Any]]
@@ -58,13 +53,7 @@ class Contents:
 
 
 def layout(plan: Plan, name: str) -> tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
-    """Shape, chunks and dimensions of a quantity.
-
-    Parameters
-    ----------
-    plan : Plan
-    name : str
-    """
+    """Shape, chunks and dimensions of a quantity."""
     grid, length = plan.grid, plan.runner.records + 1
     if name.startswith(PATH):
         return (*grid.shape, length), (*plan.block, length), (*grid.dims, RECORD)
@@ -72,13 +61,7 @@ def layout(plan: Plan, name: str) -> tuple[tuple[int, ...], tuple[int, ...], tup
 
 
 def empty(plan: Plan, name: str) -> NDArray[Any]:
-    """An unknown quantity over the grid.
-
-    Parameters
-    ----------
-    plan : Plan
-    name : str
-    """
+    """An unknown quantity over the grid."""
     values = np.empty(layout(plan, name)[0], number_kind(name))
     values[...] = unknown_value(values)
     return values
@@ -97,10 +80,7 @@ def unknown_value(values: NDArray[Any]) -> float:
 def filled_names(block: Mapping[str, NDArray[Any]]) -> list[str]:
     """The quantities of a block that hold anything, in order.
 
-    Parameters
-    ----------
-    block : mapping
-        Quantity -> values over the box of the block.
+    `block`: quantity -> values over the box of the block.
     """
     return [name for name in sorted(block) if is_filled(block[name])]
 
@@ -113,12 +93,7 @@ def is_filled(values: NDArray[Any]) -> bool:
 def block_hash(plan: Plan, number: int, block: Mapping[str, NDArray[Any]]) -> int:
     """Hash of a block: of its points, and of the values of the quantities that hold anything.
 
-    Parameters
-    ----------
-    plan : Plan
-    number : int
-    block : mapping
-        Quantity -> values over the box of the block.
+    `block`: quantity -> values over the box of the block.
     """
     request, axes, box = plan.description, plan.grid.axes, plan.box(number)
     parts = box * len(axes) if plan.grid.paired else box
@@ -133,12 +108,7 @@ def block_hash(plan: Plan, number: int, block: Mapping[str, NDArray[Any]]) -> in
 
 
 def attributes_of(plan: Plan) -> dict[str, Any]:
-    """Attributes of the group: the request and how results are shown, as texts.
-
-    Parameters
-    ----------
-    plan : Plan
-    """
+    """Attributes of the group: the request and how results are shown, as texts."""
     request = plan.description
     plain = {"kind": KIND, "format": FORMAT, "system": request.pop("system")}
     return (

@@ -26,12 +26,7 @@ ALLOWED = "out can be a new folder or an earlier sweep's"
 
 
 def check_folder(path: Path) -> None:
-    """Make the folder of a sweep; refuse a place that holds something else or is not writable.
-
-    Raises
-    ------
-    InvalidRequest
-    """
+    """Make the folder of a sweep; refuse a place that holds something else or is not writable."""
     try:
         if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise InvalidRequest(f"out={str(path)!r} is not a folder; {ALLOWED}")
@@ -46,12 +41,7 @@ def check_folder(path: Path) -> None:
 
 
 def refuse_foreign(path: Path) -> None:
-    """Refuse a store with a file that no sweep has written; empty folders are allowed.
-
-    Raises
-    ------
-    InvalidRequest
-    """
+    """Refuse a store with a file that no sweep has written; empty folders are allowed."""
     _refuse_others(path, _files(path), WHOLE, PARTIAL)
 
 
@@ -83,10 +73,7 @@ def _raised(error: OSError) -> None:
 def locked(path: Path) -> Iterator[None]:
     """Keep other sweeps from a store, without a file of its own.
 
-    Raises
-    ------
-    InvalidRequest
-        If another sweep is at work there.
+    Raises InvalidRequest if another sweep is at work there.
     """
     try:
         import fcntl

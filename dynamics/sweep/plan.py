@@ -59,14 +59,8 @@ Index = tuple[int, ...]
 class Plan:
     """The points of a sweep, cut into blocks.
 
-    Attributes
-    ----------
-    grid : Grid
-    runner : PointRunner
-    block : tuple of int
-        Points of a block along each dimension.
-    presentation : Presentation or None
-        How its results are shown; None for stores that do not say.
+    `block`: points of a block along each dimension; `presentation`: how its results are shown; None
+    for stores that do not say.
     """
 
     grid: Grid
@@ -135,10 +129,7 @@ class Plan:
     def invalid_reasons(self) -> Mapping[Index, str]:
         """All points that cannot be run, and why; every point is looked at.
 
-        Raises
-        ------
-        InvalidRequest
-            If none can.
+        Raises InvalidRequest if none can.
         """
         with progress.bar("check", self.grid.size, unit="points") as bar:
             for index in self.grid:
@@ -153,10 +144,7 @@ class Plan:
     def first_valid(self) -> Index:
         """A point that can be run; the ends of blocks come first, then all others.
 
-        Raises
-        ------
-        InvalidRequest
-            If none can.
+        Raises InvalidRequest if none can.
         """
         for number in range(len(self.blocks)):
             for index in self._ends(number):
@@ -200,10 +188,7 @@ class Plan:
     def check(self) -> None:
         """Make a cheap problem if only that shows whether words or free letters are right.
 
-        Raises
-        ------
-        InvalidRequest
-            If none of a few can be made.
+        Raises InvalidRequest if none of a few can be made.
         """
         system = self.runner.system
         allowed = {*(f.name for f in fields(system.Parameters)), *RUN, *system.empirical_options}
@@ -241,14 +226,7 @@ class Plan:
 def different_entries(stored: Mapping[str, Any], request: Mapping[str, Any]) -> list[str]:
     """Differences between two descriptions, in words.
 
-    Parameters
-    ----------
-    stored, request : mapping
-        As `Plan.description`.
-
-    Returns
-    -------
-    list of str
+    `stored`, `request`: as `Plan.description`.
     """
     pairs = [
         f"{name}: {_shortened(before)} there, {_shortened(now)} here"
@@ -286,26 +264,11 @@ def _shortened(value: Any) -> str:
 def planned(system: System, entries: Mapping[str, Any], paired: bool, records: int) -> Plan:
     """The plan of a request; axes are in the order of the parameters, however they are given.
 
-    Parameters
-    ----------
-    system : System
-    entries : mapping
-        Name -> number, values or text, for parameters, settings of the run (`RUN`), options of the
-        empirical problem, and free letters that expressions use; words for ``full`` and such; one
-        list, or its text, for a parameter that is a list.
-    paired : bool
-        Walk all axes together.
-    records : int
-        Records of a path at every point; 0 for none.
-
-    Returns
-    -------
-    Plan
-
-    Raises
-    ------
-    InvalidRequest
-        For a name that nothing uses, settings that exclude each other, or a wrong entry.
+    `entries`: name -> number, values or text, for parameters, settings of the run (`RUN`), options
+    of the empirical problem, and free letters that expressions use; words for ``full`` and such;
+    one list, or its text, for a parameter that is a list; `paired`: walk all axes together;
+    `records`: records of a path at every point; 0 for none. Raises InvalidRequest for a name that
+    nothing uses, settings that exclude each other, or a wrong entry.
     """
     parameters: dict[str, Any] = {f.name: f.default for f in fields(system.Parameters)}
     switches = {name for name, default in parameters.items() if isinstance(default, bool)}
@@ -411,11 +374,7 @@ def _with_run(
 def restored(request: Mapping[str, Any], presentation: Presentation | None = None) -> Plan:
     """The plan of a stored request; its system is loaded when something needs it.
 
-    Parameters
-    ----------
-    request : mapping
-        As `Plan.description`.
-    presentation : Presentation, optional
+    `request`: as `Plan.description`.
     """
     words = {n: v for n, v in request["fixed"].items() if isinstance(v, str)}
     fixed = {n: v for n, v in request["fixed"].items() if n not in words}
@@ -430,10 +389,7 @@ def restored(request: Mapping[str, Any], presentation: Presentation | None = Non
 def block_shape(shape: Sequence[int]) -> tuple[int, ...]:
     """The shape of a block: whole last dimensions and a part of the one before.
 
-    Parameters
-    ----------
-    shape : sequence of int
-        Of the grid.
+    `shape`: of the grid.
     """
     left = min(MOST_IN_BLOCK, ceil(prod(shape) / BLOCKS))
     parts: list[int] = []

@@ -45,20 +45,11 @@ _ONE_AT_A_TIME = threading.Lock()
 class PointRunner:
     """Runner of the points of a sweep.
 
-    Attributes
-    ----------
-    reference : str
-        Name of the system, or path of its model file.
-    words : mapping
-        Options whose values are words: ``full``, ``expectation``, those of the empirical problem,
-        and parameters that are words.
-    records : int
-        Records of the path after the start; 0 for no path.
-    digests : mapping
-        Part of the model -> short hash; empty for a built-in system.
-    loaded : System or None
-        The system itself, if it is known; else it is loaded when it is needed. It does not travel
-        to other processes.
+    `reference`: name of the system, or path of its model file; `words`: options whose values are
+    words: ``full``, ``expectation``, those of the empirical problem, and parameters that are words;
+    `records`: records of the path after the start; 0 for no path; `digests`: part of the model ->
+    short hash; empty for a built-in system; `loaded`: the system itself, if it is known; else it is
+    loaded when it is needed. It does not travel to other processes.
     """
 
     reference: str
@@ -74,10 +65,7 @@ class PointRunner:
     def system(self) -> System:
         """The system.
 
-        Raises
-        ------
-        InvalidRequest
-            If it cannot be loaded, or its model has changed.
+        Raises InvalidRequest if it cannot be loaded, or its model has changed.
         """
         return self.loaded or load_unchanged(self.reference, self.digests)
 
@@ -92,10 +80,7 @@ class PointRunner:
     def problem(self, point: Mapping[str, Any]) -> Any:
         """The problem of a point.
 
-        Raises
-        ------
-        InvalidRequest
-            If it cannot be made.
+        Raises InvalidRequest if it cannot be made.
         """
         parameters, options = self.parts(point)
         made = self.system.Parameters(**parameters)
@@ -108,11 +93,7 @@ class PointRunner:
     def check_rule(self, problem: Problem, point: Mapping[str, Any]) -> None:
         """Refuse a schedule or stages that a run of a problem would refuse.
 
-        Parameters
-        ----------
-        problem : Problem
-        point : mapping
-            Name -> number.
+        `point`: name -> number.
         """
         options = self.parts(point)[1]
         if how := self._how(options):
@@ -132,10 +113,7 @@ class PointRunner:
     def measure(self, points: Sequence[Mapping[str, Any]]) -> list[Measured]:
         """Run points, one after the other.
 
-        Returns
-        -------
-        list of (row, path, reason)
-            The reason says why a point cannot be run.
+        Returns list of (row, path, reason): the reason says why a point cannot be run.
         """
         return list(map(self._measured, points))
 
@@ -155,22 +133,9 @@ class PointRunner:
 def measure_points(runner: PointRunner, points: Sequence[Mapping[str, Any]]) -> list[Measured]:
     """Run points in whatever process this is called.
 
-    Parameters
-    ----------
-    runner : PointRunner
-    points : sequence of mappings
-        Name -> number, of every parameter and setting.
-
-    Returns
-    -------
-    list of (row, path, reason)
-
-    Raises
-    ------
-    InvalidRequest
-        If the system cannot be loaded, or its model has changed.
-    RuntimeError
-        With the traceback of an error of this program.
+    `points`: name -> number, of every parameter and setting. Raises InvalidRequest if the system
+    cannot be loaded, or its model has changed. Raises RuntimeError with the traceback of an error
+    of this program.
     """
     with _ONE_AT_A_TIME:
         try:

@@ -110,16 +110,7 @@ class Sweep:
 def dataset(plan: Plan, contents: Contents, attributes: Mapping[str, Any]) -> xarray.Dataset:
     """The contents of a store as an xarray dataset.
 
-    Parameters
-    ----------
-    plan : Plan
-    contents : Contents
-    attributes : mapping
-        Of the store.
-
-    Returns
-    -------
-    xarray.Dataset
+    `attributes`: of the store.
     """
     import xarray
 
@@ -140,19 +131,8 @@ def _counts(codes: Mapping[int, int]) -> dict[str, int]:
 def load(path: str | os.PathLike[str]) -> Sweep:
     """Read a sweep, also one that is not complete.
 
-    Parameters
-    ----------
-    path : path-like
-        The zarr store.
-
-    Returns
-    -------
-    Sweep
-
-    Raises
-    ------
-    InvalidRequest
-        If there is none, it is of another format, or damaged.
+    `path`: the zarr store. Raises InvalidRequest if there is none, it is of another format, or
+    damaged.
 
     Examples
     --------
@@ -179,15 +159,7 @@ def load(path: str | os.PathLike[str]) -> Sweep:
 def status(path: str | os.PathLike[str]) -> dict[str, Any]:
     """How far a sweep is: blocks, done, points, diverged, outcomes, damaged, and its request.
 
-    Parameters
-    ----------
-    path : path-like
-        The zarr store.
-
-    Raises
-    ------
-    InvalidRequest
-        If there is no sweep, or one of another format.
+    `path`: the zarr store. Raises InvalidRequest if there is no sweep, or one of another format.
 
     Examples
     --------
@@ -219,11 +191,7 @@ def status(path: str | os.PathLike[str]) -> dict[str, Any]:
 def write_csv(sweep: Sweep, path: Path) -> None:
     """Write a line for each point of the dataset: axes, outcome, every number; empty where none.
 
-    Parameters
-    ----------
-    sweep : Sweep
-    path : Path
-        Numbers are written so that they are read back bit for bit.
+    `path`: numbers are written so that they are read back bit for bit.
     """
     data = sweep.dataset.drop_dims([BLOCK, RECORD], errors="ignore")
     table = data.to_dataframe(dim_order=sweep.plan.grid.dims)
@@ -236,15 +204,7 @@ def write_csv(sweep: Sweep, path: Path) -> None:
 def write_netcdf(sweep: Sweep, path: Path) -> None:
     """Write the dataset as NetCDF 4, without the manifest.
 
-    Parameters
-    ----------
-    sweep : Sweep
-    path : Path
-
-    Raises
-    ------
-    InvalidRequest
-        If h5netcdf is not installed.
+    Raises InvalidRequest if h5netcdf is not installed.
     """
     try:
         import h5netcdf  # noqa: F401 (what xarray writes with)

@@ -227,19 +227,8 @@ def run_blocks(
 ) -> tuple[dict[Index, str], bool]:
     """Run the blocks that are not done, and write each when it is complete.
 
-    Parameters
-    ----------
-    plan : Plan
-    store : SweepStore
-        Open.
-    workers : Workers
-    pending : list of int
-        Numbers of the blocks.
-
-    Returns
-    -------
-    (dict, bool)
-        Points whose problem could not be made -> why, and whether it was interrupted.
+    `store`: open; `pending`: numbers of the blocks. Returns (dict, bool): points whose problem
+    could not be made -> why, and whether it was interrupted.
     """
     refusals: dict[Index, str] = {}
     done, failed = plan.grid.size - sum(map(plan.size, pending)), 0
@@ -297,21 +286,11 @@ def _block(plan: Plan, number: int, results: Mapping[Index, Measured]) -> dict[s
 def workers_for(system: System, workers: int | None, scheduler: str | None, tasks: int) -> Workers:
     """Where to run a sweep, as requested; processes begin to load what they need.
 
-    Parameters
-    ----------
-    system : System
-    workers : int or None
-        Processes; one for each core where None, this process where 0.
-    scheduler : str or None
-        Address of a dask scheduler; that of the environment where both are None.
-    tasks : int
-        Calls that the sweep will make; more processes than these are not started.
-
-    Raises
-    ------
-    InvalidRequest
-        If both are given, the number is none, nothing answers at the address, or other processes
-        are requested for a system that they could not load.
+    `workers`: processes; one for each core where None, this process where 0; `scheduler`: address
+    of a dask scheduler; that of the environment where both are None; `tasks`: calls that the sweep
+    will make; more processes than these are not started. Raises InvalidRequest if both are given,
+    the number is none, nothing answers at the address, or other processes are requested for a
+    system that they could not load.
     """
     if not can_be_loaded_again(system):
         for name, value in {"workers": workers or None, "scheduler": scheduler}.items():

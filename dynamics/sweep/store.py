@@ -68,10 +68,7 @@ def _reason(error: BaseException) -> str:
 def read_request(path: Path) -> tuple[dict[str, Any], Presentation | None]:
     """The request that a store was made by, and how it is shown; older stores do not say that.
 
-    Raises
-    ------
-    InvalidRequest
-        If it is not a sweep, or one of another format.
+    Raises InvalidRequest if it is not a sweep, or one of another format.
     """
     try:
         attributes = stored_attributes(path)
@@ -98,12 +95,7 @@ def read_request(path: Path) -> tuple[dict[str, Any], Presentation | None]:
 
 
 def stored_attributes(path: Path) -> dict[str, Any]:
-    """Attributes of the group of a store.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """Attributes of the group of a store."""
     text = json.loads((path / "zarr.json").read_text(encoding="utf-8"))
     return dict(text["attributes"])
 
@@ -111,10 +103,7 @@ def stored_attributes(path: Path) -> dict[str, Any]:
 class SweepStore:
     """The store of a plan, for writing.
 
-    Parameters
-    ----------
-    path : Path
-    plan : Plan
+    `path`: Path; `plan`: Plan.
     """
 
     def __init__(self, path: Path, plan: Plan) -> None:
@@ -126,12 +115,8 @@ class SweepStore:
     def open(self) -> Iterator[None]:
         """Make the store, or go on with the one that is there, and keep other sweeps away.
 
-        Raises
-        ------
-        InvalidRequest
-            If anything else is there, it was made by another request, or another sweep is at it.
-        StoreError
-            If it cannot be written.
+        Raises InvalidRequest if anything else is there, it was made by another request, or another
+        sweep is at it. Raises StoreError if it cannot be written.
         """
         check_folder(self.path)
         with locked(self.path):
@@ -154,11 +139,7 @@ class SweepStore:
     def write(self, number: int, block: Mapping[str, NDArray[Any]]) -> None:
         """Write a block, then its entry in the manifest.
 
-        Parameters
-        ----------
-        number : int
-        block : mapping
-            Quantity -> values over the box of the block.
+        `block`: quantity -> values over the box of the block.
         """
         with store_errors(self.path):
             for name in filled_names(block):
@@ -221,20 +202,7 @@ class SweepStore:
 def read(path: Path, plan: Plan) -> Contents:
     """Everything in a store that is whole, and what is not.
 
-    Parameters
-    ----------
-    path : Path
-    plan : Plan
-        The plan of its request.
-
-    Returns
-    -------
-    Contents
-
-    Raises
-    ------
-    InvalidRequest
-        If the manifest cannot be read.
+    `plan`: the plan of its request. Raises InvalidRequest if the manifest cannot be read.
     """
     arrays, broken = _arrays(path, plan)
     done = _manifest(path, plan)

@@ -32,12 +32,8 @@ and one that makes programs, which take memory, is not a leak."""
 class Workers(ABC):
     """Workers of a sweep, wherever they are.
 
-    Attributes
-    ----------
-    size : float
-        Calls that may be under way at once.
-    lost : tuple of exception types
-        Raised by the future of a call whose worker died.
+    `size`: calls that may be under way at once; `lost`: raised by the future of a call whose worker
+    died.
     """
 
     size: float = 1
@@ -50,15 +46,7 @@ class Workers(ABC):
     def wait(self, futures: Iterable[Future[Any]], seconds: float) -> set[Future[Any]]:
         """Wait until at least one future is done, for some seconds at most.
 
-        Parameters
-        ----------
-        futures : iterable of Future
-        seconds : float
-
-        Returns
-        -------
-        set of Future
-            Those that are done.
+        Returns set of Future: those that are done.
         """
         return set(wait(list(futures), seconds, FIRST_COMPLETED).done)
 
@@ -84,14 +72,8 @@ class WorkerPool(Workers):
 
     They are started at once and load the system while the sweep is prepared.
 
-    Parameters
-    ----------
-    size : int
-        Number of processes.
-    reference : str
-        Name or model file of the system that they will run.
-    digests : mapping
-        Hashes of the parts of its model.
+    `size`: number of processes; `reference`: name or model file of the system that they will run;
+    `digests`: hashes of the parts of its model.
     """
 
     def __init__(self, size: int, reference: str, digests: Mapping[str, str]) -> None:

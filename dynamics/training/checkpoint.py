@@ -41,11 +41,8 @@ LOG = logging.getLogger(__name__)
 class Checkpoint:
     """The file that holds the state of one run.
 
-    Attributes
-    ----------
-    path : Path
-    keep : bool
-        Leave the file when the run has finished: the caller discards it once the result is safe.
+    `keep`: leave the file when the run has finished: the caller discards it once the result is
+    safe.
     """
 
     path: Path
@@ -85,11 +82,7 @@ class Checkpoint:
 
         A disk that cannot be written to is reported once, and does not end the run.
 
-        Parameters
-        ----------
-        request : mapping
-            Of `request_of`.
-        state : nested dicts and lists of plain values and arrays
+        `request`: of `request_of`.
         """
         began = time.monotonic()
         arrays: list[NDArray[Any]] = []
@@ -114,10 +107,8 @@ class Checkpoint:
     def read(self, request: Mapping[str, Any]) -> Any:
         """State of the requested run; None without a file.
 
-        Raises
-        ------
-        InvalidRequest
-            If the file is not a checkpoint, cannot be read, or is of another request.
+        Raises InvalidRequest if the file is not a checkpoint, cannot be read, or is of another
+        request.
         """
         self._next = time.monotonic() + SECONDS
         if not self.exists():
@@ -132,10 +123,7 @@ class Checkpoint:
     def check(self) -> None:
         """Make sure that it can be written and replaces nothing but a checkpoint.
 
-        Raises
-        ------
-        InvalidRequest
-            In one line, before anything is computed.
+        Raises InvalidRequest: in one line, before anything is computed.
         """
         try:
             if self.exists():
@@ -179,14 +167,7 @@ def request_of(
 ) -> dict[str, Any]:
     """Everything that decides what a run will be, as plain values.
 
-    Parameters
-    ----------
-    problem : Problem
-    start : float array, shape (n,)
-    records : int array
-        Recorded steps.
-    **settings
-        Of the driver: eta, steps.
+    `start`, shape (n,); `records`: recorded steps; `**settings`: of the driver: eta, steps.
     """
     content = {
         "system": problem.system,

@@ -202,27 +202,11 @@ class Records(NamedTuple):
 class Run:
     """One run in progress: the state at a step, the records so far, and what is detected so far.
 
-    Parameters
-    ----------
-    problem : Problem
-    rates : tuple of float
-        Learning rate of each parameter group; time is the largest times steps.
-    updates : Updates
-        The rule at these rates.
-    start : float array, shape (n,)
-    schedule : int array
-        Steps to record, ascending; the last one is that of the run.
-
-    Attributes
-    ----------
-    step : int
-        Where the run is.
-    now : float array, shape (n and the memory of the rule,)
-        The state there.
-    diverged : bool
-        Whether the next state is not finite.
-    remarks : list of str
-        Warnings so far, those before the run was resumed included.
+    `problem`: Problem; `rates`: learning rate of each parameter group; time is the largest times
+    steps; `updates`: the rule at these rates; `start`, shape (n,); `schedule`: steps to record,
+    ascending; the last one is that of the run. `step`: where the run is; `now`, shape (n and the
+    memory of the rule,): the state there; `diverged`: whether the next state is not finite;
+    `remarks`: warnings so far, those before the run was resumed included.
     """
 
     def __init__(
@@ -298,12 +282,7 @@ class Run:
     def end(self, records: Records, remedy: str, interrupted: threading.Event) -> Outcome:
         """How the run ended; rules that need the whole run are applied, and it cannot go on.
 
-        Parameters
-        ----------
-        records : Records
-        remedy : str
-            What to do where the run was interrupted.
-        interrupted : threading.Event
+        `remedy`: what to do where the run was interrupted.
         """
         after = self.now if self.diverged else self._after()
         outcome = self._outcome(after, records, remedy, interrupted)

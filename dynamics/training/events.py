@@ -43,21 +43,11 @@ class Detection:
 class Rise:
     """A quantity that falls and may rise again; see `theory.events.RisesAgain`.
 
-    Attributes
-    ----------
-    relative : float
-        Part of the first value by which it must be exceeded.
-    first, last : float
-        First and last value.
-    least, least_step, origin
-        Least value up to the first one above the level, its step, and a step at or before it with
-        its state.
-    beyond : bool
-        Whether the level was exceeded after a fall.
-    largest : float
-        Largest rise above the least value so far, in parts of it.
-    falling : bool
-        Whether the last step fell.
+    `relative`: part of the first value by which it must be exceeded; `first`, `last`: first and
+    last value; `least`, `least_step`, `origin`: least value up to the first one above the level,
+    its step, and a step at or before it with its state; `beyond`: whether the level was exceeded
+    after a fall; `largest`: largest rise above the least value so far, in parts of it; `falling`:
+    whether the last step fell.
     """
 
     relative: float
@@ -117,16 +107,9 @@ class Rise:
 class Detector:
     """Looks for every event of a problem.
 
-    Parameters
-    ----------
-    rules : tuple of EventRule
-        In an order in which ``after`` refers to earlier ones.
-    names : tuple of str
-        Order parameters, the columns of what is fed.
-    parameters : object
-        Supplies the values of other symbols (D).
-    step_time : float
-        Time of one step, eta.
+    `rules`: in an order in which ``after`` refers to earlier ones; `names`: order parameters, the
+    columns of what is fed; `parameters`: supplies the values of other symbols (D); `step_time`:
+    time of one step, eta.
     """
 
     rules: tuple[EventRule, ...]
@@ -149,13 +132,8 @@ class Detector:
     def feed(self, first: int, rows: FloatArray, state: FloatArray) -> None:
         """Order parameters at steps first, first + 1, ...
 
-        Parameters
-        ----------
-        first : int
-            Step of the first row.
-        rows : float array, shape (steps, order parameters)
-        state : float array, shape (n,)
-            State at step ``first``; the steps can be run again from it.
+        `first`: step of the first row; `rows`, shape (steps, order parameters); `state`, shape
+        (n,): state at step ``first``; the steps can be run again from it.
         """
         for rule in self.rules:
             detection = self.detections[rule.name]
@@ -181,21 +159,11 @@ class Detector:
     def finish(self, last: int, fate: str, again: Callable[[], Chunks] | None = None) -> bool:
         """Apply the rules that look at the whole run, and say why the others have no step.
 
-        Parameters
-        ----------
-        last : int
-            Last step that was fed.
-        fate : str
-            What else decides that nothing rises again: ``"oscillating"``; empty if nothing does.
-        again : callable, optional
-            The whole run once more, in chunks, for the steps at which the maximum of the run is
-            exceeded, and for rules that are sought after one that looks at the whole run. Without
-            it, or where it ends early, these are not decided.
-
-        Returns
-        -------
-        bool
-            Whether all are decided.
+        `last`: last step that was fed; `fate`: what else decides that nothing rises again:
+        ``"oscillating"``; empty if nothing does; `again`: the whole run once more, in chunks, for
+        the steps at which the maximum of the run is exceeded, and for rules that are sought after
+        one that looks at the whole run. Without it, or where it ends early, these are not decided.
+        Returns bool: whether all are decided.
         """
         horizon = f"time {last * self.step_time:.6g}"
         waiting: list[EventRule] = []
@@ -315,13 +283,8 @@ def _last_nonzero(values: FloatArray, last: float) -> FloatArray:
 def columns(expression: Any, names: tuple[str, ...], parameters: Any) -> Column:
     """Compile an expression of order parameters and parameters to act on rows.
 
-    Parameters
-    ----------
-    expression : sympy.Expr
-    names : tuple of str
-        Order parameters, the columns of the rows.
-    parameters : object
-        Supplies the values of the other symbols as attributes.
+    `names`: order parameters, the columns of the rows; `parameters`: supplies the values of the
+    other symbols as attributes.
     """
     function, letters = _compiled(expression, names)
     others = [float(getattr(parameters, letter)) for letter in letters]

@@ -161,12 +161,7 @@ def flows(
 
 
 def implicit_model(problem: Problem) -> Any:
-    """Data of the compiled functions with which collocation integrates; None where it does not.
-
-    Parameters
-    ----------
-    problem : Problem
-    """
+    """Data of the compiled functions with which collocation integrates; None where it does not."""
     return compiled_model(problem) if problem.layout.size <= MOST_IMPLICIT else None
 
 
@@ -175,16 +170,8 @@ def integrate_flow(
 ) -> FlowPath:
     """The flow from a start to a horizon, without records and events.
 
-    Parameters
-    ----------
-    problem : Problem
-    start : float array, shape (n,)
-    time : float
-        Horizon.
-    rtol : float
-        Relative tolerance.
-    compiled : bool
-        Whether collocation is used where it can be; else LSODA.
+    `start`, shape (n,); `time`: horizon; `rtol`: relative tolerance; `compiled`: whether
+    collocation is used where it can be; else LSODA.
     """
     path = None
     if compiled:
@@ -196,14 +183,7 @@ def integrate_flow(
 def integrate_flows(
     problems: Sequence[Problem], starts: Sequence[FloatArray], time: float, rtol: float
 ) -> list[FlowPath]:
-    """The flows of several problems, in as many threads as numba has; each as it is alone.
-
-    Parameters
-    ----------
-    problems : sequence of Problem
-    starts : sequence of float array
-    time, rtol : float
-    """
+    """The flows of several problems, in as many threads as numba has; each as it is alone."""
     pairs = list(zip(problems, starts, strict=True))
     with interruption():
         paths = in_threads(lambda pair: _by_collocation(pair[0], pair[1], time, rtol), pairs)

@@ -64,13 +64,8 @@ def locate_events(
 ) -> dict[str, EventTime]:
     """Every event of the problem on a path: name of the rule -> `EventTime`.
 
-    Parameters
-    ----------
-    path : FlowPath
-    other : FlowPath, optional
-        The same flow at another tolerance, perhaps not as far.
-    records : float array
-        Times at which the path is looked at in any case.
+    `other`: the same flow at another tolerance, perhaps not as far; `records`: times at which the
+    path is looked at in any case.
     """
     searches = [_Search(path, None, records)]
     if other is not None:
@@ -356,13 +351,8 @@ def rising(
 ) -> tuple[float, float]:
     """Places next to each other between which a function becomes positive, on a finer grid each.
 
-    Parameters
-    ----------
-    function : callable
-        Places, shape (P,) -> values; not positive at ``low``, positive at ``high``.
-    low, high : float
-    part : float
-        Part of its place within which it is found.
+    `function`: places, shape (P,) -> values; not positive at ``low``, positive at ``high``; `part`:
+    part of its place within which it is found.
     """
     for _ in range(ROUNDS):
         if high - low <= part * high:
@@ -376,12 +366,7 @@ def rising(
 def lowest(function: Callable[[FloatArray], FloatArray], times: FloatArray, k: int) -> float:
     """The time at which a function is least, next to the k-th of some times.
 
-    Parameters
-    ----------
-    function : callable
-        Times, shape (T,) -> values.
-    times : float array
-    k : int
+    `function`: times, shape (T,) -> values.
     """
     grid = times[[max(k - 1, 0), k, min(k + 1, times.size - 1)]]
     for _ in range(ROUNDS):

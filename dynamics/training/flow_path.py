@@ -27,10 +27,7 @@ OF_FLOOR = 1e-3
 def tolerance_floor(start: FloatArray, rtol: float) -> FloatArray:
     """The absolute tolerance of every entry, where it is rounding.
 
-    Parameters
-    ----------
-    start : float array, shape (n,)
-    rtol : float
+    `start`, shape (n,).
     """
     return OF_FLOOR * rtol * np.maximum(np.abs(start), 1e-2)
 
@@ -39,14 +36,8 @@ def tolerance_floor(start: FloatArray, rtol: float) -> FloatArray:
 class Allowed:
     """Allowed error of a step of a flow at a state, by entry.
 
-    Attributes
-    ----------
-    problem : Problem
-    rtol : float
-    floor : float array, shape (n,)
-        Added where an entry is rounding together with its rate.
-    time : float
-        Time over which a state changes, at most.
+    `floor`, shape (n,): added where an entry is rounding together with its rate; `time`: time over
+    which a state changes, at most.
     """
 
     problem: Problem
@@ -78,14 +69,8 @@ class Allowed:
 class Polynomials:
     """States of a path whose steps are polynomials, and rates, which are their derivatives.
 
-    Parameters
-    ----------
-    path : dynamics.loops.Path
-        As the compiled integrator makes it.
-    start : float array, shape (n,)
-        The state at its beginning, which a polynomial has up to rounding.
-    model : NamedTuple
-        Data of its kernels.
+    `path`: as the compiled integrator makes it; `start`, shape (n,): the state at its beginning,
+    which a polynomial has up to rounding; `model`: data of its kernels.
     """
 
     path: loops.Path
@@ -111,22 +96,12 @@ class Polynomials:
 class FlowPath:
     """A flow that has been integrated.
 
-    Attributes
-    ----------
-    problem : Problem
-    nodes : float array
-        Times of the accepted steps.
-    at : callable
-        Time -> state; `Polynomials` where the integrator is compiled.
-    error : callable
-        State -> what the tolerance allows in one step, by entry; collocation
-        is held to less of the state where that is above `dynamics.training.flow.ENOUGH`.
-    rtol, of_step : float
-        Relative tolerance of the path, and of one step.
-    kind : str
-        How it ended, of `dynamics.results.outcome`.
-    failure : str
-        Why the problem could not go on; empty if it is not known.
+    `nodes`: times of the accepted steps; `at`: time -> state; `Polynomials` where the integrator is
+    compiled; `error`: state -> what the tolerance allows in one step, by entry; collocation is held
+    to less of the state where that is above `dynamics.training.flow.ENOUGH`; `rtol`, `of_step`:
+    relative tolerance of the path, and of one step; `kind`: how it ended, of
+    `dynamics.results.outcome`; `failure`: why the problem could not go on; empty if it is not
+    known.
     """
 
     problem: Problem
@@ -211,10 +186,6 @@ def compiled_model(problem: Problem) -> Any:
     """The compiled functions of a problem, if its gradient is that which was compiled.
 
     A class that computes another one in Python, on top of a compiled class, has none.
-
-    Parameters
-    ----------
-    problem : Problem
     """
     model = getattr(problem, "loop_data", None)
     kinds = type(problem).__mro__

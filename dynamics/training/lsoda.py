@@ -171,15 +171,8 @@ def by_lsoda(
 ) -> FlowPath:
     """The flow by LSODA: of any problem, a step at a time from Python.
 
-    Parameters
-    ----------
-    problem : Problem
-    start : float array, shape (n,)
-    time, rtol : float
-    floor : float array, shape (n,), optional
-        What a step may err in any case; that of the relative tolerance by default.
-    most : int, optional
-        Steps at most; `MAX_STEPS` by default.
+    `start`, shape (n,); `floor`, shape (n,): what a step may err in any case; that of the relative
+    tolerance by default; `most`: steps at most; `MAX_STEPS` by default.
     """
     from scipy.integrate import OdeSolution
 

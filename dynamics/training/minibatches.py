@@ -20,14 +20,8 @@ from numpy.typing import NDArray
 class MiniBatches:
     """The batches of a problem.
 
-    Attributes
-    ----------
-    seed : int
-        Of the permutations.
-    samples : int
-        N.
-    size : int
-        Samples of a batch; the last one of an epoch holds those that are left.
+    `seed`: of the permutations; `samples`: N; `size`: samples of a batch; the last one of an epoch
+    holds those that are left.
     """
 
     seed: int
@@ -37,14 +31,7 @@ class MiniBatches:
     def members(self, first: int, last: int) -> list[NDArray[np.int64]]:
         """Samples of the batch of every step first, ..., last - 1, ascending.
 
-        Parameters
-        ----------
-        first, last : int
-            Steps, counted from the start of the run.
-
-        Returns
-        -------
-        list of int arrays
+        `first`, `last`: steps, counted from the start of the run.
         """
         size, epoch_steps, batches = self.size, -(-self.samples // self.size), []
         for epoch in range(first // epoch_steps, (last - 1) // epoch_steps + 1):
@@ -58,14 +45,7 @@ class MiniBatches:
 def fingerprint(arrays: Iterable[np.ndarray]) -> str:
     """A short hash of random numbers, by which a resumed run knows that they are the same.
 
-    Parameters
-    ----------
-    arrays : iterable of arrays
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits.
+    Returns str: 16 hexadecimal digits.
     """
     digest = hashlib.sha256()
     for array in arrays:
@@ -78,17 +58,7 @@ def sampling_settings(
 ) -> dict[str, Any]:
     """Settings of a problem on samples, without the options that are None.
 
-    Parameters
-    ----------
-    samples : int or None
-        N.
-    seed : int or numpy Generator
-    options : mapping or dataclass
-        How it is trained.
-
-    Returns
-    -------
-    dict
+    `samples`: N; `options`: how it is trained.
     """
     fields = options if isinstance(options, Mapping) else asdict(options)
     stated = {"samples": samples, "seed": seed if isinstance(seed, int) else "generator"}

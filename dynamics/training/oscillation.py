@@ -18,10 +18,7 @@ VANISHING = 0.5
 class Oscillation:
     """A period of two: every step reverses the sign of a rate.
 
-    Parameters
-    ----------
-    column : int
-        The rate to watch.
+    `column`: the rate to watch.
     """
 
     column: int

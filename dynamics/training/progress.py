@@ -38,16 +38,9 @@ def bar(what: str, total: int | None = None, done: int = 0, unit: str = "steps")
     Where stderr is not a terminal it is a line, written every `EVERY` seconds, and nothing in a
     process of a sweep, whose own bar counts its points.
 
-    Parameters
-    ----------
-    what : str
-        What is under way, in front of the bar.
-    total : int, optional
-        Steps in all; without it no time left is shown.
-    done : int
-        Steps that were done before, and do not count for the speed.
-    unit : str
-        What is counted.
+    `what`: what is under way, in front of the bar; `total`: steps in all; without it no time left
+    is shown; `done`: steps that were done before, and do not count for the speed; `unit`: what is
+    counted.
     """
     return Bar(partial(_tqdm, desc=what, total=total, initial=done, unit=f" {unit}"), done)
 
@@ -57,17 +50,7 @@ class Bar:
 
     To make one and remove it takes as long as a hundred steps of three scalars.
 
-    Parameters
-    ----------
-    make : callable
-        Makes the bar of tqdm.
-    done : int
-        Steps that were done before.
-
-    Attributes
-    ----------
-    n : int
-        Steps so far.
+    `make`: makes the bar of tqdm; `done`: steps that were done before. `n`: steps so far.
     """
 
     def __init__(self, make: Callable[[], Any], done: int) -> None:

@@ -102,11 +102,7 @@ def _checked(name: str, value: object, default: object) -> Any:
 def rule_of(problem: Problem, name: Any) -> UpdateRule:
     """An update rule, ``step`` that of the model of a problem.
 
-    Parameters
-    ----------
-    problem : Problem
-    name : str, UpdateRule or callable
-        As for `rule`.
+    `name`: as for `rule`.
     """
     if not isinstance(name, str) or name != "step":
         return rule(name)
@@ -118,17 +114,9 @@ def rule_of(problem: Problem, name: Any) -> UpdateRule:
 def requested(given: Mapping[str, Any], default: DefaultRun) -> dict[str, Any]:
     """The rule, schedule and stages of a command or a sweep, as `dynamics.descend` takes them.
 
-    Parameters
-    ----------
-    given : mapping
-        Name -> value, of `theory.update_rules.OPTIONS` and others.
-    default : DefaultRun
-        Of the system.
-
-    Raises
-    ------
-    InvalidRequest
-        If a rule or a constant is not valid, or a rule other than the default has no rate.
+    `given`: name -> value, of `theory.update_rules.OPTIONS` and others; `default`: of the system.
+    Raises InvalidRequest if a rule or a constant is not valid, or a rule other than the default has
+    no rate.
     """
     name = given.get("rule", default.rule)
     constants = {n: given[n] for n in CONSTANTS if n in given}
@@ -153,11 +141,7 @@ def requested(given: Mapping[str, Any], default: DefaultRun) -> dict[str, Any]:
 def check_rated(given: Mapping[str, Any], default: DefaultRun) -> None:
     """Refuse a rule that is not the default without an ``eta``.
 
-    Parameters
-    ----------
-    given : mapping
-        Settings of a request.
-    default : DefaultRun
+    `given`: settings of a request.
     """
     name = given.get("rule", default.rule)
     if name not in (default.rule, "gd") and "eta" not in given:
@@ -182,17 +166,8 @@ def _usual(rule: UpdateRule) -> UpdateRule | None:
 def in_words(entries: Mapping[str, Any], parameters: Collection[str]) -> dict[str, Any]:
     """The entries of a sweep with rule and stages as words.
 
-    Parameters
-    ----------
-    entries : mapping
-        A rule at constants of its own is its name, and these.
-    parameters : collection of str
-        Constants of the model.
-
-    Raises
-    ------
-    InvalidRequest
-        If the rule is a function, which has no name.
+    `entries`: a rule at constants of its own is its name, and these; `parameters`: constants of the
+    model. Raises InvalidRequest if the rule is a function, which has no name.
     """
     made = dict(entries)
     chosen, stages = made.get("rule", "gd"), made.get("stages", "")
@@ -210,12 +185,7 @@ def in_words(entries: Mapping[str, Any], parameters: Collection[str]) -> dict[st
 def under(problem: Problem, rule: UpdateRule, stages: Stages | None = None) -> Problem:
     """The problem on what training by a rule closes on.
 
-    Parameters
-    ----------
-    problem : Problem
-    rule : UpdateRule
-    stages : sequence or None
-        As of `dynamics.descend`.
+    `stages`: as of `dynamics.descend`.
     """
     if rule.plain and stages is None:
         return problem
@@ -225,12 +195,7 @@ def under(problem: Problem, rule: UpdateRule, stages: Stages | None = None) -> P
 def amplified_rounding(problem: Problem, updates: Updates, start: FloatArray) -> Iterator[str]:
     """A remark where a rule makes large steps of gradients that are rounding at the start.
 
-    Parameters
-    ----------
-    problem : Problem
-    updates : Updates
-        The rule at the rates of a run.
-    start : float array, shape (n,)
+    `updates`: the rule at the rates of a run; `start`, shape (n,).
     """
     used, moves, rates = updates.rule, updates.moves, updates.eta
     if used.spaces or moves is None:
@@ -264,26 +229,14 @@ def check_rule(
 ) -> None:
     """Refuse what `dynamics.descend` would refuse of a rule, its schedule and its stages.
 
-    Parameters
-    ----------
-    problem : Problem
-    steps : int
-    rule, schedule, stages
-        As of `dynamics.descend`.
+    `rule`, `schedule`, `stages`: as of `dynamics.descend`.
     """
     schedule_of(schedule, steps)
     stages_of(stages, under(problem, rule_of(problem, rule), stages), steps)
 
 
 def described(rule: UpdateRule, schedule: str | None, stages: Stages | None) -> dict[str, Any]:
-    """The settings of a run that is not plain gradient descent, as plain values.
-
-    Parameters
-    ----------
-    rule : UpdateRule
-    schedule : str or None
-    stages : sequence or None
-    """
+    """The settings of a run that is not plain gradient descent, as plain values."""
     said: dict[str, Any] = {}
     if not rule.plain:
         options = {name: value for name, value in rule.options.items() if value}

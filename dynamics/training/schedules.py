@@ -24,11 +24,7 @@ MAX_SCHEDULED = 10**7
 class Schedule:
     """Factors of the learning rates over a run.
 
-    Attributes
-    ----------
-    text : str
-    steps : int
-        Of the run.
+    `steps`: of the run.
     """
 
     text: str
@@ -70,16 +66,8 @@ FORMS = "'constant', 'warmup:N', 'cosine', 'cosine:N', 'staircase:N:f', or a for
 def schedule_of(text: object, steps: int) -> Callable[[NDArray[np.int64]], FloatArray]:
     """The factors of a schedule, checked at every step.
 
-    Parameters
-    ----------
-    text : str or None
-    steps : int
-        Of the run.
-
-    Raises
-    ------
-    InvalidRequest
-        If it cannot be read, or a factor is negative, not finite, or 0 at every step.
+    `steps`: of the run. Raises InvalidRequest if it cannot be read, or a factor is negative, not
+    finite, or 0 at every step.
     """
     if text is None or text == "constant":
         return constant
@@ -112,17 +100,8 @@ def stages_of(
 ) -> tuple[tuple[NDArray[np.bool_], int], ...]:
     """Entries that move in each stage, and its steps.
 
-    Parameters
-    ----------
-    stages : sequence of (str or sequence of str, int), or None
-        Names of arrays, groups or parts of the state, and numbers of steps, which sum to ``steps``.
-    problem : Problem
-    steps : int
-
-    Raises
-    ------
-    InvalidRequest
-        If a name is not known, or the steps have another sum.
+    `stages`: names of arrays, groups or parts of the state, and numbers of steps, which sum to
+    ``steps``. Raises InvalidRequest if a name is not known, or the steps have another sum.
     """
     if stages is None:
         return ()
@@ -140,10 +119,7 @@ def stages_of(
 def read_stages(text: str) -> list[tuple[str, float]]:
     """``"A:2000,v:500"`` as names and steps.
 
-    Raises
-    ------
-    InvalidRequest
-        If it cannot be read.
+    Raises InvalidRequest if it cannot be read.
     """
     parts = [part.partition(":") for part in text.split(",")]
     try:

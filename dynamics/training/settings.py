@@ -32,20 +32,9 @@ def check_steps(steps: object) -> int:
 def record_schedule(steps: int, record: Any, size: int = 0) -> NDArray[np.int64]:
     """Steps at which the state is recorded, ascending, 0 and ``steps`` among them.
 
-    Parameters
-    ----------
-    steps : int
-        Steps of the run.
-    record : int, "log", int array or None
-        As that of `dynamics.descend`.
-    size : int
-        Entries of a state; 0 where it is not known yet.
-
-    Raises
-    ------
-    InvalidRequest
-        If ``record`` is neither a positive whole number, nor "log", nor steps within the run, or
-        the records do not fit in memory.
+    `steps`: steps of the run; `record`: as that of `dynamics.descend`; `size`: entries of a state;
+    0 where it is not known yet. Raises InvalidRequest if ``record`` is neither a positive whole
+    number, nor "log", nor steps within the run, or the records do not fit in memory.
     """
     if record is None or isinstance(record, str):
         if record not in (None, "log"):
@@ -73,15 +62,7 @@ def record_schedule(steps: int, record: Any, size: int = 0) -> NDArray[np.int64]
 def starting_state(problem: Problem, initial: ArrayLike | None) -> FloatArray:
     """The problem's own start, or that of the user, which must be finite.
 
-    Parameters
-    ----------
-    problem : Problem
-    initial : array or None
-
-    Raises
-    ------
-    InvalidRequest
-        If an entry is not finite.
+    Raises InvalidRequest if an entry is not finite.
     """
     if initial is None:
         return problem.initial_state
@@ -94,10 +75,7 @@ def starting_state(problem: Problem, initial: ArrayLike | None) -> FloatArray:
 def check_settings(eta: Any, steps: Any, record: Any) -> None:
     """Refuse settings that `dynamics.descend` would refuse, before anything is compiled.
 
-    Parameters
-    ----------
-    eta, steps, record
-        As those of `dynamics.descend`.
+    `eta`, `steps`, `record`: as those of `dynamics.descend`.
     """
     learning_rate(eta, None)
     record_schedule(check_steps(steps), record)
@@ -106,19 +84,8 @@ def check_settings(eta: Any, steps: Any, record: Any) -> None:
 def check_flow(time: object, rtol: object, flows: bool = True) -> tuple[float, float]:
     """Time and tolerance as they will be used, of a problem that has a flow.
 
-    Parameters
-    ----------
-    time : float
-        Horizon.
-    rtol : float
-        Relative tolerance.
-    flows : bool
-        Whether the problem has a gradient flow.
-
-    Raises
-    ------
-    InvalidRequest
-        If one of them is not valid.
+    `time`: horizon; `rtol`: relative tolerance; `flows`: whether the problem has a gradient flow.
+    Raises InvalidRequest if one of them is not valid.
     """
     if not flows:
         problem = "asks for a gradient flow, and this system has none: its loss has kinks"
@@ -130,14 +97,8 @@ def check_flow(time: object, rtol: object, flows: bool = True) -> tuple[float, f
 def record_times(nodes: FloatArray, record: int | ArrayLike | None, horizon: float) -> FloatArray:
     """Times of the records, ascending: 0, then logarithmically spaced; or those of the user, once.
 
-    Parameters
-    ----------
-    nodes : float array
-        Times of the steps that the integrator took.
-    record : int, float array or None
-        Number of records, or their times.
-    horizon : float
-        Largest time that may be recorded.
+    `nodes`: times of the steps that the integrator took; `record`: number of records, or their
+    times; `horizon`: largest time that may be recorded.
     """
     if record is None or np.ndim(record) == 0:
         count = FLOW_RECORDS if record is None else integer("record", record, at_least=2)

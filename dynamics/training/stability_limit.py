@@ -77,12 +77,7 @@ def _limit(curvature: float) -> float:
 def limit_of_rates(problem: Problem, rates: tuple[float, ...], state: FloatArray) -> float:
     """The largest rate of those that have the ratios of these and are just stable at a state.
 
-    Parameters
-    ----------
-    problem : Problem
-    rates : tuple of float
-        Learning rate of each parameter group.
-    state : float array, shape (n,)
+    `rates`: learning rate of each parameter group; `state`, shape (n,).
     """
     if len(set(rates)) <= 1:
         return stability_limit(problem, state)
@@ -92,13 +87,7 @@ def limit_of_rates(problem: Problem, rates: tuple[float, ...], state: FloatArray
 def rates_text(rates: tuple[float, ...], largest: float, digits: int = 6) -> str:
     """Learning rates as a request has them, of these ratios: one number, or one for each group.
 
-    Parameters
-    ----------
-    rates : tuple of float
-        Learning rate of each parameter group.
-    largest : float
-        The largest of them.
-    digits : int
+    `rates`: learning rate of each parameter group; `largest`: the largest of them.
     """
     if len(set(rates)) <= 1:
         return f"{largest:.{digits}g}"
@@ -108,14 +97,7 @@ def rates_text(rates: tuple[float, ...], largest: float, digits: int = 6) -> str
 def near_limit(problem: Problem, rates: tuple[float, ...], state: FloatArray, step: int) -> str:
     """A remark on learning rates near the stability limit or beyond it; empty for others.
 
-    Parameters
-    ----------
-    problem : Problem
-    rates : tuple of float
-        Learning rate of each parameter group.
-    state : float array, shape (n,)
-    step : int
-        Of the state.
+    `rates`: learning rate of each parameter group; `state`, shape (n,); `step`: of the state.
     """
     limit, largest = limit_of_rates(problem, rates, state), max(rates)
     if not largest > NEAR_LIMIT * limit:
@@ -131,15 +113,7 @@ def near_limit(problem: Problem, rates: tuple[float, ...], state: FloatArray, st
 def limits_along(problem: Problem, run: Trajectory) -> FloatArray:
     """Stability limit at every record of a run.
 
-    Parameters
-    ----------
-    problem : Problem
-    run : Trajectory
-        Of the same problem.
-
-    Returns
-    -------
-    float array, shape (records,)
+    `run`: of the same problem. Returns float array, shape (records,).
     """
     return np.array([stability_limit(problem, state) for state in run.states])
 
@@ -160,20 +134,10 @@ def smaller_rate(
     `GRADIENTS_OVER_STEPS` times as many gradients as the request has steps, and `SEARCH_SECONDS`,
     the words are of what is known.
 
-    Parameters
-    ----------
-    problem : Problem
-    rates : tuple of float
-        Learning rate of each parameter group.
-    start : float array, shape (n,)
-    steps : int
-        Of the request.
-    reversing : bool
-        Whether every step reverses a rate there, which takes a rate above the stability limit, or a
-        gradient that jumps.
-    proceed : callable
-        Whether to go on, asked before every chunk of steps and before every limit: at an
-        interruption the words have no numbers but the learning rate.
+    `rates`: learning rate of each parameter group; `start`, shape (n,); `steps`: of the request;
+    `reversing`: whether every step reverses a rate there, which takes a rate above the stability
+    limit, or a gradient that jumps; `proceed`: whether to go on, asked before every chunk of steps
+    and before every limit: at an interruption the words have no numbers but the learning rate.
     """
     eta, largest = problem.layout.per_entry(rates), max(rates)
     used, rate = f"eta={rates_text(rates, largest)}", largest

@@ -39,13 +39,7 @@ def refusing(parameters: type[Made]) -> type[Made]:
 def check_parameters(parameters: object, kind: type, of: str = "this system") -> None:
     """Refuse what are not the parameters of a system.
 
-    Parameters
-    ----------
-    parameters : object
-    kind : type
-        The ``Parameters`` of the system.
-    of : str
-        The system, as the message has it.
+    `kind`: the ``Parameters`` of the system; `of`: the system, as the message has it.
     """
     if not isinstance(parameters, kind):
         raise InvalidRequest(
@@ -99,14 +93,8 @@ def whole(
 ) -> Any:
     """Field type: a whole number.
 
-    Parameters
-    ----------
-    at_least : int
-    odd : bool
-    optional : bool or callable
-        None is allowed: it is left to a default set later, or is the value of a function of the
-        fields before it, name -> value.
-    at_most : int
+    `optional`: None is allowed: it is left to a default set later, or is the value of a function of
+    the fields before it, name -> value.
     """
     words = whole_words(at_least, odd)
     return _field(integer, optional, words, at_least=at_least, at_most=at_most, odd=odd)
@@ -115,10 +103,7 @@ def whole(
 def divisor(of: str) -> Any:
     """Field type: a divisor of the whole number in another field, from 2 to below that number.
 
-    Parameters
-    ----------
-    of : str
-        A field before it.
+    `of`: a field before it.
     """
 
     def validate(value: object, info: ValidationInfo) -> int:
@@ -148,12 +133,7 @@ def word(*choices: str) -> Any:
 def number(optional: bool | Callable[[Any], Any] = False, **bounds: float) -> Any:
     """Field type: a finite number.
 
-    Parameters
-    ----------
-    optional : bool or callable
-        As in `whole`.
-    **bounds : float
-        Those of `real`.
+    `optional`: as in `whole`; `**bounds`: those of `real`.
     """
     return _field(real, optional, real_words(**bounds), **bounds)
 

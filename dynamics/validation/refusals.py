@@ -46,11 +46,7 @@ def brief(text: str) -> str:
 def one_line(text: str, longest: int = LONGEST) -> str:
     """A text in one line; of a long word or line the middle is left out: the end has the remedy.
 
-    Parameters
-    ----------
-    text : str
-    longest : int
-        Letters of the line.
+    `longest`: letters of the line.
     """
     line = " ".join(text.split("\n"))
     if len(line) <= longest:
@@ -65,14 +61,8 @@ def one_line(text: str, longest: int = LONGEST) -> str:
 def nearest_name(name: object, names: Sequence[str], at_least: float = 0.0) -> str:
     """The name that is meant: by another word for it, by its number, or by its letters.
 
-    Parameters
-    ----------
-    name : object
-        Flags with their dashes.
-    names : sequence of str
-        At least one; the first where nothing is similar.
-    at_least : float
-        Similarity of the letters, from 0 to 1, below which no name is meant: then "".
+    `name`: flags with their dashes; `names`: at least one; the first where nothing is similar;
+    `at_least`: similarity of the letters, from 0 to 1, below which no name is meant: then "".
 
     Examples
     --------
@@ -102,18 +92,9 @@ def nearest_name(name: object, names: Sequence[str], at_least: float = 0.0) -> s
 def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: object) -> NoReturn:
     """Raise `InvalidRequest` in the one form that every refusal has.
 
-    Parameters
-    ----------
-    parameter : str
-        Name as the user wrote it.
-    value : object
-        The value that is refused.
-    problem : str
-        Why it cannot be, to be read after ``name=value``.
-    allowed : str
-        Every allowed value, to be read after "can be".
-    nearest : object
-        The nearest valid value; "" where none is near.
+    `parameter`: name as the user wrote it; `value`: the value that is refused; `problem`: why it
+    cannot be, to be read after ``name=value``; `allowed`: every allowed value, to be read after
+    "can be"; `nearest`: the nearest valid value; "" where none is near.
     """
     name, choice = brief(parameter), one_line(_written(nearest), SHOWN)
     front = f"{name}={shown(value)} {problem}; {name} can be "
@@ -138,23 +119,9 @@ def check_cost(
 ) -> None:
     """Refuse a size that costs too much, with the largest that does not.
 
-    Parameters
-    ----------
-    parameter : str
-        Name as the user wrote it.
-    value : int
-    cost : callable
-        Of a size; grows with it.
-    most : float
-        Largest cost.
-    unit : str
-        Of the cost, to be read after a number.
-    sizes : sequence of int, optional
-        Sizes there are, ascending; whole numbers below the value by default.
-
-    Raises
-    ------
-    InvalidRequest
+    `parameter`: name as the user wrote it; `cost`: of a size; grows with it; `most`: largest cost;
+    `unit`: of the cost, to be read after a number; `sizes`: sizes there are, ascending; whole
+    numbers below the value by default.
     """
     if cost(value) <= most:
         return
@@ -170,19 +137,8 @@ def known_word(
 ) -> str:
     """One of the words that a parameter can be.
 
-    Parameters
-    ----------
-    parameter : str
-        Name as the user wrote it.
-    value : object
-    choices : sequence of str
-    problem : str
-        Why no other word can be, to be read after ``name=value``.
-
-    Raises
-    ------
-    InvalidRequest
-        For anything else, with the most similar word.
+    `parameter`: name as the user wrote it; `problem`: why no other word can be, to be read after
+    ``name=value``. Raises InvalidRequest for anything else, with the most similar word.
     """
     if value not in choices:
         near = nearest_name(value, choices) if choices else "none"
@@ -206,13 +162,7 @@ def shown(value: object) -> str:
 def unknown(kind: str, name: str, names: Sequence[str]) -> InvalidRequest:
     """The refusal of an unknown name, with those that are known and the nearest; of flags, if near.
 
-    Parameters
-    ----------
-    kind : str
-        What it is a name of.
-    name : str
-    names : sequence of str
-        Those that are known.
+    `kind`: what it is a name of; `names`: those that are known.
     """
     front = f"{kind} {brief(name)!r} is unknown; known are "
     near = nearest_name(name, names, NEAR if kind == "flag" else 0.0) if names else ""

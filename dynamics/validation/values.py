@@ -22,19 +22,8 @@ def integer(
 ) -> int:
     """A whole number (16.0 is one) within bounds, odd where required.
 
-    Parameters
-    ----------
-    parameter : str
-        Name as the user wrote it.
-    value : object
-    at_least, at_most : int
-        Bounds, inclusive.
-    odd : bool
-
-    Raises
-    ------
-    InvalidRequest
-        For anything else.
+    `parameter`: name as the user wrote it; `at_least`, `at_most`: bounds, inclusive. Raises
+    InvalidRequest for anything else.
     """
     allowed = whole_words(at_least, odd)
     allowed += "" if at_most == 10**6 else f" and at most {at_most:,}"
@@ -59,11 +48,7 @@ def integer(
 def whole_words(at_least: int, odd: bool) -> str:
     """Allowed whole numbers in words.
 
-    Parameters
-    ----------
-    at_least : int
-        No bound where it is `NEGATIVE`.
-    odd : bool
+    `at_least`: no bound where it is `NEGATIVE`.
     """
     kind = "an odd number" if odd else "a whole number"
     return f"{kind} of at least {at_least}" if at_least > NEGATIVE else kind
@@ -74,12 +59,7 @@ def real_words(
 ) -> str:
     """Allowed numbers in words.
 
-    Parameters
-    ----------
-    above : float, optional
-        Bound, exclusive.
-    at_least, at_most : float, optional
-        Bounds, inclusive.
+    `above`: bound, exclusive; `at_least`, `at_most`: bounds, inclusive.
     """
     bounds = [("above", above), ("at least", at_least), ("at most", at_most)]
     words = [f"{word} {bound:g}" for word, bound in bounds if bound is not None]
@@ -95,20 +75,8 @@ def real(
 ) -> float:
     """A finite number within bounds.
 
-    Parameters
-    ----------
-    parameter : str
-        Name as the user wrote it.
-    value : object
-    above : float, optional
-        Bound, exclusive.
-    at_least, at_most : float, optional
-        Bounds, inclusive.
-
-    Raises
-    ------
-    InvalidRequest
-        For anything else.
+    `parameter`: name as the user wrote it; `above`: bound, exclusive; `at_least`, `at_most`:
+    bounds, inclusive. Raises InvalidRequest for anything else.
     """
     inside: object = 1e-6 if above is not None else at_least or 0.0
     inside = inside if at_most is None else at_most
@@ -138,16 +106,8 @@ def _float(value: Real) -> float:
 def path_of(parameter: str, value: object) -> Path:
     """A path, with a ``~`` at its beginning as the folder of the user.
 
-    Parameters
-    ----------
-    parameter : str
-        Name as the user wrote it.
-    value : str or path-like
-
-    Raises
-    ------
-    InvalidRequest
-        If it is neither, holds a null character, or begins with a ``~`` of no known user.
+    `parameter`: name as the user wrote it. Raises InvalidRequest if it is neither, holds a null
+    character, or begins with a ``~`` of no known user.
     """
     if not isinstance(value, (str, os.PathLike)):
         refuse(parameter, value, "is not a path", "a path", "'results'")
@@ -164,17 +124,8 @@ def path_of(parameter: str, value: object) -> Path:
 def random_stream(seed: object, name: str = "seed") -> Generator:
     """The random generator of a seed.
 
-    Parameters
-    ----------
-    seed : int or numpy Generator
-        A generator is returned as it is.
-    name : str
-        Of the parameter, for the message.
-
-    Raises
-    ------
-    InvalidRequest
-        If it is neither a generator nor a whole number from 0.
+    `seed`: a generator is returned as it is; `name`: of the parameter, for the message. Raises
+    InvalidRequest if it is neither a generator nor a whole number from 0.
     """
     import numpy as np
 
@@ -186,17 +137,9 @@ def random_stream(seed: object, name: str = "seed") -> Generator:
 def learning_rate(value: object, groups: tuple[str, ...] | None) -> tuple[float, ...]:
     """Learning rates: one for each parameter group.
 
-    Parameters
-    ----------
-    value : float or sequence of float
-        One positive number for all groups, or one for each; some may be 0, not all.
-    groups : tuple of str or None
-        Without groups, only the numbers are checked.
-
-    Raises
-    ------
-    InvalidRequest
-        For another number of them, or one that cannot be.
+    `value`: one positive number for all groups, or one for each; some may be 0, not all; `groups`:
+    without groups, only the numbers are checked. Raises InvalidRequest for another number of them,
+    or one that cannot be.
     """
     import numpy as np
 

@@ -22,11 +22,7 @@ def verdicts_of(system: System, kind: str) -> Mapping[str, Callable[..., Any]]:
 
     Claims of a model file of one's own bring their checks; others are here.
 
-    Parameters
-    ----------
-    system : System
-    kind : str
-        ``"checks"`` or ``"figures"``.
+    `kind`: ``"checks"`` or ``"figures"``.
     """
     own = {claim.source: claim.check for claim in system.claims if claim.check is not None}
     if own:

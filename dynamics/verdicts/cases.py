@@ -21,18 +21,9 @@ Run = Callable[["Case"], tuple[Any, Any]]
 class Case:
     """One law of the grid with one seed: its problem and its training run.
 
-    Attributes
-    ----------
-    system : System
-    parameters : Parameters
-    seed : int
-    thorough : bool
-    repeat : Repeat
-        How this run differs from the first, where it is made again.
-    problem, run : object
-        As the ``run`` of the claim returns them; None without one.
-    label : str
-        Parameters and seed by which the case differs from the others, for legends.
+    `repeat`: how this run differs from the first, where it is made again; `problem`, `run`: as the
+    ``run`` of the claim returns them; None without one; `label`: Parameters and seed by which the
+    case differs from the others, for legends.
     """
 
     system: System
@@ -66,13 +57,7 @@ class Case:
 
 
 def flow_to(time: float | Callable[[Any], float], rtol: float = 1e-8) -> Run:
-    """The gradient flow of the reduced population to a time, or one of the parameters; shared.
-
-    Parameters
-    ----------
-    time : float
-    rtol : float
-    """
+    """The gradient flow of the reduced population to a time, or one of the parameters; shared."""
 
     def run(case: Case) -> tuple[Any, Any]:
         end = time(case.parameters) if callable(time) else time
@@ -84,15 +69,7 @@ def flow_to(time: float | Callable[[Any], float], rtol: float = 1e-8) -> Run:
 def reduced_flow(
     make: Any, parameters: Any, time: float, rtol: float = 1e-8
 ) -> tuple[Any, Trajectory]:
-    """A reduced problem and its gradient flow to a time; cached, because claims share runs.
-
-    Parameters
-    ----------
-    make : type
-    parameters : Parameters
-    time : float
-    rtol : float
-    """
+    """A reduced problem and its gradient flow to a time; cached, because claims share runs."""
     return _reduced_flow(make, parameters, time, rtol)
 
 
@@ -105,15 +82,8 @@ def _reduced_flow(make: Any, parameters: Any, time: float, rtol: float) -> tuple
 def descent(eta: float, steps: int, problem: str = "ReducedPopulation", **options: Any) -> Run:
     """Gradient descent on a problem of the system, shared by claims.
 
-    Parameters
-    ----------
-    eta : float
-    steps : int
-    problem : str
-        ``"ReducedPopulation"``, ``"FullPopulation"`` or ``"FullEmpirical"``, whose seed is that of
-        the case.
-    **options
-        Of the problem; ``record`` is that of the descent.
+    `problem`: ``"ReducedPopulation"``, ``"FullPopulation"`` or ``"FullEmpirical"``, whose seed is
+    that of the case; `**options`: of the problem; ``record`` is that of the descent.
     """
     record = options.pop("record", None)
 

@@ -290,46 +290,22 @@ def claim(source: str, quantity: str, relation: str, bound: float = nan, **data:
     ``trained`` (runs of reduced populations, where it is not that of the case).
     It raises `Undecided` where nothing can be measured.
 
-    Parameters
-    ----------
-    source : str
-        Of the claim, as in its text: ``"Lemma 4.1"``.
-    quantity, relation, bound : str, str, float
-        Measured value, in words, and what the claim says of it.
-    laws, thorough : sequence of mapping
-        The grid of parameters, by name, and what ``--thorough`` adds. A user's replace it. None
-        where the claim assumes networks on images: it has one case, and no parameters.
-    family : function, optional
-        Parameters -> those that a law of the grid, or a user's, stands for.
-    run : function, optional
-        Case -> problem and run: `flow_to`, `descent`.
-    require : function, optional
-        Raises `Undecided` for parameters outside of the hypothesis.
-    shown : sequence of str
-        Parameters that the verdict names.
-    seeds : (int, int)
-        How many by default and with ``--thorough``; each is a row.
-    share : bool
-        The value is the share of the decided rows that meet the bounds of ``also``.
-    exists : bool
-        One row that holds is enough.
-    in_part : bool
-        The hypothesis is asymptotic: where rows differ the claim holds in part.
-    growth : Growth, optional
-        The value is an exponent.
-    also : sequence of Also
-    literal : Literal, optional
-    varies : tuple of str
-        What was tried once: ``"step size"``, ``"seed"``, ``"time"``.
-    again : bool or "thorough"
-        A contradiction is measured again along what ``varies``, always or in thorough requests.
-    near_limit : bool
-        Training is near the stability limit: a verdict that rounding changes decides nothing.
-    words : str
-        About a row: a format string with its columns.
-    picture : Picture, optional
-    conclude : function, optional
-        (rows, finding) -> finding, where the rows together say more than each.
+    `source`: of the claim, as in its text: ``"Lemma 4.1"``; `quantity`, `relation`, `bound`, str,
+    float: measured value, in words, and what the claim says of it; `laws`, `thorough`: the grid of
+    parameters, by name, and what ``--thorough`` adds. A user's replace it. None where the claim
+    assumes networks on images: it has one case, and no parameters; `family`: Parameters -> those
+    that a law of the grid, or a user's, stands for; `run`: case -> problem and run: `flow_to`,
+    `descent`; `require`: raises `Undecided` for parameters outside of the hypothesis; `shown`:
+    Parameters that the verdict names; `seeds`: how many by default and with ``--thorough``; each is
+    a row; `share`: the value is the share of the decided rows that meet the bounds of ``also``;
+    `exists`: one row that holds is enough; `in_part`: the hypothesis is asymptotic: where rows
+    differ the claim holds in part; `growth`: the value is an exponent; `also`: sequence of Also;
+    `literal`: Literal, optional; `varies`: what was tried once: ``"step size"``, ``"seed"``,
+    ``"time"``; `again`: a contradiction is measured again along what ``varies``, always or in
+    thorough requests; `near_limit`: training is near the stability limit: a verdict that rounding
+    changes decides nothing; `words`: about a row: a format string with its columns; `picture`:
+    Picture, optional; `conclude`: (rows, finding) -> finding, where the rows together say more than
+    each.
     """
 
     def decorate(measure: Callable[[Case], Mapping[str, Any]]) -> Experiment:

@@ -29,16 +29,9 @@ from theory.summary import summarized
 class FigureRequest:
     """Request of a user for a figure.
 
-    Attributes
-    ----------
-    parameters : object or None
-        All parameters; None for those of the figure.
-    seed : int
-        Of everything random.
-    user_options : mapping
-        ``thorough`` (the full protocol), and those that the figure itself has.
-    user_parameters : mapping
-        Single parameters, over those of the figure.
+    `parameters`: all parameters; None for those of the figure; `seed`: of everything random;
+    `user_options`: ``thorough`` (the full protocol), and those that the figure itself has;
+    `user_parameters`: single parameters, over those of the figure.
     """
 
     parameters: Any = None
@@ -49,18 +42,8 @@ class FigureRequest:
     def make_parameters(self, system: System, axes: Sequence[str] = (), **defaults: Any) -> Any:
         """The parameters of the figure, the user's over its defaults.
 
-        Parameters
-        ----------
-        system : System
-        axes : sequence of str
-            Parameters that are axes of the figure.
-        **defaults
-            Those of the figure.
-
-        Raises
-        ------
-        InvalidRequest
-            For a parameter that is an axis of the figure.
+        `axes`: Parameters that are axes of the figure; `**defaults`: those of the figure. Raises
+        InvalidRequest for a parameter that is an axis of the figure.
         """
         for name in axes:
             if name in self.user_parameters:
@@ -72,19 +55,10 @@ class FigureRequest:
     ) -> dict[str, Any]:
         """The options of the figure, the user's over its defaults and of the same types.
 
-        Parameters
-        ----------
-        quick : mapping
-            Every option with its default.
-        thorough : mapping, optional
-            Those that differ in the full protocol.
-        **least : int
-            Least values of whole numbers, where it is not 1 (0 where that is the default).
-
-        Raises
-        ------
-        InvalidRequest
-            For an option that the figure does not have, or a value that it cannot have.
+        `quick`: every option with its default; `thorough`: those that differ in the full protocol;
+        `**least`: least values of whole numbers, where it is not 1 (0 where that is the default).
+        Raises InvalidRequest for an option that the figure does not have, or a value that it cannot
+        have.
         """
         user = dict(self.user_options)
         defaults = dict(quick) | (dict(thorough or {}) if user.pop("thorough", False) else {})
@@ -124,12 +98,7 @@ def _like(name: str, value: Any, default: Any, least: int) -> Any:
 def stated(law: Any, *names: str, **more: Any) -> str:
     """Parameters in a caption: "D=16, C=4, q=0.5".
 
-    Parameters
-    ----------
-    law : Parameters
-    *names : str
-    **more
-        Other numbers by their names.
+    `**more`: other numbers by their names.
     """
     numbers = {name: getattr(law, name) for name in names} | more
     return ", ".join(
@@ -141,15 +110,8 @@ def stated(law: Any, *names: str, **more: Any) -> str:
 def title(system: System, law: Any, *names: str, width: float = 1e3, **more: Any) -> str:
     """Parameters above a picture, in the letters of the system.
 
-    Parameters
-    ----------
-    system : System
-    law : Parameters
-    *names : str
-    width : float
-        In inches, into which lines fit.
-    **more
-        Other numbers by their names, or by their letters.
+    `width`: in inches, into which lines fit; `**more`: other numbers by their names, or by their
+    letters.
     """
     held = {name: getattr(law, name) for name in names} | more
     return fixed(system.notation, held, {}, width)
@@ -158,19 +120,8 @@ def title(system: System, law: Any, *names: str, width: float = 1e3, **more: Any
 def state(axes: Any, system: System, law: Any, *names: str, **more: Any) -> Any:
     """Write parameters above a picture, in the letters of the system.
 
-    Parameters
-    ----------
-    axes : Axes or array of Axes
-    system : System
-    law : Parameters
-    *names : str
-    **more
-        Other numbers by their names, or by their letters.
-
-    Returns
-    -------
-    Axes or array of Axes
-        The same.
+    `**more`: other numbers by their names, or by their letters. Returns Axes or array of Axes: the
+    same.
     """
     figure = np.ravel(axes)[0].figure
     held = title(system, law, *names, width=figure.get_figwidth(), **more)
@@ -181,11 +132,7 @@ def state(axes: Any, system: System, law: Any, *names: str, **more: Any) -> Any:
 def edges(centres: FloatArray, alone: float = 1.0) -> FloatArray:
     """Edges of cells around ascending centres, half way between them, shape (n + 1,).
 
-    Parameters
-    ----------
-    centres : float array, shape (n,)
-    alone : float
-        Width of the cell of a single centre.
+    `centres`, shape (n,); `alone`: width of the cell of a single centre.
     """
     if centres.size == 1:
         return centres[0] + np.array([-0.5, 0.5]) * alone
@@ -200,16 +147,8 @@ def page(
 ) -> Iterator[tuple[Any, Any]]:
     """A figure and its axes in the style of all pictures.
 
-    Parameters
-    ----------
-    width, height : float
-        In inches.
-    title : str
-        What is held fixed, above all panels.
-    rc : mapping
-        Of matplotlib.
-    **grid
-        Of ``Figure.subplots``.
+    `width`, `height`: in inches; `title`: what is held fixed, above all panels; `rc`: of
+    matplotlib; `**grid`: of ``Figure.subplots``.
     """
     with mpl.rc_context(dict(rc)):
         figure, axes = new_figure(width, height, **grid)
@@ -222,16 +161,9 @@ def page(
 class Drawing:
     """A figure with its data and its caption.
 
-    Attributes
-    ----------
-    axes : Axes or array of Axes
-        Of one Figure; `dynamics.plotting.write` writes it.
-    data : mapping
-        What the picture shows, as plain values and arrays.
-    caption : str
-        How it was made and what it shows, with the numbers that matter.
-    table : sequence of mapping
-        Rows of the numbers, by column, where the picture shows only some of them.
+    `axes`: of one Figure; `dynamics.plotting.write` writes it; `data`: what the picture shows, as
+    plain values and arrays; `caption`: how it was made and what it shows, with the numbers that
+    matter; `table`: rows of the numbers, by column, where the picture shows only some of them.
     """
 
     axes: Any
@@ -249,12 +181,8 @@ def with_flags(switches: Mapping[str, str], **values: str) -> Callable[[Drawn], 
     A figure with the switch ``resume`` has the option ``checkpoints``: the folder of the
     checkpoints of its runs, until it is written.
 
-    Parameters
-    ----------
-    switches : mapping
-        Name -> help text of the flags without a value: options that are 0 or 1.
-    **values : str
-        Help texts of the others.
+    `switches`: name -> help text of the flags without a value: options that are 0 or 1; `**values`:
+    help texts of the others.
     """
 
     def decorate(figure: Drawn) -> Drawn:
@@ -297,31 +225,11 @@ def draw(
 ) -> Drawing:
     """Draw a figure of a system's paper.
 
-    Parameters
-    ----------
-    system : System, str, path-like or Model
-        As of `dynamics.load_system`.
-    name : str
-        As in the paper: ``"4"``, ``"1b"``.
-    parameters : Parameters, optional
-        Those of the figure by default.
-    seed : int
-        Of everything random.
-    thorough : bool
-        The full protocol.
-    options : mapping, optional
-        The figure's own.
-    user_parameters : mapping, optional
-        Single parameters, over those of the figure.
-
-    Returns
-    -------
-    Drawing
-
-    Raises
-    ------
-    InvalidRequest
-        For a figure that there is not, a seed or an option that cannot be.
+    `system`: as of `dynamics.load_system`; `name`: as in the paper: ``"4"``, ``"1b"``;
+    `parameters`: those of the figure by default; `seed`: of everything random; `thorough`: the full
+    protocol; `options`: the figure's own; `user_parameters`: single parameters, over those of the
+    figure. Raises InvalidRequest for a figure that there is not, a seed or an option that cannot
+    be.
     """
     loaded = load_system(system)
     table = figures(loaded)

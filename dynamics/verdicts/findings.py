@@ -41,14 +41,8 @@ MISSING = {
 class Protocol:
     """Settings of the request that a check may read.
 
-    Attributes
-    ----------
-    parameters : object or None
-        The user's; None for those of the protocol of each claim.
-    thorough : bool
-        More sizes and seeds.
-    seed : int
-        Of everything random.
+    `parameters`: the user's; None for those of the protocol of each claim; `thorough`: more sizes
+    and seeds; `seed`: of everything random.
     """
 
     parameters: Any = None

@@ -29,14 +29,7 @@ MOST_DERIVED = 8
 def source_of(system: System) -> tuple[str, str]:
     """Docstring and code of the file of a model.
 
-    Parameters
-    ----------
-    system : System
-
-    Raises
-    ------
-    InvalidRequest
-        If it has no file.
+    Raises InvalidRequest if it has no file.
     """
     if system.model is None or system.model.path is None:
         raise InvalidRequest(f"{system.name} is not a model file; gallery needs one")
@@ -58,23 +51,9 @@ def markdown(
 ) -> str:
     """The page.
 
-    Parameters
-    ----------
-    system : System
-        Of a model file.
-    comparison : Comparison
-        Reduced and full at the model's own constants.
-    verdicts : sequence of Verdict
-    figures : mapping
-        Name of a figure -> its caption.
-    pictures : mapping
-        ``"training"``, and name of a figure -> file name.
-    stability : Stability, optional
-        Of the scalars along the default run.
-
-    Returns
-    -------
-    str
+    `system`: of a model file; `comparison`: reduced and full at the model's own constants;
+    `figures`: name of a figure -> its caption; `pictures`: ``"training"``, and name of a figure ->
+    file name; `stability`: of the scalars along the default run.
     """
     documentation, code = source_of(system)
     documented = Documentation(documentation)

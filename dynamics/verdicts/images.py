@@ -33,30 +33,11 @@ def request_on_images(
 ) -> tuple[dict[str, Any], Path | None]:
     """The options of a figure, and the folder of its checkpoints, emptied unless it resumes.
 
-    Parameters
-    ----------
-    system : System
-        Networks on real images have none of its parameters.
-    request : FigureRequest
-    figure : str
-        Its name.
-    quick, thorough : mapping
-        As of `FigureRequest.options`; ``resume`` and ``checkpoints`` are added.
-    **least
-        Least values, as there.
-
-    Returns
-    -------
-    options : dict
-        Without the two; ``seeds`` are the seeds themselves, and what has several values is a
-        tuple.
-    folder : Path or None
-        None where the runs are not stored.
-
-    Raises
-    ------
-    InvalidRequest
-        For parameters, and as `FigureRequest.options`.
+    `system`: networks on real images have none of its parameters; `figure`: its name; `quick`,
+    `thorough`: as of `FigureRequest.options`; ``resume`` and ``checkpoints`` are added; `**least`:
+    least values, as there. Returns options, dict: without the two; ``seeds`` are the seeds
+    themselves, and what has several values is a tuple. Returns folder, Path or None: None where the
+    runs are not stored. Raises InvalidRequest for parameters, and as `FigureRequest.options`.
     """
     options = request.options({**quick, "resume": 0, "checkpoints": ""}, thorough, **least)
     if request.parameters is not None or request.user_parameters:
@@ -78,13 +59,7 @@ def ascending(values: Iterable[Any]) -> tuple[Any, ...]:
 def error_bars(panel: Axes, x: ArrayLike, values: ArrayLike, **look: Any) -> None:
     """Draw means over seeds with their standard errors.
 
-    Parameters
-    ----------
-    panel : Axes
-    x : float array, shape (n,)
-    values : float array, shape (n, seeds)
-    **look
-        Of ``Axes.errorbar``.
+    `x`, shape (n,); `values`, shape (n, seeds); `**look`: of ``Axes.errorbar``.
     """
     means, errors, _ = np.transpose([estimate(row) for row in np.asarray(values)])
     style: dict[str, Any] = {"ms": 4, "lw": 1.2, "capsize": 2}
@@ -94,11 +69,7 @@ def error_bars(panel: Axes, x: ArrayLike, values: ArrayLike, **look: Any) -> Non
 def steps_axis(panel: Axes, steps: ArrayLike) -> None:
     """Make steps the horizontal axis: from 0 on, as logarithms after the first that is recorded.
 
-    Parameters
-    ----------
-    panel : Axes
-    steps : int array, shape (records,)
-        Ascending from 0.
+    `steps`, shape (records,): ascending from 0.
     """
     records = np.asarray(steps)
     first, last = float(records[min(1, len(records) - 1)]), int(records[-1])

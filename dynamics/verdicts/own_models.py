@@ -26,13 +26,7 @@ ROUNDING = 1e-12
 
 
 def classes(system: System, request: FigureRequest) -> Drawing:
-    """Classes of trained entries: each array, coloured by class.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """Classes of trained entries: each array, coloured by class."""
     request.options({})
     parameters = request.make_parameters(system)
     closure = system.closure(parameters)
@@ -59,11 +53,6 @@ def plane(system: System, request: FigureRequest) -> Drawing:
 
     Options: ``plane``, their names; ``x`` and ``y``, the window; ``basins``, starts along each
     side; ``time``, ``starts`` and ``grid``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     run = system.default_runs["run"]
     problem = system.ReducedPopulation(request.make_parameters(system))
@@ -109,13 +98,7 @@ def _window(name: str, text: str) -> tuple[float, float] | None:
 
 
 def transverse(system: System, request: FigureRequest) -> Drawing:
-    """How fast deviations from the closed space grow. Options: ``eta``, ``steps``, ``records``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """How fast deviations from the closed space grow. Options: ``eta``, ``steps``, ``records``."""
     default = system.default_runs["run"]
     quick = {"eta": default.eta, "steps": default.steps, "records": 64}
     options = request.options(quick, {"records": 256})
@@ -142,13 +125,7 @@ def transverse(system: System, request: FigureRequest) -> Drawing:
 
 
 def stability(system: System, request: FigureRequest) -> Drawing:
-    """Stability limit along a run. Options: ``eta``, ``steps``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """Stability limit along a run. Options: ``eta``, ``steps``."""
     default = system.default_runs["run"]
     options = request.options({"eta": default.eta, "steps": default.steps})
     problem = system.ReducedPopulation(request.make_parameters(system))

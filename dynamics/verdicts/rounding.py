@@ -35,16 +35,8 @@ PROBLEMS = ("ReducedPopulation", "FullPopulation", "FullEmpirical")
 def perturbed(state: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
     """A state changed by `PERTURBATION` of itself, with random signs.
 
-    Parameters
-    ----------
-    state : float array
-    seed : int
-        Of the signs.
-
-    Returns
-    -------
-    float array
-        Entries that are zero differ by `PERTURBATION` of the largest; of 1 where all are zero.
+    `seed`: of the signs. Returns float array: entries that are zero differ by `PERTURBATION` of the
+    largest; of 1 where all are zero.
     """
     signs = np.random.default_rng(seed).choice((-1.0, 1.0), state.shape)
     size = np.abs(state)
@@ -55,11 +47,7 @@ def perturbed(state: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
 def perturbed_system(system: System, seed: int) -> System:
     """The system with every problem at a perturbed start.
 
-    Parameters
-    ----------
-    system : System
-    seed : int
-        Of the signs.
+    `seed`: of the signs.
     """
     moved = (_moved(make, seed) for make in _problems(system))
     return replace(system, **dict(zip(PROBLEMS, moved, strict=True)))
@@ -81,16 +69,7 @@ def screened(
 ) -> Finding:
     """The finding of a check, undecided where a perturbed start changes it.
 
-    Parameters
-    ----------
-    finding : Finding
-        Of the check.
-    check : function
-        ``(system, protocol) -> Finding``.
-    system : System
-    protocol : Protocol
-    times : int
-        Perturbed starts.
+    `finding`: of the check; `check`: ``(system, protocol) -> Finding``; `times`: perturbed starts.
     """
     if finding.holds is None or not all(isinstance(make, type) for make in _problems(system)):
         return finding

@@ -57,15 +57,7 @@ LATER = 2.0
 def applied(claim: Claim, finding: Finding) -> Finding:
     """The finding under rules 2 to 5.
 
-    Parameters
-    ----------
-    claim : Claim
-    finding : Finding
-        As the check measured it.
-
-    Returns
-    -------
-    Finding
+    `finding`: as the check measured it.
     """
     if finding.holds is False and claim.one_sided and _better(finding):
         reason = f"{finding.reason}; better than the bound, which does not contradict it"
@@ -105,14 +97,8 @@ def _better(finding: Finding) -> bool:
 class Repeat:
     """One of the runs that a contradiction needs.
 
-    Attributes
-    ----------
-    eta_factor : float
-        Factor of the step size; the number of steps grows so that the time stays.
-    seed : int
-        To be added to the seed.
-    time_factor : float
-        Factor of the time at the end.
+    `eta_factor`: factor of the step size; the number of steps grows so that the time stays; `seed`:
+    to be added to the seed; `time_factor`: factor of the time at the end.
     """
 
     eta_factor: float = 1.0
@@ -131,10 +117,7 @@ class Repeat:
 def repeats(*single: str) -> Iterator[Repeat]:
     """Yield the runs that a contradiction needs beside the first.
 
-    Parameters
-    ----------
-    *single : str
-        Names from `REPEATED`: what was tried only once.
+    `*single`: names from `REPEATED`: what was tried only once.
 
     Examples
     --------
@@ -153,14 +136,8 @@ def repeats(*single: str) -> Iterator[Repeat]:
 class Growth:
     """A growth law held against a claimed exponent.
 
-    Attributes
-    ----------
-    fit : PowerLaw
-        Over all sizes.
-    local : tuple of float
-        Exponents from one size to the next.
-    holds : bool or None
-        As `growth` decides.
+    `fit`: over all sizes; `local`: exponents from one size to the next; `holds`: as `growth`
+    decides.
     """
 
     fit: PowerLaw
@@ -182,24 +159,12 @@ def growth(
 ) -> Growth:
     """Hold the growth of values along sizes against a claimed exponent.
 
-    Parameters
-    ----------
-    sizes, values : float array, shape (n,)
-        Positive.
-    claimed : float
-        Exponent of ``values`` in ``sizes``.
-    errors : float array, shape (n,), optional
-        Standard errors of the logarithms of the values.
-    upper : bool
-        The claim is an upper bound: a smaller exponent holds too.
-
-    Returns
-    -------
-    Growth
-        Holds: the exponent is within a tenth of the claimed one (0.05 where 0 is claimed), and its
-        95 % interval reaches no further than two tenths from itself. Contradicted: the interval
-        leaves out all that is within a tenth, and the local exponents do not come nearer to the
-        claimed one along the sizes. Undecided: otherwise.
+    `sizes`, `values`, shape (n,): positive; `claimed`: exponent of ``values`` in ``sizes``;
+    `errors`, shape (n,): standard errors of the logarithms of the values; `upper`: the claim is an
+    upper bound: a smaller exponent holds too. Returns Growth: holds: the exponent is within a tenth
+    of the claimed one (0.05 where 0 is claimed), and its 95 % interval reaches no further than two
+    tenths from itself. Contradicted: the interval leaves out all that is within a tenth, and the
+    local exponents do not come nearer to the claimed one along the sizes. Undecided: otherwise.
 
     Examples
     --------

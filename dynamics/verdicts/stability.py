@@ -35,15 +35,8 @@ FEW_RECORDS = 32
 class Trained(NamedTuple):
     """A run of a reduced population.
 
-    Attributes
-    ----------
-    parameters : Parameters
-    horizon : float
-        Time at its end.
-    eta : float, tuple of float or None
-        Learning rate of gradient descent, or of each group; None for the flow.
-    where : str
-        Which size it is of, where the verdict is on others.
+    `horizon`: time at its end; `eta`: learning rate of gradient descent, or of each group; None for
+    the flow; `where`: which size it is of, where the verdict is on others.
     """
 
     parameters: Any
@@ -63,13 +56,7 @@ def stability_of(
 ) -> Stability | None:
     """Until when a reduced population stays on its classes; None where there is nothing to leave.
 
-    Parameters
-    ----------
-    system : System
-    parameters : Parameters
-    horizon : float
-    eta : float, optional
-        Learning rate of gradient descent; the flow without it.
+    `eta`: learning rate of gradient descent; the flow without it.
     """
     if system.model is None:
         folder = importlib.import_module(f"dynamics.verdicts.{system.name}")
@@ -114,13 +101,7 @@ def sizes_of(parameters: Any) -> str:
 
 
 def with_stability(system: System, finding: Finding) -> Finding:
-    """The finding with the stability of the least stable of its reduced runs.
-
-    Parameters
-    ----------
-    system : System
-    finding : Finding
-    """
+    """The finding with the stability of the least stable of its reduced runs."""
     every = {
         run: stability_of(system, run.parameters, run.horizon, run.eta)
         for run in dict.fromkeys(finding.trained)
@@ -148,13 +129,7 @@ def _order(found: Stability) -> tuple[float, float, bool]:
 
 
 def along_default_run(system: System, parameters: Any) -> Stability | None:
-    """The growth of departures along the default run of a model file, without full training.
-
-    Parameters
-    ----------
-    system : System
-    parameters : Parameters
-    """
+    """The growth of departures along the default run of a model file, without full training."""
     default = system.default_runs["run"]
     horizon = float(default.eta * default.steps)
     try:

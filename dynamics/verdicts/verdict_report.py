@@ -24,20 +24,9 @@ def markdown(
 ) -> str:
     """Write the page as Markdown.
 
-    Parameters
-    ----------
-    title : str
-        Of the paper.
-    verdicts : sequence of Verdict
-    command : str
-        That gave them, without the flag of the claims.
-    pictures : mapping
-        Source of a claim -> file name of the picture of its evidence.
-
-    Returns
-    -------
-    str
-        Formulas between dollar signs.
+    `title`: of the paper; `command`: that gave them, without the flag of the claims; `pictures`:
+    source of a claim -> file name of the picture of its evidence. Returns str: formulas between
+    dollar signs.
     """
     counts = Counter(verdict.literal_word for verdict in verdicts)
     read = Counter(verdict.word for verdict in verdicts if verdict.claim.reading)

@@ -76,10 +76,7 @@ def verdicts(
 ) -> Iterator[Verdict]:
     """Yield the verdicts of `verify`, each as soon as it is measured.
 
-    Parameters
-    ----------
-    system, parameters, claims, thorough, seed
-        As of `verify`.
+    `system`, `parameters`, `claims`, `thorough`, `seed`: as of `verify`.
     """
     loaded, seed = load_system(system), integer("seed", seed, at_least=0, at_most=2**62)
     if parameters is not None:
@@ -127,17 +124,8 @@ def _run(check: Check, system: System, protocol: Protocol) -> Finding:
 def sources(system: System, claims: Sequence[str] | None) -> list[str]:
     """The requested claims as the paper writes them; all of the paper where none is named.
 
-    Parameters
-    ----------
-    system : System
-    claims : sequence of str or None
-        In any case of their letters.
-
-    Raises
-    ------
-    InvalidRequest
-        For a claim that the paper does not have, with the nearest that it has; where there are no
-        claims.
+    `claims`: in any case of their letters. Raises InvalidRequest for a claim that the paper does
+    not have, with the nearest that it has; where there are no claims.
     """
     claims = [claims] if isinstance(claims, str) else claims
     by_name = {claim.source.lower(): claim.source for claim in system.claims}

@@ -15,10 +15,7 @@ MOST_ROWS = 6
 def share_of(count: int, number: int) -> tuple[float, float, float]:
     """A share, and its 95 % interval by Clopper and Pearson.
 
-    Parameters
-    ----------
-    count, number : int
-        How many of how many independent trials.
+    `count`, `number`: how many of how many independent trials.
     """
     from scipy.stats import binomtest
 
@@ -29,10 +26,7 @@ def share_of(count: int, number: int) -> tuple[float, float, float]:
 def in_percent(count: int, number: int) -> str:
     """A share and its interval in words: ``12 % (95 %: 8 to 17)``.
 
-    Parameters
-    ----------
-    count, number : int
-        As of `share_of`.
+    `count`, `number`: as of `share_of`.
     """
     share, low, high = (f"{float(f'{100 * value:.2g}'):g}" for value in share_of(count, number))
     return f"{share} % (95 %: {low} to {high})"
@@ -41,11 +35,7 @@ def in_percent(count: int, number: int) -> str:
 def counted(number: int, what: str) -> str:
     """How many there are, in words: ``1 seed``, ``3 seeds``.
 
-    Parameters
-    ----------
-    number : int
-    what : str
-        One of them; of several it has an s.
+    `what`: one of them; of several it has an s.
 
     Examples
     --------
@@ -58,12 +48,7 @@ def counted(number: int, what: str) -> str:
 def listed(values: Iterable[float], digits: int = 3) -> str:
     """Numbers separated by commas, for the reason of a finding.
 
-    Parameters
-    ----------
-    values : iterable of float
-        NaN is written as "not seen".
-    digits : int
-        Significant digits.
+    `values`: NaN is written as "not seen"; `digits`: significant digits.
     """
     return ", ".join("not seen" if isnan(value) else f"{value:.{digits}g}" for value in values)
 
@@ -71,10 +56,7 @@ def listed(values: Iterable[float], digits: int = 3) -> str:
 def points(cases: Sequence[Mapping[str, Any]]) -> str:
     """Parameters of cases in words.
 
-    Parameters
-    ----------
-    cases : sequence of mapping
-        Name -> value of each; the same names.
+    `cases`: name -> value of each; the same names.
 
     Examples
     --------
@@ -97,14 +79,8 @@ def _plain(value: Any) -> str:
 def sentence(rows: Sequence[Mapping[str, Any]], names: Sequence[str], words: str) -> str:
     """Where the claim holds and where it does not, with the numbers that matter.
 
-    Parameters
-    ----------
-    rows : sequence of mapping
-        Columns, ``holds`` and ``value`` of each case.
-    names : sequence of str
-        Parameters of the cases.
-    words : str
-        About a row: a format string with its columns.
+    `rows`: columns, ``holds`` and ``value`` of each case; `names`: Parameters of the cases;
+    `words`: about a row: a format string with its columns.
     """
     held = {n: rows[0][n] for n in names if all(row[n] == rows[0][n] for row in rows)}
     own = [{n: row[n] for n in names if n not in held} for row in rows]

@@ -177,17 +177,9 @@ MOST_SHOWN = 12
 def closure_lines(document: Mapping[str, Any], laws: bool = True) -> list[str]:
     """A closure in a few lines for a reader, from its plain values.
 
-    Parameters
-    ----------
-    document : mapping
-        Of `Closure.document`.
-    laws : bool
-        Whether to list what training conserves; rounding breaks it in a run that diverges.
-
-    Returns
-    -------
-    list of str
-        What training closes on; samples; what it conserves; what is proved; remarks.
+    `document`: of `Closure.document`; `laws`: whether to list what training conserves; rounding
+    breaks it in a run that diverges. Returns list of str: what training closes on; samples; what it
+    conserves; what is proved; remarks.
     """
     scalars, entries, sizes = document["scalars"], document["entries"], document["sizes"]
     listed = ", ".join(map(str, sizes[:MOST_SHOWN])) + (", ..." if scalars > MOST_SHOWN else "")

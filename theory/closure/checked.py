@@ -32,17 +32,9 @@ def refine(
 ) -> EntryClasses:
     """Coarsest classes of entries that have one gradient at some states.
 
-    Parameters
-    ----------
-    gradient : callable
-        From a state to its gradient, both shape (n,).
-    start : float array, shape (n,)
-    arrays : int array, shape (n,)
-        Number of the array of each entry.
-    generator : numpy Generator
-        Draws the states.
-    opposite : bool
-        Whether opposite entries are of one class.
+    `gradient`: from a state to its gradient, both shape (n,); `start`, shape (n,); `arrays`, shape
+    (n,): number of the array of each entry; `generator`: draws the states; `opposite`: whether
+    opposite entries are of one class.
     """
     labels = cells(start, arrays, opposite)
     signs = np.sign(start) if opposite else np.ones(start.size)
@@ -65,10 +57,7 @@ def refine(
 def largest(slope: FloatArray, labels: IntArray) -> FloatArray:
     """Largest entry of a gradient in the class of each entry, shape (n,).
 
-    Parameters
-    ----------
-    slope : float array, shape (n,)
-    labels : int array, shape (n,)
+    `slope`, shape (n,); `labels`, shape (n,).
     """
     found = np.zeros(int(labels.max()) + 1)
     np.maximum.at(found, labels, np.abs(slope))

@@ -41,16 +41,9 @@ DENOMINATOR, FRACTION = 64, 1e-9
 class ConservationLaw:
     """Linear or quadratic combination of scalars that training conserves.
 
-    Attributes
-    ----------
-    terms : tuple of tuple of int
-        Scalars of each term: one of a linear law, two of a quadratic one.
-    coefficients : tuple of float
-        Of each term.
-    fractions : tuple of Fraction
-        The same as fractions; empty where they are decimal.
-    value : float
-        Of the law at the start.
+    `terms`: scalars of each term: one of a linear law, two of a quadratic one; `coefficients`: of
+    each term; `fractions`: the same as fractions; empty where they are decimal; `value`: of the law
+    at the start.
     """
 
     terms: tuple[tuple[int, ...], ...]
@@ -95,12 +88,7 @@ class ConservationLaw:
 def linear_laws(span: Span, basis: FloatArray, at_start: FloatArray) -> list[ConservationLaw]:
     """Linear laws: combinations of scalars that are constant in a space.
 
-    Parameters
-    ----------
-    span : Span
-    basis : float array, shape (count, free)
-        The same space in floats.
-    at_start : float array, shape (count,)
+    `basis`, shape (count, free): the same space in floats; `at_start`, shape (count,).
     """
     terms = [(k,) for k in range(basis.shape[0])]
     null = modular.null_space(span.rows)
@@ -110,10 +98,7 @@ def linear_laws(span: Span, basis: FloatArray, at_start: FloatArray) -> list[Con
 def linear_laws_in_floats(basis: FloatArray, at_start: FloatArray) -> list[ConservationLaw]:
     """Linear laws of a space that is known in floats alone.
 
-    Parameters
-    ----------
-    basis : float array, shape (count, free)
-    at_start : float array, shape (count,)
+    `basis`, shape (count, free); `at_start`, shape (count,).
     """
     sizes = np.linalg.norm(basis, axis=1)
     scale = np.where(sizes > 0, sizes, 1.0)
@@ -141,9 +126,7 @@ def linear_laws_in_floats(basis: FloatArray, at_start: FloatArray) -> list[Conse
 class Products:
     """Products of two scalars, in which quadratic forms are rows of coefficients.
 
-    Attributes
-    ----------
-    first, second : int arrays, shape (products,)
+    `first`, `second`, shape (products,).
     """
 
     first: IntArray
@@ -189,19 +172,8 @@ def quadratic_forms(
 ) -> Triples:
     """Quadratic forms that the flow conserves, less those that are constant in the space.
 
-    Parameters
-    ----------
-    products : Products
-    gradient : Gradient
-        Of the scalars.
-    span : Span
-    start : Triples, shape (count, 3)
-    generator : numpy Generator
-
-    Returns
-    -------
-    Triples, shape (forms, products, 3)
-        In reduced echelon form.
+    `gradient`: of the scalars; `start`, shape (count, 3). Returns Triples, shape (forms, products,
+    3): in reduced echelon form.
     """
     width = products.first.size
     points = span.points(start, width + SPARE, generator)
@@ -221,13 +193,8 @@ def quadratic_laws(
 ) -> list[ConservationLaw]:
     """Conservation laws from quadratic forms in the field.
 
-    Parameters
-    ----------
-    products : Products
-    forms : Triples, shape (forms, products, 3)
-    rows : float array, shape (points, products)
-        Changes of the products in floats.
-    at_start : float array, shape (count,)
+    `forms`, shape (forms, products, 3); `rows`, shape (points, products): changes of the products
+    in floats; `at_start`, shape (count,).
     """
     rows = rows[np.isfinite(rows).all(axis=1)]
     known = [form for form in forms if len(rows) or modular.fractions(form)]
@@ -266,13 +233,8 @@ def _stated(
 def pair_laws(labels: IntArray, signs: FloatArray, at_start: FloatArray) -> list[ConservationLaw]:
     """The difference of each scalar of a class to the first one, or their sum.
 
-    Parameters
-    ----------
-    labels : int array, shape (count,)
-        Classes of scalars that change alike.
-    signs : float array, shape (count,)
-        With which they do.
-    at_start : float array, shape (count,)
+    `labels`, shape (count,): classes of scalars that change alike; `signs`, shape (count,): with
+    which they do; `at_start`, shape (count,).
     """
     laws: list[ConservationLaw] = []
     first: dict[int, int] = {}
@@ -289,18 +251,9 @@ def break_by_descent(
 ) -> tuple[FloatArray, float]:
     """How far gradient descent breaks a law, and the power of eta with which it does.
 
-    Parameters
-    ----------
-    law : ConservationLaw
-    run : callable
-        Learning rate -> scalars of a run to one time, shape (records, count).
-    rates : sequence of float
-        Learning rates.
-
-    Returns
-    -------
-    float array, shape (rates,), and float
-        Largest change of the law along each run; slope of log(change) against log(eta).
+    `run`: learning rate -> scalars of a run to one time, shape (records, count); `rates`: learning
+    rates. Returns float array, shape (rates,), and float: largest change of the law along each run;
+    slope of log(change) against log(eta).
     """
     changes = np.array([float(np.abs(law.at(run(eta)) - law.value).max()) for eta in rates])
     if (changes <= 0).any():

@@ -42,14 +42,8 @@ def separating_pairs(
     Left out are pairs that one of the known laws joins, and pairs of scalars of which each moves
     by itself alone, where the law would be the difference of two clocks.
 
-    Parameters
-    ----------
-    rates : callable
-        State -> rates, both of shape (n,).
-    start : float array, shape (n,)
-    known : iterable of collections of int
-        Scalars of each law that is known.
-    draw : numpy Generator
+    `rates`: state -> rates, both of shape (n,); `start`, shape (n,); `known`: scalars of each law
+    that is known.
     """
     count, joined = start.size, [set(law) for law in known]
     one, other = states_near(rates, start, 2, draw)
@@ -74,12 +68,7 @@ def states_near(
 ) -> FloatArray:
     """Random states with finite rates, shape (count, n); the start where too few are found.
 
-    Parameters
-    ----------
-    rates : callable
-    start : float array, shape (n,)
-    count : int
-    draw : numpy Generator
+    `start`, shape (n,).
     """
     found: list[FloatArray] = []
     for scale in SCALES * (TRIALS * count):
@@ -111,21 +100,9 @@ def first_integral(
 ) -> sympy.Expr | None:
     """The law f(x) + g(y) of two scalars, f with leading coefficient 1.
 
-    Parameters
-    ----------
-    letters : (Symbol, Symbol)
-        x and y, real.
-    slopes : (Expr, Expr)
-        Their gradients, in the names of parts.
-    parts : list of (Symbol, Expr)
-        In order of use.
-    constants : collection of Symbol
-        Symbols that the law may contain beside x and y.
-
-    Returns
-    -------
-    Expr or None
-        None where sympy finds no separation or no integral.
+    `letters`: x and y, real; `slopes`: their gradients, in the names of parts; `parts`: in order of
+    use; `constants`: symbols that the law may contain beside x and y. Returns Expr or None: None
+    where sympy finds no separation or no integral.
 
     Examples
     --------
@@ -211,14 +188,7 @@ def change(
 ) -> float:  # fmt: skip
     """The rate of a law over the sizes of its two terms, at a state.
 
-    Parameters
-    ----------
-    law : Expr
-    letters : (Symbol, Symbol)
-    rates : (float, float)
-        Of the letters.
-    at : mapping
-        Symbol -> number, of the letters and the constants.
+    `rates`: of the letters; `at`: symbol -> number, of the letters and the constants.
     """
     slopes = [
         sympy.diff(law, letter).replace(sympy.DiracDelta, lambda *_: sympy.S.Zero)

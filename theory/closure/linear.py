@@ -44,12 +44,9 @@ SIGNAL, NOISE = 1e-9, 2e-12
 class LinearSpace:
     """A linear space through the start, in the coordinates of the classes.
 
-    Attributes
-    ----------
-    basis : float array, shape (count, free)
-        Columns: directions of the scalars; displacements of the scalars are combinations of them.
-    proved : bool
-        Whether it was found in the field; else gradients at some states lie in it.
+    `basis`, shape (count, free): columns: directions of the scalars; displacements of the scalars
+    are combinations of them; `proved`: whether it was found in the field; else gradients at some
+    states lie in it.
     """
 
     basis: FloatArray
@@ -58,14 +55,8 @@ class LinearSpace:
     def directions(self, classes: EntryClasses) -> FloatArray:
         """Orthonormal directions of the entries, as changes of the scalars.
 
-        Parameters
-        ----------
-        classes : EntryClasses
-
-        Returns
-        -------
-        float array, shape (count, free)
-            Columns, each with its largest coefficient positive.
+        Returns float array, shape (count, free): columns, each with its largest coefficient
+        positive.
         """
         roots = np.sqrt(classes.sizes)
         columns = np.linalg.qr(self.basis * roots[:, None])[0] / roots[:, None]
@@ -82,11 +73,7 @@ class LinearSpace:
 class Span:
     """A span of directions in the field.
 
-    Attributes
-    ----------
-    rows : Triples, shape (free, count, 3)
-        In reduced echelon form.
-    pivots : int array, shape (free,)
+    `rows`, shape (free, count, 3): in reduced echelon form; `pivots`, shape (free,).
     """
 
     rows: Triples
@@ -102,12 +89,7 @@ class Span:
 
 
 def whole_span(count: int) -> Span:
-    """The span of all directions.
-
-    Parameters
-    ----------
-    count : int
-    """
+    """The span of all directions."""
     rows = np.zeros((count, count, 3), dtype=np.uint64)
     rows[np.arange(count), np.arange(count)] = 1
     return Span(rows, np.arange(count))
@@ -118,14 +100,8 @@ def closed_span(
 ) -> Span:
     """Smallest span for which start + span is closed under the gradient.
 
-    Parameters
-    ----------
-    gradient : Gradient
-        Of the scalars.
-    start : Triples, shape (count, 3)
-    groups : int array, shape (count,)
-        Parameter group of each scalar.
-    generator : numpy Generator
+    `gradient`: of the scalars; `start`, shape (count, 3); `groups`, shape (count,): parameter group
+    of each scalar.
     """
     count = len(start)
     span = Span(np.zeros((0, count, 3), dtype=np.uint64), np.zeros(0, dtype=np.int64))
@@ -146,14 +122,7 @@ def leaves(
 ) -> bool:
     """Whether the gradient at random points of start + span has a part outside of the span.
 
-    Parameters
-    ----------
-    span : Span
-    gradient : Gradient
-        Gradient by the scalars.
-    start : Triples, shape (count, 3)
-    groups : int array, shape (count,)
-    generator : numpy Generator
+    `gradient`: gradient by the scalars; `start`, shape (count, 3); `groups`, shape (count,).
     """
     points = span.points(start, POINTS[0], generator)
     return bool(_outside(span, gradient(points), groups).any())
@@ -178,10 +147,7 @@ def exact_basis(span: Span) -> FloatArray | None:
 def reduced_basis(basis: FloatArray, span: Span) -> FloatArray:
     """Columns of the same space as those of a span, with its zeros.
 
-    Parameters
-    ----------
-    basis : float array, shape (count, free)
-    span : Span
+    `basis`, shape (count, free).
     """
     columns = np.linalg.solve(basis[span.pivots].T, basis.T).T
     return np.asarray(np.where(span.rows.any(axis=2).T, columns, 0.0))
@@ -192,12 +158,7 @@ def numeric_basis(
 ) -> tuple[FloatArray, bool]:
     """Basis of the space in floats, shape (count, free), and whether the rest is rounding.
 
-    Parameters
-    ----------
-    rates : Rates
-    start : float array, shape (count,)
-    groups : int array, shape (count,)
-    generator : numpy Generator
+    `start`, shape (count,); `groups`, shape (count,).
     """
     trials = [rates(start + s * generator.standard_normal(start.size)) for s in SIZES]
     good = [trial for trial in trials if np.isfinite(trial).all()]

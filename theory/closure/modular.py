@@ -18,9 +18,7 @@ SMALL = 10**6
 def product(left: Triples, right: Triples) -> Triples:
     """Product of two matrices, shapes (m, k, 3) and (k, n, 3).
 
-    Parameters
-    ----------
-    left, right : Triples, shapes (m, k, 3) and (k, n, 3)
+    `left`, `right`, shapes (m, k, 3) and (k, n, 3).
     """
     return field.matrix_product(left[None], right[None])[0]
 
@@ -33,18 +31,8 @@ def rank(rows: Triples) -> int:
 def echelon(rows: Triples) -> tuple[Triples, IntArray]:
     """Reduced row echelon form of a matrix, and its pivot columns.
 
-    Parameters
-    ----------
-    rows : Triples, shape (m, n, 3)
-
-    Returns
-    -------
-    Triples, shape (rank, n, 3), and int array, shape (rank,)
-
-    Raises
-    ------
-    ArithmeticError
-        If the primes disagree on the rank, which has a probability below 1e-6.
+    `rows`, shape (m, n, 3). Returns Triples, shape (rank, n, 3), and int array, shape (rank,).
+    Raises ArithmeticError if the primes disagree on the rank, which has a probability below 1e-6.
     """
     parts = [_eliminated(rows[..., k].copy(), prime, True) for k, prime in enumerate(PRIMES)]
     pivots = parts[0][1]
@@ -81,9 +69,7 @@ def _eliminated(
 def null_space(rows: Triples) -> Triples:
     """Vectors that every row annihilates, in reduced echelon form, shape (k, n, 3).
 
-    Parameters
-    ----------
-    rows : Triples, shape (m, n, 3)
+    `rows`, shape (m, n, 3).
     """
     width = rows.shape[1]
     reduced, pivots = echelon(rows)
@@ -97,11 +83,7 @@ def null_space(rows: Triples) -> Triples:
 def outside(vectors: Triples, span: Triples, pivots: IntArray) -> Triples:
     """Vectors less their parts in a span that is in reduced echelon form.
 
-    Parameters
-    ----------
-    vectors : Triples, shape (m, n, 3)
-    span : Triples, shape (k, n, 3)
-    pivots : int array, shape (k,)
+    `vectors`, shape (m, n, 3); `span`, shape (k, n, 3); `pivots`, shape (k,).
     """
     if not len(span):
         return vectors
@@ -119,9 +101,7 @@ def fraction(triple: Triples) -> Fraction | None:
 def fractions(row: Triples) -> tuple[Fraction, ...]:
     """Numbers as small fractions; empty where one of them is another number.
 
-    Parameters
-    ----------
-    row : Triples, shape (n, 3)
+    `row`, shape (n, 3).
     """
     found = [fraction(triple) for triple in row]
     return tuple(f for f in found if f is not None) if None not in found else ()

@@ -28,14 +28,8 @@ LONGEST = 60
 class Generator:
     """A signed permutation of all entries.
 
-    Attributes
-    ----------
-    images : int array, shape (n,)
-        Entry -> the entry it goes to.
-    signs : float array, shape (n,)
-        Sign with which it goes there.
-    text : str
-        For messages.
+    `images`, shape (n,): entry -> the entry it goes to; `signs`, shape (n,): sign with which it
+    goes there; `text`: for messages.
     """
 
     images: IntArray
@@ -54,20 +48,10 @@ def generators_of(
 ) -> list[Generator]:
     """The generators of a model as signed permutations of its flat state.
 
-    Parameters
-    ----------
-    stated : sequence, or an object with ``generators``
-        Mappings from index sets to permutations or (permutation, signs); plain permutations where
-        there is one index set.
-    axes : mapping
-        Array -> index set of each axis.
-    shapes : mapping
-        Array -> its shape, in the order of the flat state.
-
-    Raises
-    ------
-    ModelError
-        If a generator is not a permutation of its index set, or the sizes do not fit.
+    `stated`: mappings from index sets to permutations or (permutation, signs); plain permutations
+    where there is one index set; `axes`: array -> index set of each axis; `shapes`: array -> its
+    shape, in the order of the flat state. Raises ModelError if a generator is not a permutation of
+    its index set, or the sizes do not fit.
     """
     for name, shape in shapes.items():
         if name not in axes:
@@ -142,15 +126,7 @@ def _parts(number: int, index_set: Any, entry: Any, size: int) -> tuple[IntArray
 def orbit_classes(start: FloatArray, generators: Sequence[Generator]) -> EntryClasses:
     """Orbits of the entries, with signs, through a start that the group fixes.
 
-    Parameters
-    ----------
-    start : float array, shape (n,)
-    generators : sequence of Generator
-
-    Raises
-    ------
-    ModelError
-        If a generator moves the start.
+    `start`, shape (n,). Raises ModelError if a generator moves the start.
     """
     for generator in generators:
         moved = generator.moved(start)

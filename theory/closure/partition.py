@@ -21,13 +21,8 @@ FROZEN = -1
 def cells(start: FloatArray, arrays: IntArray, opposite: bool = True) -> IntArray:
     """Class that each entry begins in, shape (n,): of its array and its absolute value.
 
-    Parameters
-    ----------
-    start : float array, shape (n,)
-    arrays : int array, shape (n,)
-        Number of the array of each entry.
-    opposite : bool
-        Whether opposite entries are of one class.
+    `start`, shape (n,); `arrays`, shape (n,): number of the array of each entry; `opposite`:
+    whether opposite entries are of one class.
     """
     values = np.abs(start) if opposite else start
     sizes = np.unique(values, return_inverse=True)[1].reshape(-1)
@@ -39,19 +34,11 @@ def cells(start: FloatArray, arrays: IntArray, opposite: bool = True) -> IntArra
 class EntryClasses:
     """Classes of trained entries that gradient descent keeps equal up to a sign.
 
-    Attributes
-    ----------
-    labels : int array, shape (n,)
-        Class of each entry, in the order of first entries; `FROZEN` for one that never moves.
-    signs : float array, shape (n,)
-        Sign of each entry relative to the first of its class; 0 for a frozen one.
-    start : float array, shape (n,)
-        Every entry at step 0.
-    rounds : tuple of int
-        How many classes moved after each round of the refinement.
-    declared : tuple of int
-        Entries that each class stands for, where a model declares its scalars: they are then all
-        that is known of the entries, and are the entries here.
+    `labels`, shape (n,): class of each entry, in the order of first entries; `FROZEN` for one that
+    never moves; `signs`, shape (n,): sign of each entry relative to the first of its class; 0 for a
+    frozen one; `start`, shape (n,): every entry at step 0; `rounds`: how many classes moved after
+    each round of the refinement; `declared`: entries that each class stands for, where a model
+    declares its scalars: they are then all that is known of the entries, and are the entries here.
     """
 
     labels: IntArray
@@ -119,10 +106,7 @@ class EntryClasses:
 class SampleClasses:
     """Classes of samples with equal restricted loss.
 
-    Attributes
-    ----------
-    labels : int array, shape (N,)
-        Class of each sample, in the order of first samples.
+    `labels`, shape (N,): class of each sample, in the order of first samples.
     """
 
     labels: IntArray

@@ -38,19 +38,9 @@ def refine(
 ) -> EntryClasses:
     """Coarsest classes of entries that have one gradient in every state.
 
-    Parameters
-    ----------
-    gradient : Gradient
-        Gradient by every entry.
-    start : float array, shape (n,)
-    triples : Triples, shape (n, 3)
-        The start in the field.
-    arrays : int array, shape (n,)
-        Number of the array of each entry.
-    generator : numpy Generator
-        Draws the numbers of the classes.
-    opposite : bool
-        Whether opposite entries are of one class.
+    `gradient`: gradient by every entry; `start`, shape (n,); `triples`, shape (n, 3): the start in
+    the field; `arrays`, shape (n,): number of the array of each entry; `generator`: draws the
+    numbers of the classes; `opposite`: whether opposite entries are of one class.
     """
     size = start.size
     labels = cells(start, arrays, opposite)
@@ -82,14 +72,8 @@ def oriented(
 ) -> EntryClasses:
     """Classes in the order of their first entries, with signs relative to these.
 
-    Parameters
-    ----------
-    labels : int array, shape (n,)
-    signs : float array, shape (n,)
-    active : bool array, shape (n,)
-        Whether an entry moves.
-    start : float array, shape (n,)
-    rounds : tuple of int
+    `labels`, shape (n,); `signs`, shape (n,); `active`, shape (n,): whether an entry moves;
+    `start`, shape (n,).
     """
     moving = np.flatnonzero(active)
     ordered, relative = np.full(start.size, FROZEN, dtype=np.int64), np.zeros(start.size)
@@ -104,13 +88,7 @@ def leaving(
 ) -> IntArray:
     """Entries whose gradient is not that of their class, or not 0 where they never move.
 
-    Parameters
-    ----------
-    gradient : Gradient
-    classes : EntryClasses
-    triples : Triples, shape (n, 3)
-        The start in the field.
-    generator : numpy Generator
+    `triples`, shape (n, 3): the start in the field.
     """
     slope = _along(gradient, classes.labels, classes.signs, triples, generator)
     signed = np.where((classes.signs < 0)[:, None], field.negative(slope), slope)
@@ -128,12 +106,7 @@ def tied(
 ) -> Triples:
     """Entries at one random number for each class, shape (n, 3); at their start for sign 0.
 
-    Parameters
-    ----------
-    labels : int array, shape (n,)
-    signs : float array, shape (n,)
-    triples : Triples, shape (n, 3)
-    generator : numpy Generator
+    `labels`, shape (n,); `signs`, shape (n,); `triples`, shape (n, 3).
     """
     own = field.drawn(generator, int(labels.max(initial=0)) + 1)[labels]
     own = np.where((signs < 0)[:, None], field.negative(own), own)

@@ -11,18 +11,10 @@ from theory.update_rules import UpdateRule
 class Regime:
     """Properties of an update rule that decide what training closes on.
 
-    Attributes
-    ----------
-    signs : bool
-        Whether opposite entries with opposite gradients stay opposite: the rule is odd.
-    spaces : bool
-        Whether linear spaces are kept: the rule is linear in the gradients so far.
-    decay : bool
-        Whether entries without a gradient decay.
-    by_array : bool
-        Whether each array has a rate of its own, as in stages.
-    flow : bool
-        Whether quadratic laws are listed, which the gradient flow keeps.
+    `signs`: whether opposite entries with opposite gradients stay opposite: the rule is odd;
+    `spaces`: whether linear spaces are kept: the rule is linear in the gradients so far; `decay`:
+    whether entries without a gradient decay; `by_array`: whether each array has a rate of its own,
+    as in stages; `flow`: whether quadratic laws are listed, which the gradient flow keeps.
     """
 
     signs: bool = True
@@ -33,13 +25,7 @@ class Regime:
 
     @classmethod
     def of(cls, rule: UpdateRule, by_array: bool = False) -> Regime:
-        """The regime of a rule.
-
-        Parameters
-        ----------
-        rule : UpdateRule
-        by_array : bool
-        """
+        """The regime of a rule."""
         if rule.plain:
             return cls(by_array=by_array, flow=not by_array)
         return cls(rule.odd, rule.spaces, rule.decays, by_array, False)

@@ -15,23 +15,14 @@ Operand = Ids | int
 class Algebra:
     """Operations whose results are arrays of ids.
 
-    Parameters
-    ----------
-    values : Values
-        The table, which gains what is computed.
+    `values`: the table, which gains what is computed.
     """
 
     def __init__(self, values: Values) -> None:
         self.values = values
 
     def each(self, of: Callable[..., Ids], *inputs: Operand) -> Ids:
-        """A function of flat ids, applied once to each distinct row of operands.
-
-        Parameters
-        ----------
-        of : callable
-        *inputs : int arrays
-        """
+        """A function of flat ids, applied once to each distinct row of operands."""
         whole = np.broadcast_arrays(*inputs)
         flat = [x.reshape(-1) for x in whole]
         code = flat[0]
@@ -77,10 +68,7 @@ class Algebra:
     def dot(self, coefficients: Any, ids: Ids) -> Ids:
         """Sum of each row of coefficients times values, shape (m,).
 
-        Parameters
-        ----------
-        coefficients : float array, shape (m, k)
-        ids : int array, shape (m, k) or (k,)
+        `coefficients`, shape (m, k); `ids`, shape (m, k) or (k,).
         """
         numbers = self.number(coefficients)
         count, index = numbers.shape[1], np.broadcast_to(ids, numbers.shape)

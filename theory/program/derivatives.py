@@ -101,13 +101,7 @@ DIFFERENTIABLE = {*PARTIALS, *ROWS, "select"}
 
 
 def depends_on(values: Values, inputs: Ids) -> NDArray[np.bool_]:
-    """Mask of the values with a derivative by some inputs, shape (count,).
-
-    Parameters
-    ----------
-    values : Values
-    inputs : int array
-    """
+    """Mask of the values with a derivative by some inputs, shape (count,)."""
     active = np.zeros(len(values), dtype=bool)
     active[inputs] = True
     passes = np.array([operation in DIFFERENTIABLE for operation in OPERATIONS])
@@ -175,16 +169,7 @@ def _by_operation(values: Values, level: Ids) -> Iterator[tuple[str, Ids]]:
 def adjoints(values: Values, seeds: Mapping[int, int], inputs: Ids) -> Ids:
     """Derivatives of a weighted sum of values by inputs, as ids of values.
 
-    Parameters
-    ----------
-    values : Values
-    seeds : mapping
-        Value -> id of its weight.
-    inputs : int array, shape (n,)
-
-    Returns
-    -------
-    int array, shape (n,)
+    `seeds`: value -> id of its weight; `inputs`, shape (n,). Returns int array, shape (n,).
     """
     w, active = Algebra(values), depends_on(values, inputs)
     pending: dict[int, list[Terms]] = defaultdict(list)
@@ -234,12 +219,7 @@ def adjoints(values: Values, seeds: Mapping[int, int], inputs: Ids) -> Ids:
 def tangents(values: Values, roots: Ids, directions: Mapping[int, int]) -> Ids:
     """Derivatives of values along a direction of the inputs, as ids of values.
 
-    Parameters
-    ----------
-    values : Values
-    roots : int array, shape (n,)
-    directions : mapping
-        Input -> id of its component of the direction.
+    `roots`, shape (n,); `directions`: input -> id of its component of the direction.
     """
     w = Algebra(values)
     active = depends_on(values, np.array(list(directions), dtype=np.int64))
@@ -264,13 +244,7 @@ def tangents(values: Values, roots: Ids, directions: Mapping[int, int]) -> Ids:
 
 
 def needed_values(values: Values, roots: Ids) -> NDArray[np.bool_]:
-    """Mask of the values that some roots depend on, shape (count,).
-
-    Parameters
-    ----------
-    values : Values
-    roots : int array
-    """
+    """Mask of the values that some roots depend on, shape (count,)."""
     needed = np.zeros(len(values), dtype=bool)
     needed[roots] = True
     for level in reversed(list(levels(values))):

@@ -24,12 +24,7 @@ Functions = Mapping[str, Callable[..., Any]]
 
 
 def generic(generator: np.random.Generator) -> Functions:
-    """Functions of floats in which those with kinks are any number, as in the field.
-
-    Parameters
-    ----------
-    generator : numpy Generator
-    """
+    """Functions of floats in which those with kinks are any number, as in the field."""
     anything = {name: lambda x, *_: generator.standard_normal(x.shape) for name in KINKED}
     return {**FLOATS, **anything, "select": lambda c, a, b: c * a + (1 - c) * b}
 
@@ -37,12 +32,7 @@ def generic(generator: np.random.Generator) -> Functions:
 def run_floats(program: Program, inputs: Any, functions: Functions = FLOATS) -> NDArray[np.float64]:
     """Every number of a program in double precision, shape (size,), by numpy.
 
-    Parameters
-    ----------
-    program : Program
-    inputs : float array, shape (inputs,)
-    functions : mapping
-        Those of numpy by default.
+    `inputs`, shape (inputs,); `functions`: those of numpy by default.
     """
     numbers = np.empty(program.size)
     given = len(program.inputs)
@@ -59,11 +49,7 @@ def gross(program: Program, numbers: NDArray[np.float64]) -> NDArray[np.float64]
 
     A product with a difference that has cancelled to 0 has the rounding errors of its terms.
 
-    Parameters
-    ----------
-    program : Program
-    numbers : float array, shape (size,)
-        Of `run_floats`.
+    `numbers`, shape (size,): of `run_floats`.
     """
     result = np.abs(numbers)
     for operation, results, index, count in program.rows():
@@ -97,13 +83,7 @@ Arithmetic = Mapping[str, Callable[..., Any]]
 
 
 def order(values: Values, roots: Iterable[int], given: Iterable[int]) -> list[int]:
-    """Values needed for some values and not given, each after its operands.
-
-    Parameters
-    ----------
-    values : Values
-    roots, given : ints
-    """
+    """Values needed for some values and not given, each after its operands."""
     needed = needed_values(values, np.array(list(roots), dtype=np.int64))
     needed[list(given)] = False
     return [int(value) for value in np.flatnonzero(needed)]
@@ -119,22 +99,9 @@ def run(
 ) -> dict[int, Any]:
     """Values, and all that they need, in an arithmetic.
 
-    Parameters
-    ----------
-    values : Values
-    roots : ints
-    given : mapping
-        Input -> what stands for it.
-    arithmetic : mapping
-    number : callable
-        From the fraction that a constant is (or inf, or NaN) to a number of the arithmetic.
-    named : callable
-        Value, its result -> what stands for it from there on.
-
-    Raises
-    ------
-    ValueError
-        If an input is missing.
+    `given`: input -> what stands for it; `number`: from the fraction that a constant is (or inf, or
+    NaN) to a number of the arithmetic; `named`: value, its result -> what stands for it from there
+    on. Raises ValueError if an input is missing.
     """
     known = {int(value): result for value, result in given.items()}
 
@@ -162,11 +129,7 @@ def run(
 def exact(values: Values, value: int) -> Fraction | float:
     """The fraction that a constant is: by its triple, else by its float; inf and NaN as they are.
 
-    Parameters
-    ----------
-    values : Values
-    value : int
-        A constant.
+    `value`: a constant.
     """
     number = float(values.floats[value])
     if not isfinite(number):

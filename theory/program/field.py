@@ -47,9 +47,7 @@ def residues(number: int | Fraction) -> Triples:
 def add(a: Triples, b: Triples) -> Triples:
     """Sum of triples.
 
-    Parameters
-    ----------
-    a, b : Triples, shape (..., 3)
+    `a`, `b`, shape (..., 3).
     """
     return (a + b) % PRIMES
 
@@ -62,9 +60,7 @@ def negative(a: Triples) -> Triples:
 def multiply(a: Triples, b: Triples) -> Triples:
     """Product of triples.
 
-    Parameters
-    ----------
-    a, b : Triples, shape (..., 3)
+    `a`, `b`, shape (..., 3).
     """
     return (a * b) % PRIMES
 
@@ -72,10 +68,7 @@ def multiply(a: Triples, b: Triples) -> Triples:
 def power(a: Triples, exponent: Any) -> Triples:
     """Whole power of triples; the exponents are non-negative and broadcast against residues.
 
-    Parameters
-    ----------
-    a : Triples, shape (..., 3)
-    exponent : int or int array
+    `a`, shape (..., 3).
     """
     exponent = np.broadcast_to(np.asarray(exponent, dtype=np.uint64), a.shape).copy()
     result, base = np.ones_like(a), a
@@ -97,9 +90,7 @@ HALF = residues(Fraction(1, 2))
 def matrix_product(left: Triples, right: Triples) -> Triples:
     """Product of stacks of matrices, shapes (B, M, K, 3) and (B, K, N, 3), exact by BLAS.
 
-    Parameters
-    ----------
-    left, right : Triples, shapes (B, M, K, 3) and (B, K, N, 3)
+    `left`, `right`, shapes (B, M, K, 3) and (B, K, N, 3).
     """
     result = np.empty((*left.shape[:2], right.shape[2], 3), dtype=np.uint64)
     limb = np.uint64(LIMB)
@@ -142,11 +133,7 @@ def _smaller(a: Triples) -> tuple[NDArray[np.bool_], Triples]:
 def odd(name: str, a: Triples) -> Triples:
     """Hash of an odd function: the hash of the smaller of a and -a, with its sign.
 
-    Parameters
-    ----------
-    name : str
-        Of the function.
-    a : Triples, shape (..., 3)
+    `name`: of the function; `a`, shape (..., 3).
     """
     own, smaller = _smaller(a)
     base = np.where((a == 0).all(axis=-1)[..., None], np.uint64(0), hashed(name, smaller))
@@ -156,11 +143,7 @@ def odd(name: str, a: Triples) -> Triples:
 def even(name: str, a: Triples) -> Triples:
     """Hash of an even function: the hash of the smaller of a and -a.
 
-    Parameters
-    ----------
-    name : str
-        Of the function.
-    a : Triples, shape (..., 3)
+    `name`: of the function; `a`, shape (..., 3).
     """
     return hashed(name, _smaller(a)[1])
 
@@ -175,10 +158,7 @@ def fraction_of(number: float) -> Fraction:
 def simplest(number: float) -> Fraction:
     """A fraction that a float stands for: `fraction_of`, or a simple one a few roundings away.
 
-    Parameters
-    ----------
-    number : float
-        Finite.
+    `number`: finite.
     """
     near = Fraction(number).limit_denominator(NEAR_DENOMINATOR)
     return near if abs(near - Fraction(number)) <= NEAR * abs(number) else fraction_of(number)
@@ -187,9 +167,7 @@ def simplest(number: float) -> Fraction:
 def read_back(triple: Triples) -> Fraction | None:
     """The fraction of a triple whose numerator and denominator are below 2^46, if there is one.
 
-    Parameters
-    ----------
-    triple : Triples, shape (3,)
+    `triple`, shape (3,).
     """
     modulus, residue = 1, 0
     for prime, part in zip(PRIMES.tolist(), triple.tolist(), strict=True):
@@ -207,13 +185,7 @@ def read_back(triple: Triples) -> Fraction | None:
 
 
 def drawn(generator: np.random.Generator, *shape: int) -> Triples:
-    """Random triples without a residue 0, shape (*shape, 3).
-
-    Parameters
-    ----------
-    generator : numpy Generator
-    *shape : int
-    """
+    """Random triples without a residue 0, shape (*shape, 3)."""
     draws = [generator.integers(1, int(prime), shape) for prime in PRIMES]
     return np.stack(draws, axis=-1).astype(np.uint64)
 
@@ -223,10 +195,7 @@ def on_grid(number: float) -> Fraction:
 
     So y and 1 - y stay related. What is below 2^-20 is read exactly.
 
-    Parameters
-    ----------
-    number : float
-        Finite.
+    `number`: finite.
     """
     found = fraction_of(number)
     if found.denominator <= MAX_DENOMINATOR or abs(number) < 2.0**-20:
@@ -237,11 +206,7 @@ def on_grid(number: float) -> Fraction:
 def data_triples(numbers: NDArray[np.float64], read: Any = fraction_of) -> Triples:
     """Triples of floats, shape (n, 3); what is not finite is a hash.
 
-    Parameters
-    ----------
-    numbers : float array, shape (n,)
-    read : callable
-        From a finite float to the fraction that it stands for.
+    `numbers`, shape (n,); `read`: from a finite float to the fraction that it stands for.
     """
     result = np.empty((numbers.size, 3), dtype=np.uint64)
     for k, number in enumerate(numbers.tolist()):

@@ -25,10 +25,7 @@ Part = tuple[str, Ids, Ids, Ids, Ids]
 class Identities:
     """The list of some values, to be evaluated at triples of the inputs.
 
-    Parameters
-    ----------
-    values : Values
-    roots : int array, shape (m,)
+    `values`: Values; `roots`, shape (m,).
     """
 
     def __init__(self, values: Values, roots: Ids) -> None:
@@ -57,11 +54,8 @@ class Identities:
     def at(self, inputs: Ids, triples: Triples) -> Triples:
         """Triples of the roots at some points, shape (m, points, 3).
 
-        Parameters
-        ----------
-        inputs : int array, shape (n,)
-            Inputs that are given; the others stay at their random triples.
-        triples : Triples, shape (n, points, 3)
+        `inputs`, shape (n,): inputs that are given; the others stay at their random triples;
+        `triples`, shape (n, points, 3).
         """
         values, points = self.values, triples.shape[1]
         found = np.repeat(values.triples[:, None], points, axis=1)

@@ -90,12 +90,7 @@ MOVEMENTS: dict[str, Callable[..., Ids | list[Ids]]] = {
 def dynamic_slice(params: Params, value: Ids, starts: list[int]) -> Ids:
     """A slice from some positions, clamped as JAX does.
 
-    Parameters
-    ----------
-    params : mapping
-        Of the equation.
-    value : int array
-    starts : list of int
+    `params`: of the equation.
     """
     sizes = _numbers(params["slice_sizes"])
     first = [min(max(s, 0), n - k) for s, n, k in zip(starts, value.shape, sizes, strict=True)]
@@ -103,13 +98,7 @@ def dynamic_slice(params: Params, value: Ids, starts: list[int]) -> Ids:
 
 
 def dynamic_update_slice(value: Ids, update: Ids, starts: list[int]) -> Ids:
-    """A copy of a value with a slice replaced.
-
-    Parameters
-    ----------
-    value, update : int arrays
-    starts : list of int
-    """
+    """A copy of a value with a slice replaced."""
     pairs = zip(starts, value.shape, update.shape, strict=True)
     first = [min(max(s, 0), n - k) for s, n, k in pairs]
     result = value.copy()
@@ -120,13 +109,7 @@ def dynamic_update_slice(value: Ids, update: Ids, starts: list[int]) -> Ids:
 def gather(params: Params, value: Ids, indices: Ids, missing: int) -> Ids:
     """The gather primitive; an index out of bounds gives `missing`, as the mode says.
 
-    Parameters
-    ----------
-    params : mapping
-        Of the equation.
-    value, indices : int arrays
-    missing : int
-        Id that an index out of bounds gives.
+    `params`: of the equation; `missing`: id that an index out of bounds gives.
     """
     from jax import lax
 
@@ -144,11 +127,7 @@ def gather(params: Params, value: Ids, indices: Ids, missing: int) -> Ids:
 def destinations(params: Params, value: Ids, indices: Ids, updates: Ids) -> Ids:
     """Position in the flat array of each entry of the updates of a scatter; -1 for none.
 
-    Parameters
-    ----------
-    params : mapping
-        Of the equation.
-    value, indices, updates : int arrays
+    `params`: of the equation.
     """
     from jax import lax
 

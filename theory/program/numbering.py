@@ -37,9 +37,7 @@ class NoProgram(ValueError):
 def cancelled(totals: Any, gross: Any) -> Any:
     """Whether sums are 0 but for rounding, by the sums of the sizes of their terms.
 
-    Parameters
-    ----------
-    totals, gross : float arrays, shape (n,)
+    `totals`, `gross`, shape (n,).
     """
     return (np.abs(totals) <= SAME_FLOAT * gross) & (gross < np.inf)
 
@@ -47,9 +45,7 @@ def cancelled(totals: Any, gross: Any) -> Any:
 def spans(first: Ids, sizes: Ids) -> Ids:
     """Positions of several ranges, one range after the other.
 
-    Parameters
-    ----------
-    first, sizes : int arrays, shape (n,)
+    `first`, `sizes`, shape (n,).
     """
     return np.arange(int(sizes.sum())) + np.repeat(first - np.cumsum(sizes) + sizes, sizes)
 
@@ -89,31 +85,14 @@ class _Column:
 class Values:
     """The table of distinct values.
 
-    Parameters
-    ----------
-    seed : int
-        Of the random triples of the inputs.
-    read : callable
-        From a float of the data to the fraction that it stands for.
-    most : int
-        Values that the table may hold.
-
-    Attributes
-    ----------
-    triples : Triples, shape (count, 3)
-    floats : float array, shape (count,)
-        NaN but for constants.
-    constant : bool array, shape (count,)
-    code, depth : int arrays, shape (count,)
-        Operation, by `CODE`, and length of the longest path to an input.
-    first : int array, shape (count + 1,)
-        Where the row of each value begins in `index` and `coefficient`.
-    index, coefficient : int arrays
-        Operands, and the constants that multiply them in a sum (the exponent of ``integer_pow``).
-    names : dict
-        Input -> its name.
-    simple : bool
-        Whether all data that were read are simple fractions.
+    `seed`: of the random triples of the inputs; `read`: from a float of the data to the fraction
+    that it stands for; `most`: values that the table may hold. `triples`, shape (count, 3);
+    `floats`, shape (count,): NaN but for constants; `constant`, shape (count,); `code`, `depth`,
+    shape (count,): operation, by `CODE`, and length of the longest path to an input; `first`, shape
+    (count + 1,): where the row of each value begins in `index` and `coefficient`; `index`,
+    `coefficient`: operands, and the constants that multiply them in a sum (the exponent of
+    ``integer_pow``); `names`: input -> its name; `simple`: whether all data that were read are
+    simple fractions.
     """
 
     def __init__(
@@ -175,12 +154,7 @@ class Values:
     def enter(self, code: int, triples: Triples, rows: Callable[[Ids], Rows]) -> Ids:
         """Ids of values with some triples; the new ones are computed by an operation.
 
-        Parameters
-        ----------
-        code : int
-        triples : Triples, shape (n, 3)
-        rows : callable
-            Positions among the n -> their rows.
+        `triples`, shape (n, 3); `rows`: positions among the n -> their rows.
         """
         keys, where, back = np.unique(self._keys(triples), return_index=True, return_inverse=True)
         ids = self._found(keys)
@@ -226,10 +200,7 @@ class Values:
     def constants(self, floats: Any, triples: Triples | None = None) -> Ids:
         """Ids of constants; without triples the floats are read as fractions.
 
-        Parameters
-        ----------
-        floats : float array, shape (n,)
-        triples : Triples, shape (n, 3), optional
+        `floats`, shape (n,); `triples`, shape (n, 3).
         """
         floats = np.asarray(floats, dtype=np.float64)
         if triples is None:
@@ -297,15 +268,8 @@ class Values:
     ) -> Ids:
         """Ids of n results of an operation, those that are fixed as constants.
 
-        Parameters
-        ----------
-        operation : str
-        triples : Triples, shape (n, 3)
-        fixed : bool array, shape (n,)
-        floats : float array, shape (n,)
-            Numbers of those that are fixed.
-        rows : callable
-            Positions among the n -> their rows.
+        `triples`, shape (n, 3); `fixed`, shape (n,); `floats`, shape (n,): numbers of those that
+        are fixed; `rows`: positions among the n -> their rows.
         """
         ids, moving = np.empty(fixed.size, dtype=np.int64), np.flatnonzero(~fixed)
         if moving.size < fixed.size:
@@ -316,11 +280,7 @@ class Values:
     def apply(self, operation: str, operands: Sequence[Ids]) -> Ids:
         """Ids of an elementwise operation on operands, each of shape (n,).
 
-        Parameters
-        ----------
-        operation : str
-            One of `ELEMENTWISE`.
-        operands : sequence of int arrays
+        `operation`: one of `ELEMENTWISE`.
         """
         operands = [np.asarray(o, dtype=np.int64) for o in operands]
         if operation == "mul":
@@ -388,15 +348,9 @@ class Values:
     ) -> Ids:
         """Ids of sums with some triples, shape (n, 3); the rows of new ones are asked for.
 
-        Parameters
-        ----------
-        triples : Triples
-        rows : callable
-            Positions among the n -> their rows.
-        moving : bool array, shape (n,)
-            Whether a term is not constant.
-        floats, gross : float arrays, shape (n,)
-            Values of the others, and sums of the sizes of their terms.
+        `rows`: positions among the n -> their rows; `moving`, shape (n,): whether a term is not
+        constant; `floats`, `gross`, shape (n,): values of the others, and sums of the sizes of
+        their terms.
         """
         gone = ~moving & cancelled(floats, gross)
         exact = np.where(gone[:, None], np.uint64(0), triples)

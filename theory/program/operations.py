@@ -38,11 +38,7 @@ ROWS = ("sum", "logsumexp", "largest", "integer_pow")
 def triple_of(operation: str, arguments: Sequence[Triples]) -> Triples:
     """Triples of an elementwise operation.
 
-    Parameters
-    ----------
-    operation : str
-        One of `ELEMENTWISE`.
-    arguments : sequence of Triples, each of shape (n, 3)
+    `operation`: one of `ELEMENTWISE`; `arguments`, of shape (n, 3).
     """
     a, *rest = arguments
     if operation == "mul":
@@ -100,9 +96,7 @@ def softmax_triples(rows: Triples, counts: Triples) -> tuple[Triples, Triples]:
     Both depend on differences to the mean of a row only, so that a shift of a row adds to the
     first and leaves the second, whose sum with the counts is 1.
 
-    Parameters
-    ----------
-    rows, counts : Triples, shape (m, k, ..., 3)
+    `rows`, `counts`, shape (m, k, ..., 3).
     """
     number = _total(counts)
     mean = field.multiply(_total(field.multiply(counts, rows)), field.inverse(number))

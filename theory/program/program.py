@@ -24,18 +24,9 @@ SUM, STOP, SELECT = CODE["sum"], CODE["stop"], CODE["select"]
 class Program:
     """A list of instructions.
 
-    Attributes
-    ----------
-    inputs : tuple of str
-    constants : float array
-    instructions : int array, shape (m, 4)
-        Code of the operation, first and last result (exclusive), length of a row.
-    index : int array
-        Operands of all rows, by their positions.
-    count : float array
-        Their coefficients.
-    outputs : mapping
-        Name -> positions.
+    `instructions`, shape (m, 4): code of the operation, first and last result (exclusive), length
+    of a row; `index`: operands of all rows, by their positions; `count`: their coefficients;
+    `outputs`: name -> positions.
     """
 
     inputs: tuple[str, ...]
@@ -100,13 +91,7 @@ class _Rows:
 def build(values: Values, inputs: Sequence[int], outputs: Mapping[str, Ids]) -> Program:
     """The program of some values.
 
-    Parameters
-    ----------
-    values : Values
-    inputs : sequence of int
-        The inputs, in their order.
-    outputs : mapping
-        Name -> ids.
+    `inputs`: the inputs, in their order; `outputs`: name -> ids.
     """
     rows, alias = _Rows(values), _aliases(values)
     rows.index = alias[rows.index]

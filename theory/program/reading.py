@@ -20,9 +20,7 @@ from theory.program.primitives import CALLS, NAMED, NOT_WHOLE, OF_PAIRS, RULES, 
 class UnreadPrimitive(NoProgram):
     """A primitive that has no program, on inputs; the message names it and the line.
 
-    Attributes
-    ----------
-    primitive : str
+    `primitive`: str.
     """
 
     def __init__(self, primitive: str, source: str = "") -> None:
@@ -33,18 +31,8 @@ class UnreadPrimitive(NoProgram):
 def read(values: Values, closed_jaxpr: Any, inputs: Sequence[Ids]) -> list[Ids]:
     """Ids of the outputs of a traced function.
 
-    Parameters
-    ----------
-    values : Values
-        The table, which gains what the function computes.
-    closed_jaxpr : jax.extend.core.ClosedJaxpr
-        Traced under ``jax.enable_x64(True)``.
-    inputs : sequence of int arrays
-        Ids of each argument, in its shape.
-
-    Raises
-    ------
-    UnreadPrimitive
+    `values`: the table, which gains what the function computes; `closed_jaxpr`: traced under
+    ``jax.enable_x64(True)``; `inputs`: ids of each argument, in its shape. Raises UnreadPrimitive.
     """
     import jax
 
@@ -55,12 +43,7 @@ def read(values: Values, closed_jaxpr: Any, inputs: Sequence[Ids]) -> list[Ids]:
 def named_function(function: Callable[..., Any], name: str, **options: Any) -> Callable[..., Any]:
     """A jitted function under a name by which `read` knows it: one of `NAMED`.
 
-    Parameters
-    ----------
-    function : callable
-    name : str
-    **options
-        Of ``jax.jit``.
+    `**options`: of ``jax.jit``.
     """
     import jax
 

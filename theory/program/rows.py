@@ -27,10 +27,7 @@ def _distinct(rows: Ids) -> tuple[Ids, Ids]:
 def total(values: Values, rows: Ids) -> Ids:
     """Sum of each row, shape (m,).
 
-    Parameters
-    ----------
-    values : Values
-    rows : int array, shape (m, k)
+    `rows`, shape (m, k).
     """
     distinct, back = _distinct(rows)
     flat, sizes = distinct.reshape(-1), np.full(len(distinct), rows.shape[1])
@@ -40,10 +37,7 @@ def total(values: Values, rows: Ids) -> Ids:
 def product(values: Values, rows: Ids) -> Ids:
     """Product of each row, shape (m,).
 
-    Parameters
-    ----------
-    values : Values
-    rows : int array, shape (m, k)
+    `rows`, shape (m, k).
     """
     out = np.full(len(rows), ONE)
     for column in rows.T:
@@ -54,10 +48,7 @@ def product(values: Values, rows: Ids) -> Ids:
 def largest(values: Values, rows: Ids) -> Ids:
     """Maximum of each row, shape (m,).
 
-    Parameters
-    ----------
-    values : Values
-    rows : int array, shape (m, k)
+    `rows`, shape (m, k).
     """
     distinct, back = _distinct(rows)
     return np.array([_largest_of(values, row) for row in distinct], dtype=np.int64)[back]
@@ -80,14 +71,7 @@ def _largest_of(values: Values, row: Ids) -> int:
 def logsumexp(values: Values, rows: Ids) -> tuple[Ids, Ids]:
     """Logsumexp of each row, and the softmax of its entries; 0 of one at -inf.
 
-    Parameters
-    ----------
-    values : Values
-    rows : int array, shape (m, k)
-
-    Returns
-    -------
-    int arrays, shapes (m,) and (m, k)
+    `rows`, shape (m, k). Returns int arrays, shapes (m,) and (m, k).
     """
     distinct, back = _distinct(rows)
     new = np.ones(distinct.shape, dtype=bool)
@@ -115,15 +99,8 @@ def logsumexp(values: Values, rows: Ids) -> tuple[Ids, Ids]:
 def softmax_of(values: Values, members: Ids, counts: Ids) -> tuple[Ids, Ids]:
     """Logsumexp of rows of distinct values with their counts, and the softmax of each.
 
-    Parameters
-    ----------
-    values : Values
-    members, counts : int arrays, shape (m, k)
-        The counts are constants.
-
-    Returns
-    -------
-    int arrays, shapes (m,) and (m, k)
+    `members`, `counts`, shape (m, k): the counts are constants. Returns int arrays, shapes (m,) and
+    (m, k).
     """
     totals, parts = softmax_triples(values.triples[members], values.triples[counts])
     size, fixed = members.shape[1], values.constant[members].all(axis=1)
@@ -143,13 +120,7 @@ def softmax_of(values: Values, members: Ids, counts: Ids) -> tuple[Ids, Ids]:
 
 
 def matrix_products(values: Values, a: Ids, b: Ids) -> Ids:
-    """Products of stacks of matrices, shapes (B, M, K) and (B, K, N).
-
-    Parameters
-    ----------
-    values : Values
-    a, b : int arrays
-    """
+    """Products of stacks of matrices, shapes (B, M, K) and (B, K, N)."""
     triples = field.matrix_product(values.triples[a], values.triples[b])
 
     def parts(x: Ids) -> tuple[Any, Any, Any]:

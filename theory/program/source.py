@@ -154,11 +154,7 @@ ARITHMETIC: dict[str, Callable[..., Text]] = {
 def statements(program: Program, inputs: Sequence[str]) -> tuple[list[str], list[str]]:
     """Assignments to t0, t1, ..., and expressions of the outputs in them.
 
-    Parameters
-    ----------
-    program : Program
-    inputs : sequence of str
-        What stands for each input.
+    `inputs`: what stands for each input.
     """
     (outputs,) = program.outputs.values()
     uses = Counter([*program.index.tolist(), *outputs.tolist()])
@@ -200,18 +196,9 @@ def function_file(
 ) -> str:
     """A module with `risk`, `gradient` and `step` of a state, or of states along the last axis.
 
-    Parameters
-    ----------
-    values : Values
-    risk : int
-    gradient : int array
-        What a step subtracts, divided by eta.
-    inputs : (mapping, mapping, mapping)
-        Scalar -> name; real constant -> name; other inputs, and real constants, -> number.
-    start, eta : sequences of float
-        For each scalar.
-    title : str
-        First line of its documentation.
+    `gradient`: what a step subtracts, divided by eta; `inputs`: scalar -> name; real constant ->
+    name; other inputs, and real constants, -> number; `start`, `eta`: for each scalar; `title`:
+    first line of its documentation.
     """
     scalars, reals, numbers = inputs
     own = {name: _safe(name) for name in (*scalars.values(), *reals.values())}

@@ -106,11 +106,7 @@ ARITHMETIC: Arithmetic = {
 def size(expression: sympy.Expr, most: int) -> int:
     """Operations of an expression, each as often as it occurs; counted to a little over a limit.
 
-    Parameters
-    ----------
-    expression : sympy.Expr
-        Its parts may be shared: as a tree it may be very large.
-    most : int
+    `expression`: its parts may be shared: as a tree it may be very large.
     """
     total, rest = 0, [sympy.sympify(expression)]
     while rest and total <= most:
@@ -122,13 +118,7 @@ def size(expression: sympy.Expr, most: int) -> int:
 
 
 def operations(values: Values, roots: Iterable[int], given: Iterable[int]) -> int:
-    """Terms of sums, and other operations, of some values, each counted once.
-
-    Parameters
-    ----------
-    values : Values
-    roots, given : ints
-    """
+    """Terms of sums, and other operations, of some values, each counted once."""
     rows = [v for v in order(values, roots, given) if not values.constant[v]]
     wide = ("sum", "logsumexp", "largest")
     return sum(values.row(v)[0].size if values.operation(v) in wide else 1 for v in rows)
@@ -142,14 +132,8 @@ def expressions(
 ) -> list[sympy.Expr]:
     """Whole expressions; long ones share their parts in memory, and are not evaluated.
 
-    Parameters
-    ----------
-    values : Values
-    roots : sequence of int
-    given : mapping
-        Input -> expression.
-    read : callable
-        A fraction, inf or NaN as a number: `number`, or `decimal`.
+    `given`: input -> expression; `read`: a fraction, inf or NaN as a number: `number`, or
+    `decimal`.
 
     Examples
     --------
@@ -174,16 +158,7 @@ def named_parts(
 ) -> tuple[Parts, list[sympy.Expr]]:
     """Values that occur more than once by name, and the expressions in these names.
 
-    Parameters
-    ----------
-    values : Values
-    roots : sequence of int
-    given : mapping
-        Input -> expression.
-    taken : strings
-        Names that no part gets.
-    read : callable
-        As for `expressions`.
+    `given`: input -> expression; `taken`: names that no part gets; `read`: as for `expressions`.
     """
     uses: Counter[int] = Counter(int(root) for root in roots)
     for value in order(values, roots, given):
@@ -215,11 +190,7 @@ def common_parts(
 ) -> tuple[Parts, list[sympy.Expr]]:
     """Named common parts of expressions; a short page has none.
 
-    Parameters
-    ----------
-    expressions : sequence of sympy.Expr
-    taken : strings
-        Names that no part gets.
+    `taken`: names that no part gets.
     """
     if sum(size(e, SHORT_PAGE) for e in expressions) <= SHORT_PAGE:
         return [], list(expressions)
@@ -243,12 +214,7 @@ def _numbered() -> Iterator[sympy.Symbol]:
 
 
 def simplified(expression: sympy.Expr) -> sympy.Expr:
-    """A short expression simplified by sympy, where that is shorter.
-
-    Parameters
-    ----------
-    expression : sympy.Expr
-    """
+    """A short expression simplified by sympy, where that is shorter."""
     if size(expression, SIMPLIFIED) > SIMPLIFIED or expression.has(sympy.Piecewise, sympy.Max):
         return expression
     found = sympy.simplify(expression)

@@ -44,16 +44,10 @@ Ends = Callable[[FloatArray], FloatArray]
 class Basin:
     """The starts of a plane that end alike.
 
-    Attributes
-    ----------
-    starts : int
-        Nodes of the grid in it.
-    ends : float array, shape (starts, entries)
-        The whole states at which they end; NaN where the flow is undefined.
-    outline : tuple of float array, shape (points, 2)
-        Closed polylines around it, and around its holes, within the rectangle.
-    separatrices : tuple of float array, shape (points, 2)
-        The parts of its outline that divide it from basins after it.
+    `starts`: nodes of the grid in it; `ends`, shape (starts, entries): the whole states at which
+    they end; NaN where the flow is undefined; `outline`, shape (points, 2): closed polylines around
+    it, and around its holes, within the rectangle; `separatrices`, shape (points, 2): the parts of
+    its outline that divide it from basins after it.
     """
 
     starts: int
@@ -70,15 +64,9 @@ def ends_of(
 ) -> Ends:
     """The ends of the gradient flow from points of a plane.
 
-    Parameters
-    ----------
-    problem : Problem
-    state : callable
-        Point -> whole state, NaN where there is none.
-    time : float
-        Horizon. A flow that rests from half of `EARLY` of it on is not followed further.
-    interrupted : Event, optional
-        Once set, flows are refused by KeyboardInterrupt.
+    `state`: point -> whole state, NaN where there is none; `time`: Horizon. A flow that rests from
+    half of `EARLY` of it on is not followed further; `interrupted`: once set, flows are refused by
+    KeyboardInterrupt.
     """
 
     def ends(points: FloatArray) -> FloatArray:
@@ -107,21 +95,9 @@ def bisected(
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Places between pairs of starts at which the end jumps, NaN where it does not, and whether.
 
-    Parameters
-    ----------
-    ends : callable
-    pairs : float array, shape (n, 2, 2)
-        Both starts of each pair.
-    known : float array, shape (n, 2, entries)
-        Their ends.
-    sides : float array, shape (entries,)
-        Sizes by which differences of ends are divided.
-    near : float
-        Greatest difference of ends that are one.
-
-    Returns
-    -------
-    float array, shape (n, 2), and bool array, shape (n,)
+    `pairs`, shape (n, 2, 2): both starts of each pair; `known`, shape (n, 2, entries): their ends;
+    `sides`, shape (entries,): sizes by which differences of ends are divided; `near`: greatest
+    difference of ends that are one. Returns float array, shape (n, 2), and bool array, shape (n,).
     """
     places, jumps = np.full((len(pairs), 2), np.nan), np.zeros(len(pairs), dtype=bool)
     edge, points, found = np.arange(len(pairs)), np.asarray(pairs, dtype=float), np.asarray(known)
@@ -155,20 +131,9 @@ def _distance(one: FloatArray, other: FloatArray, sides: FloatArray) -> FloatArr
 def basins(ends: Ends, box: Box, plane: tuple[int, int], count: int) -> tuple[Basin, ...]:
     """The basins of a rectangle, that of most starts first.
 
-    Parameters
-    ----------
-    ends : callable
-    box : two pairs of float
-        The rectangle.
-    plane : (int, int)
-        Entries of an end that are the coordinates of the plane.
-    count : int
-        Starts along each side, the corners among them; an even number has none on the axes of a
-        rectangle around the origin.
-
-    Returns
-    -------
-    tuple of Basin
+    `box`: the rectangle; `plane`: entries of an end that are the coordinates of the plane; `count`:
+    starts along each side, the corners among them; an even number has none on the axes of a
+    rectangle around the origin.
 
     Examples
     --------

@@ -46,14 +46,8 @@ PlaneFunction = Callable[[float, float], float]
 class Elimination:
     """How a scalar that a plane does not show is eliminated.
 
-    Attributes
-    ----------
-    kind : str
-        ``"slow"`` or ``"run"``.
-    along : str
-        For ``"run"``: the scalar of the plane that it is a function of.
-    until : float
-        For ``"run"``: the time up to which the run is followed.
+    `kind`: ``"slow"`` or ``"run"``; `along`: for ``"run"``: the scalar of the plane that it is a
+    function of; `until`: for ``"run"``: the time up to which the run is followed.
     """
 
     kind: str
@@ -62,14 +56,7 @@ class Elimination:
 
 
 def is_fast(problem: GradientField, run: Trajectory, name: str) -> bool:
-    """Whether a scalar sits near its rest over the last two thirds of a run's records.
-
-    Parameters
-    ----------
-    problem : GradientField
-    run : Trajectory
-    name : str
-    """
+    """Whether a scalar sits near its rest over the last two thirds of a run's records."""
     values, names = run[name], problem.layout.names
     span = float(np.ptp(values))
     gaps = []
@@ -86,12 +73,7 @@ def eliminations(
 ) -> dict[str, Elimination]:
     """How every scalar that is not in the plane is eliminated: one fast one slaved, others as run.
 
-    Parameters
-    ----------
-    problem : GradientField
-    run : Trajectory
-        The main run.
-    plane : (str, str)
+    `run`: the main run.
     """
     result: dict[str, Elimination] = {}
     slaved = False
@@ -124,14 +106,7 @@ def along_run(
 ) -> PlaneFunction:
     """A scalar as a function of the plane: as along the run, constant outside of it.
 
-    Parameters
-    ----------
-    run : Trajectory
-    name : str
-        The scalar.
-    plane : (str, str)
-    elimination : Elimination
-        Of kind ``"run"``.
+    `name`: the scalar; `elimination`: of kind ``"run"``.
     """
     from scipy.interpolate import PchipInterpolator
 
@@ -149,24 +124,10 @@ def along_run(
 class SlavedScalar:
     """A scalar on one attracting branch of its slow manifold, as a function of the plane.
 
-    Parameters
-    ----------
-    problem : GradientField
-    name : str
-    plane : (str, str)
-    box : Box
-        The rectangle.
-    others : mapping
-        Name -> function of the plane, for every further scalar.
-    run : Trajectory
-        Its last state in the box selects the branch, and how far to look.
-    grid : int
-        Cells along each side of the table from which values are continued.
-
-    Raises
-    ------
-    InvalidRequest
-        If there is no attracting branch where the run ends.
+    `problem`: GradientField; `name`: str; `plane`: (str, str); `box`: the rectangle; `others`: name
+    -> function of the plane, for every further scalar; `run`: its last state in the box selects the
+    branch, and how far to look; `grid`: cells along each side of the table from which values are
+    continued. Raises InvalidRequest if there is no attracting branch where the run ends.
     """
 
     def __init__(

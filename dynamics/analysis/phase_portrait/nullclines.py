@@ -53,17 +53,10 @@ IntArray = NDArray[np.int64]
 class Nullcline:
     """The zero set of a function on a rectangle.
 
-    Attributes
-    ----------
-    branches : tuple of float array, shape (points, 2)
-        One polyline each; of a closed one the last point is the first.
-    converged : bool
-        Whether two resolutions in succession gave the same numbers of open and closed branches.
-    unresolved : int
-        Smallest cells in which the function is still not plain: a crossing, a cusp, or branches
-        closer than that.
-    evaluations : int
-        Number of times the function was called.
+    `branches`, shape (points, 2): one polyline each; of a closed one the last point is the first;
+    `converged`: whether two resolutions in succession gave the same numbers of open and closed
+    branches; `unresolved`: smallest cells in which the function is still not plain: a crossing, a
+    cusp, or branches closer than that; `evaluations`: number of times the function was called.
     """
 
     branches: tuple[FloatArray, ...]
@@ -91,22 +84,10 @@ def nullcline(
 ) -> Nullcline:
     """Every branch of the zero set of a function on a rectangle.
 
-    Parameters
-    ----------
-    function : callable
-        ``function(x, y)``, a float; NaN, or an ArithmeticError, where it is undefined.
-    x, y : (float, float)
-        The rectangle.
-    grid : int
-        Cells along each side at the first resolution; each has nine values.
-    tolerance : float
-        How far a point may be from the zero along its edge, as a part of the side.
-    budget : int
-        Greatest number of nodes of a grid: one that would have more is not begun.
-
-    Returns
-    -------
-    Nullcline
+    `function`: ``function(x, y)``, a float; NaN, or an ArithmeticError, where it is undefined; `x`,
+    `y`: the rectangle; `grid`: cells along each side at the first resolution; each has nine values;
+    `tolerance`: how far a point may be from the zero along its edge, as a part of the side;
+    `budget`: greatest number of nodes of a grid: one that would have more is not begun.
 
     Examples
     --------
@@ -250,16 +231,9 @@ def edge_contours(above: FloatArray) -> list[IntArray]:
 
     Where two lines meet in one cell, its corners above are joined.
 
-    Parameters
-    ----------
-    above : float array, shape (rows, columns)
-        1 above, 0 below, NaN where there is no line.
-
-    Returns
-    -------
-    list of int array, shape (edges, 2, 2)
-        Edges that a line crosses, in order: row and column of both ends. Of a closed line the last
-        edge is the first.
+    `above`, shape (rows, columns): 1 above, 0 below, NaN where there is no line. Returns list of
+    int array, shape (edges, 2, 2): edges that a line crosses, in order: row and column of both
+    ends. Of a closed line the last edge is the first.
     """
     from contourpy import contour_generator
 

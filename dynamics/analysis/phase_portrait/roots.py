@@ -67,10 +67,7 @@ class GradientField(Protocol):
 def scalar_names(problem: GradientField) -> tuple[str, ...]:
     """Names of the parts of a state of scalars.
 
-    Raises
-    ------
-    InvalidRequest
-        If one of them is not a scalar.
+    Raises InvalidRequest if one of them is not a scalar.
     """
     layout = problem.layout
     for name, shape in zip(layout.names, layout.shapes, strict=True):
@@ -82,18 +79,8 @@ def scalar_names(problem: GradientField) -> tuple[str, ...]:
 def partial_gradient(problem: GradientField, name: str, at: Mapping[str, float]) -> Scalar:
     """A scalar's own gradient component as a function of it.
 
-    Parameters
-    ----------
-    problem : GradientField
-    name : str
-        The scalar.
-    at : mapping
-        Name -> value of the others.
-
-    Returns
-    -------
-    callable
-        Value of the scalar -> component; each value is evaluated once.
+    `name`: the scalar; `at`: name -> value of the others. Returns callable: value of the scalar ->
+    component; each value is evaluated once.
     """
     names = problem.layout.names
     position = names.index(name)
@@ -110,13 +97,7 @@ def partial_gradient(problem: GradientField, name: str, at: Mapping[str, float])
 def slope(component: Scalar, value: float, span: float) -> float:
     """Derivative of a component by central differences.
 
-    Parameters
-    ----------
-    component : callable
-    value : float
-        Where.
-    span : float
-        Size of the values that the scalar takes.
+    `value`: where; `span`: size of the values that the scalar takes.
     """
     width = 1e-5 * max(abs(value), 1e-3 * span)
     return (component(value + width) - component(value - width)) / (2 * width)
@@ -127,19 +108,9 @@ def refine_root(
 ) -> Rest | None:
     """The zero of a component near a guess, and its mean slope around it.
 
-    Parameters
-    ----------
-    component : callable
-    guess : float
-    width : float
-        Half of the first interval around the guess, which is doubled until the sign changes.
-    bounds : (float, float)
-        Of the interval.
-
-    Returns
-    -------
-    Rest or None
-        None if the sign does not change within the bounds.
+    `width`: half of the first interval around the guess, which is doubled until the sign changes;
+    `bounds`: of the interval. Returns Rest or None: None if the sign does not change within the
+    bounds.
     """
     low, high = bounds
     largest = max(abs(low), abs(high))
@@ -160,13 +131,7 @@ def refine_root(
 
 
 def branch_bounds(guess: float, bounds: tuple[float, float]) -> tuple[float, float]:
-    """The part of some bounds in which a value belongs to the same branch as a guess.
-
-    Parameters
-    ----------
-    guess : float
-    bounds : (float, float)
-    """
+    """The part of some bounds in which a value belongs to the same branch as a guess."""
     reach = max(LEAP * abs(guess), STEP * (bounds[1] - bounds[0]))
     return max(bounds[0], guess - reach), min(bounds[1], guess + reach)
 
@@ -174,17 +139,8 @@ def branch_bounds(guess: float, bounds: tuple[float, float]) -> tuple[float, flo
 def bracketed_root(component: Scalar, ends: tuple[float, float], tolerance: float) -> float | None:
     """The zero of a component between ends of different sign.
 
-    Parameters
-    ----------
-    component : callable
-    ends : (float, float)
-    tolerance : float
-        Of the value.
-
-    Returns
-    -------
-    float or None
-        None where the sign changes at a pole or a jump.
+    `tolerance`: of the value. Returns float or None: None where the sign changes at a pole or a
+    jump.
     """
     from scipy.optimize import brentq
 
@@ -198,14 +154,9 @@ def bracketed_root(component: Scalar, ends: tuple[float, float], tolerance: floa
 class FixedPoint:
     """A point at which a field on the plane is zero.
 
-    Attributes
-    ----------
-    position : float array, shape (2,)
-    eigenvalues : complex array, shape (2,)
-        Of the derivative of the field, per unit of time, by their real parts.
-    kind : str
-        ``"sink"``, ``"saddle"``, ``"source"``; ``"degenerate"`` where one of them is 0;
-        ``"continuum"`` where it is one of a curve or a region of zeros.
+    `position`, shape (2,); `eigenvalues`, shape (2,): of the derivative of the field, per unit of
+    time, by their real parts; `kind`: ``"sink"``, ``"saddle"``, ``"source"``; ``"degenerate"``
+    where one of them is 0; ``"continuum"`` where it is one of a curve or a region of zeros.
     """
 
     position: FloatArray
@@ -224,19 +175,9 @@ def fixed_points(
     outside. A zero that has others at each of three small distances in one direction is one of a
     curve or a region of them, of which one point is kept where those found are close to each other.
 
-    Parameters
-    ----------
-    field : callable
-        ``field(x, y)``, the rates of both.
-    box : two pairs of float
-        The rectangle.
-    first, second : sequences of float array, shape (points, 2)
-        Branches of the nullclines of the two rates.
-
-    Returns
-    -------
-    tuple of FixedPoint
-        From left to right.
+    `field`: ``field(x, y)``, the rates of both; `box`: the rectangle; `first`, `second`, shape
+    (points, 2): branches of the nullclines of the two rates. Returns tuple of FixedPoint: from left
+    to right.
 
     Examples
     --------
@@ -322,13 +263,7 @@ def kind_of(eigenvalues: np.ndarray) -> str:
 def crossings(first: FloatArray, second: FloatArray) -> FloatArray:
     """Points at which two polylines cross; where that is at a vertex, perhaps twice.
 
-    Parameters
-    ----------
-    first, second : float array, shape (points, 2)
-
-    Returns
-    -------
-    float array, shape (crossings, 2)
+    `first`, `second`, shape (points, 2). Returns float array, shape (crossings, 2).
     """
     a, u = first[:-1, None, :], np.diff(first, axis=0)[:, None, :]
     b, w = second[None, :-1, :], np.diff(second, axis=0)[None, :, :]

@@ -41,17 +41,10 @@ Index = tuple[int, ...]
 class SlowManifold:
     """Values at which one scalar rests, as functions of the others.
 
-    Attributes
-    ----------
-    name : str
-        The scalar.
-    at : mapping
-        Name -> float array of the shape of the grid: values of the others.
-    values : float array, shape (branches, *grid)
-        NaN where a branch does not exist.
-    slopes : float array, shape (branches, *grid)
-        Derivative of the scalar's own gradient component: its rate of relaxation, negative where
-        the branch repels.
+    `name`: the scalar; `at`: name -> float array of the shape of the grid: values of the others;
+    `values`, shape (branches, *grid): NaN where a branch does not exist; `slopes`, shape (branches,
+    *grid): derivative of the scalar's own gradient component: its rate of relaxation, negative
+    where the branch repels.
     """
 
     name: str
@@ -74,21 +67,8 @@ def rests_on_grid(
 ) -> SlowManifold:
     """Every branch of the zeros of a component over a grid.
 
-    Parameters
-    ----------
-    name : str
-        The scalar that rests.
-    at : mapping
-        Name -> float array of the grid.
-    bracket : (float, float)
-        Values that are searched.
-    component : callable
-        Index into the grid -> the component there, as a function of the scalar.
-    nodes : int
-
-    Returns
-    -------
-    SlowManifold
+    `name`: the scalar that rests; `at`: name -> float array of the grid; `bracket`: values that are
+    searched; `component`: index into the grid -> the component there, as a function of the scalar.
     """
     shape = next(iter(at.values())).shape
     scan = _nodes(*bracket, nodes)
@@ -105,22 +85,9 @@ def follow_branch(
 ) -> SlowManifold:
     """One attracting branch, from a point of a grid outwards, without a scan for others.
 
-    Parameters
-    ----------
-    problem : GradientField
-    name : str
-        The scalar.
-    at : mapping
-        Name -> float array of the grid: values of every other scalar.
-    seed : (index, float)
-        A point of the grid, and a value near the branch there.
-    bounds : (float, float)
-        Values beyond are discarded.
-
-    Returns
-    -------
-    SlowManifold
-        Of one branch; of none if there is nothing near the seed.
+    `name`: the scalar; `at`: name -> float array of the grid: values of every other scalar; `seed`:
+    a point of the grid, and a value near the branch there; `bounds`: values beyond are discarded.
+    Returns SlowManifold: of one branch; of none if there is nothing near the seed.
     """
     first, guess = seed
     shape = next(iter(at.values())).shape

@@ -62,15 +62,8 @@ class ClosedModel(Realization):
     def closure_under(self, regime: Regime) -> Closure:
         """The closure of training by a rule.
 
-        Parameters
-        ----------
-        regime : Regime
-            Of the rule.
-
-        Raises
-        ------
-        InvalidRequest
-            If the gradient is not finite at the start, or a stated symmetry is none.
+        `regime`: of the rule. Raises InvalidRequest if the gradient is not finite at the start, or
+        a stated symmetry is none.
         """
         if regime not in self._closures:
             with refusals(), one_blas_thread():
@@ -85,10 +78,7 @@ class ClosedModel(Realization):
 class Closing:
     """Search for the closure of a model.
 
-    Parameters
-    ----------
-    made : Realization
-    regime : Regime
+    `made`: Realization; `regime`: Regime.
     """
 
     def __init__(self, made: Realization, regime: Regime = PLAIN) -> None:

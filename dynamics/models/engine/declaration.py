@@ -59,12 +59,7 @@ SPOKEN = {
 class Declaration:
     """The declared reduction of a model.
 
-    Parameters
-    ----------
-    model : Model
-        The file, with the declaration.
-    entries : callable
-        Constants -> the model of every entry there.
+    `model`: the file, with the declaration; `entries`: constants -> the model of every entry there.
     """
 
     def __init__(self, model: Model, entries: Callable[[Mapping[str, Any]], ClosedModel]) -> None:
@@ -139,19 +134,10 @@ class Declaration:
     ) -> tuple[Realization, Closure]:
         """The model of the scalars at some constants, held against every entry, and its closure.
 
-        Parameters
-        ----------
-        constants : mapping
-            A value for every constant.
-        regime : Regime
-            Of the rule of training: the scalars must be the classes under it too, where the law of
-            the entries can be listed.
-
-        Raises
-        ------
-        InvalidRequest
-            If the declaration does not have the gradient of every entry, with the scalar and the
-            state at which they part.
+        `constants`: a value for every constant; `regime`: of the rule of training: the scalars must
+        be the classes under it too, where the law of the entries can be listed. Raises
+        InvalidRequest if the declaration does not have the gradient of every entry, with the scalar
+        and the state at which they part.
         """
         with refusals():
             made = self.scalars(constants)
@@ -175,10 +161,7 @@ class Declaration:
     def can_be_listed(self, constants: Mapping[str, Any]) -> bool:
         """Whether the law has at most `MAX_LISTED` samples.
 
-        Parameters
-        ----------
-        constants : mapping
-            A value for every constant.
+        `constants`: a value for every constant.
         """
 
         def listed() -> bool:
@@ -203,10 +186,7 @@ class Declaration:
     def scalars(self, constants: Mapping[str, Any]) -> Realization:
         """The model of the scalars at some constants.
 
-        Parameters
-        ----------
-        constants : mapping
-            A value for every constant.
+        `constants`: a value for every constant.
         """
         given = self.model.groups
         places = self._places(constants) if given else ()
@@ -228,11 +208,7 @@ class Declaration:
     def classes(self, made: Realization, constants: Mapping[str, Any]) -> EntryClasses:
         """A class for each scalar, of as many entries as it stands for.
 
-        Parameters
-        ----------
-        made : Realization
-            The model of the scalars.
-        constants : mapping
+        `made`: the model of the scalars.
         """
         count, sizes = made.flat_start.size, self._sizes(made, constants)
         return EntryClasses(np.arange(count), np.ones(count), made.flat_start, declared=sizes)
@@ -318,12 +294,8 @@ class Declaration:
     ) -> float:
         """Largest difference of another gradient to the declared one near the start, in its terms.
 
-        Parameters
-        ----------
-        constants : mapping
-            A value for every constant.
-        gradient : callable
-            Names of scalars, states of them, shape (states, n) -> gradients per entry, alike.
+        `constants`: a value for every constant; `gradient`: names of scalars, states of them, shape
+        (states, n) -> gradients per entry, alike.
         """
         inner = self.scalars(constants)
         states = states_near(inner.flat_start)
@@ -372,9 +344,7 @@ def _reported(made: Realization, state: FloatArray) -> dict[str, float]:
 def states_near(start: FloatArray) -> FloatArray:
     """Random states about a start, shape (states, n), at which programs are held against JAX.
 
-    Parameters
-    ----------
-    start : float array, shape (n,)
+    `start`, shape (n,).
     """
     draws = np.random.default_rng(0).standard_normal((len(SCALES), start.size))
     return np.asarray(start + np.reshape(SCALES, (-1, 1)) * (1.0 + np.abs(start)) * draws)

@@ -57,15 +57,8 @@ def notation_of(
 ) -> Notation:
     """The table of constants, scalars, rates and observables of a model.
 
-    Parameters
-    ----------
-    model : Model
-    scalars : tuple of str
-        Names of the scalars of the reduction.
-    observables : tuple of str
-        Names of what the model observes.
-    arrays : iterable of str
-        Trained arrays, of which scalars are entries.
+    `scalars`: names of the scalars of the reduction; `observables`: names of what the model
+    observes; `arrays`: trained arrays, of which scalars are entries.
     """
     kinds = {name: f"constant of {_users(model, name)}" for name in model.constants}
     kinds |= dict.fromkeys(scalars, "scalar of the reduction")
@@ -104,20 +97,10 @@ def plot_description(
 ) -> PlotDescription:
     """Panels, and a mark for each event.
 
-    Parameters
-    ----------
-    model : Model
-        Its ``panels`` are tuples of names, one a panel; a name with ``log`` before it, as
-        ``"log risk"``, makes the axis of its panel logarithmic.
-    scalars, observables : sequence of str
-        Names that a panel can show.
-    events : sequence of str
-        Names of the events.
-
-    Raises
-    ------
-    ModelError
-        If a panel names something that the model does not have.
+    `model`: its ``panels`` are tuples of names, one a panel; a name with ``log`` before it, as
+    ``"log risk"``, makes the axis of its panel logarithmic; `scalars`, `observables`: names that a
+    panel can show; `events`: names of the events. Raises ModelError if a panel names something that
+    the model does not have.
     """
     allowed = [*scalars, *observables, "risk"]
     if model.panels:
@@ -206,11 +189,8 @@ class Digests(UserDict[str, str]):
 class Definition:
     """A model, ready to be realized at any constants.
 
-    Parameters
-    ----------
-    model : Model
-    again : callable
-        Path of a model file, name of a part of its system, and its arguments -> that part.
+    `model`: Model; `again`: Path of a model file, name of a part of its system, and its arguments
+    -> that part.
     """
 
     def __init__(self, model: Model, again: Callable[..., Any]) -> None:
@@ -245,10 +225,7 @@ class Definition:
     def realization(self, parameters: Any, samples: Any = None, seed: Any = 0) -> ClosedModel:
         """The model at some parameters; the same object for the same ones.
 
-        Raises
-        ------
-        InvalidRequest
-            In one line, for anything that is wrong with the model there.
+        Raises InvalidRequest: in one line, for anything that is wrong with the model there.
         """
         check_parameters(parameters, self.Parameters, self.name)
         constants = dataclasses.asdict(parameters)
@@ -267,10 +244,8 @@ class Definition:
 
         By gradient descent, or by a rule of another regime.
 
-        Raises
-        ------
-        InvalidRequest
-            As of `realization`, or if a declared reduction is not that of every entry.
+        Raises InvalidRequest as of `realization`, or if a declared reduction is not that of every
+        entry.
         """
         if self.declaration is None:
             made = self.realization(parameters, samples, seed)
@@ -308,14 +283,9 @@ class Definition:
     ) -> Presentation:
         """Letters, panels and events of a problem.
 
-        Parameters
-        ----------
-        scalars, observables, frozen : tuple of str
-            Names of what the problem trains, of what else it reports, and of entries that never
-            move, which only a panel of the model shows.
-        events : tuple of EventRule
-        arrays : iterable of str
-            Trained arrays.
+        `scalars`, `observables`, `frozen`: names of what the problem trains, of what else it
+        reports, and of entries that never move, which only a panel of the model shows; `arrays`:
+        trained arrays.
         """
         with refusals():
             notation = notation_of(self.model, scalars, (*observables, *frozen), arrays)
@@ -339,11 +309,7 @@ def _kept(place: OrderedDict[Any, Made], key: Any, make: Callable[[], Made]) -> 
 def parameters_of(model: Model, pickled: Callable[..., tuple[Any, ...]]) -> type[Any]:
     """The frozen, validated type of a model's constants, within its limits.
 
-    Parameters
-    ----------
-    model : Model
-    pickled : callable
-        A value of the type -> what ``__reduce__`` gives of it.
+    `pickled`: a value of the type -> what ``__reduce__`` gives of it.
     """
     kinds = {bool: bool, int: whole(NEGATIVE, at_most=2**63 - 1), float: number(), str: str}
     fields: list[Any] = []

@@ -59,23 +59,9 @@ def page(
 ) -> Page:
     """The derivation of a model at some parameters.
 
-    Parameters
-    ----------
-    definition : Definition
-    parameters : Parameters
-    eta : tuple of float
-        Learning rates.
-    eliminate : bool
-        Whether conserved linear combinations are put into risk and steps.
-    rule : UpdateRule
-        Of training.
-    by_array : bool
-        Whether training has stages.
-
-    Raises
-    ------
-    InvalidRequest
-        If there is none to put in.
+    `eta`: learning rates; `eliminate`: whether conserved linear combinations are put into risk and
+    steps; `rule`: of training; `by_array`: whether training has stages. Raises InvalidRequest if
+    there is none to put in.
     """
     made, closure = definition.reduction(parameters, regime=Regime.of(rule, by_array))
     names = [made.entry_name(k) for k in range(closure.classes.labels.size)]
@@ -108,14 +94,7 @@ def defining(
 ) -> Page:
     """The defining equations of a model at some parameters: law, risk, one step.
 
-    Parameters
-    ----------
-    definition : Definition
-    parameters : Parameters
-    eta : tuple of float
-        Learning rates.
-    rule, by_array
-        As of `page`.
+    `eta`: learning rates; `rule`, `by_array`: as of `page`.
     """
     made, closure = definition.reduction(parameters, regime=Regime.of(rule, by_array))
     if not closure.scalars:
@@ -336,20 +315,8 @@ def size_table(
 ) -> Section:
     """Multiplicities at several sizes, as polynomials of the constants.
 
-    Parameters
-    ----------
-    definition : Definition
-    grids : mapping
-        Constant -> values.
-    others : mapping
-        The other constants.
-    regime : Regime
-        Of the rule of training.
-
-    Raises
-    ------
-    InvalidRequest
-        If the model cannot be made at fewer than two of the sizes.
+    `grids`: constant -> values; `others`: the other constants; `regime`: of the rule of training.
+    Raises InvalidRequest if the model cannot be made at fewer than two of the sizes.
     """
     names = list(grids)
     where = {

@@ -29,9 +29,7 @@ STOP = CODE["stop"]
 def exact_weights(weights: FloatArray) -> list[Fraction]:
     """Probabilities as fractions: simple ones where these are next to them and sum up to 1.
 
-    Parameters
-    ----------
-    weights : float array, shape (n,)
+    `weights`, shape (n,).
     """
     near = [Fraction(w).limit_denominator(field.MAX_DENOMINATOR) for w in weights.tolist()]
     pairs = zip(near, weights.tolist(), strict=True)
@@ -50,31 +48,12 @@ class Expressions:
 
     What passes through the law, `fixed` and `start` are numbers.
 
-    Parameters
-    ----------
-    made : Realization
-    closure : Closure
-    eta : tuple of float
-        Learning rates: one, or one for each parameter group.
-    eliminate : bool
-        Whether conserved linear combinations are put in.
-
-    Attributes
-    ----------
-    table : ReducedRisk
-    given_numbers : float array
-        Real constants, then the weight of each class of samples.
-    eliminated : dict
-        Symbol -> expression that conserved combinations leave for it.
-    names : tuple of str
-        The scalars that are left.
-    rates : tuple of str
-        Letter of the learning rate of each.
-
-    Raises
-    ------
-    InvalidRequest
-        If the law can only be drawn from, nothing moves, or something has no program.
+    `made`: Realization; `closure`: Closure; `eta`: learning rates: one, or one for each parameter
+    group; `eliminate`: whether conserved linear combinations are put in. `table`: ReducedRisk;
+    `given_numbers`: real constants, then the weight of each class of samples; `eliminated`: symbol
+    -> expression that conserved combinations leave for it; `names`: the scalars that are left;
+    `rates`: letter of the learning rate of each. Raises InvalidRequest if the law can only be drawn
+    from, nothing moves, or something has no program.
     """
 
     def __init__(
@@ -149,14 +128,8 @@ class Expressions:
     def written(self, most: int) -> tuple[Parts, sympy.Expr, Parts, list[sympy.Expr]]:
         """Risk and first slopes with their common parts named once.
 
-        Parameters
-        ----------
-        most : int
-            Scalars whose slopes are written.
-
-        Returns
-        -------
-        parts of the risk, the risk, further parts, slopes
+        `most`: scalars whose slopes are written. Returns parts of the risk, the risk, further
+        parts, slopes.
         """
         values, roots = self.table.values, [self.table.risk, *self.slopes(most)]
         taken = (*self.closure.names, *self.made.constants)
@@ -217,25 +190,12 @@ class Expressions:
 
 
 def arrays_of(made: Realization, closure: Closure) -> list[str]:
-    """The array of the first entry of each scalar.
-
-    Parameters
-    ----------
-    made : Realization
-    closure : Closure
-    """
+    """The array of the first entry of each scalar."""
     return [made.entry_position(int(entry))[0] for entry in closure.classes.first]
 
 
 def rate_names(made: Realization, closure: Closure, eta: tuple[float, ...]) -> list[str]:
-    """Letter of the learning rate of each scalar: ``eta``, or one for each parameter group.
-
-    Parameters
-    ----------
-    made : Realization
-    closure : Closure
-    eta : tuple of float
-    """
+    """Letter of the learning rate of each scalar: ``eta``, or one for each parameter group."""
     if len(eta) == 1:
         return ["eta"] * closure.scalars
     groups = made.group_of_arrays()
@@ -264,11 +224,7 @@ def _eliminated(closure: Closure) -> dict[sympy.Symbol, sympy.Expr]:
 def expressions_of(definition: Definition, parameters: Any = None) -> Expressions:
     """The expressions of a model at some parameters, with its own learning rates.
 
-    Parameters
-    ----------
-    definition : Definition
-    parameters : Parameters, optional
-        Its defaults by default.
+    `parameters`: its defaults by default.
     """
     given = definition.Parameters() if parameters is None else parameters
     made, closure = definition.reduction(given)

@@ -27,23 +27,10 @@ NUMBERS = 1 << 23
 class FieldGradient:
     """Gradient and other values of a table of a risk, in the field.
 
-    Parameters
-    ----------
-    table : ReducedRisk
-    made : Realization
-    data : Data
-        That of the table.
-    labels : int array, shape (samples,)
-        Class of each sample of the law in the table.
-    generator : numpy Generator
-        Draws what is unknown.
-    decay : bool
-        Whether an unknown multiple of each entry is added to its gradient.
-
-    Attributes
-    ----------
-    loose : list of str
-        Real constants of the loss alone, which can be unknown.
+    `table`: ReducedRisk; `made`: Realization; `data`: that of the table; `labels`, shape
+    (samples,): class of each sample of the law in the table; `generator`: draws what is unknown;
+    `decay`: whether an unknown multiple of each entry is added to its gradient. `loose`: real
+    constants of the loss alone, which can be unknown.
     """
 
     def __init__(

@@ -26,10 +26,7 @@ from theory.model import LEADING
 def digests(made: Realization) -> dict[str, str]:
     """Part of a model -> short hash of what counts in it.
 
-    Parameters
-    ----------
-    made : Realization
-        Of the model at its default constants, or where its declared reduction is held.
+    `made`: of the model at its default constants, or where its declared reduction is held.
     """
     model, program = made.model, made.program
     parts: dict[str, list[Any]] = {

@@ -30,10 +30,6 @@ def first_integrals(found: Expressions) -> tuple[tuple[sympy.Expr, float], ...]:
 
     Laws that others imply are left out. Empty for many scalars, where conserved combinations are
     put in, and for several learning rates.
-
-    Parameters
-    ----------
-    found : Expressions
     """
     closure = found.closure
     if closure.scalars > MOST_SCALARS or found.eliminated or len(set(found.rates)) > 1:

@@ -29,17 +29,10 @@ DENSE = 1 << 16
 class Embedding(NamedTuple):
     """Arrays of an embedding; ``matrix`` is empty where ``labels`` select the coordinates.
 
-    Attributes
-    ----------
-    offset : float array, shape (n,)
-        Entries that do not depend on the coordinates; the start of a linear space.
-    matrix : float array, shape (n, count) or (0, 0)
-    labels : int array, shape (n,)
-        Coordinate of each entry.
-    signs : float array, shape (n,)
-        0 for an entry without one.
-    share : float array, shape (count,)
-        Factor from the derivative by a coordinate to its rate.
+    `offset`, shape (n,): entries that do not depend on the coordinates; the start of a linear
+    space; `matrix`, shape (n, count) or (0, 0); `labels`, shape (n,): coordinate of each entry;
+    `signs`, shape (n,): 0 for an entry without one; `share`, shape (count,): factor from the
+    derivative by a coordinate to its rate.
     """
 
     offset: Any
@@ -86,13 +79,7 @@ def class_embedding(classes: EntryClasses) -> Embedding:
 
 
 def linear_embedding(classes: EntryClasses, space: LinearSpace) -> Embedding:
-    """The embedding of a linear space by orthonormal directions of the entries.
-
-    Parameters
-    ----------
-    classes : EntryClasses
-    space : LinearSpace
-    """
+    """The embedding of a linear space by orthonormal directions of the entries."""
     matrix = classes.tangent(space.directions(classes).T).T
     nothing = np.zeros(0)
     return Embedding(
@@ -111,28 +98,12 @@ WATCHED: Columns = (("rate", 0),)
 class Functions:
     """Gradient, risk, observables and the loop of gradient descent of one kind of problem.
 
-    Parameters
-    ----------
-    program : Program
-    reduced : bool
-        Whether the state are coordinates of the embedding, or every entry.
-    columns : Columns
-        Order parameters of the event rules.
-    size : int
-        Entries of a state.
-    batched : bool
-        Whether each step has samples of its own.
-    rows_of_all : bool
-        Whether order parameters are those of all samples all the same.
-
-    Attributes
-    ----------
-    compiled_slope, compiled_row, compiled_jacobian, compiled_product : callable
-        Slope, row, the derivative of the slope, and that times a direction.
-    compiled_observables : callable
-        `observables` of many states.
-    loop : Loop
-        Gradient descent.
+    `program`: Program; `reduced`: whether the state are coordinates of the embedding, or every
+    entry; `columns`: order parameters of the event rules; `size`: entries of a state; `batched`:
+    whether each step has samples of its own; `rows_of_all`: whether order parameters are those of
+    all samples all the same. `compiled_slope`, `compiled_row`, `compiled_jacobian`,
+    `compiled_product`: slope, row, the derivative of the slope, and that times a direction;
+    `compiled_observables`: `observables` of many states; `loop`: gradient descent.
     """
 
     def __init__(
@@ -251,10 +222,7 @@ def _samples_of_a_step(payload: Any, index: Any) -> Any:
 def slope_of(program: Program, reduced: bool) -> Any:
     """(state, payload) -> what a step subtracts, divided by eta; compiled on first call.
 
-    Parameters
-    ----------
-    program, reduced
-        As for `Functions`.
+    `program`, `reduced`: as for `Functions`.
     """
     return compiled_program(partial(_slope, program, reduced))
 
@@ -270,9 +238,6 @@ def functions_of(
 ) -> Functions:
     """The functions of a program; the same object for the same arguments.
 
-    Parameters
-    ----------
-    program, reduced, columns, size, batched, rows_of_all
-        As for `Functions`.
+    `program`, `reduced`, `columns`, `size`, `batched`, `rows_of_all`: as for `Functions`.
     """
     return Functions(program, reduced, columns, size, batched, rows_of_all)

@@ -27,16 +27,8 @@ WORDS = re.compile(r"\s*(\w+) in (.+)")
 class Limit:
     """A condition on the constants of a model.
 
-    Attributes
-    ----------
-    text : str
-        As the model states it.
-    names : tuple of str
-        The constants that it speaks of.
-    holds : callable
-        Constants, by name -> bool.
-    defaults : mapping
-        Those constants that have a whole number by default -> it.
+    `text`: as the model states it; `names`: the constants that it speaks of; `holds`: constants, by
+    name -> bool; `defaults`: those constants that have a whole number by default -> it.
     """
 
     text: str
@@ -47,17 +39,8 @@ class Limit:
     def check(self, model: str, constants: Mapping[str, Any]) -> None:
         """Refuse constants that the model does not allow.
 
-        Parameters
-        ----------
-        model : str
-            Its name.
-        constants : mapping
-            Constant -> value.
-
-        Raises
-        ------
-        InvalidRequest
-            With those that the limit speaks of.
+        `model`: its name; `constants`: constant -> value. Raises InvalidRequest with those that the
+        limit speaks of.
         """
         if not self.holds(constants):
             there = " ".join(f"{name}={shown(constants[name])}" for name in self.names)
@@ -82,18 +65,9 @@ class Limit:
 def parse_limits(texts: Iterable[Any], constants: Iterable[str]) -> tuple[Limit, ...]:
     """The limits of a model, read once.
 
-    Parameters
-    ----------
-    texts : iterable of str
-    constants : iterable of str, or mapping
-        Names of the model's constants, with their defaults where a refusal names a value that fits.
-
-    Raises
-    ------
-    ModelError
-        If one is not a comparison of formulas in constants.
-    InvalidRequest
-        If a formula cannot be read.
+    `constants`: names of the model's constants, with their defaults where a refusal names a value
+    that fits. Raises ModelError if one is not a comparison of formulas in constants. Raises
+    InvalidRequest if a formula cannot be read.
 
     Examples
     --------

@@ -26,15 +26,10 @@ RECORDED_NUMBERS = 1 << 18
 class Loop:
     """Compiled steps of update rules.
 
-    Parameters
-    ----------
-    gradient, row, batched : callable
-        (state, data) -> gradient; (state, gradient, data) -> order parameters, shape (width,);
-        (data, index) -> data of the samples of one step, or None. All are traced.
-    size : int
-        Entries of a state.
-    rows_of_all : bool
-        Whether order parameters are those of all samples, not of the samples of the step.
+    `gradient`, `row`, `batched`: (state, data) -> gradient; (state, gradient, data) -> order
+    parameters, shape (width,); (data, index) -> data of the samples of one step, or None. All are
+    traced; `size`: entries of a state; `rows_of_all`: whether order parameters are those of all
+    samples, not of the samples of the step.
 
     Notes
     -----
@@ -128,17 +123,8 @@ class Loop:
     ) -> int:
         """Take the steps of a span in place; see `dynamics.loops.kernels.advance`.
 
-        Parameters
-        ----------
-        state : float array, shape (n and the memory of the rule,)
-        updates : Updates
-        span : (first, last)
-        buffers : (tracked, record_steps, records)
-        data : Data
-        batches : int array, shape (last - first, B), optional
-            Samples of each step.
-
-        Returns ``last``, or the step whose successor is not finite.
+        `state`, shape (n and the memory of the rule,); `batches`, shape (last - first, B): samples
+        of each step.
         """
         quick, checked = self._of_rule(updates.rule)
         first, _ = span
@@ -185,15 +171,8 @@ class Loop:
 def taken(rule: UpdateRule, now: Any, slope: Any, k: Any, given: Any) -> tuple[Any, Any]:
     """The state after a step, and minus the change in a unit of time; traced.
 
-    Parameters
-    ----------
-    rule : UpdateRule
-    now : array, shape (n and the memory of the rule,)
-    slope : array, shape (n,)
-    k : int
-        Step of this call.
-    given : mapping
-        Fields of `dynamics.loops.kernels.update.Update`, ``first`` and ``numbers``.
+    `now`, shape (n and the memory of the rule,); `slope`, shape (n,); `k`: step of this call;
+    `given`: fields of `dynamics.loops.kernels.update.Update`, ``first`` and ``numbers``.
     """
     size, rate = slope.shape[0], given["eta"] * given["factors"][k]
     if rule.plain:

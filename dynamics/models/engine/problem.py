@@ -54,32 +54,11 @@ class Reduction:
 
     All problems there share it: names, events, order parameters, panels.
 
-    Parameters
-    ----------
-    definition : Definition
-    made : Realization
-    closure : Closure
-    coordinates : str
-        One of `COORDINATES`.
-    events : tuple of EventRule, optional
-        In place of those of the model.
-
-    Attributes
-    ----------
-    embedding : Embedding
-    scalars : tuple of str
-        Names of the coordinates.
-    entries : dict
-        Name beside the coordinates -> entry: those that never move; of a linear space the first
-        of each class.
-    events, columns, order_names, presentation
-        As of a problem.
-    settings : mapping
-
-    Raises
-    ------
-    InvalidRequest
-        If nothing moves.
+    `definition`: Definition; `made`: Realization; `closure`: Closure; `coordinates`: one of
+    `COORDINATES`; `events`: in place of those of the model. `embedding`: Embedding; `scalars`:
+    names of the coordinates; `entries`: name beside the coordinates -> entry: those that never
+    move; of a linear space the first of each class; `events`, `columns`, `order_names`,
+    `presentation`: as of a problem; `settings`: mapping. Raises InvalidRequest if nothing moves.
     """
 
     def __init__(
@@ -243,25 +222,11 @@ def _coordinates(closure: Closure, name: str) -> str:
 class ModelProblem(TracedProblem):
     """Base of the problems of a model.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    realized : (Realization, Closure)
-    reduced : bool
-        Whether a state are coordinates of the closed space, or every entry.
-    coordinates : str
-        One of `COORDINATES`.
-    seed : int
-        Of the draws, where the law can only be sampled.
-    data : Data, optional
-        Of the gradient; that of the law by default.
-    minibatches : MiniBatches, optional
-        Samples of each step; all of them by default.
-
-    Raises
-    ------
-    InvalidRequest
-        If nothing moves.
+    `parameters`: Parameters; `realized`: (Realization, Closure); `reduced`: whether a state are
+    coordinates of the closed space, or every entry; `coordinates`: one of `COORDINATES`; `seed`: of
+    the draws, where the law can only be sampled; `data`: of the gradient; that of the law by
+    default; `minibatches`: samples of each step; all of them by default. Raises InvalidRequest if
+    nothing moves.
     """
 
     definition: ClassVar[Definition]
@@ -309,24 +274,13 @@ class ModelProblem(TracedProblem):
     def realized(cls, parameters: Any, draws: tuple[Any, Any], regime: Regime = PLAIN) -> Realized:
         """The model at some parameters, and what training closes on.
 
-        Parameters
-        ----------
-        parameters : Parameters
-        draws : (samples, seed)
-            Of a law that can only be sampled.
-        regime : Regime
-            Of the rule of training.
+        `draws`: of a law that can only be sampled; `regime`: of the rule of training.
         """
         made = cls.definition.realization(parameters, *draws)
         return made, made.closure_under(regime)
 
     def under(self, regime: Regime) -> Self:
-        """Same problem on the closure under another update rule.
-
-        Parameters
-        ----------
-        regime : Regime
-        """
+        """Same problem on the closure under another update rule."""
         if regime == self.regime:
             return self
         made = inspect.signature(type(self).__init__)

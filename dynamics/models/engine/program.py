@@ -34,17 +34,8 @@ LEAST_BLOCK = 64
 class Data(NamedTuple):
     """Arguments of a traced function beside the state.
 
-    Attributes
-    ----------
-    weights : float array, shape (N,)
-        Empty where the risk is in closed form.
-    samples : nested arrays, each of shape (N, ...)
-    fixed : dict of arrays
-        Untrained arrays.
-    held_out : (weights, samples) or None
-        Of the held-out law.
-    reals : dict of float
-        Real constants.
+    `weights`, shape (N,): empty where the risk is in closed form; `samples`, of shape (N, ...);
+    `fixed`: untrained arrays; `held_out`: of the held-out law; `reals`: real constants.
     """
 
     weights: Any
@@ -63,19 +54,10 @@ class Data(NamedTuple):
 class Program:
     """The traced functions of a model.
 
-    Parameters
-    ----------
-    model : Model
-    statics : mapping
-        Constants that are not real numbers.
-    shapes : mapping
-        Trained array -> shape, in the order of the flat state.
-
-    Attributes
-    ----------
-    compiled_descent, compiled_slopes : callable
-        (flat, data) -> risk and gradient; (flat, direction, data) -> numbers of each sample;
-        (flat, samples, data) -> gradient of the loss of each sample; compiled on first call.
+    `model`: Model; `statics`: constants that are not real numbers; `shapes`: trained array ->
+    shape, in the order of the flat state. `compiled_descent`, `compiled_slopes`: (flat, data) ->
+    risk and gradient; (flat, direction, data) -> numbers of each sample; (flat, samples, data) ->
+    gradient of the loss of each sample; compiled on first call.
     """
 
     def __init__(
@@ -230,14 +212,8 @@ class Program:
 
         Data of the same shapes are traced alike, and only the first of them is traced.
 
-        Returns
-        -------
-        tuple of str
-            Names of what the model observes, in the order of the alphabet, as JAX has them.
-
-        Raises
-        ------
-        InvalidRequest
+        Returns tuple of str: names of what the model observes, in the order of the alphabet, as JAX
+        has them.
         """
         path = self.model.path
         # As the arrays themselves, so that the first call of `compiled_descent` is not traced anew.
@@ -296,12 +272,7 @@ class Program:
     def first_values(self, role: str, flat: Any, data: Data) -> Any:
         """Result of a function of the model, at the first sample where it takes one; traced.
 
-        Parameters
-        ----------
-        role : str
-            ``loss``, ``risk``, ``observables`` or ``observe``.
-        flat : array, shape (n,)
-        data : Data
+        `role`: ``loss``, ``risk``, ``observables`` or ``observe``; `flat`, shape (n,).
         """
         sample = jax.tree.map(lambda part: part[0], data.samples)
         values = self.call(role, self.theta(flat, data.fixed), sample, data)
@@ -354,13 +325,7 @@ def program_of(
 ) -> Program:
     """The program of a model at static constants; the same object for the same ones.
 
-    Parameters
-    ----------
-    model : Model
-    statics : pairs
-        Constants that are not real numbers, by name.
-    shapes : pairs
-        Trained array -> shape.
+    `statics`: constants that are not real numbers, by name; `shapes`: trained array -> shape.
     """
     return Program(model, dict(statics), dict(shapes))
 
@@ -373,14 +338,7 @@ def data_of(
 ) -> Data:
     """Data of laws, as they are.
 
-    Parameters
-    ----------
-    law : Law or None
-    fixed : mapping
-        Untrained arrays.
-    reals : mapping
-        Real constants.
-    held_out : Law, optional
+    `fixed`: untrained arrays; `reals`: real constants.
     """
     weights = np.zeros(0) if law is None else law.weights
     samples = () if law is None else law.samples
@@ -403,11 +361,7 @@ def on_device(tree: Any) -> Any:
 def evaluated(function: Callable[..., Any], *arguments: Any) -> Any:
     """Result of a compiled function in double precision, as a tree of numpy arrays.
 
-    Parameters
-    ----------
-    function : callable
-    *arguments
-        Its arguments.
+    `*arguments`: its arguments.
     """
     # What has been compiled is called often: the folder of programs is then not looked for.
     compiled = getattr(function, "_cache_size", int)() > 0

@@ -37,14 +37,9 @@ ROLES = ("law", "sample", "held_out", "start", "fixed")
 class Readings:
     """The arrays of a reduced problem.
 
-    Attributes
-    ----------
-    inputs : tuple of Reading
-        Leaves of the data in the order of `jax.tree.leaves`, and the offset of the embedding.
-    start : Reading
-        The scalars at step 0.
-    unread : tuple of str
-        Functions of the model that cannot be read by symbols; theirs are numbers.
+    `inputs`: leaves of the data in the order of `jax.tree.leaves`, and the offset of the embedding;
+    `start`: the scalars at step 0; `unread`: functions of the model that cannot be read by symbols;
+    theirs are numbers.
     """
 
     inputs: tuple[Reading, ...]
@@ -57,13 +52,8 @@ def readings(
 ) -> Readings:
     """The arrays of a reduced problem as functions of the real constants.
 
-    Parameters
-    ----------
-    problem : ModelProblem
-    draws : (samples, seed)
-        Of a law that can only be sampled.
-    roles : sequence of str
-        Functions of the model that are read by symbols; what the others give are numbers.
+    `draws`: of a law that can only be sampled; `roles`: functions of the model that are read by
+    symbols; what the others give are numbers.
     """
     import jax
 
@@ -197,11 +187,7 @@ def _stacked(samples: Iterable[Any]) -> Any:
 def holds(read: Readings, problems: Sequence[ModelProblem]) -> bool:
     """Whether readings give the arrays of compiled problems of the same classes.
 
-    Parameters
-    ----------
-    read : Readings
-    problems : sequence of ModelProblem
-        At any real constants.
+    `problems`: at any real constants.
     """
     import jax
 

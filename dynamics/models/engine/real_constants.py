@@ -45,11 +45,7 @@ def symbol(name: str) -> Constant:
 class Reading:
     """An array as a sum of functions of the real constants times tables.
 
-    Attributes
-    ----------
-    shape : tuple of int
-    parts : tuple of (function, table)
-        A sympy expression in the constants, and a float array, shape (size,).
+    `parts`: a sympy expression in the constants, and a float array, shape (size,).
     """
 
     shape: tuple[int, ...]
@@ -58,10 +54,7 @@ class Reading:
     def at(self, constants: Mapping[str, Any]) -> NDArray[np.float64]:
         """The array at some constants; NaN where a formula has no real value, as 0 / 0.
 
-        Parameters
-        ----------
-        constants : mapping
-            Name -> value; whole ones may be among them.
+        `constants`: name -> value; whole ones may be among them.
         """
         total = np.zeros(int(np.prod(self.shape)))
         values = {symbol(name): sympy.Float(value, 17) for name, value in constants.items()
@@ -83,11 +76,7 @@ class Reading:
     def entered(self, values: Values, given: dict[sympy.Expr, int]) -> Ids:
         """Ids of the entries: constants, and sums of constants times inputs.
 
-        Parameters
-        ----------
-        values : Values
-        given : dict
-            Function of the constants -> its input; gains those of the array.
+        `given`: function of the constants -> its input; gains those of the array.
         """
         size = int(np.prod(self.shape))
         fixed, index, columns = np.zeros(size), [ONE], []
@@ -111,15 +100,8 @@ class Reading:
 def reading(entries: Any) -> Reading:
     """An array of numbers and expressions, split into functions and tables.
 
-    Parameters
-    ----------
-    entries : array
-        Of floats, or objects.
-
-    Raises
-    ------
-    ValueError
-        If it has too many functions of the constants.
+    `entries`: of floats, or objects. Raises ValueError if it has too many functions of the
+    constants.
     """
     array = np.asarray(entries)
     if array.dtype != object:

@@ -51,26 +51,10 @@ def _watched(samples: Iterable[Any]) -> Iterator[Any]:
 class Realization:
     """A model at one set of constants.
 
-    Parameters
-    ----------
-    model : Model
-    constants : mapping
-        A value for every constant.
-    samples, seed : int
-        Of the draws, where the law can only be sampled.
-
-    Attributes
-    ----------
-    observable_names : tuple of str
-        What the model observes, on the held-out law too.
-    law, held_out : Law or None
-    reductions : dict
-        What its problems share, by closure and coordinates.
-
-    Raises
-    ------
-    InvalidRequest
-        In one line, for anything that is wrong with the model.
+    `model`: Model; `constants`: a value for every constant; `samples`, `seed`: of the draws, where
+    the law can only be sampled. `observable_names`: what the model observes, on the held-out law
+    too; `law`, `held_out`: Law or None; `reductions`: what its problems share, by closure and
+    coordinates. Raises InvalidRequest: in one line, for anything that is wrong with the model.
     """
 
     def __init__(
@@ -136,10 +120,7 @@ class Realization:
     def scalar_names(self, classes: EntryClasses) -> tuple[str, ...]:
         """Name of each scalar: as the model says, else by the first entry of its class.
 
-        Raises
-        ------
-        ModelError
-            If a name is of a constant, or names two scalars.
+        Raises ModelError if a name is of a constant, or names two scalars.
         """
         positions = [self.entry_position(int(entry)) for entry in classes.first]
         names = ["_".join([array, *map(str, position)]) for array, position in positions]
@@ -187,12 +168,7 @@ class Realization:
         return tuple(remarks)
 
     def equal_names(self, classes: EntryClasses) -> dict[str, str]:
-        """Name whose entry stays equal to one that is named before it -> that name, with its sign.
-
-        Parameters
-        ----------
-        classes : EntryClasses
-        """
+        """Name whose entry stays equal to that of an earlier name -> that name, with its sign."""
         first: dict[int, tuple[str, float]] = {}
         equal: dict[str, str] = {}
         for name, entry in self.named_entries().items():
@@ -237,10 +213,7 @@ class Realization:
     def entry_number(self, array: str, *position: int) -> int:
         """Position in the flat state of an entry, from its array and position.
 
-        Raises
-        ------
-        InvalidRequest
-            If there is no such entry.
+        Raises InvalidRequest if there is no such entry.
         """
         if array not in self._numbers:
             raise InvalidRequest(f"names: there is no trained array {array!r}")
@@ -282,13 +255,8 @@ class Realization:
 
         None for a closure that is proved.
 
-        Parameters
-        ----------
-        closure : Closure
-        states : float array, shape (states, n)
-            Of every entry.
-        linear : bool
-            Whether the gradient must lie in the linear space too.
+        `states`, shape (states, n): of every entry; `linear`: whether the gradient must lie in the
+        linear space too.
         """
         if closure.grade == PROVED and (closure.space.proved or not linear):
             return None

@@ -46,10 +46,7 @@ def reduced_risk(
 ) -> ReducedRisk:
     """The `ReducedRisk` of some arguments; the same one at other real constants and weights.
 
-    Parameters
-    ----------
-    program, data, embedding, names
-        As for `ReducedRisk`.
+    `program`, `data`, `embedding`, `names`: as for `ReducedRisk`.
     """
     digest = hashlib.sha256(repr((id(program), tuple(names), tuple(data.reals))).encode())
     for leaf in jax.tree.leaves((data.samples, data.fixed, data.held_out, tuple(embedding))):
@@ -65,47 +62,18 @@ def reduced_risk(
 class ReducedRisk:
     """The risk on some coordinates of a closed space.
 
-    Parameters
-    ----------
-    program : Program
-        The traced functions of the model.
-    data : Data
-        Of all samples, or of representatives with their weights.
-    embedding : Embedding
-        From coordinates to every entry.
-    names : sequence of str
-        Of the coordinates.
-    arrays : sequence of Reading or None, optional
-        What stands for samples, untrained arrays and the held-out law in the order of
-        `jax.tree.leaves`, then for the offset of the embedding: functions of the real constants;
-        None where every entry is an input. Their numbers by default, as constants.
-
-    Attributes
-    ----------
-    values : Values
-    scalars, weights : int arrays
-        Inputs: coordinates, and the weight of each class of samples.
-    reals : dict
-        Real constant, or function of these -> its input.
-    free : dict
-        Entry of an array whose entries are inputs -> its input.
-    classes : int array, shape (samples,)
-        Class of each sample.
-    rows : int array, shape (classes, values)
-        The loss of each class of samples, and what is observed of it.
-    losses : int array, shape (classes,)
-    risk : int
-    entries : int array, shape (n,)
-        Value of each entry.
-    observed : dict
-        What the model observes -> its value.
-    held : bool
-        Whether its gradient was compared with that of JAX.
-
-    Raises
-    ------
-    NoProgram
-        If the model computes something that has none, or too many numbers.
+    `program`: the traced functions of the model; `data`: of all samples, or of representatives with
+    their weights; `embedding`: from coordinates to every entry; `names`: of the coordinates;
+    `arrays`: what stands for samples, untrained arrays and the held-out law in the order of
+    `jax.tree.leaves`, then for the offset of the embedding: functions of the real constants; None
+    where every entry is an input. Their numbers by default, as constants. `values`: Values;
+    `scalars`, `weights`: inputs: coordinates, and the weight of each class of samples; `reals`:
+    real constant, or function of these -> its input; `free`: entry of an array whose entries are
+    inputs -> its input; `classes`, shape (samples,): class of each sample; `rows`, shape (classes,
+    values): the loss of each class of samples, and what is observed of it; `losses`, shape
+    (classes,); `risk`: int; `entries`, shape (n,): value of each entry; `observed`: what the model
+    observes -> its value; `held`: whether its gradient was compared with that of JAX. Raises
+    NoProgram if the model computes something that has none, or too many numbers.
     """
 
     def __init__(
@@ -203,25 +171,14 @@ class ReducedRisk:
     def program(self, outputs: Mapping[str, Any], directed: bool = False) -> ReducedProgram:
         """A program of some values.
 
-        Parameters
-        ----------
-        outputs : mapping
-            Name -> ids.
-        directed : bool
-            Whether `directions` are inputs after the coordinates.
+        `outputs`: name -> ids; `directed`: whether `directions` are inputs after the coordinates.
         """
         first = [*self.scalars, *(self.directions if directed else ())]
         others = [*self.reals.values(), *self.free.values(), *self.weights]
         return build(self.values, [*first, *others], outputs)
 
     def listed(self, ids: Ids, directed: bool = False) -> List:
-        """A program of some values as compiled loops take it, with the constants as given.
-
-        Parameters
-        ----------
-        ids : int array
-        directed : bool
-        """
+        """A program of some values as compiled loops take it, with the constants as given."""
         made = self.program({"": ids}, directed)
         outputs = made.outputs[""].astype(np.int64)
         index = made.index.astype(np.uint32)  # signed ones are looked at for wrap-around
@@ -234,10 +191,7 @@ class ReducedRisk:
         Terms count as `LEAST_TERMS` of their largest over the states at least. 0 at a state at
         which one of the two is not finite.
 
-        Parameters
-        ----------
-        states, expected : float arrays, shape (states, n)
-        data : Data
+        `states`, `expected`, shape (states, n).
         """
         program, numbers = self.program({"": self.gradient}), self.numbers(data)
         places = program.outputs[""]
@@ -252,10 +206,7 @@ class ReducedRisk:
     def numbers(self, data: Data) -> FloatArray:
         """Values of the real constants, and the weight of each class of samples.
 
-        Parameters
-        ----------
-        data : Data
-            Of the same samples.
+        `data`: of the same samples.
         """
         reals = [float(data.reals[name]) for name in self.reals]
         weights = np.asarray(data.weights, dtype=float)[: self.classes.size]
@@ -276,11 +227,6 @@ def traced(program: Program, data: Data) -> Any:
     """The losses of all samples, what is observed of each, and observables, as a jaxpr.
 
     Then the same of the samples of the held-out law.
-
-    Parameters
-    ----------
-    program : Program
-    data : Data
     """
     names, of_samples = program.observed_names
 
@@ -311,13 +257,7 @@ def traced(program: Program, data: Data) -> Any:
 
 
 def order_parameters(risk: ReducedRisk, columns: Columns) -> Ids:
-    """Values of order parameters; `ReducedRisk.directions` stand for the slope of a step.
-
-    Parameters
-    ----------
-    risk : ReducedRisk
-    columns : Columns
-    """
+    """Values of order parameters; `ReducedRisk.directions` stand for the slope of a step."""
     algebra = Algebra(risk.values)
 
     def rate(value: int) -> int:
@@ -340,19 +280,8 @@ def order_parameters(risk: ReducedRisk, columns: Columns) -> Ids:
 class CompiledRisk:
     """The programs of a reduced problem, with their constants, for compiled loops.
 
-    Parameters
-    ----------
-    risk : ReducedRisk
-    columns : Columns
-        Order parameters.
-    data : Data
-        Real constants and weights.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Columns of `rows`: the risk, and what is observed.
-    data : ProgramData
+    `risk`: ReducedRisk; `columns`: order parameters; `data`: real constants and weights. `names`:
+    columns of `rows`: the risk, and what is observed; `data`: ProgramData.
     """
 
     def __init__(self, risk: ReducedRisk, columns: Columns, data: Data) -> None:

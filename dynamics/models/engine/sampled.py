@@ -26,12 +26,8 @@ DTYPE = "float64 (default) or float32, of samples and their sums"
 class Training:
     """How a problem is trained on samples.
 
-    Attributes
-    ----------
-    batch : int or None
-        Samples of a mini-batch, reshuffled every epoch; all samples by default.
-    dtype : str
-        ``"float64"``, or ``"float32"`` for samples, fresh ones too, and sums.
+    `batch`: samples of a mini-batch, reshuffled every epoch; all samples by default; `dtype`:
+    ``"float64"``, or ``"float32"`` for samples, fresh ones too, and sums.
     """
 
     batch: whole(1, optional=True) = None  # type: ignore[valid-type]
@@ -47,11 +43,7 @@ class Training:
     def minibatches(self, seed: Any, samples: int) -> MiniBatches | None:
         """The batches of a run on N samples; None where every step is on all of them.
 
-        Parameters
-        ----------
-        seed : int or numpy Generator
-        samples : int
-            N.
+        `samples`: N.
         """
         if self.batch is None or self.batch >= samples:
             return None
@@ -65,14 +57,7 @@ class Training:
         reals: Mapping[str, Any],
         held_out: Law | None = None,
     ) -> Data:
-        """Samples, untrained arrays and real constants as arrays of JAX, in the chosen precision.
-
-        Parameters
-        ----------
-        law : Law
-        fixed, reals : mapping
-        held_out : Law, optional
-        """
+        """Samples, untrained arrays and real constants as JAX arrays, in the chosen precision."""
         data = data_of(law, fixed, reals, held_out)
         return on_device(data if self.dtype == "float64" else jax.tree.map(_single, data))
 

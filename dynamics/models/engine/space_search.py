@@ -42,21 +42,10 @@ AS_GIVEN = "at these constants"
 class SpaceSearch:
     """Search for the linear space and the laws of classes.
 
-    Parameters
-    ----------
-    classes : EntryClasses
-    kinds : (arrays, groups), int arrays of shape (count,)
-        Array and parameter group of each scalar.
-    tables : (entries, scalars)
-        Gradient by every entry, None where the classes are stated; gradient by the scalars.
-    gradient : callable
-        From a state of every entry to the gradient in floats, both shape (n,).
-    generator : numpy Generator
-
-    Attributes
-    ----------
-    remarks : list of str
-        What the user should know.
+    `classes`: EntryClasses; `kinds`, of shape (count,): array and parameter group of each scalar;
+    `tables`: gradient by every entry, None where the classes are stated; gradient by the scalars;
+    `gradient`: from a state of every entry to the gradient in floats, both shape (n,); `generator`:
+    numpy Generator. `remarks`: what the user should know.
     """
 
     def __init__(
@@ -77,10 +66,7 @@ class SpaceSearch:
     def found(self, regime: Regime) -> tuple[LinearSpace, tuple[ConservationLaw, ...], str]:
         """The space, the laws, and for which laws and constants all of it is proved.
 
-        Parameters
-        ----------
-        regime : Regime
-            Of the rule of training.
+        `regime`: of the rule of training.
         """
         slopes, start, generator = self._scalars.of(GIVEN), self._start, self._generator
         laws: list[ConservationLaw] = []

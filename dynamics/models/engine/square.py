@@ -46,21 +46,11 @@ OMEGA = 1e-3
 class ReducedPopulation(ModelProblem):
     """Gradient descent on the scalars that training closes on.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    coordinates : str
-        ``"classes"``: one value for each class of equal entries; ``"linear"``: directions of the
-        smallest linear space; ``"auto"``: the second where it has at most half as many.
-    samples, seed : int
-        Of the draws, where the law can only be sampled.
-    regime : Regime
-        Of the rule of training, which decides what it closes on; gradient descent by default.
-
-    Raises
-    ------
-    InvalidRequest
-        If the model is wrong, in one line, or nothing moves.
+    `parameters`: Parameters; `coordinates`: ``"classes"``: one value for each class of equal
+    entries; ``"linear"``: directions of the smallest linear space; ``"auto"``: the second where it
+    has at most half as many; `samples`, `seed`: of the draws, where the law can only be sampled;
+    `regime`: of the rule of training, which decides what it closes on; gradient descent by default.
+    Raises InvalidRequest if the model is wrong, in one line, or nothing moves.
     """
 
     view = "reduced population"
@@ -132,10 +122,7 @@ class ReducedPopulation(ModelProblem):
     def leaving(self, run: Trajectory) -> str:
         """A sentence on where the gradient of every entry leaves the space along a run; else "".
 
-        Parameters
-        ----------
-        run : Trajectory
-            Of this problem.
+        `run`: of this problem.
         """
         made = self.realization
         if made.only_sampled:
@@ -222,15 +209,8 @@ class FullModelProblem(ModelProblem):
 class FullPopulation(FullModelProblem):
     """Every trained entry, over every sample of the law, by automatic differentiation.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    coordinates : str
-        As for `ReducedPopulation`.
-    samples, seed : int
-        Of the draws, where the law can only be sampled.
-    regime : Regime
-        As for `ReducedPopulation`.
+    `parameters`: Parameters; `coordinates`: as for `ReducedPopulation`; `samples`, `seed`: of the
+    draws, where the law can only be sampled; `regime`: as for `ReducedPopulation`.
     """
 
     view = "full population"
@@ -258,16 +238,10 @@ class FullPopulation(FullModelProblem):
 class DrawnTraining(Training):
     """How `FullEmpirical` of a model file is trained.
 
-    Attributes
-    ----------
-    start : str
-        ``"declared"``, or one of the ``starts`` of the file.
-    omega : float or None
-        Standard deviation of what is added to every entry of the start: by default 1e-3, and 0 for
-        one of ``starts``.
-    test_samples : int or None
-        Fresh samples, for ``test_risk`` and ``test_`` of what is averaged over the law; none by
-        default.
+    `start`: ``"declared"``, or one of the ``starts`` of the file; `omega`: standard deviation of
+    what is added to every entry of the start: by default 1e-3, and 0 for one of ``starts``;
+    `test_samples`: fresh samples, for ``test_risk`` and ``test_`` of what is averaged over the law;
+    none by default.
     """
 
     start: str = DECLARED_START
@@ -278,22 +252,10 @@ class DrawnTraining(Training):
 class FullEmpirical(FullModelProblem):
     """Every trained entry on N draws of the law, from a start with noise.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    samples : int
-        N.
-    seed : int
-        Of the draws and of the start.
-    coordinates, regime
-        As for `ReducedPopulation`.
-    **training
-        See `DrawnTraining`: ``start``, ``omega``, ``batch``, ``dtype``, ``test_samples``.
-
-    Raises
-    ------
-    InvalidRequest
-        If the model has no law to draw from.
+    `parameters`: Parameters; `samples`: N; `seed`: of the draws and of the start; `coordinates`,
+    `regime`: as for `ReducedPopulation`; `**training`: see `DrawnTraining`: ``start``, ``omega``,
+    ``batch``, ``dtype``, ``test_samples``. Raises InvalidRequest if the model has no law to draw
+    from.
     """
 
     view = "full empirical"

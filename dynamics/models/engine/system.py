@@ -38,16 +38,8 @@ _FILES: dict[tuple[str, int, int], System] = {}
 def load(source: str | os.PathLike[str], anew: bool = False) -> System:
     """The system of a model file, the same one until the file or what it imports changes.
 
-    Parameters
-    ----------
-    source : path-like
-    anew : bool
-        Whether to read it again in any case.
-
-    Raises
-    ------
-    InvalidRequest
-        If the file is missing, holds no model, or cannot be run; in one line.
+    `anew`: whether to read it again in any case. Raises InvalidRequest if the file is missing,
+    holds no model, or cannot be run; in one line.
     """
     path = os.path.abspath(path_of("system", source))
     try:
@@ -75,10 +67,7 @@ def _part(path: str, name: str, arguments: tuple[Any, ...], options: Mapping[str
 def system_of(model: Model) -> System:
     """The system of a model.
 
-    Raises
-    ------
-    InvalidRequest
-        If its claims are none.
+    Raises InvalidRequest if its claims are none.
     """
     if model.path is not None:
         cleared_at_end.append(getattr(model.start, "__globals__", {}))
@@ -137,9 +126,7 @@ def system_of(model: Model) -> System:
 class FileDerivation(Derivation):
     """Derivation of a model file.
 
-    Parameters
-    ----------
-    definition : Definition
+    `definition`: Definition.
     """
 
     def __init__(self, definition: Definition) -> None:

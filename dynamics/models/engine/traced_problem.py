@@ -31,25 +31,12 @@ def hash_of_file(module: ModuleType) -> str:
 class TracedProblem(Problem):
     """Base of the problems on JAX's arrays.
 
-    Parameters
-    ----------
-    program : Program
-        Loss and observables of a sample.
-    payload : (Data, Embedding or None)
-        Samples with their weights, of the type in which sums are taken, and the scalars among the
-        entries, where order parameters are among them; both `on_device`.
-    layout : Layout
-        Of the state: coordinates of the embedding where ``reduced``, else every entry.
-    columns : Columns
-        Order parameters.
-    reduced : bool
-    minibatches : MiniBatches, optional
-        Samples of each step; all of them by default.
-
-    Attributes
-    ----------
-    rows_of_all : bool
-        Whether order parameters are those of all samples where a step is on a mini-batch.
+    `program`: loss and observables of a sample; `payload`: samples with their weights, of the type
+    in which sums are taken, and the scalars among the entries, where order parameters are among
+    them; both `on_device`; `layout`: of the state: coordinates of the embedding where ``reduced``,
+    else every entry; `columns`: order parameters; `reduced`: bool; `minibatches`: samples of each
+    step; all of them by default. `rows_of_all`: whether order parameters are those of all samples
+    where a step is on a mini-batch.
     """
 
     rows_of_all = False
@@ -100,9 +87,7 @@ class TracedProblem(Problem):
     def hessian_product(self, state: ArrayLike, direction: ArrayLike) -> FloatArray:
         """The Jacobian of the gradient at a state times a direction, shape (n,).
 
-        Parameters
-        ----------
-        state, direction : float arrays, shape (n,)
+        `state`, `direction`, shape (n,).
         """
         flat, along = self.layout.flatten(state), self.layout.flatten(direction)
         return self.evaluated(self._functions.compiled_product, flat, along)

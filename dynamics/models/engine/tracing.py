@@ -39,16 +39,8 @@ OF_LARGE = ("argument to a jitted computation", "too large to convert to int64")
 def refusals(role: str = "", path: Path | None = None) -> Iterator[None]:
     """Turn errors of a model, and of tracing it, into one line.
 
-    Parameters
-    ----------
-    role : str
-        The function that is traced; errors of other kinds pass where it is empty.
-    path : Path, optional
-        File of the model, for the number of the line.
-
-    Raises
-    ------
-    InvalidRequest
+    `role`: the function that is traced; errors of other kinds pass where it is empty; `path`: file
+    of the model, for the number of the line.
     """
     try:
         yield

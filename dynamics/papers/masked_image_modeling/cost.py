@@ -34,17 +34,8 @@ MATRICES = 12
 def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
     """Predicted seconds of one gradient; see `dynamics.system.System`.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    full : {"population", "empirical"} or None
-        None is the reduced problem.
-    options : mapping
-        Of the problem: ``samples``, ``expectation``.
-
-    Returns
-    -------
-    float
+    `full`, {"population", "empirical"} or None: None is the reduced problem; `options`: of the
+    problem: ``samples``, ``expectation``.
     """
     keys = float(parameters.P * parameters.masked)
     if full == "empirical":
@@ -56,12 +47,7 @@ def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[
 
 
 def check_matrices(parameters: Parameters) -> None:
-    """Refuse a dimension at which a dense Q does not fit.
-
-    Raises
-    ------
-    InvalidRequest
-    """
+    """Refuse a dimension at which a dense Q does not fit."""
     depth, side = parameters.d, isqrt(MOST_NUMBERS // MATRICES)
     if depth <= side:
         return
@@ -79,21 +65,8 @@ def check_images(
 ) -> None:
     """Refuse images that do not fit, or gradients of a full problem that take too long.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    images : int
-        Masked images that are held.
-    step_images : int
-        Those of one step.
-    full : str
-        ``"population"`` or ``"empirical"``.
-    option : (name, value)
-        That decides how many there are.
-
-    Raises
-    ------
-    InvalidRequest
+    `images`: masked images that are held; `step_images`: those of one step; `full`:
+    ``"population"`` or ``"empirical"``; `option`: that decides how many there are.
     """
     # Latents, the random numbers behind them, masks; see `images`.
     each = 3 * parameters.P + 2 * parameters.masked + 3 * parameters.features

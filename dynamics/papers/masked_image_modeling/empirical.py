@@ -38,12 +38,8 @@ from theory.papers.masked_image_modeling.images import sampled_images
 class MaskedTraining(Training):
     """How the empirical problem is trained; the paper's way by default.
 
-    Attributes
-    ----------
-    start : str
-        ``"zero"``: Q = 0; ``"random"``: independent Gaussian entries.
-    spread : float
-        Standard deviation of a random start.
+    `start`: ``"zero"``: Q = 0; ``"random"``: independent Gaussian entries; `spread`: standard
+    deviation of a random start.
     """
 
     start: word("zero", "random") = "zero"  # type: ignore[valid-type]
@@ -53,20 +49,10 @@ class MaskedTraining(Training):
 class FullEmpirical(FullProblem):
     """Every entry of Q trained, on N sampled images with their masks.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    samples : int
-        N.
-    seed : int or numpy Generator
-        Of the samples, the start and the mini-batches.
-    **training
-        See `MaskedTraining`: ``start``, ``spread``, ``batch``, ``dtype``.
-
-    Raises
-    ------
-    InvalidRequest
-        In one line, for a number of samples or an option that cannot be, or sizes that do not fit.
+    `parameters`: Parameters; `samples`: N; `seed`: of the samples, the start and the mini-batches;
+    `**training`: see `MaskedTraining`: ``start``, ``spread``, ``batch``, ``dtype``. Raises
+    InvalidRequest: in one line, for a number of samples or an option that cannot be, or sizes that
+    do not fit.
 
     Notes
     -----

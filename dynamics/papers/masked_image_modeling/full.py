@@ -51,14 +51,9 @@ MOST_DIGITS = 15.0
 class FullProblem(TracedProblem):
     """Training of all entries of Q on weighted masked images.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    images : Images
-    basis : float array, shape (d, d), optional
-        Orthonormal rows: e_p for every patch, then the features; the unit vectors by default.
-    minibatches : MiniBatches, optional
-        Which images every step is on; all by default.
+    `parameters`: Parameters; `images`: Images; `basis`, shape (d, d): orthonormal rows: e_p for
+    every patch, then the features; the unit vectors by default; `minibatches`: which images every
+    step is on; all by default.
     """
 
     system = "masked_image_modeling"
@@ -212,19 +207,10 @@ def _model() -> Model:
 class FullPopulation(FullProblem):
     """Every entry of Q trained, over all masked images, in a random orthonormal basis.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    max_configurations : int
-        Largest number of masked images that is accepted.
-    basis : int or None
-        Seed of the basis; None for the unit vectors.
-
-    Raises
-    ------
-    InvalidRequest
-        If the enumeration is larger than that, with the number it needs; or if memory or the time
-        of a gradient are too much (`cost`).
+    `parameters`: Parameters; `max_configurations`: largest number of masked images that is
+    accepted; `basis`: seed of the basis; None for the unit vectors. Raises InvalidRequest if the
+    enumeration is larger than that, with the number it needs; or if memory or the time of a
+    gradient are too much (`cost`).
     """
 
     view = "full population"
@@ -256,15 +242,7 @@ class FullPopulation(FullProblem):
 def random_basis(depth: int, generator: Generator) -> FloatArray:
     """Orthonormal rows in general position.
 
-    Parameters
-    ----------
-    depth : int
-        d.
-    generator : numpy Generator
-
-    Returns
-    -------
-    float array, shape (d, d)
+    `depth`: d. Returns float array, shape (d, d).
     """
     orthogonal, upper = np.linalg.qr(generator.standard_normal((depth, depth)))
     return np.ascontiguousarray((orthogonal * np.sign(np.diag(upper))).T)

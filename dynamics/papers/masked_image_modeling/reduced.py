@@ -63,19 +63,11 @@ def derivation(parameters: Parameters | None = None) -> Page:
 class ReducedPopulation(ExpectedProblem):
     """Gradient descent on the few scalars that the entries of Q stay equal to.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    expectation : str
-        How the expectation over masks and latents is taken: ``"counts"`` sums over the numbers of
-        unmasked patches of each class; ``"contour"`` is an integral of two parameters, of a cost
-        that does not grow with these numbers; ``"auto"`` takes for each row what is predicted to be
-        faster. Both are exact to rounding.
-
-    Raises
-    ------
-    InvalidRequest
-        For an unknown expectation, or a sum over counts that is too long.
+    `parameters`: Parameters; `expectation`: how the expectation over masks and latents is taken:
+    ``"counts"`` sums over the numbers of unmasked patches of each class; ``"contour"`` is an
+    integral of two parameters, of a cost that does not grow with these numbers; ``"auto"`` takes
+    for each row what is predicted to be faster. Both are exact to rounding. Raises InvalidRequest
+    for an unknown expectation, or a sum over counts that is too long.
 
     Notes
     -----
@@ -162,20 +154,9 @@ def row_observables(
 ) -> dict[str, FloatArray]:
     """Observables of records that every problem of this system has, by name.
 
-    Parameters
-    ----------
-    rows : Rows
-    order : mapping
-        Order parameters, shape (records,) each.
-    numbers : float array, shape (records, rows, 2)
-        L_p - L*_p, and own attention given that a mate is unmasked.
-    risk : float array, shape (records, 2)
-        Risk, and its excess over the floor, the sum of L*_p.
-
-    Returns
-    -------
-    dict
-        Name -> float array, shape (records,).
+    `order`: order parameters, shape (records,) each; `numbers`, shape (records, rows, 2): L_p -
+    L*_p, and own attention given that a mate is unmasked; `risk`, shape (records, 2): risk, and its
+    excess over the floor, the sum of L*_p. Returns dict: name -> float array, shape (records,).
     """
     values = dict(order)
     for name, row in zip(rows.names, numbers.swapaxes(0, 1), strict=True):

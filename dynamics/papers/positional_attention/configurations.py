@@ -39,12 +39,8 @@ GRADIENTS = 20_000
 class Configurations(NamedTuple):
     """Weighted configurations.
 
-    Attributes
-    ----------
-    counts : float array, shape (n, L, 2)
-        Patches at +1 and at -1 in each set, the signal set first.
-    probability : float array, shape (n,)
-        Sums to 1.
+    `counts`, shape (n, L, 2): patches at +1 and at -1 in each set, the signal set first;
+    `probability`, shape (n,): sums to 1.
     """
 
     counts: FloatArray
@@ -54,12 +50,8 @@ class Configurations(NamedTuple):
 def multinomial_weights(types: IntArray, chance: FloatArray) -> FloatArray:
     """Weights (1) of multisets, multiplied up in the longest floats, shape (n,).
 
-    Parameters
-    ----------
-    types : int array, shape (n, L-1)
-        Type of each set, equal types side by side: position l of a run of length r brings l/r.
-    chance : float array, shape (K,)
-        Probability of each type.
+    `types`, shape (n, L-1): type of each set, equal types side by side: position l of a run of
+    length r brings l/r; `chance`, shape (K,): probability of each type.
     """
     weight, run = np.ones((2, len(types)), np.longdouble)
     for position in range(types.shape[1]):
@@ -73,14 +65,8 @@ def multinomial_weights(types: IntArray, chance: FloatArray) -> FloatArray:
 def assemble(law: SetLaw, types: IntArray, probability: FloatArray) -> Configurations:
     """Configurations of the signal set and random sets, those of weight 0 left out.
 
-    Parameters
-    ----------
-    law : SetLaw
-        Of a random set.
-    types : int array, shape (n, L-1)
-        Type of each random set.
-    probability : float array, shape (n,)
-        Weights.
+    `law`: of a random set; `types`, shape (n, L-1): type of each random set; `probability`, shape
+    (n,): weights.
     """
     rows = np.flatnonzero(probability > 0)
     signal = np.broadcast_to([law.C, 0], (rows.size, 1, 2))
@@ -91,10 +77,7 @@ def assemble(law: SetLaw, types: IntArray, probability: FloatArray) -> Configura
 def number_of_multisets(kinds: int, size: int) -> int:
     """Number of multisets with `size` members of `kinds` kinds.
 
-    Parameters
-    ----------
-    kinds, size : int
-        Kinds, and members.
+    `kinds`, `size`: kinds, and members.
     """
     return comb(size + kinds - 1, kinds - 1)
 
@@ -102,10 +85,7 @@ def number_of_multisets(kinds: int, size: int) -> int:
 def number_of_configurations(sets: int, set_size: int) -> int:
     """Number of multisets of L-1 types.
 
-    Parameters
-    ----------
-    sets, set_size : int
-        L and C.
+    `sets`, `set_size`: L and C.
     """
     return number_of_multisets((set_size + 1) * (set_size + 2) // 2, sets - 1)
 
@@ -113,10 +93,7 @@ def number_of_configurations(sets: int, set_size: int) -> int:
 def multisets(kinds: int, size: int) -> IntArray:
     """Every multiset of the kinds 0, 1, ..., as ascending rows, shape (n, size).
 
-    Parameters
-    ----------
-    kinds, size : int
-        Kinds, and members of a multiset.
+    `kinds`, `size`: kinds, and members of a multiset.
     """
     rows = itertools.combinations_with_replacement(range(kinds), size)
     count = number_of_multisets(kinds, size) * size
@@ -127,17 +104,8 @@ def multisets(kinds: int, size: int) -> IntArray:
 def enumeration(patches: int, law: SetLaw) -> Configurations:
     """All configurations, those of probability 0 left out.
 
-    Parameters
-    ----------
-    patches : int
-        D.
-    law : SetLaw
-        Of a random set.
-
-    Raises
-    ------
-    InvalidRequest
-        If there are more than `MAX_CONFIGURATIONS` of them.
+    `patches`: D; `law`: of a random set. Raises InvalidRequest if there are more than
+    `MAX_CONFIGURATIONS` of them.
     """
     set_size, sets = law.C, patches // law.C
     number = number_of_configurations(sets, set_size)
@@ -175,16 +143,8 @@ def sample(patches: int, law: SetLaw, samples: int, seed: int) -> Configurations
     0.6 to 0.95 late. Antithetic draws (every set's signs exchanged) do not pay: from the first
     plateau on they leave 0.95 to 1.00 of the variance of a gradient. ``make bench`` prints both.
 
-    Parameters
-    ----------
-    patches : int
-        D.
-    law : SetLaw
-        Of a random set.
-    samples : int
-        Number of draws.
-    seed : int
-        Seed of the `numpy.random.Generator`.
+    `patches`: D; `law`: of a random set; `samples`: number of draws; `seed`: seed of the
+    `numpy.random.Generator`.
     """
     set_size, sets, generator = law.C, patches // law.C - 1, random_stream(seed)
     probability, own = law.probabilities / law.probabilities.sum(), law.sums

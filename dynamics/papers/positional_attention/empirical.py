@@ -60,17 +60,10 @@ MOST_NUMBERS = 2**29
 class RealisticTraining(Training):
     """How the realistic problem is trained; the paper's way by default.
 
-    Attributes
-    ----------
-    start : str
-        ``"random"``: v and A as in Parametrization 3.1, realistic case; ``"symmetric"``: v =
-        alpha0 w* and A = beta I, as in the idealised one.
-    feature : str
-        ``"first"``: w* is the first unit vector; ``"random"``: a random direction.
-    diagonal : bool
-        Train the diagonal of A too.
-    test_samples : int
-        Fresh samples for the test error.
+    `start`: ``"random"``: v and A as in Parametrization 3.1, realistic case; ``"symmetric"``: v =
+    alpha0 w* and A = beta I, as in the idealised one; `feature`: ``"first"``: w* is the first unit
+    vector; ``"random"``: a random direction; `diagonal`: train the diagonal of A too;
+    `test_samples`: fresh samples for the test error.
     """
 
     start: word("random", "symmetric") = "random"  # type: ignore[valid-type]
@@ -82,12 +75,7 @@ class RealisticTraining(Training):
 def order_parameters(theta: Any, xp: Any, scale: float) -> dict[str, Any]:
     """Alpha, orbit means of A, G, association margin; traced.
 
-    Parameters
-    ----------
-    theta : dict of arrays
-        v, A, w* and the set of each patch.
-    xp : array namespace
-    scale : float
+    `theta`: v, A, w* and the set of each patch.
     """
     matrix = theta["A"]
     same = theta["sets"][:, None] == theta["sets"][None, :]
@@ -108,10 +96,7 @@ def order_parameters(theta: Any, xp: Any, scale: float) -> dict[str, Any]:
 def trained_model(diagonal: bool = False) -> Model:
     """The model file with the order parameters of every entry.
 
-    Parameters
-    ----------
-    diagonal : bool
-        Whether the diagonal of A is trained.
+    `diagonal`: whether the diagonal of A is trained.
     """
     made = Model(
         start=file.start, law=file.law, fixed=file.fixed, loss=file.loss, observe=file.observe,
@@ -131,12 +116,7 @@ def trained_model(diagonal: bool = False) -> Model:
 def program_at(model: Model, parameters: Parameters, shapes: Mapping[str, Any]) -> Program:
     """Traced functions of a model, of arrays of these shapes.
 
-    Parameters
-    ----------
-    model : Model
-    parameters : Parameters
-    shapes : mapping
-        Trained array -> shape.
+    `shapes`: trained array -> shape.
     """
     statics = (("D", parameters.D), ("p", parameters.p))
     return program_of(model, statics, tuple(shapes.items()))
@@ -151,25 +131,12 @@ COLUMNS = tuple(
 class FullEmpirical(MatrixProblem, TracedProblem):
     """(E) with v and every off-diagonal entry of A trained, on N samples.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    samples : int
-        N.
-    seed : int or numpy Generator
-        Of the samples, the start, the test data and the mini-batches.
-    partition : Partition or str, optional
-        The true sets: consecutive patches (``"contiguous"``, the default), blocks of a square
-        ``"grid"``, ``"random"`` ones; or any partition, sets of unequal size allowed.
-    law : SignalSets or Convolution, optional
-        Another data law, with its own partition.
-    **training
-        See `RealisticTraining`: ``start``, ``batch``, ``dtype``, ``diagonal``, ``test_samples``.
-
-    Raises
-    ------
-    InvalidRequest
-        In one line, for a number of samples, a partition or an option that cannot be.
+    `parameters`: Parameters; `samples`: N; `seed`: of the samples, the start, the test data and the
+    mini-batches; `partition`: the true sets: consecutive patches (``"contiguous"``, the default),
+    blocks of a square ``"grid"``, ``"random"`` ones; or any partition, sets of unequal size
+    allowed; `law`: another data law, with its own partition; `**training`: see `RealisticTraining`:
+    ``start``, ``batch``, ``dtype``, ``diagonal``, ``test_samples``. Raises InvalidRequest: in one
+    line, for a number of samples, a partition or an option that cannot be.
 
     Notes
     -----
@@ -335,11 +302,7 @@ class FullEmpirical(MatrixProblem, TracedProblem):
 def reflected(patches: FloatArray, normal: FloatArray) -> FloatArray:
     """Patches mirrored at the plane across a vector; as they are where it is 0.
 
-    Parameters
-    ----------
-    patches : float array, shape (..., d)
-    normal : float array, shape (d,)
-        Of any length.
+    `patches`, shape (..., d); `normal`, shape (d,): of any length.
     """
     square = normal @ normal
     if square == 0:

@@ -30,18 +30,9 @@ from theory.symmetry import Partition
 class FullPopulation(MatrixProblem, ExpectedProblem):
     """(P) with alpha and every off-diagonal entry of A trained, by brute enumeration.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    partition : Partition, optional
-        The true sets, of size C; consecutive patches by default.
-    max_configurations : int
-        Largest number of configurations that is accepted.
-
-    Raises
-    ------
-    InvalidRequest
-        If the enumeration is larger than that, with the number it needs.
+    `parameters`: Parameters; `partition`: the true sets, of size C; consecutive patches by default;
+    `max_configurations`: largest number of configurations that is accepted. Raises InvalidRequest
+    if the enumeration is larger than that, with the number it needs.
 
     Notes
     -----
@@ -114,9 +105,7 @@ class FullPopulation(MatrixProblem, ExpectedProblem):
 class EveryConfiguration(Expectation):
     """The sum over all configurations, one by one.
 
-    Parameters
-    ----------
-    data : kernels.MatrixData
+    `data`: kernels.MatrixData.
     """
 
     name = "exact"

@@ -54,21 +54,11 @@ class GramEmpirical(FullEmpirical):
     The start is the remark after Parametrization 3.1: entries of P from N(0, sigma_A / D), so that
     :math:`A_{ii} \approx \sigma_A` and :math:`A_{ij} = O(\sigma_A / \sqrt D)`.
 
-    Parameters
-    ----------
-    parameters : Parameters
-        Its beta is sigma_A, the mean squared length of an encoding at the start; not negative.
-    samples : int
-        N.
-    seed : int or numpy Generator
-        With one seed, samples, feature, start of v and test data are those of `FullEmpirical`.
-    **options
-        ``partition``, ``law``, and the training options of `FullEmpirical` but ``diagonal``.
-
-    Raises
-    ------
-    InvalidRequest
-        As `FullEmpirical` does; for a negative beta; for the batches that `FullEmpirical` takes.
+    `parameters`: its beta is sigma_A, the mean squared length of an encoding at the start; not
+    negative; `samples`: N; `seed`: with one seed, samples, feature, start of v and test data are
+    those of `FullEmpirical`; `**options`: ``partition``, ``law``, and the training options of
+    `FullEmpirical` but ``diagonal``. Raises InvalidRequest as `FullEmpirical` does; for a negative
+    beta; for the batches that `FullEmpirical` takes.
 
     Notes
     -----

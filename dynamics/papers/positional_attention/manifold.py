@@ -64,16 +64,9 @@ LARGEST = 5e9
 class Manifold:
     """States on three scalars, with the Hessian of the risk by every trained entry.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    full : FullPopulation, optional
-        Take its Hessian and its sets; by default the multisets of types, on consecutive sets.
-
-    Raises
-    ------
-    InvalidRequest
-        If there are too many multisets for matrices of this size.
+    `parameters`: Parameters; `full`: take its Hessian and its sets; by default the multisets of
+    types, on consecutive sets. Raises InvalidRequest if there are too many multisets for matrices
+    of this size.
     """
 
     def __init__(self, parameters: Parameters, full: FullPopulation | None = None) -> None:
@@ -183,17 +176,8 @@ def _differing(fine: IntArray, coarse: IntArray) -> FloatArray:
 def hessian(state: FloatArray, law: Law, parameters: Parameters) -> FloatArray:
     """Hessian of the population risk by alpha and every entry of A, its diagonal included.
 
-    Parameters
-    ----------
-    state : float array, shape (1 + D^2,)
-        alpha, then A row by row.
-    law : Law
-        Configurations given y = +1.
-    parameters : Parameters
-
-    Returns
-    -------
-    float array, shape (1 + D^2, 1 + D^2)
+    `state`, shape (1 + D^2,): alpha, then A row by row; `law`: configurations given y = +1. Returns
+    float array, shape (1 + D^2, 1 + D^2).
     """
     size, rows = parameters.D, np.arange(parameters.D)
     slopes, weights, bends, _ = _derivatives(state, law, parameters)
@@ -211,10 +195,7 @@ def hessian(state: FloatArray, law: Law, parameters: Parameters) -> FloatArray:
 def orthogonal_curvature(state: FloatArray, law: Law, parameters: Parameters) -> float:
     """Second derivative of the risk along any unit vector orthogonal to w*, at v = alpha w*.
 
-    Parameters
-    ----------
-    state, law, parameters
-        As of `hessian`.
+    `state`, `law`, `parameters`: as of `hessian`.
     """
     trace = float(_derivatives(state, law, parameters)[3])
     return (parameters.sigma / float(state[0])) ** 2 * trace

@@ -18,12 +18,7 @@ from theory.symmetry import Partition
 class MatrixProblem(PositionalProblem):
     """Observables of a problem with every entry of A.
 
-    Attributes
-    ----------
-    partition : Partition
-        The true sets.
-    bayes_error : float
-        The least error that any classifier can have.
+    `partition`: the true sets; `bayes_error`: the least error that any classifier can have.
     """
 
     partition: Partition
@@ -94,12 +89,7 @@ class MatrixProblem(PositionalProblem):
 def associated_share(matrices: FloatArray, same: NDArray[np.bool_]) -> FloatArray:
     """Share of rows whose C largest A_ij are exactly their set (Definition 2.2), of each matrix.
 
-    Parameters
-    ----------
-    matrices : float array, shape (records, D, D)
-        A.
-    same : bool array, shape (D, D)
-        Whether two patches are of one set.
+    `matrices`, shape (records, D, D): a; `same`, shape (D, D): whether two patches are of one set.
     """
     inside = np.where(same, matrices, np.inf).min(axis=2)
     outside = np.where(same, -np.inf, matrices).max(axis=2)
@@ -109,9 +99,7 @@ def associated_share(matrices: FloatArray, same: NDArray[np.bool_]) -> FloatArra
 def spread(entries: FloatArray) -> FloatArray:
     """Standard deviation of each row, exactly 0 of equal entries; NaN of none.
 
-    Parameters
-    ----------
-    entries : float array, shape (rows, entries)
+    `entries`, shape (rows, entries).
     """
     if not entries.shape[1]:
         return np.full(len(entries), np.nan)

@@ -15,18 +15,9 @@ from theory.symmetry import Partition
 def named_partition(name: str, parameters: Parameters, generator: Generator) -> Partition:
     """The partition of a name.
 
-    Parameters
-    ----------
-    name : str
-        ``"contiguous"``, ``"grid"`` (square blocks of a square grid) or ``"random"`` sets of C.
-    parameters : Parameters
-    generator : numpy Generator
-        Of random sets.
-
-    Raises
-    ------
-    InvalidRequest
-        For another name, or a grid where D or C is not a square.
+    `name`: ``"contiguous"``, ``"grid"`` (square blocks of a square grid) or ``"random"`` sets of C;
+    `generator`: of random sets. Raises InvalidRequest for another name, or a grid where D or C is
+    not a square.
     """
     runs = Partition.contiguous([parameters.C] * parameters.L)
     side, block = isqrt(parameters.D), isqrt(parameters.C)
@@ -43,15 +34,8 @@ def named_partition(name: str, parameters: Parameters, generator: Generator) -> 
 def check_sets(parameters: Parameters, partition: Partition) -> None:
     """Refuse a partition that the law of Assumption 1 cannot have.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    partition : Partition
-
-    Raises
-    ------
-    InvalidRequest
-        If it is not one of D patches into at least two sets, not all single patches.
+    Raises InvalidRequest if it is not one of D patches into at least two sets, not all single
+    patches.
     """
     sizes = [members.size for members in partition.sets]
     if partition.size != parameters.D or len(sizes) < 2 or max(sizes) < 2:

@@ -60,22 +60,12 @@ def formulas(parameters: Parameters | None = None) -> Mapping[str, sympy.Expr]:
 class ReducedPopulation(PositionalProblem, ExpectedProblem):
     """(P) on the symmetric manifold: gradient descent on (alpha, gamma, rho), exact.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    expectation : str
-        How the expectation over the random sets is taken: ``"exact"`` sums all multisets of types;
-        ``"spectral"`` is exact to a tolerance at any size; ``"sampled"`` draws from the law;
-        ``"auto"`` is the cheaper of exact and spectral, which hold for a whole run.
-    tolerance : float
-        Of ``"spectral"`` and ``"auto"``, relative to the gross contributions.
-    samples, seed : int
-        Of ``"sampled"``.
-
-    Raises
-    ------
-    InvalidRequest
-        For an unknown expectation, or a size at which it cannot be taken.
+    `parameters`: Parameters; `expectation`: how the expectation over the random sets is taken:
+    ``"exact"`` sums all multisets of types; ``"spectral"`` is exact to a tolerance at any size;
+    ``"sampled"`` draws from the law; ``"auto"`` is the cheaper of exact and spectral, which hold
+    for a whole run; `tolerance`: of ``"spectral"`` and ``"auto"``, relative to the gross
+    contributions; `samples`, `seed`: of ``"sampled"``. Raises InvalidRequest for an unknown
+    expectation, or a size at which it cannot be taken.
 
     Notes
     -----
@@ -142,16 +132,10 @@ class ReducedPopulation(PositionalProblem, ExpectedProblem):
     def error_estimate(self, state: ArrayLike) -> dict[str, FloatArray]:
         """Gradient and risk, and what is known of their error.
 
-        Parameters
-        ----------
-        state : float array, shape (3,)
-
-        Returns
-        -------
-        dict
-            ``value``, shape (4,): per-entry gradient, then risk; ``gross``, the same with every
-            set's contribution in absolute value; under the exact and the spectral expectation an
-            ``estimate`` of the error, under the sampled one a ``standard_error``.
+        `state`, shape (3,). Returns dict: ``value``, shape (4,): per-entry gradient, then risk;
+        ``gross``, the same with every set's contribution in absolute value; under the exact and the
+        spectral expectation an ``estimate`` of the error, under the sampled one a
+        ``standard_error``.
         """
         return self.expectation.error_estimate(self.layout.flatten(state))
 
@@ -198,11 +182,7 @@ def derived_observables(
 ) -> dict[str, FloatArray]:
     """Entries of S, G, alpha G and the hidden polylogs of Lemma 4.3, shape (records,) each.
 
-    Parameters
-    ----------
-    states, slopes : float arrays, shape (records, 3)
-        With gradients per entry.
-    parameters : Parameters
+    `states`, `slopes`, shape (records, 3): with gradients per entry.
     """
     D, C, p, (alpha, gamma, rho) = parameters.D, parameters.C, parameters.p, states.T
     logits = parameters.scale * np.stack([np.full_like(gamma, parameters.beta), gamma, rho])
@@ -321,13 +301,8 @@ def _spectral_seconds(parameters: Parameters) -> float:
 def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
     """Predicted time of one gradient, by which the points of a sweep are ordered and shared out.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    full : str or None
-        ``"population"`` or ``"empirical"``; None for the reduced problem.
-    options : mapping
-        Of the problem: ``samples``, ``expectation``.
+    `full`: ``"population"`` or ``"empirical"``; None for the reduced problem; `options`: of the
+    problem: ``samples``, ``expectation``.
     """
     entries = SECONDS_PER_PRODUCT * parameters.D**2
     if full == "empirical":

@@ -23,10 +23,7 @@ REMARKS = {
 def what_decides(parameters: Parameters) -> str:
     """Whether any state classifies every sample under either law, where the criterion is below 1.
 
-    Parameters
-    ----------
-    parameters : Parameters
-        With mixed random sets.
+    `parameters`: with mixed random sets.
     """
     number = criterion(parameters.set_law, parameters.L, parameters.p)
     return (

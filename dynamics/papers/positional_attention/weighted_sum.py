@@ -92,12 +92,7 @@ def _model() -> Model:
 class WeightedSum(Expectation):
     """Base of the sums over configurations.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    rows : Configurations
-    settings : mapping
-        How the configurations were made.
+    `parameters`: Parameters; `rows`: Configurations; `settings`: how the configurations were made.
     """
 
     def __init__(
@@ -181,12 +176,8 @@ class Exact(WeightedSum):
 class Sampled(WeightedSum):
     """The mean over sampled configurations, with its standard error.
 
-    Parameters
-    ----------
-    parameters, rows, settings
-        As for `WeightedSum`.
-    samples : int
-        Draws that the configurations were made from.
+    `parameters`, `rows`, `settings`: as for `WeightedSum`; `samples`: draws that the configurations
+    were made from.
     """
 
     def __init__(

@@ -42,24 +42,15 @@ def _sparsifier(value: object) -> str | None:
 class TokenTraining(Training):
     """How the empirical problem is trained, and what is done to its tokens.
 
-    Attributes
-    ----------
-    start : int, "symmetric" or None
-        Another seed, for the weights alone; or a symmetric start, as of `ReducedPopulation`.
-    sparsify : str or None
-        Which tokens go first, of training and test samples (Remark 2). ``"random"``: any.
-        ``"irrelevant"``: those whose pattern does not affect the label, then those of the confusion
-        pattern, then those of the label's, each kind in random order. ``"noisiest"``: those
-        farthest from their pattern. The tokens that stay keep their order.
-    removed : float
-        Share of the tokens of every sample that go: [removed L] of them.
-    noisy_share : float
-        Share of the tokens of every sample, at random positions, whose noise is ``noisy_std``: the
-        nearest whole number of tokens, halves up, as of ``removed``.
-    noisy_std : float
-        Standard deviation per coordinate of their noise.
-    test_samples : int
-        Fresh samples for test loss and test error.
+    `start`: another seed, for the weights alone; or a symmetric start, as of `ReducedPopulation`;
+    `sparsify`: which tokens go first, of training and test samples (Remark 2). ``"random"``: any.
+    ``"irrelevant"``: those whose pattern does not affect the label, then those of the confusion
+    pattern, then those of the label's, each kind in random order. ``"noisiest"``: those farthest
+    from their pattern. The tokens that stay keep their order; `removed`: share of the tokens of
+    every sample that go: [removed L] of them; `noisy_share`: share of the tokens of every sample,
+    at random positions, whose noise is ``noisy_std``: the nearest whole number of tokens, halves
+    up, as of ``removed``; `noisy_std`: standard deviation per coordinate of their noise;
+    `test_samples`: fresh samples for test loss and test error.
     """
 
     start: Annotated[int | str | None, BeforeValidator(checked_start)] = None
@@ -77,22 +68,11 @@ class FullEmpirical(FullProblem):
     another one for the noisy ones. Every sample loses the same number of tokens, in training and in
     test, so the network sees sequences of one length.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    samples : int
-        N.
-    seed : int or numpy Generator
-        Of the start, the samples, the test samples and the mini-batches; see `sampling.streams`.
-    **training
-        See `TokenTraining`: ``start``, ``batch``, ``dtype``, ``sparsify``, ``removed``,
-        ``noisy_share``, ``noisy_std``, ``test_samples``.
-
-    Raises
-    ------
-    InvalidRequest
-        In one line, for a number of samples or an option that cannot be, and for a sparsifier that
-        removes every token.
+    `parameters`: Parameters; `samples`: N; `seed`: of the start, the samples, the test samples and
+    the mini-batches; see `sampling.streams`; `**training`: see `TokenTraining`: ``start``,
+    ``batch``, ``dtype``, ``sparsify``, ``removed``, ``noisy_share``, ``noisy_std``,
+    ``test_samples``. Raises InvalidRequest: in one line, for a number of samples or an option that
+    cannot be, and for a sparsifier that removes every token.
     """
 
     view = "full empirical"
@@ -137,17 +117,8 @@ class FullEmpirical(FullProblem):
 def remaining_length(parameters: Parameters, sparsify: str | None, removed: float) -> int:
     """L', the tokens of a sample that stay.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    sparsify : str or None
-    removed : float
-        See `TokenTraining`.
-
-    Raises
-    ------
-    InvalidRequest
-        If none stays, or if some are to go and no sparsifier says which.
+    `removed`: see `TokenTraining`. Raises InvalidRequest if none stays, or if some are to go and no
+    sparsifier says which.
     """
     length = parameters.L
     gone = rounded(removed, length)
@@ -171,16 +142,8 @@ def remaining_tokens(
 ) -> IntArray:
     """Positions of the tokens that stay, ascending, shape (N, L').
 
-    Parameters
-    ----------
-    sparsify : str or None
-    remaining : int
-        L'.
-    kinds : int array, shape (N, L)
-    distance : float array, shape (N, L)
-        Of each token from its pattern.
-    generator : numpy Generator
-        Decides between tokens that are alike.
+    `remaining`: L'; `kinds`, shape (N, L); `distance`, shape (N, L): of each token from its
+    pattern; `generator`: decides between tokens that are alike.
     """
     chance = generator.random(kinds.shape)
     first = {None: chance, "random": chance, "irrelevant": chance - kinds, "noisiest": -distance}
@@ -197,16 +160,9 @@ def noisy_tokens(
 ) -> Tokens:
     """Noisy tokens of samples of the data law, some of them removed.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    samples : int
-        N.
-    training : TokenTraining
-        Which tokens are noisy, and which go.
-    counts, tokens : numpy Generator
-        Of the counts, and of all else: positions, noise, which tokens are noisy and which go have
-        streams of their own, so that one of them changes no other.
+    `samples`: N; `training`: which tokens are noisy, and which go; `counts`, `tokens`: of the
+    counts, and of all else: positions, noise, which tokens are noisy and which go have streams of
+    their own, so that one of them changes no other.
     """
     left = remaining_length(parameters, training.sparsify, training.removed)
     data = sampling.count_vectors(parameters, samples, counts)

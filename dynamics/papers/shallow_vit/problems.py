@@ -88,14 +88,8 @@ def _masses(program: Program) -> Any:
 class VitProblem(TracedProblem):
     """Base of the problems of the system.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    start : Start
-    training, test : Tokens
-        Training samples, and fresh ones.
-    minibatches : MiniBatches or None
-        Which samples each step is on.
+    `parameters`: Parameters; `start`: Start; `training`, `test`: training samples, and fresh ones;
+    `minibatches`: which samples each step is on.
     """
 
     system = "shallow_vit"
@@ -179,11 +173,7 @@ class VitProblem(TracedProblem):
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
         """Risk over the margin, active, error, relevant, of all training samples.
 
-        Parameters
-        ----------
-        state : float array, shape (n,)
-        gradient : float array, shape (n,), optional
-            Not needed: none of them is a rate.
+        `state`, shape (n,); `gradient`, shape (n,): not needed: none of them is a rate.
         """
         flat = self.layout.flatten(state)
         return super().order_parameters(flat, np.zeros_like(flat))
@@ -214,27 +204,12 @@ class VitProblem(TracedProblem):
 class NoiseFree(VitProblem):
     """Base of the problems on tokens without noise: equal samples are one vector with a weight.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    expectation : str
-        ``"exact"``: the law itself; ``"sampled"``: N samples; ``"auto"``: sampled where
-        ``samples`` is not None, else exact.
-    samples : int or None
-        N.
-    seed : int or numpy Generator
-        Of every random number.
-    start : int, "symmetric" or None
-        Another seed for the weights alone; or the start of the seed, completed to a set of neurons
-        that the symmetries of the law map onto itself (`starts.symmetric_start`).
-    batch : int or None
-        Samples of a mini-batch. Every epoch takes each sample once, in new batches; a size of N or
-        more is full batch.
-
-    Raises
-    ------
-    InvalidRequest
-        In one line, for an option that cannot be.
+    `parameters`: Parameters; `expectation`: ``"exact"``: the law itself; ``"sampled"``: N samples;
+    ``"auto"``: sampled where ``samples`` is not None, else exact; `samples`: N; `seed`: of every
+    random number; `start`: another seed for the weights alone; or the start of the seed, completed
+    to a set of neurons that the symmetries of the law map onto itself (`starts.symmetric_start`);
+    `batch`: samples of a mini-batch. Every epoch takes each sample once, in new batches; a size of
+    N or more is full batch. Raises InvalidRequest: in one line, for an option that cannot be.
     """
 
     def __init__(
@@ -279,12 +254,7 @@ class NoiseFree(VitProblem):
         return rows if rows is None else np.where(rows < 0, -1, self.vectors.member[rows])
 
     def weights_of(self, step: int | None) -> FloatArray:
-        """Weights of the vectors in a step, shape (S,); of all samples where it is None.
-
-        Parameters
-        ----------
-        step : int or None
-        """
+        """Weights of the vectors in a step, shape (S,); of all samples where it is None."""
         if step is None or self.minibatches is None:
             return self.vectors.weights
         (members,) = self.minibatches.members(step, step + 1)

@@ -31,16 +31,9 @@ QUERIES = ("relevant", "confusion", "other")
 class Reader:
     """Observables of a state.
 
-    Attributes
-    ----------
-    parameters : Parameters
-    a : float array, shape (m,) or (m, L)
-        Output weights.
-    p : float array, shape (d, M)
-        The orthonormal p_j that V starts near to.
-    counts : int array, shape (S, M)
-        Tokens of every pattern in the training samples.
-    labels, weights : float arrays, shape (S,)
+    `a`, shape (m,) or (m, L): output weights; `p`, shape (d, M): the orthonormal p_j that V starts
+    near to; `counts`, shape (S, M): tokens of every pattern in the training samples; `labels`,
+    `weights`, shape (S,).
     """
 
     parameters: Parameters
@@ -60,10 +53,7 @@ class Reader:
     def read(self, parts: tuple[FloatArray, ...]) -> dict[str, float]:
         """Scores and neurons at a state; not a number where a run has diverged.
 
-        Parameters
-        ----------
-        parts : (W_O, V, K, Q)
-            Of shapes (m, d) and (d, M).
+        `parts`: of shapes (m, d) and (d, M).
         """
         hidden, values, keys, queries = parts
         scores = keys.T @ queries
@@ -96,12 +86,8 @@ class Reader:
     def attended(self, tokens: Tokens, masses: FloatArray) -> dict[str, float]:
         """Attention to relevant tokens by kind of query, and the error of the odds identity.
 
-        Parameters
-        ----------
-        tokens : Tokens
-            Training samples.
-        masses : float array, shape (S, n, 2)
-            Attention of every token to all relevant and to all confusion keys of its sample.
+        `tokens`: training samples; `masses`, shape (S, n, 2): attention of every token to all
+        relevant and to all confusion keys of its sample.
         """
         each = tokens.weights[:, None] * tokens.times
         found = {}
@@ -129,14 +115,9 @@ class Reader:
         positive samples, and that in the negative ones have the sum 2 log(n_* / n_#) where tokens
         have no noise. Not a number where that says nothing: see `ratio`; or with one label alone.
 
-        Parameters
-        ----------
-        masses : float array, shape (S, n, 2)
-            Attention of every query to all relevant and to all confusion keys of its sample.
-        patterns : int array, shape (S, n)
-            Of the queries, from 0.
-        weights : float array, shape (S, n)
-            Of the queries in a mean.
+        `masses`, shape (S, n, 2): attention of every query to all relevant and to all confusion
+        keys of its sample; `patterns`, shape (S, n): of the queries, from 0; `weights`, shape (S,
+        n): of the queries in a mean.
         """
         if np.isnan(self.ratio):
             return float("nan")

@@ -45,12 +45,8 @@ MATRICES = ("H", "B", "G_V", "G_K", "G_Q", "J")
 class RecursionCheck(NamedTuple):
     """A recursion laid beside a run on patterns.
 
-    Attributes
-    ----------
-    deviations : mapping
-        Name -> largest absolute distance of an entry, at every step; shape (steps + 1,).
-    values : mapping
-        Name -> the end of the recursion.
+    `deviations`: name -> largest absolute distance of an entry, at every step; shape (steps + 1,);
+    `values`: name -> the end of the recursion.
     """
 
     deviations: Mapping[str, FloatArray]
@@ -88,18 +84,9 @@ def _parts_of(problem: ReducedPopulation, state: FloatArray) -> tuple[FloatArray
 def gram(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
     """Advance the six matrices from the start of a problem, and the problem beside them.
 
-    Parameters
-    ----------
-    problem : ReducedPopulation
-        With all weights trained, or with attention frozen.
-    eta : float
-        Learning rate of all weights.
-    steps : int
-
-    Raises
-    ------
-    InvalidRequest
-        If the values are frozen: then V does not follow from inner products.
+    `problem`: with all weights trained, or with attention frozen; `eta`: learning rate of all
+    weights. Raises InvalidRequest if the values are frozen: then V does not follow from inner
+    products.
     """
     if problem.parameters.frozen == "values":
         refuse(
@@ -167,23 +154,9 @@ def objection(problem: ReducedPopulation) -> str:
 def collapse(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
     """Advance the 16 scalars with W_O and V, and the problem beside them.
 
-    Parameters
-    ----------
-    problem : ReducedPopulation
-    eta : float
-        Learning rate of all weights.
-    steps : int
-
-    Returns
-    -------
-    RecursionCheck
-        Of the scalars, of W_O and of V. The distance of a scalar is the largest one of an entry of
-        its class.
-
-    Raises
-    ------
-    InvalidRequest
-        With the first condition that does not hold.
+    `eta`: learning rate of all weights. Returns RecursionCheck: of the scalars, of W_O and of V.
+    The distance of a scalar is the largest one of an entry of its class. Raises InvalidRequest with
+    the first condition that does not hold.
     """
     why = objection(problem)
     if why:
@@ -266,23 +239,9 @@ def slopes_of(
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """E (m, M) and T (M, M), the derivatives of the loss by H and by B, as plain matrices.
 
-    Parameters
-    ----------
-    problem : ReducedPopulation
-    responses : float array, shape (m, M)
-        H.
-    scores : float array, shape (M, M)
-        B.
-    step : int or None
-        Whose batch it is of; None is all samples.
-    scale : float
-        Factor of the output weights and of the margin, of another convention than the problem's.
-
-    Returns
-    -------
-    E : float array, shape (m, M)
-    T : float array, shape (M, M)
-        0 where attention is frozen.
+    `responses`, shape (m, M): H; `scores`, shape (M, M): B; `step`: whose batch it is of; None is
+    all samples; `scale`: factor of the output weights and of the margin, of another convention than
+    the problem's. Returns E, shape (m, M). Returns T, shape (M, M): 0 where attention is frozen.
     """
     parameters, tokens = problem.parameters, problem.tokens
     a = scale * (problem.start.a if tokens.output is None else tokens.output)

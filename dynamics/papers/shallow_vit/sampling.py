@@ -55,16 +55,9 @@ MOST_VECTORS = 20_000
 class Streams(NamedTuple):
     """Random draws of a seed, each from its own stream.
 
-    Attributes
-    ----------
-    start : Generator
-        Weights; see `start`.
-    training, tokens : Generator
-        Counts of the training samples; positions of their tokens and noise.
-    test, test_tokens : Generator
-        The same of the test samples.
-    order : Generator
-        Order of mini-batches.
+    `start`: weights; see `start`; `training`, `tokens`: counts of the training samples; positions
+    of their tokens and noise; `test`, `test_tokens`: the same of the test samples; `order`: order
+    of mini-batches.
     """
 
     start: Generator
@@ -79,11 +72,7 @@ class Streams(NamedTuple):
 class Samples:
     """Counts and labels.
 
-    Attributes
-    ----------
-    counts : int array, shape (N, M)
-    labels : float array, shape (N,)
-        +1 or -1.
+    `counts`, shape (N, M); `labels`, shape (N,): +1 or -1.
     """
 
     counts: IntArray
@@ -93,16 +82,8 @@ class Samples:
 def streams(seed: int | Generator, start: int | None = None) -> Streams:
     """The streams of a seed, the weights from another one where ``start`` is not None.
 
-    Parameters
-    ----------
-    seed : int or numpy Generator
-    start : int or None
-        Another seed, for the weights alone.
-
-    Raises
-    ------
-    InvalidRequest
-        If either is not a whole number from 0.
+    `start`: another seed, for the weights alone. Raises InvalidRequest if either is not a whole
+    number from 0.
     """
     result = Streams(*random_stream(seed).spawn(6))
     if start is None:
@@ -120,11 +101,7 @@ def even(parameters: Parameters) -> IntArray:
 def arranged(counts: IntArray, labels: FloatArray) -> IntArray:
     """Counts (relevant, confusion, others) as counts of the patterns 1, 2, others.
 
-    Parameters
-    ----------
-    counts : int array, shape (N, M)
-    labels : float array, shape (N,)
-        +1 or -1.
+    `counts`, shape (N, M); `labels`, shape (N,): +1 or -1.
     """
     swapped = counts.copy()
     swapped[:, :2] = counts[:, 1::-1]
@@ -134,12 +111,7 @@ def arranged(counts: IntArray, labels: FloatArray) -> IntArray:
 def count_vectors(parameters: Parameters, samples: int, generator: Generator) -> Samples:
     """Samples of the data law.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    samples : int
-        N.
-    generator : numpy Generator
+    `samples`: N.
     """
     labels = np.where(np.arange(samples) % 2 == 0, 1.0, -1.0)
     counts = np.tile(even(parameters), (samples, 1))
@@ -166,11 +138,7 @@ def _without_ties(parameters: Parameters, samples: int, generator: Generator) ->
 def patterns(counts: IntArray, generator: Generator) -> IntArray:
     """Pattern of every token, in a random order, shape (N, L).
 
-    Parameters
-    ----------
-    counts : int array, shape (N, M)
-        All of one sum L.
-    generator : numpy Generator
+    `counts`, shape (N, M): all of one sum L.
     """
     many, length = counts.shape[0], int(counts[0].sum())
     ordered = np.repeat(np.tile(np.arange(counts.shape[1]), many), counts.ravel())
@@ -181,11 +149,7 @@ def patterns(counts: IntArray, generator: Generator) -> IntArray:
 def kinds(sequences: IntArray, labels: FloatArray) -> IntArray:
     """Of every token: 0 the pattern of the label, 1 the confusion pattern, 2 another.
 
-    Parameters
-    ----------
-    sequences : int array, shape (N, L)
-        Patterns, from 0.
-    labels : float array, shape (N,)
+    `sequences`, shape (N, L): patterns, from 0; `labels`, shape (N,).
     """
     relevant = np.where(labels > 0, 0, 1)[:, None]
     discriminative = np.where(sequences == relevant, RELEVANT, CONFUSION)
@@ -195,17 +159,8 @@ def kinds(sequences: IntArray, labels: FloatArray) -> IntArray:
 def expectation_of(expectation: str, samples: int | None) -> str:
     """Name of the expectation, ``exact`` or ``sampled``.
 
-    Parameters
-    ----------
-    expectation : str
-        One of `EXPECTATIONS`.
-    samples : int or None
-        N; None for the law itself.
-
-    Raises
-    ------
-    InvalidRequest
-        For another name, or where it does not go with the samples.
+    `expectation`: one of `EXPECTATIONS`; `samples`: N; None for the law itself. Raises
+    InvalidRequest for another name, or where it does not go with the samples.
     """
     known_word("expectation", expectation, EXPECTATIONS)
     if expectation == "exact" and samples is not None:
@@ -219,20 +174,10 @@ def expectation_of(expectation: str, samples: int | None) -> str:
 class Tokens:
     """Samples as a network sees them: their distinct tokens.
 
-    Attributes
-    ----------
-    values : float array, shape (N, n, d), or None
-        Tokens; None where they are the patterns themselves.
-    patterns : int array, shape (N, n)
-        Their patterns, from 0.
-    labels : float array, shape (N,)
-        +1 or -1.
-    times : float array, shape (N, n)
-        How often each token occurs.
-    weights : float array, shape (N,)
-        Chances, of sum 1.
-    output : float array, shape (N, n, m), or None
-        Output weights where they are not the same in all samples.
+    `values`, shape (N, n, d), or None: tokens; None where they are the patterns themselves;
+    `patterns`, shape (N, n): their patterns, from 0; `labels`, shape (N,): +1 or -1; `times`, shape
+    (N, n): how often each token occurs; `weights`, shape (N,): chances, of sum 1; `output`, shape
+    (N, n, m), or None: output weights where they are not the same in all samples.
     """
 
     values: FloatArray | None
@@ -260,15 +205,9 @@ class Tokens:
 class Vectors:
     """Distinct count vectors with their chances, and which of them every sample is.
 
-    Attributes
-    ----------
-    counts : int array, shape (S, M)
-    labels, weights : float arrays, shape (S,)
-        +1 or -1; chances, of sum 1.
-    member : int array, shape (N,)
-        Vector of every sample; empty where nothing was drawn.
-    sequences : int array, shape (S, L), or None
-        Pattern of every token, where positions matter.
+    `counts`, shape (S, M); `labels`, `weights`, shape (S,): +1 or -1; chances, of sum 1; `member`,
+    shape (N,): vector of every sample; empty where nothing was drawn; `sequences`, shape (S, L), or
+    None: pattern of every token, where positions matter.
     """
 
     counts: IntArray
@@ -280,9 +219,7 @@ class Vectors:
     def on_patterns(self, a: FloatArray) -> Tokens:
         """One token for each pattern; output weights are means over the positions of a pattern.
 
-        Parameters
-        ----------
-        a : float array, shape (m,) or (m, L)
+        `a`, shape (m,) or (m, L).
         """
         many, output = np.arange(self.counts.shape[1]), None
         if self.sequences is not None:
@@ -294,10 +231,7 @@ class Vectors:
     def token_by_token(self, depth: int) -> Tokens:
         """One token for each position, in order of the patterns where positions do not matter.
 
-        Parameters
-        ----------
-        depth : int
-            d.
+        `depth`: d.
         """
         many, patterns = np.arange(self.counts.shape[1]), self.sequences
         if patterns is None:
@@ -309,17 +243,8 @@ class Vectors:
 def vectors(parameters: Parameters, samples: int | None, streams: Streams) -> Vectors:
     """The vectors of the law, or of N samples.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    samples : int or None
-        N; None for the law itself.
-    streams : Streams
-
-    Raises
-    ------
-    InvalidRequest
-        If the law has too many vectors, with their number.
+    `samples`: N; None for the law itself. Raises InvalidRequest if the law has too many vectors,
+    with their number.
     """
     per_position = parameters.output_weights == "per_position"
     if samples is None:

@@ -34,13 +34,8 @@ SYMMETRIC = "symmetric"
 class Start:
     """Weights before training.
 
-    Attributes
-    ----------
-    a : float array, shape (m,), or (m, L) where the output weights are per position
-    W_O : float array, shape (m, d)
-    W_V, W_K, W_Q : float arrays, shape (d, d)
-    p : float array, shape (d, M)
-        The orthonormal p_j that V is near to.
+    `a`, shape (m,), or (m, L) where the output weights are per position; `W_O`, shape (m, d);
+    `W_V`, `W_K`, `W_Q`, shape (d, d); `p`, shape (d, M): the orthonormal p_j that V is near to.
     """
 
     a: FloatArray
@@ -63,36 +58,20 @@ class Start:
 def orthogonal(depth: int, generator: Generator) -> FloatArray:
     """A Haar-orthogonal matrix, shape (d, d).
 
-    Parameters
-    ----------
-    depth : int
-        d.
-    generator : numpy Generator
+    `depth`: d.
     """
     q, upper = np.linalg.qr(generator.standard_normal((depth, depth)))
     return np.asarray(q * np.sign(np.diag(upper)))
 
 
 def directions(depth: int, many: int, generator: Generator) -> FloatArray:
-    """Columns of length 1, each in a random direction, shape (d, many).
-
-    Parameters
-    ----------
-    depth, many : int
-    generator : numpy Generator
-    """
+    """Columns of length 1, each in a random direction, shape (d, many)."""
     columns = generator.standard_normal((many, depth)).T
     return np.asarray(columns / np.linalg.norm(columns, axis=0))
 
 
 def random_start(parameters: Parameters, generator: Generator) -> Start:
-    """A random start.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    generator : numpy Generator
-    """
+    """A random start."""
     many, depth, patterns = parameters.m, parameters.d, parameters.M
     for_a, for_v, for_k, for_errors, for_o = generator.spawn(5)
     shared = parameters.output_weights == "shared"
@@ -119,16 +98,8 @@ def symmetric_start(parameters: Parameters, generator: Generator) -> Start:
     And the exchange of patterns 1 and 2 with that of the signs a. Neurons of a random start are
     completed to whole orbits; an element of the group turns a row of W_O as it permutes the p_j.
 
-    Parameters
-    ----------
-    parameters : Parameters
-        With sigma = delta = 0, shared output weights, and neurons in whole orbits.
-    generator : numpy Generator
-
-    Raises
-    ------
-    InvalidRequest
-        If the start cannot be symmetric.
+    `parameters`: with sigma = delta = 0, shared output weights, and neurons in whole orbits. Raises
+    InvalidRequest if the start cannot be symmetric.
     """
     for name in ("sigma", "delta"):
         if getattr(parameters, name) > 0:
@@ -155,16 +126,7 @@ def symmetric_start(parameters: Parameters, generator: Generator) -> Start:
 def start_of(parameters: Parameters, generator: Generator, symmetric: bool) -> Start:
     """A random start, or a symmetric one.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    generator : numpy Generator
-    symmetric : bool
-
-    Raises
-    ------
-    InvalidRequest
-        If weights of these sizes do not fit.
+    Raises InvalidRequest if weights of these sizes do not fit.
     """
     wide = 8 * (parameters.d + parameters.M)
     wide += parameters.L if parameters.output_weights == "per_position" else 0

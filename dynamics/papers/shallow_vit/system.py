@@ -27,13 +27,8 @@ PER_TOKEN = 7e-9
 def gradient_seconds(parameters: Any, full: str | None, options: Mapping[str, Any]) -> float:
     """Predicted time of one gradient; see `dynamics.system.System`.
 
-    Parameters
-    ----------
-    parameters : Parameters
-    full : str or None
-        ``"empirical"``, ``"population"``; None for the reduced problem.
-    options : mapping
-        Options of the problem.
+    `full`: ``"empirical"``, ``"population"``; None for the reduced problem; `options`: options of
+    the problem.
     """
     vectors = float(support_size(parameters.shares, parameters.data))
     samples = float(options.get("samples") or vectors)

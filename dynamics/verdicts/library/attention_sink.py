@@ -101,11 +101,6 @@ def growth(system: System, request: FigureRequest) -> Drawing:
     """The attention logit of the sink with values at rest and with values trained.
 
     Option: ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     end = float(request.options({"time": 1e8})["time"])
     base = request.make_parameters(system)

@@ -28,11 +28,7 @@ SOLVED = 0.01
 def between_places(problem: Problem, state: FloatArray) -> FloatArray:
     """Entries of A1 (or slopes by them) between places, shape (6, 6).
 
-    Parameters
-    ----------
-    problem : Problem
-    state : float array
-        In the coordinates of the problem.
+    `state`: in the coordinates of the problem.
     """
     return np.asarray(problem.lift(state)[:64].reshape(8, 8)[2:, 2:])  # type: ignore[attr-defined]
 
@@ -40,22 +36,14 @@ def between_places(problem: Problem, state: FloatArray) -> FloatArray:
 def lead(scores: FloatArray) -> FloatArray:
     """Score of the parent less the largest of the other earlier places, of places 2 to 4.
 
-    Parameters
-    ----------
-    scores : float array, shape (6, 6)
+    `scores`, shape (6, 6).
     """
     others = [np.delete(scores[i, :i], PARENTS[i]).max() for i in CHOOSING]
     return np.array([scores[i, PARENTS[i]] for i in CHOOSING]) - others
 
 
 def bayes_risk(system: System, law: Any) -> float:
-    """Mean entropy of the successor given the sequence, in nats.
-
-    Parameters
-    ----------
-    system : System
-    law : Parameters
-    """
+    """Mean entropy of the successor given the sequence, in nats."""
     p = np.array([weight for weight, _ in system.model.law(nodes=law.nodes)]).reshape(-1, 2)
     return float(-(p * np.log(p / p.sum(axis=1, keepdims=True))).sum())
 
@@ -130,11 +118,6 @@ def tree(system: System, request: FigureRequest) -> Drawing:
     """Slopes at the start and scores at the end between places, and the excess risk.
 
     Options: ``steps``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     steps, law = int(request.options({"steps": STEPS})["steps"]), request.make_parameters(system)
     problem, bayes = system.ReducedPopulation(law), bayes_risk(system, law)

@@ -51,15 +51,7 @@ SCALE = r"time $/\, d$"
 def gram(n: int, k: int, d: float) -> FloatArray:
     """Overlaps of the rows of the teacher and of the start at dimension d, which may be infinite.
 
-    Parameters
-    ----------
-    n, k : int
-    d : float
-
-    Returns
-    -------
-    float array, shape (k + n, k + n)
-        The teacher first.
+    Returns float array, shape (k + n, k + n): the teacher first.
     """
     if d == np.inf:
         return np.diag(np.repeat([1.0, committee.SPREAD**2], [k, n]))
@@ -71,13 +63,7 @@ def gram(n: int, k: int, d: float) -> FloatArray:
 def few_rows(system: System, law: Any, overlaps: FloatArray) -> tuple[Any, FloatArray]:
     """The problem at n + k dimensions, and its state with given overlaps.
 
-    Parameters
-    ----------
-    system : System
-    law : Parameters
-        Its dimension does not matter.
-    overlaps : float array, shape (k + n, k + n)
-        The teacher first.
+    `law`: its dimension does not matter; `overlaps`, shape (k + n, k + n): the teacher first.
     """
     small = replace(law, d=law.n + law.k)
     rows = np.sqrt(small.d) * rows_with_overlaps(overlaps)[law.k :]
@@ -149,11 +135,6 @@ def dimensions(system: System, request: FigureRequest) -> Drawing:
     """The risk from the overlaps of random rows at several dimensions, and at infinity.
 
     Options: ``dimensions``, ``time``, in units of d.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     options = request.options({"dimensions": DIMENSIONS, "time": LONG})
     law, end = request.make_parameters(system, ("d",)), float(options["time"])

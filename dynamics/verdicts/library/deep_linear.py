@@ -43,11 +43,7 @@ def singular_values(parameters: Any) -> FloatArray:
 def sigmoid(time: FloatArray, s: float, a0: float) -> FloatArray:
     """Strength of a mode of two layers at times, from a0 at time 0.
 
-    Parameters
-    ----------
-    time : float array
-    s, a0 : float
-        Singular value of the mode, its strength at the start.
+    `s`, `a0`: singular value of the mode, its strength at the start.
     """
     decay = np.exp(-2 * s * time)
     return np.asarray(s / (1 - decay + s / a0 * decay))
@@ -113,10 +109,7 @@ def learning_time(case: Case) -> dict[str, Any]:
 def near_half(s: float, a0: float) -> FloatArray:
     """Times about the middle of the way from a0 to s; soon after the start if a0 is beyond it.
 
-    Parameters
-    ----------
-    s, a0 : float
-        Singular value of the mode, its strength at the start.
+    `s`, `a0`: singular value of the mode, its strength at the start.
     """
     if a0 >= s / 2:
         return np.array([0.1, 0.25, 0.5, 1, 2, 4]) / s
@@ -124,13 +117,7 @@ def near_half(s: float, a0: float) -> FloatArray:
 
 
 def modes(system: System, request: FigureRequest) -> Drawing:
-    """The strength of each mode along the flow, and its sigmoid.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """The strength of each mode along the flow, and its sigmoid."""
     request.options({})
     law = request.make_parameters(system)
     run = flow(system.ReducedPopulation(law), 0.6 * horizon(law), rtol=RTOL)

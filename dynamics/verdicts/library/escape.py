@@ -38,20 +38,11 @@ PICTURE = Picture(r"distance $\epsilon$ of the start", "escape time", scales=("l
 def escapes(system: System, law: Any, horizon: float) -> dict[str, Any]:
     """Escape times of full training, from starts in one direction off the closed space.
 
-    Parameters
-    ----------
-    system : System
-    law : Parameters
-    horizon : float
-        Time of the flow.
-
-    Returns
-    -------
-    dict
-        ``times``, one for each of `OFFSETS`, infinite where training does not escape before the
-        horizon; ``rate``, minus the least transverse curvature where the reduced run is at their
-        median; ``decade``, the time for each factor of ten by the line through them; ``bend``, the
-        largest distance of a time from that line over the longest time.
+    `horizon`: time of the flow. Returns dict: ``times``, one for each of `OFFSETS`, infinite where
+    training does not escape before the horizon; ``rate``, minus the least transverse curvature
+    where the reduced run is at their median; ``decade``, the time for each factor of ten by the
+    line through them; ``bend``, the largest distance of a time from that line over the longest
+    time.
     """
     kinds: Any = system.ReducedPopulation, system.FullPopulation
     return _escapes(*kinds, law, horizon)
@@ -74,12 +65,7 @@ def _escapes(reduced: Any, full: Any, law: Any, horizon: float) -> dict[str, Any
 def claimed(horizon: float, **data: Any) -> Experiment:
     """The claim that the slope of escape times is 1/lambda.
 
-    Parameters
-    ----------
-    horizon : float
-        Time of the flow.
-    **data
-        Of `dynamics.verdicts.claim.claim`.
+    `horizon`: time of the flow; `**data`: of `dynamics.verdicts.claim.claim`.
     """
     data = {"also": (STRAIGHT,), "picture": PICTURE, **data}
     return claim("Escape", QUANTITY, "<=", SHARE, **data)(lambda case: measured(case, horizon))
@@ -88,11 +74,7 @@ def claimed(horizon: float, **data: Any) -> Experiment:
 def measured(case: Case, horizon: float) -> dict[str, Any]:
     """The row of a claim on the slope of escape times, by `QUANTITY` and `STRAIGHT`.
 
-    Parameters
-    ----------
-    case : Case
-    horizon : float
-        Time of the flow; undecided where a start does not escape before.
+    `horizon`: time of the flow; undecided where a start does not escape before.
     """
     found = escapes(case.system, case.parameters, horizon)
     if "rate" not in found:
@@ -110,14 +92,8 @@ def measured(case: Case, horizon: float) -> dict[str, Any]:
 def figure(horizon: float, *names: str, **fixed: Any) -> Figure:
     """The figure of escape times over the distance of the start, with the option ``time``.
 
-    Parameters
-    ----------
-    horizon : float
-        Time of the flow, where no other is asked for.
-    *names : str
-        Parameters above the picture.
-    **fixed
-        Parameters of the figure that cannot be set.
+    `horizon`: time of the flow, where no other is asked for; `*names`: Parameters above the
+    picture; `**fixed`: Parameters of the figure that cannot be set.
     """
 
     def drawn(system: System, request: FigureRequest) -> Drawing:
@@ -132,14 +108,7 @@ def figure(horizon: float, *names: str, **fixed: Any) -> Figure:
 def picture(system: System, law: Any, horizon: float, words: str) -> Drawing:
     """Escape times over the distance of the start, and the line of (1).
 
-    Parameters
-    ----------
-    system : System
-    law : Parameters
-    horizon : float
-        Time of the flow.
-    words : str
-        Parameters, above the picture.
+    `horizon`: time of the flow; `words`: Parameters, above the picture.
     """
     found = escapes(system, law, horizon)
     if "rate" not in found:

@@ -44,12 +44,8 @@ RECONSTRUCTED = "the model is reconstructed, so the paper is not contradicted"
 def scalar_model(N: int, alone: tuple[str, ...] = ()) -> System:
     """The flow of the scalars, or of some of them alone, as a model of its own.
 
-    Parameters
-    ----------
-    N : int
-        Number of pairs.
-    alone : tuple of str
-        Scalars that are trained, the others held at 0; all where none is named.
+    `N`: number of pairs; `alone`: scalars that are trained, the others held at 0; all where none is
+    named.
     """
     length, pairs = 2 * N + 1, range(N)
     tokens = np.array([[*range(2 * N), 2 * pair] for pair in pairs])
@@ -89,11 +85,7 @@ def scalar_model(N: int, alone: tuple[str, ...] = ()) -> System:
 def emergence(N: int, alone: tuple[str, ...] = ()) -> Trajectory:
     """The flow of the scalars to a time by which the head has emerged.
 
-    Parameters
-    ----------
-    N : int
-    alone : tuple of str
-        As of `scalar_model`.
+    `alone`: as of `scalar_model`.
     """
     system = scalar_model(N, alone)
     problem = system.ReducedPopulation(system.Parameters(), coordinates="classes")
@@ -103,11 +95,7 @@ def emergence(N: int, alone: tuple[str, ...] = ()) -> Trajectory:
 def fixed_space(N: int, shapes: Mapping[str, tuple[int, ...]]) -> int:
     """Dimension of the space that the group of the law leaves fixed.
 
-    Parameters
-    ----------
-    N : int
-    shapes : mapping
-        Array -> its shape.
+    `shapes`: array -> its shape.
     """
     axes = {"W1": ("z", "z"), "W2": ("h", "h"), "W3": ("token", "out")}
     turns = []
@@ -230,11 +218,6 @@ def times(system: System, request: FigureRequest) -> Drawing:
     """When the head emerges over N: all scalars, and three alone.
 
     Option: ``sizes``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     request.make_parameters(system, ("N",))
     sizes = sorted(int(N) for N in request.options({"sizes": [*SIZES]})["sizes"])
@@ -260,13 +243,7 @@ def times(system: System, request: FigureRequest) -> Drawing:
 
 
 def rounds(system: System, request: FigureRequest) -> Drawing:
-    """How many classes of entries have moved after each round of the refinement.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """How many classes of entries have moved after each round of the refinement."""
     request.options({})
     closure = system.closure(request.make_parameters(system))
     counts = np.array(closure.classes.rounds)

@@ -113,13 +113,7 @@ def closed_form(case: Case) -> dict[str, Any]:
 
 
 def sigmoid(time: FloatArray, law: Any) -> FloatArray:
-    """The product s u along the flow from a balanced start of white inputs.
-
-    Parameters
-    ----------
-    time : float array
-    law : Parameters
-    """
+    """The product s u along the flow from a balanced start of white inputs."""
     decay, g = np.exp(-2 * np.sqrt(law.D) * time), 1 + (1 + law.D) / law.N
     return np.asarray(1 / (g * (1 - decay) + np.sqrt(law.D) / law.w0**2 * decay))
 
@@ -180,10 +174,7 @@ def one_by_one(case: Case) -> dict[str, Any]:
 def rest(time: FloatArray, distance: FloatArray) -> float:
     """Least over the run of the largest distance while time grows by a tenth.
 
-    Parameters
-    ----------
-    time, distance : float array
-        Records of the run, and how far it is from a level at each.
+    `time`, `distance`: records of the run, and how far it is from a level at each.
     """
     last = np.searchsorted(time, 1.1 * time)
     spans = [distance[k : j + 1].max() for k, j in enumerate(last) if j < len(time)]
@@ -194,11 +185,6 @@ def drops(system: System, request: FigureRequest) -> Drawing:
     """Loss against time, for spectra and for ranks of the heads, with the plateaus as lines.
 
     Options: ``slopes`` of the eigenvalues, whose sum is fixed, ``ranks``, ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     options = request.options({"slopes": [0.1, 0.0], "ranks": [1, 2, 4], "time": LONG}, slopes=0)
     defaults = {name: value for name, value in SEPARATE.items() if name != "rank"}

@@ -23,18 +23,9 @@ def over_time(
 ) -> Drawing:
     """Draw curves with a legend; curves of the same label up to a final apostrophe are one.
 
-    Parameters
-    ----------
-    words : str
-        Parameters, above the picture.
-    curves : mapping
-        Label -> times and values, at each record. A label that ends with apostrophes is that of
-        another run of the curve without them.
-    caption : str
-    colours : sequence
-        Of the labels, in turn.
-    **axes
-        Settings of the axes.
+    `words`: Parameters, above the picture; `curves`: label -> times and values, at each record. A
+    label that ends with apostrophes is that of another run of the curve without them; `colours`: of
+    the labels, in turn; `**axes`: settings of the axes.
     """
     looks = dict(zip(dict.fromkeys(label.rstrip("'") for label in curves), cycle(colours)))
     with page(6.4, 3.6, words) as (_, panel):

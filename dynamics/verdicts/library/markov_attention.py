@@ -55,12 +55,7 @@ def levels(law: Any) -> tuple[float, float]:
 
 
 def energy(e: Any, w: Any) -> Any:
-    """The first integral, e^2 - w^2 - sgn(w) log|w|.
-
-    Parameters
-    ----------
-    e, w : float or float array
-    """
+    """The first integral, e^2 - w^2 - sgn(w) log|w|."""
     return e**2 - w**2 - np.sign(w) * np.log(np.abs(w))
 
 
@@ -70,13 +65,7 @@ def separatrix(w: FloatArray) -> FloatArray:
 
 
 def is_good(w: FloatArray, e: FloatArray, law: Any) -> Any:
-    """Whether starts are on the side of the global minima.
-
-    Parameters
-    ----------
-    w, e : float array
-    law : Parameters
-    """
+    """Whether starts are on the side of the global minima."""
     repels = w < SADDLE if law.p + law.q < 1 else w > SADDLE
     above = (w < 0) & (energy(np.abs(e), w) > energy(0.0, SADDLE))
     return ~repels | above
@@ -219,11 +208,6 @@ def regions(system: System, request: FigureRequest) -> Drawing:
     """Basins of the global and the local minima, for p + q below and above 1.
 
     Options: ``starts`` along each side, ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     options = request.options({"starts": 22, "time": LONG}, starts=4)
     base = request.make_parameters(system, ("e0", "w0"))

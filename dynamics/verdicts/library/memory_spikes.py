@@ -50,14 +50,7 @@ def reversals(values: FloatArray) -> int:
 
 
 def trained(case: Case, eta: float, steps: int = STEPS, **law: Any) -> Any:
-    """Gradient descent of a case at a learning rate, and another law where one is given.
-
-    Parameters
-    ----------
-    case : Case
-    eta : float
-    steps : int
-    """
+    """Gradient descent of a case at a learning rate, and another law where one is given."""
     case = replace(case, parameters=replace(case.parameters, **law))
     return descent(eta, steps, record=1)(case)[1]
 
@@ -142,11 +135,6 @@ def spikes_figure(system: System, request: FigureRequest) -> Drawing:
     """Paths of the two margins over the landscape of the risk, and the risk at each step.
 
     Options: ``rates``, ``steps``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     options, law = (
         request.options({"rates": [LARGE, SMALL], "steps": STEPS}),
@@ -177,13 +165,7 @@ def spikes_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def landscape(axes: Any, law: Any) -> None:
-    """Levels of the risk over the window of the axes, and where a token is not recalled.
-
-    Parameters
-    ----------
-    axes : Axes
-    law : Parameters
-    """
+    """Levels of the risk over the window of the axes, and where a token is not recalled."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     first, second = np.meshgrid(np.linspace(left, right, 200), np.linspace(low, high, 200))
     risk = law.p * np.logaddexp(0, -first) + (1 - law.p) * np.logaddexp(0, -second)

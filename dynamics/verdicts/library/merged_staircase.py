@@ -138,11 +138,6 @@ def losses(system: System, request: FigureRequest) -> Drawing:
     """The risk of targets with and without the merged-staircase property.
 
     Option: ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     base = request.make_parameters(system, ("target",))
     end = float(request.options({"time": LONG})["time"])

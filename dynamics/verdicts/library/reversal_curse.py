@@ -77,11 +77,6 @@ def directions(system: System, request: FigureRequest) -> Drawing:
     """Risk of trained sentences and of the other directions along the flow.
 
     Option: ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     end, law = float(request.options({"time": LONG})["time"]), request.make_parameters(system)
     run = reduced_flow(system.ReducedPopulation, law, end)[1]

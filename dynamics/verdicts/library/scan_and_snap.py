@@ -93,11 +93,6 @@ def attention(system: System, request: FigureRequest) -> Drawing:
     """Attention on the common tokens and on the first distinct one along the flow.
 
     Option: ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     end = float(request.options({"time": LONG})["time"])
     law = request.make_parameters(system, (), **TILTED)

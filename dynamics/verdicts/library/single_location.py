@@ -49,11 +49,6 @@ def overlaps(system: System, request: FigureRequest) -> Drawing:
     """The two overlaps and the attention on the informative token along the flow.
 
     Option: ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     end, law = float(request.options({"time": 3000.0})["time"]), request.make_parameters(system)
     run = reduced_flow(system.ReducedPopulation, law, end)[1]

@@ -58,11 +58,6 @@ def overlaps(system: System, request: FigureRequest) -> Drawing:
     """The two overlaps and the attention on the token along the flow, a line for each seed.
 
     Options: ``seeds``, ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     options, law = request.options({"seeds": 3, "time": LONG}), request.make_parameters(system)
     labels = {

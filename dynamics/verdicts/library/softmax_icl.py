@@ -25,22 +25,13 @@ DOMINANT = {"p1": 0.8, "N": 12}
 def present(share: float, law: Any) -> float:
     """Chance that a feature is among the tokens: the largest mean attention on it.
 
-    Parameters
-    ----------
-    share : float
-        Its probability.
-    law : Parameters
+    `share`: its probability.
     """
     return float(1 - (1 - share) ** law.N)
 
 
 def ratio(first: Event, second: Event) -> float:
-    """Time of the second over that of the first; NaN where one is not reached, or both at once.
-
-    Parameters
-    ----------
-    first, second : Event
-    """
+    """Time of the second over that of the first; NaN where one is not reached, or both at once."""
     if first.time == 0.0:
         return float("nan") if second.time == 0.0 else float("inf")
     return second.time / first.time
@@ -123,11 +114,6 @@ def features(system: System, request: FigureRequest) -> Drawing:
     """Mean attention on the query's own feature, for a dominant and a rare one.
 
     Option: ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     end = float(request.options({"time": 1e4})["time"])
     law = request.make_parameters(system, (), **DOMINANT)
@@ -154,11 +140,6 @@ def order(system: System, request: FigureRequest) -> Drawing:
     """Ratio T_2 / T_1 over the share of feature 1 and the number of tokens.
 
     Options: ``shares``, ``lengths``, ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     quick = {"shares": [0.1, 0.2, 1 / 3, 0.45, 0.6, 0.75, 0.9], "lengths": [4, 6, 8, 12, 16]}
     options = request.options(quick | {"time": LONG})

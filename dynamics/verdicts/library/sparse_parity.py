@@ -41,11 +41,6 @@ def losses(system: System, request: FigureRequest) -> Drawing:
     """The risk at several dimensions.
 
     Options: ``dimensions``, ``steps``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     eta, options = system.model.eta, {"dimensions": DIMENSIONS, "steps": system.model.steps}
     options, base = request.options(options), request.make_parameters(system, ("D",))

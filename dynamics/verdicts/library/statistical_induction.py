@@ -29,23 +29,13 @@ WITHOUT_UNIGRAMS = {"chains": "balanced"}
 def unigram_level(problem: Problem, L: int) -> float:
     """Least risk with equal attention in the first layer, by training the second alone.
 
-    Parameters
-    ----------
-    problem : Problem
-    L : int
-        Length of the context; curvatures grow as its square.
+    `L`: length of the context; curvatures grow as its square.
     """
     return float(descend(problem, min(1.0, 45 / L**2), 400, stages=[("W", 400)])["risk"][-1])
 
 
 def bayes_risk(system: System, law: Any) -> float:
-    """Mean entropy of the next symbol given those before it, in nats.
-
-    Parameters
-    ----------
-    system : System
-    law : Parameters
-    """
+    """Mean entropy of the next symbol given those before it, in nats."""
     p = np.array([weight for weight, _ in system.model.law(L=law.L, chains=law.chains)])
     return float((-p @ np.log(p) - np.log(2)) / law.L)
 
@@ -53,10 +43,7 @@ def bayes_risk(system: System, law: Any) -> float:
 def phases(case: Case) -> dict[str, Any]:
     """When the unigram level and the bigram solution are reached, and the risk between.
 
-    Parameters
-    ----------
-    case : Case
-        Its run begins with the uniform prediction.
+    `case`: its run begins with the uniform prediction.
     """
     run, risk = case.run, case.run["risk"]
     level = unigram_level(case.problem, case.parameters.L)
@@ -124,14 +111,7 @@ def delayed(case: Case) -> dict[str, Any]:
 
 
 def draw_run(axes: Any, run: Trajectory, label: str, colour: str, style: str = "-") -> None:
-    """Risk and attention to the previous symbol on two axes.
-
-    Parameters
-    ----------
-    axes : pair of Axes
-    run : Trajectory
-    label, colour, style : str
-    """
+    """Risk and attention to the previous symbol on two axes."""
     for each, name in zip(axes, ("risk", "previous"), strict=True):
         each.plot(run.time[1:], run[name][1:], color=colour, ls=style, label=label)
         each.set(xscale="log", xlabel="time")
@@ -141,11 +121,6 @@ def losses(system: System, request: FigureRequest) -> Drawing:
     """The risk with its levels, and the two layers; the same without unigrams.
 
     Options: ``steps``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     steps = int(request.options({"steps": STEPS})["steps"])
     law = request.make_parameters(system, ("chains",))

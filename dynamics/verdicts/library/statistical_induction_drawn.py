@@ -60,11 +60,6 @@ def lengths(system: System, request: FigureRequest) -> Drawing:
     """The risk and the attention to the previous symbol for contexts of several lengths.
 
     Options: ``lengths``, ``seeds``, ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     quick = {"lengths": [8, 16, 30], "seeds": 2, "time": LONG}
     options = request.options(quick, {"lengths": [8, 30, 100]})

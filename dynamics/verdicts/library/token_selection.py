@@ -35,14 +35,7 @@ def max_margin(law: Any) -> FloatArray:
 
     By non-negative least squares (Lawson and Hanson 1974, chapter 23: least distance programming).
 
-    Parameters
-    ----------
-    law : Parameters
-
-    Raises
-    ------
-    Undecided
-        If no query separates the optimal tokens.
+    Raises Undecided if no query separates the optimal tokens.
     """
     X = tokens(law.inputs, law.spread, law.draw)
     rows = (X[:, :1] - X[:, 1:]).reshape(-1, 2)
@@ -69,13 +62,7 @@ def normalized(case: Case) -> tuple[Any, Any]:
 
 
 def cosines(law: Any, run: Any) -> FloatArray:
-    """Cosine of the query with the direction of the largest margin, from the second record on.
-
-    Parameters
-    ----------
-    law : Parameters
-    run : Trajectory
-    """
+    """Cosine of the query with the direction of the largest margin, from the second record on."""
     best = max_margin(law)
     p = np.stack([run["p1"], run["p2"]], axis=1)[1:]
     return np.asarray(p @ best / np.linalg.norm(p, axis=1) / np.linalg.norm(best))
@@ -145,11 +132,6 @@ def directions(system: System, request: FigureRequest) -> Drawing:
     """Tokens with the directions of the query, its norm and its angle to the largest margin.
 
     Options: ``steps``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     steps, law = int(request.options({"steps": STEPS})["steps"]), request.make_parameters(system)
     best, problem = max_margin(law), system.ReducedPopulation(law)

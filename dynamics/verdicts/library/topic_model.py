@@ -113,11 +113,6 @@ def blocks(system: System, request: FigureRequest) -> Drawing:
     """The matrices of values and of attention logits after training.
 
     Option: ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     end = float(request.options({"time": LONG})["time"])
     law = request.make_parameters(system)

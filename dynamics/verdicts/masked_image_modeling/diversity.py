@@ -84,21 +84,10 @@ def measured_maps(
 ) -> dict[str, FloatArray]:
     """Diversity and total variation of the maps along a run, at the start, after one step and on.
 
-    Parameters
-    ----------
-    rows : Rows
-    run : Trajectory
-        Of the reduced problem.
-    keys : sequence of int
-        How many keys of each query; one measure of diversity each.
-    count : int
-        Maps that are measured, evenly spread over the logarithm of time.
-
-    Returns
-    -------
-    dict
-        ``time`` and ``total_variation``, shape (maps,), and ``diversity`` (in patches), shape
-        (keys, maps).
+    `run`: of the reduced problem; `keys`: how many keys of each query; one measure of diversity
+    each; `count`: maps that are measured, evenly spread over the logarithm of time. Returns dict:
+    ``time`` and ``total_variation``, shape (maps,), and ``diversity`` (in patches), shape (keys,
+    maps).
     """
     times, law = np.geomspace(run.time[1], run.time[-1], count - 1), rows.parameters
     records = np.unique([0, *np.abs(run.time[None, :] - times[:, None]).argmin(axis=1)])
@@ -138,13 +127,7 @@ def section_6(case: Case) -> Row:
 
 
 def diversity_figure(system: System, request: FigureRequest) -> Drawing:
-    """Both measures along a run. Options: ``eta``, ``maps``, ``keys``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """Both measures along a run. Options: ``eta``, ``maps``, ``keys``."""
     law = one_cluster(system, request, SIZES)
     quick: dict[str, Any] = {"eta": ETA / grid.speed(law), "maps": 48, "keys": (10, 8)}
     options = request.options(quick, {"maps": 120}, maps=LEAST_MAPS)
@@ -196,17 +179,9 @@ def _panels(data: Mapping[str, Any], run: Trajectory, held: str) -> Any:
 class Plan:
     """Choice of the networks to train.
 
-    Attributes
-    ----------
-    data : str
-        As of `datasets.load`.
-    patch, keys, shown : int
-        Side of a patch in pixels; keys of a query that the metric uses; number of test images.
-    layers : tuple of int
-    steps : int
-    seeds : tuple of int
-    spread : float
-        Of the positions at the start: with 0.02 patches are alike for a thousand steps.
+    `data`: as of `datasets.load`; `patch`, `keys`, `shown`: side of a patch in pixels; keys of a
+    query that the metric uses; number of test images; `spread`: of the positions at the start: with
+    0.02 patches are alike for a thousand steps.
     """
 
     data: str = "digits"
@@ -227,11 +202,7 @@ class Plan:
 class Measures(NamedTuple):
     """Both measures of all networks.
 
-    Attributes
-    ----------
-    plan : Plan
-    values : mapping
-        (masked or supervised, layers) -> float array, shape (seeds, records, 2).
+    `values`: (masked or supervised, layers) -> float array, shape (seeds, records, 2).
     """
 
     plan: Plan
@@ -258,11 +229,7 @@ class Measures(NamedTuple):
 def measure(plan: Plan, folder: Path | None = None) -> Measures:
     """Train all networks and measure their attention at every record.
 
-    Parameters
-    ----------
-    plan : Plan
-    folder : Path, optional
-        Of the checkpoints of the runs.
+    `folder`: of the checkpoints of the runs.
     """
     images = datasets.load(plan.data)
     patches = Transformer(patch=plan.patch).grid(images.side) ** 2
@@ -335,13 +302,7 @@ def _draw(measures: Measures) -> Any:
     images="digits, fashion, or a folder of MNIST, CIFAR or SVHN (default digits)",
 )
 def digits_figure(system: System, request: FigureRequest) -> Drawing:
-    """Attention diversity along masked and supervised training. Options: those of `Plan`.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """Attention diversity along masked and supervised training. Options: those of `Plan`."""
     quick = asdict(Plan()) | {"seeds": len(Plan().seeds)}
     quick["images"] = quick.pop("data")
     options, folder = shared.request_on_images(system, request, "digits", quick, {"steps": 10_000})

@@ -65,14 +65,7 @@ TRAINED = (("v", "white", "one phase"), ("^", "black", "two phases"))
 
 
 def one_cluster(system: System, request: FigureRequest, sizes: Mapping[str, Any]) -> Any:
-    """The parameters of a figure; its sizes are the default of one cluster alone.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    sizes : mapping
-    """
+    """The parameters of a figure; its sizes are the default of one cluster alone."""
     alone = request.user_parameters.get("family", "one_cluster") == "one_cluster"
     return request.make_parameters(system, (), **(sizes if alone else {}))
 
@@ -85,13 +78,7 @@ def _only_one_cluster(law: Any) -> Any:
 
 
 def phases_figure(system: System, request: FigureRequest) -> Drawing:
-    """A run of one cluster. Options: ``eta``, ``steps``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """A run of one cluster. Options: ``eta``, ``steps``."""
     options = request.options({"eta": 1.0, "steps": 20_000})
     law = _only_one_cluster(one_cluster(system, request, grid.POSITIVE))
     left = law.P - law.C_global
@@ -132,21 +119,11 @@ def phases_figure(system: System, request: FigureRequest) -> Drawing:
 def plane(system: System, law: Any, local: int, core: int) -> dict[str, Any]:
     """The ratio of both rates at the start over the plane, at the patches and masks of a law.
 
-    Parameters
-    ----------
-    system : System
-    law : Parameters
-        Of one cluster.
-    local, core : int
-        Sizes on each axis, evenly spread over its logarithm; fewer where they coincide.
-
-    Returns
-    -------
-    dict
-        ``rows``: for every local size kappa_s, the kappa_c, and |alpha_0| / alpha_m there.
-        ``boundary``, shape (points, 2): (kappa_c, kappa_s) where it is 1, between the two nearest
-        sizes. ``trained``, shape (runs, 4): (kappa_c, kappa_s) on either side of it, whether the
-        run had two phases, and whether the ratio is above 1 at the start.
+    `law`: of one cluster; `local`, `core`: sizes on each axis, evenly spread over its logarithm;
+    fewer where they coincide. Returns dict: ``rows``: for every local size kappa_s, the kappa_c,
+    and |alpha_0| / alpha_m there. ``boundary``, shape (points, 2): (kappa_c, kappa_s) where it is
+    1, between the two nearest sizes. ``trained``, shape (runs, 4): (kappa_c, kappa_s) on either
+    side of it, whether the run had two phases, and whether the ratio is above 1 at the start.
     """
     make: Any = system.ReducedPopulation
     sizes = np.unique(np.geomspace(2, law.P**MOST_LOCAL, local).round().astype(int))
@@ -171,13 +148,7 @@ def plane(system: System, law: Any, local: int, core: int) -> dict[str, Any]:
 
 
 def gap_figure(system: System, request: FigureRequest) -> Drawing:
-    """Two-phase against one-phase learning. Options: ``local``, ``core``, the sizes on each axis.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """Two-phase against one-phase learning. Options: ``local``, ``core``, sizes on each axis."""
     quick, fine = {"local": 9, "core": 20}, {"local": 21, "core": 56}
     options = request.options(quick, fine, local=2, core=2)
     given = request.user_parameters.get("P", grid.POSITIVE["P"])
@@ -213,12 +184,7 @@ def gap_figure(system: System, request: FigureRequest) -> Drawing:
 def plane_picture(data: Mapping[str, Any], held: str) -> Axes:
     """The ratio of both rates at the start in colour, the boundary and the line Delta = 0.
 
-    Parameters
-    ----------
-    data : mapping
-        Of `plane`.
-    held : str
-        What is held fixed.
+    `data`: of `plane`; `held`: what is held fixed.
     """
     kappas_s, kappas_c, ratios = zip(*data["rows"], strict=True)
     heights, boundary = edges(np.array(kappas_s), ALONE), data["boundary"]
@@ -257,13 +223,7 @@ def plane_picture(data: Mapping[str, Any], held: str) -> Axes:
 
 
 def scaling_figure(system: System, request: FigureRequest) -> Drawing:
-    """Times of events along P. Options: ``sizes``, ``kappa_c``, ``kappa_s``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """Times of events along P. Options: ``sizes``, ``kappa_c``, ``kappa_s``."""
     default = {"kappa_c": grid.ABOVE[0], "kappa_s": grid.ABOVE[1], "sizes": grid.SIZES}
     more = {"sizes": tuple(sorted(grid.SIZES + grid.MORE_SIZES))}
     options = request.options(default, more, sizes=LEAST_SIZE)
@@ -302,16 +262,9 @@ def scaling_figure(system: System, request: FigureRequest) -> Drawing:
 def times_picture(sizes: Any, times: Mapping[str, Any], limit: float | None, held: str) -> Axes:
     """Times of events against the number of patches.
 
-    Parameters
-    ----------
-    sizes : float array, shape (n,)
-        P.
-    times : mapping
-        Label -> times in units of K P / C_s, shape (n,); NaN where an event did not happen.
-    limit : float or None
-        The predicted time of the switch at a large gap.
-    held : str
-        What is held fixed.
+    `sizes`, shape (n,): P; `times`: label -> times in units of K P / C_s, shape (n,); NaN where an
+    event did not happen; `limit`: the predicted time of the switch at a large gap; `held`: what is
+    held fixed.
     """
     curves = []
     for label, values in times.items():

@@ -195,13 +195,7 @@ def _last_exponent(time: FloatArray, values: FloatArray) -> float:
 
 
 def late_slope(case: Case, local: bool) -> float:
-    """Exponent of the loss above its floor in the time since E4; NaN without E4.
-
-    Parameters
-    ----------
-    case : Case
-    local : bool
-    """
+    """Exponent of the loss above its floor in the time since E4; NaN without E4."""
     return _last_exponent(*_late(case, local))
 
 
@@ -209,11 +203,6 @@ def steepens(case: Case, local: bool) -> bool:
     """Whether the loss above its floor falls faster at the end than half a decade before.
 
     Before E4, whether the attention to the own area still rises.
-
-    Parameters
-    ----------
-    case : Case
-    local : bool
     """
     time, values = _late(case, local)
     if not time.size:

@@ -66,13 +66,7 @@ claim = partial(any_claim, shown=SHOWN)
 
 
 def sizes_along(P: int, exponents: Sequence[float] = ABOVE) -> dict[str, int]:
-    """Sizes of one cluster at P that are nearest to P^kappa_c and P^kappa_s, by name.
-
-    Parameters
-    ----------
-    P : int
-    exponents : tuple of float
-    """
+    """Sizes of one cluster at P that are nearest to P^kappa_c and P^kappa_s, by name."""
     core, local = exponents
     size = max(2, round(P**local))
     left = P - round(P**core)
@@ -99,15 +93,8 @@ def speed(law: Any) -> float:
 def trained(make: Any, law: Any, horizon: float = LONG, repeat: Repeat = ONCE) -> tuple[Any, Any]:
     """The reduced problem and its descent in fine steps; cached, because claims share runs.
 
-    Parameters
-    ----------
-    make : type
-        ``ReducedPopulation`` of the system.
-    law : Parameters
-    horizon : float
-        In units of time.
-    repeat : Repeat
-        Factors of the step size and of the horizon.
+    `make`: ``ReducedPopulation`` of the system; `horizon`: in units of time; `repeat`: factors of
+    the step size and of the horizon.
     """
     fast = law.K / speed(law)
     eta = min(FINE * unit(law), LARGEST * fast) * repeat.eta_factor
@@ -133,13 +120,7 @@ def descended(case: Case) -> tuple[Any, Any]:
 
 
 def moment(case: Case, event: str) -> dict[str, float]:
-    """Time, states and observables at an event; undecided where the run has none.
-
-    Parameters
-    ----------
-    case : Case
-    event : str
-    """
+    """Time, states and observables at an event; undecided where the run has none."""
     run, found = case.run, case.run.events[event]
     if not found:
         raise Undecided(f"no {event} up to time {run.time[-1]:.4g}", "time")
@@ -156,13 +137,7 @@ def switch(case: Case) -> dict[str, float]:
 
 
 def since(case: Case, event: str) -> slice:
-    """Records from an event on; none where the run has no such event.
-
-    Parameters
-    ----------
-    case : Case
-    event : str
-    """
+    """Records from an event on; none where the run has no such event."""
     first, count = case.run.events[event].time, len(case.run.time)
     return slice(count if isnan(first) else int(np.searchsorted(case.run.time, first)), count)
 
@@ -181,10 +156,7 @@ def crossings(run: Any) -> int:
 def in_time(case: Case, values: FloatArray) -> Row:
     """The curve of values over time, from the first record after the start on, by the gap.
 
-    Parameters
-    ----------
-    case : Case
-    values : float array, shape (records,)
+    `values`, shape (records,).
     """
     label = rf"$\Delta = {case.parameters.Delta:.3g}$, $P = {case.parameters.P}$"
     return {"curves": {label: (case.run.time[1:], values[1:])}}
@@ -193,23 +165,14 @@ def in_time(case: Case, values: FloatArray) -> Row:
 def in_units(case: Case, values: FloatArray) -> Row:
     """Values in units of K P / C_s, by P.
 
-    Parameters
-    ----------
-    case : Case
-    values : float array, shape (records,)
+    `values`, shape (records,).
     """
     law = case.parameters
     return {"curves": {f"$P = {law.P}$": (case.run.time[1:] / unit(law), values[1:])}}
 
 
 def visible_from(law: Any, condition: Condition) -> Row:
-    """Columns of a statement on large P: from where it is visible; undecided below.
-
-    Parameters
-    ----------
-    law : Parameters
-    condition : function
-    """
+    """Columns of a statement on large P: from where it is visible; undecided below."""
     exponents = (law.kappa_c, law.kappa_s)
     needed = least_patches(condition, exponents, law.gamma, law.P)
     row: Row = {"needed": f"needs {near(needed)}" if needed > law.P else "large enough"}
@@ -222,13 +185,7 @@ def near(size: float) -> str:
 
 
 def at_largest(rows: list[Row], finding: Finding) -> Finding:
-    """Conclude by the largest P: the sizes before show where it comes from.
-
-    Parameters
-    ----------
-    rows : list of dict
-    finding : Finding
-    """
+    """Conclude by the largest P: the sizes before show where it comes from."""
     last = rows[-1]
     missing = (last.get("missing", "size"),)
     return replace(finding, holds=last["holds"], measured=float(last["value"]), missing=missing)
@@ -239,16 +196,10 @@ def requires(
 ) -> Callable[[Any], None]:
     """A screen for parameters that do not meet a claim's hypothesis.
 
-    Parameters
-    ----------
-    sign : int
-        Sign that Delta must have, 0 for any.
-    large : bool
-        Delta must be of order one, of either sign.
-    local : bool
-        Whether the claim is about a local patch, which needs a mate, or about a global one.
-    many : bool
-        Its area, of P^kappa patches, must be so large that one mate in it can be negligible.
+    `sign`: sign that Delta must have, 0 for any; `large`: Delta must be of order one, of either
+    sign; `local`: whether the claim is about a local patch, which needs a mate, or about a global
+    one; `many`: its area, of P^kappa patches, must be so large that one mate in it can be
+    negligible.
     """
 
     def require(law: Any) -> None:
@@ -285,11 +236,7 @@ ALONG_P: dict[str, Any] = family() | {
 def known_error(law: Any, entry: float = SPREADS[-1]) -> float:
     """Share of a term that rounding may make: of scores up to U times the largest entry of Q.
 
-    Parameters
-    ----------
-    law : Parameters
-    entry : float
-        That entry.
+    `entry`: that entry.
     """
     return float(16 * np.finfo(np.float64).eps * max(1.0, law.U * entry))
 
@@ -297,11 +244,7 @@ def known_error(law: Any, entry: float = SPREADS[-1]) -> float:
 def rounding_of_rates(law: Any, entry: float) -> float:
     """How far rounding may bring a rate of Phi from what it is, at entries of Q up to a size.
 
-    Parameters
-    ----------
-    law : Parameters
-    entry : float
-        That size.
+    `entry`: that size.
     """
     return known_error(law, entry) * float(law.gamma * law.U**3 / law.K)
 
@@ -312,12 +255,7 @@ def scale_of(law: Any, largest: float, power: int) -> float:
     Where attention is saturated, terms of size z^power cancel: two values may be equal in all of
     their digits but the last of the terms. Those are within `ROUNDING` of this scale.
 
-    Parameters
-    ----------
-    law : Parameters
-    largest : float
-        Of the values.
-    power : int
-        Of the latent, in a term: 2 of a loss or a rate of Ups, 3 of a rate of Phi.
+    `largest`: of the values; `power`: of the latent, in a term: 2 of a loss or a rate of Ups, 3 of
+    a rate of Phi.
     """
     return max(float(largest), known_error(law) / ROUNDING * law.gamma * law.U**power)

@@ -63,14 +63,7 @@ AT_RANDOM_Q: dict[str, Any] = {
 
 
 def enumerated(case: Case, gradients: int, statements: int = 0) -> Any:
-    """The full problem; undecided where gradients and `paper_values` take too long.
-
-    Parameters
-    ----------
-    case : Case
-    gradients : int
-    statements : int
-    """
+    """The full problem; undecided where gradients and `paper_values` take too long."""
     law, images = case.parameters, image_count(case.parameters)
     if images <= COUNTABLE:
         needed = gradients * float(case.system.cost_model(law, "population", {}))
@@ -86,14 +79,7 @@ def enumerated(case: Case, gradients: int, statements: int = 0) -> Any:
 
 
 def at_random_q(case: Case, measure: Callable[[Any, Any, float], float], gradients: int = 1) -> Row:
-    """The largest of what is measured, ``measure(problem, generator, spread)``, over spreads.
-
-    Parameters
-    ----------
-    case : Case
-    measure : function
-    gradients : int
-    """
+    """The largest of what is measured, ``measure(problem, generator, spread)``, over spreads."""
     problem = enumerated(case, gradients * len(SPREADS), len(SPREADS))
     generator = np.random.default_rng(case.seed)
     values = [float(measure(problem, generator, spread)) for spread in SPREADS]

@@ -82,14 +82,7 @@ ALONE: dict[str, Any] = {
 
 
 def off_chance(P: int, masked: int, size: int) -> Fraction:
-    """Chance that the unmasked patches of an area are off their mean by more than half of it.
-
-    Parameters
-    ----------
-    P : int
-    masked : int
-    size : int
-    """
+    """Chance that the unmasked patches of an area are off their mean by more than half of it."""
     mean = Fraction(size * (P - masked), P)
     off = [h for h in range(size + 1) if abs(h - mean) > HALF * mean]
     ways = sum(comb(size, h) * comb(P - size, P - masked - h) for h in off if h <= P - masked)

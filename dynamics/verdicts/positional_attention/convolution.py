@@ -74,20 +74,8 @@ def fit(
 ) -> dict[str, Any]:
     """Train one kind.
 
-    Parameters
-    ----------
-    system : System
-    name : str
-        Of `KINDS`.
-    parameters : Parameters
-    seed : int
-    options : mapping
-        Of Figure 2.
-
-    Returns
-    -------
-    dict
-        One entry of ``cases``, see `convolution`; ``associated``: whether every row is, at the end.
+    `name`: of `KINDS`; `options`: of Figure 2. Returns dict: one entry of ``cases``, see
+    `convolution`; ``associated``: whether every row is, at the end.
     """
     kind, law = KINDS[name], Convolution(localised(parameters)[0])
     given = {"law": law, "dtype": options["dtype"], "feature": "random"}
@@ -109,11 +97,6 @@ def linear_error(partition: Partition, seed: int, draws: int = DRAWS) -> float:
     """Error of sign(Z), Z the sum of all values, from samples of the sums of the sets.
 
     Its standard error is 3e-4 at a million draws.
-
-    Parameters
-    ----------
-    partition : Partition
-    seed, draws : int
     """
     sizes = np.array([members.size for members in partition.sets])
     sums = np.random.default_rng(seed).standard_normal((draws, sizes.size)) * np.sqrt(sizes)
@@ -180,11 +163,6 @@ def convolution(system: System, request: FigureRequest) -> Drawing:
     seeds and its interval, 95 %), and ``cases``: name -> a list, one entry a seed, of ``seed``,
     ``steps``, ``test_error``, ``patch_association``, ``associated``, ``A``, ``outcome``,
     ``diverged``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     options = request.options(QUICK, THOROUGH)
     parameters = request.make_parameters(system, omega=1e-3)
@@ -208,10 +186,7 @@ def convolution(system: System, request: FigureRequest) -> Drawing:
 def looks(fits: Mapping[str, list[dict[str, Any]]]) -> list[tuple[str, list[dict[str, Any]]]]:
     """Label and runs of what has one look: the seeds of A = P^T P by whether they associate.
 
-    Parameters
-    ----------
-    fits : mapping
-        ``cases`` of `convolution`.
+    `fits`: ``cases`` of `convolution`.
     """
     groups = []
     for name, kind in KINDS.items():

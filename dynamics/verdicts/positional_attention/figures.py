@@ -52,15 +52,8 @@ def localised(parameters: Any) -> tuple[Partition, int]:
 
     The squarest grid with D squares, and the squarest blocks with C that tile it.
 
-    Parameters
-    ----------
-    parameters : Parameters
-        With D and C; C divides D, so some h divides the rows while C/h divides the columns.
-
-    Returns
-    -------
-    partition : Partition
-    columns : int
+    `parameters`: with D and C; C divides D, so some h divides the rows while C/h divides the
+    columns.
     """
     size, members = parameters.D, parameters.C
     rows = max(k for k in range(1, int(size**0.5) + 1) if size % k == 0)
@@ -80,17 +73,9 @@ def patches(
 ) -> None:
     """Draw the patches of one data point, row by row.
 
-    Parameters
-    ----------
-    panel : Axes
-    labels : int array, shape (D,)
-        Set of each patch. After seven sets lighter tints of the same hues follow.
-    columns : int
-        Of the grid; divides D.
-    words : sequence of str, optional
-        What stands in each square; numbers from 1 by default.
-    framed : bool array, shape (D,), optional
-        The patches to draw a red frame around.
+    `labels`, shape (D,): set of each patch. After seven sets lighter tints of the same hues follow;
+    `columns`: of the grid; divides D; `words`: what stands in each square; numbers from 1 by
+    default; `framed`, shape (D,): the patches to draw a red frame around.
     """
     rows = len(labels) // columns
     shades = ListedColormap([_tinted(k) for k in range(int(labels.max()) + 1)])
@@ -112,9 +97,7 @@ def patches(
 def border(inside: NDArray[np.bool_]) -> list[list[tuple[float, float]]]:
     """The unit sides between squares inside and outside, as segments (x, y).
 
-    Parameters
-    ----------
-    inside : bool array, shape (rows, columns)
+    `inside`, shape (rows, columns).
     """
     padded = np.pad(inside, 1)
     sides = []
@@ -136,11 +119,6 @@ def partitions(system: System, request: FigureRequest) -> Drawing:
     """Figure 1b: (1) spatially localised sets, (2) sets of the same sizes drawn at random.
 
     No options. ``data``: ``localised`` and ``random``, the set of each patch; ``columns``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     request.options({})
     parameters = request.make_parameters(system)
@@ -168,11 +146,6 @@ def data_point(system: System, request: FigureRequest) -> Drawing:
     The first draw of the seed with label +1 and more -1 than +1; where there is none among 1000,
     the first with label +1. No options. ``data``: ``values``, ``sets``, ``signal`` (the patches
     of the signal set), ``label``, ``draw`` (its number), ``columns``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     request.options({})
     parameters = request.make_parameters(system)
@@ -210,11 +183,6 @@ def association(system: System, request: FigureRequest) -> Drawing:
     samples memorise). A is shown without its diagonal, which is held at sigma_A. Options:
     ``samples``, ``eta``, ``steps``, ``dtype``. ``data``: ``steps``, ``test_error``, ``cosine``,
     ``patch_association`` along the run, ``sets``, ``A`` at the end, ``bayes_error``, ``outcome``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     options = request.options(EMPIRICAL_RUN)
     parameters = request.make_parameters(system, q=0.25, omega=1e-3)
@@ -278,11 +246,6 @@ def plane(system: System, request: FigureRequest) -> Drawing:
     follows the run itself. Options: ``plane`` (one of them, or both), ``time``, ``starts``,
     ``grid``: the number of cells along each side at the first look for nullclines; 0 takes 32, or
     8 where a gradient takes milliseconds.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     quick = {"plane": BOTH, "time": 1e5, "starts": 4, "grid": 0}
     options = request.options(quick, {"grid": 48, "starts": 8})

@@ -74,11 +74,6 @@ def association_ends(system: System, request: FigureRequest) -> Drawing:
     ``rows``, each with the parameters, alpha and lead at the plateau, gamma and rho at the end and
     whether that is association; ``counts``, over D: flows, those that end otherwise, and those
     that are open; ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     options = request.options(
         {
@@ -158,10 +153,7 @@ def _plateau_line(panel: Axes, law: Any, options: Mapping[str, Any]) -> None:
 def after_t1(run: Trajectory) -> dict[str, float]:
     """Values of alpha at the end and at most after T1, over alpha(T1), for both readings of T1.
 
-    Parameters
-    ----------
-    run : Trajectory
-        NaN where T1 is not reached.
+    `run`: NaN where T1 is not reached.
     """
     row: dict[str, float] = {}
     for name in READINGS:
@@ -179,11 +171,6 @@ def event_III(system: System, request: FigureRequest) -> Drawing:  # noqa: N802 
     with the parameters, T1 in both readings, and for each alpha at the end and its largest from T1
     on over alpha(T1); ``half_at_start``, over sizes the beta from which on half of the attention is
     inside the own set at the start; ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     options = request.options(
         {
@@ -249,11 +236,6 @@ def t1_law(system: System, request: FigureRequest) -> Drawing:
     parameters, ``mean``, ``case`` (fixed or falling nu), T1 (NaN where it is not reached) and
     ``scale``, the inverse rate of gamma - rho at the plateau; ``laws``, case -> exponents in D and
     q(D - C) with 95 % intervals, and the standard deviation of log T1 around the law; ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     options = request.options(
         {"D": (128, 256, 512), "means": (16.0, 28.0, 42.0), "time": LATEST},

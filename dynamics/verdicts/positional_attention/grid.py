@@ -56,10 +56,6 @@ claim = partial(any_claim, shown=SHOWN, require=hypothesis)
 def along(case: Case, values: Any, records: Any = slice(None)) -> dict[str, Any]:
     """Curve of values over the time of a run, from the first record after the start on.
 
-    Parameters
-    ----------
-    case : Case
-    values : float array, shape (records,)
-    records : slice
+    `values`, shape (records,).
     """
     return {"curves": {case.label: (case.run.time[records][1:], values[1:])}}

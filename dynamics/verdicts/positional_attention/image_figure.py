@@ -39,12 +39,7 @@ MARKERS = {VANILLA: "oD", POSITIONAL: "oD", CONTROL: "ss"}
 
 
 def rows(trials: Trials) -> Iterator[dict[str, Any]]:
-    """Yield the table of accuracies at each length, and that of patch association.
-
-    Parameters
-    ----------
-    trials : Trials
-    """
+    """Yield the table of accuracies at each length, and that of patch association."""
     pixels = trials.plan.pixels
     for name, steps in product(trials.names, trials.plan.steps):
         row: dict[str, Any] = {"network": name, "steps": steps}
@@ -71,13 +66,7 @@ def rows(trials: Trials) -> Iterator[dict[str, Any]]:
     data="digits, fashion, or a folder of MNIST, CIFAR or SVHN (default digits)",
 )
 def images_figure(system: System, request: FigureRequest) -> Drawing:
-    """Section 6 on real images. Options beside the flags: see `Plan`, and ``seeds`` their number.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """Section 6 on real images. Options: flags, those of `Plan`, ``seeds`` (their number)."""
     plain = {name: value for name, value in vars(Plan()).items() if name not in FIXED}
     quick = plain | {"seeds": len(Plan().seeds), "permuted": 0}
     thorough = {"steps": (500, 2000, 8000)}
@@ -91,12 +80,7 @@ def images_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def data_of(trials: Trials) -> dict[str, Any]:
-    """Plain values of the picture: network, pixels -> every seed along the steps.
-
-    Parameters
-    ----------
-    trials : Trials
-    """
+    """Plain values of the picture: network, pixels -> every seed along the steps."""
     content: dict[str, Any] = {"records": list(trials.plan.records)}
     for (name, moved), runs in trials.runs.items():
         accuracy = [run.accuracy.tolist() for run in runs]
@@ -115,12 +99,7 @@ def _series(run: Trained, which: str, shown: bool) -> dict[str, list[Any]]:
 
 
 def caption(trials: Trials) -> str:
-    """How the figure was made and what it shows.
-
-    Parameters
-    ----------
-    trials : Trials
-    """
+    """How the figure was made and what it shows."""
     plan, images = trials.plan, trials.images
     last, moved = plan.steps[-1], plan.pixels[-1]
     words = (
@@ -145,12 +124,7 @@ def caption(trials: Trials) -> str:
 
 
 def looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Colour and marker of every network.
-
-    Parameters
-    ----------
-    names : sequence of str
-    """
+    """Colour and marker of every network."""
     kinds = [name.partition(",")[0] for name in names]
     turns = [kinds[:k].count(kind) % 2 for k, kind in enumerate(kinds)]
     return {
@@ -161,16 +135,7 @@ def looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 @styled
 def draw(trials: Trials) -> Any:
-    """Draw all panels.
-
-    Parameters
-    ----------
-    trials : Trials
-
-    Returns
-    -------
-    array of Axes
-    """
+    """Draw all panels."""
     plan, images, patch, block = trials.plan, trials.images, trials.patch, trials.shuffle
     name = next(each for each in trials.names if each.startswith(POSITIONAL))
     first, last = trials.runs[name, plan.pixels[0]], trials.runs[name, plan.pixels[-1]]
@@ -271,17 +236,9 @@ def _maps(panels: Sequence[Axes], maps: dict[str, tuple[Any, int, bool]], label:
 def mean_by_displacement(runs: Sequence[Trained], record: int, as_shuffled: bool) -> FloatArray:
     """Mean of <p_i, p_j> by how far apart patches i and j are, in the units of the contrast.
 
-    Parameters
-    ----------
-    runs : sequence of Trained
-    record : int
-    as_shuffled : bool
-        Positions in the shuffled images that the network trains on, else in the original ones.
-
-    Returns
-    -------
-    float array, shape (2 reach + 1, 2 reach + 1)
-        With ``reach`` half of the grid; NaN in the middle.
+    `as_shuffled`: positions in the shuffled images that the network trains on, else in the original
+    ones. Returns float array, shape (2 reach + 1, 2 reach + 1): with ``reach`` half of the grid;
+    NaN in the middle.
     """
     grid = int(len(runs[0].places()) ** 0.5)
     reach = max(1, grid // 2)

@@ -40,19 +40,9 @@ def joint_law(
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Law of the pair of sum_l value(z_l) and Z given y = +1.
 
-    Parameters
-    ----------
-    law : (D, C, q)
-    value : callable
-        Odd, and largest at C.
-    whole : bool
-        Whether Z takes part; the first sum alone otherwise.
-
-    Returns
-    -------
-    t, z : int arrays, shapes (2 T + 1, 1) and (1, 2 D + 1 or 1)
-        Values of both.
-    chances : float array, shape (t, z)
+    `value`: odd, and largest at C; `whole`: whether Z takes part; the first sum alone otherwise.
+    Returns t, z, int arrays, shapes (2 T + 1, 1) and (1, 2 D + 1 or 1): values of both. Returns
+    chances, shape (t, z).
     """
     D, C, q = law
     reach, sums = D // C * value(C), D * whole
@@ -66,23 +56,12 @@ def joint_law(
 
 
 def label_law(law: Size, whole: bool = True) -> FloatArray:
-    """P(f* = t, Z = z) given y = +1, t and z from -D to D; of f* alone where not ``whole``.
-
-    Parameters
-    ----------
-    law : (D, C, q)
-    whole : bool
-    """
+    """P(f* = t, Z = z) given y = +1, t and z from -D to D; of f* alone where not ``whole``."""
     return joint_law(law, lambda z: z if abs(z) > 0.9 * law[1] else 0, whole)[2]
 
 
 def equal_weights(law: Size) -> float:
-    """Least Pr[f* phi(Z) <= 0] over all links phi of equal weights.
-
-    Parameters
-    ----------
-    law : (D, C, q)
-    """
+    """Least Pr[f* phi(Z) <= 0] over all links phi of equal weights."""
     D, both = law[0], label_law(law)
     both = (both + both[::-1, ::-1]) / 2  # y = -1 is the mirror image
     return float(1 - np.maximum(both[:D].sum(axis=0), both[D + 1 :].sum(axis=0)).sum())
@@ -110,11 +89,7 @@ def theorem_3_1(case: Case) -> dict[str, Any]:
 def along_size(case: Case, error: Any) -> dict[str, Any]:
     """Share of C - 1 in the exponent of an error in D, from the last doubling.
 
-    Parameters
-    ----------
-    case : Case
-    error : callable
-        (D, C, q) -> float, taken at D, 2 D, 4 D, 8 D and fixed q (D - C).
+    `error`: (D, C, q) -> float, taken at D, 2 D, 4 D, 8 D and fixed q (D - C).
     """
     D, C, q = _size(case.parameters)
     sizes = [D, 2 * D, 4 * D, 8 * D]
@@ -183,13 +158,7 @@ def theorem_3_2(case: Case) -> dict[str, Any]:
 
 
 def finite_error(law: Size, p: int) -> float:
-    """Error of sharp attention to one set at the nu and alpha of `HEAD`, ties half.
-
-    Parameters
-    ----------
-    law : (D, C, q)
-    p : int
-    """
+    """Error of sharp attention to one set at the nu and alpha of `HEAD`, ties half."""
     powers, sums, chances = joint_law(law, lambda z: z**p)
     attended = law[0] * HEAD.alpha / law[1]  # o = D alpha z / C
     margin = attended**p * powers + HEAD.nu * attended * sums

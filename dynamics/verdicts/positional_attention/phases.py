@@ -49,12 +49,7 @@ LATE = (
 def sampled_error(law: Any, state: FloatArray, seed: int) -> tuple[float, float]:
     """Population error of a symmetric state from draws of the law, ties half; its standard error.
 
-    Parameters
-    ----------
-    law : Parameters
-    state : float array, shape (3,)
-        (alpha, gamma, rho).
-    seed : int
+    `state`, shape (3,): (alpha, gamma, rho).
     """
     found = derived_observables(state[None], np.zeros((1, 3)), law)
     own, mate, other = (float(found[name][0]) for name in ("Lambda", "Gamma", "Xi"))
@@ -84,13 +79,7 @@ def sampled_error(law: Any, state: FloatArray, seed: int) -> tuple[float, float]
 
 
 def event_of(case: Case, name: str) -> Event:
-    """T0 or T1 of a run; undecided where it has none.
-
-    Parameters
-    ----------
-    case : Case
-    name : str
-    """
+    """T0 or T1 of a run; undecided where it has none."""
     event = case.run.events[name]
     if not event:
         raise Undecided(NEVER[name], "time")
@@ -100,10 +89,7 @@ def event_of(case: Case, name: str) -> Event:
 def errors_at(case: Case, state: FloatArray) -> dict[str, float]:
     """Errors of a state, of sign(Z) and of the best rule; the share of their gap that is left.
 
-    Parameters
-    ----------
-    case : Case
-    state : float array, shape (3,)
+    `state`, shape (3,).
     """
     law = case.parameters
     error, margin = sampled_error(law, state, case.seed)

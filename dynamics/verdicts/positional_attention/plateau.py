@@ -50,34 +50,19 @@ MORE = tuple(
 
 
 def plateau_of(parameters: Any) -> Plateau:
-    """The plateau of Event I at parameters of the system.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    """
+    """The plateau of Event I at parameters of the system."""
     return Plateau(*(getattr(parameters, n) for n in ("D", "set_law", "p", "nu", "beta", "scale")))
 
 
 def prediction(parameters: Any) -> dict[str, float]:
-    """The value of alpha at the plateau, and the rate of gamma - rho; NaN without a plateau.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    """
+    """The value of alpha at the plateau, and the rate of gamma - rho; NaN without a plateau."""
     plateau = plateau_of(parameters)
     alpha = plateau.alpha(parameters.nu ** (1 / (parameters.p - 1)))
     return {"alpha": alpha, "lead": plateau.lead(alpha) if isfinite(alpha) else np.nan}
 
 
 def ending(run: Trajectory) -> dict[str, Any]:
-    """Whether a flow ends with association, None where it is open, and gamma and rho there.
-
-    Parameters
-    ----------
-    run : Trajectory
-    """
+    """Whether a flow ends with association, None where it is open, and gamma and rho there."""
     gap = (run["gamma"] - run["rho"]) * run.parameters["scale"]
     earlier = float(np.interp(run.time[-1] / 10, run.time, gap))
     apart = abs(gap[-1]) > APART and gap[-1] * earlier > 0

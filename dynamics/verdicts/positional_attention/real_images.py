@@ -64,23 +64,10 @@ P_VALUES = Picture("steps", "p-value of association, all seeds", {f"{LEVEL:g}": 
 class Plan:
     """Choice of the runs behind a figure or a claim.
 
-    Attributes
-    ----------
-    data : str
-        As of `datasets.load`.
-    patch, shuffle : int
-        Sides in pixels; 0 for the patch of `PATCHES`, and for one patch.
-    steps : tuple of int
-        Lengths of the runs, ascending.
-    spreads : tuple of float
-        Of the positions at the start.
-    seeds : tuple of int
-    pixels : tuple of bool
-        Whether they are shuffled: False, True or both.
-    kinds : tuple of str
-        Of networks.
-    samples, tests : int
-        Images; 0 for all up to a bound (`datasets.split`).
+    `data`: as of `datasets.load`; `patch`, `shuffle`: sides in pixels; 0 for the patch of
+    `PATCHES`, and for one patch; `steps`: lengths of the runs, ascending; `spreads`: of the
+    positions at the start; `pixels`: whether they are shuffled: False, True or both; `kinds`: of
+    networks; `samples`, `tests`: images; 0 for all up to a bound (`datasets.split`).
     """
 
     data: str = "digits"
@@ -112,11 +99,7 @@ class Plan:
 def name_of(kind: str, spread: float) -> str:
     """Name of a transformer.
 
-    Parameters
-    ----------
-    kind : str
-    spread : float
-        Of the positions at the start.
+    `spread`: of the positions at the start.
 
     Examples
     --------
@@ -130,14 +113,8 @@ def name_of(kind: str, spread: float) -> str:
 class Trials:
     """All runs of a plan.
 
-    Attributes
-    ----------
-    plan : Plan
-    patch, shuffle : int
-        Those that were used.
-    images : Images
-    runs : mapping
-        (name of the network, whether shuffled) -> one run a seed.
+    `patch`, `shuffle`: those that were used; `runs`: (name of the network, whether shuffled) -> one
+    run a seed.
     """
 
     plan: Plan
@@ -194,11 +171,7 @@ class Trials:
 def train_all(plan: Plan, folder: Path | None = None) -> Trials:
     """Train all networks of a plan.
 
-    Parameters
-    ----------
-    plan : Plan
-    folder : Path, optional
-        Of the checkpoints of the runs; those that have one go on, or are done.
+    `folder`: of the checkpoints of the runs; those that have one go on, or are done.
     """
     images = datasets.load(plan.data)
     patch = plan.patch or PATCHES.get(images.side, 1)
@@ -293,13 +266,7 @@ def figure_5c(case: Case) -> dict[str, Any]:
 def change_by_shuffling(kind: str, seed: int, side: int = 8) -> float:
     """Relative change of outputs where pixels are shuffled and the positions moved with them.
 
-    Parameters
-    ----------
-    kind : str
-        Of attention.
-    seed : int
-    side : int
-        Of images.
+    `kind`: of attention; `side`: of images.
     """
     network, random = Transformer(kind), np.random.default_rng(seed)
     theta = network.start(side, 1, 10, seed) | {"head": random.normal(size=(network.width, 10))}

@@ -58,13 +58,7 @@ ALL_CELLS = {"samples": (250, 500, 1000, 2000, 4000, 8000, 16_000), "seeds": 3, 
 
 
 def stable_rate(system: System, parameters: Any) -> float:
-    """The usual learning rate, or a smaller one where the reduced run needs it.
-
-    Parameters
-    ----------
-    system : System
-    parameters : Parameters
-    """
+    """The usual learning rate, or a smaller one where the reduced run needs it."""
     problem, run = reduced_flow(system.ReducedPopulation, parameters, DURATION)
     return min(RATE, float(f"{BELOW_LIMIT * np.nanmin(limits_along(problem, run)):.1g}"))
 
@@ -72,12 +66,7 @@ def stable_rate(system: System, parameters: Any) -> float:
 def train(case: Case, samples: int, time: float = DURATION) -> Trajectory:
     """Gradient descent on N noisy samples from a random start, shared by claims and figures.
 
-    Parameters
-    ----------
-    case : Case
-    samples : int
-        N.
-    time : float
+    `samples`: N.
     """
     eta = stable_rate(case.system, case.parameters)
     steps = round(time / eta)
@@ -90,15 +79,7 @@ def train(case: Case, samples: int, time: float = DURATION) -> Trajectory:
 def affordable(case: Case, time: float) -> int:
     """N that a run can afford.
 
-    Parameters
-    ----------
-    case : Case
-    time : float
-
-    Raises
-    ------
-    Undecided
-        If that is too few.
+    Raises Undecided if that is too few.
     """
     law = case.parameters
     most = int(WORK * RATE / time / (law.D * (4 * law.d + 6 * law.D)))
@@ -177,19 +158,8 @@ def deviation(
 ) -> dict[str, FloatArray]:
     """Noise-free samples from the symmetric start against 200 steps at 0.02 of the reduced run.
 
-    Parameters
-    ----------
-    system : System
-    parameters : Parameters
-        With d = 1 and sigma = 0.
-    counts : sequence of int
-        N.
-    seeds : sequence of int
-
-    Returns
-    -------
-    dict
-        Reduced state -> signed distance of its orbit's mean, shape (counts, seeds).
+    `parameters`: with d = 1 and sigma = 0; `counts`: N. Returns dict: reduced state -> signed
+    distance of its orbit's mean, shape (counts, seeds).
     """
     reduced, steps, rows = system.ReducedPopulation(parameters), 200, []
     for count in counts:
@@ -211,13 +181,7 @@ def root_mean_square(distances: FloatArray) -> FloatArray:
 
 
 def deviation_figure(system: System, request: FigureRequest) -> Drawing:
-    """Deviation against N. Options: ``samples`` (the N), ``seeds``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """Deviation against N. Options: ``samples`` (the N), ``seeds``."""
     options = request.options({"samples": COUNTS, "seeds": 16}, {"seeds": 64})
     law = request.make_parameters(system, D=8, C=2, d=1, sigma=0.0)
     counts, seeds = np.array(options["samples"]), options["seeds"]
@@ -248,13 +212,7 @@ def deviation_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def phase_figure(system: System, request: FigureRequest) -> Drawing:
-    """Association over (N, q). Options: ``samples``, ``chances``, ``seeds``, ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """Association over (N, q). Options: ``samples``, ``chances``, ``seeds``, ``time``."""
     options = request.options(CELLS, ALL_CELLS)
     counts, chances, time = (options[name] for name in ("samples", "chances", "time"))
     law, seeds = request.make_parameters(system, ("q",), D=16, C=4), request.seeds(options["seeds"])

@@ -66,11 +66,7 @@ CONSTANT = tuple(law(D, 16) for D in (64, 256))
 def orbit_logits(law: Any, state: ArrayLike) -> FloatArray:
     """A with beta, gamma and rho on its orbits (Lemma 4.1), shape (D, D).
 
-    Parameters
-    ----------
-    law : Parameters
-    state : float array, shape (3,)
-        (alpha, gamma, rho); alpha is not used.
+    `state`, shape (3,): (alpha, gamma, rho); alpha is not used.
     """
     _, gamma, rho = np.asarray(state)
     matrix = np.where(same_set(Partition.contiguous([law.C] * law.L)), gamma, rho)
@@ -81,16 +77,8 @@ def orbit_logits(law: Any, state: ArrayLike) -> FloatArray:
 def attentions(system: System, law: Any) -> tuple[dict[str, FloatArray], dict[str, float]]:
     """A of the true sets, of pre-training by the population flow, early and late, and uniform.
 
-    Parameters
-    ----------
-    system : System
-    law : Parameters
-
-    Returns
-    -------
-    logits : dict of float arrays, shape (D, D)
-    inside : dict of float
-        Share of the attention that falls inside the own set, G/D.
+    Returns logits, shape (D, D). Returns inside, dict of float: share of the attention that falls
+    inside the own set, G/D.
     """
     time, own = PRE_TRAINING * law.D**2, replace(law, beta=0.0)
     run = flow(system.ReducedPopulation(law), time, record=[0.0, time / 100, time])
@@ -112,15 +100,7 @@ def fine_tuned(
 ) -> dict[str, FloatArray]:
     """Test errors after fine-tuning v on some samples, of each attention, shape (seeds,).
 
-    Parameters
-    ----------
-    system : System
-    law : Parameters
-    logits : mapping
-        Name -> A, shape (D, D).
-    count : int
-        Downstream samples.
-    seeds : range
+    `logits`: name -> A, shape (D, D); `count`: downstream samples.
     """
     spread = law.q * (law.D - law.C)
     linear = 0.3 / (law.D ** (2 / 3) * (law.C**2 + spread))
@@ -178,12 +158,7 @@ def theorem_5_1(case: Case) -> dict[str, Any]:
 def leading_error(law: Any, count: int, seed: int) -> float:
     """Error of the leading direction of all patches of some samples, read by sign(Z); exact.
 
-    Parameters
-    ----------
-    law : Parameters
-    count : int
-        Samples.
-    seed : int
+    `count`: samples.
     """
     from scipy.linalg import eigh
     from scipy.stats import norm

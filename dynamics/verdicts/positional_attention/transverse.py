@@ -61,26 +61,14 @@ SMALLEST = 1e-5
 def spectrum(reduced: Any, law: Any, horizon: float) -> Transverse:
     """The transverse spectrum along the reduced flow to a time; cached.
 
-    Parameters
-    ----------
-    reduced : type
-        ``ReducedPopulation`` of the system.
-    law : Parameters
-    horizon : float
+    `reduced`: ``ReducedPopulation`` of the system.
     """
     times = [0.0, *np.geomspace(1e-3, horizon, RECORDS).tolist()]
     return transverse(Manifold(law), flow(reduced(law), horizon, rtol=1e-10, record=times))
 
 
 def stability(system: System, law: Any, horizon: float) -> Stability:
-    """Until when the symmetric states are stable; nothing of sizes with many multisets of types.
-
-    Parameters
-    ----------
-    system : System
-    law : Parameters
-    horizon : float
-    """
+    """Until when the symmetric states are stable; nothing of sizes with many multisets of types."""
     size = f"at D={law.D}, C={law.C}"
     if number_of_configurations(law.L, law.C) * law.D**4 > AFFORDABLE:
         return Stability(horizon, where=f"{size} there are too many multisets of types")
@@ -103,13 +91,7 @@ def _growth(reduced: Any, law: Any, horizon: float) -> TransverseGrowth:
 def perturbed(full: Any, law: Any, seed: int, horizon: float) -> Trajectory:
     """The full population flow from an attention matrix with a spread of omega; cached.
 
-    Parameters
-    ----------
-    full : type
-        ``FullPopulation`` of the system.
-    law : Parameters
-    seed : int
-    horizon : float
+    `full`: ``FullPopulation`` of the system.
     """
     problem = full(law)
     start, noise = problem.initial_state, np.random.default_rng(seed).normal(size=(law.D,) * 2)
@@ -161,13 +143,7 @@ def section_4_2(case: Case) -> dict[str, Any]:
 
 
 def transverse_figure(system: System, request: FigureRequest) -> Drawing:
-    """Transverse stability along the reduced flow. Options: ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """Transverse stability along the reduced flow. Options: ``time``."""
     options = request.options({"time": HORIZON})
     law = request.make_parameters(system, D=8, C=2, q=0.5)
     make: Any = system.ReducedPopulation
@@ -184,13 +160,7 @@ def transverse_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def omega_figure(system: System, request: FigureRequest) -> Drawing:
-    """Association over omega and time. Options: ``omegas``, ``seeds``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """Association over omega and time. Options: ``omegas``, ``seeds``."""
     law = request.make_parameters(system, ("omega",), D=8, C=2, q=0.5)
     few, many = np.geomspace(1e-3, 0.1, 7), np.geomspace(1e-3, 0.1, 13)
     options = request.options({"omegas": few, "seeds": 2}, {"omegas": many, "seeds": 5})
@@ -226,16 +196,8 @@ def omega_figure(system: System, request: FigureRequest) -> Drawing:
 def transverse_picture(result: Transverse, omega: float) -> Any:
     """Transverse eigenvalues over time, coloured by what they move; below, the amplification.
 
-    Parameters
-    ----------
-    result : Transverse
-        Along a run whose events T0 and T1 are marked where they happened.
-    omega : float
-        Spread of a random start: the amplification 1/omega is marked.
-
-    Returns
-    -------
-    array of Axes
+    `result`: along a run whose events T0 and T1 are marked where they happened; `omega`: spread of
+    a random start: the amplification 1/omega is marked.
     """
     positive = result.time > 0
     time, peak = result.time[positive], int(result.amplification.argmax())

@@ -55,11 +55,6 @@ def rules_figure(system: System, request: FigureRequest) -> Drawing:
     Options: ``steps``, and the learning rate of each rule by its name. ``data``: ``runs``, each
     with law, rule, eta, the steps of the events, ``half`` (the first record with half of the
     attention inside the own set), alpha, gamma and rho at the end, and the outcome; ``steps``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     options = request.options({"steps": 100_000, **RATES})
     law = request.make_parameters(system, ("random_sets",), D=9, C=3)

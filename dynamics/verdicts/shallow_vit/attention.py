@@ -41,11 +41,7 @@ def limit(law: Any, samples: Any) -> float | None:
 
     None for ``"iid"``: it is of samples that all have n_* and n_# such tokens.
 
-    Parameters
-    ----------
-    law : Parameters
-    samples : object
-        With ``counts``, ``labels`` and ``weights``, as `sampling.Vectors`.
+    `samples`: with ``counts``, ``labels`` and ``weights``, as `sampling.Vectors`.
     """
     if law.data == "iid":
         return None

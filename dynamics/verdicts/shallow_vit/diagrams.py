@@ -111,13 +111,7 @@ class Panel(NamedTuple):
 
 
 def figure_1a(system: System, request: FigureRequest) -> Drawing:
-    """N over alpha_*^-2. Options: ``alphas``, ``samples``, ``trials``, ``workers``, ``store``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """N over alpha_*^-2. Options: ``alphas``, ``samples``, ``trials``, ``workers``, ``store``."""
     options = _options(request, "alphas", ALPHAS["rest"])
     law = request.make_parameters(system, ("alpha_star", "alpha_confusion"), **LAW)
     family, at = FAMILIES["rest"], options["alphas"]
@@ -148,13 +142,7 @@ def figure_1a(system: System, request: FigureRequest) -> Drawing:
 
 
 def figure_1b(system: System, request: FigureRequest) -> Drawing:
-    """N over (1 - sigma)^-2. Options: ``sigmas``, and those of Figure 1a.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """N over (1 - sigma)^-2. Options: ``sigmas``, and those of Figure 1a."""
     options = _options(request, "sigmas", SIGMAS)
     law = request.make_parameters(system, ("sigma",), **samples.FIGURE_1B)
     sigmas = options["sigmas"]
@@ -180,11 +168,6 @@ def figure_3(system: System, request: FigureRequest) -> Drawing:
     """Trained and frozen attention, N over alpha_*^-4.
 
     Options: ``family`` (``proportion`` or ``rest``), and those of Figure 1a.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     family = str(request.user_options.get("family", "proportion"))
     if family not in ALPHAS:

@@ -41,13 +41,7 @@ EACH = (
 
 
 def exactly(source: str, quantity: str, laws: Sequence[Mapping[str, Any]] = EACH) -> Decorator:
-    """Decorate the differences of two ways to train, which may be as large as rounding.
-
-    Parameters
-    ----------
-    source, quantity : str
-    laws : sequence of dict
-    """
+    """Decorate the differences of two ways to train, which may be as large as rounding."""
     picture = Picture("step", "largest difference", {"rounding": ROUNDING})
     words = "{value:.1e} over {steps} steps"
     return claim(source, quantity, "<=", ROUNDING, laws=laws, words=words, picture=picture)
@@ -120,14 +114,7 @@ def odds_identity(case: Case) -> dict[str, Any]:
 
 
 def log_odds(problem: Any, keys: FloatArray, queries: FloatArray) -> FloatArray:
-    """Log odds of tokens of pattern 1 against 2 in the softmax over tokens, samples by queries.
-
-    Parameters
-    ----------
-    problem : Problem
-    keys : float array
-    queries : float array
-    """
+    """Log odds of tokens of pattern 1 against 2 in the softmax over tokens, samples by queries."""
     order = problem.tokens.patterns
     with np.errstate(all="ignore"):
         scores = (keys.T[order] @ queries)[:, :, : problem.parameters.M]

@@ -45,11 +45,6 @@ def figure_2(system: System, request: FigureRequest) -> Drawing:
 
     Options: ``families`` (``rest``, ``constant``, ``proportion``, ``none``), ``eta``, ``steps``,
     ``seeds``, ``workers``, ``store``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     default = {"families": tuple(FAMILIES), "eta": ETA, "steps": 6000, "seeds": 3,
                "workers": cores(), "store": ""}  # fmt: skip
@@ -137,24 +132,12 @@ class Trained(NamedTuple):
 
 
 def figure_4(system: System, request: FigureRequest) -> Drawing:
-    """Attention along training. Options: ``samples``, ``eta``, ``steps``, ``seeds``, ``margins``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """Attention in training. Options: ``samples``, ``eta``, ``steps``, ``seeds``, ``margins``."""
     return _attention(system, request, {"": request.make_parameters(system)}, 3)
 
 
 def figure_7(system: System, request: FigureRequest) -> Drawing:
-    """Figure 4 for several M, with its options.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """Figure 4 for several M, with its options."""
     law = request.make_parameters(system, ("M",), d=20)
     return _attention(system, request, {f"M = {M}": replace(law, M=M) for M in PATTERNS}, 1)
 
@@ -239,23 +222,12 @@ def figure_5(system: System, request: FigureRequest) -> Drawing:
 
     Options: ``removed``, ``seeds``, ``samples``, ``eta``, ``steps``, ``noisy_share``,
     ``noisy_std``, ``workers``, ``store``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
     """
     return _removal(system, request, "5", {"": request.make_parameters(system, (), **tokens.LAW)})
 
 
 def figure_8(system: System, request: FigureRequest) -> Drawing:
-    """Figure 5 for several M, with its options.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """Figure 5 for several M, with its options."""
     law = request.make_parameters(system, ("M",), **(tokens.LAW | {"d": 20}))
     return _removal(system, request, "8", {f"M = {M}": replace(law, M=M) for M in PATTERNS})
 

@@ -30,14 +30,7 @@ SPURIOUS = Picture("alpha_*", ACCURACY, {"half": 50.0}, ("linear", "linear"))
 
 
 def on_images(source: str, quantity: str, bound: float, train: Any, **data: Any) -> Decorator:
-    """Decorate a measurement of networks that ``train`` makes of seeds; the claim has no law.
-
-    Parameters
-    ----------
-    source, quantity : str
-    bound : float
-    train : function
-    """
+    """Decorate a measurement of networks that ``train`` makes of seeds; the claim has no law."""
 
     def run(case: Case) -> tuple[None, Trials]:
         many = MORE_SEEDS if case.thorough else SEEDS
@@ -56,14 +49,7 @@ def growth(values: FloatArray) -> Estimate:
 
 
 def row_of(found: Trials, x: Sequence[Any], curves: dict[str, FloatArray], **more: Any) -> Row:
-    """A row with shares in percent over x and the number of seeds.
-
-    Parameters
-    ----------
-    found : Trials
-    x : sequence of float
-    curves : mapping
-    """
+    """A row with shares in percent over x and the number of seeds."""
     drawn = {label: (x, 100 * shares) for label, shares in curves.items()}
     return {**more, "seeds": found.values.shape[-1], "curves": drawn}
 

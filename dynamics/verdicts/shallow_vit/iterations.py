@@ -61,40 +61,19 @@ FAMILIES = {
 
 
 def law_at(law: Any, family: str, alpha: float) -> Any:
-    """The law of a family at alpha_*.
-
-    Parameters
-    ----------
-    law : Parameters
-    family : str
-    alpha : float
-    """
+    """The law of a family at alpha_*."""
     share, confusion = FAMILIES[family].at(alpha)
     return replace(law, alpha_star=share, alpha_confusion=confusion)
 
 
 def laws_of(law: Any, family: str) -> list[Any]:
-    """The laws of a family at those of its alpha_* that whole numbers of tokens have.
-
-    Parameters
-    ----------
-    law : Parameters
-    family : str
-    """
+    """The laws of a family at those of its alpha_* that whole numbers of tokens have."""
     return runs.possible(law, map(FAMILIES[family].at, FAMILIES[family].alphas))
 
 
 @lru_cache(maxsize=1024)
 def steps_to_zero(make: Any, law: Any, seed: int, eta: float) -> float:
-    """Steps to zero training loss; NaN where it is not reached.
-
-    Parameters
-    ----------
-    make : type
-    law : Parameters
-    seed : int
-    eta : float
-    """
+    """Steps to zero training loss; NaN where it is not reached."""
     run = runs.descend_in_parts(make(law, seed=seed), eta, HORIZONS)
     step = run.events["t_zero"].step
     return np.nan if step is None else float(step)
@@ -103,15 +82,7 @@ def steps_to_zero(make: Any, law: Any, seed: int, eta: float) -> float:
 def steps_of(
     case: Case, laws: Sequence[Any], eta: float = ETA, few: int | None = None
 ) -> FloatArray:
-    """Steps of every law and seed; undecided where zero training loss is not reached.
-
-    Parameters
-    ----------
-    case : Case
-    laws : sequence of Parameters
-    eta : float
-    few : int
-    """
+    """Steps of every law and seed; undecided where zero training loss is not reached."""
     many = (few or SEEDS) * (3 if case.thorough else 1)
     make: Any = case.system.ReducedPopulation
     seeds, eta = range(case.seed, case.seed + many), case.rate(eta)
@@ -124,11 +95,7 @@ def steps_of(
 def line_words(family: str, laws: Sequence[Any], steps: FloatArray) -> tuple[str, float, float]:
     """Lines through steps in words, R^2 over 1/alpha_*, and the power of the gap.
 
-    Parameters
-    ----------
-    family : str
-    laws : sequence of Parameters, length n
-    steps : float array, shape (n,)
+    `laws`, length n; `steps`, shape (n,).
     """
     r2 = runs.line(1 / alphas(laws), steps)[2]
     slope, level, r2_by_gap = runs.line(1 / gaps(laws), steps)

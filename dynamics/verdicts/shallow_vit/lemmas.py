@@ -51,9 +51,7 @@ DISTANCES, SHARE = (0.1, 0.01, 0.001, 0.0001), 0.2
 def lucky_neurons(law: Any) -> None:
     """Refuse a law outside the lemmas on lucky neurons.
 
-    Raises
-    ------
-    Undecided
+    Raises Undecided.
     """
     if law.output_weights != "shared":
         raise Undecided("neurons have a sign for every position", "law", parameters=asdict(law))
@@ -282,11 +280,7 @@ def lemma_4(case: Case) -> Row:
 def tail_of_signs(chance: float, number: int) -> FloatArray:
     """P(sum >= t), t = 0, ..., n, of n independent variables, +-1 with a chance in all and else 0.
 
-    Parameters
-    ----------
-    chance : float
-    number : int
-        n.
+    `number`: n.
     """
     one, law = np.array([chance / 2, 1 - chance, chance / 2]), np.ones(1)
     for _ in range(number):
@@ -297,14 +291,7 @@ def tail_of_signs(chance: float, number: int) -> FloatArray:
 def largest_constant(tail: FloatArray, norm: float, number: int) -> float:
     """The largest c for which e exp(-c t^2 / (K^2 n)) is at least the tail, at every t > 0.
 
-    Parameters
-    ----------
-    tail : float array, shape (n + 1,)
-        P(sum >= t), t = 0, ..., n.
-    norm : float
-        K.
-    number : int
-        n.
+    `tail`, shape (n + 1,): P(sum >= t), t = 0, ..., n; `norm`: K; `number`: n.
     """
     t = np.flatnonzero(tail > SMALLEST)[1:]
     return float(((1 - np.log(tail[t])) * norm**2 * number / t**2).min())

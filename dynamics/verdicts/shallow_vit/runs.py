@@ -70,9 +70,7 @@ def _outside(law: Any, reason: str, missing: str = "law") -> Undecided:
 def enough_neurons(law: Any) -> None:
     """Refuse a law with too few neurons for N samples (the N of Section 4.1), or too large a sigma.
 
-    Raises
-    ------
-    Undecided
+    Raises Undecided.
     """
     least = least_neurons(law.M, SAMPLES, law.sigma)
     if law.sigma >= pi / law.M:
@@ -95,9 +93,7 @@ def other_training(law: Any) -> str:
 def all_trained(law: Any) -> None:
     """Refuse a law that does not train all weights with the hinge.
 
-    Raises
-    ------
-    Undecided
+    Raises Undecided.
     """
     if words := other_training(law):
         raise _outside(law, words)
@@ -106,10 +102,7 @@ def all_trained(law: Any) -> None:
 def theorem_1(law: Any) -> None:
     """Refuse a law that Theorem 1 does not speak of.
 
-    Raises
-    ------
-    Undecided
-        With the size from which on it does.
+    Raises Undecided with the size from which on it does.
     """
     all_trained(law)
     sizes_of_theorem_1(law)
@@ -118,10 +111,7 @@ def theorem_1(law: Any) -> None:
 def sizes_of_theorem_1(law: Any) -> None:
     """Refuse the sizes of a law that Theorem 1 does not speak of, however it is trained.
 
-    Raises
-    ------
-    Undecided
-        With the size from which on it does.
+    Raises Undecided with the size from which on it does.
     """
     if law.delta >= LARGEST_DELTA:
         raise _outside(law, f"delta = {law.delta:g} has to be below {LARGEST_DELTA:g}")
@@ -138,13 +128,7 @@ def sizes_of_theorem_1(law: Any) -> None:
 
 
 def step_of_rest(problem: Any, run: Trajectory) -> int | None:
-    """The step of zero hinge, from which nothing moves; the linear loss goes on past its zero.
-
-    Parameters
-    ----------
-    problem : Problem
-    run : Trajectory
-    """
+    """The step of zero hinge, from which nothing moves; the linear loss goes on past its zero."""
     return run.events["t_zero"].step if problem.parameters.loss == "hinge" else None
 
 
@@ -153,14 +137,8 @@ def descend_in_parts(
 ) -> Trajectory:
     """Descend to the first of several horizons by which training stands still, or to the last.
 
-    Parameters
-    ----------
-    problem : ReducedPopulation or FullEmpirical
-    eta : float
-    horizons : iterable of int
-        Steps, ascending.
-    record : int, optional
-        Steps between records; by default the end is recorded alone.
+    `horizons`: steps, ascending; `record`: steps between records; by default the end is recorded
+    alone.
     """
     for steps in horizons:
         run = descend(problem, eta, steps, record=record or [steps])
@@ -191,25 +169,13 @@ def _rested(
 
 
 def attention_of(case: Case, record: int) -> FloatArray:
-    """P of every distinct training vector at a record, shape (S, M, M).
-
-    Parameters
-    ----------
-    case : Case
-    record : int
-    """
+    """P of every distinct training vector at a record, shape (S, M, M)."""
     scores = case.run["K"][record].T @ case.run["Q"][record]
     return attention(scores, case.problem.vectors.counts)
 
 
 def lucky(case: Case, record: int) -> NDArray[np.bool_]:
-    """W and U by their gates, shape (2, m): a > 0 and open to query 1 of +, a < 0 and 2 of -.
-
-    Parameters
-    ----------
-    case : Case
-    record : int
-    """
+    """W and U by their gates, shape (2, m): a > 0 and open to query 1 of +, a < 0 and 2 of -."""
     hidden, values, keys, queries = (case.run[name][record] for name in PARTS)
     pair = attention(keys.T @ queries, case.problem.reader.pair)
     inputs = [hidden @ values @ one[:, j] for j, one in enumerate(pair)]
@@ -222,11 +188,6 @@ def possible(law: Any, points: Iterable[tuple[float, float]]) -> list[Any]:
 
     Short samples have no strict majority of one token at small alpha_*; of several points that are
     the same tokens the first counts.
-
-    Parameters
-    ----------
-    law : Parameters
-    points : iterable of (float, float)
     """
     laws: dict[Any, Any] = {}
     for alpha, confusion in points:
@@ -240,14 +201,7 @@ def possible(law: Any, points: Iterable[tuple[float, float]]) -> list[Any]:
 
 
 def laws_along(case: Case, name: str, values: Iterable[float]) -> list[Any]:
-    """The law of a case at values of a parameter; undecided where Theorem 1 does not speak of one.
-
-    Parameters
-    ----------
-    case : Case
-    name : str
-    values : iterable of float
-    """
+    """The law of a case at values of a parameter; undecided outside Theorem 1."""
     laws = [replace(case.parameters, **{name: value}) for value in values]
     for law in laws:
         theorem_1(law)
@@ -267,14 +221,8 @@ def gaps(laws: Sequence[Any]) -> FloatArray:
 def line(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
     """Slope, intercept and R^2 of the straight line through points by least squares.
 
-    Parameters
-    ----------
-    x, y : float array, shape (n,)
-
-    Returns
-    -------
-    (float, float, float)
-        All NaN with fewer than three points, or where all x or all y are equal.
+    `x`, `y`, shape (n,). Returns (float, float, float): all NaN with fewer than three points, or
+    where all x or all y are equal.
     """
     from scipy.stats import linregress
 
@@ -287,13 +235,8 @@ def line(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
 def growth_row(name: str, x: Sequence[float], values: ArrayLike) -> dict[str, Any]:
     """The row of a claim that values grow along x: their slope over its standard error.
 
-    Parameters
-    ----------
-    name : str
-        Of x.
-    x : sequence of float, length n
-    values : float array, shape (n, seeds)
-        Of each seed: values along x share its random numbers.
+    `name`: of x; `x`, length n; `values`, shape (n, seeds): of each seed: values along x share its
+    random numbers.
     """
     every = np.asarray(values, dtype=np.float64)
     slopes, means = np.polyfit(x, every, 1)[0], every.mean(axis=1)

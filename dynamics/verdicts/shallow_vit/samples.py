@@ -54,25 +54,13 @@ ACROSS: dict[str, Any] = {
 
 
 def grows(source: str, quantity: str, relation: str, power: float, **data: Any) -> Decorator:
-    """Decorate N50 of a law, whose growth along the column ``x`` has an exponent.
-
-    Parameters
-    ----------
-    source, quantity, relation : str
-    power : float
-    """
+    """Decorate N50 of a law, whose growth along the column ``x`` has an exponent."""
     growth = Growth("x", power, upper=relation == "<=", errors="error")
     return claim(source, quantity, relation, power, growth=growth, **ACROSS | data)
 
 
 def trials(case: Case, law: Any = None, **given: Any) -> Trials:
-    """The trials of the case, or of another law.
-
-    Parameters
-    ----------
-    case : Case
-    law : Parameters
-    """
+    """The trials of the case, or of another law."""
     many = TRIALS * (MORE if case.thorough else 1)
     given = {"trials": many, "eta": case.rate(ETA)} | given
     make: Any = case.system.ReducedPopulation
@@ -80,13 +68,7 @@ def trials(case: Case, law: Any = None, **given: Any) -> Trials:
 
 
 def as_trained(case: Case, frozen: str = "none") -> Trials:
-    """The trials of the law of the case with all weights trained, or with some frozen.
-
-    Parameters
-    ----------
-    case : Case
-    frozen : str
-    """
+    """The trials of the law of the case with all weights trained, or with some frozen."""
     return trials(case, replace(case.parameters, frozen=frozen))
 
 
@@ -109,13 +91,7 @@ def _enough(law: Any, points: Iterable[Any], require: Callable[[Any], None]) -> 
 
 
 def theorem_laws(law: Any, frozen: str = "none") -> list[Any]:
-    """Laws along alpha_* with alpha_# in the proportion of the law, without noise.
-
-    Parameters
-    ----------
-    law : Parameters
-    frozen : str
-    """
+    """Laws along alpha_* with alpha_# in the proportion of the law, without noise."""
     ratio = law.alpha_confusion / law.alpha_star
     points = ((a, round(a * ratio, 9)) for a in SHARES)
     laws = _enough(replace(law, frozen="none"), points, theorem_1)
@@ -149,13 +125,7 @@ def generalization(case: Case) -> Row:
 
 
 def of_all_trials(rows: list[Row], finding: Finding) -> Finding:
-    """Literal words about a probability: trials give its confidence limit.
-
-    Parameters
-    ----------
-    rows : list of dict
-    finding : Finding
-    """
+    """Literal words about a probability: trials give its confidence limit."""
     from scipy.stats import binomtest
 
     known = [row for row in rows if "trials" in row]

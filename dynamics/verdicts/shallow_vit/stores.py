@@ -38,14 +38,7 @@ class Interrupted(Exception):
 
 @contextmanager
 def folder(name: str, request: FigureRequest, options: Mapping[str, Any]) -> Iterator[Path]:
-    """The folder of the sweeps of one figure, whose ``store`` is empty for that of the cache.
-
-    Parameters
-    ----------
-    name : str
-    request : FigureRequest
-    options : mapping
-    """
+    """The folder of the sweeps of one figure, whose ``store`` is empty for that of the cache."""
     if options["store"]:
         yield path_of("store", options["store"])
         return
@@ -61,18 +54,7 @@ def stored_sweep(
 ) -> Sweep:
     """A sweep in a store: name -> values, a formula, or a setting.
 
-    Raises
-    ------
-    Interrupted
-        If it was stopped; the finished part stays in the store.
-
-    Parameters
-    ----------
-    system : System
-    law : Parameters
-    axes : mapping
-    path : Path
-    workers : int
+    Raises Interrupted if it was stopped; the finished part stays in the store.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     result = sweep(system, asdict(law) | dict(axes), path, workers=workers)
@@ -82,14 +64,7 @@ def stored_sweep(
 
 
 def values(result: Sweep, quantity: str, dims: Sequence[str]) -> FloatArray:
-    """A quantity of a sweep over some dimensions, those of length 1 that have none among them.
-
-    Parameters
-    ----------
-    result : Sweep
-    quantity : str
-    dims : sequence of str
-    """
+    """A quantity of a sweep over some dimensions, those of length 1 that have none among them."""
     dataset = result.dataset
     order = [str(dim) for dim in dataset["outcome"].dims]
     array = Quantity.read(quantity, dataset).of(dataset)
@@ -102,20 +77,9 @@ def stored_trials(
 ) -> list[Trials]:  # fmt: skip
     """The trials of `samples.trials_of` in sweeps that are stored, each row until it has ended.
 
-    Parameters
-    ----------
-    system : System
-    law : Parameters
-    axes : mapping
-        ``seed``, the ``axis`` with its values, and formulas.
-    axis : str
-        Name of the difference from row to row.
-    counts : sequence of int
-        N, ascending.
-    path : Path
-        Beginning of the names of the stores.
-    workers : int
-        Processes.
+    `axes`: ``seed``, the ``axis`` with its values, and formulas; `axis`: name of the difference
+    from row to row; `counts`: N, ascending; `path`: beginning of the names of the stores;
+    `workers`: processes.
     """
     loss, steps = np.full((2, len(axes[axis]), len(counts), len(axes["seed"])), np.nan)
     going = list(range(len(axes[axis])))

@@ -35,10 +35,7 @@ SMALL: dict[str, Any] = {"fontsize": 9}
 def rows(whole: Trials, pair: Trials) -> list[dict[str, Any]]:
     """The table: a row for each alpha_* and N, and one for each alpha_* with the pair.
 
-    Parameters
-    ----------
-    whole, pair : Trials
-        Of all classes, and with a spurious background.
+    `whole`, `pair`: of all classes, and with a spurious background.
     """
     successes = whole.successes()
     table: list[dict[str, Any]] = [
@@ -57,13 +54,7 @@ def rows(whole: Trials, pair: Trials) -> list[dict[str, Any]]:
     objects="digits, fashion, or a folder of MNIST, CIFAR or SVHN (default digits)",
 )
 def textures_figure(system: System, request: FigureRequest) -> Drawing:
-    """Section 4.2 on small images. Options: those of `Scene`, ``shares``, ``samples``, ``seeds``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
+    """Section 4.2 on small images. Options: `Scene`'s, ``shares``, ``samples``, ``seeds``."""
     quick = {
         "objects": "digits", "texture": "grass", "side": 10, "patch": 2, "pair": images.PAIR,
         "shares": images.SHARES, "samples": images.SAMPLES, "seeds": images.SEEDS,
@@ -111,17 +102,8 @@ def _caption(scene: Scene, whole: Trials, pair: Trials) -> str:
 def draw(scene: Scene, trials: Trials, pair: Trials, examples: Sequence[Shown]) -> Any:
     """Draw all panels.
 
-    Parameters
-    ----------
-    scene : Scene
-    trials, pair : Trials
-        Of all classes, and with a spurious background.
-    examples : sequence of Shown
-        Images of one scene, one for each share.
-
-    Returns
-    -------
-    array of Axes
+    `trials`, `pair`: of all classes, and with a spurious background; `examples`: images of one
+    scene, one for each share.
     """
     figure = Figure((11.0, 5.6), dpi=PIXELS / 11.0, layout="constrained")
     grid = figure.add_gridspec(2, 1, height_ratios=[1, 1.7])

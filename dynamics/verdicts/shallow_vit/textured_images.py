@@ -53,22 +53,10 @@ GROUPS = ("all", "usual background", "unusual background")
 class Scene:
     """Data and settings of one network.
 
-    Attributes
-    ----------
-    samples : int
-        N.
-    share : float
-        alpha_* after dropping.
-    seed : int
-    pair : tuple of int
-        The two classes of a spurious background; empty for all classes, each on the texture.
-    data, texture : str
-        Of `datasets.load` and `textures.texture`.
-    side, patch : int
-        Of a canvas and a patch, in pixels.
-    tests, steps : int
-    before : int
-        Images of the other classes on which the network was trained before; 0 for a random start.
+    `samples`: N; `share`: alpha_* after dropping; `pair`: the two classes of a spurious background;
+    empty for all classes, each on the texture; `data`, `texture`: of `datasets.load` and
+    `textures.texture`; `side`, `patch`: of a canvas and a patch, in pixels; `before`: images of the
+    other classes on which the network was trained before; 0 for a random start.
     """
 
     samples: int
@@ -92,14 +80,7 @@ class Scene:
 
 
 def of_pair(images: Images, pair: Sequence[int], others: bool = False) -> Images:
-    """The images of two classes, labelled 0 and 1; or those of all others, by their classes.
-
-    Parameters
-    ----------
-    images : Images
-    pair : sequence of int
-    others : bool
-    """
+    """The images of two classes, labelled 0 and 1; or those of all others, by their classes."""
     if len(set(pair)) != 2 or not set(pair) <= {*range(images.classes)}:
         allowed = f"two of the classes 0 to {images.classes - 1}"
         refuse("pair", ",".join(map(str, pair)), "are not two classes", allowed, "0,1")
@@ -135,11 +116,7 @@ class Shown(NamedTuple):
 def scene_data(scene: Scene, images: Images) -> tuple[Shown, Shown]:
     """Training and test images of a scene; those of one seed share split, places and textures.
 
-    Parameters
-    ----------
-    scene : Scene
-    images : Images
-        With the two classes of the scene, if it has a pair.
+    `images`: with the two classes of the scene, if it has a pair.
     """
     split = datasets.split(images, scene.samples, scene.tests, scene.seed)
     random = np.random.default_rng([scene.seed, 4])
@@ -161,13 +138,8 @@ def accuracies(
 ) -> tuple[float, ...]:
     """Test accuracy of a trained network: on all images, and by how usual the background is.
 
-    Parameters
-    ----------
-    scene : Scene
-    folder : Path, optional
-        Of the checkpoint of the run.
-    progress : function, optional
-        Called with the number of steps that were made.
+    `folder`: of the checkpoint of the run; `progress`: called with the number of steps that were
+    made.
     """
     every = datasets.load(scene.data)
     images = of_pair(every, scene.pair) if scene.pair else every
@@ -210,13 +182,8 @@ def _before(scene: Scene, pair: tuple[int, ...]) -> dict[str, Any]:
 class Trials:
     """Accuracies over shares, what varies beside them, and seeds.
 
-    Attributes
-    ----------
-    shares : tuple of float
-        As whole patches make them.
-    samples : tuple
-        Numbers of images, of training or of training before.
-    values : float array, shape (shares, samples or groups of test images, seeds)
+    `shares`: as whole patches make them; `samples`: numbers of images, of training or of training
+    before; `values`, shape (shares, samples or groups of test images, seeds).
     """
 
     shares: tuple[float, ...]
@@ -236,11 +203,7 @@ class Trials:
 def train_all(scenes: Sequence[Scene], folder: Path | None = None) -> list[tuple[float, ...]]:
     """The accuracies of scenes, two networks at a time.
 
-    Parameters
-    ----------
-    scenes : sequence of Scene
-    folder : Path, optional
-        Of the checkpoints of the runs.
+    `folder`: of the checkpoints of the runs.
     """
     with (
         bar("objects on textures", sum(scene.steps for scene in scenes)) as progress,
@@ -270,13 +233,7 @@ def classes(
 ) -> Trials:  # fmt: skip
     """All classes on the texture, for every share, number of samples and seed.
 
-    Parameters
-    ----------
-    samples, seeds, shares : sequences
-    scene : Scene
-        What all have in common.
-    folder : Path, optional
-        Of the checkpoints of the runs.
+    `scene`: what all have in common; `folder`: of the checkpoints of the runs.
     """
     values = _grid(replace(scene, pair=()), folder, share=shares, samples=samples, seed=seeds)
     return Trials(taken_shares(scene, shares), tuple(samples), values[..., 0])
@@ -288,10 +245,7 @@ def spurious(
 ) -> Trials:  # fmt: skip
     """Two classes with a spurious background, on the `GROUPS` of test images.
 
-    Parameters
-    ----------
-    seeds, shares, scene, folder
-        As of `classes`.
+    `seeds`, `shares`, `scene`, `folder`: as of `classes`.
     """
     most = len(of_pair(datasets.load(scene.data), scene.pair).train.labels)
     scene = replace(scene, samples=min(PAIR_SAMPLES, most - PAIR_TESTS), tests=PAIR_TESTS)
@@ -307,13 +261,7 @@ def from_other_classes(seeds: Sequence[int]) -> Trials:
 
 
 def taken_shares(scene: Scene, shares: Sequence[float]) -> tuple[float, ...]:
-    """The alpha_* that whole patches make of those that are requested.
-
-    Parameters
-    ----------
-    scene : Scene
-    shares : sequence of float
-    """
+    """The alpha_* that whole patches make of those that are requested."""
     sides = datasets.load(scene.data).side, scene.side
     own, count = ((side // scene.patch) ** 2 for side in sides)
     return tuple(own / textures.remaining(own, count, share) for share in shares)

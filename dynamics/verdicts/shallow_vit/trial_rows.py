@@ -36,13 +36,8 @@ FULL = 2
 class Trials:
     """Trials of one law at growing numbers of samples, up to where the row ends.
 
-    Attributes
-    ----------
-    loss : float array, shape (counts, trials)
-        Test loss at the end; infinite where a run diverged, which is no success.
-    steps : float array, same shape
-        Steps to zero training loss; NaN where it was not reached.
-    n50 : Threshold
+    `loss`, shape (counts, trials): test loss at the end; infinite where a run diverged, which is no
+    success; `steps`, same shape: steps to zero training loss; NaN where it was not reached.
     """
 
     loss: FloatArray
@@ -63,12 +58,8 @@ def ended(loss: FloatArray) -> bool:
 def of_trials(counts: Sequence[int], loss: FloatArray, steps: FloatArray) -> Trials:
     """Trials without the numbers of samples beyond the end of the row.
 
-    Parameters
-    ----------
-    counts : sequence of int
-        N, ascending.
-    loss, steps : float array, shape (counts, trials)
-        As of `Trials`; NaN in ``loss`` where a number of samples was not run.
+    `counts`: N, ascending; `loss`, `steps`, shape (counts, trials): as of `Trials`; NaN in ``loss``
+    where a number of samples was not run.
     """
     run = int((~np.isnan(loss)).all(axis=1).sum())
     end = next((k for k in range(run + 1) if ended(loss[:k])), run)
@@ -83,18 +74,8 @@ def trials_of(
 ) -> Trials:  # fmt: skip
     """Run a row N by N; claims share rows.
 
-    Parameters
-    ----------
-    make : type
-        The reduced problem.
-    law : Parameters
-    seed : int
-        Of the first trial; every law and N has the trials of the same seeds.
-    trials : int
-    counts : tuple of int
-        N, ascending.
-    eta : float
-        The steps are as many more as it is less than `ETA`.
+    `make`: the reduced problem; `seed`: of the first trial; every law and N has the trials of the
+    same seeds; `counts`: N, ascending; `eta`: the steps are as many more as it is less than `ETA`.
     """
     loss, steps = np.full((2, len(counts), trials), np.nan)
     most = round(STEPS * ETA / eta)

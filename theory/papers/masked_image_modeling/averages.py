@@ -21,18 +21,9 @@ from theory.papers.masked_image_modeling.symmetry import feature_offsets
 class Query(NamedTuple):
     """The images of a cluster in which a patch is masked, and its attention to their keys.
 
-    Attributes
-    ----------
-    cluster, patch : int
-    areas : int array, shape (P,)
-        Area of every patch in the cluster.
-    weight : float array, shape (images,)
-        Chance of each image.
-    masked : bool array, shape (images, P)
-    z, A : float array, shape (images, areas)
-        Latents, and attention to the unmasked patches of each area.
-    u : float array, shape (images, P)
-        Attention to each key.
+    `areas`, shape (P,): area of every patch in the cluster; `weight`, shape (images,): chance of
+    each image; `masked`, shape (images, P); `z`, `A`, shape (images, areas): latents, and attention
+    to the unmasked patches of each area; `u`, shape (images, P): attention to each key.
     """
 
     cluster: int
@@ -83,15 +74,8 @@ def queries(
 ) -> Iterator[Query]:
     """Every cluster and masked patch, at correlations of any values.
 
-    Parameters
-    ----------
-    law : Parameters or ImageLaw
-    phi, ups : mapping or float array
-        Patch -> its correlations with features, cluster by cluster, and with positions.
-    images : Images, optional
-        All by default.
-    patches : iterable of int, optional
-        All by default.
+    `phi`, `ups`: patch -> its correlations with features, cluster by cluster, and with positions;
+    `images`: all by default; `patches`: all by default.
     """
     images = all_images(law) if images is None else images
     hidden, offsets = images.hidden, feature_offsets(law.area_ids)
@@ -109,13 +93,9 @@ def queries(
 def attention(z: FloatArray, masked: Any, phi: FloatArray, ups: FloatArray) -> FloatArray:
     """Attention of a masked patch to every key of every image, shape (images, P).
 
-    Parameters
-    ----------
-    z : float array, shape (images, P)
-        Latent of the area of each patch.
-    masked : bool array, shape (images, P)
-    phi, ups : float array, shape (P,)
-        Its correlations with the features of the areas of all patches, and with their positions.
+    `z`, shape (images, P): latent of the area of each patch; `masked`, shape (images, P); `phi`,
+    `ups`, shape (P,): its correlations with the features of the areas of all patches, and with
+    their positions.
     """
     scores = ups + np.where(masked, 0.0, z * phi)
     u = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -125,14 +105,8 @@ def attention(z: FloatArray, masked: Any, phi: FloatArray, ups: FloatArray) -> F
 class PaperValues(NamedTuple):
     """The paper's expectations at numbers.
 
-    Attributes
-    ----------
-    loss : float array, shape (P,)
-        L_p, Lemma A.8.
-    alpha : float array, shape (P, features)
-        Rates of Phi, Lemma 5.1.
-    beta : float array, shape (K, P, P)
-        Rates of Ups, cluster by cluster, Lemma 5.2.
+    `loss`, shape (P,): L_p, Lemma A.8; `alpha`, shape (P, features): rates of Phi, Lemma 5.1;
+    `beta`, shape (K, P, P): rates of Ups, cluster by cluster, Lemma 5.2.
     """
 
     loss: FloatArray
@@ -143,13 +117,8 @@ class PaperValues(NamedTuple):
 def paper_values(law: Any, phi: FloatArray, ups: FloatArray) -> PaperValues:
     """Statements of Lemmas A.8, 5.1 and 5.2 at correlations of any values.
 
-    Parameters
-    ----------
-    law : Parameters or ImageLaw
-        Small enough to enumerate.
-    phi : float array, shape (P, features)
-        Features cluster by cluster, area by area.
-    ups : float array, shape (P, P)
+    `law`: small enough to enumerate; `phi`, shape (P, features): features cluster by cluster, area
+    by area; `ups`, shape (P, P).
     """
     offsets = feature_offsets(law.area_ids)
     values = PaperValues(np.zeros(law.P), np.zeros_like(phi), np.zeros((law.K, *ups.shape)))
@@ -164,16 +133,8 @@ def paper_values(law: Any, phi: FloatArray, ups: FloatArray) -> PaperValues:
 class TokenImage(NamedTuple):
     """One masked image from its vectors.
 
-    Attributes
-    ----------
-    weight : float
-        Its chance.
-    cluster : int
-    masked : int array, shape (M,)
-    contents, visible : float array, shape (P, d)
-        Of all patches, and with zeros where they are masked.
-    u : float array, shape (M, P)
-        Attention of the masked patches.
+    `weight`: its chance; `masked`, shape (M,); `contents`, `visible`, shape (P, d): of all patches,
+    and with zeros where they are masked; `u`, shape (M, P): attention of the masked patches.
     """
 
     weight: float
@@ -189,12 +150,7 @@ def token_images(
 ) -> Iterator[TokenImage]:
     """Every masked image, its tokens and a softmax of dense scores.
 
-    Parameters
-    ----------
-    law : Parameters or ImageLaw
-    positions, features : float array, shape (P, d) and (features, d)
-        Orthonormal rows.
-    Q : float array, shape (d, d)
+    `positions`, `features`, shape (P, d) and (features, d): orthonormal rows; `Q`, shape (d, d).
     """
     areas, first = law.area_ids, feature_offsets(law.area_ids)
     for k, z, masked, weight in zip(*all_images(law), strict=True):
@@ -218,10 +174,7 @@ def stated_gradient(
     .. math:: \sum_q u_{pq} \langle X_p - F_p,\; 1\{q \notin M\} X_q - F_p \rangle\, \tilde X_p
        \tilde X_q^\top.
 
-    Parameters
-    ----------
-    law, positions, features, Q
-        As of `token_images`.
+    `law`, `positions`, `features`, `Q`: as of `token_images`.
     """
     total = np.zeros_like(Q)
     for image in token_images(law, positions, features, Q):

@@ -47,12 +47,8 @@ IMAGES = {
 def page(rows: Mapping[str, Clusters] | None = None, notation: Notation = NOTATION) -> Page:
     """The derivation.
 
-    Parameters
-    ----------
-    rows : mapping, optional
-        Row type -> its classes of areas; those of one cluster, sizes being letters, where None.
-    notation : Notation
-        The table of letters, with those of the rows.
+    `rows`: row type -> its classes of areas; those of one cluster, sizes being letters, where None;
+    `notation`: the table of letters, with those of the rows.
     """
     clusters = recursion.family_slots() if rows is None else rows
     count = len(next(iter(clusters.values())))

@@ -26,14 +26,8 @@ IntArray = NDArray[np.int64]
 class ImageLaw:
     """Partitions, masks and latents of images, as the parameters of the system have them.
 
-    Attributes
-    ----------
-    area_ids : int array, shape (K, P)
-        Area of each patch in each cluster; 0 is the global one.
-    masked : int
-        How many patches are masked.
-    z, odds : tuples of float
-        Values of a latent, and their probabilities.
+    `area_ids`, shape (K, P): area of each patch in each cluster; 0 is the global one; `masked`: how
+    many patches are masked; `z`, `odds`: values of a latent, and their probabilities.
     """
 
     area_ids: IntArray
@@ -55,15 +49,8 @@ class ImageLaw:
 class Images(NamedTuple):
     """Masked images.
 
-    Attributes
-    ----------
-    cluster : int array, shape (N,)
-    latent : float array, shape (N, P)
-        z of the area of each patch.
-    masked : int array, shape (N, M)
-        Masked patches, ascending.
-    weight : float array, shape (N,)
-        Chance of each; the sum is 1.
+    `cluster`, shape (N,); `latent`, shape (N, P): z of the area of each patch; `masked`, shape (N,
+    M): masked patches, ascending; `weight`, shape (N,): chance of each; the sum is 1.
     """
 
     cluster: IntArray
@@ -121,16 +108,7 @@ def all_images(parameters: Any) -> Images:
 def sampled_images(parameters: Any, samples: int, generator: Generator) -> Images:
     """Independent masked images, each of weight 1/N.
 
-    Parameters
-    ----------
-    parameters : Parameters or ImageLaw
-    samples : int
-        N.
-    generator : numpy Generator
-
-    Returns
-    -------
-    Images
+    `samples`: N.
     """
     streams = generator.spawn(3)
     areas = parameters.area_ids

@@ -38,12 +38,7 @@ A_m, A_i, Sigma, z_m, z_i = NOTATION.symbols("A_m A_i Sigma z_m z_i")
 class Sizes:
     """Sizes of the areas of one cluster as seen from p, numbers or symbols.
 
-    Attributes
-    ----------
-    own, this : int or sympy.Expr
-        Patches of p's area, and of the area i.
-    rest : tuple of (size, number)
-        The other areas.
+    `own`, `this`: patches of p's area, and of the area i; `rest`: the other areas.
     """
 
     own: sympy.Expr
@@ -60,14 +55,7 @@ def initial_rate(
 ) -> sympy.Expr:
     """K times the rate of Phi of the own area, or of area i, at Q = 0; exact.
 
-    Parameters
-    ----------
-    kind : str
-        ``"own"`` or ``"other"``.
-    sizes : Sizes
-    P, masked : int or sympy.Expr
-    latents : sequence
-        Moments of z of order 0, 1, ..., 4.
+    `kind`: ``"own"`` or ``"other"``; `latents`: moments of z of order 0, 1, ..., 4.
     """
     rate = sympy.Integer(0)
     for (m, i, rest, power_m, power_i), coefficient in _terms(kind):
@@ -131,17 +119,8 @@ def rho_at_start(
 ) -> float:
     """rho(0), which is |alpha_0| / alpha_m, of a patch in a local area of a cluster of any areas.
 
-    Parameters
-    ----------
-    areas : int array, shape (K, P)
-    cluster, p, masked : int
-    latents : (values, odds)
-        Law of z.
-
-    Raises
-    ------
-    ValueError
-        If p is in the global area of the cluster, or alone in its area: nothing draws it then.
+    `areas`, shape (K, P); `latents`: law of z. Raises ValueError if p is in the global area of the
+    cluster, or alone in its area: nothing draws it then.
     """
     row = as_areas(areas)[cluster]
     own, counts = int(row[p]), np.bincount(row).tolist()
@@ -161,14 +140,8 @@ def rho_at_start(
 class Motion:
     """Solution of the motion at large rho(0), in letters rho0 and a t.
 
-    Attributes
-    ----------
-    Phi_m, Phi_0 : sympy.Expr
-        In rho0 and ``scaled``.
-    scaled : sympy.Symbol
-        a t, with a the rate alpha_m at the start and t the time.
-    switch : sympy.Expr
-        a t at which both rates are equal.
+    `Phi_m`, `Phi_0`: in rho0 and ``scaled``; `scaled`: a t, with a the rate alpha_m at the start
+    and t the time; `switch`: a t at which both rates are equal.
     """
 
     Phi_m: sympy.Expr

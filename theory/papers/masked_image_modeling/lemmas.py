@@ -136,11 +136,7 @@ def key_by_key(case: Masked, token: Callable[[int], sympy.Expr]) -> sympy.Expr:
     The sum over keys of u_q (<X_p - F_p, 1{q unmasked} X_q - F_p>), times the component of the
     token of q along that direction.
 
-    Parameters
-    ----------
-    case : Masked
-    token : callable
-        q -> that component.
+    `token`: q -> that component.
     """
     patches = model.image(SMALL, 0, LATENTS)
     output = model.reconstruction(ATTENTION, patches, case.hidden)
@@ -158,10 +154,7 @@ def key_by_key(case: Masked, token: Callable[[int], sympy.Expr]) -> sympy.Expr:
 def lemma_a_1(statement: Callable[..., sympy.Expr] = key_by_key) -> Evidence:
     """The gradient by every live entry of Q, derived from the loss, against the statement.
 
-    Parameters
-    ----------
-    statement : callable
-        (case, token) -> rate, to see the check fail.
+    `statement`: (case, token) -> rate, to see the check fail.
     """
     pairs = []
     for case in small_cases():
@@ -184,14 +177,7 @@ def _component(case: Masked, entry: sympy.Symbol, q: int) -> sympy.Expr:
 def paper_loss(z: tuple[sympy.Symbol, ...], A: Share, m: int) -> sympy.Expr:
     """Lemma A.8.
 
-    Parameters
-    ----------
-    z : sequence of sympy.Expr
-        Latent of every area.
-    A : mapping
-        Area -> attention to its unmasked patches.
-    m : int
-        Area of p.
+    `z`: latent of every area; `A`: area -> attention to its unmasked patches; `m`: area of p.
     """
     others = sum(z[a] ** 2 * A[a] ** 2 for a in A if a != m)
     return (z[m] ** 2 * (1 - A[m]) ** 2 + others) / 2
@@ -200,10 +186,7 @@ def paper_loss(z: tuple[sympy.Symbol, ...], A: Share, m: int) -> sympy.Expr:
 def lemma_a_8(statement: Callable[..., sympy.Expr] = paper_loss) -> Evidence:
     """The loss from the vectors, against the statement.
 
-    Parameters
-    ----------
-    statement : callable
-        (latents, A, m) -> loss, to see the check fail.
+    `statement`: (latents, A, m) -> loss, to see the check fail.
     """
     pairs = [
         (case.loss(ATTENTION), statement(LATENTS, case.shares, OWN_AREA)) for case in small_cases()
@@ -219,14 +202,8 @@ def paper_feature_rate(
 ) -> sympy.Expr:
     """Lemma 5.1, with ``rest`` the sum of z^2 A^2 over all areas but m and i.
 
-    Parameters
-    ----------
-    z, A, m
-        As for `paper_loss`.
-    i : int
-        Area of the feature.
-    rest : sympy.Expr
-        Sum of z^2 A^2 over all areas but m and i.
+    `z`, `A`, `m`: as for `paper_loss`; `i`: area of the feature; `rest`: sum of z^2 A^2 over all
+    areas but m and i.
     """
     if i == m:
         return z[m] * A[m] * (z[m] ** 2 * (1 - A[m]) ** 2 + rest)
@@ -237,10 +214,7 @@ def paper_feature_rate(
 def lemma_5_1(statement: Callable[..., sympy.Expr] = paper_feature_rate) -> Evidence:
     """Rates of the correlations with features, derived from the loss, against the statement.
 
-    Parameters
-    ----------
-    statement : callable
-        (latents, A, m, i, rest) -> rate, to see the check fail.
+    `statement`: (latents, A, m, i, rest) -> rate, to see the check fail.
     """
     z, A = (z_m, z_i), {0: A_m, 1: A_i}
     own = feature_increment(OWN).subs({A_i: 0})
@@ -266,14 +240,8 @@ def paper_position_rate(
 
     ``latent`` and ``share`` are z and A of the area of the key.
 
-    Parameters
-    ----------
-    kind : str
-        ``OWN``, ``OTHER`` or ``MASKED``: where the key is.
-    latent, share : sympy.Expr
-        z and A of the area of the key.
-    r : sympy.Expr
-        Mean of b over all keys.
+    `kind`: ``OWN``, ``OTHER`` or ``MASKED``: where the key is; `latent`, `share`: z and A of the
+    area of the key; `r`: mean of b over all keys.
     """
     b = {OWN: latent**2 * (1 - share), OTHER: -(latent**2) * share, MASKED: 0}
     return b[kind] - r
@@ -282,10 +250,7 @@ def paper_position_rate(
 def lemma_5_2(statement: Callable[..., sympy.Expr] = paper_position_rate) -> Evidence:
     """Rates of the correlations with positions, derived from the loss, against the three cases.
 
-    Parameters
-    ----------
-    statement : callable
-        (kind, latent, share, r) -> rate per unit of attention, to see the check fail.
+    `statement`: (kind, latent, share, r) -> rate per unit of attention, to see the check fail.
     """
     r = NOTATION.symbol("r")
     general = {
@@ -311,10 +276,7 @@ def conserved_sum(
 ) -> Evidence:
     """The rates of Ups over all positions sum to zero, so their sum stays 0; cluster by cluster.
 
-    Parameters
-    ----------
-    rate : callable
-        (case, q) -> rate of Ups_q, to see the check fail.
+    `rate`: (case, q) -> rate of Ups_q, to see the check fail.
     """
     cases = list(small_cases())
     zero = count_equal([(sum(rate(case, q) for q in range(len(UPS))), 0) for case in cases])

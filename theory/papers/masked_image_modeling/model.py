@@ -38,10 +38,7 @@ import sympy
 def masks(P: int, masked: int) -> Iterator[tuple[frozenset[int], sympy.Rational]]:
     """Every set of masked patches, with its probability.
 
-    Parameters
-    ----------
-    P, masked : int
-        Patches, and how many of them are masked.
+    `P`, `masked`: patches, and how many of them are masked.
     """
     chance = sympy.Rational(1, comb(P, masked))
     return ((frozenset(members), chance) for members in itertools.combinations(range(P), masked))
@@ -52,11 +49,7 @@ def unmasked_moment(
 ) -> sympy.Expr:
     """E of a product of powers of numbers of unmasked patches, given that p is masked.
 
-    Parameters
-    ----------
-    sets : iterable of (size, power)
-        Disjoint sets of patches, none of which holds p.
-    P, masked : int or sympy.Expr
+    `sets`: disjoint sets of patches, none of which holds p.
     """
     sets = list(sets)
     total = sympy.Integer(0)
@@ -73,11 +66,7 @@ def unmasked_moment(
 def latent_moment(values: Sequence[float], odds: Sequence[float], order: int) -> float:
     """E of a power of the latent of an area.
 
-    Parameters
-    ----------
-    values, odds : sequences of float
-        Values of z and their probabilities.
-    order : int
+    `values`, `odds`: values of z and their probabilities.
     """
     return sum(chance * value**order for value, chance in zip(values, odds, strict=True))
 
@@ -86,11 +75,7 @@ def latent_moment(values: Sequence[float], odds: Sequence[float], order: int) ->
 def fully_masked(P: int, masked: int, size: int) -> Fraction:
     """Chance that all patches of an area are masked, :math:`C(P-C, M-C) / C(P, M)`.
 
-    Parameters
-    ----------
-    P, masked : int
-    size : int
-        Patches of the area, C; 0 is returned where they are more than M.
+    `size`: patches of the area, C; 0 is returned where they are more than M.
     """
     return (
         Fraction(comb(P - size, masked - size), comb(P, masked)) if size <= masked else Fraction()
@@ -106,13 +91,8 @@ def unavoidable_error(
     infimum is approached, and not attained, as all attention goes to p's own unmasked area, or to
     masked keys where that is empty.
 
-    Parameters
-    ----------
-    P, masked : int
-    sizes : sequence of int
-        For each cluster, the size of p's area.
-    second_moment : float or Fraction
-        E z^2; the result is exact where it is.
+    `sizes`: for each cluster, the size of p's area; `second_moment`: E z^2; the result is exact
+    where it is.
     """
     chances = sum((fully_masked(P, masked, size) for size in sizes), Fraction())
     return chances * second_moment / (2 * len(sizes))
@@ -124,10 +104,7 @@ Areas = Sequence[Sequence[int]]
 def feature_index(areas: Areas, cluster: int, area: int) -> int:
     """Coordinate of the feature of an area.
 
-    Parameters
-    ----------
-    areas : sequence of sequences of int, K of length P
-    cluster, area : int
+    `areas`, K of length P.
     """
     return sum(max(row) + 1 for row in areas[:cluster]) + area
 
@@ -135,10 +112,7 @@ def feature_index(areas: Areas, cluster: int, area: int) -> int:
 def position_index(areas: Areas, patch: int) -> int:
     """Coordinate of the position of a patch.
 
-    Parameters
-    ----------
-    areas : sequence of sequences of int, K of length P
-    patch : int
+    `areas`, K of length P.
     """
     return feature_index(areas, len(areas), 0) + patch
 
@@ -151,12 +125,7 @@ def dimension(areas: Areas) -> int:
 def image(areas: Areas, cluster: int, latents: Sequence[sympy.Expr]) -> list[sympy.Matrix]:
     """Content X_q of every patch of an image of a cluster, columns of length d.
 
-    Parameters
-    ----------
-    areas : sequence of sequences of int, K of length P
-    cluster : int
-    latents : sequence of sympy.Expr
-        z of each area.
+    `areas`, K of length P; `latents`: z of each area.
     """
     patches = []
     for area in areas[cluster]:
@@ -171,12 +140,7 @@ def tokens(
 ) -> list[sympy.Matrix]:
     """Input tokens: the content, 0 where it is masked, plus the position.
 
-    Parameters
-    ----------
-    areas : sequence of sequences of int, K of length P
-    patches : sequence of sympy.Matrix
-        Contents of `image`.
-    masked : collection of int
+    `areas`, K of length P; `patches`: contents of `image`.
     """
     result = []
     for q, content in enumerate(patches):
@@ -189,13 +153,7 @@ def tokens(
 def scores(matrix: sympy.Matrix, inputs: Sequence[sympy.Matrix], p: int) -> list[sympy.Expr]:
     """Score of every key for the query p.
 
-    Parameters
-    ----------
-    matrix : sympy.Matrix, shape (d, d)
-        Q.
-    inputs : sequence of sympy.Matrix
-        Of `tokens`.
-    p : int
+    `matrix`, shape (d, d): Q; `inputs`: of `tokens`.
     """
     row = inputs[p].T * matrix
     return [(row * token)[0] for token in inputs]
@@ -206,13 +164,7 @@ def reconstruction(
 ) -> sympy.Matrix:
     """F_p: the unmasked contents, each with its attention.
 
-    Parameters
-    ----------
-    weights : sequence of sympy.Expr
-        Attention to every patch.
-    patches : sequence of sympy.Matrix
-        Contents of `image`.
-    masked : collection of int
+    `weights`: attention to every patch; `patches`: contents of `image`.
     """
     contents = [weights[q] * patches[q] for q in range(len(patches)) if q not in masked]
     return sum(contents, sympy.zeros(*patches[0].shape))
@@ -221,9 +173,7 @@ def reconstruction(
 def squared_error(output: sympy.Matrix, target: sympy.Matrix) -> sympy.Expr:
     """Half of the squared distance, coordinate by coordinate.
 
-    Parameters
-    ----------
-    output, target : sympy.Matrix, shape (d, 1)
+    `output`, `target`, shape (d, 1).
     """
     return sympy.Add(*[(a - b) ** 2 for a, b in zip(output, target, strict=True)]) / 2
 
@@ -233,13 +183,7 @@ def area_attention(
 ) -> dict[int, sympy.Expr]:
     """A_a: attention to the unmasked patches of every area.
 
-    Parameters
-    ----------
-    weights : sequence of sympy.Expr
-        Attention to every patch.
-    cluster : sequence of int
-        Area of every patch.
-    masked : collection of int
+    `weights`: attention to every patch; `cluster`: area of every patch.
     """
     return {
         area: sympy.Add(
@@ -254,12 +198,7 @@ def area_loss(
 ) -> sympy.Expr:
     """The loss of a masked patch in terms of areas: coordinates of F_p - X_p along the features.
 
-    Parameters
-    ----------
-    own : (z, A)
-        Latent and attention of the own area.
-    others : mapping
-        z -> A of other areas.
+    `own`: latent and attention of the own area; `others`: z -> A of other areas.
     """
     z, A = own
     along = [z * A - z, *[latent * share for latent, share in others.items()]]

@@ -52,12 +52,7 @@ def entries_of_row(row: str, ups: Iterable[str], phi: Iterable[str]) -> tuple[No
 
     And of their rates, ``d_<row>_...``.
 
-    Parameters
-    ----------
-    row : str
-        Name of the row type.
-    ups, phi : iterable of str
-        Names of the classes of positions and of features.
+    `row`: name of the row type; `ups`, `phi`: names of the classes of positions and of features.
     """
     kinds = (("Ups", "Υ", r"\Upsilon", "positions", ups), ("Phi", "Φ", r"\Phi", "features", phi))
     letters: list[NotationEntry] = []

@@ -23,12 +23,8 @@ from theory.papers.masked_image_modeling.model import latent_moment
 class Quadratic(NamedTuple):
     """The loss c - b u + u H u / 2 of a patch whose attention is u wherever it looks.
 
-    Attributes
-    ----------
-    constant : float
-    linear : float array, shape (P,)
-    square : float array, shape (P, P)
-        Rows and columns of p itself, which is masked, are zero.
+    `linear`, shape (P,); `square`, shape (P, P): rows and columns of p itself, which is masked, are
+    zero.
     """
 
     constant: float
@@ -45,13 +41,7 @@ class Quadratic(NamedTuple):
 
 
 def position_loss(law: Any, p: int) -> Quadratic:
-    """The loss of patch p as a function of attention that is the same in all images.
-
-    Parameters
-    ----------
-    law : Parameters or ImageLaw
-    p : int
-    """
+    """The loss of patch p as a function of attention that is the same in all images."""
     unmasked = (law.P - law.masked) / (law.P - 1)
     both = unmasked * (law.P - law.masked - 1) / max(law.P - 2, 1)
     scale = law.masked / law.P * latent_moment(law.z, law.odds, 2)
@@ -67,12 +57,8 @@ def position_loss(law: Any, p: int) -> Quadratic:
 class Least(NamedTuple):
     """Least loss of a patch with attention that is the same in all images.
 
-    Attributes
-    ----------
-    lower, upper : float
-        Bounds on it: from the duality gap, and at the attention.
-    attention : float array, shape (P,)
-        Of the minimizer.
+    `lower`, `upper`: bounds on it: from the duality gap, and at the attention; `attention`, shape
+    (P,): of the minimizer.
     """
 
     lower: float
@@ -81,13 +67,7 @@ class Least(NamedTuple):
 
 
 def least_by_positions(law: Any, p: int) -> Least:
-    """Minimize the loss of patch p over attention that is the same in all images.
-
-    Parameters
-    ----------
-    law : Parameters or ImageLaw
-    p : int
-    """
+    """Minimize the loss of patch p over attention that is the same in all images."""
     from scipy.optimize import minimize
 
     loss = position_loss(law, p)

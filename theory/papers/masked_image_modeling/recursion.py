@@ -44,16 +44,9 @@ def key_increment(kind: str) -> sympy.Expr:
     With w the weight of the key, all others enter through the sum R of their weights, the part of
     it in p's area, the part in area i, and :math:`\sum z^2 (\text{weight})^2` of the rest.
 
-    Parameters
-    ----------
-    kind : str
-        ``"own"``, ``"masked"``, or ``"other"``, which is the area i.
-
-    Returns
-    -------
-    sympy.Expr
-        In u (attention to the key), A_m, A_i, z_m, z_i, and Sigma, the sum of z^2 A^2 over all
-        areas but m and i.
+    `kind`: ``"own"``, ``"masked"``, or ``"other"``, which is the area i. Returns sympy.Expr: in u
+    (attention to the key), A_m, A_i, z_m, z_i, and Sigma, the sum of z^2 A^2 over all areas but m
+    and i.
     """
     score, total, B = sympy.symbols("s R B", real=True)
     in_own, in_other, in_rest = sympy.symbols("R_m R_i S_R", real=True)
@@ -98,13 +91,7 @@ AREA = sympy.Symbol("i", integer=True, positive=True)
 class Slot:
     """A class of areas of a cluster: the Phi, how many are alike, and patches of each Ups in each.
 
-    Attributes
-    ----------
-    phi : str
-    multiplicity : int or sympy.Expr
-    cells : tuple of (str, size)
-    cluster : str
-        End of the names of latents, where there are several clusters.
+    `cluster`: end of the names of latents, where there are several clusters.
     """
 
     phi: str
@@ -122,13 +109,7 @@ class Slot:
 def entry_of(row: str, kind: str, name: str) -> sympy.Symbol:
     """The scalar of a class of a row.
 
-    Parameters
-    ----------
-    row : str
-    kind : str
-        ``"Ups"`` or ``"Phi"``.
-    name : str
-        Of the class.
+    `kind`: ``"Ups"`` or ``"Phi"``; `name`: of the class.
     """
     return sympy.Symbol(f"{row}_{kind}_{name.replace('-', '_')}", real=True)
 
@@ -171,11 +152,7 @@ def slots_of(row: RowType) -> Clusters:
 def class_sizes(row: str, clusters: Clusters) -> dict[sympy.Symbol, sympy.Expr]:
     """Entries of one row that share each state; positions are the same ones in every cluster.
 
-    Parameters
-    ----------
-    row : str
-        Name of the row.
-    clusters : Clusters
+    `row`: name of the row.
     """
     sizes: dict[sympy.Symbol, sympy.Expr] = {}
     for k, slots in enumerate(clusters):
@@ -192,12 +169,7 @@ def class_sizes(row: str, clusters: Clusters) -> dict[sympy.Symbol, sympy.Expr]:
 class Cluster:
     """The areas of one cluster as the rows of one type see them.
 
-    Attributes
-    ----------
-    row : str
-        Name of the type.
-    slots : tuple of Slot
-        Classes of areas, p's own first.
+    `row`: name of the type; `slots`: classes of areas, p's own first.
     """
 
     row: str
@@ -288,14 +260,8 @@ class Cluster:
 def push(kind: str, attention: sympy.Expr, latent: sympy.Expr, area: sympy.Expr) -> sympy.Expr:
     """Minus the slope of the loss by the score of one key, as attention times (b - r).
 
-    Parameters
-    ----------
-    kind : str
-        ``"own"``, ``"other"`` or ``"masked"``.
-    attention : sympy.Expr
-        To the key, or to all keys of its area.
-    latent, area : sympy.Expr
-        z and A of the area of the key.
+    `kind`: ``"own"``, ``"other"`` or ``"masked"``; `attention`: to the key, or to all keys of its
+    area; `latent`, `area`: z and A of the area of the key.
     """
     inside = sympy.expand(balanced(key_increment(kind)) / u)
     names = {z_m: latent, A_m: area} if kind == OWN else {z_i: latent, A_i: area}

@@ -36,21 +36,9 @@ def least_patches(
 ) -> float:
     """Least P, not below that of the start, from which a condition is met at fixed exponents.
 
-    Parameters
-    ----------
-    condition : function
-        Met at every larger P too.
-    exponents : (float, float)
-        kappa_c and kappa_s.
-    share : float
-        gamma, the share of masked patches.
-    start : float
-        P from which to look.
-
-    Returns
-    -------
-    float
-        Infinite where it is not met up to P = e^1500.
+    `condition`: met at every larger P too; `exponents`: kappa_c and kappa_s; `share`: gamma, the
+    share of masked patches; `start`: P from which to look. Returns float: infinite where it is not
+    met up to P = e^1500.
 
     Examples
     --------
@@ -78,14 +66,7 @@ def least_patches(
 def ratio_at_start(size: Any, exponents: tuple[float, float], share: float) -> Any:
     """rho(0) of one cluster at z = 1, exact, areas of any real sizes.
 
-    Parameters
-    ----------
-    size : float or mpmath.mpf
-        P.
-    exponents : (float, float)
-        kappa_c and kappa_s.
-    share : float
-        gamma, the share of masked patches.
+    `size`: P; `exponents`: kappa_c and kappa_s; `share`: gamma, the share of masked patches.
     """
     kappa_c, kappa_s = exponents
     return _ratio()(size, size**kappa_c, size**kappa_s, share * size)
@@ -94,10 +75,7 @@ def ratio_at_start(size: Any, exponents: tuple[float, float], share: float) -> A
 def first_phase(size: Any, ratio: Any, gap: float) -> bool:
     """Whether training starts in Phase I, rho(0) > 1.
 
-    Parameters
-    ----------
-    size, ratio, gap
-        P, rho(0), Delta.
+    `size`, `ratio`, `gap`: P, rho(0), Delta.
     """
     del size, gap
     return bool(ratio > 1)
@@ -108,10 +86,7 @@ def threshold_before_switch(size: Any, ratio: Any, gap: float) -> bool:
 
     At the switch it is at :math:`-\tfrac12 \ln(2 \rho_0 / 3)`, to leading order.
 
-    Parameters
-    ----------
-    size, ratio, gap
-        P, rho(0), Delta.
+    `size`, `ratio`, `gap`: P, rho(0), Delta.
     """
     _, at_switch, _ = _motion()
     return bool(at_switch(ratio) <= -(gap / 2 - float(SLACK)) * mpmath.log(size))
@@ -122,10 +97,7 @@ def growth_in_stage_1(size: Any, ratio: Any, gap: float) -> Any:
 
     Stage 1 ends at :math:`\Phi_0 = -(\Delta/2 - 0.01) \ln P`.
 
-    Parameters
-    ----------
-    size, ratio, gap
-        P, rho(0), Delta.
+    `size`, `ratio`, `gap`: P, rho(0), Delta.
     """
     own, _, _ = _motion()
     passed = (size ** (gap - 2 * float(SLACK)) - 1) / (2 * ratio)
@@ -137,10 +109,7 @@ def change_after_switch(size: Any, ratio: Any, gap: float) -> Any:
 
     To leading order :math:`\Phi_m` is infinite at a t = 1, and the switch is at a t = 1/3.
 
-    Parameters
-    ----------
-    size, ratio, gap
-        P, rho(0), Delta.
+    `size`, `ratio`, `gap`: P, rho(0), Delta.
     """
     del size, gap
     _, at_switch, at_end = _motion()

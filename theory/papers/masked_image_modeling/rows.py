@@ -42,13 +42,7 @@ REPORTED = (
 
 @dataclass(frozen=True)
 class Rows:
-    """The row types of parameters, and what a row can and cannot reach.
-
-    Attributes
-    ----------
-    parameters : Parameters or ImageLaw
-    types : tuple of RowType
-    """
+    """The row types of parameters, and what a row can and cannot reach."""
 
     parameters: Any
     types: tuple[RowType, ...]
@@ -219,10 +213,7 @@ class Rows:
     def attention(self, mass: FloatArray) -> dict[str, FloatArray]:
         """Attention of every row by class of areas, and on masked patches, shape (records,) each.
 
-        Parameters
-        ----------
-        mass : float array, shape (records, n)
-            Attention as the expectation has it, the mean over clusters.
+        `mass`, shape (records, n): attention as the expectation has it, the mean over clusters.
         """
         result: dict[str, FloatArray] = {}
         for name, kind, start in zip(self.names, self.types, self.starts, strict=False):
@@ -236,12 +227,8 @@ class Rows:
     def orbit_values(self, positions: FloatArray, features: FloatArray) -> Mapping[str, FloatArray]:
         """Reduced state -> every entry that it stands for, shape (records, entries).
 
-        Parameters
-        ----------
-        positions : float array, shape (records, P, P)
-            Ups_{p -> q}.
-        features : float array, shape (records, P, features)
-            Phi_{p -> v}.
+        `positions`, shape (records, P, P): Ups_{p -> q}; `features`, shape (records, P, features):
+        Phi_{p -> v}.
         """
         result: dict[str, FloatArray] = {}
         names = iter(self.scalars)

@@ -39,14 +39,9 @@ WORDS = ("own", "target", "global", "other", "local")
 class Area:
     """A class of areas of one cluster, relative to the row's patch p.
 
-    Attributes
-    ----------
-    phi : int
-        Index of its Phi in the row's state, 0..n_phi-1.
-    multiplicity : int
-        How many areas of this cluster are alike (nu).
-    cells : tuple of (int, int)
-        Index of an Ups, and the number of patches of that class in *each* of these areas.
+    `phi`: index of its Phi in the row's state, 0..n_phi-1; `multiplicity`: how many areas of this
+    cluster are alike (nu); `cells`: index of an Ups, and the number of patches of that class in
+    *each* of these areas.
     """
 
     phi: int
@@ -58,18 +53,12 @@ class Area:
 class RowType:
     """Rows of Q that stay equal up to the names of patches and features.
 
-    Attributes
-    ----------
-    patches : int array
-        The patches p whose rows are of this type, ascending.
-    ups_names, phi_names : tuple of str
-        Names of the classes; ``"self"`` is the Ups at index 0.
-    ups_sizes, phi_sizes : int arrays, shape (n_ups,) and (n_phi,)
-        Number of patches in each Ups class, self having 1, and of features in each Phi class.
-    clusters : tuple of tuples of Area
-        For each cluster the classes of its areas, the one that holds p first. The patch p is the
-        cell (0, 1) there, and always masked. As seen from ``patches[0]``: for another patch of the
-        type the clusters can come in another order.
+    `patches`: the patches p whose rows are of this type, ascending; `ups_names`, `phi_names`: names
+    of the classes; ``"self"`` is the Ups at index 0; `ups_sizes`, `phi_sizes`, shape (n_ups,) and
+    (n_phi,): number of patches in each Ups class, self having 1, and of features in each Phi class;
+    `clusters`: for each cluster the classes of its areas, the one that holds p first. The patch p
+    is the cell (0, 1) there, and always masked. As seen from ``patches[0]``: for another patch of
+    the type the clusters can come in another order.
     """
 
     patches: IntArray
@@ -111,17 +100,8 @@ class RowType:
 def one_cluster(P: int, C_global: int, C_local: int) -> IntArray:
     """Areas of one cluster: the global one first, then runs of ``C_local`` patches; shape (1, P).
 
-    Parameters
-    ----------
-    P : int
-        Patches.
-    C_global, C_local : int
-        Patches of the global, and of each local area.
-
-    Raises
-    ------
-    ValueError
-        If the sizes do not add up to P.
+    `P`: patches; `C_global`, `C_local`: patches of the global, and of each local area. Raises
+    ValueError if the sizes do not add up to P.
     """
     if min(P, C_global, C_local) < 1 or C_global > P or (P - C_global) % C_local:
         raise ValueError(
@@ -138,19 +118,9 @@ def two_cluster_grid(b11: int, b10: int, C_local: int, T: int) -> IntArray:
     cluster 2; B01, mirrored; B00, T grids whose rows are areas of cluster 1 and whose columns are
     areas of cluster 2.
 
-    Parameters
-    ----------
-    b11, b10 : int
-        Patches global in both clusters, and in one alone.
-    C_local : int
-        Patches of a local area.
-    T : int
-        Number of grids.
-
-    Raises
-    ------
-    ValueError
-        If there is no global area, or ``C_local`` does not divide b10.
+    `b11`, `b10`: patches global in both clusters, and in one alone; `C_local`: patches of a local
+    area; `T`: number of grids. Raises ValueError if there is no global area, or ``C_local`` does
+    not divide b10.
     """
     if min(b11, b10, T) < 0 or C_local < 1 or b11 + b10 < 1 or b10 % C_local:
         raise ValueError(
@@ -168,10 +138,8 @@ def two_cluster_grid(b11: int, b10: int, C_local: int, T: int) -> IntArray:
 def as_areas(areas: ArrayLike) -> IntArray:
     """Check that areas partition the patches in every cluster.
 
-    Raises
-    ------
-    ValueError
-        If they are not a K x P array of area ids 0, 1, ..., each at least once in its cluster.
+    Raises ValueError if they are not a K x P array of area ids 0, 1, ..., each at least once in its
+    cluster.
     """
     try:
         result = np.asarray(areas)
@@ -213,19 +181,8 @@ def structure(areas: IntArray) -> RelationalStructure:
 def row_types(areas: ArrayLike) -> tuple[RowType, ...]:
     """The types of rows, in order of their first patch.
 
-    Parameters
-    ----------
-    areas : int array, shape (K, P)
-        Area id of each patch in each cluster; id 0 is global.
-
-    Returns
-    -------
-    tuple of RowType
-
-    Raises
-    ------
-    ValueError
-        If the areas do not partition the patches.
+    `areas`, shape (K, P): area id of each patch in each cluster; id 0 is global. Raises ValueError
+    if the areas do not partition the patches.
     """
     checked = as_areas(areas)
     refined = refine(structure(checked))
@@ -314,11 +271,8 @@ def _cluster(
 class Reference:
     """The patch and the cluster that stand for local, or for global, areas.
 
-    Attributes
-    ----------
-    patch, cluster : int
-    own, globally : int
-        Patches of the area that holds the patch, and of the global area of the cluster.
+    `own`, `globally`: patches of the area that holds the patch, and of the global area of the
+    cluster.
     """
 
     patch: int
@@ -334,15 +288,8 @@ def reference(areas: ArrayLike, local: bool) -> Reference | None:
     in most clusters, and of these one in the largest area. Where several are left, the first patch,
     in the first cluster. Only sizes count, so that areas can be renamed.
 
-    Parameters
-    ----------
-    areas : int array, shape (K, P)
-    local : bool
-
-    Returns
-    -------
-    Reference or None
-        None where no patch is in a local area; every image has patches in a global one.
+    `areas`, shape (K, P). Returns Reference or None: None where no patch is in a local area; every
+    image has patches in a global one.
     """
     checked = as_areas(areas)
     sizes = np.stack([np.bincount(cluster)[cluster] for cluster in checked])
@@ -360,12 +307,8 @@ def reference(areas: ArrayLike, local: bool) -> Reference | None:
 class View:
     """A row and a cluster in which its patches lie in a local, or in the global, area.
 
-    Attributes
-    ----------
-    row, cluster : int
-        Which row type, and which of its ``clusters``.
-    own, globally : int
-        Index of the Phi of the own, and of the global area; equal where that is the own one.
+    `row`, `cluster`: which row type, and which of its ``clusters``; `own`, `globally`: index of the
+    Phi of the own, and of the global area; equal where that is the own one.
     """
 
     row: int
@@ -377,16 +320,7 @@ class View:
 def view(areas: ArrayLike, types: tuple[RowType, ...], local: bool) -> View | None:
     """The row of the `reference`, which stands for local, or for global, areas in events.
 
-    Parameters
-    ----------
-    areas, local
-        As for `reference`.
-    types : tuple of RowType
-
-    Returns
-    -------
-    View or None
-        None where there is no such patch.
+    `areas`, `local`: as for `reference`. Returns View or None: None where there is no such patch.
     """
     result = reference(areas, local)
     if result is None:

@@ -18,12 +18,7 @@ def same_set(partition: Partition) -> NDArray[np.bool_]:
 def softmax(matrix: FloatArray, scale: float) -> FloatArray:
     """S, the softmax of every row of scale * A.
 
-    Parameters
-    ----------
-    matrix : float array, shape (D, D)
-        A.
-    scale : float
-        Factor in the exponent.
+    `matrix`, shape (D, D): a; `scale`: factor in the exponent.
     """
     weights = np.exp(scale * (matrix - matrix.max(axis=1, keepdims=True)))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
@@ -32,11 +27,6 @@ def softmax(matrix: FloatArray, scale: float) -> FloatArray:
 def own_attention(weights: FloatArray, partition: Partition) -> float:
     """G: D times the mean attention that falls inside the own set.
 
-    Parameters
-    ----------
-    weights : float array, shape (D, D)
-        S.
-    partition : Partition
-        The true sets.
+    `weights`, shape (D, D): S; `partition`: the true sets.
     """
     return float(weights[same_set(partition)].sum())

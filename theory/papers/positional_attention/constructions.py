@@ -32,10 +32,7 @@ from theory.symmetry import Partition
 class Overlap(NamedTuple):
     """Number of the C largest entries of a row that lie in the row's own set, in the worst row.
 
-    Attributes
-    ----------
-    fewest, most : int
-        With ties decided against the own set, and for it.
+    `fewest`, `most`: with ties decided against the own set, and for it.
     """
 
     fewest: int
@@ -45,18 +42,8 @@ class Overlap(NamedTuple):
 def set_logits(partition: Partition, strength: float, shift: int = 1) -> FloatArray:
     """Logits A_ij = strength for j in the set ``shift`` after that of i, 0 elsewhere.
 
-    Parameters
-    ----------
-    partition : Partition
-        The sets.
-    strength : float
-        s.
-    shift : int
-        0 for the own set, 1 for the next.
-
-    Returns
-    -------
-    float array, shape (D, D)
+    `partition`: the sets; `strength`: s; `shift`: 0 for the own set, 1 for the next. Returns float
+    array, shape (D, D).
     """
     labels = partition.labels
     attended = (labels + shift) % len(partition.sets)
@@ -68,19 +55,8 @@ def paired_logits(partition: Partition) -> FloatArray:
 
     These are 6, those of the own set less by 1e-3.
 
-    Parameters
-    ----------
-    partition : Partition
-        An even number of sets of equal size.
-
-    Returns
-    -------
-    float array, shape (D, D)
-
-    Raises
-    ------
-    ValueError
-        If the sets cannot be paired.
+    `partition`: an even number of sets of equal size. Returns float array, shape (D, D). Raises
+    ValueError if the sets cannot be paired.
     """
     labels, sizes = partition.labels, {members.size for members in partition.sets}
     if len(partition.sets) % 2 or len(sizes) > 1:
@@ -107,14 +83,8 @@ def neighbour_gram(partition: Partition) -> FloatArray:
 def overlap(scores: FloatArray, partition: Partition, diagonal: bool) -> Overlap:
     """Members of the own set among the C largest scores of a row, in the worst row.
 
-    Parameters
-    ----------
-    scores : float array, shape (D, D)
-        A Gram matrix, or logits.
-    partition : Partition
-        The sets.
-    diagonal : bool
-        Whether j = i takes part, as Definition 2.2 is written.
+    `scores`, shape (D, D): a Gram matrix, or logits; `partition`: the sets; `diagonal`: whether j =
+    i takes part, as Definition 2.2 is written.
     """
     fewest, most = 0, 0
     for i, row in enumerate(scores):
@@ -134,15 +104,8 @@ def overlap(scores: FloatArray, partition: Partition, diagonal: bool) -> Overlap
 def encodings(gram: FloatArray) -> FloatArray:
     """Positional encodings of a Gram matrix: columns p_i of P with P^T P = gram.
 
-    Parameters
-    ----------
-    gram : float array, shape (D, D)
-        Symmetric, positive semidefinite up to rounding.
-
-    Raises
-    ------
-    ValueError
-        If it is not.
+    `gram`, shape (D, D): symmetric, positive semidefinite up to rounding. Raises ValueError if it
+    is not.
     """
     values, vectors = np.linalg.eigh(gram)
     if values[0] < -1e-12 * max(1.0, values[-1]) or not np.array_equal(gram, gram.T):
@@ -153,11 +116,7 @@ def encodings(gram: FloatArray) -> FloatArray:
 def query_key(positions: FloatArray, logits: FloatArray) -> FloatArray:
     """W = W_Q^T W_K with P^T W P = logits, for encodings P that are linearly independent.
 
-    Parameters
-    ----------
-    positions : float array, shape (D, D)
-        P, of `encodings`.
-    logits : float array, shape (D, D)
+    `positions`, shape (D, D): P, of `encodings`; `logits`, shape (D, D).
     """
     inverse = np.linalg.inv(positions)
     return inverse.T @ logits @ inverse
@@ -174,17 +133,8 @@ class Head(NamedTuple):
 def margins(logits: FloatArray, values: FloatArray, head: Head) -> FloatArray:
     """F(X) of equation (T), exact zeros where the patches cancel up to rounding.
 
-    Parameters
-    ----------
-    logits : float array, shape (D, D)
-        A, the scale included.
-    values : float array, shape (N, D)
-        x_j of every sample.
-    head : Head
-
-    Returns
-    -------
-    float array, shape (N,)
+    `logits`, shape (D, D): a, the scale included; `values`, shape (N, D): x_j of every sample.
+    Returns float array, shape (N,).
     """
     from scipy.special import softmax
 
@@ -201,19 +151,8 @@ def sharp_error(law: tuple[int, int, float], p: int = 3, group: int = 1) -> Sign
     The limit of large s and small nu of attention to one set (``group`` 1, own or shifted), to a
     pair of sets (2), to everything (L, where the sign is that of Z, a linear rule).
 
-    Parameters
-    ----------
-    law : (D, C, q)
-        Of the data.
-    p : int
-        Odd degree of the activation.
-    group : int
-        Sets in a group; divides L.
-
-    Returns
-    -------
-    SignError
-        Exact up to rounding, by convolution over the groups.
+    `law`: of the data; `p`: odd degree of the activation; `group`: sets in a group; divides L.
+    Returns SignError: exact up to rounding, by convolution over the groups.
     """
     D, C, q = law
     members, groups = group * C, D // (group * C)

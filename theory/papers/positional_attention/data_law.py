@@ -63,14 +63,8 @@ def type_probability(random_sets: str = ANY) -> sympy.Expr:
 class SetLaw:
     """Law of one random set.
 
-    Attributes
-    ----------
-    C : int
-        Patches of the set.
-    q : float
-        Chance of a feature on a patch.
-    random_sets : str
-        One of `RANDOM_SETS`.
+    `C`: patches of the set; `q`: chance of a feature on a patch; `random_sets`: one of
+    `RANDOM_SETS`.
 
     Examples
     --------
@@ -135,12 +129,7 @@ def configurations(
 ) -> Iterator[tuple[int, tuple[int, ...], sympy.Expr]]:
     """Every (label, patch values, probability) of the law, for a small explicit partition.
 
-    Parameters
-    ----------
-    sets : tuple of tuples of int
-        Members of each set.
-    random_sets : str
-        One of `RANDOM_SETS`.
+    `sets`: members of each set; `random_sets`: one of `RANDOM_SETS`.
     """
     size = sum(map(len, sets))
     for label, signal in itertools.product((1, -1), sets):
@@ -165,12 +154,7 @@ def bayes_error(law: SetLaw, sets: int) -> float:
     random sets are all -1 than 1 + (those all +1), and on ties half of the time. The difference is
     a walk of L-1 steps, each +1 or -1 with probability r. Mixed random sets are never all ±1.
 
-    Parameters
-    ----------
-    law : SetLaw
-        Of every random set.
-    sets : int
-        L.
+    `law`: of every random set; `sets`: L.
     """
     if law.random_sets == MIXED:
         return 0.0

@@ -38,12 +38,8 @@ IMAGES = {
 def page(degree: int | None = None, random_sets: str = data_law.ANY) -> Page:
     """The derivation.
 
-    Parameters
-    ----------
-    degree : int or None
-        A value for p; None keeps it symbolic.
-    random_sets : str
-        The law of the random sets: ``"any"`` (Assumption 1) or ``"mixed"``.
+    `degree`: a value for p; None keeps it symbolic; `random_sets`: the law of the random sets:
+    ``"any"`` (Assumption 1) or ``"mixed"``.
     """
     law, network = _law(random_sets), _network()
     sections: tuple[Section, ...] = (

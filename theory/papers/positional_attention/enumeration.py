@@ -15,10 +15,7 @@ Law = tuple[NDArray[np.int8], NDArray[np.float64]]
 def brute_configurations(size: int, set_size: int) -> int:
     """Number of configurations: signal sets times values of the other patches, (D/C) 3^(D-C).
 
-    Parameters
-    ----------
-    size, set_size : int
-        D and C.
+    `size`, `set_size`: D and C.
     """
     return int(size // set_size * 3 ** (size - set_size))
 
@@ -26,17 +23,8 @@ def brute_configurations(size: int, set_size: int) -> int:
 def brute_law(partition: Partition, law: SetLaw) -> Law:
     """All patch values given y = +1, and their probabilities.
 
-    Parameters
-    ----------
-    partition : Partition
-        The true sets.
-    law : SetLaw
-        Of a random set.
-
-    Returns
-    -------
-    values : int8 array, shape (D, N)
-    probabilities : float array, shape (N,)
+    `partition`: the true sets; `law`: of a random set. Returns values, shape (D, N). Returns
+    probabilities, shape (N,).
     """
     blocks, weights = [], []
     for members in partition.sets:
@@ -56,12 +44,7 @@ def brute_law(partition: Partition, law: SetLaw) -> Law:
 
 
 def nearest_brute(set_size: int, limit: int) -> str:
-    """Largest D of a C with at most some number of configurations, in words.
-
-    Parameters
-    ----------
-    set_size, limit : int
-    """
+    """Largest D of a C with at most some number of configurations, in words."""
     fitting = [s for s in range(2, 64) if brute_configurations(s * set_size, set_size) <= limit]
     if fitting:
         return f"D={fitting[-1] * set_size} at C={set_size}"

@@ -54,10 +54,7 @@ def small_law() -> list[tuple[int, tuple[int, ...], sympy.Expr]]:
 def gradient_profiles(law: Law) -> dict[tuple[int, int], Profile]:
     """dR/dA_kl at a symmetric point, as coefficients of 1/(1 + e^m) by distinct margin m.
 
-    Parameters
-    ----------
-    law : iterable of (label, values, probability)
-        The data law of the small case.
+    `law`: the data law of the small case.
     """
     free = free_matrix(SMALL.size)
     at_point, seen = _symmetric_point(free), sympy.symbols(f"x_0:{SMALL.size}", real=True)
@@ -104,10 +101,7 @@ def _symmetric_point(free: sympy.Matrix) -> Callable[[sympy.Expr], sympy.Expr]:
 def lemma_4_1(law: Law | None = None) -> Evidence:
     """Entries of A in one orbit have one gradient (D = 4, C = 2, p = 3, all else symbolic).
 
-    Parameters
-    ----------
-    law : iterable, optional
-        Another law for the same partition, to see the check fail.
+    `law`: another law for the same partition, to see the check fail.
     """
     profiles = gradient_profiles(small_law() if law is None else law)
     orbits = classes(SMALL)
@@ -134,10 +128,7 @@ def centred_moment(order: int) -> sympy.Expr:
 def lemma_4_2(moment: Callable[[int], sympy.Expr] = centred_moment) -> Evidence:
     """At v = alpha w*, the gradient by v has no component orthogonal to w* (S entirely free).
 
-    Parameters
-    ----------
-    moment : callable
-        Moments of the noise along a direction u orthogonal to w*, to see the check fail.
+    `moment`: moments of the noise along a direction u orthogonal to w*, to see the check fail.
     """
     weights = sympy.Matrix(SMALL.size, SMALL.size, sympy.symbols("S_0:4:4", real=True))
     epsilon = sympy.Symbol("epsilon", real=True)

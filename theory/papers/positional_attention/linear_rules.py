@@ -67,10 +67,7 @@ BOUND = Fraction(1, 8)
 class SignError(NamedTuple):
     """Probabilities that a score is negative or 0, given y = +1.
 
-    Attributes
-    ----------
-    negative, zero : float or Fraction
-        P(score < 0) and P(score = 0).
+    `negative`, `zero`: P(score < 0) and P(score = 0).
     """
 
     negative: Any
@@ -91,17 +88,8 @@ def sign_error(law: Law) -> SignError:
 def walk_law(count: int, q: Probability) -> Law:
     """Law of the sum of ``count`` independent patches, each ±1 with q/2 and 0 with 1 - q.
 
-    Parameters
-    ----------
-    count : int
-        Number of patches.
-    q : float or Fraction
-        Chance of a feature.
-
-    Returns
-    -------
-    array, shape (2 count + 1,)
-        P(sum = k) for k = -count..count; Fractions if q is one.
+    `count`: number of patches; `q`: chance of a feature. Returns array, shape (2 count + 1,): P(sum
+    = k) for k = -count..count; Fractions if q is one.
     """
     if not isinstance(q, Fraction):
         law = np.ones(1)
@@ -120,17 +108,8 @@ def walk_law(count: int, q: Probability) -> Law:
 def sign_rule_error(D: int, C: int, q: Probability) -> SignError:
     """Error of sign(Z), the best rule with equal weights, whatever its link.
 
-    Parameters
-    ----------
-    D, C : int
-        Patches, and patches in each set.
-    q : float or Fraction
-        Chance of a feature; the result is exact where it is a Fraction.
-
-    Returns
-    -------
-    SignError
-        P(Z < 0), P(Z = 0) given y = +1.
+    `D`, `C`: patches, and patches in each set; `q`: chance of a feature; the result is exact where
+    it is a Fraction. Returns SignError: P(Z < 0), P(Z = 0) given y = +1.
     """
     others = D - C
     law = walk_law(others, q)
@@ -142,18 +121,8 @@ def sign_rule_error(D: int, C: int, q: Probability) -> SignError:
 def score_law(weights: Sequence[int], partition: Partition, q: Probability) -> Law:
     """Law of the score sum_j w_j x_j given y = +1, averaged over the signal sets.
 
-    Parameters
-    ----------
-    weights : sequence of D ints
-        The weight of every patch; any rational rule is one of these.
-    partition : Partition
-        The sets.
-    q : float or Fraction
-
-    Returns
-    -------
-    array, shape (2n + 1,)
-        P(score = k) for k = -n..n, n the sum of abs(w).
+    `weights`: the weight of every patch; any rational rule is one of these; `partition`: the sets.
+    Returns array, shape (2n + 1,): P(score = k) for k = -n..n, n the sum of abs(w).
 
     Notes
     -----
@@ -186,10 +155,7 @@ def _with_patch(law: Law, weight: int, q: Probability) -> Law:
 def weighted_rule_error(weights: Sequence[int], partition: Partition, q: Probability) -> Any:
     """Error of sign(sum_j w_j x_j), ties decided by a fair coin; arguments of `score_law`.
 
-    Parameters
-    ----------
-    weights, partition, q
-        As for `score_law`.
+    `weights`, `partition`, `q`: as for `score_law`.
     """
     return sign_error(score_law(weights, partition, q)).error
 
@@ -199,10 +165,7 @@ def best_link_error(weights: Sequence[int], partition: Partition, q: Probability
 
     The law given y = -1 is the mirror image, so the best phi errs with half the overlap of both.
 
-    Parameters
-    ----------
-    weights, partition, q
-        As for `score_law`.
+    `weights`, `partition`, `q`: as for `score_law`.
     """
     law = score_law(weights, partition, q)
     return np.minimum(law, law[::-1]).sum() / 2
@@ -216,12 +179,8 @@ def encoding_weights(D: int) -> tuple[int, ...]:
 def tilted_weights(partition: Partition, tilts: Sequence[int]) -> tuple[int, ...]:
     """Nearly equal weights: the sign of Z where it is not 0, and of -sum tilt_l z_l where it is.
 
-    Parameters
-    ----------
-    partition : Partition
-        The sets.
-    tilts : sequence of ints
-        By how much the first sets are shrunk, in units that decide nothing but ties.
+    `partition`: the sets; `tilts`: by how much the first sets are shrunk, in units that decide
+    nothing but ties.
     """
     largest = max(members.size for members in partition.sets)
     base = max(1, largest * sum(tilts)) + max(tilts, default=0)
@@ -234,19 +193,10 @@ def tilted_weights(partition: Partition, tilts: Sequence[int]) -> tuple[int, ...
 def best_weights(partition: Partition, q: float, largest: int) -> tuple[float, tuple[int, ...]]:
     """The least error of sign(sum_j w_j x_j) among all weights in 0..largest.
 
-    Parameters
-    ----------
-    partition : Partition
-        Few sets of equal size: all vectors of weights are tried, up to the symmetry of the law.
-    q : float
-    largest : int
-        Greatest weight. Negative weights cannot help: abs(w_j) has the same law where j is not
-        in the signal set, and a greater score where it is.
-
-    Returns
-    -------
-    float, tuple of D ints
-        The error, and weights with it. A search up to a greatest weight, no proof beyond it.
+    `partition`: few sets of equal size: all vectors of weights are tried, up to the symmetry of the
+    law; `largest`: greatest weight. Negative weights cannot help: abs(w_j) has the same law where j
+    is not in the signal set, and a greater score where it is. Returns float, tuple of D ints: the
+    error, and weights with it. A search up to a greatest weight, no proof beyond it.
     """
     size, count = partition.sets[0].size, len(partition.sets)
     kinds = itertools.combinations_with_replacement(range(largest + 1), size)
@@ -265,12 +215,7 @@ def limit_error(C: int, m: float) -> float:
 
     The walk becomes Skellam's: :math:`P(k) = e^{-m} I_k(m)`.
 
-    Parameters
-    ----------
-    C : int
-        Patches in each set.
-    m : float
-        q(D - C).
+    `C`: patches in each set; `m`: q(D - C).
     """
     from scipy.special import ive
 
@@ -281,17 +226,8 @@ def limit_error(C: int, m: float) -> float:
 def crossing(C: int, D: int | None = None) -> float:
     """The m = q(D - C) at which the error of sign(Z) is 1/8; it grows with m.
 
-    Parameters
-    ----------
-    C : int
-        Patches in each set.
-    D : int or None
-        Patches; None for the limit of many.
-
-    Returns
-    -------
-    float
-        NaN where sign(Z) stays below 1/8 for every q <= 1.
+    `C`: patches in each set; `D`: patches; None for the limit of many. Returns float: NaN where
+    sign(Z) stays below 1/8 for every q <= 1.
     """
     from scipy.optimize import brentq
 
@@ -325,12 +261,7 @@ def distinct_sets(count: int) -> Iterator[NDArray[np.float64]]:
 def unseen_errors(D: int, C: int, q: float) -> NDArray[np.float64]:
     """(1 - k/L) times the error of sign(Z) on D - kC patches, k = 0, ..., L; shape (L + 1,).
 
-    Parameters
-    ----------
-    D, C : int
-        Patches, and patches in each set.
-    q : float
-        Chance of a feature.
+    `D`, `C`: patches, and patches in each set; `q`: chance of a feature.
     """
     count, law, errors = D // C, np.ones(1), np.zeros(D // C + 1)
     for unseen in range(1, count + 1):
@@ -345,12 +276,8 @@ def unseen_errors(D: int, C: int, q: float) -> NDArray[np.float64]:
 def least_samples(D: int, C: int, q: float, error: float) -> int:
     """The least N that may suffice for an error, knowing the sets from N samples only.
 
-    Parameters
-    ----------
-    D, C : int
-    q : float
-    error : float
-        Positive. The lower bound E[(1 - k/L) errZ] on the error of any algorithm is at most that.
+    `error`: Positive. The lower bound E[(1 - k/L) errZ] on the error of any algorithm is at most
+    that.
     """
     if not error > 0:
         raise ValueError(f"error={error} is not positive")

@@ -49,13 +49,7 @@ def entries() -> dict[str, sympy.Expr]:
 
 
 def orbit_of(partition: Partition, i: int, j: int) -> str:
-    """The orbit of the pair (i, j) for L sets of equal size.
-
-    Parameters
-    ----------
-    partition : Partition
-    i, j : int
-    """
+    """The orbit of the pair (i, j) for L sets of equal size."""
     if i == j:
         return "beta"
     return "gamma" if partition.labels[i] == partition.labels[j] else "rho"
@@ -68,11 +62,7 @@ ATTENTION = dict(zip(ORBITS, NOTATION.symbols("Lambda Gamma Xi"), strict=True))
 def activation(u: sympy.Expr, degree: sympy.Expr | int = p) -> sympy.Expr:
     """The polynomial activation, u^p + nu u.
 
-    Parameters
-    ----------
-    u : sympy.Expr
-    degree : sympy.Expr or int
-        p.
+    `degree`: p.
     """
     return u**degree + nu * u
 
@@ -88,14 +78,7 @@ def output(
 ) -> sympy.Expr:
     """F(X) of equation (T) for explicit A and explicit <v, X_j>.
 
-    Parameters
-    ----------
-    matrix : sympy.Matrix, shape (D, D)
-        A.
-    projections : sequence of D expressions
-        <v, X_j>.
-    degree : int or sympy.Expr
-        p.
+    `matrix`, shape (D, D): a; `projections`: <v, X_j>; `degree`: p.
     """
     return readout(attention(matrix), projections, degree)
 
@@ -105,12 +88,7 @@ def readout(
 ) -> sympy.Expr:
     """F(X) for an explicit S, which need not come from a softmax.
 
-    Parameters
-    ----------
-    weights : sympy.Matrix, shape (D, D)
-        S.
-    projections, degree
-        As for `output`.
+    `weights`, shape (D, D): S; `projections`, `degree`: as for `output`.
     """
     attended = weights * sympy.Matrix(projections)
     return sympy.Add(*[activation(weights.rows * entry, degree) for entry in attended])

@@ -89,13 +89,9 @@ STEP = 1.1
 class Numbers(NamedTuple):
     """Law of the random patches at +1 and at -1, and what their mates add up to.
 
-    Attributes
-    ----------
-    chance : float array, shape (D - C + 1, D - C + 1)
-        P(a at +1, b at -1).
-    mates : mapping
-        Value x -> float array of the same shape: the sum of z_i - x_i over the random patches of
-        that value, times the indicator of (a, b), in expectation.
+    `chance`, shape (D - C + 1, D - C + 1): P(a at +1, b at -1); `mates`: value x -> float array of
+    the same shape: the sum of z_i - x_i over the random patches of that value, times the indicator
+    of (a, b), in expectation.
     """
 
     chance: Array
@@ -105,12 +101,7 @@ class Numbers(NamedTuple):
 def exchangeable(random: int, law: SetLaw) -> Numbers:
     """`Numbers` under Assumption 1, where random patches are exchangeable.
 
-    Parameters
-    ----------
-    random : int
-        Random patches, D - C.
-    law : SetLaw
-        Of a random set.
+    `random`: random patches, D - C; `law`: of a random set.
     """
     plus, minus = np.ogrid[: random + 1, : random + 1]
     zero = random - plus - minus
@@ -129,12 +120,7 @@ def exchangeable(random: int, law: SetLaw) -> Numbers:
 def one_set_apart(random: int, law: SetLaw) -> Numbers:
     """`Numbers` under any law of independent sets.
 
-    Parameters
-    ----------
-    random : int
-        Random patches, D - C.
-    law : SetLaw
-        Of a random set.
+    `random`: random patches, D - C; `law`: of a random set.
     """
     sets = random // law.C
     rest = np.zeros((random + 1, random + 1))
@@ -161,18 +147,8 @@ def one_set_apart(random: int, law: SetLaw) -> Numbers:
 class Plateau:
     """Training while A is 0 off its diagonal; the rates are exact.
 
-    Attributes
-    ----------
-    D : int
-        Patches.
-    law : SetLaw
-        Of a random set.
-    p : int
-        Odd degree of the activation.
-    nu : float
-        Its linear part; 0 is allowed.
-    beta, scale : float
-        Diagonal of A, and the factor in the exponent of the softmax.
+    `D`: patches; `law`: of a random set; `p`: odd degree of the activation; `nu`: its linear part;
+    0 is allowed; `beta`, `scale`: diagonal of A, and the factor in the exponent of the softmax.
 
     Examples
     --------
@@ -229,15 +205,8 @@ class Plateau:
     def alpha(self, start: float) -> float:
         """Value of alpha whose rate is 0, the first that the flow from a start meets.
 
-        Parameters
-        ----------
-        start : float
-            Positive.
-
-        Returns
-        -------
-        float
-            Infinite where F is positive on every sample, and alpha grows for ever.
+        `start`: positive. Returns float: infinite where F is positive on every sample, and alpha
+        grows for ever.
         """
         if (self.powers[0][self.numbers.chance > 0] >= 0).all():
             return inf
@@ -273,16 +242,8 @@ class Plateau:
 def tilt_of_many_patches(law: SetLaw, p: int, kappa: float, linear: float = 0.0) -> float:
     """The limit of `Plateau.tilt` at fixed q, equation (6) times kappa, up to a positive factor.
 
-    Parameters
-    ----------
-    law : SetLaw
-        Of a random set, by Assumption 1.
-    p : int
-        Degree.
-    kappa : float
-        e^(s beta) - 1.
-    linear : float
-        Limit of nu D^(3(p-1)/(2p)).
+    `law`: of a random set, by Assumption 1; `p`: degree; `kappa`: e^(s beta) - 1; `linear`: limit
+    of nu D^(3(p-1)/(2p)).
 
     Examples
     --------

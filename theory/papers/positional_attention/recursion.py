@@ -39,10 +39,7 @@ def multiplicity() -> dict[sympy.Symbol, sympy.Expr]:
 def observables(degree: sympy.Expr | int = p) -> dict[str, sympy.Expr]:
     """Formulas of what is reported beside the state, by name.
 
-    Parameters
-    ----------
-    degree : int or sympy.Expr
-        In the place of p.
+    `degree`: in the place of p.
     """
     size = increment_scale()
     growth = sympy.Piecewise((sympy.Abs(d_rho), sympy.Eq(rho, 0)), (sympy.sign(rho) * d_rho, True))
@@ -89,14 +86,8 @@ def through_softmax(quantity: sympy.Expr, name: sympy.Expr, theta: sympy.Symbol)
     With T the numerator of the quantity over the total weight N, the slope of T/N is
     (T' - (T/N) N')/N; a weight over N is an entry of S.
 
-    Parameters
-    ----------
-    quantity : sympy.Expr
-        In Lambda, Gamma, Xi.
-    name : sympy.Expr
-        What stands for it in the slope.
-    theta : sympy.Symbol
-        gamma or rho.
+    `quantity`: in Lambda, Gamma, Xi; `name`: what stands for it in the slope; `theta`: gamma or
+    rho.
     """
     weights = model.orbit_attention()
     moving = model.ATTENTION["gamma" if theta == gamma else "rho"]

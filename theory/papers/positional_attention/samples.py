@@ -31,16 +31,9 @@ FloatArray = NDArray[np.float64]
 class SignalSets:
     """Assumption 1: a signal set, and sets of random features.
 
-    Attributes
-    ----------
-    partition : Partition
-        The sets S_1, ..., S_L, of any sizes.
-    q : float
-        Chance of a feature on a patch of a random set.
-    sigma : float
-        Noise per coordinate.
-    random_sets : str
-        ``"any"`` or ``"mixed"``; see `theory.papers.positional_attention.data_law`.
+    `partition`: the sets S_1, ..., S_L, of any sizes; `q`: chance of a feature on a patch of a
+    random set; `sigma`: noise per coordinate; `random_sets`: ``"any"`` or ``"mixed"``; see
+    `theory.papers.positional_attention.data_law`.
     """
 
     partition: Partition
@@ -92,10 +85,7 @@ class SignalSets:
 class Convolution:
     """Figure 2: Gaussian patches, and a cubic convolution for the label.
 
-    Attributes
-    ----------
-    partition : Partition
-        The sets that the convolution takes together.
+    `partition`: the sets that the convolution takes together.
     """
 
     partition: Partition
@@ -114,12 +104,8 @@ Law = SignalSets | Convolution
 def assumption_1(parameters: Any, partition: Partition | None = None) -> SignalSets:
     """The law of Assumption 1 with the parameters' q and sigma.
 
-    Parameters
-    ----------
-    parameters : object
-        With C, L, q, sigma and random_sets.
-    partition : Partition, optional
-        Of the patches, into sets of any sizes; L consecutive runs of C by default.
+    `parameters`: with C, L, q, sigma and random_sets; `partition`: of the patches, into sets of any
+    sizes; L consecutive runs of C by default.
     """
     sets = partition or Partition.contiguous([parameters.C] * parameters.L)
     return SignalSets(sets, parameters.q, parameters.sigma, parameters.random_sets)
@@ -130,19 +116,8 @@ def samples(
 ) -> tuple[FloatArray, FloatArray]:
     """Samples of a law whose feature w* is the first unit vector.
 
-    Parameters
-    ----------
-    law : Law
-    depth : int
-        d.
-    count : int
-        Number of samples.
-    generator : numpy Generator
-
-    Returns
-    -------
-    patches : float array, shape (count, D, d)
-    labels : float array, shape (count,)
+    `depth`: d; `count`: number of samples. Returns patches, shape (count, D, d). Returns labels,
+    shape (count,).
     """
     for_values, for_noise = generator.spawn(2)
     x, y = law.values(count, for_values)
@@ -154,15 +129,7 @@ def samples(
 def unit_vector(depth: int, generator: Generator) -> FloatArray:
     """A feature w*, uniform on the sphere.
 
-    Parameters
-    ----------
-    depth : int
-        d.
-    generator : numpy Generator
-
-    Returns
-    -------
-    float array, shape (d,)
+    `depth`: d. Returns float array, shape (d,).
     """
     direction = generator.standard_normal(depth)
     return np.asarray(direction / np.linalg.norm(direction))
@@ -172,11 +139,7 @@ def unit_vector(depth: int, generator: Generator) -> FloatArray:
 class Fresh:
     """Fresh data for test errors, by their projections.
 
-    Attributes
-    ----------
-    values, noise : float arrays, shape (count, D)
-    labels : float array, shape (count,)
-    sigma : float
+    `values`, `noise`, shape (count, D); `labels`, shape (count,).
     """
 
     values: FloatArray
@@ -185,12 +148,7 @@ class Fresh:
     sigma: float
 
     def projections(self, along: float, across: float) -> FloatArray:
-        """<v, X_j> for <v, w*> = along and |v - <v, w*> w*| = across, shape (count, D).
-
-        Parameters
-        ----------
-        along, across : float
-        """
+        """<v, X_j> for <v, w*> = along and |v - <v, w*> w*| = across, shape (count, D)."""
         return along * self.values + self.sigma * across * self.noise
 
     def pairs(self) -> FloatArray:
@@ -201,12 +159,7 @@ class Fresh:
 def fresh(law: Law, count: int, generator: Generator) -> Fresh:
     """Fresh data of a law.
 
-    Parameters
-    ----------
-    law : Law
-    count : int
-        Number of samples.
-    generator : numpy Generator
+    `count`: number of samples.
     """
     for_values, for_noise = generator.spawn(2)
     x, y = law.values(count, for_values)

@@ -79,14 +79,7 @@ def largest_share(law: SetLaw) -> float:
 def criterion(law: SetLaw, sets: int, degree: int) -> float:
     r""":math:`(L-1)\,\kappa^p`; below 1 iff the model can be right on every sample.
 
-    Parameters
-    ----------
-    law : SetLaw
-        Of every random set.
-    sets : int
-        L.
-    degree : int
-        p.
+    `law`: of every random set; `sets`: L; `degree`: p.
 
     Examples
     --------
@@ -99,16 +92,8 @@ def criterion(law: SetLaw, sets: int, degree: int) -> float:
 def least_margin(law: SetLaw, sets: int, degree: int, weights: tuple[int, ...]) -> int:
     r"""The part of degree p of :math:`yF / (D\alpha)^p`, at the worst sample, up to a factor > 0.
 
-    Parameters
-    ----------
-    law : SetLaw
-        Of every random set.
-    sets : int
-        L.
-    degree : int
-        p.
-    weights : tuple of int
-        (Lambda, Gamma, Xi) up to a common factor, not negative.
+    `law`: of every random set; `sets`: L; `degree`: p; `weights`: (Lambda, Gamma, Xi) up to a
+    common factor, not negative.
 
     Examples
     --------
@@ -131,10 +116,8 @@ def least_margin(law: SetLaw, sets: int, degree: int, weights: tuple[int, ...]) 
 def separability(random_sets: str = MIXED) -> Evidence:
     """The proposition in integers: attentions of a grid are tried on every sample of small laws.
 
-    Parameters
-    ----------
-    random_sets : str
-        Law of the random sets; the criterion is that of mixed ones, to see the check fail.
+    `random_sets`: law of the random sets; the criterion is that of mixed ones, to see the check
+    fail.
     """
     findings, holds = [], True
     grid = [w for w in itertools.product(range(FINEST + 1), repeat=3) if any(w)]

@@ -14,15 +14,8 @@ PARTS = ("W_O", "V", "K", "Q")
 def attention(scores: FloatArray, counts: IntArray) -> FloatArray:
     """P of count vectors: keys in rows, queries in columns.
 
-    Parameters
-    ----------
-    scores : float array, shape (..., M, M)
-        B.
-    counts : int array, shape (S, M)
-
-    Returns
-    -------
-    float array, shape (..., S, M, M)
+    `scores`, shape (..., M, M): B; `counts`, shape (S, M). Returns float array, shape (..., S, M,
+    M).
     """
     present, each = counts[:, :, None] > 0, scores[..., None, :, :]
     top = np.where(present, each, -np.inf).max(axis=-2, keepdims=True)

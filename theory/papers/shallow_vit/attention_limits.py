@@ -52,12 +52,7 @@ n_rest, q, s = sympy.symbols("n_rest q s", positive=True)
 def attention(scores: Any, counts: Any, key: int, query: Any) -> sympy.Expr:
     """P_ij for any number of patterns.
 
-    Parameters
-    ----------
-    scores, counts : sympy.IndexedBase
-        B and c; patterns are numbered from 1.
-    key : int
-    query : int or symbol
+    `scores`, `counts`: B and c; patterns are numbered from 1.
     """
     k = sympy.Symbol("k", integer=True, positive=True)
     total = sympy.Sum(counts[k] * sympy.exp(scores[k, query]), (k, 1, M))
@@ -76,10 +71,7 @@ def odds(label: int) -> sympy.Expr:
 def odds_identity(product: sympy.Expr | None = None) -> Evidence:
     """The product of the odds in the two samples, for any B and any number of patterns.
 
-    Parameters
-    ----------
-    product : sympy.Expr, optional
-        Another value of it, to see the check fail.
+    `product`: another value of it, to see the check fail.
     """
     expected = (n_star / n_confusion) ** 2 if product is None else product
     product_of_odds = sympy.simplify(odds(1) * odds(-1))
@@ -137,10 +129,8 @@ def best_shift() -> sympy.Expr:
 def ceiling(relevant: int, confusion: int, tokens: int) -> float:
     """Least upper bound of the mean attention to label-relevant tokens, without noise.
 
-    Parameters
-    ----------
-    relevant, confusion, tokens : int
-        n_*, n_# and L, n_* > n_#. Of every law whose n_* and n_# do not vary.
+    `relevant`, `confusion`, `tokens`: n_*, n_# and L, n_* > n_#. Of every law whose n_* and n_# do
+    not vary.
     """
     if confusion == 0:
         return 1.0
@@ -157,13 +147,9 @@ def ceiling_of_samples(
 ) -> float:
     """Least upper bound for samples, in which labels and patterns may have any shares.
 
-    Parameters
-    ----------
-    relevant, confusion : int
-        n_* and n_# of every sample, n_* > n_#.
-    positive, negative : sequence of float
-        For every pattern, the share that its tokens in positive, and in negative, samples have in
-        the tokens of all samples.
+    `relevant`, `confusion`: n_* and n_# of every sample, n_* > n_#; `positive`, `negative`: for
+    every pattern, the share that its tokens in positive, and in negative, samples have in the
+    tokens of all samples.
 
     Examples
     --------
@@ -202,12 +188,7 @@ def proposition_2() -> Evidence:
 def cap_share(dimension: int, angle: float) -> float:
     """Share of a sphere within an angle of a direction.
 
-    Parameters
-    ----------
-    dimension : int
-        Of the space, at least 2.
-    angle : float
-        In radians, between 0 and pi.
+    `dimension`: of the space, at least 2; `angle`: in radians, between 0 and pi.
     """
     from scipy.special import betainc
 
@@ -218,10 +199,7 @@ def cap_share(dimension: int, angle: float) -> float:
 def least_epsilon(M: int, neurons: int, samples: int) -> float:
     """The least epsilon_m that the hypothesis of Lemma 3 allows.
 
-    Parameters
-    ----------
-    M, neurons, samples : int
-        Patterns, m and N.
+    `M`, `neurons`, `samples`: patterns, m and N.
     """
     return M * sqrt(log(samples) / neurons)
 
@@ -229,12 +207,7 @@ def least_epsilon(M: int, neurons: int, samples: int) -> float:
 def claimed_share(M: int, angle: float, epsilon: float = 0.0) -> float:
     """Share of lucky neurons that Lemma 3 promises.
 
-    Parameters
-    ----------
-    M : int
-        Patterns.
-    angle, epsilon : float
-        sigma + tau in radians, and epsilon_m.
+    `M`: patterns; `angle`, `epsilon`: sigma + tau in radians, and epsilon_m.
     """
     return (1 - epsilon - angle * M / pi) / M
 
@@ -249,16 +222,8 @@ def lemma_3(
 ) -> Evidence:
     """Lucky neurons of Definition 2 at the start: what the lemma promises, and what there are.
 
-    Parameters
-    ----------
-    dimension : int
-        m_a.
-    M, neurons : int
-        Patterns, m.
-    sigma, tau : float
-        Error of the initial values, noise of a token.
-    samples : int
-        N, which epsilon_m depends on.
+    `dimension`: m_a; `M`, `neurons`: patterns, m; `sigma`, `tau`: error of the initial values,
+    noise of a token; `samples`: N, which epsilon_m depends on.
     """
     angle, epsilon = sigma + tau, least_epsilon(M, neurons, samples)
     promised = neurons * claimed_share(M, angle, epsilon)
@@ -281,10 +246,7 @@ def printed_start(noise: float = 0.01, sigma: float = 0.1, delta: float = 0.2) -
 
     They map orthonormal patterns to orthogonal vectors of one length.
 
-    Parameters
-    ----------
-    noise, sigma, delta : float
-        c0 and the two errors.
+    `noise`, `sigma`, `delta`: c0 and the two errors.
     """
     rows = (("keys", delta**2 / noise**2, delta), ("values", sigma**2 / noise**2, sigma))
     findings = tuple(

@@ -26,12 +26,7 @@ from theory.claims import Evidence
 def least_share(confusion: float, sigma: float, delta: float, tau: float = 0.0) -> float:
     """The alpha_* above which condition (8) holds; infinite where no alpha_* meets it.
 
-    Parameters
-    ----------
-    confusion : float
-        alpha_#.
-    sigma, delta, tau : float
-        Errors of the start, noise of a token.
+    `confusion`: alpha_#; `sigma`, `delta`, `tau`: errors of the start, noise of a token.
     """
     left = 1 - (sigma + tau)
     if confusion == 0:
@@ -42,11 +37,7 @@ def least_share(confusion: float, sigma: float, delta: float, tau: float = 0.0) 
 def least_neurons(M: int, samples: int, sigma: float, tau: float = 0.0) -> float:
     """The m above which an epsilon leaves (11) positive; infinite from sigma + tau = pi / M on.
 
-    Parameters
-    ----------
-    M, samples : int
-        Patterns, N.
-    sigma, tau : float
+    `M`, `samples`: patterns, N.
     """
     room = 1 - (sigma + tau) * M / pi
     return M**2 * log(samples) / room**2 if room > 0 else inf
@@ -55,11 +46,7 @@ def least_neurons(M: int, samples: int, sigma: float, tau: float = 0.0) -> float
 def least_batch(share: float, sigma: float, delta: float, tau: float = 0.0) -> float:
     """The batch of (9), with the constant 1; infinite where alpha_* is at most e^-k s.
 
-    Parameters
-    ----------
-    share : float
-        alpha_*.
-    sigma, delta, tau : float
+    `share`: alpha_*.
     """
     gap = share - exp(-(delta + tau)) * (sigma + tau)
     return gap**-2 if gap > 0 else inf
@@ -68,11 +55,7 @@ def least_batch(share: float, sigma: float, delta: float, tau: float = 0.0) -> f
 def derived_batch(share: float, sigma: float, delta: float, tau: float = 0.0) -> float:
     """The batch of the left side of (70); infinite where its bracket is not positive.
 
-    Parameters
-    ----------
-    share : float
-        alpha_*.
-    sigma, delta, tau : float
+    `share`: alpha_*.
     """
     s, damped = sigma + tau, exp(-(delta + tau))
     gap = (1 - s) * damped * share / 2 - s * damped
@@ -80,12 +63,7 @@ def derived_batch(share: float, sigma: float, delta: float, tau: float = 0.0) ->
 
 
 def pole(sigma: float, tau: float = 0.0) -> float:
-    """The alpha_* at which the left side of (70) is infinite.
-
-    Parameters
-    ----------
-    sigma, tau : float
-    """
+    """The alpha_* at which the left side of (70) is infinite."""
     return 2 * (sigma + tau) / (1 - (sigma + tau))
 
 

@@ -35,11 +35,7 @@ SPARSIFIERS = ("random", "irrelevant", "noisiest")
 def rounded(share: float, tokens: int) -> int:
     """Number of tokens that a share makes, halves up; a share may be off by rounding.
 
-    Parameters
-    ----------
-    share : float
-    tokens : int
-        L.
+    `tokens`: L.
     """
     return floor(round(share * tokens, 9) + 0.5)
 
@@ -48,12 +44,8 @@ def rounded(share: float, tokens: int) -> int:
 class Shares:
     """Parameters of the law.
 
-    Attributes
-    ----------
-    M, L : int
-        Patterns, tokens.
-    alpha_star, alpha_confusion : float
-        Shares of label-relevant and of confusion tokens.
+    `M`, `L`: patterns, tokens; `alpha_star`, `alpha_confusion`: shares of label-relevant and of
+    confusion tokens.
     """
 
     M: int
@@ -81,14 +73,8 @@ class Shares:
 class Law:
     """Every count vector that can occur, with its label and its probability.
 
-    Attributes
-    ----------
-    counts : int array, shape (n, M)
-        Tokens of each pattern; each row sums to L.
-    labels : int array, shape (n,)
-        1 or -1.
-    probability : float array, shape (n,)
-        Sums to 1.
+    `counts`, shape (n, M): tokens of each pattern; each row sums to L; `labels`, shape (n,): 1 or
+    -1; `probability`, shape (n,): sums to 1.
     """
 
     counts: IntArray
@@ -100,10 +86,6 @@ def compositions(total: int, parts: int) -> IntArray:
     """Every way to write a total as a sum of ``parts`` numbers >= 0, shape (n, parts).
 
     In lexicographic order.
-
-    Parameters
-    ----------
-    total, parts : int
     """
     if parts == 1:
         return np.array([[total]], dtype=np.int64)
@@ -117,10 +99,7 @@ def compositions(total: int, parts: int) -> IntArray:
 def multinomial(counts: IntArray, chances: FloatArray) -> FloatArray:
     """Probability of each row of counts; 0 to the power 0 is 1.
 
-    Parameters
-    ----------
-    counts : int array, shape (n, k)
-    chances : float array, shape (k,)
+    `counts`, shape (n, k); `chances`, shape (k,).
     """
     logs = np.log(np.arange(1, counts.sum(axis=1).max(initial=0) + 1))
     factorials = np.concatenate([[0.0], np.cumsum(logs)])
@@ -180,16 +159,7 @@ def support_size(shares: Shares, data: str) -> int:
 
     Those of an ``iid`` law in which some pattern has no chance are counted all the same.
 
-    Parameters
-    ----------
-    shares : Shares
-    data : str
-        One of `DATA`.
-
-    Raises
-    ------
-    KeyError
-        If there is no law of that name.
+    `data`: one of `DATA`. Raises KeyError if there is no law of that name.
     """
     M, L = shares.M, shares.L
     ties = sum(comb(L - 2 * k + M - 3, M - 3) for k in range(L // 2 + 1))
@@ -204,16 +174,7 @@ def support_size(shares: Shares, data: str) -> int:
 def law(shares: Shares, data: str) -> Law:
     """Every count vector with its label: those of y = 1, then their mirror images, y = -1.
 
-    Parameters
-    ----------
-    shares : Shares
-    data : str
-        One of `DATA`.
-
-    Raises
-    ------
-    KeyError
-        If there is no law of that name.
+    `data`: one of `DATA`. Raises KeyError if there is no law of that name.
     """
     counts, chance = _LAWS[data](shares)
     counts, chance = counts[chance > 0], chance[chance > 0]

@@ -42,15 +42,9 @@ FROZEN = {"none": (), "attention": (K, Q), "values": (V,)}
 def page(data: str = data_law.DATA[0], loss: str = "hinge", frozen: str = "none") -> Page:
     """The derivation.
 
-    Parameters
-    ----------
-    data : str
-        The law of the counts, one of `data_law.DATA`.
-    loss : str
-        ``"hinge"`` or ``"linear"``.
-    frozen : str
-        What is not trained: ``"none"``, ``"attention"`` or ``"values"``. The inner products close
-        only where everything is.
+    `data`: the law of the counts, one of `data_law.DATA`; `loss`: ``"hinge"`` or ``"linear"``;
+    `frozen`: what is not trained: ``"none"``, ``"attention"`` or ``"values"``. The inner products
+    close only where everything is.
     """
     cost = -y * F if loss == "linear" else sympy.Max(margin - y * F, 0)
     law, network = _law(data), _network(cost)
@@ -71,10 +65,7 @@ def page(data: str = data_law.DATA[0], loss: str = "hinge", frozen: str = "none"
 def count_law(data: str) -> tuple[tuple[sympy.Expr, sympy.Expr], ...]:
     """Equations of the law of the counts at y = 1, the last one the probability of (c, y).
 
-    Parameters
-    ----------
-    data : str
-        One of `data_law.DATA`.
+    `data`: one of `data_law.DATA`.
     """
     half = sympy.Rational(1, 2)
     ways = sympy.Product(sympy.factorial(c[k]), (k, 3, M))

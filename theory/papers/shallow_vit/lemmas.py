@@ -68,13 +68,7 @@ def pattern_attention(
 ) -> sympy.Matrix:
     """P of explicit scores: counts times exponentials, over the sum of the column.
 
-    Parameters
-    ----------
-    scores : sympy.Matrix, shape (M, M)
-        B.
-    counts : sequence of M numbers or symbols
-    exponential : callable
-        Stands for the exponential.
+    `scores`, shape (M, M): B; `exponential`: stands for the exponential.
     """
     weights = _weights(scores, counts, exponential)
     totals = [sympy.Add(*weights.col(j)) for j in range(weights.cols)]
@@ -198,10 +192,7 @@ def stated_gram() -> Stated:
 def gradients(stated: Stated | None = None) -> Evidence:
     """The gradients by all weights: derived for all sizes, and one sample written out.
 
-    Parameters
-    ----------
-    stated : mapping, optional
-        Other gradients, to see the check fail.
+    `stated`: other gradients, to see the check fail.
     """
     stated = stated_gradients() if stated is None else stated
     derived = model.gradients()
@@ -222,10 +213,7 @@ def gradients(stated: Stated | None = None) -> Evidence:
 def pattern_closure(stated: Stated | None = None) -> Evidence:
     """Tokens that are patterns: attention, slopes by H and B, and the step on patterns.
 
-    Parameters
-    ----------
-    stated : mapping, optional
-        Another step, to see the check fail.
+    `stated`: another step, to see the check fail.
     """
     stated = stated_closure() if stated is None else stated
     sums = attention_of_tokens((2, 1, 1))
@@ -247,10 +235,7 @@ def pattern_closure(stated: Stated | None = None) -> Evidence:
 def gram_form(stated: Stated | None = None) -> Evidence:
     """Inner products of the step on patterns, expanded and written by their names.
 
-    Parameters
-    ----------
-    stated : mapping, optional
-        Another recursion, to see the check fail.
+    `stated`: another recursion, to see the check fail.
     """
     stated = stated_gram() if stated is None else stated
     derived = recursion.gram()
@@ -270,12 +255,8 @@ def collapse(sizes: Sequence[int] = (4, 5), step: Stated | None = None) -> Evide
 
     Products of such matrices are constant on the orbits again: one entry of each is compared.
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        Numbers of patterns M that are written out.
-    step : mapping, optional
-        Another step of the scalars, to see the check fail.
+    `sizes`: numbers of patterns M that are written out; `step`: another step of the scalars, to see
+    the check fail.
     """
     step = recursion.collapse() if step is None else step
     findings, holds = [f"scalars: {len(scalars(5))} for every M > 3, {len(scalars(3))} for 3"], True
@@ -292,10 +273,7 @@ def collapse(sizes: Sequence[int] = (4, 5), step: Stated | None = None) -> Evide
 def margin_and_weights(first: Any = None, second: Any = None) -> Evidence:
     """Two conventions for the size of a: steps, activity and loss over margin are the same.
 
-    Parameters
-    ----------
-    first, second : (size of a, margin, learning rate), optional
-        Other conventions, to see the check fail.
+    `first`, `second`: other conventions, to see the check fail.
     """
     neurons, rate = NOTATION.symbols("m eta")
     root = sympy.sqrt(neurons)

@@ -82,11 +82,7 @@ def loss() -> Expr:
 def column_softmax(columns: sympy.Matrix, exponential: Any = sympy.exp) -> sympy.Matrix:
     """Softmax of every column of an explicit matrix.
 
-    Parameters
-    ----------
-    columns : sympy.Matrix
-    exponential : callable
-        Stands for the exponential.
+    `exponential`: stands for the exponential.
     """
     shares = [softmax(columns.col(j), exponential) for j in range(columns.cols)]
     return sympy.Matrix(shares).T
@@ -95,23 +91,14 @@ def column_softmax(columns: sympy.Matrix, exponential: Any = sympy.exp) -> sympy
 def through_softmax(weights: Expr, slope: Expr) -> Expr:
     """Derivative of a loss by the argument of a softmax of columns, from that by its value.
 
-    Parameters
-    ----------
-    weights, slope : matrix expressions of one square shape
-        The softmax, and the derivative by it.
+    `weights`, `slope`: the softmax, and the derivative by it.
     """
     size = weights.shape[0]
     return HadamardProduct(weights, slope - OneMatrix(size, size) * HadamardProduct(weights, slope))
 
 
 def slope(expression: Expr, matrix: Expr) -> Expr:
-    """Derivative of a scalar by a matrix, entry by entry.
-
-    Parameters
-    ----------
-    expression : scalar expression
-    matrix : MatrixSymbol
-    """
+    """Derivative of a scalar by a matrix, entry by entry."""
     return sympy.diff(expression, matrix).doit()
 
 
@@ -134,13 +121,7 @@ def explicit(
 ) -> sympy.Matrix:
     """A matrix expression at explicit sizes and entries.
 
-    Parameters
-    ----------
-    expression : matrix expression
-    sizes : mapping
-        Symbol of a size -> number.
-    values : mapping
-        Matrix symbol -> explicit matrix of that size.
+    `sizes`: symbol of a size -> number; `values`: matrix symbol -> explicit matrix of that size.
     """
     entries = {symbol.subs(sizes): value.as_immutable() for symbol, value in values.items()}
     return sympy.Matrix(expression.subs(sizes).doit().xreplace(entries).doit())
@@ -149,11 +130,7 @@ def explicit(
 def free(symbol: Expr, sizes: Mapping[Any, int]) -> sympy.Matrix:
     """A matrix with a symbol of its own for every entry.
 
-    Parameters
-    ----------
-    symbol : MatrixSymbol
-    sizes : mapping
-        Symbol of a size -> number.
+    `sizes`: symbol of a size -> number.
     """
     rows, columns = (int(sympy.sympify(size).subs(sizes)) for size in symbol.shape)
     name = symbol.name
@@ -183,13 +160,8 @@ def summed(result: Mapping[Word, sympy.Expr]) -> Matrix:
 def contract(expression: Matrix, rules: Rules, symmetric: tuple[Matrix, ...] = ()) -> Matrix:
     """Expand, and write adjacent pairs by their names, until none is left.
 
-    Parameters
-    ----------
-    expression : matrix expression
-    rules : mapping
-        Pair -> its name; the transposed pair has the transposed name.
-    symmetric : tuple of matrices
-        Their transposes are themselves.
+    `rules`: pair -> its name; the transposed pair has the transposed name; `symmetric`: their
+    transposes are themselves.
     """
     names = dict(rules) | {(b.T, a.T): name.T for (a, b), name in rules.items()}
     plain = {matrix.T: matrix for matrix in symmetric}
@@ -205,13 +177,7 @@ def evaluate(
 ) -> list[tuple[sympy.Expr, Any]]:
     """Coefficients and values of the words of an expression, in another algebra.
 
-    Parameters
-    ----------
-    expression : matrix expression
-    values : mapping
-        Factor, or transposed factor -> its value.
-    product : callable
-        Product of two values.
+    `values`: factor, or transposed factor -> its value; `product`: product of two values.
     """
     return [
         (coefficient, reduce(product, (values[factor] for factor in word)))

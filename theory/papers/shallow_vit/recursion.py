@@ -124,10 +124,7 @@ ClassMatrix = Mapping[str, sympy.Expr]
 def class_of(i: str, j: str) -> str:
     """Class of the pair of two of `POINTS`.
 
-    Parameters
-    ----------
-    i, j : str
-        Key and query.
+    `i`, `j`: key and query.
     """
     if i in "12" and j in "12":
         return "11" if i == j else "12"
@@ -137,12 +134,7 @@ def class_of(i: str, j: str) -> str:
 
 
 def class_product(left: ClassMatrix, right: ClassMatrix) -> ClassMatrix:
-    """Product of two matrices that are constant on the classes, for every M.
-
-    Parameters
-    ----------
-    left, right : ClassMatrix
-    """
+    """Product of two matrices that are constant on the classes, for every M."""
     first = {class_of(i, j): (i, j) for j in reversed(POINTS[:4]) for i in reversed(POINTS[:4])}
     many = dict.fromkeys(POINTS, sympy.Integer(1)) | {"o": M - 4}
     return {
@@ -156,12 +148,7 @@ def class_product(left: ClassMatrix, right: ClassMatrix) -> ClassMatrix:
 def class_matrix(code: str, even: bool) -> ClassMatrix:
     """Symbols of a matrix on the classes, of a symmetric one where it is even.
 
-    Parameters
-    ----------
-    code : str
-        ``B``, ``t``, ``G_K`` or ``G_Q``.
-    even : bool
-        Whether (i, j) and (j, i) are one class.
+    `code`: ``B``, ``t``, ``G_K`` or ``G_Q``; `even`: whether (i, j) and (j, i) are one class.
     """
     return {
         pair: NOTATION.symbol(f"{code}_{'1k' if even and pair == 'k1' else pair}") for pair in PAIRS
@@ -203,13 +190,7 @@ def _by_powers(total: sympy.Expr) -> sympy.Expr:
 
 
 def by_products(total: sympy.Expr, number: sympy.Symbol) -> sympy.Expr:
-    """A polynomial with its coefficients, which are polynomials of a number, factored.
-
-    Parameters
-    ----------
-    total : sympy.Expr
-    number : sympy.Symbol
-    """
+    """A polynomial with its coefficients, which are polynomials of a number, factored."""
     products = sympy.Poly(total, *sorted(total.free_symbols - {number}, key=str))
     terms = [
         sympy.factor(coefficient)

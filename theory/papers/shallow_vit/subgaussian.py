@@ -45,10 +45,7 @@ def hoeffding_constant() -> float:
 def norm_of_rare_signs(chance: float) -> float:
     """Sub-Gaussian norm of X = +-1 with a chance in all, else 0: sup over p of p^-1/2 chance^(1/p).
 
-    Parameters
-    ----------
-    chance : float
-        Between 0, excluded, and 1.
+    `chance`: between 0, excluded, and 1.
     """
     best = max(1.0, -2 * np.log(chance))
     return float(best**-0.5 * chance ** (1 / best))

@@ -37,12 +37,8 @@ TOLERANCE = 1e-12
 def pattern_group(M: int, exchange: bool = True) -> PermutationGroup:
     """Permutations of the patterns: all of the M - 2 others, and 1 with 2.
 
-    Parameters
-    ----------
-    M : int
-        Number of patterns, at least 3.
-    exchange : bool
-        Whether 1 and 2 are exchanged; without it, the group fixes a single sample.
+    `M`: number of patterns, at least 3; `exchange`: whether 1 and 2 are exchanged; without it, the
+    group fixes a single sample.
     """
     generators = []
     if exchange:
@@ -57,10 +53,7 @@ def pattern_group(M: int, exchange: bool = True) -> PermutationGroup:
 def unordered(orbits: Classes) -> Classes:
     """Classes of a symmetric matrix: those of (i, j) and of (j, i) are one.
 
-    Parameters
-    ----------
-    orbits : Classes
-        Orbits of a group: the transpose of one is one.
+    `orbits`: orbits of a group: the transpose of one is one.
     """
     merged = np.minimum(orbits.labels, orbits.labels.T)
     return Classes(np.unique(merged, return_inverse=True)[1].reshape(merged.shape))
@@ -107,14 +100,7 @@ def scalars(M: int) -> tuple[str, ...]:
 def class_means(matrix: FloatArray, orbits: Classes) -> FloatArray:
     """Mean of the entries of each class.
 
-    Parameters
-    ----------
-    matrix : float array, shape (..., M, M)
-    orbits : Classes
-
-    Returns
-    -------
-    float array, shape (..., classes)
+    `matrix`, shape (..., M, M). Returns float array, shape (..., classes).
     """
     leading = matrix.shape[:-2]
     places = np.arange(prod(leading))[:, None] * orbits.count + orbits.labels.ravel()
@@ -125,14 +111,7 @@ def class_means(matrix: FloatArray, orbits: Classes) -> FloatArray:
 def asymmetry(matrix: FloatArray, orbits: Classes) -> FloatArray:
     """Largest difference of two entries of one class.
 
-    Parameters
-    ----------
-    matrix : float array, shape (..., M, M)
-    orbits : Classes
-
-    Returns
-    -------
-    float array, shape (...,)
+    `matrix`, shape (..., M, M). Returns float array, shape (...,).
     """
     spreads = [np.ptp(matrix[..., orbits.labels == k], axis=-1) for k in range(orbits.count)]
     return np.asarray(np.max(spreads, axis=0))
@@ -145,14 +124,7 @@ def orbit_means(M: int) -> Mapping[str, sympy.Expr]:
     entry ``T_<pair>`` on each of their classes; the negative one is its mirror image, so the mean
     over both is the mean over the classes of the whole group.
 
-    Parameters
-    ----------
-    M : int
-
-    Returns
-    -------
-    mapping
-        Class of the whole group -> expression; the numbers of entries are weights.
+    Returns mapping: class of the whole group -> expression; the numbers of entries are weights.
     """
     fine, whole = (classes(pattern_group(M, exchange)) for exchange in (False, True))
     means: dict[str, sympy.Expr] = {}
@@ -170,11 +142,8 @@ def orbit_means(M: int) -> Mapping[str, sympy.Expr]:
 class Weights:
     """Weights at which the conditions are measured.
 
-    Attributes
-    ----------
-    W_O : float array, shape (m, d)
-    V, K, Q : float arrays, shape (d, M)
-    a : float array, shape (m,), or (m, L) where every position has its own
+    `W_O`, shape (m, d); `V`, `K`, `Q`, shape (d, M); `a`, shape (m,), or (m, L) where every
+    position has its own.
     """
 
     W_O: FloatArray
@@ -188,14 +157,8 @@ class Weights:
 class Condition:
     """One condition of the collapse.
 
-    Attributes
-    ----------
-    name : str
-        What must hold.
-    deviation : float
-        By how much it fails, relative to the largest number that it is about.
-    where : str
-        Where it fails most.
+    `name`: what must hold; `deviation`: by how much it fails, relative to the largest number that
+    it is about; `where`: where it fails most.
     """
 
     name: str
@@ -209,13 +172,7 @@ class Condition:
 
 
 def conditions(start: Weights, law: Law) -> tuple[Condition, ...]:
-    """Every condition of the collapse, measured; all samples of a step, or of a batch, in ``law``.
-
-    Parameters
-    ----------
-    start : Weights
-    law : Law
-    """
+    """Every condition of the collapse, measured on all samples of a step or batch in ``law``."""
     M = law.counts.shape[1]
     ordered = classes(pattern_group(M))
     even, K, Q, V = unordered(ordered), start.K, start.Q, start.V
