@@ -4,7 +4,6 @@ Nothing here imports the code it checks.
 """
 
 import itertools
-import math
 
 import numpy as np
 import tokens
@@ -37,29 +36,6 @@ def central_differences(function, weights, width=1e-6):
                 ends.append(function(moved))
             found[number][place] = (ends[0] - ends[1]) / (2 * width)
     return found
-
-
-def pattern_slopes(H, B, samples, a, margin):
-    """(E, T, T of each sample) of weighted count vectors (counts, label, weight), by loops."""
-    m, M = H.shape
-    E, T, each = np.zeros((m, M)), np.zeros((M, M)), []
-    for counts, y, weight in samples:
-        P = np.zeros((M, M))
-        for j in range(M):
-            column = [counts[i] * math.exp(B[i, j]) for i in range(M)]
-            P[:, j] = [value / sum(column) for value in column]
-        U, L = H @ P, sum(counts)
-        F = sum(a[i] * counts[j] * max(U[i, j], 0) for i in range(m) for j in range(M)) / L
-        D = np.zeros((m, M))
-        if y * F < margin:
-            for i, j in itertools.product(range(m), range(M)):
-                D[i, j] = -y * counts[j] / L * a[i] * (U[i, j] > 0)
-        rho, own = H.T @ D, np.zeros((M, M))
-        for i, j in itertools.product(range(M), range(M)):
-            own[i, j] = P[i, j] * (rho[i, j] - sum(P[k, j] * rho[k, j] for k in range(M)))
-        E, T = E + weight * D @ P.T, T + weight * own
-        each.append(own)
-    return E, T, each
 
 
 def closed_ensemble(values, neurons, a):

@@ -1,4 +1,4 @@
-"""Colour refinement against 1-WL on dictionaries, and against orbits."""
+"""Colour refinement against 1-WL on dictionaries."""
 
 import naive
 import numpy as np
@@ -8,12 +8,9 @@ from hypothesis import strategies as st
 
 from theory import color_refinement
 from theory.color_refinement import RelationalStructure, is_stable, refine
-from theory.symmetry import Partition, classes
 
-
-def triangle_and_square():
-    edges = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 6), (6, 3)]
-    return RelationalStructure(np.zeros(7), edges)
+EDGES = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 6), (6, 3)]
+TRIANGLE_AND_SQUARE = RelationalStructure(np.zeros(7), EDGES)
 
 
 def bijective(left, right):
@@ -47,33 +44,11 @@ def test_equals_refinement_of_the_disjoint_union_on_dictionaries(given_structure
     assert bijective(found.types.tolist(), histograms)
 
 
-def membership(partition):
-    """The patches and the sets as vertices, membership as edges; rows, columns are patches."""
-    patches = np.arange(partition.size)
-    return RelationalStructure(
-        kinds=np.repeat([0, 1], [partition.size, len(partition.sets)]),
-        edges=np.column_stack([patches, partition.size + partition.labels]),
-        rows=patches,
-        columns=patches,
-    )
-
-
-@pytest.mark.parametrize("sizes", [[4] * 4, [3] * 3, [2, 3, 3], [1, 1, 4]])
-def test_a_partition_gives_the_orbits_of_its_group(sizes):
-    """Three for equal sets (Lemma 4.1 of the first system), without a generator."""
-    partition = Partition.contiguous(sizes)
-    by_group, by_colours = classes(partition), classes(membership(partition))
-    assert np.array_equal(by_group.labels, by_colours.labels)
-
-
 def test_the_check_refuses_what_is_too_coarse_or_loses_the_root():
-    structure = triangle_and_square()
-    roots = structure.rows
-    right = refine(structure)
-    assert is_stable(structure, roots, np.stack([right.colours(r) for r in range(7)]))
-    assert not is_stable(structure, roots, np.zeros((7, 7), np.int32))
-    rooted = np.eye(7, dtype=np.int32)
-    assert not is_stable(structure, roots, rooted)
+    structure = TRIANGLE_AND_SQUARE
+    right = np.stack([refine(structure).colours(r) for r in range(7)])
+    for colours, stable in ((right, True), (0 * right, False), (np.eye(7, dtype=np.int32), False)):
+        assert is_stable(structure, structure.rows, colours) is stable
 
 
 @pytest.mark.parametrize("colours", [(0, 1, 2), (5, 7, 9), (1, 0, 3)])
@@ -93,7 +68,7 @@ def test_hashes_that_collide_are_noticed(monkeypatch):
         color_refinement, "_mix", lambda values, salt: mix(values, salt) % np.uint64(2)
     )
     with pytest.raises(ArithmeticError, match="collided"):
-        refine(triangle_and_square())
+        refine(TRIANGLE_AND_SQUARE)
 
 
 @pytest.mark.parametrize(

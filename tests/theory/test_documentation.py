@@ -23,32 +23,28 @@ def test_title_paragraphs_and_fields():
     documentation = Documentation(TEXT)
     assert documentation.title == "A net"
     assert documentation.markdown == "Its risk is $R(w)$, or\n\n$$\nR = \\tfrac12 w^2 .\n$$"
-    assert documentation.meaning("E") == "sizes of the two layers"
-    assert documentation.meaning("w_3") == "weight, $w_k$"
-    assert documentation.meaning("w_last") == "last weight"
-    assert documentation.meaning("v") == ""
+    meanings = [documentation.meaning(name) for name in ("E", "w_3", "w_last", "v")]
+    assert meanings == ["sizes of the two layers", "weight, $w_k$", "last weight", ""]
 
 
-def test_a_formula_at_the_beginning_of_a_line_is_no_field():
-    documentation = Documentation("A net.\n\n:math:`R` is the risk.\n")
-    assert documentation.fields == {}
-    assert documentation.markdown == "$R$ is the risk."
-
-
-def test_no_docstring():
-    assert (Documentation("").title, Documentation("").markdown) == ("", "")
+@pytest.mark.parametrize(
+    ("text", "markdown"),
+    [
+        ("", ""),
+        ("A net.\n\n:math:`R` is the risk.\n", "$R$ is the risk."),  # no field
+        ("A net.\n\n$$\nx\n$$\n", "$$\nx\n$$"),
+    ],
+)
+def test_texts_without_fields(text, markdown):
+    documentation = Documentation(text)
+    assert (documentation.fields, documentation.markdown) == ({}, markdown)
 
 
 @pytest.mark.parametrize(
     "left_open", ["~~~", "~~~~ python", "``````", "$$", "$$ x $$ $$", "Part\n~~~~\n\nNext\n~~~~~"]
 )
-def test_what_a_docstring_leaves_open_ends_with_it(left_open):
-    """A fence that is not closed made the rest of the page code, two dollars a formula."""
+def test_a_fence_that_a_docstring_leaves_open_ends_with_it(left_open):
     text = Documentation(f"A net.\n\n{left_open}\nwords\n").markdown
     page = fragment(f"{text}\n\n## The file\n\n$$\ny\n$$\n\n~~~\ncode\n~~~\n")
     assert '<h2 id="the-file">' in page
     assert page.endswith("<pre><code>code\n</code></pre>\n")
-
-
-def test_a_formula_between_two_dollars_stays():
-    assert Documentation("A net.\n\n$$\nx\n$$\n").markdown == "$$\nx\n$$"

@@ -1,5 +1,6 @@
 """The law of a model: every sample in one array, draws, and what is refused, in one line each."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -79,23 +80,31 @@ def test_draws_are_of_the_law_and_of_their_seed():
     assert (many.samples["y"] != other.samples["y"]).any()
 
 
-def test_a_law_whose_probabilities_underflow_for_ever_is_refused(monkeypatch):
-    monkeypatch.setattr("theory.model.MOST_SAMPLES", 3000)
-
-    def law(r=0.5):
-        chance = 1 - r
-        while True:
-            yield chance, 1.0
-            chance *= r
-
-    model = Model(start=lambda w=1.0: {"v": w}, law=law, loss=lambda theta, sample, xp: 0.0)
-    with pytest.raises(ModelError, match="more than 3,000 samples, 1,074 of them"):
-        model.enumerated_law(model.constants)
+SEEN = []
 
 
-def test_samples_that_do_not_fit_are_refused(monkeypatch):
-    monkeypatch.setattr("theory.model.MOST_NUMBERS", 40)
-    law = lambda: ((0.1, {"x": [1.0, 2.0], "y": np.ones((3, 2))}) for _ in range(10))  # noqa: E731
-    model = Model(start=lambda: {"v": 1.0}, law=law, loss=lambda theta, sample, xp: 0.0)
-    with pytest.raises(ModelError, match="8 in each sample; at most 5 samples of this size"):
-        model.enumerated_law(model.constants)
+def halves():
+    """Probabilities that underflow after 1,074 samples, for ever."""
+    for k in itertools.count(1):
+        SEEN.append(k)
+        yield 0.5**k, 1.0
+
+
+def large():
+    return ((2e-3, {"x": [1.0, 2.0], "y": np.ones((3, 2))}) for _ in range(500))
+
+
+@pytest.mark.parametrize(
+    ("law", "limit", "message"),
+    [
+        (halves, "SAMPLES", "more than 3,000 samples, 1,074 of them"),
+        (large, "NUMBERS", "8 in each sample; at most 375 samples of this size"),
+    ],
+)
+def test_samples_that_do_not_fit_are_refused_before_all_are_there(law, limit, message, monkeypatch):
+    monkeypatch.setattr(f"theory.model.MOST_{limit}", 3000)
+    SEEN.clear()
+    model = Model(start=start, law=law, loss=lambda theta, sample, xp: 0)
+    with pytest.raises(ModelError, match=message):
+        model.enumerated_law({})
+    assert len(SEEN) in (0, 3001)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from theory.law import ModelError
-from theory.model import RESERVED, Model, check_name
+from theory.model import Model, check_name
 
-THREE, HALF = np.int64(3), np.float64(0.5)
+TWO, HALF = np.int64(2), np.float64(0.5)
 
 
-def start(n=2, scale=0.5):
+def start(n=TWO, scale=HALF):
     return {"w": np.full(n, scale)}
 
 
@@ -29,13 +29,6 @@ def risk(theta, xp):
 DOORS = {"law": law, "loss": loss}
 
 
-def refused(message, **functions):
-    with pytest.raises(ModelError, match=message) as caught:
-        Model(**({"start": start} | functions))
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
 def test_constants_are_the_keyword_arguments_in_the_order_of_the_functions():
     model = Model(start=start, **DOORS)
     assert model.constants == {"n": 2, "scale": 0.5, "q": 0.25, "beta": 1.0}
@@ -43,21 +36,12 @@ def test_constants_are_the_keyword_arguments_in_the_order_of_the_functions():
     assert [type(value) for value in model.constants.values()] == [int, float, float, float]
 
 
-def test_numpy_defaults_are_plain():
-    model = Model(start=lambda n=THREE, a=HALF: {}, **DOORS | {"loss": (
-        lambda theta, sample, xp: 0)})  # fmt: skip
-    assert {name: type(value) for name, value in model.constants.items()} == {
-        "n": int, "a": float, "q": float,
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (
-            lambda theta, sample, xp, q=0.5: 0,
-            r"'q' has two defaults, 0\.25 in law and 0\.5 in loss",
-        ),
+        (lambda theta, sample, xp, eta=1: 0, "constant 'eta' of loss.*rename it, as eta_0"),
+        (lambda theta, sample, xp, risk=1: 0, "constant 'risk' of loss"),
+        (lambda theta, sample, xp, q=0.5: 0, r"'q' has two defaults, 0\.25 in law and 0\.5 in l"),
         (lambda theta, sample, xp, n=2.0: 0, r"'n' has two defaults, 2 in start and 2\.0 in loss"),
         (lambda theta, sample, xp, c: 0, "'c' of loss has no default anywhere"),
         (lambda theta, sample, xp, c=[1]: 0, r"'c' has the default \[1\]"),
@@ -68,14 +52,7 @@ def test_numpy_defaults_are_plain():
     ],
 )
 def test_constants_that_cannot_be(function, message):
-    refused(message, law=law, loss=function)
-
-
-@pytest.mark.parametrize("name", ["eta", "samples", "time", "coordinates", "risk", "scalars"])
-def test_a_constant_with_the_name_of_a_setting_or_a_result(name):
-    told = refused(f"constant '{name}' of start", start=eval(f"lambda {name}=1: {{}}"), **DOORS)
-    assert f"rename it, as {name}_0" in told
-    assert name in RESERVED
+    test_doors_and_tables({"law": law, "loss": function}, message)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +76,9 @@ def test_a_constant_with_the_name_of_a_setting_or_a_result(name):
     ],
 )
 def test_doors_and_tables(functions, message):
-    refused(message, **functions)
+    with pytest.raises(ModelError, match=message) as caught:
+        Model(**({"start": start} | functions))
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -131,20 +110,3 @@ def test_names_that_something_else_has(name):
     with pytest.raises(ModelError):
         check_name("names", name, {"a": 1.0})
     check_name("names", "alpha", {"a": 1.0})
-
-
-def test_a_law_of_too_many_samples_is_refused_before_all_are_there(monkeypatch):
-    monkeypatch.setattr("theory.model.MOST_SAMPLES", 10)
-    given = []
-
-    def law(k=4):
-        for x in range(2**k):
-            given.append(x)
-            yield 1 / 2**k, {"x": float(x)}
-
-    model = Model(start=start, law=law, loss=lambda theta, sample, xp: theta["w"][0] * sample["x"])
-    assert model.enumerated_law({"k": 3}).size == 8
-    given.clear()
-    with pytest.raises(ModelError, match="law gives more than 10 samples"):
-        model.enumerated_law({"k": 10})
-    assert len(given) == 11

@@ -47,15 +47,9 @@ def test_a_file_is_a_model(written):
     [
         ("", "my.py holds no model: it has no function start"),
         ("start = None\n", "holds no model"),
-        (
-            FILE + "1 / 0\n",
-            r"cannot be run: ZeroDivisionError: division by zero \(my\.py, line 15\)",
-        ),
+        (FILE + "1 / 0\n", r"cannot be run: ZeroDivisionError: division .* \(my\.py, line 15\)"),
         (FILE + "def f(:\n", r"cannot be run: SyntaxError: invalid syntax \(my\.py, line 15\)$"),
-        (
-            "import nonesuch_at_all\n" + FILE,
-            r"No module named 'nonesuch_at_all' \(my\.py, line 1\)",
-        ),
+        ("import nonesuch_at_all\n" + FILE, r"No module named 'nonesuch_at_all' \(my\.py, line 1"),
         (FILE + "raise SystemExit(3)\n", r"cannot be run: SystemExit: 3 \(my\.py, line 15\)"),
         (FILE + "def f():\n    f()\nf()\n", "RecursionError"),
         (FILE.replace("n=2", "n"), "my.py: constant 'n' of start has no default"),
@@ -72,15 +66,11 @@ def test_files_that_hold_no_model(written, text, message):
     assert [p.name for p in path.parent.iterdir()] == ["my.py"]
 
 
-def test_files_that_cannot_be_read(written, tmp_path):
-    with pytest.raises(ModelError, match="cannot be read \\(no such file"):
-        read_model(tmp_path / "none.py")
-    with pytest.raises(ModelError, match="cannot be read \\(is a directory"):
-        read_model(tmp_path)
-    path = written("")
-    path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ModelError, match="cannot be read \\(not text\\)"):
-        read_model(path)
+def test_files_that_cannot_be_read(tmp_path):
+    (tmp_path / "my.py").write_bytes(b"\xff\xfe\x00")
+    for name, why in (("none.py", "no such file"), ("", "is a directory"), ("my.py", "not text")):
+        with pytest.raises(ModelError, match=rf"cannot be read \({why}"):
+            read_model(tmp_path / name)
 
 
 @pytest.mark.parametrize("error", ["SystemExit(0)", "GeneratorExit", "BaseException('own')"])
@@ -93,7 +83,6 @@ def test_any_error_of_a_function_is_that_of_the_file(written, error):
 
 
 def test_helpers_beside_a_model_are_its_own_and_leave_nothing(tmp_path):
-    """Two folders with a helper of the same name; the helper of one then changes."""
     text = "from helper import SCALE\n" + FILE.replace("0.5", "SCALE")
     folders = {name: tmp_path / name for name in ("one", "two")}
     for scale, folder in enumerate(folders.values(), 1):

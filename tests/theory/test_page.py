@@ -8,11 +8,11 @@ from theory.page import Entries, HandWritten, Page, Section, functions, plain
 a, k = Entries("a"), sympy.Symbol("k", integer=True)
 alpha, x, K, C, D = sympy.symbols("alpha x K C D", real=True)
 h, dh, E, inner = functions("h dh E inner")
-LETTERS = {"alpha": r"\alpha", "R": "R"}
 
 
-def page(*rows, words=(), wrapped=True, letters=()):
-    return Page("A page", "", (Section("Here", words, rows, (), letters),), LETTERS, wrapped)
+def page(*rows, words=()):
+    letters = {"alpha": r"\alpha", "R": "R"}
+    return Page("A page", "", (Section("Here", words, rows, (), ()),), letters, True)
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -61,16 +63,10 @@ def test_decay_is_coupled_but_in_adamw():
     [
         (lambda gradient, eta: 0, "step can begin: def step(gradient, memory, entry"),
         (lambda gradient, memory, entry, step, eta, xp: (gradient[0], memory), "Too many indices"),
-        (
-            lambda gradient, memory, entry, step, eta, xp: (xp.fft.fft(gradient), memory),
-            "step has no program",
-        ),
-        (
-            lambda gradient, memory, entry, step, eta, xp, k: (k, memory),
-            "'k', which is not a constant",
-        ),
+        (lambda gradient, memory, entry, step, eta, xp: (xp.fft.fft(gradient), memory), "program"),
+        (lambda gradient, memory, entry, step, eta, xp, k: (k, memory), "'k', which is not a"),
     ],
 )
 def test_what_is_no_rule_is_refused(step, words):
-    with pytest.raises(ModelError, match=words.replace("(", r"\(")):
+    with pytest.raises(ModelError, match=re.escape(words)):
         own_rule(step)

@@ -7,39 +7,41 @@ from theory.closure.orbits import generators_of, orbit_classes
 from theory.law import ModelError
 
 
-def test_signs_carry_over_and_an_entry_that_is_minus_itself_vanishes():
-    flip = {"i": (np.array([1, 0]), np.array([1.0, -1.0]))}
-    made = orbit_classes(np.zeros(2), generators_of([flip], {"a": ("i",)}, {"a": (2,)}))
-    # a_0 -> a_1 -> -a_0: the square of the generator is -1.
-    assert made.labels.tolist() == [-1, -1]
-    swap = {"i": (np.array([1, 0]), np.array([-1.0, -1.0]))}
-    made = orbit_classes(np.array([0.5, -0.5]), generators_of([swap], {"a": ("i",)}, {"a": (2,)}))
-    assert made.labels.tolist() == [0, 0]
-    assert made.signs.tolist() == [1, -1]
-
-
-def test_a_start_that_is_not_symmetric_is_refused():
-    swap = generators_of([[1, 0]], {"a": ("i",)}, {"a": (2,)})
-    with pytest.raises(ModelError, match=r"start is not symmetric: generator 0 \(i: 1 0\) moves"):
-        orbit_classes(np.array([0.1, 0.2]), swap)
+def generators(stated, axes=("i",), name="a"):
+    return generators_of([stated], {name: axes}, {"a": (2,)})
 
 
 @pytest.mark.parametrize(
-    ("stated", "axes", "message"),
+    ("signs", "start", "labels", "expected"),
     [
-        ([[0, 0]], {"a": ("i",)}, "not a permutation of 0..1 on 'i'"),
-        ([{"j": [1, 0]}], {"a": ("i",)}, "moves 'j', which axes lacks"),
-        ([[1, 0]], {"b": ("i",)}, "does not name the array a"),
-        ([[1, 0]], {"a": ("i", "i")}, "it has 1 axes"),
-        ([{"i": ([1, 0], [2.0, 1.0])}], {"a": ("i",)}, "signs other than 1 and -1"),
+        ([1.0, -1.0], [0.0, 0.0], [-1, -1], [0, 0]),  # its square is -1
+        ([-1.0, -1.0], [0.5, -0.5], [0, 0], [1, -1]),
     ],
 )
-def test_wrong_generators_are_refused(stated, axes, message):
-    stated = [
-        {k: (np.array(v[0]), np.array(v[1])) if isinstance(v, tuple) else v for k, v in s.items()}
-        if isinstance(s, dict)
-        else s
-        for s in stated
-    ]
+def test_signs_carry_over_and_an_entry_that_is_minus_itself_vanishes(
+    signs, start, labels, expected
+):
+    stated = {"i": (np.array([1, 0]), np.array(signs))}
+    made = orbit_classes(np.array(start), generators(stated))
+    assert made.labels.tolist() == labels
+    assert (made.signs * (made.labels >= 0)).tolist() == expected
+
+
+def test_a_start_that_is_not_symmetric_is_refused():
+    with pytest.raises(ModelError, match=r"start is not symmetric: generator 0 \(i: 1 0\) moves"):
+        orbit_classes(np.array([0.1, 0.2]), generators([1, 0]))
+
+
+@pytest.mark.parametrize(
+    ("stated", "axes", "name", "message"),
+    [
+        ([0, 0], ("i",), "a", "not a permutation of 0..1 on 'i'"),
+        ({"j": [1, 0]}, ("i",), "a", "moves 'j', which axes lacks"),
+        ([1, 0], ("i",), "b", "does not name the array a"),
+        ([1, 0], ("i", "i"), "a", "it has 1 axes"),
+        ({"i": (np.arange(2), np.array([2.0, 1.0]))}, ("i",), "a", "signs other than 1 and -1"),
+    ],
+)
+def test_wrong_generators_are_refused(stated, axes, name, message):
     with pytest.raises(ModelError, match=message):
-        generators_of(stated, axes, {"a": (2,)})
+        generators(stated, axes, name)

@@ -7,17 +7,15 @@ import pytest
 from lists import ROWS, SMOOTH, in_jax, numbers_and_slopes, table_of
 
 from dynamics.models.engine.tracing import namespace
-from theory.program import ZERO, UnreadPrimitive, build, field, numbering, operations
+from theory.program import ZERO, UnreadPrimitive, build, numbering
+
+FUNCTIONS = {name: (of, 3) for name, of in SMOOTH.items()}
+FUNCTIONS |= {name: (lambda w, of=of: of(namespace(), w), 6) for name, of in ROWS.items()}
 
 
-@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_and_gradients_are_those_of_jax(name):
-    compare(SMOOTH[name], 3, 20)
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_operations_on_rows_are_those_of_jax(name):
-    compare(lambda w: ROWS[name](namespace(), w), 6, 20)
+    compare(*FUNCTIONS[name], 20)
 
 
 def compare(function, count, number):
@@ -98,6 +96,7 @@ APART = {
     "selections": lambda w: jnp.stack(
         [jnp.where(w[0] > 2, jnp.sqrt(w[0] - 2), 0), jnp.where(w[0] > 3, jnp.sqrt(w[0] - 2), 0)]
     ),
+    "odd functions": lambda w: jnp.stack([jnp.tanh(w[0]), jnp.tanh(-w[0])]),
     "halves of a maximum": lambda w: jnp.stack([jnp.maximum(w[0], 1.0), jnp.maximum(w[0], 2.0)]),
 }
 
@@ -169,35 +168,10 @@ def test_constants_are_multiplied_as_fractions():
     assert program.count.tolist() == [pytest.approx(2.1)]
 
 
-# Mutants: each must make two values of one, or one of two.
-
-
 def test_a_constant_that_rounding_moves_off_a_whole_number_is_that_number():
     """As an index, and as the exponent of a negative number."""
     root = np.full(1, np.sqrt(3.0))  # its square is 3 - 4e-16
     compare(lambda w: w[0] + jnp.sum(root**2) * w[3] - w[1] ** 3, 4, 20)
-
-
-def test_a_field_of_257_elements_joins_numbers(monkeypatch):
-    monkeypatch.setattr(field, "PRIMES", np.full(3, 257, dtype=np.uint64))
-    monkeypatch.setattr(field, "HALF", np.full(3, 129, dtype=np.uint64))
-    monkeypatch.setattr(field, "odd", lambda name, a: field.hashed(name, a))
-
-    def one_residue(*arguments, hashed=field.hashed):
-        return np.repeat(hashed(*arguments)[..., :1], 3, axis=-1)
-
-    monkeypatch.setattr(field, "hashed", one_residue)
-    _, _, (ids,) = table_of(lambda w: jnp.exp(w[0] * jnp.arange(1.0, 400.0)), 1)
-    assert np.unique(ids).size < ids.size
-
-
-def test_without_its_sign_an_odd_function_is_even(monkeypatch):
-    monkeypatch.setitem(operations.HASHES, "tanh", field.even)
-    _, _, (ids,) = table_of(lambda w: jnp.stack([jnp.tanh(w[0]), jnp.tanh(-w[0])]), 1)
-    assert ids[0] == ids[1]
-    monkeypatch.undo()
-    _, _, (ids,) = table_of(lambda w: jnp.stack([jnp.tanh(w[0]), jnp.tanh(-w[0])]), 1)
-    assert ids[0] != ids[1]
 
 
 def test_operations_of_the_kernel_have_the_codes_of_the_table():

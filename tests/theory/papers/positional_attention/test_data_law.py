@@ -10,7 +10,6 @@ from theory.papers.positional_attention.data_law import (
     ANY,
     MIXED,
     RANDOM_SETS,
-    VALUE_PROBABILITY,
     SetLaw,
     bayes_error,
     configurations,
@@ -20,11 +19,6 @@ from theory.papers.positional_attention.data_law import (
 from theory.papers.positional_attention.notation import NOTATION
 
 CASES = [(C, chance) for C in (2, 3, 5) for chance in (0.1, 0.5, 1.0)]
-
-
-def test_a_patch_has_one_of_three_values():
-    assert sympy.simplify(sum(VALUE_PROBABILITY.values()) - 1) == 0
-    assert VALUE_PROBABILITY[1] == VALUE_PROBABILITY[-1] == q / 2
 
 
 @pytest.mark.parametrize("kind", RANDOM_SETS)

@@ -7,7 +7,7 @@ import sympy
 
 from theory.papers.shallow_vit import lemmas, model, recursion
 from theory.papers.shallow_vit.model import W_K, evaluate
-from theory.papers.shallow_vit.recursion import G_Q, GAMMA, B, K, T, eta
+from theory.papers.shallow_vit.recursion import G_K, G_Q, GAMMA, B, K, T, eta
 
 PROOFS = ("gradients", "pattern_closure", "gram_form", "collapse", "margin_and_weights")
 
@@ -35,32 +35,24 @@ def test_pattern_closure_fails_for_another_step(monkeypatch):
     assert "3 of 4 equal" in lemmas.pattern_closure(stated).findings[2]
 
 
-def test_gram_form_fails_without_the_square_of_eta():
-    stated = dict(lemmas.stated_gram())
-    stated[B] = B - eta * (recursion.G_K * T * GAMMA + GAMMA * T * G_Q)
-    evidence = lemmas.gram_form(stated)
-    assert not evidence.holds
-    assert evidence.findings[0] == "B: 4 products, different"
+M_A, RATE = lemmas.NOTATION.symbols("m eta")
+GRAM = lemmas.stated_gram()
+OTHER_M = {name: value.subs(recursion.M, 6) for name, value in recursion.collapse().items()}
 
 
-def test_gram_form_needs_the_order_of_products():
-    stated = dict(lemmas.stated_gram())
-    stated[B] = stated[B].subs(T, T.T)
-    assert not lemmas.gram_form(stated).holds
-
-
-def test_collapse_fails_for_another_number_of_patterns():
-    step = {name: value.subs(recursion.M, 6) for name, value in recursion.collapse().items()}
-    assert not lemmas.collapse(sizes=(4,), step=step).holds
-    assert lemmas.collapse(sizes=(6,), step=step).holds
-
-
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_margin_and_weights_need_all_three(place):
-    m, rate = lemmas.NOTATION.symbols("m eta")
-    first = [1 / m, 1, m**0.5 * rate]
-    first[place] = 2 * first[place]
-    assert not lemmas.margin_and_weights(first=tuple(first)).holds
+@pytest.mark.parametrize(
+    ("proof", "given"),
+    [
+        ("gram_form", {"stated": GRAM | {B: B - eta * (G_K * T * GAMMA + GAMMA * T * G_Q)}}),
+        ("gram_form", {"stated": GRAM | {B: GRAM[B].subs(T, T.T)}}),
+        ("collapse", {"sizes": (4,), "step": OTHER_M}),
+        ("margin_and_weights", {"first": (2 / M_A, 1, M_A**0.5 * RATE)}),
+        ("margin_and_weights", {"first": (1 / M_A, 2, M_A**0.5 * RATE)}),
+        ("margin_and_weights", {"first": (1 / M_A, 1, 2 * M_A**0.5 * RATE)}),
+    ],
+)
+def test_another_statement_is_not_what_is_derived(proof, given):
+    assert not getattr(lemmas, proof)(**given).holds
 
 
 def test_gradients_with_numbers_are_those_of_the_loss_of_tokens():
