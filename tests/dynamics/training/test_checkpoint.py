@@ -1,6 +1,7 @@
 import os
 import signal
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -40,12 +41,8 @@ def cut(chunk, how):
         yield
 
 
-def terminate():
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-def interrupt():
-    os.kill(os.getpid(), signal.SIGINT)
+def interrupt(number=signal.SIGINT):
+    os.kill(os.getpid(), number)
 
 
 def kill():
@@ -55,7 +52,7 @@ def kill():
 def in_pieces(generator, most, run):
     """Run to the end with an interruption at random chunks; the result, and how often it ended."""
     for pieces in range(1, 100):
-        with cut(int(generator.integers(0, most)), (interrupt, terminate)[pieces % 2]):
+        with cut(int(generator.integers(0, most)), partial(interrupt, (2, 15)[pieces % 2])):
             result = run()
         if not result.interrupted:
             return result, pieces
@@ -64,9 +61,6 @@ def in_pieces(generator, most, run):
 
 CASES = {
     "exact": ("ReducedPopulation", (8, 2, 0.5), (), 0.02, 20_000, "log"),
-    "every step": ("ReducedPopulation", (8, 2, 0.5), (), (0.02, 0.03), 3000, 1),
-    "full": ("FullPopulation", (9, 3, 0.5), (), 0.02, 2500, 50),
-    "sampled": ("ReducedPopulation", (12, 3, 0.4), ("sampled", 1e-10, 500), 0.02, 3000, 100),
     "oscillating": ("ReducedPopulation", (16, 4, 0.5), (), 0.04, 30_000, "log"),
     "precision lost": ("ReducedPopulation", (8, 2, 0.5), ("spectral", 1e-6), 0.3, 2000, 1),
     "diverged": ("ReducedPopulation", (8, 2, 0.5), (), 0.3, 2000, 1),
@@ -114,11 +108,9 @@ def test_a_killed_run_loses_the_steps_since_the_last_checkpoint(system, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("eta", [0.02, 0.3])
-def test_interruption_while_observables_are_computed_can_be_resumed(
-    system, tmp_path, monkeypatch, eta
-):
-    """Also where the run has diverged: it does so once."""
+def test_interruption_while_observables_are_computed_can_be_resumed(system, tmp_path, monkeypatch):
+    """Of a run that has diverged: it does so once."""
+    eta = 0.3
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
 
     class Slow:
@@ -184,19 +176,15 @@ def left(system, tmp_path, monkeypatch):
 def test_a_changed_request_is_refused_with_the_difference(left, system):
     problem, path = left
     before, parameters = path.read_bytes(), system.Parameters
+    spectral = system.ReducedPopulation(parameters(D=8, C=2), "spectral")
     changed = [
         (problem, {"eta": 0.01}, r"eta=\[0.02, 0.02\] there and \[0.01, 0.01\] here"),
-        (problem, {"steps": 6000}, "steps=5000 there and 6000 here"),
         (problem, {"record": 7}, "record=267 states"),
         (problem, {"rule": "sign"}, "another run"),
         (problem, {"initial": (0.1, 0.0, 0.0)}, "initial=state"),
         (system.ReducedPopulation(parameters(D=12, C=2)), {}, "parameters.D=8 there and 12 here"),
         (system.FullPopulation(parameters(D=8, C=2)), {}, "view=reduced population there and full"),
-        (
-            system.ReducedPopulation(parameters(D=8, C=2), "spectral"),
-            {},
-            "problem.expectation=exact there and spectral here",
-        ),
+        (spectral, {}, "problem.expectation=exact there and spectral here"),
     ]
     for other, settings, message in changed:
         with pytest.raises(InvalidRequest, match=message) as refused:
