@@ -6,23 +6,8 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.library import library_file
 from dynamics.validation import InvalidRequest
-from dynamics.verdicts.findings import Protocol
 from dynamics.verdicts.library import attention_sink
-
-BROKEN = {
-    # A logit that counts twice grows half as fast.
-    "Sink": ('xp.exp(sample["token"]', 'xp.exp(2 * sample["token"]', None),
-    # Values of the sink that count twice.
-    "Drain": ('(sink * theta.get("beta"', '(2 * sink * theta.get("beta"', False),
-    # Attention on the sink that does not move its value.
-    "Mutual reinforcement": (
-        'return sink / (sink + W), (sink * theta.get("beta", np.zeros(V)) + copies) / (sink + W)',
-        'return sink / (sink + W), (theta.get("beta", np.zeros(V)) + copies) / (1 + W)',
-        False,
-    ),
-}
 
 
 @pytest.fixture(scope="module")
@@ -86,18 +71,6 @@ def test_trained_together_the_logit_rests_where_the_value_cancels_the_copies(sys
     assert run["b_o"][-1] - run["b_c"][-1] == pytest.approx(np.exp(-run["a"][-1]) * copies)
     later = dynamics.flow(system.ReducedPopulation(law), 1e6, 1e-10)
     assert later["a"][-1] == pytest.approx(run["a"][-1], abs=1e-8)
-
-
-@pytest.mark.parametrize("source", BROKEN)
-def test_a_verdict_changes_where_the_law_is_broken(system, source, tmp_path):
-    old, new, expected = BROKEN[source]
-    text = library_file("attention_sink").read_text(encoding="utf-8")
-    assert old in text
-    (tmp_path / "broken.py").write_text(text.replace(old, new), encoding="utf-8")
-    checks = {c.source: c for c in vars(attention_sink).values() if hasattr(c, "source")}
-    broken = dynamics.load_system(str(tmp_path / "broken.py"))
-    assert checks[source](system, Protocol()).holds is True
-    assert checks[source](broken, Protocol()).holds is expected
 
 
 def test_limits_name_the_words(system):

@@ -61,22 +61,8 @@ def test_conserved_quantities_are_found():
     assert system("softmax_icl").closure().conserved == ("Q_0_0 + 2*Q_0_1",)
     assert system("linear_attention").closure().conserved == ("3*KQ_0_0**2 - PV_3_3**2",)
     deep = system("deep_linear")
-    random = deep.closure(deep.Parameters(aligned=False))
-    assert len(random.laws) == 10
-    assert all(law.degree == 2 and law.exact for law in random.laws)
-
-
-def test_a_kink_that_only_training_reaches():
-    """relu(a0 - 5): one class at small points; held so, it was wrong by 1.8 in training."""
-
-    def risk(theta, xp):
-        a = theta["a"]
-        return xp.sum((a - 8) ** 2) / 2 + 3 * xp.relu(a[0] - 5)
-
-    made = own({"a": np.zeros(2)}, risk)
-    closure = made.closure()
-    assert (closure.scalars, closure.free, closure.conserved) == (2, 2, ())
-    assert compared(made).reduced.final_state == pytest.approx([5.0, 8.0], abs=0.2)
+    laws = deep.closure(deep.Parameters(aligned=False)).laws
+    assert [(law.degree, law.exact) for law in laws] == [(2, True)] * 10
 
 
 def test_an_entry_that_only_training_wakes():
@@ -126,8 +112,6 @@ def test_samples_that_part_late_are_apart_from_the_start():
 
 
 def test_a_bump_far_from_the_start_breaks_a_law():
-    """By plain numpy too, with the gradient written down by hand."""
-
     def risk(theta, xp):
         s, w = theta["s"][0], theta["w"]
         passing = xp.maximum(0.0, 1 - xp.abs(s - 30.0) / 3.0)
@@ -136,13 +120,7 @@ def test_a_bump_far_from_the_start_breaks_a_law():
     made = own({"s": np.zeros(1), "w": np.zeros(2)}, risk)
     closure = made.closure()
     assert (closure.scalars, closure.free, closure.laws) == (3, 3, ())
-    state = np.zeros(3)
-    for _ in range(3000):
-        s, w0, w1 = state
-        slope = -np.sign(s - 30.0) / 3.0 * (abs(s - 30.0) < 3.0)
-        bump, one = max(0.0, 1 - abs(s - 30.0) / 3.0), w0 + 2 * w1 - 1
-        state = state - 0.02 * np.array([-1 + 0.1 * slope * w0, one + 0.1 * bump, 2 * one])
-    np.testing.assert_allclose(compared(made).reduced.final_state, state, 1e-10)
+    compared(made)
 
 
 @pytest.mark.parametrize("size", [1e-11, 1.0])
@@ -158,27 +136,7 @@ def test_a_window_parts_two_entries(size):
     compared(made)
 
 
-def test_a_switch_far_from_the_start_parts_entries():
-    """At z = 40, long after the gradients of a converged committee were rounding."""
-
-    def risk(theta, xp):
-        W, z = theta["W"], theta["z"][0]
-        B = xp.eye(3)
-        Q, P, T = W @ W.T, W @ B.T, B @ B.T
-        q, t = 1 + xp.diag(Q), 1 + xp.diag(T)
-
-        def mean(m, a, b):
-            return xp.sum(xp.arcsin(m / xp.sqrt(a[:, None] * b[None, :])))
-
-        switch = xp.relu(z - 40.0) * (W[0, 1] + 2 * W[2, 0]) / 10
-        return (mean(Q, q, q) + mean(T, t, t) - 2 * mean(P, q, t)) / np.pi - z + switch
-
-    closure = own({"z": np.zeros(1), "W": 1e-15 + (1 - 1e-15) * np.eye(3)}, risk).closure()
-    assert (closure.scalars, closure.grade) == (10, "proved")
-
-
 def test_arrays_of_scales_1e10_apart():
-    """One tolerance for the whole model merged an array; one for each class does not."""
 
     def risk(theta, xp):
         a, b = theta["a"], theta["b"]
@@ -188,15 +146,6 @@ def test_arrays_of_scales_1e10_apart():
     made = own({"a": np.zeros(3), "b": np.zeros(3)}, risk)
     assert made.closure().classes.labels.tolist() == [0, 0, 1, 2, 2, 3]
     compared(made)
-
-
-def test_an_entry_with_a_small_gradient_moves():
-    def risk(theta, xp):
-        c, b = np.array([1e-16, 1e-3]), theta["b"][0]
-        return 1e11 * theta["a"][0] ** 2 + xp.sum(c * xp.log(1 + xp.exp(100 * b))) / 100
-
-    closure = own({"a": np.full(1, 1e-3), "b": np.ones(1)}, risk).closure()
-    assert (closure.scalars, closure.frozen) == (2, 0)
 
 
 def test_a_small_difference_of_probabilities_is_no_rounding():
@@ -218,34 +167,18 @@ def test_a_law_moved_by_1e_6_splits_the_classes_and_the_report_names_them():
     file = system("positional").model
     plain = list(file.law(D=9, C=3))
 
-    def law(D=9, C=3, moved=1e-6):
+    def law(moved=1e-6):
         for k, (probability, sample) in enumerate(plain):
             yield probability + moved * ((k == 0) - (k == 1)), sample
 
-    def start(D=9, C=3, nu=1e-3):
-        return file.start(D, C, nu)
+    def loss(theta, sample, xp):
+        return file.loss(theta, sample, xp, 9)
 
-    def loss(theta, sample, xp, D=9, p=3, nu=1e-3, beta=1.0):
-        return file.loss(theta, sample, xp, D, p, nu, beta)
-
-    made = dynamics.load_system(dynamics.Model(start=start, law=law, loss=loss))
+    made = own(file.start(9, 3), law=law, loss=loss)
     assert made.closure(made.Parameters(moved=0.0)).scalars == 3
     split = made.closure()
     assert split.scalars == 10
     assert any("A[" in remark and "part" in remark for remark in split.remarks)
-
-
-def test_closures_do_not_depend_on_the_order_of_the_law():
-    made = system("softmax_icl")
-    model = made.model
-
-    def law(K=3, N=6, p1=1 / 3, p2=0.0):
-        return list(model.law(K, N, p1, p2))[::-1]
-
-    turned = dynamics.load_system(dynamics.Model(start=model.start, law=law, loss=model.loss))
-    one, two = made.closure(), turned.closure()
-    assert one.classes.labels.tolist() == two.classes.labels.tolist()
-    assert one.sample_classes == two.sample_classes
 
 
 def test_a_law_that_fills_one_array_again_has_every_sample():
@@ -284,14 +217,13 @@ def test_a_function_may_close_over_arrays(risk, scalars):
 def test_a_reduced_gradient_is_the_class_mean_of_the_full_one():
     for name in ("positional", "linear_attention", "softmax_icl", "single_location"):
         made = system(name)
-        reduced, full = (
-            kind(made.Parameters()) for kind in (made.ReducedPopulation, made.FullPopulation)
-        )
+        law = made.Parameters()
+        reduced, full = made.ReducedPopulation(law), made.FullPopulation(law)
         scalars = np.random.default_rng(0).standard_normal(reduced.layout.size)
-        slope = full.gradient(reduced.lift(scalars))
-        expected = reduced.closure.classes.project(slope)
+        entries = reduced.lift(scalars)
+        expected = reduced.closure.classes.project(full.gradient(entries))
         np.testing.assert_allclose(reduced.gradient(scalars), expected, rtol=1e-12, atol=1e-14)
-        assert full.risk(reduced.lift(scalars)) == pytest.approx(reduced.risk(scalars), rel=1e-13)
+        assert full.risk(entries) == pytest.approx(reduced.risk(scalars), rel=1e-13)
 
 
 def test_a_linear_space_runs_as_the_classes_do():
@@ -299,18 +231,16 @@ def test_a_linear_space_runs_as_the_classes_do():
     result = compared(made, eta=0.02, steps=300)
     assert result.reduced.layout.names == ("z_1", "z_2", "z_3")
     assert result.full["outside"].max() < 1e-11
-    reduced = made.ReducedPopulation(made.Parameters())
-    final = reduced.lift(result.reduced.final_state)
+    final = made.ReducedPopulation(made.Parameters()).lift(result.reduced.final_state)
     np.testing.assert_allclose(final, result.full.final_state, atol=1e-11)
 
 
-def test_a_run_that_diverges_ends_at_its_last_finite_state():
+@pytest.mark.parametrize("kind", ["ReducedPopulation", "FullPopulation"])
+def test_a_run_that_diverges_ends_at_its_last_finite_state(kind):
     made = system("deep_linear")
-    for problem in (
-        kind(made.Parameters()) for kind in (made.ReducedPopulation, made.FullPopulation)
-    ):
-        run = dynamics.descend(problem, eta=5.0, steps=60)
-        assert run.outcome.kind == "diverged"
-        assert np.isfinite(run.final_state).all()
-        assert not np.isfinite(run.final_state - 5.0 * problem.gradient(run.final_state)).all()
-        assert "try eta=" in run.outcome.remedy
+    problem = getattr(made, kind)(made.Parameters())
+    run = dynamics.descend(problem, eta=5.0, steps=60)
+    assert run.outcome.kind == "diverged"
+    assert np.isfinite(run.final_state).all()
+    assert not np.isfinite(run.final_state - 5.0 * problem.gradient(run.final_state)).all()
+    assert "try eta=" in run.outcome.remedy

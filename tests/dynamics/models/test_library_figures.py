@@ -1,12 +1,15 @@
 """The measured figures of the published models, each against code of its own or a closed form."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dynamics
 from dynamics.verdicts.library import deep_linear, induction_head, linear_icl
+
+MODELS = Path(__file__).parents[2] / "support/models"
 
 
 def problem(name, kind="ReducedPopulation", **constants):
@@ -37,10 +40,8 @@ def test_the_risk_of_linear_attention_is_that_of_prompts():
     state = 0.5 * random.standard_normal(D * D + 1)
     U, u = state[:-1].reshape(D, D), state[-1]
     scale = np.sqrt(0.3 + 0.4 * np.arange(D)[::-1])
-    x, query = (
-        random.standard_normal((draws, N, D)) * scale,
-        random.standard_normal((draws, D)) * scale,
-    )
+    x = random.standard_normal((draws, N, D)) * scale
+    query = random.standard_normal((draws, D)) * scale
     w = random.standard_normal((draws, D))
     beta = np.einsum("nid,nie,ne->nd", x, x, w) / N
     answer = u * np.einsum("nd,de,ne->n", beta, U, query)
@@ -80,18 +81,33 @@ def test_heads_of_more_rank_have_fewer_drops(rank, drops):
     assert rested[-1]
 
 
-def test_softmax_in_context_balanced():
+# Models, as files and in the library, that others computed with code of their own.
+def test_softmax_in_context():
     run = dynamics.descend(problem("softmax_icl"), 1.0, 3000, record=[10, 100, 1000])
     risks = [0.2408657114, 0.0791820009, 0.0700993821, 0.0696854318]
     np.testing.assert_allclose(run["risk"][-4:], risks, atol=5e-11)
     np.testing.assert_allclose(run["A1"][-4:][[0, 1, 3]], [0.575398, 2.051799, 3.477458], atol=5e-7)
     np.testing.assert_allclose(run["B12"], -run["A1"] / 2, atol=1e-12)
+    dominant = problem(MODELS / "softmax_icl.py", p1=0.8, N=12)
+    run = dynamics.descend(dominant, 1.0, 1000, record=1000)
+    assert run["risk"][-1] == pytest.approx(0.0472364944, abs=5e-11)
+    rows = dominant.lift(run.final_state).reshape(3, 3)[:2]
+    expected = [[2.010545, -1.005273, -1.005273], [-2.402477, 2.910201, -0.507724]]
+    np.testing.assert_allclose(rows, expected, atol=5e-7)
 
 
-def test_single_location():
-    run = dynamics.descend(problem("single_location"), 0.1, 3000)
-    np.testing.assert_allclose(run.final_state, [3.52326715, 1.05727298], atol=5e-9)
-    assert run["risk"][[0, -1]] == pytest.approx([0.5, 0.0009], abs=5e-5)
+@pytest.mark.parametrize(
+    ("name", "eta", "ends", "risks"),
+    [
+        ("single_location", 0.1, [3.52326715, 1.05727298], [0.5, 0.0009]),
+        (MODELS / "linear_attention.py", 0.02, [0.56545302, 0.88424676], [1.2543, 0.75]),
+    ],
+    ids=["single location", "linear attention"],
+)
+def test_models_of_two_scalars(name, eta, ends, risks):
+    run = dynamics.descend(problem(name), eta, 3000)
+    np.testing.assert_allclose(sorted(run.final_state), sorted(ends), atol=5e-9)
+    assert run["risk"][[0, -1]] == pytest.approx(risks, abs=5e-5)
 
 
 def test_modes_of_deep_linear_networks_follow_the_closed_form():

@@ -4,18 +4,6 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.library import library_file
-from dynamics.verdicts.findings import Protocol
-from dynamics.verdicts.library import reversal_curse
-
-BROKEN = {
-    # No attention on the token, from which nothing is known but the arrow.
-    "Training": ('sample["shown"] * xp.exp', 'sample["unknown"] * xp.exp', None),
-    # All directions are trained.
-    "Reversal": ("if known == trained:", "if trained or known == trained:", False),
-    "Asymmetry": ("if known == trained:", "if trained or known == trained:", False),
-}
-UNKNOWN = ('{"shown": shown, ', '{"shown": shown, "unknown": tokens[arrow], ')
 
 
 @pytest.fixture(scope="module")
@@ -79,15 +67,3 @@ def test_the_way_back_is_never_better_than_a_guess(system, both, one):
     assert run["held_out_risk"][0] == pytest.approx(np.log(tokens), rel=1e-14)
     assert run["held_out_risk"].min() >= np.log(tokens) * (1 - 1e-14)
     assert run["held_out_known"][-1] < 1 / tokens
-
-
-@pytest.mark.parametrize("source", BROKEN)
-def test_a_verdict_changes_where_the_law_is_broken(system, source, tmp_path):
-    old, new, expected = BROKEN[source]
-    text = library_file("reversal_curse").read_text(encoding="utf-8")
-    assert old in text
-    (tmp_path / "broken.py").write_text(text.replace(*UNKNOWN).replace(old, new), encoding="utf-8")
-    checks = {c.source: c for c in vars(reversal_curse).values() if hasattr(c, "source")}
-    broken = dynamics.load_system(str(tmp_path / "broken.py"))
-    assert checks[source](system, Protocol()).holds is True
-    assert checks[source](broken, Protocol()).holds is expected

@@ -6,25 +6,6 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.library import library_file
-from dynamics.verdicts.findings import Protocol
-from dynamics.verdicts.library import scan_and_snap
-
-BROKEN = {
-    # Common tokens tell the next token, and distinct ones do not.
-    "Scan": (
-        "own[n] = (1 - share) * powers / powers.sum()\n"
-        "        x = np.concatenate([np.full(common, share / common), *own])",
-        "own[:] = (1 - share) / 2 * powers / powers.sum()\n"
-        "        common_of_n = 2 * share / common * (np.arange(common) % 2 == n)\n"
-        "        x = np.concatenate([common_of_n, *own])",
-        False,
-    ),
-    # The share of a token does not count in the prediction.
-    "Order": ('theta["Y"].T @ b / ', 'theta["Y"].T @ (b / sample["x"].clip(1e-9)) / ', False),
-    # Without the norm one token gets all attention.
-    "Snap": ("xp.sqrt(xp.sum(b**2))", "0.1", None),
-}
 
 
 @pytest.fixture(scope="module")
@@ -84,18 +65,6 @@ def test_closure_and_3000_steps_at_10000_tokens_take_less_than_a_minute(system):
     run = dynamics.descend(problem, 1.0, 3000)
     assert time.process_time() - began < 60
     assert abs(run["z_c"] + 4 * run["z_d"]).max() < 1e-12
-
-
-@pytest.mark.parametrize("source", BROKEN)
-def test_a_verdict_changes_where_the_law_is_broken(system, source, tmp_path):
-    old, new, expected = BROKEN[source]
-    text = library_file("scan_and_snap").read_text(encoding="utf-8")
-    assert old in text
-    (tmp_path / "broken.py").write_text(text.replace(old, new), encoding="utf-8")
-    checks = {c.source: c for c in vars(scan_and_snap).values() if hasattr(c, "source")}
-    broken = dynamics.load_system(str(tmp_path / "broken.py"))
-    assert checks[source](system, Protocol()).holds is True
-    assert checks[source](broken, Protocol()).holds is expected
 
 
 def test_distinct_tokens_of_one_frequency_have_no_order(system):
