@@ -68,24 +68,6 @@ def test_the_stability_limit_is_two_over_the_largest_curvature(kind):
     assert dynamics.stability_limit(problem, state) == pytest.approx(2 / largest, rel=1e-6)
 
 
-def test_groups_have_rates_of_their_own():
-    def risk(theta, xp):
-        return (theta["v"] @ theta["A"] @ xp.ones(3) - 1) ** 2
-
-    start = {"A": np.full((3, 3), 0.1), "v": np.full(3, 0.2)}
-    system = dynamics.Model(start=lambda: start, risk=risk, groups={"v": "value"})
-    reduced, full = (
-        kind(system.Parameters()) for kind in (system.ReducedPopulation, system.FullPopulation)
-    )
-    assert reduced.layout.group_names == full.layout.group_names == ("entries", "value")
-    result = dynamics.compare(reduced, full, eta=(0.02, 0.005), steps=300)
-    assert result.largest_deviation < 1e-13
-    state, slope = full.initial_state, full.gradient(full.initial_state)
-    one = dynamics.descend(full, eta=(0.02, 0.005), steps=1)
-    by_hand = state - np.repeat([0.02, 0.005], [9, 3]) * slope
-    np.testing.assert_allclose(one.final_state, by_hand, rtol=1e-15)
-
-
 @pytest.mark.parametrize("count", [10, 49])
 def test_what_is_one_of_every_sample_is_one_of_them_all(count):
     """The weights of a law sum up to 1 but for rounding: ten of .1 to less."""

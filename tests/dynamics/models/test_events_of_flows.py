@@ -27,22 +27,16 @@ def problem_of(**settings):
 
 
 @pytest.fixture(scope="module")
-def clock():
-    """S is the time, and q its sine."""
-    return problem_of(
-        start=lambda: {"s": 0.0},
-        risk=lambda theta, xp: -theta["s"],
-        observables=lambda theta, xp: {"q": xp.sin(theta["s"])},
-        events=CLOCK,
-    )
-
-
-@pytest.fixture(scope="module")
-def blowup():
-    """W = 1 / (2 - t)."""
-    return problem_of(
+def known():
+    """A clock: S is the time, and q its sine; a blow-up, W = 1 / (2 - t)."""
+    clock = problem_of(
+        start=lambda: {"s": 0.0}, risk=lambda theta, xp: -theta["s"],
+        observables=lambda theta, xp: {"q": xp.sin(theta["s"])}, events=CLOCK,
+    )  # fmt: skip
+    blowup = problem_of(
         start=lambda: {"w": 0.5}, risk=lambda theta, xp: -(theta["w"] ** 3) / 3, events=BLOWUP
     )
+    return {"clock": (clock, CLOCK), "blow-up": (blowup, BLOWUP)}
 
 
 def flow(problem, time, texts, **settings):
@@ -64,49 +58,44 @@ def check(run, exact):
         assert abs(event.time - time) <= event.uncertainty <= most * time, (name, event)
 
 
+CASES = [
+    ("clock", 20.0, None, {"top": HALF, "bottom": 3 * HALF, "top2": 5 * HALF}),
+    ("clock", 5.0, None, {"flat": 2.0}),
+    ("blow-up", 1.5, None, {"flat": 1.0}),
+    # Within a step.
+    ("clock", 640.0, [201.5, 640.0], {"bump": 201.0, "bump2": 201.0}),
+    # Before and after the blow-up.
+    ("blow-up", 1.95, None, {"flat": 1.0, "late": 1.9}),
+    ("blow-up", 2.05, None, {"flat": 1.0, "late": 1.9}),
+    ("blow-up", 2.05, None, {"far": 2.0 - 1e-6}),
+]
+
+
 @pytest.mark.parametrize("compiled", [True, False])
-class TestFlows:
-    def test_an_event_after_another_is_not_before_it(self, clock, compiled):
-        run = flow(clock, 20.0, some(CLOCK, "top", "bottom", "top2"), compiled=compiled)
-        check(run, {"top": HALF, "bottom": 3 * HALF, "top2": 5 * HALF})
-
-    def test_a_flat_root_has_a_time(self, clock, blowup, compiled):
-        check(flow(clock, 5.0, some(CLOCK, "flat"), compiled=compiled), {"flat": 2.0})
-        check(flow(blowup, 1.5, some(BLOWUP, "flat"), compiled=compiled), {"flat": 1.0})
-
-    def test_what_holds_for_a_moment_within_a_step_is_found(self, clock, compiled):
-        run = flow(
-            clock, 640.0, some(CLOCK, "bump", "bump2"), compiled=compiled, record=[201.5, 640.0]
-        )
-        check(run, {"bump": 201.0, "bump2": 201.0})
-
-    @pytest.mark.parametrize("time", [1.95, 2.05])
-    def test_an_event_before_a_blow_up_is_kept(self, blowup, compiled, time):
-        check(
-            flow(blowup, time, some(BLOWUP, "flat", "late"), compiled=compiled),
-            {"flat": 1.0, "late": 1.9},
-        )
-
-    def test_the_error_before_a_blow_up_is_that_of_all_steps_before(self, blowup, compiled):
-        run = flow(blowup, 2.05, some(BLOWUP, "far"), compiled=compiled)
-        assert run.outcome.kind == "diverged"
-        check(run, {"far": 2.0 - 1e-6})
+@pytest.mark.parametrize(("name", "time", "record", "exact"), CASES)
+def test_events_are_at_their_times_to_the_stated_error(known, name, time, record, exact, compiled):
+    problem, texts = known[name]
+    run = flow(problem, time, some(texts, *exact), compiled=compiled, record=record)
+    assert (run.outcome.kind == "diverged") is (time > 2 and name == "blow-up")
+    check(run, exact)
 
 
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("width", [0.3, 3e-3, 3e-5])
-def test_no_verdict_contradicts_a_record(clock, width, compiled):
+def test_no_verdict_contradicts_a_record(known, width, compiled):
     """A rule that holds shortly, however shortly, is not a rule that is not reached."""
     texts = {"short": f"{width} - abs(s - 123.4) >= 0", "wave": f"q >= {1 - width**2}"}
-    run = flow(clock, 640.0, texts, record=np.array([123.4, 161 * HALF]), compiled=compiled)
+    records = np.array([123.4, 161 * HALF])
+    run = flow(known["clock"][0], 640.0, texts, record=records, compiled=compiled)
     assert run.events["short"].time == pytest.approx(123.4 - width, rel=1e-6)
     wave = run.events["wave"]
     assert wave.reached or "not decidable" in wave.reason
 
 
-def test_the_stated_error_falls_with_the_tolerance(blowup):
+def test_the_stated_error_falls_with_the_tolerance(known):
     texts = some(BLOWUP, "flat", "late")
-    runs = [flow(blowup, 1.95, texts, rtol=rtol) for rtol in (1e-8, 1e-10, 1e-11, 1e-12)]
+    problem, tolerances = known["blow-up"][0], (1e-8, 1e-10, 1e-11, 1e-12)
+    runs = [flow(problem, 1.95, texts, rtol=rtol) for rtol in tolerances]
     for name in texts:
         errors = [run.events[name].uncertainty for run in runs]
         assert errors == sorted(errors, reverse=True)
