@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -9,10 +11,13 @@ import pytest
 
 import dynamics
 from dynamics.cli import main
-from dynamics.sweep import cluster, run, status, worker_pool
+from dynamics.sweep import cluster, run, status
+from dynamics.sweep.plan import Plan
+from dynamics.sweep.store import SweepStore
 
 SYSTEM = dynamics.load_system("positional_attention")
-GIVEN = {"D": 8, "C": "2,3,4", "q": "0.1:0.9:5", "nu": "1e-3,1e-2", "time": 50}
+GIVEN = {"D": 8, "C": "2,3,4", "q": "0.1:0.9:5", "nu": "1e-3,1e-2", "time": 2000}
+WORDS = ["sweep", "positional_attention", "--D", "8", "--C", "2", "--eta", "1e-9"]
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -33,7 +38,7 @@ def workers():
 def test_the_same_bytes_although_a_worker_is_killed(workers, tmp_path, files):
     """Its block is run by another; nothing is missing, and nothing differs from a run here."""
     out = tmp_path / "k.zarr"
-    slower, first = GIVEN | {"time": 2000}, next(iter(workers.workers.values()))
+    first = next(iter(workers.workers.values()))
 
     def kill():
         while not list(out.glob("done/c/*")):
@@ -43,9 +48,9 @@ def test_the_same_bytes_although_a_worker_is_killed(workers, tmp_path, files):
 
     hunter = threading.Thread(target=kill)
     hunter.start()
-    dynamics.sweep(SYSTEM, slower, out, scheduler=workers.scheduler_address)
+    dynamics.sweep(SYSTEM, GIVEN, out, scheduler=workers.scheduler_address)
     hunter.join()
-    dynamics.sweep(SYSTEM, slower, tmp_path / "here.zarr", workers=0)
+    dynamics.sweep(SYSTEM, GIVEN, tmp_path / "here.zarr", workers=0)
     assert files(out) == files(tmp_path / "here.zarr")
 
 
@@ -59,22 +64,14 @@ def test_the_scheduler_of_the_environment(monkeypatch):
     assert addresses == ["tcp://10.0.0.1:8786", "tcp://other:1"]
 
 
-def refused(address, tmp_path, capfd):
-    """The one line on stderr of a sweep that nothing is written for."""
-    words = ["sweep", "positional_attention", "--D", "8", "--C", "2", "--time", "5"]
-    assert main([*words, "--scheduler", address, "--out", str(tmp_path / "s.zarr")]) == 2
-    told = capfd.readouterr()
-    assert told.out == ""
-    assert told.err.count("\n") == 1
-    assert len(told.err) < 300
-    assert not (tmp_path / "s.zarr").exists()
-    return told.err
-
-
-@pytest.mark.parametrize("address", ["", "tcp://127.0.0.1:9", "nonsense"])
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense"])
 def test_wrong_addresses_are_one_line(address, tmp_path, capfd, monkeypatch):
     monkeypatch.setattr(cluster, "PATIENCE", 0.3)
-    assert f"scheduler={address!r} does not answer" in refused(address, tmp_path, capfd)
+    assert main([*WORDS, "--scheduler", address, "--out", str(tmp_path / "s.zarr")]) == 2
+    told = capfd.readouterr()
+    assert (told.out, told.err.count("\n")) == ("", 1)
+    assert f"scheduler={address!r} does not answer" in told.err
+    assert not (tmp_path / "s.zarr").exists()
 
 
 def test_a_scheduler_without_workers_is_waited_for_with_a_line(monkeypatch, capfd, tmp_path):
@@ -90,17 +87,35 @@ def test_a_scheduler_without_workers_is_waited_for_with_a_line(monkeypatch, capf
         waiting.close()
 
 
-def test_a_lost_scheduler_costs_one_line_and_keeps_what_was_done(tmp_path, capsys, monkeypatch):
-    class Lost(worker_pool.InProcess):
-        def wait(self, futures, seconds):
-            if (tmp_path / "l.zarr" / "done" / "c").exists():
-                raise cluster.SchedulerGone(cluster.GONE)
-            return super().wait(futures, seconds)
+SCHEDULER = """
+import asyncio
+from distributed import Scheduler, Worker
+async def main():
+    async with Scheduler(port=0, dashboard_address=":0") as scheduler:
+        async with Worker(scheduler.address, nthreads=1):
+            print(scheduler.address, flush=True)
+            await scheduler.finished()
+asyncio.run(main())
+"""
 
-    monkeypatch.setattr(run, "InProcess", Lost)
-    words = ["sweep", "positional_attention", "--D", "8", "--C", "2", "--q", "0.1,0.2,0.3"]
-    words += ["--time", "5", "--workers", "0", "--out", str(tmp_path / "l.zarr")]
-    assert main(words) == 1
-    told = capsys.readouterr()
+
+def test_a_scheduler_that_is_killed_costs_one_line(tmp_path, capfd, monkeypatch):
+    """It is killed after the first of two blocks, the second of which would run for hours."""
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(cluster, "PATIENCE", 2.0)
+    monkeypatch.setattr(Plan, "order", lambda _, numbers: numbers)
+    write, out = SweepStore.write, tmp_path / "k.zarr"
+    command = [sys.executable, "-c", SCHEDULER]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+
+        def written(self, number, block):
+            write(self, number, block)
+            process.kill()
+
+        monkeypatch.setattr(SweepStore, "write", written)
+        address = process.stdout.readline().decode().strip()
+        words = ["--steps", "10,1000000000", "--scheduler", address, "--out", str(out)]
+        assert main([*WORDS, *words]) == 1
+    told = capfd.readouterr()
     assert (told.out, told.err) == ("", f"attdyn: {cluster.GONE}\n")
-    assert status(tmp_path / "l.zarr")["done"] == 1
+    assert status(out)["done"] == 1

@@ -98,8 +98,9 @@ def test_a_point_that_takes_down_every_worker_is_recorded(monkeypatch, tmp_path)
     assert status(tmp_path / "l.zarr")["diverged"] == 1
 
 
-@pytest.mark.parametrize("where", ["problem", "_trained"])
-@pytest.mark.parametrize("error", [RuntimeError("no root"), BaseException("own")])
+@pytest.mark.parametrize(
+    ("where", "error"), [("problem", RuntimeError("no root")), ("_trained", BaseException("own"))]
+)
 def test_a_point_that_raises_is_one_failed_point(monkeypatch, tmp_path, where, error):
     """Its reason is told, also by the next call, and the others are run."""
     place = point_runner.PointRunner if where == "problem" else point_runner
@@ -157,18 +158,10 @@ def test_a_signal_keeps_the_blocks_and_the_same_command_goes_on(tmp_path):
     assert status(out)["done"] == status(out)["blocks"]
 
 
-def finish(out):
-    """The command, to its end."""
-    running = command(out, "--workers", "2")
-    said = running.communicate(timeout=200)[1]
-    assert running.returncode == 0, said
-
-
 @pytest.mark.long
 def test_killed_at_random_moments(tmp_path, files):
     """A sweep that is killed three times, and one that is not, byte by byte."""
     whole, parts = tmp_path / "whole.zarr", tmp_path / "parts.zarr"
-    finish(whole)
     draw = np.random.default_rng(0)
     for _ in range(3):
         running = command(parts, "--workers", "2")
@@ -180,7 +173,10 @@ def test_killed_at_random_moments(tmp_path, files):
             assert not found["damaged"]
             if found["done"] == found["blocks"]:
                 shutil.rmtree(parts)
-    finish(parts)
+    for out in (whole, parts):
+        running = command(out, "--workers", "2")
+        said = running.communicate(timeout=200)[1]
+        assert running.returncode == 0, said
     assert files(parts) == files(whole)
 
 

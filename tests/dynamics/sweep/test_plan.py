@@ -13,7 +13,7 @@ from dynamics.validation import InvalidRequest
 SYSTEM = dynamics.load_system("positional_attention")
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (7,), (64, 64), (3, 2, 14, 24), (6, 10, 5), (5, 1000)])
+@pytest.mark.parametrize("shape", [(), (7,), (64, 64), (3, 2, 14, 24), (5, 1000)])
 def test_blocks_cover_every_point_once(shape):
     given = {f"x{k}": list(range(1, n + 1)) for k, n in enumerate(shape)}
     formula = "+".join(given) or "0"
@@ -43,29 +43,21 @@ def test_the_most_expensive_block_comes_first():
 LARGE = {"D": 8, "C": 2, "q": "0.1:0.9:300", "nu": "1e-3:1e-2:300:log", "time": 1.0}
 
 
-@pytest.fixture
-def looked_at(monkeypatch):
-    """Points whose parameters were checked, in order."""
-    points, check = [], PointRunner.invalid_reason
+@pytest.mark.parametrize("more", [{}, {"q": "m/D", "m": "1:4:300"}])
+def test_a_large_grid_is_looked_at_block_by_block(monkeypatch, tmp_path, more):
+    """What is looked at before the store and its first block are there: the ends of blocks."""
+    looked_at, before, check = [], [], PointRunner.invalid_reason
 
     def counted(self, point):
-        points.append(point)
+        looked_at.append(point)
         return check(self, point)
-
-    monkeypatch.setattr(PointRunner, "invalid_reason", counted)
-    return points
-
-
-@pytest.mark.parametrize("more", [{}, {"q": "m/D", "m": "1:4:300"}])
-def test_a_large_grid_is_looked_at_block_by_block(looked_at, monkeypatch, tmp_path, more):
-    """What is looked at before the store and its first block are there: the ends of blocks."""
-    before = []
 
     def full(self, number, block):
         before.append(len(looked_at))
         assert (self.path / "done" / "zarr.json").exists()
         raise StoreError("full")
 
+    monkeypatch.setattr(PointRunner, "invalid_reason", counted)
     monkeypatch.setattr(SweepStore, "write", full)
     monkeypatch.setattr(run, "measure_points", lambda _, points: [killed()] * len(points))
     with pytest.raises(StoreError):
@@ -79,10 +71,9 @@ def test_a_large_grid_of_which_nothing_can_be_run_is_refused_before_it_is_made(t
     with pytest.raises(InvalidRequest, match=r"q=1.1 is too large"):
         dynamics.sweep(SYSTEM, wrong, tmp_path / "w.zarr", workers=0)
     assert not (tmp_path / "w.zarr").exists()
+    wrong = LARGE | {"full": "empirical", "start": "sideways"}
     with pytest.raises(ValueError, match="start"):
-        dynamics.sweep(
-            SYSTEM, LARGE | {"full": "empirical", "start": "sideways"}, tmp_path / "w", workers=0
-        )
+        dynamics.sweep(SYSTEM, wrong, tmp_path / "w", workers=0)
     assert not (tmp_path / "w").exists()
 
 

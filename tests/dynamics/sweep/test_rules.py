@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.sweep.plan import planned
 from dynamics.validation import InvalidRequest
 from theory.update_rules import RULES
 
@@ -46,16 +45,6 @@ def test_a_point_is_the_run_of_its_rule_and_a_store_knows_it(tmp_path):
     assert again.plan.runner.words == {"rule": "adam", "schedule": "cosine"}
     with pytest.raises(InvalidRequest, match="rule: adam there, adamw here"):
         dynamics.sweep(SYSTEM, grid | {"rule": "adamw"}, tmp_path / "s.zarr")
-
-
-def test_a_rule_at_constants_is_its_name_and_these():
-    rule = dynamics.rule("momentum", nesterov=True)
-    plan = planned(SYSTEM, BY_ADAM | {"rule": rule}, False, 0)
-    assert plan.runner.words == {"rule": "momentum"}
-    assert plan.grid.fixed["nesterov"] == 1
-    found = dynamics.sweep(SYSTEM, BY_ADAM | {"rule": rule}, workers=0)
-    run = dynamics.descend(SYSTEM.ReducedPopulation(SYSTEM.Parameters()), 0.01, 50, rule)
-    assert float(found.dataset["risk"]) == run["risk"][-1]
 
 
 def test_a_constant_of_the_model_keeps_its_name(named):
