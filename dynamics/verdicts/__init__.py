@@ -1,7 +1,7 @@
 """Verdicts on claims and figures of papers.
 
-One folder a system, and one file of `library` a published model, imported by its name, with
-``CHECKS`` (claim -> function) and ``FIGURES`` (name -> function).
+A system has a folder here, and a published model has a file in `library`. Each defines ``CHECKS``
+(claim -> function) and ``FIGURES`` (name -> function).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def verdicts_of(system: System, kind: str) -> Mapping[str, Callable[..., Any]]:
-    """The checks or the figures of a system: name -> function; empty where there are none.
+    """Checks or figures of a system: name -> function; empty if the system has none.
 
-    Claims of a model file of one's own bring their checks; others are here.
+    A model file of the user brings its own checks.
 
     `kind`: ``"checks"`` or ``"figures"``.
     """

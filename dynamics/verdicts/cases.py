@@ -21,9 +21,9 @@ Run = Callable[["Case"], tuple[Any, Any]]
 class Case:
     """One law of the grid with one seed: its problem and its training run.
 
-    `repeat`: how this run differs from the first, where it is made again; `problem`, `run`: as the
-    ``run`` of the claim returns them; None without one; `label`: Parameters and seed by which the
-    case differs from the others, for legends.
+    `repeat`: changes to the run when a contradiction is repeated; `problem`, `run`: returned by the
+    ``run`` of the claim; None if it has none; `label`: the parameters and the seed that differ
+    between cases, for legends.
     """
 
     system: System
@@ -37,27 +37,27 @@ class Case:
 
     @property
     def trained(self) -> tuple[Trained, ...]:
-        """The run, where it is of the reduced population: its stability goes with the verdict."""
+        """Run of the case if it trains the reduced population, to measure its stability."""
         reduced = getattr(self.problem, "view", "") == "reduced population"
         if not reduced or not isinstance(self.run, Trajectory):
             return ()
         return (Trained.of(self.parameters, self.run),)
 
     def rate(self, eta: float) -> float:
-        """The learning rate, or the part of it at which the run is repeated."""
+        """Learning rate `eta`, or a fraction of it in a repeated run."""
         return eta * self.repeat.eta_factor
 
     def steps(self, count: int) -> int:
-        """The number of steps, or as many as the time of a repeated run takes."""
+        """Number of steps; in a repeated run, the number that covers its time."""
         return round(count * self.repeat.time_factor / self.repeat.eta_factor)
 
     def time(self, time: float) -> float:
-        """The horizon of a flow, or the later one of a repeated run."""
+        """Horizon of a flow; later in a repeated run."""
         return time * self.repeat.time_factor
 
 
 def flow_to(time: float | Callable[[Any], float], rtol: float = 1e-8) -> Run:
-    """The gradient flow of the reduced population to a time, or one of the parameters; shared."""
+    """Gradient flow of the reduced population up to `time`, or `time(parameters)`; cached."""
 
     def run(case: Case) -> tuple[Any, Any]:
         end = time(case.parameters) if callable(time) else time
@@ -69,7 +69,7 @@ def flow_to(time: float | Callable[[Any], float], rtol: float = 1e-8) -> Run:
 def reduced_flow(
     make: Any, parameters: Any, time: float, rtol: float = 1e-8
 ) -> tuple[Any, Trajectory]:
-    """A reduced problem and its gradient flow to a time; cached, because claims share runs."""
+    """A reduced problem and its gradient flow up to `time`; cached, because claims share runs."""
     return _reduced_flow(make, parameters, time, rtol)
 
 
@@ -80,10 +80,10 @@ def _reduced_flow(make: Any, parameters: Any, time: float, rtol: float) -> tuple
 
 
 def descent(eta: float, steps: int, problem: str = "ReducedPopulation", **options: Any) -> Run:
-    """Gradient descent on a problem of the system, shared by claims.
+    """Gradient descent on a problem of the system; runs are cached and shared by claims.
 
-    `problem`: ``"ReducedPopulation"``, ``"FullPopulation"`` or ``"FullEmpirical"``, whose seed is
-    that of the case; `**options`: of the problem; ``record`` is that of the descent.
+    `problem`: ``"ReducedPopulation"``, ``"FullPopulation"`` or ``"FullEmpirical"`` (drawn with the
+    seed of the case); `**options`: arguments of the problem, and ``record`` of `descend`.
     """
     record = options.pop("record", None)
 
@@ -105,7 +105,7 @@ def _descended(
 
 
 def named_values(parameters: Any, shown: Sequence[str]) -> dict[str, Any]:
-    """Parameters that a verdict names, all where none is listed, as plain values."""
+    """Parameters that a verdict names, as plain values; all of them if `shown` is empty."""
     if parameters is None:
         return {}
     names = shown or [entry.name for entry in fields(parameters)]

@@ -1,4 +1,4 @@
-"""The measurement of a claim: data, and a short function of one case; the runner does the rest.
+"""Declare the measurement of a claim: its data and a short function of one case.
 
 >>> from dynamics.verdicts.cases import flow_to
 >>> from dynamics.verdicts.claim import Picture, claim
@@ -11,9 +11,9 @@
 ...     rates = [-case.problem.gradient(state)[0] for state in case.run.states[before]]
 ...     return {"value": min(rates), "T0": case.run.events["T0"].time}
 
-Calling the result with a system and a `Protocol` gives the `Finding`: the runner trains each law of
-the grid with each seed, makes a row of each case, repeats what was seen once, says at which
-parameters the claim holds, and collects the table and the picture.
+Calling ``rises`` with a system and a `Protocol` returns a `Finding`: it trains the model for each
+law of the grid and each seed, measures one row per case, repeats a contradiction found in a single
+run, and collects the table and the picture.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from dynamics.verdicts.wording import in_percent, points, sentence
 Row = dict[str, Any]
 TIME = r"time $\tau = \eta \times$ steps"
 HIDDEN = ("curves", "open", "missing", "text", "trained")
-"""Keys of a row that are not columns of the table."""
+"""Keys of a row that the table does not show as columns."""
 
 
 class Also(NamedTuple):
-    """A further requirement on every case: a column of its row and a bound."""
+    """A further bound that every case must meet, on another column of its row."""
 
     column: str
     relation: str
@@ -51,31 +51,30 @@ class Also(NamedTuple):
 
 
 class Literal(NamedTuple):
-    """Measurement of the literal words, for a claim that is read in another way."""
+    """Bound on the literal words of a claim, if ``value`` tests another reading."""
 
     column: str
     relation: str
     bound: float
     quantity: str
     words: str = ""
-    """About the rows, as the ``words`` of a claim."""
+    """Format string with columns of a row, as the ``words`` of a claim."""
     open: str = ""
-    """What is missing, where a bound that is not met decides nothing."""
+    """Name in `MISSING`; if set, a bound that is not met leaves the literal claim undecided."""
 
 
 class Growth(NamedTuple):
-    """The claim is an exponent: of the values along a column of the rows."""
+    """A claimed power law: the exponent of ``value`` along a column of the rows."""
 
     along: str
     exponent: float
     upper: bool = False
-    """A smaller exponent meets the claim too."""
+    """Whether the claim is an upper bound on the exponent."""
     errors: str = ""
-    """Column of the standard errors of the logarithms of the values; rows without one are left
-    out."""
+    """Column with standard errors of log ``value``; rows with a non-finite error are left out."""
 
     def of(self, rows: Sequence[Row]) -> Fit:
-        """The growth over the rows that were measured, in order of the column."""
+        """Power-law fit over the measured rows, sorted by the column `along`."""
         measured = [row for row in rows if "bound" in row]
         ordered = sorted(measured, key=lambda row: row[self.along])
         if self.errors:
@@ -86,18 +85,18 @@ class Growth(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """Axes of the picture of a verdict; the measurement returns its ``curves``."""
+    """Axes of the picture of a verdict; the measurement returns the curves under ``curves``."""
 
     x: str
     y: str
     levels: Mapping[str, float] = {}
-    """Label -> y of a horizontal line."""
+    """Label -> y of a horizontal line in the picture."""
     scales: tuple[str, str] = ("log", "log")
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """The measurement of a claim, see `claim`; to be called with a system and a `Protocol`."""
+    """Measurement declared by `claim`; a call with a system and a `Protocol` returns a `Finding`."""
 
     measure: Callable[[Case], Mapping[str, Any]]
     source: str
@@ -125,9 +124,9 @@ class Experiment:
     conclude: Callable[[list[Row], Finding], Finding] | None = None
 
     def __call__(self, system: System, protocol: Protocol) -> Finding:
-        """Measure: once, again where one run alone contradicts, from perturbed starts."""
+        """Measure the claim; repeat a contradiction; compare with perturbed starts near the limit."""
         finding = self._repeated(system, protocol)
-        if self.near_limit and finding.single and finding.holds:  # else nothing is decided anyway
+        if self.near_limit and finding.single and finding.holds:  # others are undecided
             times = rounding.PERTURBATIONS
             return rounding.screened(finding, self._repeated, system, protocol, times)
         return finding
@@ -145,7 +144,7 @@ class Experiment:
                 break
         else:
             finding = replace(finding, single=())
-        return replace(finding, reason=f"{finding.reason}; again with {', '.join(words)}")
+        return replace(finding, reason=f"{finding.reason}; repeated with {', '.join(words)}")
 
     def _once(self, system: System, protocol: Protocol, repeat: Repeat) -> Finding:
         first, count = protocol.seed + repeat.seed, self.seeds[protocol.thorough]
@@ -174,14 +173,14 @@ class Experiment:
     def _laws(self, system: System, protocol: Protocol) -> list[Any]:
         laws = [protocol.parameters]
         if self.laws is None and protocol.parameters is not None:
-            raise Undecided("the claim has its own data, without such parameters", "law")
+            raise Undecided("this claim is measured on images, without Parameters", "law")
         if self.laws is not None and protocol.parameters is None:
             grid = (*self.laws, *(self.thorough if protocol.thorough else ()))
             laws = [system.Parameters(**law) for law in grid]
         return laws if self.family is None else [each for law in laws for each in self.family(law)]
 
     def _row(self, case: Case) -> Row:
-        """Measurements of one case, with ``value`` and ``holds``."""
+        """Measured row of one case, with ``value`` and ``holds``."""
         try:
             if self.require is not None:
                 self.require(case.parameters)
@@ -204,7 +203,7 @@ class Experiment:
         return [*first, *self.also]
 
     def _judged(self, rows: list[Row], system: System, names: Sequence[str]) -> Finding:
-        """The finding of all cases."""
+        """Combine the measured rows of all cases into one finding."""
         holds, missing = self._holds(rows)
         decisive, value, bound = self._decisive(rows, holds)
         reason = sentence(rows, names, self.words)
@@ -239,7 +238,7 @@ class Experiment:
         return verdict, missing or ("size",)
 
     def _decisive(self, rows: list[Row], holds: bool | None) -> tuple[Also, float, float]:
-        """The requirement that decides, its value farthest from the bound, and the bound."""
+        """Requirement that decides the verdict, its value farthest from the bound, and the bound."""
         measured = [row for row in rows if "bound" in row]
         if not measured:
             return Also("value", self.relation, self.bound, self.quantity), nan, self.bound
@@ -281,31 +280,31 @@ Decorator = Callable[[Callable[[Case], Mapping[str, Any]]], Experiment]
 
 
 def claim(source: str, quantity: str, relation: str, bound: float = nan, **data: Any) -> Decorator:
-    """Decorate ``measure(case)`` with the data of a claim.
+    """Decorate ``measure(case)``, the measurement of one case, with the data of a claim.
 
-    The measurement returns a row: ``value``, the columns of the table, and where wanted ``bound``
-    (one that follows from the parameters), ``open`` (a bound that is not met decides nothing: what
-    is missing, a name of `dynamics.verdicts.findings.MISSING`), ``holds`` (where bounds do not
-    decide), ``text`` (in place of ``words``), ``curves`` (label -> (x, y) or (x, y, errors)),
-    ``trained`` (runs of reduced populations, where it is not that of the case).
-    It raises `Undecided` where nothing can be measured.
+    The measurement returns a row: ``value`` and the columns of the table. Optional keys are
+    ``bound`` (a bound that depends on the parameters), ``open`` (a name in
+    `dynamics.verdicts.findings.MISSING`: a bound that is not met leaves the case undecided),
+    ``holds`` (the verdict, in place of the comparison with bounds), ``text`` (replaces ``words``),
+    ``curves`` (label -> (x, y) or (x, y, errors)) and ``trained`` (runs of reduced populations, in
+    place of the run of the case). It raises `Undecided` if the case cannot be measured.
 
     `source`: of the claim, as in its text: ``"Lemma 4.1"``; `quantity`, `relation`, `bound`, str,
-    float: measured value, in words, and what the claim says of it; `laws`, `thorough`: the grid of
-    parameters, by name, and what ``--thorough`` adds. A user's replace it. None where the claim
-    assumes networks on images: it has one case, and no parameters; `family`: Parameters -> those
-    that a law of the grid, or a user's, stands for; `run`: case -> problem and run: `flow_to`,
-    `descent`; `require`: raises `Undecided` for parameters outside of the hypothesis; `shown`:
-    Parameters that the verdict names; `seeds`: how many by default and with ``--thorough``; each is
-    a row; `share`: the value is the share of the decided rows that meet the bounds of ``also``;
-    `exists`: one row that holds is enough; `in_part`: the hypothesis is asymptotic: where rows
-    differ the claim holds in part; `growth`: the value is an exponent; `also`: sequence of Also;
-    `literal`: Literal, optional; `varies`: what was tried once: ``"step size"``, ``"seed"``,
-    ``"time"``; `again`: a contradiction is measured again along what ``varies``, always or in
-    thorough requests; `near_limit`: training is near the stability limit: a verdict that rounding
-    changes decides nothing; `words`: about a row: a format string with its columns; `picture`:
-    Picture, optional; `conclude`: (rows, finding) -> finding, where the rows together say more than
-    each.
+    str, float: the measured value in words, and the claimed inequality; `laws`, `thorough`: grid of
+    parameters, by name, and its extension by ``--thorough``; parameters of the user replace both;
+    None for a claim on networks trained on images: one case without parameters; `family`:
+    Parameters -> list of Parameters, expands each law of the grid and those of the user; `run`:
+    case -> (problem, run): `flow_to`, `descent`; `require`: raises `Undecided` for parameters
+    outside the hypothesis; `shown`: Parameters that the verdict names; `seeds`: number of seeds by
+    default and with ``--thorough``; each seed gives a row; `share`: the value is the share of
+    decided rows that meet the bounds of ``also``; `exists`: the claim holds if one row holds;
+    `in_part`: for an asymptotic hypothesis: the claim holds in part if only some rows hold;
+    `growth`: the value is an exponent; `also`: sequence of Also; `literal`: Literal, optional;
+    `varies`: settings tried at one value only: ``"step size"``, ``"seed"``, ``"time"``; `again`:
+    repeat a contradiction with other values of ``varies``, always or in thorough requests;
+    `near_limit`: training is near the stability limit: the verdict is undecided if rounding changes
+    it; `words`: format string with the columns of a row; `picture`: Picture, optional; `conclude`:
+    (rows, finding) -> finding, a last step over all rows.
     """
 
     def decorate(measure: Callable[[Case], Mapping[str, Any]]) -> Experiment:
@@ -315,13 +314,13 @@ def claim(source: str, quantity: str, relation: str, bound: float = nan, **data:
 
 
 def checks_of(*modules: ModuleType) -> dict[str, Experiment]:
-    """The checks that modules define: source of the claim -> check."""
+    """Checks defined in modules: source of the claim -> check."""
     every = [each for module in modules for each in vars(module).values()]
     return {each.source: each for each in every if isinstance(each, Experiment)}
 
 
 def _grid_of(rows: Sequence[Row], names: Sequence[str]) -> Row:
-    """Parameter -> its value, or its list of values where it varies over the rows."""
+    """Each parameter's value over the rows; a list of values if it varies."""
     every = {name: list(dict.fromkeys(_key(row[name]) for row in rows)) for name in names}
     return {name: values[0] if len(values) == 1 else values for name, values in every.items()}
 
@@ -331,13 +330,13 @@ def _key(value: Any) -> Any:
 
 
 def _plain(row: Row) -> Row:
-    """The columns of a row, as plain values."""
+    """Columns of a row as plain Python values."""
     columns = {name: value for name, value in row.items() if name not in HIDDEN}
     return {n: v.item() if isinstance(v, np.generic) else v for n, v in columns.items()}
 
 
 def _curves(rows: Sequence[Row]) -> list[Row]:
-    """Curves of the rows; parts of one label are one curve."""
+    """Curves of all rows; curves with the same label are joined."""
     curves: dict[str, Row] = {}
     for row in rows:
         for label, parts in row.get("curves", {}).items():
@@ -352,7 +351,7 @@ def _met(row: Row, one: Also | Literal) -> bool:
 
 
 def _worst(values: Sequence[float], one: Also | Literal) -> float:
-    """The value that is farthest from meeting its bound; NaN is farther than any."""
+    """The value farthest from meeting its bound; NaN counts as farthest."""
     if any(isnan(value) for value in values):
         return nan
     if one.relation.startswith("<"):
@@ -363,6 +362,6 @@ def _worst(values: Sequence[float], one: Also | Literal) -> float:
 
 
 def _best(values: Sequence[float], one: Also) -> float:
-    """The value that meets its bound by most."""
+    """The value that meets its bound by the largest margin."""
     known = [value for value in values if not isnan(value)] or [nan]
     return max(known) if one.relation.startswith(">") else min(known)

@@ -1,8 +1,7 @@
-"""The figures of a paper by their names, each from a run of its own.
+"""Figures of a paper by name; each trains its own runs.
 
-A figure is a function ``figure(system, request) -> Drawing``; the folder of a system lists its
-own in ``FIGURES``. What a figure does by default takes minutes at most; ``thorough`` is the
-full protocol, and ``options`` are the figure's own.
+A figure is a function ``figure(system, request) -> Drawing``, listed in ``FIGURES`` of the system's
+folder. The defaults take minutes at most; the option ``thorough`` selects the full protocol.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from theory.summary import summarized
 class FigureRequest:
     """Request of a user for a figure.
 
-    `parameters`: all parameters; None for those of the figure; `seed`: of everything random;
-    `user_options`: ``thorough`` (the full protocol), and those that the figure itself has;
-    `user_parameters`: single parameters, over those of the figure.
+    `parameters`: all parameters; None for the defaults of the figure; `seed`: of every random draw;
+    `user_options`: ``thorough`` (the full protocol) and options of the figure; `user_parameters`:
+    single parameters that replace defaults of the figure.
     """
 
     parameters: Any = None
@@ -40,10 +39,10 @@ class FigureRequest:
     user_parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def make_parameters(self, system: System, axes: Sequence[str] = (), **defaults: Any) -> Any:
-        """The parameters of the figure, the user's over its defaults.
+        """Parameters of the figure: its defaults, overridden by the user's.
 
-        `axes`: Parameters that are axes of the figure; `**defaults`: those of the figure. Raises
-        InvalidRequest for a parameter that is an axis of the figure.
+        `axes`: Parameters along an axis of the figure; `**defaults`: defaults of the figure. Raises
+        InvalidRequest if the user sets a parameter in `axes`.
         """
         for name in axes:
             if name in self.user_parameters:
@@ -53,12 +52,11 @@ class FigureRequest:
     def options(
         self, quick: Mapping[str, Any], thorough: Mapping[str, Any] | None = None, **least: int
     ) -> dict[str, Any]:
-        """The options of the figure, the user's over its defaults and of the same types.
+        """Options of the figure: its defaults, overridden by the user's values of the same types.
 
-        `quick`: every option with its default; `thorough`: those that differ in the full protocol;
-        `**least`: least values of whole numbers, where it is not 1 (0 where that is the default).
-        Raises InvalidRequest for an option that the figure does not have, or a value that it cannot
-        have.
+        `quick`: every option with its default; `thorough`: defaults that differ in the full
+        protocol; `**least`: least integer values, if not 1 (0 for an option with default 0). Raises
+        InvalidRequest for an unknown option or an invalid value.
         """
         user = dict(self.user_options)
         defaults = dict(quick) | (dict(thorough or {}) if user.pop("thorough", False) else {})
@@ -72,12 +70,12 @@ class FigureRequest:
         }
 
     def seeds(self, count: int) -> range:
-        """Consecutive seeds, from that of the request on."""
+        """Consecutive seeds, starting at the seed of the request."""
         return range(self.seed, self.seed + count)
 
 
 def _like(name: str, value: Any, default: Any, least: int) -> Any:
-    """An option as its default is: one value or several, words, whole numbers or others."""
+    """Option of a user, checked against the type and the number of values of its default."""
     several = not isinstance(default, str) and hasattr(default, "__len__")
     parts = list(value) if isinstance(value, (list, tuple)) or hasattr(value, "dtype") else [value]
     example = next(iter(default)) if several else default
@@ -85,9 +83,9 @@ def _like(name: str, value: Any, default: Any, least: int) -> Any:
     for part in parts:
         if isinstance(part, str) != words:
             kind = "a word" if words else "a whole number" if wholes else "a number"
-            raise InvalidRequest(f"option {name} is {kind}, not {part!r}")
+            raise InvalidRequest(f"option {name} must be {kind}, not {part!r}")
     if not several and len(parts) > 1:
-        raise InvalidRequest(f"option {name}={value!r} takes one value, as {default}")
+        raise InvalidRequest(f"option {name}={value!r} must be one value, as the default {default}")
     if wholes:
         parts = [integer(name, part, min(least, example), 10**12) for part in parts]
     elif not words:
@@ -98,7 +96,7 @@ def _like(name: str, value: Any, default: Any, least: int) -> Any:
 def stated(law: Any, *names: str, **more: Any) -> str:
     """Parameters in a caption: "D=16, C=4, q=0.5".
 
-    `**more`: other numbers by their names.
+    `law`: the Parameters; `**more`: further numbers by name.
     """
     numbers = {name: getattr(law, name) for name in names} | more
     return ", ".join(
@@ -108,20 +106,19 @@ def stated(law: Any, *names: str, **more: Any) -> str:
 
 
 def title(system: System, law: Any, *names: str, width: float = 1e3, **more: Any) -> str:
-    """Parameters above a picture, in the letters of the system.
+    """Subtitle of a picture: parameters in the letters of the system.
 
-    `width`: in inches, into which lines fit; `**more`: other numbers by their names, or by their
-    letters.
+    `law`: the Parameters; `width`: in inches, for line breaks; `**more`: further numbers by name or
+    letter.
     """
     held = {name: getattr(law, name) for name in names} | more
     return fixed(system.notation, held, {}, width)
 
 
 def state(axes: Any, system: System, law: Any, *names: str, **more: Any) -> Any:
-    """Write parameters above a picture, in the letters of the system.
+    """Write parameters above a picture, in the letters of the system; return `axes`.
 
-    `**more`: other numbers by their names, or by their letters. Returns Axes or array of Axes: the
-    same.
+    `law`: the Parameters; `**more`: further numbers by name or letter.
     """
     figure = np.ravel(axes)[0].figure
     held = title(system, law, *names, width=figure.get_figwidth(), **more)
@@ -130,9 +127,9 @@ def state(axes: Any, system: System, law: Any, *names: str, **more: Any) -> Any:
 
 
 def edges(centres: FloatArray, alone: float = 1.0) -> FloatArray:
-    """Edges of cells around ascending centres, half way between them, shape (n + 1,).
+    """Edges of cells around ascending centres, half way between neighbours, shape (n + 1,).
 
-    `centres`, shape (n,); `alone`: width of the cell of a single centre.
+    `centres`, shape (n,); `alone`: width of the cell if there is one centre.
     """
     if centres.size == 1:
         return centres[0] + np.array([-0.5, 0.5]) * alone
@@ -145,10 +142,10 @@ def edges(centres: FloatArray, alone: float = 1.0) -> FloatArray:
 def page(
     width: float, height: float, title: str = "", rc: Mapping[Any, Any] = RC, **grid: Any
 ) -> Iterator[tuple[Any, Any]]:
-    """A figure and its axes in the style of all pictures.
+    """Open a matplotlib figure in the style of the package; write its title on exit.
 
-    `width`, `height`: in inches; `title`: what is held fixed, above all panels; `rc`: of
-    matplotlib; `**grid`: of ``Figure.subplots``.
+    `width`, `height`: in inches; `title`: values held fixed, above all panels; `rc`: matplotlib
+    settings; `**grid`: arguments of ``Figure.subplots``.
     """
     with mpl.rc_context(dict(rc)):
         figure, axes = new_figure(width, height, **grid)
@@ -161,9 +158,9 @@ def page(
 class Drawing:
     """A figure with its data and its caption.
 
-    `axes`: of one Figure; `dynamics.plotting.write` writes it; `data`: what the picture shows, as
-    plain values and arrays; `caption`: how it was made and what it shows, with the numbers that
-    matter; `table`: rows of the numbers, by column, where the picture shows only some of them.
+    `axes`: on one matplotlib Figure; `dynamics.plotting.write` saves it; `data`: the plotted data,
+    as plain values and arrays; `caption`: how it was made and what it shows, with the decisive
+    numbers; `table`: rows of numbers, by column, if the picture shows only some of them.
     """
 
     axes: Any
@@ -176,13 +173,13 @@ Drawn = TypeVar("Drawn", bound=Callable[..., Drawing])
 
 
 def with_flags(switches: Mapping[str, str], **values: str) -> Callable[[Drawn], Drawn]:
-    """Decorate a figure some of whose options are flags of the command line too.
+    """Decorate a figure with command-line flags for some of its options.
 
-    A figure with the switch ``resume`` has the option ``checkpoints``: the folder of the
-    checkpoints of its runs, until it is written.
+    A figure with the switch ``resume`` has the option ``checkpoints``: the folder of its runs'
+    checkpoints, kept until the figure is written.
 
-    `switches`: name -> help text of the flags without a value: options that are 0 or 1; `**values`:
-    help texts of the others.
+    `switches`: name -> help text of flags without a value (options 0 or 1); `**values`: name ->
+    help text of flags with a value.
     """
 
     def decorate(figure: Drawn) -> Drawn:
@@ -193,7 +190,7 @@ def with_flags(switches: Mapping[str, str], **values: str) -> Callable[[Drawn], 
 
 
 def flags_of(figure: Callable[..., Drawing]) -> tuple[dict[str, str], dict[str, str]]:
-    """Switches and other flags of a figure, name -> help text; see `with_flags`."""
+    """Command-line flags of a figure, name -> help text: switches, and flags with a value."""
     none: tuple[dict[str, str], dict[str, str]] = ({}, {})
     return getattr(figure, "flags", none)
 
@@ -202,9 +199,9 @@ Figure = Callable[[System, FigureRequest], Drawing]
 
 
 def figures(system: System) -> Mapping[str, Figure]:
-    """The figures of a system: name -> function; empty where there are none.
+    """Figures of a system: name -> function; empty if it has none.
 
-    Those of `dynamics.verdicts.own_models` too where it is made of a model.
+    A system built from a model also has the figures of `dynamics.verdicts.own_models`.
     """
     own = verdicts_of(system, "figures")
     if system.model is not None:
@@ -225,11 +222,11 @@ def draw(
 ) -> Drawing:
     """Draw a figure of a system's paper.
 
-    `system`: as of `dynamics.load_system`; `name`: as in the paper: ``"4"``, ``"1b"``;
-    `parameters`: those of the figure by default; `seed`: of everything random; `thorough`: the full
-    protocol; `options`: the figure's own; `user_parameters`: single parameters, over those of the
-    figure. Raises InvalidRequest for a figure that there is not, a seed or an option that cannot
-    be.
+    `system`: as in `dynamics.load_system`; `name`: as in the paper: ``"4"``, ``"1b"``;
+    `parameters`: all Parameters; the figure's defaults if None; `seed`: of every random draw;
+    `thorough`: run the full protocol; `options`: options of the figure; `user_parameters`: single
+    parameters that replace the figure's defaults. Raises InvalidRequest for an unknown figure, an
+    invalid seed or an invalid option.
     """
     loaded = load_system(system)
     table = figures(loaded)

@@ -34,15 +34,15 @@ MISSING = {
     "model": "by a reconstruction",
     "measurement": "without a measurement",
 }
-"""Missing part of an undecided verdict -> end of its word."""
+"""What an undecided verdict lacks -> end of its printed word: "not decidable at this size"."""
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """Settings of the request that a check may read.
+    """Settings of a request to verify claims.
 
-    `parameters`: the user's; None for those of the protocol of each claim; `thorough`: more sizes
-    and seeds; `seed`: of everything random.
+    `parameters`: the user's; None to use each claim's own; `thorough`: more sizes and seeds;
+    `seed`: of every random draw.
     """
 
     parameters: Any = None
@@ -58,32 +58,30 @@ class Finding:
     Attributes
     ----------
     holds : bool or None
-        True where the measurement supports the claim, False where it contradicts it, None where
-        it decides nothing, for want of what is `missing`.
+        True if the measurement supports the claim, False if it contradicts it, None if undecided.
     quantity : str
-        What was measured, in words.
+        The measured quantity, in words.
     measured, bound : float
-        The measured value, and what the claim says of it.
+        The measured value, and the claimed value.
     reason : str
-        Why this verdict, in one sentence with the numbers that matter.
+        Why this verdict, in one sentence with the decisive numbers.
     evidence : mapping
         Plain values (JSON): ``parameters`` of the measurement, tables, and under ``plot`` the
         picture of `dynamics.verdicts.claim`.
     relation : str
-        What the claim puts between measured value and bound: ``"<="``; "" where it is not said.
+        Comparison of measured value and bound: ``"<="``; empty if the claim has none.
     single : tuple of str
-        Of what only one was tried: ``"step size"``, ``"seed"``, ``"time"``.
+        Settings tried at one value only: ``"step size"``, ``"seed"``, ``"time"``.
     literal : Finding or None
-        What was measured of the statement's literal words, where the finding is of a reading.
+        Measurement of the literal words, if the finding is on another reading of the statement.
     missing : tuple of str
-        What would have to be another one for a decision, names from `MISSING`, where ``holds`` is
-        None.
+        Settings to change for a decision, names in `MISSING`, if ``holds`` is None.
     in_part : bool
-        The claim holds at some of the parameters and not at others, which the reason names.
+        Whether the claim holds at some parameters only; the reason names them.
     trained : tuple of Trained
-        Runs of reduced populations that were measured.
+        Measured runs of reduced populations.
     stability : Stability or None
-        Until when the least stable of them stays on its classes; None where none was trained.
+        Stability of the least stable run in `trained`; None without runs.
 
     Examples
     --------
@@ -109,7 +107,7 @@ class Finding:
 
     @property
     def word(self) -> str:
-        """The verdict in words; with what is missing, or the time to which the classes hold."""
+        """The verdict in words, with the missing setting or the time up to which the classes hold."""
         if self.holds is None and not self.in_part:
             return f"not decidable {' and '.join(MISSING[name] for name in self.missing)}"
         word = "holds" if self.holds else "holds in part" if self.in_part else "does not hold here"
@@ -127,7 +125,7 @@ class Verdict:
     claim : Claim
         The paper's statement.
     finding : Finding
-        What was measured, under the rules of `dynamics.verdicts.rules`.
+        The measurement, after the rules of `dynamics.verdicts.rules`.
 
     Examples
     --------
@@ -145,19 +143,19 @@ class Verdict:
 
     @property
     def holds(self) -> bool | None:
-        """Supported (True), contradicted (False), or undecided (None)."""
+        """Whether the claim is supported (True), contradicted (False) or undecided (None)."""
         return self.finding.holds
 
     @property
     def word(self) -> str:
-        """The verdict in words, with what it is a verdict on where that is not the literal text."""
+        """The verdict in words; names the reading or the recalled formula if the claim has one."""
         how = {"recalled": self.claim.recalled, "read": bool(self.claim.reading)}
         done = " and ".join(name for name, is_so in how.items() if is_so)
         return f"{self.finding.word}, as {done} here" if done else self.finding.word
 
     @property
     def literal_word(self) -> str:
-        """The verdict on the literal words, which summaries count."""
+        """The verdict on the literal words of the claim, used in the counts of summaries."""
         return self.finding.literal.word if self.finding.literal else self.word
 
     @property
@@ -167,17 +165,17 @@ class Verdict:
 
     @property
     def bound(self) -> float:
-        """Relation and bound of the claim, in words."""
+        """The claimed value, to compare with `measured`."""
         return self.finding.bound
 
     @property
     def evidence(self) -> Mapping[str, Any]:
-        """Quantity, reason, parameters, tables and curves."""
+        """Quantity, reason, parameters, tables and curves of the measurement."""
         finding = self.finding
         return {"quantity": finding.quantity, "reason": finding.reason, **finding.evidence}
 
     def overview(self) -> dict[str, Any]:
-        """A summary: claim, verdict, and the number that decides."""
+        """Summary of the verdict: claim, word, and the decisive number."""
         finding = self.finding
         return {
             "claim": f"{self.claim.source}: {self.claim.statement}",
@@ -189,7 +187,7 @@ class Verdict:
         }
 
     def document(self) -> dict[str, Any]:
-        """The verdict as plain values."""
+        """The verdict as plain values (JSON)."""
         stability, literal = self.finding.stability, self.finding.literal
         content: dict[str, Any] = {
             "claim": self.claim.source, "holds": self.holds, "verdict": self.word,
@@ -209,7 +207,7 @@ class Verdict:
 
 
 class Undecided(Exception):
-    """Why a check measures nothing, and what is missing; other keywords become the evidence."""
+    """Raised by a check that measures nothing; further keywords become the evidence."""
 
     def __init__(self, reason: str, missing: str = "size", **evidence: Any) -> None:
         super().__init__(reason)

@@ -1,7 +1,6 @@
-"""A page on a model: its file, what closes, the recursion, pictures, figures and verdicts.
+"""Write a page on a model in Markdown: its file, closure, recursion, figures and verdicts.
 
-Written as Markdown, and turned to HTML as the report of verdicts is
-(`dynamics.results.hypertext`).
+`dynamics.results.hypertext` converts the page to HTML.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from theory.closure import closure_lines
 from theory.documentation import Documentation
 
 MOST_DERIVED = 8
-"""Scalars up to which derivatives are written out and a plane is drawn; more take minutes."""
+"""Most scalars for which derivatives and a phase plane are computed; more would take minutes."""
 
 
 def source_of(system: System) -> tuple[str, str]:
-    """Docstring and code of the file of a model.
+    """Docstring and code of a model file.
 
-    Raises InvalidRequest if it has no file.
+    Raises InvalidRequest if the system is not a model file.
     """
     if system.model is None or system.model.path is None:
         raise InvalidRequest(f"{system.name} is not a model file; gallery needs one")
@@ -49,10 +48,10 @@ def markdown(
     pictures: Mapping[str, str],
     stability: Stability | None = None,
 ) -> str:
-    """The page.
+    """The page on a model as Markdown.
 
-    `system`: of a model file; `comparison`: reduced and full at the model's own constants;
-    `figures`: name of a figure -> its caption; `pictures`: ``"training"``, and name of a figure ->
+    `system`: of a model file; `comparison`: reduced and full problem at the model's own constants;
+    `figures`: name of a figure -> its caption; `pictures`: ``"training"`` or name of a figure ->
     file name; `stability`: of the scalars along the default run.
     """
     documentation, code = source_of(system)

@@ -1,4 +1,4 @@
-"""Shared parts of figures and claims on real images: request, checkpoints, error bars."""
+"""Shared code of figures and claims on real images: options, checkpoints, error bars."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from dynamics.validation import InvalidRequest
 from dynamics.verdicts.figure import FigureRequest
 
 ERRORS = 5.0
-"""Standard errors by which two means differ, for a claim to hold."""
+"""Distance of two means, in standard errors, from which a claimed difference holds."""
 FILE = ".checkpoint"
-"""Ends the name of the file of a run."""
+"""Suffix of the checkpoint file of a run."""
 TICKS = (0, 20, 100, 500)
 
 
@@ -31,13 +31,15 @@ def request_on_images(
     thorough: Mapping[str, Any],
     **least: int,
 ) -> tuple[dict[str, Any], Path | None]:
-    """The options of a figure, and the folder of its checkpoints, emptied unless it resumes.
+    """Options of a figure on images, and the folder of its checkpoints.
 
-    `system`: networks on real images have none of its parameters; `figure`: its name; `quick`,
-    `thorough`: as of `FigureRequest.options`; ``resume`` and ``checkpoints`` are added; `**least`:
-    least values, as there. Returns options, dict: without the two; ``seeds`` are the seeds
-    themselves, and what has several values is a tuple. Returns folder, Path or None: None where the
-    runs are not stored. Raises InvalidRequest for parameters, and as `FigureRequest.options`.
+    The folder is emptied unless the option ``resume`` is set.
+
+    `system`: names the system in errors; `figure`: its name; `quick`, `thorough`, `**least`: as in
+    `FigureRequest.options`; ``resume`` and ``checkpoints`` are added. Returns options, dict:
+    without ``resume`` and ``checkpoints``; lists become tuples, and ``seeds`` becomes the seeds.
+    Returns folder, Path or None: None if checkpoints are not stored. Raises InvalidRequest if the
+    request sets Parameters, and as `FigureRequest.options`.
     """
     options = request.options({**quick, "resume": 0, "checkpoints": ""}, thorough, **least)
     if request.parameters is not None or request.user_parameters:
@@ -52,14 +54,14 @@ def request_on_images(
 
 
 def ascending(values: Iterable[Any]) -> tuple[Any, ...]:
-    """Each value once, in ascending order."""
+    """Distinct values in ascending order."""
     return tuple(sorted(set(values)))
 
 
 def error_bars(panel: Axes, x: ArrayLike, values: ArrayLike, **look: Any) -> None:
     """Draw means over seeds with their standard errors.
 
-    `x`, shape (n,); `values`, shape (n, seeds); `**look`: of ``Axes.errorbar``.
+    `x`, shape (n,); `values`, shape (n, seeds); `**look`: arguments of ``Axes.errorbar``.
     """
     means, errors, _ = np.transpose([estimate(row) for row in np.asarray(values)])
     style: dict[str, Any] = {"ms": 4, "lw": 1.2, "capsize": 2}
@@ -67,7 +69,7 @@ def error_bars(panel: Axes, x: ArrayLike, values: ArrayLike, **look: Any) -> Non
 
 
 def steps_axis(panel: Axes, steps: ArrayLike) -> None:
-    """Make steps the horizontal axis: from 0 on, as logarithms after the first that is recorded.
+    """Set the horizontal axis to steps: linear up to the first record after 0, then logarithmic.
 
     `steps`, shape (records,): ascending from 0.
     """

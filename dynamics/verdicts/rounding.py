@@ -1,13 +1,12 @@
-r"""Whether a verdict rests on rounding: what training makes of :math:`10^{-15}` of its start.
+"""Test whether rounding decides a verdict, by training again from perturbed starts.
 
-Steps above the stability limit, and those of a full model that leaves its symmetric states, amplify
-rounding, and rounding differs from processor to processor. A check that such training decides has
-measured chance. It is made again from starts changed by `PERTURBATION` of themselves, and where
-its verdict or its measured value follows, nothing is decided.
+Two kinds of training amplify rounding, which differs between processors: steps above the stability
+limit, and a full model that leaves its symmetric states. A check is therefore repeated from starts
+changed by `PERTURBATION`, relative; it is undecided if its verdict or its measured value changes.
 
-`dynamics.verdicts.verify` does so once for every check at parameters of the user. A claim whose own
-laws train near the limit says so (``near_limit``), and is measured again several times, at any
-parameters; that all others have the same verdicts at their own laws is a test.
+`dynamics.verdicts.verify` repeats every check at a user's parameters once. A claim with
+``near_limit`` trains near the stability limit and is repeated `PERTURBATIONS` times, at any
+parameters.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ from dynamics.system import System
 from dynamics.verdicts.findings import Check, Finding, Protocol
 
 PERTURBATION = 1e-15
-"""Relative change of the start that shows what a run makes of rounding."""
+"""Relative change of the initial state that tests a verdict for rounding."""
 PERTURBATIONS = 4
-"""Perturbed starts of a check near the stability limit: rounding may leave one where it was."""
+"""Number of perturbed starts for a check near the stability limit; one may show no change."""
 SAME = 0.02
-"""Part of a measured value by which a perturbation of the start may change it."""
+"""Largest change of a measured value between starts, relative (absolute below 1)."""
 PROBLEMS = ("ReducedPopulation", "FullPopulation", "FullEmpirical")
 
 
 def perturbed(state: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
-    """A state changed by `PERTURBATION` of itself, with random signs.
+    """A state with each entry changed by `PERTURBATION`, relative, with random signs.
 
-    `seed`: of the signs. Returns float array: entries that are zero differ by `PERTURBATION` of the
-    largest; of 1 where all are zero.
+    `seed`: of the signs. Returns float array: zero entries change by `PERTURBATION` times the
+    largest entry, or times 1 if all are zero.
     """
     signs = np.random.default_rng(seed).choice((-1.0, 1.0), state.shape)
     size = np.abs(state)
@@ -45,9 +44,9 @@ def perturbed(state: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
 
 
 def perturbed_system(system: System, seed: int) -> System:
-    """The system with every problem at a perturbed start.
+    """The system with the start of every problem perturbed.
 
-    `seed`: of the signs.
+    `seed`: of the signs of the perturbation.
     """
     moved = (_moved(make, seed) for make in _problems(system))
     return replace(system, **dict(zip(PROBLEMS, moved, strict=True)))
@@ -59,7 +58,7 @@ def _problems(system: System) -> list[Any]:
 
 @lru_cache(maxsize=64)
 def _moved(make: Any, seed: int) -> Any:
-    """The problem with a perturbed start, one class for each so that runs of it are shared."""
+    """The problem class with a perturbed start; cached, because runs are shared by class."""
     start = property(lambda self: perturbed(make.initial_state.__get__(self), seed))
     return type(make.__name__, (make,), {"initial_state": start})
 
@@ -67,9 +66,10 @@ def _moved(make: Any, seed: int) -> Any:
 def screened(
     finding: Finding, check: Check, system: System, protocol: Protocol, times: int = 1
 ) -> Finding:
-    """The finding of a check, undecided where a perturbed start changes it.
+    """The finding of a check, undecided if it changes from a perturbed start.
 
-    `finding`: of the check; `check`: ``(system, protocol) -> Finding``; `times`: perturbed starts.
+    `finding`: of the check; `check`: ``(system, protocol) -> Finding``; `times`: number of
+    perturbed starts.
     """
     if finding.holds is None or not all(isinstance(make, type) for make in _problems(system)):
         return finding
@@ -79,8 +79,8 @@ def screened(
         values.append(f"{other.measured:.3g}")
         if other.holds is not finding.holds or not _same(finding.measured, other.measured):
             reason = (
-                f"training here is unstable, or the measurement: {finding.measured:.3g}, and "
-                f"{', '.join(values)} from starts changed by {PERTURBATION:g} of themselves; "
+                f"sensitive to rounding: measured {finding.measured:.3g}, and "
+                f"{', '.join(values)} from starts changed by a relative {PERTURBATION:g}; "
                 f"{finding.reason}"
             )
             return replace(finding, holds=None, reason=reason, missing=("precision",))
@@ -88,6 +88,6 @@ def screened(
 
 
 def _same(measured: float, other: float) -> bool:
-    if isnan(measured) and isnan(other):  # nothing was measured, from either start
+    if isnan(measured) and isnan(other):  # not measured from either start
         return True
     return measured == other or abs(measured - other) <= SAME * max(1.0, abs(measured))

@@ -1,24 +1,24 @@
 """Rules for verdicts: from the measurement of a check to the printed word.
 
-1. The hypothesis of a claim screens the sizes of a check's own protocol as it screens a user's;
-   outside of it nothing is decided (`dynamics.verdicts.claim`).
-2. A sufficient condition or a bound is contradicted only by exceeding it; doing better holds.
-3. A formula that the text at hand has lost, and that is recalled here, is never contradicted.
-4. Where a statement can be read in several ways, the verdict names the reading; what was measured
-   of the literal words, under the same rules, or that nothing was, stands beside it.
-5. What was measured at one step size, one seed or one time says so, and contradicts nothing before
-   it was measured again at half and a quarter of the step size, with three seeds, and later.
-6. A growth law is held against its exponent, to a tenth of it: a factor hides nothing there.
-7. What follows a change of the start by 1e-15 of itself is chance, and decides nothing
+1. Parameters outside the hypothesis of a claim leave it undecided, in a check's own protocol as in
+   a user's request (`dynamics.verdicts.claim`).
+2. A value on the good side of a bound supports the claim, also if it is far from the bound.
+3. A formula that is lost in the text at hand, and recalled here, is never contradicted.
+4. A statement with several readings gets a verdict on the named reading and a second verdict on
+   the literal words.
+5. A contradiction at one step size, one seed or one time is undecided until it is repeated at half
+   and a quarter of the step size, with three seeds, and at a later time.
+6. A growth law is tested by its exponent, to a tenth; constant factors are not compared.
+7. A verdict that changes when the start changes by 1e-15 of itself is undecided
    (`dynamics.verdicts.rounding`).
-8. A verdict on a reduced population speaks of the time to which training stays on its classes, from
-   starts that are off them by 1e-10 (`dynamics.verdicts.stability`).
+8. A verdict on a reduced population names the time up to which training stays on its classes, from
+   starts displaced by 1e-10 (`dynamics.verdicts.stability`).
 
-What decides nothing names what is missing: "not decidable at this size", "to this time", "under
+An undecided verdict names what is missing: "not decidable at this size", "to this time", "under
 this law" (`dynamics.verdicts.findings.MISSING`).
 
-Rules 2 to 5 are `applied` to every finding; `repeats` and `growth` are what checks use to meet the
-fifth and the sixth.
+The function `applied` implements rules 2 to 5 for every finding; checks call `repeats` for rule 5
+and `growth` for rule 6.
 """
 
 from __future__ import annotations
@@ -43,40 +43,40 @@ REPEATED = {
     "time": "a later time",
 }
 SHARE = 0.1
-"""Relative distance up to which a measured exponent is the claimed one."""
+"""Largest relative distance of a measured exponent from the claimed one, if the claim holds."""
 NEAR_ZERO = 0.05
-"""Distance up to which a measured exponent is a claimed 0."""
+"""Largest absolute distance of a measured exponent from a claimed exponent 0."""
 SEEDS = 3
-"""Seeds that a contradiction needs."""
+"""Number of seeds that a contradiction is measured with."""
 ERRORS = 4.0
-"""Standard errors that a contradiction by a sign takes: at two, other seeds do not repeat it."""
+"""Standard errors beyond 0 that contradict a claimed sign; at 2, other seeds often disagree."""
 LATER = 2.0
-"""Factor of the time at which a contradiction is looked at again."""
+"""Factor of the time at the end of the run that repeats a contradiction."""
 
 
 def applied(claim: Claim, finding: Finding) -> Finding:
-    """The finding under rules 2 to 5.
+    """The finding after rules 2 to 5 of this module.
 
-    `finding`: as the check measured it.
+    `finding`: as measured by the check.
     """
     if finding.holds is False and claim.one_sided and _better(finding):
-        reason = f"{finding.reason}; better than the bound, which does not contradict it"
+        reason = f"{finding.reason}; better than the bound, so not contradicted"
         finding = replace(finding, holds=True, reason=reason)
     if finding.holds is False and claim.recalled:
-        reason = f"{finding.reason}; the formula is recalled here, and so is not contradicted"
+        reason = f"{finding.reason}; a formula recalled here is never contradicted"
         finding = replace(finding, holds=None, reason=reason, missing=("formula",))
     if finding.single and finding.measured == finding.measured:
-        reason = f"{finding.reason}; seen at one {' and one '.join(finding.single)}"
+        reason = f"{finding.reason}; measured at one {' and one '.join(finding.single)} only"
         if finding.holds is False:
             needed = ", ".join(REPEATED[name] for name in finding.single)
-            reason += f", and to contradict takes {needed}"
+            reason += f", a contradiction needs {needed}"
             finding = replace(finding, holds=None, missing=finding.single)
         finding = replace(finding, reason=reason)
     if finding.literal is not None:
         literal = applied(replace(claim, reading="", one_sided=False), finding.literal)
         finding = replace(finding, literal=literal)
     elif claim.reading and finding.measured == finding.measured:
-        nothing = "nothing is measured of the literal words"
+        nothing = "the literal words are not measured"
         literal = replace(
             finding, holds=None, in_part=False, measured=nan, bound=nan, reason=nothing
         )
@@ -95,10 +95,10 @@ def _better(finding: Finding) -> bool:
 
 @dataclass(frozen=True)
 class Repeat:
-    """One of the runs that a contradiction needs.
+    """Settings of a run that repeats a contradiction.
 
-    `eta_factor`: factor of the step size; the number of steps grows so that the time stays; `seed`:
-    to be added to the seed; `time_factor`: factor of the time at the end.
+    `eta_factor`: factor of the learning rate; the steps increase to keep the time; `seed`: added to
+    the seed; `time_factor`: factor of the time at the end.
     """
 
     eta_factor: float = 1.0
@@ -115,9 +115,9 @@ class Repeat:
 
 
 def repeats(*single: str) -> Iterator[Repeat]:
-    """Yield the runs that a contradiction needs beside the first.
+    """Yield the settings of the runs that must confirm a contradiction.
 
-    `*single`: names from `REPEATED`: what was tried only once.
+    `*single`: settings tried at one value only, names in `REPEATED`.
 
     Examples
     --------
@@ -134,10 +134,10 @@ def repeats(*single: str) -> Iterator[Repeat]:
 
 @dataclass(frozen=True)
 class Growth:
-    """A growth law held against a claimed exponent.
+    """Comparison of a measured power law with a claimed exponent.
 
-    `fit`: over all sizes; `local`: exponents from one size to the next; `holds`: as `growth`
-    decides.
+    `fit`: over all sizes; `local`: exponents between neighbouring sizes; `holds`: the decision of
+    `growth`.
     """
 
     fit: PowerLaw
@@ -157,14 +157,14 @@ def growth(
     errors: ArrayLike | None = None,
     upper: bool = False,
 ) -> Growth:
-    """Hold the growth of values along sizes against a claimed exponent.
+    """Compare the growth of values along sizes with a claimed exponent.
 
     `sizes`, `values`, shape (n,): positive; `claimed`: exponent of ``values`` in ``sizes``;
-    `errors`, shape (n,): standard errors of the logarithms of the values; `upper`: the claim is an
-    upper bound: a smaller exponent holds too. Returns Growth: holds: the exponent is within a tenth
-    of the claimed one (0.05 where 0 is claimed), and its 95 % interval reaches no further than two
-    tenths from itself. Contradicted: the interval leaves out all that is within a tenth, and the
-    local exponents do not come nearer to the claimed one along the sizes. Undecided: otherwise.
+    `errors`, shape (n,): standard errors of log ``values``; `upper`: the claim is an upper bound on
+    the exponent. The tolerance is a tenth of the claimed exponent (0.05 if it is 0). Returns
+    Growth: True if the fitted exponent is within the tolerance and its 95 % interval is at most
+    four tolerances wide; False if the interval lies outside the tolerance and the local exponents
+    do not approach the claimed one; else None.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def growth(
 
 
 def _approaches(local: Sequence[float], claimed: float) -> bool:
-    """Whether exponents from size to size come nearer to the claimed one, by more than rounding."""
+    """Whether the later half of the local exponents is nearer to the claimed one by a tenth."""
     distance = np.abs(np.asarray(local) - claimed)
     half = len(distance) // 2
     if half == 0:

@@ -1,9 +1,8 @@
-"""Until when the reduced populations that a verdict rests on stay on their classes.
+"""Time up to which the reduced runs of a verdict stay on their closed classes.
 
-A finding has the runs of reduced populations that were measured. Each is followed to its
-horizon on the full population where that can be enumerated, else at the size of the model file. The
-three papers are not model files: a folder that has a transverse analysis of its own names it
-``STABILITY``, and of the others nothing is known.
+Each measured run of a reduced population is compared with the full population up to its horizon, at
+the size of the model file if the full population is too large. A paper's folder may define its own
+transverse analysis as ``STABILITY``; the built-in papers without one have no stability.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ from dynamics.validation import InvalidRequest
 from dynamics.verdicts.findings import Finding
 
 MOST = 2e7
-"""Trained entries times samples of the law up to which the full population is followed."""
+"""Largest trained entries times samples of the law for which the full population is trained."""
 FEW_RECORDS = 32
-"""States of the default run at which a description computes the curvature."""
+"""Number of states of the default run at which `along_default_run` computes the curvature."""
 
 
 class Trained(NamedTuple):
     """A run of a reduced population.
 
     `horizon`: time at its end; `eta`: learning rate of gradient descent, or of each group; None for
-    the flow; `where`: which size it is of, where the verdict is on others.
+    the flow; `where`: size of the run, if the verdict is on other sizes.
     """
 
     parameters: Any
@@ -46,7 +45,7 @@ class Trained(NamedTuple):
 
     @classmethod
     def of(cls, parameters: Any, run: Trajectory) -> Trained:
-        """A trajectory of it."""
+        """Parameters, horizon and learning rate of a trajectory."""
         eta = run.settings["eta"] if run.steps.size else None
         return cls(parameters, float(run.time[-1]), tuple(eta) if isinstance(eta, list) else eta)
 
@@ -54,9 +53,9 @@ class Trained(NamedTuple):
 def stability_of(
     system: System, parameters: Any, horizon: float, eta: float | None = None
 ) -> Stability | None:
-    """Until when a reduced population stays on its classes; None where there is nothing to leave.
+    """Time up to which a reduced population stays on its classes; None if no class has two entries.
 
-    `eta`: learning rate of gradient descent; the flow without it.
+    `eta`: learning rate of gradient descent; None for the gradient flow.
     """
     if system.model is None:
         folder = importlib.import_module(f"dynamics.verdicts.{system.name}")
@@ -70,7 +69,7 @@ def stability_of(
 
 @lru_cache(maxsize=64)
 def _measured(reduced: Any, full: Any, own: Any, trained: Trained) -> Stability | None:
-    """The stability of a run of a model file, at its own size where the run's is too large."""
+    """Stability of a run, at the file's own size if the full population is too large."""
     for law in (trained.parameters, own()):
         try:
             pair = reduced(law), full(law)
@@ -91,17 +90,17 @@ def _measured(reduced: Any, full: Any, own: Any, trained: Trained) -> Stability 
 
 
 def _cost(reduced: Any, full: Any) -> float:
-    """Trained entries times samples."""
+    """Number of trained entries times samples of the law."""
     return float(full.layout.size * max(1, reduced.closure.samples))
 
 
 def sizes_of(parameters: Any) -> str:
-    """The whole numbers among parameters, in words."""
+    """The integer parameters in words: "D=16, C=4"."""
     return ", ".join(f"{n}={v}" for n, v in asdict(parameters).items() if type(v) is int and v)
 
 
 def with_stability(system: System, finding: Finding) -> Finding:
-    """The finding with the stability of the least stable of its reduced runs."""
+    """The finding with the stability of its least stable reduced run."""
     every = {
         run: stability_of(system, run.parameters, run.horizon, run.eta)
         for run in dict.fromkeys(finding.trained)
@@ -123,13 +122,13 @@ def with_stability(system: System, finding: Finding) -> Finding:
 
 
 def _order(found: Stability) -> tuple[float, float, bool]:
-    """The least stable first: left soonest, then grown most, then at another size."""
+    """Sort key that puts the least stable run first: departure time, growth, size."""
     growth = 0.0 if isnan(found.growth) else found.growth
     return (found.until if found.limited else inf, -growth, not found.where)
 
 
 def along_default_run(system: System, parameters: Any) -> Stability | None:
-    """The growth of departures along the default run of a model file, without full training."""
+    """Growth of departures along a model file's default run, without training the full model."""
     default = system.default_runs["run"]
     horizon = float(default.eta * default.steps)
     try:

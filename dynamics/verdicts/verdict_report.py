@@ -1,7 +1,8 @@
-"""The verdicts on a paper as a page to read, in Markdown (`dynamics.results.hypertext`: HTML).
+"""Write the verdicts on a paper as a page in Markdown.
 
-A section a claim: the paper's words, what it assumes, the verdict, measured beside claimed, the
-reason, the picture of the evidence, and the command that repeats it.
+Each claim has a section: the paper's words, the hypothesis, the verdict, the measured and the
+claimed value, the reason, the picture of the evidence, and the command that repeats it.
+`dynamics.results.hypertext` converts the page to HTML.
 """
 
 from __future__ import annotations
@@ -16,25 +17,24 @@ from dynamics.results.hypertext import anchor, code
 from dynamics.verdicts.findings import Finding, Verdict
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>|#$~]|&(?=#?\w+;))")
-"""Characters that mean something in Markdown."""
+"""Pattern of the characters that Markdown would interpret."""
 
 
 def markdown(
     title: str, verdicts: Sequence[Verdict], command: str, pictures: Mapping[str, str]
 ) -> str:
-    """Write the page as Markdown.
+    """The verdicts on a paper as a page in Markdown, with formulas between dollar signs.
 
-    `title`: of the paper; `command`: that gave them, without the flag of the claims; `pictures`:
-    source of a claim -> file name of the picture of its evidence. Returns str: formulas between
-    dollar signs.
+    `title`: of the paper; `command`: ``attdyn verify`` command, without ``--claims``; `pictures`:
+    source of a claim -> file name of the picture of its evidence.
     """
     counts = Counter(verdict.literal_word for verdict in verdicts)
     read = Counter(verdict.word for verdict in verdicts if verdict.claim.reading)
     lines = [
         f"# {escaped(title)}",
-        f"Claims of the paper with what was measured of them, {len(verdicts)} here. By their "
-        f"literal words: {counted(counts)}. Of another reading: {counted(read) or 'none'}. Each "
-        "section ends with the command that repeats it.",
+        f"{len(verdicts)} claims of the paper with their measured verdicts. On the literal words: "
+        f"{counted(counts)}. On another reading: {counted(read) or 'none'}. Each section ends with "
+        "the command that repeats it.",
         "\n".join(summary(verdicts)),
     ]
     for verdict in verdicts:
@@ -43,7 +43,7 @@ def markdown(
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """How many claims have which verdict, the most frequent first.
+    """Number of claims with each verdict, the most frequent verdict first.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def counted(counts: Mapping[str, int]) -> str:
 
 
 def summary(verdicts: Sequence[Verdict]) -> list[str]:
-    """Rows of the table of all verdicts."""
+    """Table of all verdicts, one Markdown row per claim."""
     rows = ["| claim | verdict | measured | claimed | quantity |", "|---|---|---|---|---|"]
     for verdict in verdicts:
         link = f"[{escaped(verdict.claim.source)}](#{anchor(verdict.claim.source)})"
@@ -67,7 +67,7 @@ def summary(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def _section(verdict: Verdict, command: str, picture: str | None) -> list[str]:
-    """Paragraphs on one claim."""
+    """Paragraphs of the report on one claim."""
     claim, finding = verdict.claim, verdict.finding
     lines = [
         f"## {escaped(claim.source)}",
@@ -88,31 +88,31 @@ def _section(verdict: Verdict, command: str, picture: str | None) -> list[str]:
 
 
 def stability_line(verdict: Verdict) -> str:
-    """Until when the reduced populations of a verdict are stable; empty where it has none."""
+    """Line on the stability of a verdict's reduced runs; empty if the finding has none."""
     found = verdict.finding.stability
     return "" if found is None else f"*Stability:* {prose(str(found))}."
 
 
 def _measured(finding: Finding) -> str:
-    """The quantity, its measured and its claimed value."""
+    """Sentence with the measured quantity, its value and the claimed value."""
     quantity = _upper(escaped(finding.quantity))
     return f"{quantity}: measured {finding.measured:.4g}, claimed {_claimed(finding)}."
 
 
 def _claimed(finding: Finding) -> str:
-    """The bound with its relation; a dash where nothing was measured."""
+    """Claimed value with its relation; a dash if it is NaN."""
     if isnan(finding.bound):
         return "-"
     return escaped(f"{finding.relation.replace('==', '')} {finding.bound:.4g}".strip())
 
 
 def _upper(text: str) -> str:
-    """A text with a capital at its beginning."""
+    """The text with its first letter capitalized."""
     return text[:1].upper() + text[1:]
 
 
 def escaped(text: str) -> str:
-    r"""Text in one line of Markdown in which no sign means anything.
+    r"""Text as one line of Markdown, with every special character escaped.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def escaped(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """A text in LaTeX: formulas stay, double backticks become code, the rest is plain."""
+    """Text with formulas kept, double backticks as code, and other Markdown characters escaped."""
     parts = re.split(r"(\$[^$]+\$|``[^`]+``)", " ".join(text.split()))
     return "".join(
         part.replace("``", "`") if k % 2 else SPECIAL.sub(r"\\\1", part)

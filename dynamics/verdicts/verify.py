@@ -1,8 +1,7 @@
-"""The listed statements of a paper, each with a measured verdict.
+"""Measure a verdict on each listed statement of a paper.
 
-A check runs the experiment that could contradict its claim and returns a `Finding`; nothing is
-marked by hand. Checks take the problems from their `System`, so that a system with a
-wrong update or another law gets other verdicts.
+A check runs an experiment that could contradict its claim and returns a `Finding`. It takes the
+problems from its `System`, so a system with another update rule or law can get other verdicts.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from dynamics.verdicts.stability import with_stability
 
 
 def checks(system: System) -> Mapping[str, Check]:
-    """The checks of a system: source of the claim -> function; empty where there are none."""
+    """Checks of a system: source of the claim -> function; empty if it has none."""
     return verdicts_of(system, "checks")
 
 
@@ -38,15 +37,15 @@ def verify(
     Parameters
     ----------
     system : System, str, path-like or Model
-        As of `dynamics.load_system`: ``"positional_attention"`` is one.
+        As in `dynamics.load_system`: for example ``"positional_attention"``.
     parameters : Parameters, optional
         Where to check; by default each claim has the sizes of its own protocol.
     claims : sequence of str, optional
         Sources (``"Lemma 4.1"``); all by default.
     thorough : bool
-        More sizes and seeds.
+        Use more sizes and seeds.
     seed : int
-        Of everything random.
+        Seed of every random draw.
 
     Returns
     -------
@@ -55,8 +54,8 @@ def verify(
     Raises
     ------
     InvalidRequest
-        For a system that there is none of, parameters of another, a claim that the paper does not
-        have or that nothing checks, or a seed that is none.
+        For an unknown system or claim, a claim without a check, parameters of another system, or
+        an invalid seed.
     KeyboardInterrupt
         At Ctrl-C or SIGTERM while a claim is checked.
 
@@ -74,10 +73,7 @@ def verify(
 def verdicts(
     system: Any, parameters: Any, claims: Sequence[str] | None, thorough: bool, seed: int
 ) -> Iterator[Verdict]:
-    """Yield the verdicts of `verify`, each as soon as it is measured.
-
-    `system`, `parameters`, `claims`, `thorough`, `seed`: as of `verify`.
-    """
+    """Yield the verdicts of `verify` one by one, as they are measured."""
     loaded, seed = load_system(system), integer("seed", seed, at_least=0, at_most=2**62)
     if parameters is not None:
         check_parameters(parameters, loaded.Parameters, loaded.name)
@@ -95,16 +91,16 @@ def verdicts(
             except Exception:
                 if not interrupted.is_set():
                     raise
-            if interrupted.is_set():  # what a run that was cut short gives is not a verdict
+            if interrupted.is_set():  # an interrupted run gives no verdict
                 raise KeyboardInterrupt
         yield Verdict(claim, rules.applied(claim, finding))
 
 
 def _run(check: Check, system: System, protocol: Protocol) -> Finding:
-    """The finding of a check.
+    """Finding of a check.
 
-    Undecided where the check needs sizes that the user's parameters do not allow, and where the
-    measured value is not a number.
+    It is undecided if the check needs sizes that the user's parameters exclude, or if the measured
+    value is NaN.
     """
     try:
         finding = check(system, protocol)
@@ -113,19 +109,19 @@ def _run(check: Check, system: System, protocol: Protocol) -> Finding:
     except InvalidRequest as error:
         if protocol.parameters is None:
             raise
-        reason = f"needs other sizes beside those given, and they cannot be: {error}"
+        reason = f"the check needs further sizes, which are invalid with these parameters: {error}"
         return Finding(None, "not measured", float("nan"), float("nan"), reason)
     if finding.holds is None or not isnan(finding.measured):
         return finding
-    reason = f"what is measured has no value here: {finding.reason}"
+    reason = f"the measured value is NaN: {finding.reason}"
     return replace(finding, holds=None, reason=reason)
 
 
 def sources(system: System, claims: Sequence[str] | None) -> list[str]:
-    """The requested claims as the paper writes them; all of the paper where none is named.
+    """Sources of the requested claims as the paper writes them; all claims if `claims` is None.
 
-    `claims`: in any case of their letters. Raises InvalidRequest for a claim that the paper does
-    not have, with the nearest that it has; where there are no claims.
+    `claims`: in upper or lower case. Raises InvalidRequest for an unknown claim (naming the nearest
+    known one), and if the system has no claims.
     """
     claims = [claims] if isinstance(claims, str) else claims
     by_name = {claim.source.lower(): claim.source for claim in system.claims}

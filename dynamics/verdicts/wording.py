@@ -1,4 +1,4 @@
-"""Reasons of findings in words: shares with their intervals, lists, points, sentences of rows."""
+"""Format the reason of a finding: shares with intervals, lists, parameters, sentences of rows."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 MOST_ROWS = 6
-"""Rows up to which the sentence of a verdict has the numbers of each; more have their extremes."""
+"""Most rows whose numbers a reason prints in full; of more rows it prints the two extremes."""
 
 
 def share_of(count: int, number: int) -> tuple[float, float, float]:
-    """A share, and its 95 % interval by Clopper and Pearson.
+    """A share of trials, and its 95 % interval by Clopper and Pearson.
 
-    `count`, `number`: how many of how many independent trials.
+    `count`: successes; `number`: independent trials.
     """
     from scipy.stats import binomtest
 
@@ -24,18 +24,18 @@ def share_of(count: int, number: int) -> tuple[float, float, float]:
 
 
 def in_percent(count: int, number: int) -> str:
-    """A share and its interval in words: ``12 % (95 %: 8 to 17)``.
+    """A share and its 95 % interval in words: ``12 % (95 %: 8 to 17)``.
 
-    `count`, `number`: as of `share_of`.
+    `count`: successes; `number`: independent trials.
     """
     share, low, high = (f"{float(f'{100 * value:.2g}'):g}" for value in share_of(count, number))
     return f"{share} % (95 %: {low} to {high})"
 
 
 def counted(number: int, what: str) -> str:
-    """How many there are, in words: ``1 seed``, ``3 seeds``.
+    """A number and a noun, in the plural unless the number is 1.
 
-    `what`: one of them; of several it has an s.
+    `what`: the noun in the singular.
 
     Examples
     --------
@@ -46,9 +46,9 @@ def counted(number: int, what: str) -> str:
 
 
 def listed(values: Iterable[float], digits: int = 3) -> str:
-    """Numbers separated by commas, for the reason of a finding.
+    """Numbers separated by commas; NaN is written as "not seen".
 
-    `values`: NaN is written as "not seen"; `digits`: significant digits.
+    `digits`: significant digits.
     """
     return ", ".join("not seen" if isnan(value) else f"{value:.{digits}g}" for value in values)
 
@@ -56,7 +56,7 @@ def listed(values: Iterable[float], digits: int = 3) -> str:
 def points(cases: Sequence[Mapping[str, Any]]) -> str:
     """Parameters of cases in words.
 
-    `cases`: name -> value of each; the same names.
+    `cases`: name -> value, with the same names in every case.
 
     Examples
     --------
@@ -77,10 +77,10 @@ def _plain(value: Any) -> str:
 
 
 def sentence(rows: Sequence[Mapping[str, Any]], names: Sequence[str], words: str) -> str:
-    """Where the claim holds and where it does not, with the numbers that matter.
+    """Sentence that states at which parameters the claim holds, with the decisive numbers.
 
-    `rows`: columns, ``holds`` and ``value`` of each case; `names`: Parameters of the cases;
-    `words`: about a row: a format string with its columns.
+    `rows`: columns, ``holds`` and ``value`` of each case; `names`: the columns that are Parameters;
+    `words`: format string with the columns of a row.
     """
     held = {n: rows[0][n] for n in names if all(row[n] == rows[0][n] for row in rows)}
     own = [{n: row[n] for n in names if n not in held} for row in rows]

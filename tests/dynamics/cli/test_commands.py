@@ -37,7 +37,7 @@ def test_compare_with_samples_prints_every_seed(tmp_path, capsys):
         (["run", "--full", "empirical", "--time", "1", "--batch", "2"], "batch"),
         (["compare", "--seeds", "2"], "seeds is of --full empirical"),
         (["figure", "phase", "--q", "0.3"], "q is an axis"),
-        (["figure", "deviation", "--option", "seeds=many"], "seeds is a whole number, not 'many'"),
+        (["figure", "deviation", "--option", "seeds=many"], "seeds must be a whole number"),
     ],
 )
 def test_wrong_realistic_requests_are_one_line(words, told, tmp_path, monkeypatch, capsys):

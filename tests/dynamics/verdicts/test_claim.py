@@ -92,7 +92,7 @@ def test_a_contradiction_is_measured_again_and_stops_where_it_is_not_repeated(sy
     finding = run(system, measure, varies=("step size", "seed"), laws=LAWS[:1])
     assert seen == [(1.0, 0, 100), (0.5, 0, 200)]
     assert finding.single == ("step size", "seed")
-    assert "again with eta times 0.5: 1" in finding.reason
+    assert "repeated with eta times 0.5: 1" in finding.reason
     finding = run(system, lambda case: {"value": 20.0}, varies=("seed",), laws=LAWS[:1])
     assert (finding.holds, finding.single) == (False, ())
 
@@ -103,7 +103,7 @@ def test_costly_claims_are_measured_again_in_thorough_requests_alone(system, tho
         system, lambda case: {"value": 20.0}, varies=("seed",), laws=LAWS[:1], again="thorough",
         protocol=Protocol(thorough=thorough),
     )  # fmt: skip
-    assert ("again with" in finding.reason) == thorough
+    assert ("repeated with" in finding.reason) == thorough
     assert finding.single == (() if thorough else ("seed",))
 
 

@@ -51,8 +51,8 @@ def test_a_section_has_everything_a_referee_asks():
     assert 'href="#lemma-1"' in document
     assert 'id="lemma-1"' in document
     text, _ = page_of(verdict(LEMMA, literal=literal), verdict(replace(LEMMA, reading="")))
-    assert "By their literal words: 1 *does not hold here*; 1 *holds*." in text
-    assert "Of another reading: 1 *holds, as read here*." in text
+    assert "On the literal words: 1 *does not hold here*; 1 *holds*." in text
+    assert "On another reading: 1 *holds, as read here*." in text
     text, _ = page_of(verdict(LEMMA, holds=None, measured=float("nan"), bound=float("nan")))
     assert "measured nan, claimed -." in text
 
