@@ -26,10 +26,9 @@ def pair(rate, still=0.0):
     return system.ReducedPopulation(parameters), system.FullPopulation(parameters)
 
 
-@pytest.mark.parametrize(("rate", "still"), [(0.5, 0.0), (3.0, 7.0)])
-def test_a_departure_reaches_its_size_when_its_exponential_does(rate, still):
-    reduced, full = pair(rate, still)
-    horizon = 30.0 / rate
+def test_a_departure_reaches_its_size_when_its_exponential_does():
+    rate, horizon = 3.0, 10.0
+    reduced, full = pair(rate, still=7.0)
     found = stability(reduced, full, dynamics.flow(reduced, horizon))
     at = np.log(LEFT / OFF) / rate
     assert found.limited
@@ -85,10 +84,8 @@ def test_a_declared_reduction_lies_in_the_space_of_every_entry():
     system = dynamics.load_system("sparse_parity")
     parameters = system.Parameters()
     reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
-    states = np.stack(
-        [reduced.initial_state, reduced.initial_state - reduced.gradient(reduced.initial_state)]
-    )
-    lifted = full.lift(states, reduced.scalars)
+    state = reduced.initial_state
+    lifted = full.lift(np.stack([state, state - reduced.gradient(state)]), reduced.scalars)
     np.testing.assert_allclose(lifted[0], full.initial_state)
     slope = full.gradient(full.initial_state)
     np.testing.assert_allclose(lifted[1], full.initial_state - slope, atol=1e-14)

@@ -8,33 +8,27 @@ import pytest
 
 import dynamics
 from dynamics.analysis.comparison import explanation
-from dynamics.analysis.transverse_growth import least_curvature, transverse_growth
+from dynamics.analysis.transverse_growth import least_curvature
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
 
 
-def modes(h=4):
+def network():
+    """An aligned deep linear network whose strongest mode starts at 0."""
     rng = np.random.default_rng(0)
-    U, V = (np.linalg.qr(rng.standard_normal((h, h)))[0] for _ in range(2))
-    return U, np.array([4.0, 2.0, 1.0, 1.0]), V
+    U, V = (np.linalg.qr(rng.standard_normal((4, 4)))[0] for _ in range(2))
 
-
-def network(strongest=0.0):
-    """An aligned deep linear network whose strongest mode starts at a given size."""
-
-    def start(h=4, scale=0.1):
-        U, _, V = modes(h)
-        size = scale * np.array([strongest, 1, 1, 1])
+    def start(scale=0.1):
+        size = scale * np.array([0.0, 1, 1, 1])
         return {"W1": size[:, None] * V.T, "W2": size * U}
 
-    def fixed(h):
-        U, s, V = modes(h)
-        return {"T": U * s @ V.T}
+    def fixed():
+        return {"T": U * [4.0, 2.0, 1.0, 1.0] @ V.T}
 
     def risk(theta, xp):
         return xp.sum((theta["W2"] @ theta["W1"] - theta["T"]) ** 2) / 2
 
-    return dynamics.Model(start=start, fixed=fixed, risk=risk, eta=0.02, steps=800)
+    return dynamics.Model(start=start, fixed=fixed, risk=risk)
 
 
 def problems(system, **constants):
@@ -68,14 +62,6 @@ def test_a_wrong_reduction_is_called_wrong():
     assert explanation(wrong, reduced, other).startswith("the reduction is wrong: at time")
 
 
-def test_a_space_that_attracts_is_said_to():
-    reduced, full = problems(dynamics.load_system(MODELS / "softmax_icl.py"))
-    run = dynamics.descend(reduced, eta=1.0, steps=100)
-    growth = transverse_growth(reduced, full, run, 5)
-    assert growth.least.min() > -1e-12
-    assert growth.amplification.max() < 1 + 1e-9
-
-
 def test_lanczos_finds_what_the_whole_hessian_has(monkeypatch):
     system = dynamics.load_system(MODELS / "positional.py")
     reduced, full = problems(system, D=6)
@@ -107,7 +93,7 @@ class Quadratic:
         return self.hessian @ vector
 
 
-@pytest.mark.parametrize("unit", [1e-200, 1e-6, 1.0, 1e100])
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e100])
 @pytest.mark.parametrize("least", [-1.0, -0.01, 0.001])
 def test_the_error_of_the_least_curvature_is_relative_to_the_largest(unit, least):
     """A model in other units has the same curvatures in others."""

@@ -14,13 +14,15 @@ from theory.symmetry import Partition, PermutationGroup
 SYSTEM = dynamics.load_system("positional_attention")
 
 
+LAW = SYSTEM.Parameters(D=9, C=3, q=0.6)
+
+
 @cache
-def along(D, C, q, time=1e5, records=300):
-    """The spectrum along the flow, with its problem."""
-    parameters = SYSTEM.Parameters(D=D, C=C, q=q)
-    times = np.concatenate([[0.0], np.geomspace(1e-3, time, records)])
-    run = dynamics.flow(SYSTEM.ReducedPopulation(parameters), time, rtol=1e-10, record=times)
-    return transverse(Manifold(parameters), run)
+def along():
+    """The spectrum along the flow."""
+    times = np.concatenate([[0.0], np.geomspace(1e-3, 1e5, 300)])
+    run = dynamics.flow(SYSTEM.ReducedPopulation(LAW), 1e5, rtol=1e-10, record=times)
+    return transverse(Manifold(LAW), run)
 
 
 def test_split_gives_the_orbits_and_their_complement():
@@ -58,21 +60,14 @@ def test_propagator_of_hessians_that_do_not_commute():
     assert largest[-1] < 0.8 * np.exp(-summed)  # the sum of the worst rates overestimates
 
 
-@pytest.mark.parametrize(
-    ("size", "negative", "worst", "attracting", "peak"),
-    [
-        ((8, 2, 0.5), (27, 27, 54), -0.0105, 2.12e3, 124.8),
-        ((9, 3, 0.6), (38, 32, 70), -0.0107, 3.09e3, 487.0),
-    ],
-)
-def test_spectrum_of_two_small_sizes(size, negative, worst, attracting, peak):
-    found, (D, C, _) = along(*size), size
+def test_spectrum_of_a_small_size():
+    found, (D, C), negative = along(), (9, 3), (38, 32, 70)
     plateau, later = found.at(3.0), found.at(100.0)
     counts = found.negative[plateau], found.negative[later], found.eigenvalues.shape[1]
     assert counts == negative
-    assert found.eigenvalues[found.time > 1].min() == pytest.approx(worst, abs=1e-4)
-    assert found.attracting_from == pytest.approx(attracting, rel=0.01)
-    assert found.peak == pytest.approx(peak, rel=0.01)
+    assert found.eigenvalues[found.time > 1].min() == pytest.approx(-0.0107, abs=1e-4)
+    assert found.attracting_from == pytest.approx(3.09e3, rel=0.01)
+    assert found.peak == pytest.approx(487.0, rel=0.01)
     assert found.cross.max() < 1e-12
     assert found.decoupled_peak("v") < 1.25
     # Across is less stable than along: the symmetric line repels more than gamma grows.
@@ -85,22 +80,16 @@ def test_spectrum_of_two_small_sizes(size, negative, worst, attracting, peak):
 
 
 def test_a_wrong_symmetry_mixes_the_parts():
-    parameters = SYSTEM.Parameters(D=8, C=2)
-    run = along(8, 2, 0.5).run
-    manifold = Manifold(parameters, SYSTEM.FullPopulation(parameters))
-    scattered = Partition(np.array([0, 1, 2, 3, 3, 1, 0, 2]))
-    wrong = Manifold(parameters, SYSTEM.FullPopulation(parameters, scattered))
-    manifold.symmetry = wrong.symmetry
-    assert transverse(manifold, run).cross.max() > 1e-4
+    manifold = Manifold(LAW, SYSTEM.FullPopulation(LAW))
+    scattered = Partition(np.array([0, 1, 2, 2, 1, 0, 0, 1, 2]))
+    manifold.symmetry = Manifold(LAW, SYSTEM.FullPopulation(LAW, scattered)).symmetry
+    assert transverse(manifold, along().run).cross.max() > 1e-4
 
 
-@pytest.mark.parametrize(("size", "omega"), [((8, 2, 0.5), 1e-5), ((9, 3, 0.6), 1e-6)])
-def test_the_full_flow_grows_the_worst_deviation_by_the_peak(size, omega):
+def test_the_full_flow_grows_the_worst_deviation_by_the_peak():
     """Nothing linear here: the full flow from a start displaced along the worst direction."""
-    found = along(*size)
-    parameters = SYSTEM.Parameters(D=size[0], C=size[1], q=size[2])
-    full = SYSTEM.FullPopulation(parameters)
-    manifold = Manifold(parameters, full)
+    found, full, omega = along(), SYSTEM.FullPopulation(LAW), 1e-6
+    manifold = Manifold(LAW, full)
     start, end = full.initial_state, found.time[found.amplification.argmax()]
     start[manifold.trained] += omega * found.worst
     run = dynamics.flow(full, end, rtol=1e-11, initial=start, record=2)

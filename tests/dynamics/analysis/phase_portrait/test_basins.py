@@ -136,19 +136,25 @@ def risk(theta, xp):
 """
 
 
-def drawn(tmp_path, capsys, *words):
-    code = main(["figure", str(tmp_path / "mine.py"), "plane", "--out",
-                 str(tmp_path / "plane.png"), *words])  # fmt: skip
-    return code, capsys.readouterr()
+@pytest.fixture
+def drawn(tmp_path, monkeypatch, capsys):
+    """What is said of a picture of a plane."""
+    monkeypatch.chdir(tmp_path)
+    quick = ("--out", "plane.png", "--option", "grid=4", "--option", "starts=0")
+
+    def drawn(model, *words):
+        (tmp_path / "mine.py").write_text(model)
+        return main(["figure", "mine.py", "plane", *quick, *words]), capsys.readouterr()
+
+    return drawn
 
 
-def test_a_window_on_the_command_line_draws_basins(tmp_path, capsys):
-    (tmp_path / "mine.py").write_text(MODEL.replace("x=0.1", "a=0.1").replace(", x)", ", a)"))
-    quick = ("--option", "grid=4", "--option", "starts=0")
-    code, told = drawn(tmp_path, capsys, "--x", "-.9:2", "--y", "-1:1", "--basins", "6", *quick)
+def test_a_window_on_the_command_line_draws_basins(drawn):
+    model = MODEL.replace("x=0.1", "a=0.1").replace(", x)", ", a)")
+    code, told = drawn(model, "--x", "-.9:2", "--y", "-1:1", "--basins", "6")
     assert (code, told.err) == (0, "")
     assert "2 basins of the starts of a grid" in told.out
-    code, told = drawn(tmp_path, capsys, *quick, "--plane", "w_0,u_0")
+    code, told = drawn(model, "--plane", "w_0,u_0")
     assert (code, "basin" in told.out) == (0, False)
     for words, refusal in {
         ("--x", "3"): "x='3' is not a window",
@@ -156,13 +162,11 @@ def test_a_window_on_the_command_line_draws_basins(tmp_path, capsys):
         ("--plane", "u_0"): "is not a plane of the state",
         ("--basins", "3"): "basin_starts=3",
     }.items():
-        code, told = drawn(tmp_path, capsys, *words, *quick)
+        code, told = drawn(model, *words)
         assert (code, refusal in told.err) == (2, True), told.err
 
 
-def test_a_constant_keeps_its_flag(tmp_path, capsys):
+def test_a_constant_keeps_its_flag(drawn):
     """``--x`` is a number of the model; the window is an option."""
-    (tmp_path / "mine.py").write_text(MODEL)
-    quick = ("--option", "grid=4", "--option", "starts=0", "--option", "basins=4")
-    code, told = drawn(tmp_path, capsys, "--x", "0.2", "--option", "y=-1:1", *quick)
+    code, told = drawn(MODEL, "--x", "0.2", "--option", "y=-1:1", "--option", "basins=4")
     assert (code, told.err) == (0, "")

@@ -46,7 +46,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize(
-    "box", list(itertools.product([(0.0, 1.0), (0.0, 2.0), (-1.0, 1.0), (-0.3, 1.4)], repeat=2))
+    "box", list(itertools.product([(0.0, 1.0), (-1.0, 1.0), (-0.3, 1.4)], repeat=2))
 )
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_two_species_have_four_fixed_points_in_every_box_that_holds_them(sign, box):

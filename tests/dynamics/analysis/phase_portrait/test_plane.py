@@ -19,16 +19,6 @@ def problem():
     return system.ReducedPopulation(system.Parameters(D=8, C=2))
 
 
-@pytest.fixture(scope="module")
-def slow_plane(problem):
-    return portrait(problem, 1e4, starts=1, grid=10)
-
-
-@pytest.fixture(scope="module")
-def fast_plane(problem):
-    return portrait(problem, 1e4, ("alpha", "gamma"), starts=1, grid=10)
-
-
 def test_two_scalars_hide_nothing():
     found = portrait(wells(), 20.0, box=BOX, starts=2, grid=8)
     assert found.plane == ("x", "y")
@@ -37,6 +27,9 @@ def test_two_scalars_hide_nothing():
     np.testing.assert_allclose(found.rates[1], -np.tile(found.y[:, None], (1, 8)))
     assert [len(found.nullclines[name].branches) for name in ("x", "y")] == [3, 1]
     assert [point.kind for point in found.fixed_points] == ["sink", "saddle", "sink"]
+    places = [point.position for point in found.fixed_points]
+    np.testing.assert_allclose(places, [(-1, 0), (0, 0), (1, 0)], atol=1e-10)
+    np.testing.assert_allclose(found.fixed_points[1].eigenvalues, [-1, 1], atol=1e-6)
     assert len(found.runs) == 3
     for run in found.runs:
         expected = (np.sign(run.states[0, 0]), 0)
@@ -52,7 +45,8 @@ def test_a_fast_scalar_is_slaved_and_the_plane_is_as_without_it():
     np.testing.assert_allclose(found.slow.values[0], found.slow.at["x"], atol=1e-12)
 
 
-def test_what_follows_the_run_has_its_values(fast_plane):
+def test_what_follows_the_run_has_its_values(problem):
+    fast_plane = portrait(problem, 1e4, ("alpha", "gamma"), starts=1, grid=10)
     run, how = fast_plane.runs[0], fast_plane.eliminated["rho"]
     assert (how.kind, how.along) == ("run", "gamma")
     turn = int(run["gamma"].argmax())
@@ -63,7 +57,8 @@ def test_what_follows_the_run_has_its_values(fast_plane):
     assert rho(0.0, 1e3) == pytest.approx(run["rho"][turn], rel=1e-12)
 
 
-def test_on_the_slow_plane_alpha_rests(problem, slow_plane):
+def test_on_the_slow_plane_alpha_rests(problem):
+    slow_plane = portrait(problem, 1e4, starts=1, grid=10)
     assert slow_plane.plane == ("gamma", "rho")
     assert slow_plane.eliminated["alpha"].kind == "slow"
     assert slow_plane.slow.attracting == (True,)
@@ -100,13 +95,10 @@ def test_wrong_requests_are_refused(arguments, word):
         portrait(slaved_wells(), 1.0, **arguments)
 
 
-def test_one_scalar_is_no_plane():
+def test_one_scalar_and_a_plane_that_a_conserved_law_ties_are_refused():
+    """The values of the sink keep their sum: with one at rest the other is."""
     with pytest.raises(InvalidRequest, match="plane="):
         portrait(Scalars(("x",), lambda x: (x,), (1.0,)), 1.0)
-
-
-def test_a_plane_that_a_conserved_law_ties_is_refused():
-    """The values of the sink keep their sum: with one at rest the other is."""
     system = dynamics.load_system("attention_sink")
     problem = system.ReducedPopulation(system.Parameters())
     with pytest.raises(InvalidRequest, match="conserved laws tie them"):

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scalars import fold
 
-import dynamics
 from dynamics.analysis.phase_portrait.roots import partial_gradient
 from dynamics.analysis.phase_portrait.slow_manifold import follow_branch, rests_on_grid
 
@@ -17,12 +16,6 @@ def slow_manifold(problem, name, at, bracket):
         return partial_gradient(problem, name, {k: float(grids[k][index]) for k in grids})
 
     return rests_on_grid(name, grids, bracket, component)
-
-
-@pytest.fixture(scope="module")
-def real():
-    system = dynamics.load_system("positional_attention")
-    return system.ReducedPopulation(system.Parameters(D=8, C=2))
 
 
 def test_three_branches_end_in_folds():
