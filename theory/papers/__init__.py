@@ -1,5 +1,5 @@
-"""Papers, one folder each, with the same file names in every one.
+"""Theory of three papers; every folder uses the same file names.
 
-`notation` (the table of letters, the events), `model` (the network), `recursion` (the reduction),
-`lemmas` (proofs by computation) and `claims`; what only one paper needs has files of its own.
+`notation` (table of letters, events), `model` (network), `recursion` (reduced dynamics), `lemmas`
+(proofs by computation) and `claims`.
 """

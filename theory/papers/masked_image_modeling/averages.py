@@ -1,7 +1,7 @@
-"""Statements of the lemmas at numbers: means over all masked images with their chances.
+"""Numerical values of the lemmas: weighted means over all masked images.
 
-Nothing is differentiated. Lemmas A.8, 5.1 and 5.2 are taken from the attention to areas (`queries`,
-`paper_values`), Lemma A.1 from the vectors of tokens (`token_images`, `stated_gradient`).
+No loss is differentiated. `paper_values` evaluates Lemmas A.8, 5.1 and 5.2 from the attention to
+areas, `stated_gradient` evaluates Lemma A.1 from token vectors.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from theory.papers.masked_image_modeling.symmetry import feature_offsets
 
 
 class Query(NamedTuple):
-    """The images of a cluster in which a patch is masked, and its attention to their keys.
+    """Images of a cluster in which a given patch is masked, with the attention of this patch.
 
-    `areas`, shape (P,): area of every patch in the cluster; `weight`, shape (images,): chance of
-    each image; `masked`, shape (images, P); `z`, `A`, shape (images, areas): latents, and attention
-    to the unmasked patches of each area; `u`, shape (images, P): attention to each key.
+    `areas`, shape (P,): area of every patch in the cluster; `weight`, shape (images,): probability
+    of each image; `masked`, shape (images, P); `z`, `A`, shape (images, areas): latents, and
+    attention to the unmasked patches of each area; `u`, shape (images, P): attention to each key.
     """
 
     cluster: int
@@ -37,18 +37,18 @@ class Query(NamedTuple):
 
     @property
     def own(self) -> int:
-        """Area of the patch."""
+        """Area of the masked patch."""
         return int(self.areas[self.patch])
 
     @property
     def loss(self) -> FloatArray:
-        """Lemma A.8 for every image."""
+        """Loss of every image (Lemma A.8)."""
         shares = dict(enumerate(self.A.T))
         return np.asarray(lemmas.paper_loss(tuple(self.z.T), shares, self.own))
 
     @property
     def alpha(self) -> FloatArray:
-        """Lemma 5.1 for every image: rates of Phi by the features of the areas."""
+        """Rates of Phi along the features of the areas, for every image (Lemma 5.1)."""
         squares, m = self.z**2 * self.A**2, self.own
         rest = squares.sum(axis=1) - squares[:, m]
         z, shares, rates = tuple(self.z.T), dict(enumerate(self.A.T)), []
@@ -59,7 +59,7 @@ class Query(NamedTuple):
 
     @property
     def beta(self) -> FloatArray:
-        """Lemma 5.2 for every image: rates of Ups by the positions of the keys."""
+        """Rates of Ups along the positions of the keys, for every image (Lemma 5.2)."""
         z, A, m = self.z, self.A, self.own
         r = (z[:, m] ** 2 * A[:, m] - (z**2 * A**2).sum(axis=1))[:, None]
         z, A = z[:, self.areas], A[:, self.areas]
@@ -72,10 +72,10 @@ class Query(NamedTuple):
 def queries(
     law: Any, phi: Any, ups: Any, images: Images | None = None, patches: Iterable[int] | None = None
 ) -> Iterator[Query]:
-    """Every cluster and masked patch, at correlations of any values.
+    """Yield a `Query` for every cluster and masked patch.
 
-    `phi`, `ups`: patch -> its correlations with features, cluster by cluster, and with positions;
-    `images`: all by default; `patches`: all by default.
+    `phi`, `ups`: patch -> correlations with features, cluster by cluster, and with positions;
+    `images`, `patches`: all by default.
     """
     images = all_images(law) if images is None else images
     hidden, offsets = images.hidden, feature_offsets(law.area_ids)
@@ -94,8 +94,8 @@ def attention(z: FloatArray, masked: Any, phi: FloatArray, ups: FloatArray) -> F
     """Attention of a masked patch to every key of every image, shape (images, P).
 
     `z`, shape (images, P): latent of the area of each patch; `masked`, shape (images, P); `phi`,
-    `ups`, shape (P,): its correlations with the features of the areas of all patches, and with
-    their positions.
+    `ups`, shape (P,): correlations of the masked patch with the feature of the area, and with the
+    position, of each patch.
     """
     scores = ups + np.where(masked, 0.0, z * phi)
     u = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -103,10 +103,10 @@ def attention(z: FloatArray, masked: Any, phi: FloatArray, ups: FloatArray) -> F
 
 
 class PaperValues(NamedTuple):
-    """The paper's expectations at numbers.
+    """Numerical values of the expectations in the paper.
 
     `loss`, shape (P,): L_p, Lemma A.8; `alpha`, shape (P, features): rates of Phi, Lemma 5.1;
-    `beta`, shape (K, P, P): rates of Ups, cluster by cluster, Lemma 5.2.
+    `beta`, shape (K, P, P): rates of Ups in each cluster, Lemma 5.2.
     """
 
     loss: FloatArray
@@ -115,10 +115,10 @@ class PaperValues(NamedTuple):
 
 
 def paper_values(law: Any, phi: FloatArray, ups: FloatArray) -> PaperValues:
-    """Statements of Lemmas A.8, 5.1 and 5.2 at correlations of any values.
+    """Values of Lemmas A.8, 5.1 and 5.2 at given correlations.
 
-    `law`: small enough to enumerate; `phi`, shape (P, features): features cluster by cluster, area
-    by area; `ups`, shape (P, P).
+    `law`: small enough to enumerate; `phi`, shape (P, features): ordered by cluster, then area;
+    `ups`, shape (P, P).
     """
     offsets = feature_offsets(law.area_ids)
     values = PaperValues(np.zeros(law.P), np.zeros_like(phi), np.zeros((law.K, *ups.shape)))
@@ -131,10 +131,11 @@ def paper_values(law: Any, phi: FloatArray, ups: FloatArray) -> PaperValues:
 
 
 class TokenImage(NamedTuple):
-    """One masked image from its vectors.
+    """One masked image as token vectors.
 
-    `weight`: its chance; `masked`, shape (M,); `contents`, `visible`, shape (P, d): of all patches,
-    and with zeros where they are masked; `u`, shape (M, P): attention of the masked patches.
+    `weight`: its probability; `masked`, shape (M,); `contents`, `visible`, shape (P, d): contents
+    of all patches, and the same with masked contents set to zero; `u`, shape (M, P): attention of
+    the masked patches.
     """
 
     weight: float
@@ -148,7 +149,7 @@ class TokenImage(NamedTuple):
 def token_images(
     law: Any, positions: FloatArray, features: FloatArray, Q: FloatArray
 ) -> Iterator[TokenImage]:
-    """Every masked image, its tokens and a softmax of dense scores.
+    """Yield every masked image with its tokens and attention from dense scores.
 
     `positions`, `features`, shape (P, d) and (features, d): orthonormal rows; `Q`, shape (d, d).
     """
@@ -167,14 +168,14 @@ def token_images(
 def stated_gradient(
     law: Any, positions: FloatArray, features: FloatArray, Q: FloatArray
 ) -> FloatArray:
-    r"""The gradient of the loss by Q as Lemma A.1 states it, shape (d, d).
+    r"""Gradient of the loss by Q in the form of Lemma A.1, shape (d, d).
 
-    For one image with p masked, F_p the output, it is minus the sum over p of
+    For one image with p masked and output F_p, the gradient is minus the sum over p of
 
     .. math:: \sum_q u_{pq} \langle X_p - F_p,\; 1\{q \notin M\} X_q - F_p \rangle\, \tilde X_p
        \tilde X_q^\top.
 
-    `law`, `positions`, `features`, `Q`: as of `token_images`.
+    `law`, `positions`, `features`, `Q`: as in `token_images`.
     """
     total = np.zeros_like(Q)
     for image in token_images(law, positions, features, Q):

@@ -1,4 +1,4 @@
-"""The statements of Huang, Wen, Chi, Liang (2024), which stand in `claims.toml`."""
+"""Claims of Huang, Wen, Chi, Liang (2024), read from `claims.toml`."""
 
 from pathlib import Path
 

@@ -1,9 +1,8 @@
-r"""Images and masks: all of them with their chances, or samples.
+"""Masked images: full enumeration with probabilities, or random samples.
 
-An image has a cluster k, drawn uniformly, and a latent z for each of its areas, drawn
-independently; the content of patch q is z v of its area. A mask is a uniform subset of M patches.
-
-Everything is drawn from streams of its own: with one seed, more samples begin with the fewer ones.
+An image has a uniformly drawn cluster k and an independent latent z for each area; the content of a
+patch is z v of its area. A mask is a uniformly drawn subset of M patches. Clusters, latents and
+masks have separate random streams, so with one seed a larger sample extends a smaller one.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ImageLaw:
-    """Partitions, masks and latents of images, as the parameters of the system have them.
+    """Partitions, masks and latents of images.
 
-    `area_ids`, shape (K, P): area of each patch in each cluster; 0 is the global one; `masked`: how
-    many patches are masked; `z`, `odds`: values of a latent, and their probabilities.
+    `area_ids`, shape (K, P): area of each patch in each cluster, 0 is global; `masked`: number of
+    masked patches; `z`, `odds`: values of a latent and their probabilities.
     """
 
     area_ids: IntArray
@@ -50,7 +49,7 @@ class Images(NamedTuple):
     """Masked images.
 
     `cluster`, shape (N,); `latent`, shape (N, P): z of the area of each patch; `masked`, shape (N,
-    M): masked patches, ascending; `weight`, shape (N,): chance of each; the sum is 1.
+    M): masked patches, ascending; `weight`, shape (N,): probabilities, with sum 1.
     """
 
     cluster: IntArray
@@ -69,7 +68,7 @@ class Images(NamedTuple):
 def image_count(parameters: Any) -> int:
     """Number of masked images: masks times the latents of every cluster.
 
-    At a large P it has thousands of digits; see `image_digits`.
+    An integer with thousands of digits for large P; use `image_digits` for its size.
     """
     return comb(parameters.P, parameters.masked) * latent_choices(parameters)
 
@@ -80,14 +79,14 @@ def latent_choices(parameters: Any) -> int:
 
 
 def image_digits(parameters: Any) -> float:
-    """Decimal logarithm of `image_count`, at once."""
+    """Decimal logarithm of `image_count`, computed without large integers."""
     size, masked = parameters.P, parameters.masked
     masks = lgamma(size + 1) - lgamma(masked + 1) - lgamma(size - masked + 1)
     return masks / log(10) + log10(latent_choices(parameters))
 
 
 def all_images(parameters: Any) -> Images:
-    """All masked images, and their chances."""
+    """All masked images with their probabilities."""
     masks = list(itertools.combinations(range(parameters.P), parameters.masked))
     clusters, latents, chances = [], [], []
     values, odds = np.array(parameters.z), np.array(parameters.odds)
@@ -106,7 +105,7 @@ def all_images(parameters: Any) -> Images:
 
 
 def sampled_images(parameters: Any, samples: int, generator: Generator) -> Images:
-    """Independent masked images, each of weight 1/N.
+    """Independent masked images of weight 1/N.
 
     `samples`: N.
     """

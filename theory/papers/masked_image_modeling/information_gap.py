@@ -1,16 +1,14 @@
-r"""The information gap of equation (4.1), exactly and at finite size.
+r"""Information gap of equation (4.1), exact at finite size.
 
 At Q = 0 every key has the attention 1/P, so the rates of Lemma 5.1 are moments of hypergeometric
-counts. A local patch sees :math:`A_0 \sim P^{\kappa_c - 1}` and :math:`A_m \sim P^{\kappa_s - 1}`,
-:math:`\alpha_m` is of the order of A_m and :math:`|\alpha_0|` of A_0 squared, hence
+counts. A local patch has :math:`A_0 \sim P^{\kappa_c - 1}`, :math:`A_m \sim P^{\kappa_s - 1}`,
+:math:`\alpha_m \sim A_m` and :math:`|\alpha_0| \sim A_0^2`, hence
 
 .. math:: \rho(0) = \frac{|\alpha_0|}{\alpha_m} \sim P^\Delta, \qquad
    \Delta = (1 - \kappa_s) - 2 (1 - \kappa_c).
 
-At finite size the constants count, and :math:`\Delta_{\mathrm{eff}} = \ln\rho(0) / \ln P` replaces
-Delta.
-
-`leading_motion` solves the motion that follows from there while A_m is small and rho(0) large.
+At finite size constants matter, and :math:`\Delta_{\mathrm{eff}} = \ln\rho(0) / \ln P` replaces
+Delta. `leading_motion` solves the subsequent motion for small A_m and large rho(0).
 """
 
 from __future__ import annotations
@@ -36,9 +34,9 @@ A_m, A_i, Sigma, z_m, z_i = NOTATION.symbols("A_m A_i Sigma z_m z_i")
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of the areas of one cluster as seen from p, numbers or symbols.
+    """Sizes of the areas of one cluster relative to p, as numbers or symbols.
 
-    `own`, `this`: patches of p's area, and of the area i; `rest`: the other areas.
+    `own`, `this`: size of p's area, and of area i; `rest`: (size, number) of all other areas.
     """
 
     own: sympy.Expr
@@ -53,7 +51,7 @@ def initial_rate(
     masked: sympy.Expr,
     latents: Sequence[sympy.Expr] = (1, 1, 1, 1, 1),
 ) -> sympy.Expr:
-    """K times the rate of Phi of the own area, or of area i, at Q = 0; exact.
+    """K times the exact rate of Phi of the own area, or of area i, at Q = 0.
 
     `kind`: ``"own"`` or ``"other"``; `latents`: moments of z of order 0, 1, ..., 4.
     """
@@ -79,34 +77,34 @@ def _terms(kind: str) -> tuple[tuple[tuple[int, ...], sympy.Expr], ...]:
 
 
 def family_sizes() -> Sizes:
-    """Sizes of the one-cluster family as seen from a local patch; i is the global area."""
+    """Sizes of the areas of one cluster relative to a local patch; i is the global area."""
     return Sizes(C_local, C_global, ((C_local, (P - C_global) / C_local - 1),))
 
 
 @cache
 def initial_ratio() -> sympy.Expr:
-    """rho(0) = |alpha_0| / alpha_m of the one-cluster family at z = 1, exact, in letters."""
+    """Exact rho(0) = |alpha_0| / alpha_m of one cluster at z = 1, as an expression in the sizes."""
     rates = [initial_rate(kind, family_sizes(), P, masked) for kind in (OTHER, OWN)]
     return sympy.factor(-rates[0] / rates[1])
 
 
 def leading_ratio() -> sympy.Expr:
-    """rho(0) for many patches, C_s and the share of unmasked global patches held fixed.
+    """Leading order of rho(0) at large P, for fixed C_s and a fixed unmasked global share.
 
-    From the exact one: with C_g = c P / (1 - gamma) and M = gamma P it grows like P.
+    With C_g = c P / (1 - gamma) and M = gamma P, `initial_ratio` grows like P.
     """
     c = sympy.Symbol("c", positive=True)
     ratio = initial_ratio().subs({C_global: c * P / (1 - gamma), masked: gamma * P})
     numerator, denominator = (sympy.Poly(part, P) for part in sympy.fraction(sympy.together(ratio)))
     order = numerator.degree() - denominator.degree()
     leading = sympy.factor(numerator.LC() / denominator.LC()) * P**order
-    # c^2 is written out first, so that 1 - gamma cancels.
+    # Replace c^2 first, so that 1 - gamma cancels.
     share = (1 - gamma) * C_global / P
     return sympy.factor(leading / c**2 * share**2).subs(c, share)
 
 
 def information_gap() -> sympy.Expr:
-    """Delta, equation (4.1)."""
+    """Delta of equation (4.1)."""
     return (1 - kappa_s) - 2 * (1 - kappa_c)
 
 
@@ -117,10 +115,10 @@ def rho_at_start(
     masked: int,
     latents: tuple[Sequence[float], Sequence[float]] = ((1,), (1,)),
 ) -> float:
-    """rho(0), which is |alpha_0| / alpha_m, of a patch in a local area of a cluster of any areas.
+    """rho(0) = |alpha_0| / alpha_m of a patch in a local area of a given cluster.
 
-    `areas`, shape (K, P); `latents`: law of z. Raises ValueError if p is in the global area of the
-    cluster, or alone in its area: nothing draws it then.
+    `areas`, shape (K, P); `latents`: values of z and their probabilities. Raises ValueError if p is
+    in the global area of the cluster, or alone in its area, where alpha_m is 0.
     """
     row = as_areas(areas)[cluster]
     own, counts = int(row[p]), np.bincount(row).tolist()
@@ -138,9 +136,9 @@ def rho_at_start(
 
 @dataclass(frozen=True)
 class Motion:
-    """Solution of the motion at large rho(0), in letters rho0 and a t.
+    """Solution of the motion at large rho(0), in rho0 and a t.
 
-    `Phi_m`, `Phi_0`: in rho0 and ``scaled``; `scaled`: a t, with a the rate alpha_m at the start
+    `Phi_m`, `Phi_0`: functions of rho0 and ``scaled``; `scaled`: a t, with a = alpha_m at the start
     and t the time; `switch`: a t at which both rates are equal.
     """
 
@@ -152,10 +150,10 @@ class Motion:
 
 @cache
 def leading_motion() -> Motion:
-    r"""The two correlations until shortly after the switch.
+    r"""Solve for Phi_m and Phi_0 until shortly after the switch of the dominant effects.
 
-    At leading order in small A_m, the rates are :math:`A_m` and :math:`-A_0^2` (`leading_terms`);
-    with the total weight D at its first value, :math:`A_m \propto e^{\Phi_m}` and
+    At leading order in small A_m, the rates are :math:`A_m` and :math:`-A_0^2` (`leading_terms`).
+    With the total weight D at its initial value, :math:`A_m \propto e^{\Phi_m}` and
     :math:`A_0 \propto e^{\Phi_0}`, so with :math:`a = \alpha_m(0)`
 
     .. math:: \dot\Phi_m = a\, e^{\Phi_m}, \qquad \dot\Phi_0 = -a \rho_0\, e^{2 \Phi_0}.
@@ -173,17 +171,17 @@ def leading_motion() -> Motion:
 
 
 def leading_terms() -> tuple[int, int]:
-    """Powers of A in alpha_m and in alpha_0 where A_m and the other areas are small."""
+    """Lowest powers of A in alpha_m and in alpha_0, with the other attention set to zero."""
     own = sympy.Poly(feature_increment(OWN).subs({A_i: 0, Sigma: 0}), A_m)
     other = sympy.Poly(feature_increment(OTHER).subs({A_m: 0, Sigma: 0}), A_i)
     return tuple(min(power for (power,) in p.monoms()) for p in (own, other))
 
 
 def late_loss() -> sympy.Expr:
-    r"""Loss above the floor late in training, when :math:`x = 1 - A_m` is small: K/(4 t).
+    r"""Loss above the floor for small :math:`x = 1 - A_m`, late in training: K/(4 t).
 
-    Per cluster at z = 1, other areas being unattended, A_m follows Phi_m as a logistic function and
-    the loss above the floor is :math:`\gamma x^2 / (2 K)`. At leading order in x,
+    For each cluster at z = 1 and without attention to other areas, A_m is a logistic function of
+    Phi_m and the loss above the floor is :math:`\gamma x^2 / (2 K)`. At leading order in x,
     :math:`\dot x = -\dot\Phi_m A_m (1 - A_m) = -(\gamma/K) x^3`.
     """
     x = sympy.Symbol("x", positive=True)
@@ -196,7 +194,7 @@ def late_loss() -> sympy.Expr:
 
 
 def gap() -> Evidence:
-    """rho(0) from the rates at Q = 0: exact, its leading form, and the exponent of P."""
+    """Check the exponent of P in rho(0), derived from the exact rates at Q = 0."""
     log_p = sympy.Symbol("l", positive=True)
     powers = {C_global: P**kappa_c, C_local: P**kappa_s, gamma: sympy.Rational(1, 2)}
     small = leading_ratio().subs(powers).subs(P, sympy.exp(log_p))
@@ -218,7 +216,10 @@ def gap() -> Evidence:
 
 
 def lemma_5_3() -> Evidence:
-    """The switch at large rho(0), from the leading motion; at finite P it is measured."""
+    """Switch of the dominant effects at large rho(0), from `leading_motion`.
+
+    Returns an undecided Evidence, since finite P is decided by measurement.
+    """
     motion = leading_motion()
     limit = {
         name: sympy.limit(expression.subs(motion.scaled, motion.switch), rho0, sympy.oo)

@@ -1,13 +1,10 @@
-r"""Lemmas of the paper checked by computation, without assuming what they state.
+"""Proofs by computation of the lemmas of the paper.
 
-Each is checked twice. For areas of any sizes: the loss is differentiated by the score of an
-arbitrary key (`recursion.key_increment`). For a small case, P = 5 with areas {0, 1}, {2, 3}, {4}
-and p = 2: the row e_p^T Q has a symbol for every entry, tokens, softmax, output and squared
-distance are written out, and differentiated, for every set of masked patches that holds p. The
-derivatives become polynomials in the attention u_q once the exponentials are written back, and u_p
-goes by the row sum.
-
-What the paper states is typed here and compared with what was derived.
+Statements typed in this file are compared with derived expressions, in two ways. For areas of any
+size, the loss is differentiated by the score of an arbitrary key (`recursion.key_increment`). For a
+small case, P = 5 with areas {0, 1}, {2, 3}, {4} and p = 2, the row e_p^T Q has a symbol for every
+entry; tokens, softmax, output and squared distance are written out and differentiated, for every
+mask that hides p. The derivatives are polynomials in the attention u_q; the row sum eliminates u_p.
 """
 
 from __future__ import annotations
@@ -47,7 +44,7 @@ PHI = sympy.symbols(f"Phi_:{max(AREAS) + 1}", real=True)
 UPS = sympy.symbols(f"Ups_:{len(AREAS)}", real=True)
 LATENTS = sympy.symbols(f"z_:{max(AREAS) + 1}", positive=True)
 ATTENTION = sympy.symbols(f"u_:{len(AREAS)}", positive=True)
-"""The live row of Q at features and positions, latents of areas, attention to keys."""
+"""Symbols of the trained row of Q (PHI, UPS), latents of areas, attention to keys."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,7 @@ class Masked:
 
     @cached_property
     def scores(self) -> list[sympy.Expr]:
-        """Score of every key, the live row of Q free."""
+        """Score of every key, with a symbol for every entry of the trained row of Q."""
         size, live = model.dimension(SMALL), model.position_index(SMALL, QUERY)
         entries = {model.feature_index(SMALL, 0, a): phi for a, phi in enumerate(PHI)}
         entries |= {model.position_index(SMALL, q): ups for q, ups in enumerate(UPS)}
@@ -67,14 +64,14 @@ class Masked:
         return model.scores(matrix, model.tokens(SMALL, patches, self.hidden), QUERY)
 
     def loss(self, weights: Sequence[sympy.Expr]) -> sympy.Expr:
-        """Half of the squared distance, from the vectors."""
+        """Half of the squared distance between output and target vectors."""
         patches = model.image(SMALL, 0, LATENTS)
         output = model.reconstruction(weights, patches, self.hidden)
         return model.squared_error(output, patches[QUERY])
 
     @cached_property
     def shares(self) -> Share:
-        """A_a of every area, in the u_q."""
+        """A_a of every area, as a function of the u_q."""
         return model.area_attention(ATTENTION, AREAS, self.hidden)
 
     @cached_property
@@ -83,7 +80,7 @@ class Masked:
         return {a: LATENTS[a] ** 2 * share**2 for a, share in self.shares.items()}
 
     def rate(self, entry: sympy.Symbol) -> sympy.Expr:
-        """Minus the derivative of the loss by an entry of Q, a polynomial in the u_q."""
+        """Minus the derivative of the loss by an entry of Q, as a polynomial in the u_q."""
         slope = -sympy.diff(self.loss(softmax(self.scores, Exponential)), entry)
         B = sympy.Symbol("B", positive=True)
         weights = [Exponential(score) for score in self.scores]
@@ -93,13 +90,13 @@ class Masked:
         )
 
     def normalised(self, expression: sympy.Expr) -> sympy.Expr:
-        """An expression in which the row sum eliminates the attention of p itself."""
+        """Expression with the attention to p eliminated by the row sum."""
         rest = [u_q for q, u_q in enumerate(ATTENTION) if q != QUERY]
         return sympy.expand(sympy.expand(expression).subs(ATTENTION[QUERY], 1 - sum(rest)))
 
 
 def small_cases() -> Iterator[Masked]:
-    """Every set of masked patches that holds p."""
+    """Yield the small case for every set of masked patches that contains p."""
     others = [q for q in range(len(AREAS)) if q != QUERY]
     for count in range(len(others) + 1):
         for members in itertools.combinations(others, count):
@@ -107,9 +104,9 @@ def small_cases() -> Iterator[Masked]:
 
 
 def live_entries() -> Evidence:
-    """A masked patch p sees of Q the row e_p alone: every other entry has a zero gradient.
+    """Check that the scores of a masked patch p contain only entries of row e_p of Q.
 
-    Two clusters that cross on P = 4, every entry of Q free.
+    Two crossing clusters on P = 4 patches; every entry of Q is a symbol.
     """
     areas = ((0, 0, 1, 1), (0, 1, 0, 1))
     size, p = model.dimension(areas), 1
@@ -133,10 +130,8 @@ def live_entries() -> Evidence:
 def key_by_key(case: Masked, token: Callable[[int], sympy.Expr]) -> sympy.Expr:
     """Lemma A.1 for one mask: minus the gradient by the entry of e_p^T Q along a direction.
 
-    The sum over keys of u_q (<X_p - F_p, 1{q unmasked} X_q - F_p>), times the component of the
-    token of q along that direction.
-
-    `token`: q -> that component.
+    The sum over keys q of u_q <X_p - F_p, 1{q unmasked} X_q - F_p> times `token(q)`, the component
+    of the token of q along that direction.
     """
     patches = model.image(SMALL, 0, LATENTS)
     output = model.reconstruction(ATTENTION, patches, case.hidden)
@@ -152,9 +147,9 @@ def key_by_key(case: Masked, token: Callable[[int], sympy.Expr]) -> sympy.Expr:
 
 
 def lemma_a_1(statement: Callable[..., sympy.Expr] = key_by_key) -> Evidence:
-    """The gradient by every live entry of Q, derived from the loss, against the statement.
+    """Compare the gradient by every trained entry of Q with Lemma A.1.
 
-    `statement`: (case, token) -> rate, to see the check fail.
+    `statement`: (case, token) -> rate, replaced to see the check fail.
     """
     pairs = []
     for case in small_cases():
@@ -175,7 +170,7 @@ def _component(case: Masked, entry: sympy.Symbol, q: int) -> sympy.Expr:
 
 
 def paper_loss(z: tuple[sympy.Symbol, ...], A: Share, m: int) -> sympy.Expr:
-    """Lemma A.8.
+    """Loss of Lemma A.8.
 
     `z`: latent of every area; `A`: area -> attention to its unmasked patches; `m`: area of p.
     """
@@ -184,9 +179,9 @@ def paper_loss(z: tuple[sympy.Symbol, ...], A: Share, m: int) -> sympy.Expr:
 
 
 def lemma_a_8(statement: Callable[..., sympy.Expr] = paper_loss) -> Evidence:
-    """The loss from the vectors, against the statement.
+    """Compare the loss computed from vectors with Lemma A.8.
 
-    `statement`: (latents, A, m) -> loss, to see the check fail.
+    `statement`: (latents, A, m) -> loss, replaced to see the check fail.
     """
     pairs = [
         (case.loss(ATTENTION), statement(LATENTS, case.shares, OWN_AREA)) for case in small_cases()
@@ -200,9 +195,9 @@ def lemma_a_8(statement: Callable[..., sympy.Expr] = paper_loss) -> Evidence:
 def paper_feature_rate(
     z: tuple[sympy.Expr, ...], A: Share, m: int, i: int, rest: sympy.Expr
 ) -> sympy.Expr:
-    """Lemma 5.1, with ``rest`` the sum of z^2 A^2 over all areas but m and i.
+    """Rate of Phi of Lemma 5.1.
 
-    `z`, `A`, `m`: as for `paper_loss`; `i`: area of the feature; `rest`: sum of z^2 A^2 over all
+    `z`, `A`, `m`: as in `paper_loss`; `i`: area of the feature; `rest`: sum of z^2 A^2 over all
     areas but m and i.
     """
     if i == m:
@@ -212,9 +207,9 @@ def paper_feature_rate(
 
 
 def lemma_5_1(statement: Callable[..., sympy.Expr] = paper_feature_rate) -> Evidence:
-    """Rates of the correlations with features, derived from the loss, against the statement.
+    """Compare the rates of the correlations with features with Lemma 5.1.
 
-    `statement`: (latents, A, m, i, rest) -> rate, to see the check fail.
+    `statement`: (latents, A, m, i, rest) -> rate, replaced to see the check fail.
     """
     z, A = (z_m, z_i), {0: A_m, 1: A_i}
     own = feature_increment(OWN).subs({A_i: 0})
@@ -236,11 +231,9 @@ def lemma_5_1(statement: Callable[..., sympy.Expr] = paper_feature_rate) -> Evid
 def paper_position_rate(
     kind: str, latent: sympy.Expr, share: sympy.Expr, r: sympy.Expr
 ) -> sympy.Expr:
-    """Lemma 5.2, per unit of attention to the key: b_q - r.
+    """Rate of Ups of Lemma 5.2 per unit of attention to the key: b_q - r.
 
-    ``latent`` and ``share`` are z and A of the area of the key.
-
-    `kind`: ``OWN``, ``OTHER`` or ``MASKED``: where the key is; `latent`, `share`: z and A of the
+    `kind`: place of the key, ``OWN``, ``OTHER`` or ``MASKED``; `latent`, `share`: z and A of the
     area of the key; `r`: mean of b over all keys.
     """
     b = {OWN: latent**2 * (1 - share), OTHER: -(latent**2) * share, MASKED: 0}
@@ -248,9 +241,10 @@ def paper_position_rate(
 
 
 def lemma_5_2(statement: Callable[..., sympy.Expr] = paper_position_rate) -> Evidence:
-    """Rates of the correlations with positions, derived from the loss, against the three cases.
+    """Compare the rates of the correlations with positions with Lemma 5.2.
 
-    `statement`: (kind, latent, share, r) -> rate per unit of attention, to see the check fail.
+    `statement`: (kind, latent, share, r) -> rate per unit of attention, replaced to see the check
+    fail.
     """
     r = NOTATION.symbol("r")
     general = {
@@ -274,9 +268,9 @@ def lemma_5_2(statement: Callable[..., sympy.Expr] = paper_position_rate) -> Evi
 def conserved_sum(
     rate: Callable[[Masked, int], sympy.Expr] = lambda case, q: case.rate(UPS[q]),
 ) -> Evidence:
-    """The rates of Ups over all positions sum to zero, so their sum stays 0; cluster by cluster.
+    """Check for every mask that the rates of Ups over all positions sum to zero.
 
-    `rate`: (case, q) -> rate of Ups_q, to see the check fail.
+    `rate`: (case, q) -> rate of Ups_q, replaced to see the check fail.
     """
     cases = list(small_cases())
     zero = count_equal([(sum(rate(case, q) for q in range(len(UPS))), 0) for case in cases])
@@ -288,10 +282,10 @@ def conserved_sum(
 
 
 def unavoidable() -> Evidence:
-    r"""The infimum of the loss, mask by mask: L_p^low of Lemma A.9, as re-derived.
+    r"""Check the infimum of the loss mask by mask: L_p^low of Lemma A.9, as re-derived.
 
-    With Phi of p's own area going to :math:`+\infty` and the others to :math:`-\infty`, the factors
-    y of the weights of unmasked keys go to 0 after clearing the own one. The limit of the loss is
+    With Phi of p's own area going to :math:`+\infty` and Phi of other areas to :math:`-\infty`, the
+    weights of other unmasked keys, relative to own unmasked keys, go to 0. The limit of the loss is
     compared with 0 and :math:`z_m^2/2`, and its mean over masks with `unavoidable_error`.
     """
     right, size = 0, len(AREAS)
@@ -318,7 +312,7 @@ def unavoidable() -> Evidence:
 
 
 def _limit_of_loss(case: Masked) -> sympy.Expr:
-    """Limit of the loss at Phi_m -> +infinity, Phi_a -> -infinity for the others."""
+    """Limit of the loss for Phi_m -> +infinity and Phi_a -> -infinity for all other areas."""
     y = sympy.Symbol("y", positive=True)
     weights = [
         w * (1 if q in case.hidden else 1 / y if AREAS[q] == OWN_AREA else y)

@@ -1,17 +1,16 @@
-r"""Data law, masks and network: Definitions 2.1 and 2.5, Assumption 2.4, the unavoidable error.
+r"""Data law, masks and network (Definitions 2.1 and 2.5, Assumption 2.4), and unavoidable error.
 
-*Data law and masks.* A cluster k is drawn uniformly; it partitions the P patches into areas, of
-which area 0 is global. Area a has the latent :math:`z_a`, independent of the others, and every
-patch of it the content :math:`z_a v_{k,a}`. Of the patches, M are masked, all subsets of that size
-being equally likely.
+*Data law and masks.* A cluster k is drawn uniformly; it partitions the P patches into areas, with
+area 0 the global one. Area a has an independent latent :math:`z_a`, and each of its patches has the
+content :math:`z_a v_{k,a}`. A uniformly drawn subset of M patches is masked.
 
-Given that p is masked, M - 1 of the other P - 1 patches are. The numbers of unmasked patches in
-disjoint sets are then multivariate hypergeometric: with :math:`(x)_r` the falling factorial,
+Given that p is masked, M - 1 of the other P - 1 patches are masked. The numbers of unmasked patches
+in disjoint sets are then multivariate hypergeometric: with :math:`(x)_r` the falling factorial,
 
 .. math:: E \prod_a (h_a)_{r_a}
    = \frac{(P - M)_r}{(P - 1)_r} \prod_a (C_a)_{r_a}, \qquad r = \sum_a r_a.
 
-*Network* for explicit small sizes, every entry of Q a symbol (Assumption 2.4). Features
+*Network* for explicit small sizes, with a symbol for every entry of Q (Assumption 2.4). Features
 :math:`v_{k,a}` and positions :math:`e_p` are the coordinates, features first, cluster by cluster.
 The token of patch q is :math:`\tilde X_q = 1\{q \notin M\} X_q + e_q`, and
 
@@ -21,7 +20,7 @@ The token of patch q is :math:`\tilde X_q = 1\{q \notin M\} X_q + e_q`, and
    F_p = \sum_{q \notin M} u_{pq} X_q, \quad
    L_p = \tfrac12 E\, 1\{p \in M\}\, |F_p - X_p|^2 .
 
-The softmax runs over all P keys. A masked key adds nothing to the output but holds attention.
+The softmax runs over all P keys. A masked key receives attention but adds nothing to the output.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ import sympy
 
 
 def masks(P: int, masked: int) -> Iterator[tuple[frozenset[int], sympy.Rational]]:
-    """Every set of masked patches, with its probability.
+    """Every set of masked patches with its probability.
 
-    `P`, `masked`: patches, and how many of them are masked.
+    `P`, `masked`: number of patches, and of masked patches.
     """
     chance = sympy.Rational(1, comb(P, masked))
     return ((frozenset(members), chance) for members in itertools.combinations(range(P), masked))
@@ -47,9 +46,9 @@ def masks(P: int, masked: int) -> Iterator[tuple[frozenset[int], sympy.Rational]
 def unmasked_moment(
     sets: Iterable[tuple[sympy.Expr, int]], P: sympy.Expr, masked: sympy.Expr
 ) -> sympy.Expr:
-    """E of a product of powers of numbers of unmasked patches, given that p is masked.
+    """Expected product of powers of the numbers of unmasked patches in given sets, p being masked.
 
-    `sets`: disjoint sets of patches, none of which holds p.
+    `sets`: (size, power) of disjoint sets of patches without p.
     """
     sets = list(sets)
     total = sympy.Integer(0)
@@ -64,7 +63,7 @@ def unmasked_moment(
 
 
 def latent_moment(values: Sequence[float], odds: Sequence[float], order: int) -> float:
-    """E of a power of the latent of an area.
+    """Moment E z^order of the latent of an area.
 
     `values`, `odds`: values of z and their probabilities.
     """
@@ -73,9 +72,9 @@ def latent_moment(values: Sequence[float], odds: Sequence[float], order: int) ->
 
 @cache
 def fully_masked(P: int, masked: int, size: int) -> Fraction:
-    """Chance that all patches of an area are masked, :math:`C(P-C, M-C) / C(P, M)`.
+    """Probability :math:`C(P-C, M-C) / C(P, M)` that all patches of an area are masked.
 
-    `size`: patches of the area, C; 0 is returned where they are more than M.
+    `size`: number C of patches of the area; the probability is 0 for C > M.
     """
     return (
         Fraction(comb(P - size, masked - size), comb(P, masked)) if size <= masked else Fraction()
@@ -87,12 +86,10 @@ def unavoidable_error(
 ) -> float | Fraction:
     r"""Infimum :math:`L_p^\star` of the loss of one patch.
 
-    Where p's area is masked as a whole the input says nothing of it, and the best answer is 0. The
-    infimum is approached, and not attained, as all attention goes to p's own unmasked area, or to
-    masked keys where that is empty.
-
-    `sizes`: for each cluster, the size of p's area; `second_moment`: E z^2; the result is exact
-    where it is.
+    If p's whole area is masked, the input carries no information on X_p, and the best output is 0.
+    The infimum is the limit of all attention on p's own unmasked area, or on masked keys if p's
+    area is fully masked; it is not attained. `sizes`: size of p's area in each cluster;
+    `second_moment`: E z^2; a Fraction gives an exact result.
     """
     chances = sum((fully_masked(P, masked, size) for size in sizes), Fraction())
     return chances * second_moment / (2 * len(sizes))
@@ -104,7 +101,7 @@ Areas = Sequence[Sequence[int]]
 def feature_index(areas: Areas, cluster: int, area: int) -> int:
     """Coordinate of the feature of an area.
 
-    `areas`, K of length P.
+    `areas`: K sequences of length P.
     """
     return sum(max(row) + 1 for row in areas[:cluster]) + area
 
@@ -112,20 +109,20 @@ def feature_index(areas: Areas, cluster: int, area: int) -> int:
 def position_index(areas: Areas, patch: int) -> int:
     """Coordinate of the position of a patch.
 
-    `areas`, K of length P.
+    `areas`: K sequences of length P.
     """
     return feature_index(areas, len(areas), 0) + patch
 
 
 def dimension(areas: Areas) -> int:
-    """Least d in which features and positions are orthonormal."""
+    """Smallest d with orthonormal features and positions."""
     return position_index(areas, len(areas[0]))
 
 
 def image(areas: Areas, cluster: int, latents: Sequence[sympy.Expr]) -> list[sympy.Matrix]:
     """Content X_q of every patch of an image of a cluster, columns of length d.
 
-    `areas`, K of length P; `latents`: z of each area.
+    `areas`: K sequences of length P; `latents`: z of each area.
     """
     patches = []
     for area in areas[cluster]:
@@ -138,9 +135,9 @@ def image(areas: Areas, cluster: int, latents: Sequence[sympy.Expr]) -> list[sym
 def tokens(
     areas: Areas, patches: Sequence[sympy.Matrix], masked: Collection[int]
 ) -> list[sympy.Matrix]:
-    """Input tokens: the content, 0 where it is masked, plus the position.
+    """Input tokens: content plus position, with content 0 for masked patches.
 
-    `areas`, K of length P; `patches`: contents of `image`.
+    `areas`: K sequences of length P; `patches`: contents from `image`.
     """
     result = []
     for q, content in enumerate(patches):
@@ -153,7 +150,7 @@ def tokens(
 def scores(matrix: sympy.Matrix, inputs: Sequence[sympy.Matrix], p: int) -> list[sympy.Expr]:
     """Score of every key for the query p.
 
-    `matrix`, shape (d, d): Q; `inputs`: of `tokens`.
+    `matrix`, shape (d, d): Q; `inputs`: tokens from `tokens`.
     """
     row = inputs[p].T * matrix
     return [(row * token)[0] for token in inputs]
@@ -162,16 +159,16 @@ def scores(matrix: sympy.Matrix, inputs: Sequence[sympy.Matrix], p: int) -> list
 def reconstruction(
     weights: Sequence[sympy.Expr], patches: Sequence[sympy.Matrix], masked: Collection[int]
 ) -> sympy.Matrix:
-    """F_p: the unmasked contents, each with its attention.
+    """Output F_p: sum of the unmasked contents weighted by attention.
 
-    `weights`: attention to every patch; `patches`: contents of `image`.
+    `weights`: attention to every patch; `patches`: contents from `image`.
     """
     contents = [weights[q] * patches[q] for q in range(len(patches)) if q not in masked]
     return sum(contents, sympy.zeros(*patches[0].shape))
 
 
 def squared_error(output: sympy.Matrix, target: sympy.Matrix) -> sympy.Expr:
-    """Half of the squared distance, coordinate by coordinate.
+    """Half of the squared distance between output and target.
 
     `output`, `target`, shape (d, 1).
     """
@@ -181,7 +178,7 @@ def squared_error(output: sympy.Matrix, target: sympy.Matrix) -> sympy.Expr:
 def area_attention(
     weights: Sequence[sympy.Expr], cluster: Sequence[int], masked: Collection[int]
 ) -> dict[int, sympy.Expr]:
-    """A_a: attention to the unmasked patches of every area.
+    """Area -> A_a, the attention to its unmasked patches.
 
     `weights`: attention to every patch; `cluster`: area of every patch.
     """
@@ -196,7 +193,7 @@ def area_attention(
 def area_loss(
     own: tuple[sympy.Expr, sympy.Expr], others: Mapping[sympy.Expr, sympy.Expr]
 ) -> sympy.Expr:
-    """The loss of a masked patch in terms of areas: coordinates of F_p - X_p along the features.
+    """Loss of a masked patch, from the coordinates of F_p - X_p along the features of areas.
 
     `own`: latent and attention of the own area; `others`: z -> A of other areas.
     """

@@ -1,26 +1,26 @@
 r"""Notation and events of Huang, Wen, Chi, Liang, "Feature-Position Correlations ..." (2024).
 
-Areas of a cluster are numbered from 0, the global one; the paper numbers them from 1.
+Areas of a cluster are numbered from 0, the global area; the paper numbers them from 1.
 
-`EVENTS` are the phases of training, as rules on the order parameters of a local and of a global
-row. With m the area of a local patch p, 0 the global one, and :math:`\rho = |\alpha_0|/\alpha_m`
-the ratio of the rates of the two correlations (Lemma 5.1):
+`EVENTS` are the phases of training, as rules on the order parameters of one local and one global
+row. Let m be the area of a local patch p, 0 the global area, and :math:`\rho = |\alpha_0|/\alpha_m`
+the ratio of the rates of Phi_0 and Phi_m (Lemma 5.1):
 
-- ``E0``: training starts in Phase I, :math:`\rho > 1`. Two phases where it happens at all (then at
-  time 0), one phase where it does not.
+- ``E0``: training starts in Phase I, :math:`\rho > 1`. A run with E0 (always at time 0) has two
+  phases, a run without it has one.
 - ``E1``: end of Phase I, stage 1, :math:`\Phi_0 \leq -(\Delta_{\mathrm{eff}}/2 - 0.01) \ln P / U`.
-  ``E1p`` is the paper's own form, with Delta.
+  ``E1p`` is the form of the paper, with Delta.
 - ``E2``: switch of the dominant effects (Lemma 5.3), :math:`\rho \leq 1`.
-- ``E3``: end of Phase I, stage 2. Its threshold is a convention with c = 0.1.
-- ``E4``: end of rapid growth, half of the attention falls on the own unmasked area. ``E4p`` is
-  the paper's form, :math:`\Phi_m \geq (1 - \kappa_s) \ln P / L`.
+- ``E3``: end of Phase I, stage 2; its threshold uses the convention c = 0.1.
+- ``E4``: end of rapid growth, half of the attention is on the own unmasked area. ``E4p`` is the
+  form of the paper, :math:`\Phi_m \geq (1 - \kappa_s) \ln P / L`.
 - ``E5``: convergence, after E4: the loss of the patch is within :math:`2 \gamma` `EPSILON` of its
-  floor, `EPSILON` where half of the patches are masked. A loss counts only where p is masked, so
-  that it is small from the start on where few patches are, or where hardly ever a mate is not.
-- ``E4_global``, ``E5_global``: the same of a global patch and its own area.
+  floor, which is `EPSILON` at :math:`\gamma = 1/2`. A patch contributes to the loss only when
+  masked, so for small gamma its loss is small from the start.
+- ``E4_global``, ``E5_global``: E4 and E5 of a global patch and its own area.
 
-Rules are sought from the start unless they say otherwise; thresholds that are already passed at
-time 0 because the gap is not positive are guarded.
+Rules are evaluated from the start of training, except those with ``after``. A ``guard`` that is not
+positive disables a threshold already exceeded at time 0 for lack of a positive gap.
 """
 
 from __future__ import annotations
@@ -43,16 +43,15 @@ from theory.notation import (
 
 
 def row_in_latex(row: str) -> str:
-    """Name of a row inside upright letters; types are numbered as ``local_1``."""
+    """Name of a row for upright LaTeX letters; an underscore becomes a space."""
     return row.replace("_", r"\ ")
 
 
 def entries_of_row(row: str, ups: Iterable[str], phi: Iterable[str]) -> tuple[NotationEntry, ...]:
-    """Letters of the scalars of one row, ``<row>_Ups_<class>`` and ``<row>_Phi_<class>``.
+    """Notation of the scalars of one row, ``<row>_Ups_<class>`` and ``<row>_Phi_<class>``.
 
-    And of their rates, ``d_<row>_...``.
-
-    `row`: name of the row type; `ups`, `phi`: names of the classes of positions and of features.
+    Includes their rates, ``d_<row>_...``. `row`: name of the row type; `ups`, `phi`: names of the
+    classes of positions and of features.
     """
     kinds = (("Ups", "Υ", r"\Upsilon", "positions", ups), ("Phi", "Φ", r"\Phi", "features", phi))
     letters: list[NotationEntry] = []
@@ -124,7 +123,7 @@ ROWS: tuple[Row, ...] = (
     ("r", "r", "r", "sum of u_q b_q: z_m^2 A_m (1 - A_m) minus z^2 A^2 of other areas"),
     ("Sigma", "S", "S", "sum of z^2 A^2 over all areas but two"),
 )
-"""Code name, the paper's letter, LaTeX, meaning; what sympy may assume, and the shape."""
+"""Rows (code name, letter of the paper, LaTeX, meaning, sympy assumptions, shape)."""
 
 NOTATION = Notation(
     "Huang, Wen, Chi, Liang (2024)",
@@ -137,19 +136,17 @@ NOTATION = Notation(
 
 
 ORDER_PARAMETERS = ("rho", "alpha_m", "alpha_0", "Phi_m", "Phi_0", "A_m", "gap", "A_g", "gap_g")
-"""Symbols of the event rules; every problem of this system reports them at every step.
-
-The local patch and the cluster that m and 0 refer to are those of `reference`; ``A_g`` and
-``gap_g`` are of the global one. ``A_m`` and ``A_g`` are means over masks that hold p and leave a
-patch of its area unmasked, NaN where no mask does. Where no patch is in a local area, all but
-``A_g`` and ``gap_g`` are NaN. There is always a global patch.
-"""
+"""Symbols of the event rules; every problem of this system reports them at every step. `reference`
+selects the local patch and the cluster of m and 0, and the global patch of ``A_g`` and
+``gap_g``. ``A_m`` and ``A_g`` are means over masks that hide p and leave another patch of its
+area unmasked, NaN if no such mask exists. If all areas are global, only ``A_g`` and ``gap_g``
+are finite."""
 
 CONSTANTS = ("P", "gamma", "L", "U", "kappa_s", "Delta", "Delta_eff")
-"""The other symbols of the rules: attributes of the parameters of a problem."""
+"""Symbols of the event rules that are parameters of a problem."""
 
 EPSILON = sympy.Rational(1, 1000)
-"""Loss above the floor at which training counts as converged, half of the patches masked."""
+"""Loss above the floor at which training counts as converged, for gamma = 1/2."""
 
 rho, alpha_m, alpha_0, Phi_m, Phi_0, A_m, gap, A_g, gap_g = NOTATION.symbols(
     " ".join(ORDER_PARAMETERS)
@@ -158,16 +155,16 @@ P, gamma, L, U, kappa_s, Delta, Delta_eff = NOTATION.symbols(" ".join(CONSTANTS)
 
 SLACK = sympy.Rational(1, 100)
 STAGE_2 = sympy.Rational(1, 10)
-"""The small constant c of stage 2, a convention."""
+"""Constant c in the threshold of stage 2, chosen by convention."""
 HALF = sympy.Rational(1, 2)
 STAGE_2_GAP = (Delta / 2 + SLACK + STAGE_2 * (1 - kappa_s)) * sympy.log(P) / L
-"""Phi_m - Phi_0 at the end of Phase I, stage 2."""
+"""Threshold of Phi_m - Phi_0 for the end of Phase I, stage 2."""
 CONVERGED = 2 * gamma * EPSILON
-"""Loss above the floor at convergence."""
+"""Threshold of the loss above the floor for convergence."""
 
 
 def _stage_1_depth(difference: sympy.Expr) -> sympy.Expr:
-    """Depth of Phi_0 at the end of Phase I, stage 1, for an information gap."""
+    """Threshold of -Phi_0 for the end of Phase I, stage 1, from an information gap."""
     return (difference / 2 - SLACK) * sympy.log(P) / U
 
 

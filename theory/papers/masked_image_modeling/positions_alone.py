@@ -1,13 +1,13 @@
-r"""The least loss that correlations with positions alone can reach (Section 3.1).
+r"""Smallest loss that correlations with positions alone can reach (Section 3.1).
 
-Where Phi = 0 the weights of a patch p do not depend on the image: :math:`u_q = w_q / D` is any
-point of the simplex, and :math:`A_a` is linear in it, so that the loss is a convex quadratic
+For Phi = 0 the attention of a patch p is the same for all images: :math:`u_q = w_q / D` is any
+point of the simplex, and :math:`A_a` is linear in u, so the loss is a convex quadratic
 
 .. math:: L_p(u) = \frac{\gamma}{2 K} \sum_k E\Big[z_m^2 (1 - A_m)^2 + \sum_{a \neq m} z_a^2 A_a^2
    \,\Big|\, p \in M\Big].
 
-Its least value over the simplex is what all Ups together can reach. It is bounded from below by the
-duality gap, so that nothing rests on the accuracy of the minimizer.
+The minimum over the simplex is the smallest loss over all Ups. The duality gap bounds it from
+below, so the bound does not depend on the accuracy of the minimizer.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from theory.papers.masked_image_modeling.model import latent_moment
 
 
 class Quadratic(NamedTuple):
-    """The loss c - b u + u H u / 2 of a patch whose attention is u wherever it looks.
+    """Loss c - b u + u H u / 2 of a patch whose attention u is the same for all images.
 
-    `linear`, shape (P,); `square`, shape (P, P): rows and columns of p itself, which is masked, are
-    zero.
+    `linear`, shape (P,); `square`, shape (P, P): rows and columns of the masked patch p are zero.
     """
 
     constant: float
@@ -32,16 +31,16 @@ class Quadratic(NamedTuple):
     square: FloatArray
 
     def value(self, u: FloatArray) -> float:
-        """The loss at an attention."""
+        """Loss at attention u."""
         return float(self.constant - self.linear @ u + u @ self.square @ u / 2)
 
     def slope(self, u: FloatArray) -> FloatArray:
-        """Its gradient."""
+        """Gradient of the loss at attention u."""
         return np.asarray(self.square @ u - self.linear)
 
 
 def position_loss(law: Any, p: int) -> Quadratic:
-    """The loss of patch p as a function of attention that is the same in all images."""
+    """Loss of patch p as a function of attention that is the same for all images."""
     unmasked = (law.P - law.masked) / (law.P - 1)
     both = unmasked * (law.P - law.masked - 1) / max(law.P - 2, 1)
     scale = law.masked / law.P * latent_moment(law.z, law.odds, 2)
@@ -55,10 +54,10 @@ def position_loss(law: Any, p: int) -> Quadratic:
 
 
 class Least(NamedTuple):
-    """Least loss of a patch with attention that is the same in all images.
+    """Smallest loss of a patch with attention that is the same for all images.
 
-    `lower`, `upper`: bounds on it: from the duality gap, and at the attention; `attention`, shape
-    (P,): of the minimizer.
+    `lower`: lower bound from the duality gap; `upper`: loss at `attention`; `attention`, shape
+    (P,): the minimizer.
     """
 
     lower: float
@@ -67,7 +66,7 @@ class Least(NamedTuple):
 
 
 def least_by_positions(law: Any, p: int) -> Least:
-    """Minimize the loss of patch p over attention that is the same in all images."""
+    """Minimize the loss of patch p over attention that is the same for all images."""
     from scipy.optimize import minimize
 
     loss = position_loss(law, p)

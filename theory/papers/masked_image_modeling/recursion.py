@@ -1,20 +1,20 @@
-r"""The reduction: gradient descent on every row of Q as a recursion on a few correlations.
+r"""Reduced dynamics: gradient descent on every row of Q as a recursion on a few correlations.
 
-Fix p, a cluster and a mask that holds p; m is p's area. Key q of area a has the weight
-:math:`w_q = e^{\Upsilon_q + 1\{q \notin M\} z_a \Phi_a}`, the attention :math:`u_q = w_q/\sum w`,
-and :math:`A_a` is the attention to the unmasked patches of a. The loss is
+Fix p, a cluster and a mask that hides p; m is p's area. Key q of area a has the weight :math:`w_q =
+e^{\Upsilon_q + 1\{q \notin M\} z_a \Phi_a}`, the attention :math:`u_q = w_q/\sum w`, and
+:math:`A_a` is the attention to the unmasked patches of a. The loss (Lemma A.8) is
 
-.. math:: \ell = \tfrac12\big[z_m^2 (1 - A_m)^2 + \sum_{a \neq m} z_a^2 A_a^2\big]
+.. math:: \ell = \tfrac12\big[z_m^2 (1 - A_m)^2 + \sum_{a \neq m} z_a^2 A_a^2\big].
 
-(Lemma A.8). `key_increment` differentiates it by the score of one key: an arbitrary key, whatever
-the sizes of areas, because all the other keys enter through a few totals. Summing over the keys
-that share a Phi or an Ups gives Lemmas 5.1 and 5.2. With b_q what `key_increment` has beside
+`key_increment` differentiates the loss by the score of an arbitrary key. All other keys enter
+through a few totals, so the result holds for areas of any size. Summing over the keys that share a
+Phi or an Ups gives Lemmas 5.1 and 5.2. With :math:`u_q (b_q - r)` the result of `key_increment`,
 :math:`r = \sum_q u_q b_q = z_m^2 A_m (1 - A_m) - \sum_{a \neq m} z_a^2 A_a^2`, and per entry of Q,
 
     Phi_a <- Phi_a + eta alpha_a,    Ups_q <- Ups_q + eta beta_q,
 
-each the mean over clusters, masks and latents. Rows of different p never interact:
-each row type has a recursion of its own, made of its `Cluster` objects.
+with alpha and beta averaged over clusters, masks and latents. Rows of different p do not interact:
+each row type has its own recursion, built from `Cluster` objects.
 """
 
 from __future__ import annotations
@@ -34,19 +34,17 @@ P, C_global, C_local = NOTATION.symbols("P C_global C_local")
 A_m, A_i, Sigma, u, z_m, z_i, r = NOTATION.symbols("A_m A_i Sigma u z_m z_i r")
 
 OWN, OTHER, MASKED = "own", "other", "masked"
-"""Kinds of keys: unmasked in p's area, unmasked in another, masked (p itself is)."""
+"""Kinds of keys: unmasked in p's area, unmasked in another area, masked (including p)."""
 
 
 @cache
 def key_increment(kind: str) -> sympy.Expr:
     r"""Minus the derivative of the loss by the score of one key.
 
-    With w the weight of the key, all others enter through the sum R of their weights, the part of
-    it in p's area, the part in area i, and :math:`\sum z^2 (\text{weight})^2` of the rest.
-
-    `kind`: ``"own"``, ``"masked"``, or ``"other"``, which is the area i. Returns sympy.Expr: in u
-    (attention to the key), A_m, A_i, z_m, z_i, and Sigma, the sum of z^2 A^2 over all areas but m
-    and i.
+    With w the weight of the key, the other keys enter through the sum R of their weights, its parts
+    in p's area and in area i, and :math:`\sum z^2 (\text{weight})^2` over all other areas. `kind`:
+    ``"own"``, ``"masked"``, or ``"other"`` (area i). The result is in u (attention to the key),
+    A_m, A_i, z_m, z_i, and Sigma, the sum of z^2 A^2 over all areas but m and i.
     """
     score, total, B = sympy.symbols("s R B", real=True)
     in_own, in_other, in_rest = sympy.symbols("R_m R_i S_R", real=True)
@@ -69,29 +67,29 @@ def key_increment(kind: str) -> sympy.Expr:
 
 @cache
 def feature_increment(kind: str) -> sympy.Expr:
-    """Minus the derivative of the loss by Phi of p's own area (``"own"``) or of area i.
+    """Minus the derivative of the loss by Phi of p's own area (``"own"``) or area i (``"other"``).
 
-    Phi of an area enters the scores of its unmasked keys, times z; their attention sums to A.
+    Phi of an area, times z, is added to the scores of its unmasked keys, whose attention sums to A.
     """
     latent, share = (z_m, A_m) if kind == OWN else (z_i, A_i)
     return sympy.factor(latent * key_increment(kind).subs(u, share))
 
 
 def balanced(increment: sympy.Expr) -> sympy.Expr:
-    """An increment with r for the areas it does not name: u (b - r), or z A (b - r)."""
+    """An increment with Sigma expressed by r: u (b - r), or z A (b - r)."""
     rest = z_m**2 * A_m * (1 - A_m) - z_i**2 * A_i**2 - r
     return sympy.factor(sympy.expand(increment.subs(Sigma, rest)))
 
 
 AREA = sympy.Symbol("i", integer=True, positive=True)
-"""Number of an area among those that are alike."""
+"""Index of an area in a class of several areas."""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """A class of areas of a cluster: the Phi, how many are alike, and patches of each Ups in each.
+    """Class of areas of a cluster: name of Phi, number of areas, and patches per Ups in each area.
 
-    `cluster`: end of the names of latents, where there are several clusters.
+    `cluster`: suffix of the names of latents, empty for a single cluster.
     """
 
     phi: str
@@ -100,26 +98,26 @@ class Slot:
     cluster: str = ""
 
     def summed(self, expression: sympy.Expr) -> sympy.Expr:
-        """Sum over the areas of the class."""
+        """Sum of an expression over the areas of the class."""
         if self.multiplicity == 1:
             return expression
         return sympy.Sum(expression, (AREA, 1, self.multiplicity))
 
 
 def entry_of(row: str, kind: str, name: str) -> sympy.Symbol:
-    """The scalar of a class of a row.
+    """Symbol of the scalar of a class of a row.
 
-    `kind`: ``"Ups"`` or ``"Phi"``; `name`: of the class.
+    `kind`: ``"Ups"`` or ``"Phi"``; `name`: name of the class.
     """
     return sympy.Symbol(f"{row}_{kind}_{name.replace('-', '_')}", real=True)
 
 
 Clusters = Sequence[Sequence[Slot]]
-"""For each cluster its classes of areas, p's own first."""
+"""Classes of areas of each cluster, p's own area first."""
 
 
 def family_slots() -> dict[str, Clusters]:
-    """Rows of the one-cluster family, sizes left as letters."""
+    """Classes of areas for local and global rows of one cluster with symbolic sizes."""
     one, runs = sympy.Integer(1), (P - C_global) / C_local
     local = [
         Slot("target", one, (("self", one), ("own", C_local - 1))),
@@ -134,7 +132,7 @@ def family_slots() -> dict[str, Clusters]:
 
 
 def slots_of(row: RowType) -> Clusters:
-    """Classes of areas as the rows of one type see them."""
+    """Classes of areas of each cluster, relative to the rows of one type."""
     return [
         [
             Slot(
@@ -150,7 +148,7 @@ def slots_of(row: RowType) -> Clusters:
 
 
 def class_sizes(row: str, clusters: Clusters) -> dict[sympy.Symbol, sympy.Expr]:
-    """Entries of one row that share each state; positions are the same ones in every cluster.
+    """Scalar -> number of entries of one row that share it; all clusters have the same positions.
 
     `row`: name of the row.
     """
@@ -167,7 +165,7 @@ def class_sizes(row: str, clusters: Clusters) -> dict[sympy.Symbol, sympy.Expr]:
 
 @dataclass(frozen=True)
 class Cluster:
-    """The areas of one cluster as the rows of one type see them.
+    """Areas of one cluster relative to the rows of one type.
 
     `row`: name of the type; `slots`: classes of areas, p's own first.
     """
@@ -176,7 +174,7 @@ class Cluster:
     slots: tuple[Slot, ...]
 
     def named(self, letter: str, slot: Slot) -> sympy.Expr:
-        """A letter of an area: with index m, the name of its class, or i."""
+        """Symbol of a letter for an area: indexed by m, by the name of its class, or by i."""
         if slot is self.slots[0]:
             return sympy.Symbol(f"{letter}_m{slot.cluster}", real=True)
         whole = f"{letter}_{slot.phi}{slot.cluster}"
@@ -187,16 +185,19 @@ class Cluster:
 
     @property
     def total(self) -> sympy.Symbol:
-        """Sum of all weights."""
+        """Symbol of the sum of all weights."""
         return sympy.Symbol(f"N{self.slots[0].cluster}", positive=True)
 
     @property
     def mean(self) -> sympy.Symbol:
-        """The r of the cluster."""
+        """Symbol of r for this cluster."""
         return sympy.Symbol(f"{r.name}{self.slots[0].cluster}", real=True)
 
     def cells(self, slot: Slot) -> list[tuple[sympy.Symbol, sympy.Expr, sympy.Expr]]:
-        """Ups, unmasked patches and masked ones of each cell; p itself is masked."""
+        """Ups, number of unmasked patches and number of masked patches of each cell.
+
+        The patch p itself is masked.
+        """
         several = len([name for name, _ in slot.cells if name != "self"]) > 1
         cells = []
         for name, size in slot.cells:
@@ -206,12 +207,12 @@ class Cluster:
         return cells
 
     def weight(self, slot: Slot, ups: sympy.Symbol, h: sympy.Expr) -> sympy.Expr:
-        """Weight of the unmasked patches of a cell."""
+        """Total weight of the unmasked patches of a cell."""
         phi = entry_of(self.row, "Phi", slot.phi)
         return h * sympy.exp(ups + self.named("z", slot) * phi)
 
     def definitions(self) -> dict[sympy.Expr, sympy.Expr]:
-        """N, the attention to each area, and r."""
+        """Equations of the total weight N, of the attention to each area, and of r."""
         weights, shares = [], {}
         for slot in self.slots:
             cells = self.cells(slot)
@@ -225,20 +226,20 @@ class Cluster:
 
     @property
     def own(self) -> tuple[sympy.Expr, sympy.Expr]:
-        """Latent of p's own area, and the attention to it."""
+        """Latent of p's own area, and attention to it."""
         return self.named("z", self.slots[0]), self.named("A", self.slots[0])
 
     def others(self) -> sympy.Expr:
-        """Sum of z^2 A^2 over the other areas."""
+        """Sum of z^2 A^2 over all areas but p's own."""
         parts = [(k, self.named("z", k) ** 2 * self.named("A", k) ** 2) for k in self.slots[1:]]
         return sympy.Add(*[slot.summed(part) for slot, part in parts])
 
     def loss(self) -> sympy.Expr:
-        """Lemma A.8."""
+        """Loss of Lemma A.8."""
         return sympy.factor(model.area_loss(self.own, {})) + self.others() / 2
 
     def rates(self) -> dict[sympy.Symbol, sympy.Expr]:
-        """Minus the slope of the loss by each scalar, before the mean."""
+        """Scalar -> minus the derivative of the loss by it, before averaging."""
         rates: dict[sympy.Symbol, sympy.Expr] = {}
         for position, slot in enumerate(self.slots):
             kind, here = OTHER if position else OWN, (self.named("z", slot), self.named("A", slot))
@@ -258,7 +259,7 @@ class Cluster:
 
 
 def push(kind: str, attention: sympy.Expr, latent: sympy.Expr, area: sympy.Expr) -> sympy.Expr:
-    """Minus the slope of the loss by the score of one key, as attention times (b - r).
+    """Minus the derivative of the loss by the score of one key, as attention times (b - r).
 
     `kind`: ``"own"``, ``"other"`` or ``"masked"``; `attention`: to the key, or to all keys of its
     area; `latent`, `area`: z and A of the area of the key.

@@ -1,10 +1,10 @@
-r"""Numbers of patches from which asymptotic statements of the paper are visible.
+r"""Smallest number of patches at which asymptotic statements of the paper become visible.
 
-The statements are about large P at fixed exponents :math:`C_g = P^{\kappa_c}`,
-:math:`C_s = P^{\kappa_s}`. The ratio rho(0) is exact for every P (`initial_ratio`), and what
-follows from it while A_m is small is the motion of `leading_motion`; so each statement has a
-least P from which its own orders of magnitude exceed the constants, such as :math:`P^{0.01}` in
-the threshold of stage 1. They are estimates: the motion is that of large rho(0) and z = 1.
+The statements concern large P at fixed exponents :math:`C_g = P^{\kappa_c}`,
+:math:`C_s = P^{\kappa_s}`. The ratio rho(0) is exact for every P (`initial_ratio`), and
+`leading_motion` gives the motion while A_m is small. A statement is visible once its powers of P,
+such as :math:`P^{0.01}` in the threshold of stage 1, exceed the constants. The results are
+estimates: the motion assumes large rho(0) and z = 1.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ P, C_global, C_local, masked, gamma = NOTATION.symbols("P C_global C_local maske
 rho0 = NOTATION.symbol("rho0")
 
 Condition = Callable[[Any, Any, float], bool]
-"""(P, rho(0), Delta) -> whether a statement is visible there; the first two in mpmath."""
+"""(P, rho(0), Delta) -> whether a statement is visible; P and rho(0) are mpmath numbers."""
 MOST = 1500.0
-"""Logarithm of the largest P that is tried."""
+"""ln P of the largest P searched."""
 FINE = 1e-3
-"""Distance in ln P up to which the least P is determined."""
+"""Accuracy of the smallest P, in ln P."""
 
 
 def least_patches(
     condition: Condition, exponents: tuple[float, float], share: float, start: float
 ) -> float:
-    """Least P, not below that of the start, from which a condition is met at fixed exponents.
+    """Smallest P >= start at which a condition holds, for fixed exponents.
 
-    `condition`: met at every larger P too; `exponents`: kappa_c and kappa_s; `share`: gamma, the
-    share of masked patches; `start`: P from which to look. Returns float: infinite where it is not
-    met up to P = e^1500.
+    `condition`: must stay true for every larger P; `exponents`: kappa_c and kappa_s; `share`:
+    gamma, the share of masked patches; `start`: smallest P searched. Returns inf if the condition
+    fails up to P = e^1500.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def least_patches(
 
 
 def ratio_at_start(size: Any, exponents: tuple[float, float], share: float) -> Any:
-    """rho(0) of one cluster at z = 1, exact, areas of any real sizes.
+    """Exact rho(0) of one cluster at z = 1, with real-valued area sizes.
 
     `size`: P; `exponents`: kappa_c and kappa_s; `share`: gamma, the share of masked patches.
     """
@@ -84,20 +84,18 @@ def first_phase(size: Any, ratio: Any, gap: float) -> bool:
 def threshold_before_switch(size: Any, ratio: Any, gap: float) -> bool:
     r"""Whether :math:`\Phi_0` reaches :math:`-(\Delta/2 - 0.01) \ln P` before the switch.
 
-    At the switch it is at :math:`-\tfrac12 \ln(2 \rho_0 / 3)`, to leading order.
-
-    `size`, `ratio`, `gap`: P, rho(0), Delta.
+    At leading order the switch is at :math:`\Phi_0 = -\tfrac12 \ln(2 \rho_0 / 3)`. `size`, `ratio`,
+    `gap`: P, rho(0), Delta.
     """
     _, at_switch, _ = _motion()
     return bool(at_switch(ratio) <= -(gap / 2 - float(SLACK)) * mpmath.log(size))
 
 
 def growth_in_stage_1(size: Any, ratio: Any, gap: float) -> Any:
-    r"""Relative growth of A_m up to the end of stage 1, to leading order :math:`e^{\Phi_m} - 1`.
+    r"""Relative growth of A_m up to the end of stage 1, at leading order :math:`e^{\Phi_m} - 1`.
 
-    Stage 1 ends at :math:`\Phi_0 = -(\Delta/2 - 0.01) \ln P`.
-
-    `size`, `ratio`, `gap`: P, rho(0), Delta.
+    Stage 1 ends at :math:`\Phi_0 = -(\Delta/2 - 0.01) \ln P`. `size`, `ratio`, `gap`: P, rho(0),
+    Delta.
     """
     own, _, _ = _motion()
     passed = (size ** (gap - 2 * float(SLACK)) - 1) / (2 * ratio)
@@ -105,11 +103,10 @@ def growth_in_stage_1(size: Any, ratio: Any, gap: float) -> Any:
 
 
 def change_after_switch(size: Any, ratio: Any, gap: float) -> Any:
-    r"""Change of :math:`\Phi_0` from the switch until A_m is large, over its value there.
+    r"""Change of :math:`\Phi_0` from the switch until A_m is large, over its value at the switch.
 
-    To leading order :math:`\Phi_m` is infinite at a t = 1, and the switch is at a t = 1/3.
-
-    `size`, `ratio`, `gap`: P, rho(0), Delta.
+    At leading order the switch is at a t = 1/3, and :math:`\Phi_m` diverges at a t = 1. `size`,
+    `ratio`, `gap`: P, rho(0), Delta.
     """
     del size, gap
     _, at_switch, at_end = _motion()
@@ -125,7 +122,7 @@ def _ratio() -> Callable[..., Any]:
 
 @cache
 def _motion() -> tuple[Callable[..., Any], ...]:
-    """Phi_m as a function of a t, Phi_0 at the switch and at a t = 1 as functions of rho(0)."""
+    """Phi_m as a function of a t; Phi_0 at the switch and at a t = 1 as functions of rho(0)."""
     motion = leading_motion()
     at_switch = motion.Phi_0.subs(motion.scaled, motion.switch)
     at_end = motion.Phi_0.subs(motion.scaled, 1)

@@ -1,12 +1,12 @@
-r"""How a full state is read by the reduced one: rows of one type, and their classes of entries.
+r"""Maps between the full matrix Q and the reduced state: row types and their classes of entries.
 
-The live entries of Q are :math:`\Upsilon_{p \to q} = e_p^\top Q e_q` and
+The trained entries of Q are :math:`\Upsilon_{p \to q} = e_p^\top Q e_q` and
 :math:`\Phi_{p \to v} = e_p^\top Q v`. A scalar of the reduced problem is named
-``<row>_Ups_<class>`` or ``<row>_Phi_<class>``. Rows are named by where their patches lie:
-``local`` and ``global`` where there is one cluster; else ``B`` with, for each cluster, 1 where they
-are in its global area and 0 elsewhere (``B10``, which stands for ``B01`` where these are alike);
-``patch`` where patches of a type are in different numbers of global areas. Types that have that in
-common are numbered (``local_1``, ``local_2``).
+``<row>_Ups_<class>`` or ``<row>_Phi_<class>``. With one cluster, rows are named ``local`` or
+``global``. With several, the name is ``B`` and one digit per cluster, 1 if the patches of the row
+are global there (``B10`` includes ``B01`` if both have one type), or ``patch`` if patches of the
+type are global in different numbers of clusters. Equal names are numbered (``local_1``,
+``local_2``).
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ REPORTED = (
     ("spread", r"\mathrm{spread}", "largest spread of entries that one scalar stands for"),
     ("dead", r"|v^\top Q|", "largest entry of Q from a feature, which never moves"),
 )
-"""Letters of what the problems report beside the table of the system."""
+"""(name, LaTeX, meaning) of observables missing in the notation table of the system."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The row types of parameters, and what a row can and cannot reach."""
+    """Row types of given parameters, and their attainable loss and attention."""
 
     parameters: Any
     types: tuple[RowType, ...]
@@ -74,7 +74,7 @@ class Rows:
 
     @cached_property
     def notation(self) -> Notation:
-        """The letters of the system with those of these rows, states and what is reported."""
+        """Notation of the system, extended by scalars, attention and observables of these rows."""
         letters = dict(NOTATION)
         for row, kind in zip(self.names, self.types, strict=True):
             entries = entries_of_row(row, kind.ups_names, kind.phi_names)
@@ -87,13 +87,13 @@ class Rows:
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """Place in the state of the first Ups of every row, and of the end."""
+        """Index in the state of the first Ups of every row, then the total number of scalars."""
         sizes = [len(row.ups_names) + len(row.phi_names) for row in self.types]
         return tuple(int(index) for index in np.cumsum([0, *sizes]))
 
     @cached_property
     def sizes(self) -> IntArray:
-        """Entries of a row of Q that each state stands for, shape (n,)."""
+        """Number of entries in a row of Q that share each scalar, shape (n,)."""
         parts = [np.concatenate([row.ups_sizes, row.phi_sizes]) for row in self.types]
         return np.concatenate(parts).astype(np.int64)
 
@@ -104,7 +104,7 @@ class Rows:
 
     @cached_property
     def own_sizes(self) -> IntArray:
-        """Patches of the own area of every row type in every cluster, shape (rows, K)."""
+        """Size of the own area of every row type in every cluster, shape (rows, K)."""
         areas = self.parameters.area_ids
         sizes = [np.bincount(cluster) for cluster in areas]
         return np.array(
@@ -117,7 +117,7 @@ class Rows:
 
     @cached_property
     def hidden(self) -> FloatArray:
-        """Chance that the own area is all masked, given that p is, shape (rows, K)."""
+        """Probability that p's whole area is masked, given that p is masked, shape (rows, K)."""
         law = self.parameters
         mask_chance = Fraction(law.masked, law.P)
         chances = [
@@ -128,7 +128,7 @@ class Rows:
 
     @cached_property
     def floors(self) -> FloatArray:
-        """L*_p of every row type: the loss where no mate is unmasked, which nothing can avoid."""
+        """Unavoidable loss L*_p of every row type, from masks that hide p's whole area."""
         law = self.parameters
         square = latent_moment(law.z, law.odds, 2)
         floors = [
@@ -144,15 +144,12 @@ class Rows:
 
     @cached_property
     def mates(self) -> FloatArray:
-        """Chance that a mate, a patch of p's own area, is unmasked, given that p is masked.
-
-        Over clusters and masks, shape (rows,).
-        """
+        """Probability of an unmasked other patch in p's area, p being masked, shape (rows,)."""
         return np.asarray(1.0 - self.hidden.mean(axis=1))
 
     @cached_property
     def views(self) -> tuple[View | None, View]:
-        """The rows that stand for local and for global areas; there may be no local one."""
+        """Views of the rows that represent local (None if missing) and global areas."""
         areas = self.parameters.area_ids
         far = view(areas, self.types, local=False)
         assert far is not None
@@ -160,9 +157,9 @@ class Rows:
 
     @cached_property
     def references(self) -> IntArray:
-        """Places of Phi_m and Phi_0, then the local and the global row of `views`.
+        """Indices in the state of Phi_m and Phi_0, then indices of the local and the global row.
 
-        Where no patch is in a local area, -1 but for the last.
+        The first three are -1 if no patch is in a local area.
         """
         near, far = self.views
         if near is None:
@@ -172,9 +169,9 @@ class Rows:
         return np.array(indices, dtype=np.int64)
 
     def roles(self, local: bool) -> tuple[str, str, list[str]]:
-        """Name of the row that stands for local or global patches, its own Phi, its other states.
+        """Name of the local or global reference row, its own Phi, and its other scalars.
 
-        Phi of the global area is not among the others of a local row.
+        The other scalars of a local row exclude Phi of the global area.
         """
         view = self.views[0 if local else 1]
         assert view is not None
@@ -185,10 +182,10 @@ class Rows:
         return self.names[view.row], self.scalars[phi + view.own], others
 
     def attention_map(self, state: FloatArray, cluster: int = 0, z: float = 1.0) -> FloatArray:
-        """Attention of every patch on an image of a cluster with nothing masked, shape (P, P).
+        """Attention between all patches on an unmasked image of a cluster, shape (P, P).
 
-        Queries are those of masked patches, which hold the position alone: the loss depends on no
-        other queries. Every latent has the value z; the state is one of the reduced problem.
+        Queries contain only positions, as masked patches do, since the loss depends on no other
+        queries. Every latent has the value z; `state` is a state of the reduced problem.
         """
         areas, P = self.parameters.area_ids, self.parameters.P
         feature, scores = feature_offsets(areas)[cluster] + areas[cluster], np.empty((P, P))
@@ -202,7 +199,10 @@ class Rows:
         return self.starts[row] + len(self.types[row].ups_names)
 
     def pairs(self, kind: int, index: int) -> IntArray:
-        """Pairs (p, feature) that a Phi of the state stands for, shape (pairs, 2); none at -1."""
+        """Pairs (p, feature) that share the Phi at `index` of the state, shape (pairs, 2).
+
+        Empty for the row `kind` = -1.
+        """
         if kind < 0:
             return np.empty((0, 2), dtype=np.int64)
         row = self.types[kind]
@@ -211,9 +211,10 @@ class Rows:
         return np.column_stack([row.patches[patch], feature]).astype(np.int64)
 
     def attention(self, mass: FloatArray) -> dict[str, FloatArray]:
-        """Attention of every row by class of areas, and on masked patches, shape (records,) each.
+        """Attention of every row to each class of areas and to masked patches.
 
-        `mass`, shape (records, n): attention as the expectation has it, the mean over clusters.
+        `mass`, shape (records, n): attention per scalar, averaged over clusters. Returns arrays of
+        shape (records,).
         """
         result: dict[str, FloatArray] = {}
         for name, kind, start in zip(self.names, self.types, self.starts, strict=False):
@@ -225,7 +226,7 @@ class Rows:
         return result
 
     def orbit_values(self, positions: FloatArray, features: FloatArray) -> Mapping[str, FloatArray]:
-        """Reduced state -> every entry that it stands for, shape (records, entries).
+        """Scalar -> all entries of Q that share it, shape (records, entries).
 
         `positions`, shape (records, P, P): Ups_{p -> q}; `features`, shape (records, P, features):
         Phi_{p -> v}.
@@ -253,7 +254,7 @@ def _attention(row: str, name: str) -> NotationEntry:
 
 
 def _numbers(row: str) -> tuple[NotationEntry, ...]:
-    """Notation of the quantities of a whole row."""
+    """Notation of loss gap, attention to the own area and attention to masked patches of a row."""
     up, said = rf"^{{\mathrm{{{row_in_latex(row)}}}}}", row.replace("_", " ")
     return (
         NotationEntry(

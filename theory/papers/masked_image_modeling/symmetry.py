@@ -1,23 +1,22 @@
-r"""Classes of equal entries of Q: rows of one type, positions and features in a row.
+r"""Classes of equal entries of Q: types of rows, and classes of positions and features in a row.
 
-The only entries of Q that gradient descent moves are, for each patch p, its correlations with
-positions :math:`\Upsilon_{p\to q} = e_p^\top Q e_q` and with features
-:math:`\Phi_{p\to v} = e_p^\top Q v`, and rows of different p do not interact (`model`). Draw the
-patches, the areas of all clusters and the clusters as vertices, membership as edges, and refine
-with p individualised (`theory.color_refinement`). Then Ups_{p.} is constant on the colours of
-patches, Phi_{p.} on the colours of areas, and patches of one *type* have equal rows.
+Gradient descent moves only the correlations of each patch p with positions,
+:math:`\Upsilon_{p\to q} = e_p^\top Q e_q`, and with features, :math:`\Phi_{p\to v} = e_p^\top Q v`;
+rows of different p do not interact (`model`). Take patches, areas and clusters as vertices of a
+graph, membership as edges, and apply colour refinement with p individualised
+(`theory.color_refinement`). Then Ups_{p.} is constant on the colours of patches, Phi_{p.} on the
+colours of areas, and patches of one *type* have equal rows.
 
 Proof. Masks are exchangeable, so the increment of Ups_pq depends on q only through the areas that
-hold q and what those areas and their clusters consist of: how many patches of each value of Ups, in
-areas of which value of Phi. A stable colouring fixes all of that for every q of a colour. So equal
-values stay equal, and they start equal. No automorphism is needed; orbits refine these classes.
+contain q and the composition of these areas and their clusters: the number of patches for each
+value of Ups, in areas with each value of Phi. A stable colouring gives all q of a colour the same
+composition. Values of one colour start equal and therefore stay equal. Orbits of automorphisms
+refine these classes; no automorphism is needed.
 
-The name of a class says where it lies as seen from p, one word for each cluster where they differ:
-*own* area, the *global* one, or an *other* local one (*local*, where p itself is global). The local
-area that holds p is the *target* among the features.
-
-`reference` and `view` say which patch and which cluster stand for local, or for global, areas in
-events and parameters.
+The name of a class has one word per cluster, or a single word if all agree: *own* area of p,
+*global* area, *other* local area (*local* if p itself is global). The local area of p is named
+*target* among the features. `reference` and `view` select the patch and the cluster that represent
+local, or global, areas in events and parameters.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ from theory.color_refinement import IntArray, Refinement, RelationalStructure, r
 
 SELF = "self"
 WORDS = ("own", "target", "global", "other", "local")
-"""Words for an area as seen from a patch, in the order in which classes are listed."""
+"""Words for an area relative to a patch, in the order in which classes are listed."""
 
 
 @dataclass(frozen=True)
 class Area:
-    """A class of areas of one cluster, relative to the row's patch p.
+    """Class of areas of one cluster, relative to the patch p of a row.
 
-    `phi`: index of its Phi in the row's state, 0..n_phi-1; `multiplicity`: how many areas of this
-    cluster are alike (nu); `cells`: index of an Ups, and the number of patches of that class in
+    `phi`: index of its Phi among the features of the row; `multiplicity`: number of areas of the
+    cluster in this class (nu); `cells`: index of an Ups, and number of patches with this Ups in
     *each* of these areas.
     """
 
@@ -51,14 +50,14 @@ class Area:
 
 @dataclass(frozen=True, eq=False)
 class RowType:
-    """Rows of Q that stay equal up to the names of patches and features.
+    """Rows of Q that stay equal up to permutations of patches and features.
 
-    `patches`: the patches p whose rows are of this type, ascending; `ups_names`, `phi_names`: names
-    of the classes; ``"self"`` is the Ups at index 0; `ups_sizes`, `phi_sizes`, shape (n_ups,) and
-    (n_phi,): number of patches in each Ups class, self having 1, and of features in each Phi class;
-    `clusters`: for each cluster the classes of its areas, the one that holds p first. The patch p
-    is the cell (0, 1) there, and always masked. As seen from ``patches[0]``: for another patch of
-    the type the clusters can come in another order.
+    `patches`: patches p with rows of this type, ascending; `ups_names`, `phi_names`: names of the
+    classes, ``"self"`` being the Ups at index 0; `ups_sizes`, `phi_sizes`, shape (n_ups,) and
+    (n_phi,): number of patches in each Ups class, and of features in each Phi class; `clusters`:
+    for each cluster the classes of its areas relative to ``patches[0]``, p's own area first. The
+    patch p is its cell (0, 1), and always masked. Other patches of the type can see the clusters in
+    another order.
     """
 
     patches: IntArray
@@ -77,19 +76,19 @@ class RowType:
 
     @cached_property
     def ups_of(self) -> NDArray[np.int32]:
-        """Ups class of every patch q, for every p of this type: shape (len(patches), P)."""
+        """Ups class of every patch q for every p of this type, shape (len(patches), P)."""
         return self.classes_for(self.patches, features=False)
 
     @cached_property
     def phi_of(self) -> NDArray[np.int32]:
-        """Phi class of every feature, for every p of this type: shape (len(patches), features).
+        """Phi class of every feature for every p of this type, shape (len(patches), features).
 
-        Features are ordered cluster by cluster, area by area.
+        Features are ordered by cluster, then area.
         """
         return self.classes_for(self.patches, features=True)
 
     def classes_for(self, patches: IntArray, features: bool) -> NDArray[np.int32]:
-        """Phi class of every feature, or Ups class of every patch, for some patches of the type."""
+        """Phi class of every feature, or Ups class of every patch, for patches of the type."""
         structure = self.refined.structure
         P = structure.rows.size
         vertices = slice(P, structure.columns.size) if features else slice(P)
@@ -98,10 +97,10 @@ class RowType:
 
 
 def one_cluster(P: int, C_global: int, C_local: int) -> IntArray:
-    """Areas of one cluster: the global one first, then runs of ``C_local`` patches; shape (1, P).
+    """Areas of one cluster, shape (1, P): the global area, then runs of ``C_local`` patches.
 
-    `P`: patches; `C_global`, `C_local`: patches of the global, and of each local area. Raises
-    ValueError if the sizes do not add up to P.
+    `P`: number of patches; `C_global`, `C_local`: patches of the global, and of each local area.
+    Raises ValueError if the sizes do not add up to P.
     """
     if min(P, C_global, C_local) < 1 or C_global > P or (P - C_global) % C_local:
         raise ValueError(
@@ -112,15 +111,13 @@ def one_cluster(P: int, C_global: int, C_local: int) -> IntArray:
 
 
 def two_cluster_grid(b11: int, b10: int, C_local: int, T: int) -> IntArray:
-    """Areas of two clusters that cross, shape (2, b11 + 2 b10 + T C_local^2).
+    """Areas of two crossing clusters, shape (2, b11 + 2 b10 + T C_local^2).
 
-    In this order: B11, global in both; B10, global in cluster 1 and in runs of ``C_local`` in
-    cluster 2; B01, mirrored; B00, T grids whose rows are areas of cluster 1 and whose columns are
-    areas of cluster 2.
-
-    `b11`, `b10`: patches global in both clusters, and in one alone; `C_local`: patches of a local
-    area; `T`: number of grids. Raises ValueError if there is no global area, or ``C_local`` does
-    not divide b10.
+    Order of the patches: B11, global in both; B10, global in cluster 1 and in runs of ``C_local``
+    in cluster 2; B01, mirrored; B00, T grids whose rows are areas of cluster 1 and whose columns
+    are areas of cluster 2. `b11`, `b10`: patches global in both clusters, and in one alone;
+    `C_local`: patches of a local area; `T`: number of grids. Raises ValueError if no area is
+    global, or ``C_local`` does not divide b10.
     """
     if min(b11, b10, T) < 0 or C_local < 1 or b11 + b10 < 1 or b10 % C_local:
         raise ValueError(
@@ -136,10 +133,9 @@ def two_cluster_grid(b11: int, b10: int, C_local: int, T: int) -> IntArray:
 
 
 def as_areas(areas: ArrayLike) -> IntArray:
-    """Check that areas partition the patches in every cluster.
+    """Convert area ids to an array; check that they partition the patches in every cluster.
 
-    Raises ValueError if they are not a K x P array of area ids 0, 1, ..., each at least once in its
-    cluster.
+    Raises ValueError unless `areas` is a K x P array whose rows contain each of 0, 1, ..., max.
     """
     try:
         result = np.asarray(areas)
@@ -158,12 +154,12 @@ def as_areas(areas: ArrayLike) -> IntArray:
 
 
 def feature_offsets(areas: IntArray) -> IntArray:
-    """Index of the first feature of every cluster, and at the end their number; shape (K + 1,)."""
+    """Index of the first feature of each cluster, then the total number; shape (K + 1,)."""
     return np.concatenate([[0], np.cumsum(areas.max(axis=1) + 1)])
 
 
 def structure(areas: IntArray) -> RelationalStructure:
-    """Patches, areas and clusters as vertices; rows are patches, columns patches and areas."""
+    """Graph of patches, areas and clusters; rows are patches, columns are patches and areas."""
     K, P = areas.shape
     offsets = feature_offsets(areas)
     features = int(offsets[-1])
@@ -179,7 +175,7 @@ def structure(areas: IntArray) -> RelationalStructure:
 
 
 def row_types(areas: ArrayLike) -> tuple[RowType, ...]:
-    """The types of rows, in order of their first patch.
+    """Types of rows, ordered by their first patch.
 
     `areas`, shape (K, P): area id of each patch in each cluster; id 0 is global. Raises ValueError
     if the areas do not partition the patches.
@@ -228,7 +224,7 @@ def _row_type(areas: IntArray, refined: Refinement, patches: IntArray) -> RowTyp
 
 
 def _words(cluster: IntArray, p: int) -> list[str]:
-    """Word for each area of a cluster as seen from p."""
+    """Word for each area of a cluster relative to p."""
     own = int(cluster[p])
     words = ["global"] + ["other" if own else "local"] * int(cluster.max())
     words[own] = "own"
@@ -236,7 +232,7 @@ def _words(cluster: IntArray, p: int) -> list[str]:
 
 
 def _named_classes(colours: IntArray, words: list[list[str]], p: int | None) -> dict[int, str]:
-    """Colour -> name, in the order in which the classes are listed; p itself is `SELF`, first."""
+    """Colour -> class name, in listing order; p itself is `SELF` and comes first."""
     ranked = []
     for colour, first in zip(*np.unique(colours, return_index=True), strict=True):
         of_first = words[first]
@@ -247,7 +243,7 @@ def _named_classes(colours: IntArray, words: list[list[str]], p: int | None) -> 
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:
-    """Number names that appear more than once: other, other_2, ..."""
+    """Make repeated names distinct by numbering them: other, other_2, ..."""
     return tuple(
         name if (before := names[:i].count(name)) == 0 else f"{name}_{before + 1}"
         for i, name in enumerate(names)
@@ -257,7 +253,7 @@ def _distinct(names: list[str]) -> tuple[str, ...]:
 def _cluster(
     of_colour: IntArray, patches: IntArray, cluster: IntArray, areas: IntArray, p: int
 ) -> tuple[Area, ...]:
-    """Classes of the areas of one cluster, p's own first, the others in order of appearance."""
+    """Classes of the areas of one cluster: p's own area first, then in order of appearance."""
     distinct, first, counts = np.unique(areas, return_index=True, return_counts=True)
     result = []
     for colour, a, count in zip(distinct.tolist(), first.tolist(), counts.tolist(), strict=True):
@@ -269,10 +265,9 @@ def _cluster(
 
 @dataclass(frozen=True)
 class Reference:
-    """The patch and the cluster that stand for local, or for global, areas.
+    """Patch and cluster that represent local, or global, areas.
 
-    `own`, `globally`: patches of the area that holds the patch, and of the global area of the
-    cluster.
+    `own`, `globally`: sizes of the patch's own area and of the global area in this cluster.
     """
 
     patch: int
@@ -282,14 +277,12 @@ class Reference:
 
 
 def reference(areas: ArrayLike, local: bool) -> Reference | None:
-    """The patch that speaks for local, or for global, areas.
+    """Select the patch and the cluster that represent local, or global, areas.
 
-    One with a mate, another patch of its area, if there is any; of these one that is local (global)
-    in most clusters, and of these one in the largest area. Where several are left, the first patch,
-    in the first cluster. Only sizes count, so that areas can be renamed.
-
-    `areas`, shape (K, P). Returns Reference or None: None where no patch is in a local area; every
-    image has patches in a global one.
+    Patches with another patch in their area are preferred; then patches that are local (global) in
+    the most clusters; then those in the largest area; ties go to the first patch and the first
+    cluster. Only sizes enter, so the choice does not depend on the names of areas. `areas`, shape
+    (K, P). Returns None if no patch is in a local area.
     """
     checked = as_areas(areas)
     sizes = np.stack([np.bincount(cluster)[cluster] for cluster in checked])
@@ -305,10 +298,10 @@ def reference(areas: ArrayLike, local: bool) -> Reference | None:
 
 @dataclass(frozen=True)
 class View:
-    """A row and a cluster in which its patches lie in a local, or in the global, area.
+    """A row type and a cluster in which its patches lie in a local, or in the global, area.
 
-    `row`, `cluster`: which row type, and which of its ``clusters``; `own`, `globally`: index of the
-    Phi of the own, and of the global area; equal where that is the own one.
+    `row`, `cluster`: index of the row type, and of the cluster in its ``clusters``; `own`,
+    `globally`: index of Phi of the own, and of the global area (equal if the own area is global).
     """
 
     row: int
@@ -318,9 +311,9 @@ class View:
 
 
 def view(areas: ArrayLike, types: tuple[RowType, ...], local: bool) -> View | None:
-    """The row of the `reference`, which stands for local, or for global, areas in events.
+    """Row type and cluster of the `reference` for local, or global, areas.
 
-    `areas`, `local`: as for `reference`. Returns View or None: None where there is no such patch.
+    `areas`, `local`: as in `reference`. Returns None if `reference` returns None.
     """
     result = reference(areas, local)
     if result is None:

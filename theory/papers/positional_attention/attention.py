@@ -1,4 +1,4 @@
-"""Attention matrices of positional attention under a partition of the patches, in numpy."""
+"""Attention matrices of positional attention under a partition of the patches."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def same_set(partition: Partition) -> NDArray[np.bool_]:
 def softmax(matrix: FloatArray, scale: float) -> FloatArray:
     """S, the softmax of every row of scale * A.
 
-    `matrix`, shape (D, D): a; `scale`: factor in the exponent.
+    `matrix`, shape (D, D): A; `scale`: factor in the exponent.
     """
     weights = np.exp(scale * (matrix - matrix.max(axis=1, keepdims=True)))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def own_attention(weights: FloatArray, partition: Partition) -> float:
-    """G: D times the mean attention that falls inside the own set.
+    """G: sum of the attention inside the own sets, D times its mean over rows.
 
     `weights`, shape (D, D): S; `partition`: the true sets.
     """

@@ -1,4 +1,4 @@
-"""The statements of Jelassi, Sander, Li (2022), which stand in `claims.toml`."""
+"""Claims of Jelassi, Sander, Li (2022), read from `claims.toml`."""
 
 from pathlib import Path
 

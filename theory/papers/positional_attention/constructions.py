@@ -1,19 +1,21 @@
 r"""Theorem 3.2: transformers that generalize although patches do not attend to their own set.
 
-*Shift.* Logits :math:`A_{ij} = s` for j in the set after i's, 0 elsewhere. Every patch of a set
-sees the next set, so F is that of attention to the own set with its rows permuted, :math:`F(X) =
-\sum_l C\,act(D\alpha z_l/C)` in the sharp limit of large s.
+*Shift.* Logits :math:`A_{ij} = s` for j in the set after i's set, 0 elsewhere. Every patch attends
+to the next set, so F equals that of attention to the own set with permuted rows,
+:math:`F(X) = \sum_l C\,act(D\alpha z_l/C)` in the limit of large s.
 
-*Pairs.* Logits that are a Gram matrix, hence symmetric and positive semidefinite: sets are paired,
-with a for the partner, a - g for the own set and a + (C-1) g on the diagonal, the least that keeps
-it so (eigenvalues 2Ca, Cg, 0). Off the diagonal the C largest are the partner's.
+*Pairs.* Logits that form a Gram matrix, hence symmetric and positive semidefinite. Sets are paired,
+with logit a for the partner set, a - g for the own set and a + (C-1) g on the diagonal, the
+smallest diagonal that keeps the matrix semidefinite (eigenvalues 2Ca, Cg, 0). The C largest
+off-diagonal entries of a row are those of the partner set.
 
 *Definition 2.2 as written* takes the C largest of :math:`\langle p_i, p_j\rangle` over all j,
-:math:`j = i` included. For the longest :math:`p_i`, Cauchy-Schwarz gives :math:`\langle p_i, p_j
-\rangle \leq |p_i|^2`, so i is among its own C largest, ties aside: no transformer whatever keeps
-Top_C of the Gram matrix off the own set in every row. `overlap` therefore reports with and without
-the diagonal. Query and key maps are free, so `query_key` gives any logits to positional encodings
-whose Gram matrix is any other, as long as it is regular: both can avoid the own sets at once.
+including :math:`j = i`. For the longest :math:`p_i`, Cauchy-Schwarz gives
+:math:`\langle p_i, p_j \rangle \leq |p_i|^2`, so i is among its own C largest up to ties: in no
+transformer does Top_C of the Gram matrix avoid the own set in every row. `overlap` therefore
+reports results with and without the diagonal. Query and key maps are free, so `query_key` combines
+any logits with positional encodings of any regular Gram matrix: both logits and Gram matrix can
+avoid the own sets at once.
 
 Reference: Jelassi, Sander, Li (2022), Definition 2.2 and Theorem 3.2.
 """
@@ -30,9 +32,9 @@ from theory.symmetry import Partition
 
 
 class Overlap(NamedTuple):
-    """Number of the C largest entries of a row that lie in the row's own set, in the worst row.
+    """Number of the C largest entries of a row that lie in the row's own set, maximum over rows.
 
-    `fewest`, `most`: with ties decided against the own set, and for it.
+    `fewest`, `most`: with ties decided against the own set, and in favour of it.
     """
 
     fewest: int
@@ -40,10 +42,9 @@ class Overlap(NamedTuple):
 
 
 def set_logits(partition: Partition, strength: float, shift: int = 1) -> FloatArray:
-    """Logits A_ij = strength for j in the set ``shift`` after that of i, 0 elsewhere.
+    """Logits A_ij = strength for j in the set ``shift`` after that of i, else 0, shape (D, D).
 
-    `partition`: the sets; `strength`: s; `shift`: 0 for the own set, 1 for the next. Returns float
-    array, shape (D, D).
+    `strength`: s; `shift`: 0 for the own set, 1 for the next.
     """
     labels = partition.labels
     attended = (labels + shift) % len(partition.sets)
@@ -51,12 +52,10 @@ def set_logits(partition: Partition, strength: float, shift: int = 1) -> FloatAr
 
 
 def paired_logits(partition: Partition) -> FloatArray:
-    """Symmetric positive semidefinite logits whose largest off-diagonal entries are a partner's.
+    """Symmetric positive semidefinite logits with the partner set largest off the diagonal.
 
-    These are 6, those of the own set less by 1e-3.
-
-    `partition`: an even number of sets of equal size. Returns float array, shape (D, D). Raises
-    ValueError if the sets cannot be paired.
+    Logits are 6 for the partner set and 6 - 1e-3 for the own set, shape (D, D). `partition`: an
+    even number of sets of equal size, else ValueError.
     """
     labels, sizes = partition.labels, {members.size for members in partition.sets}
     if len(partition.sets) % 2 or len(sizes) > 1:
@@ -69,10 +68,10 @@ def paired_logits(partition: Partition) -> FloatArray:
 
 
 def neighbour_gram(partition: Partition) -> FloatArray:
-    """A positive definite Gram matrix: 1 for the sets before and after, 0 else off the diagonal.
+    """Positive definite Gram matrix: 1 for the previous and the next set, else 0 off the diagonal.
 
-    Its encodings are linearly independent, and off the diagonal nothing of the own set is among
-    their C largest; the diagonal, 1 + D, exceeds the sum of the row.
+    The diagonal 1 + D exceeds the sum of the row, so encodings with this Gram matrix are linearly
+    independent. Off the diagonal, the C largest entries of a row are outside the own set.
     """
     labels, count = partition.labels, len(partition.sets)
     apart = (labels[:, None] - labels[None, :]) % count
@@ -81,10 +80,10 @@ def neighbour_gram(partition: Partition) -> FloatArray:
 
 
 def overlap(scores: FloatArray, partition: Partition, diagonal: bool) -> Overlap:
-    """Members of the own set among the C largest scores of a row, in the worst row.
+    """Number of members of the own set among the C largest scores of a row, maximum over rows.
 
-    `scores`, shape (D, D): a Gram matrix, or logits; `partition`: the sets; `diagonal`: whether j =
-    i takes part, as Definition 2.2 is written.
+    `scores`, shape (D, D): a Gram matrix, or logits; `partition`: the sets; `diagonal`: whether to
+    include j = i, as Definition 2.2 does.
     """
     fewest, most = 0, 0
     for i, row in enumerate(scores):
@@ -102,10 +101,9 @@ def overlap(scores: FloatArray, partition: Partition, diagonal: bool) -> Overlap
 
 
 def encodings(gram: FloatArray) -> FloatArray:
-    """Positional encodings of a Gram matrix: columns p_i of P with P^T P = gram.
+    """Positional encodings with a given Gram matrix: columns p_i of P with P^T P = gram.
 
-    `gram`, shape (D, D): symmetric, positive semidefinite up to rounding. Raises ValueError if it
-    is not.
+    `gram`, shape (D, D): symmetric, positive semidefinite up to rounding, else ValueError.
     """
     values, vectors = np.linalg.eigh(gram)
     if values[0] < -1e-12 * max(1.0, values[-1]) or not np.array_equal(gram, gram.T):
@@ -114,16 +112,16 @@ def encodings(gram: FloatArray) -> FloatArray:
 
 
 def query_key(positions: FloatArray, logits: FloatArray) -> FloatArray:
-    """W = W_Q^T W_K with P^T W P = logits, for encodings P that are linearly independent.
+    """W = W_Q^T W_K with P^T W P = logits, for linearly independent encodings P.
 
-    `positions`, shape (D, D): P, of `encodings`; `logits`, shape (D, D).
+    `positions`, shape (D, D): P, from `encodings`; `logits`, shape (D, D).
     """
     inverse = np.linalg.inv(positions)
     return inverse.T @ logits @ inverse
 
 
 class Head(NamedTuple):
-    """Value component and activation: act(D alpha .) of the attended sum, act(u) = u^p + nu u."""
+    """Value component alpha and activation act(u) = u^p + nu u of a head."""
 
     alpha: float = 0.3
     p: int = 3
@@ -131,10 +129,9 @@ class Head(NamedTuple):
 
 
 def margins(logits: FloatArray, values: FloatArray, head: Head) -> FloatArray:
-    """F(X) of equation (T), exact zeros where the patches cancel up to rounding.
+    """F(X) of equation (T), set to 0 if the patches cancel up to rounding, shape (N,).
 
-    `logits`, shape (D, D): a, the scale included; `values`, shape (N, D): x_j of every sample.
-    Returns float array, shape (N,).
+    `logits`, shape (D, D): scale times A; `values`, shape (N, D): x_j of every sample.
     """
     from scipy.special import softmax
 
@@ -148,11 +145,10 @@ def margins(logits: FloatArray, values: FloatArray, head: Head) -> FloatArray:
 def sharp_error(law: tuple[int, int, float], p: int = 3, group: int = 1) -> SignError:
     r"""Error of :math:`\sum_g (\sum_{l \in g} z_l)^p`: uniform attention to a group of sets.
 
-    The limit of large s and small nu of attention to one set (``group`` 1, own or shifted), to a
-    pair of sets (2), to everything (L, where the sign is that of Z, a linear rule).
-
-    `law`: of the data; `p`: odd degree of the activation; `group`: sets in a group; divides L.
-    Returns SignError: exact up to rounding, by convolution over the groups.
+    The limit of large s and small nu for attention to one set (``group`` 1, own or shifted), to a
+    pair of sets (2), or to all sets (L, the linear rule sign(Z)). `law`: (D, C, q); `p`: odd degree
+    of the activation; `group`: number of sets in a group, a divisor of L. Exact up to rounding, by
+    convolution over the groups.
     """
     D, C, q = law
     members, groups = group * C, D // (group * C)
@@ -167,7 +163,7 @@ def sharp_error(law: tuple[int, int, float], p: int = 3, group: int = 1) -> Sign
 
 
 def _jumped(law: FloatArray, jumps: list[tuple[int, float]], margin: int) -> FloatArray:
-    """One more independent group; the first and last ``margin`` values stay out of reach."""
+    """Convolve with one more independent group; the outer ``margin`` values stay zero."""
     new = np.zeros_like(law)
     low, high = margin, law.size - margin
     for jump, weight in jumps:

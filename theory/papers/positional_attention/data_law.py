@@ -1,9 +1,10 @@
-r"""Data law: Definition 2.1 and Assumption 1, and the law whose random sets are mixed.
+r"""Data law: Definition 2.1 and Assumption 1, and its variation with mixed random sets.
 
-D patches in :math:`R^d`, split into L = D/C disjoint sets of size C. The label y is a fair sign, a
-signal set is drawn uniformly. With :math:`x_j = \langle w^\star, X_j\rangle`: every patch of the
-signal set has x = y; every other patch has x = +1, -1, 0 with probability q/2, q/2, 1-q. Noise is
-centred and orthogonal to the feature :math:`w^\star`.
+D patches in :math:`R^d` are split into L = D/C disjoint sets of size C. The label y is +1 or -1
+with probability 1/2, and a signal set is drawn uniformly. With
+:math:`x_j = \langle w^\star, X_j\rangle`, every patch of the signal set has x = y; every other
+patch has x = +1, -1, 0 with probability q/2, q/2, 1-q. Noise is centred and orthogonal to the
+feature :math:`w^\star`.
 
 A set with a patches at +1 and b at -1 has *type* (a, b). Given y, the L-1 random sets are
 independent, each of type (a, b) with probability
@@ -11,12 +12,12 @@ independent, each of type (a, b) with probability
 .. math:: P(a, b) = \frac{C!}{a!\, b!\, (C-a-b)!}
    \Big(\frac q2\Big)^{a+b} (1-q)^{C-a-b}. \qquad (1)
 
-*Mixed random sets.* Under Assumption 1 a random set is all of one sign with probability
-:math:`2 (q/2)^C`, and looks like a signal set: no model can be right everywhere. With
-``random_sets = "mixed"`` these two types have probability 0, and the others (1) divided by
-:math:`1 - 2 (q/2)^C`. Then the label is a function of the sample.
+*Mixed random sets.* Under Assumption 1 all patches of a random set have one sign with probability
+:math:`2 (q/2)^C`; such a set equals a signal set, so no classifier is correct on every sample.
+``random_sets = "mixed"`` sets the probability of these two types to 0 and divides (1) by
+:math:`1 - 2 (q/2)^C` for all other types, so that the label is a function of the sample.
 
-Reference: Jelassi, Sander, Li (2022); the mixed law is a variation that the paper does not have.
+Reference: Jelassi, Sander, Li (2022); the mixed law is an addition to the paper.
 """
 
 from __future__ import annotations
@@ -38,20 +39,21 @@ a, b, C, q = NOTATION.symbols("a b C q")
 
 ANY, MIXED = "any", "mixed"
 RANDOM_SETS = (ANY, MIXED)
-"""Assumption 1, and the law without random sets of one sign."""
+"""Laws of random sets: Assumption 1, and Assumption 1 without random sets of one sign."""
 LARGEST_FACTORIAL = 150
-"""Set size up to which probabilities are rounded once; beyond, they are of scipy."""
+"""Largest set size with correctly rounded probabilities; larger sets use scipy.stats.multinomial.
+"""
 VALUE_PROBABILITY = {1: q / 2, -1: q / 2, 0: 1 - q}
-"""Law of one patch of a random set, under Assumption 1."""
+"""Value -> probability for one patch of a random set, under Assumption 1."""
 
 
 def composition() -> dict[int, sympy.Expr]:
-    """Number of patches of each value in a set of type (a, b)."""
+    """Value -> number of patches with this value in a set of type (a, b)."""
     return {1: a, -1: b, 0: C - a - b}
 
 
 def type_probability(random_sets: str = ANY) -> sympy.Expr:
-    """P(a, b) of equation (1), in symbols; of a set that is mixed where they all are."""
+    """P(a, b) of equation (1) as an expression; conditioned on a mixed set for ``"mixed"``."""
     counts = composition()
     arrangements = sympy.factorial(C) / sympy.Mul(*map(sympy.factorial, counts.values()))
     chances = [VALUE_PROBABILITY[value] ** count for value, count in counts.items()]
@@ -63,7 +65,7 @@ def type_probability(random_sets: str = ANY) -> sympy.Expr:
 class SetLaw:
     """Law of one random set.
 
-    `C`: patches of the set; `q`: chance of a feature on a patch; `random_sets`: one of
+    `C`: patches of the set; `q`: probability of a feature on a patch; `random_sets`: one of
     `RANDOM_SETS`.
 
     Examples
@@ -80,13 +82,13 @@ class SetLaw:
 
     @cached_property
     def types(self) -> NDArray[np.int64]:
-        """Patches at +1, -1 and 0 in each of the K = (C+1)(C+2)/2 types, shape (K, 3)."""
+        """Number of patches at +1, -1 and 0 in each of the K = (C+1)(C+2)/2 types, shape (K, 3)."""
         pairs = [(a, b) for a in range(self.C + 1) for b in range(self.C + 1 - a)]
         return np.array([(a, b, self.C - a - b) for a, b in pairs])
 
     @cached_property
     def probabilities(self) -> NDArray[np.float64]:
-        """Probability of each type, the float nearest to it, shape (K,)."""
+        """Probability of each type, correctly rounded up to C = `LARGEST_FACTORIAL`, shape (K,)."""
         types, chances = self.types, [self.q / 2, self.q / 2, 1 - self.q]
         mixed = self.random_sets == MIXED
         if self.C > LARGEST_FACTORIAL:
@@ -95,7 +97,7 @@ class SetLaw:
             law = np.asarray(multinomial.pmf(types, self.C, chances))
             law = law / self.mixed_share if mixed else law
         else:
-            # q is a quotient of whole numbers, n/m: so is every probability.
+            # A float q is a fraction n/m, so every probability is a quotient of integers.
             n, m = float(self.q).as_integer_ratio()
             whole = (2 * m) ** self.C - (2 * n**self.C if mixed else 0)
             law = np.array(
@@ -109,13 +111,13 @@ class SetLaw:
 
     @property
     def rounding(self) -> float:
-        """Largest relative error of a probability; of scipy's, that of its logarithms of C!."""
+        """Bound on the relative error of a probability, including scipy's logarithms of C!."""
         unit = 2.0**-53
         return unit if self.C <= LARGEST_FACTORIAL else 64 * self.C * float(np.log(self.C)) * unit
 
     @property
     def mixed_share(self) -> float:
-        """Probability under Assumption 1 that a set is not all of one sign."""
+        """Probability under Assumption 1 that a set is mixed."""
         return float(1 - 2 * (self.q / 2) ** self.C)
 
     @property
@@ -127,7 +129,7 @@ class SetLaw:
 def configurations(
     sets: tuple[tuple[int, ...], ...], random_sets: str = ANY
 ) -> Iterator[tuple[int, tuple[int, ...], sympy.Expr]]:
-    """Every (label, patch values, probability) of the law, for a small explicit partition.
+    """Yield every (label, patch values, probability) of the law, for a small explicit partition.
 
     `sets`: members of each set; `random_sets`: one of `RANDOM_SETS`.
     """
@@ -147,14 +149,13 @@ def configurations(
 
 
 def bayes_error(law: SetLaw, sets: int) -> float:
-    r"""Irreducible error of the law: the best classifier knows the partition and the feature.
+    """Irreducible error of the law: error of the best classifier that knows partition and feature.
 
-    Given all :math:`x_j`, the likelihood of y = ±1 is proportional to the number of sets that are
-    all ±1. With r = (q/2)^C and the signal at y = +1, the best rule errs when more of the L-1
-    random sets are all -1 than 1 + (those all +1), and on ties half of the time. The difference is
-    a walk of L-1 steps, each +1 or -1 with probability r. Mixed random sets are never all ±1.
-
-    `law`: of every random set; `sets`: L.
+    Given all :math:`x_j`, the likelihood of y = ±1 is proportional to the number of sets with all
+    patches at ±1. With r = (q/2)^C and y = +1, the best rule errs if more random sets are all -1
+    than 1 plus the number of sets all +1, and with probability 1/2 at a tie. The difference is a
+    walk of L-1 steps, each +1 or -1 with probability r. Mixed random sets never have all patches at
+    ±1. `law`: law of every random set; `sets`: L.
     """
     if law.random_sets == MIXED:
         return 0.0

@@ -1,9 +1,8 @@
-r"""The derivation as a page: from the data law to the recursion on (alpha, gamma, rho).
+"""Page of the derivation, from the data law to the recursion on (alpha, gamma, rho).
 
-Every equation is computed from `data_law`, `model` and `recursion`; sentences say what is
-conditioned on, who is equal to whom and what is dropped. Names are those of the notation table.
-The types of random sets are numbered k = 1, ..., K; the signal set is the type k = 0.
-Reference: Jelassi, Sander, Li (2022), Lemmas 4.1 to 4.3.
+Every equation is computed from `data_law`, `model` and `recursion`; sentences state conditions,
+equal entries and dropped terms. Types of random sets are numbered k = 1, ..., K; the signal set is
+the type k = 0. Reference: Jelassi, Sander, Li (2022), Lemmas 4.1 to 4.3.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ i, j, k, r, K = sympy.symbols("i j k r K", integer=True)
 A, S, X, a, b, c, m, P, sums = map(Entries, ["A", "S", "X", "a", "b", "c", "m", "P", "z"])
 act, slope, preact, dO, h, dh, dF, n, W, E, inner = functions("act act' O dO h dh dF n W E inner")
 COUNTS = {1: a[k], -1: b[k], 0: c[k]}
-"""Patches of each value in a set of type k."""
+"""Value x -> number of patches with this value in a set of type k."""
 IMAGES = {
     "act": r"\operatorname{act}", "act'": r"\operatorname{act}'", "w": r"w^\star", "h": "h",
     "theta": r"\theta", "kappa": r"\kappa", "E": r"\mathbb{E}", "dO": r"\partial O",
     "dh": r"\partial h", "dF": r"\partial F",
 }  # fmt: skip
-"""LaTeX of what the notation table does not list."""
+"""LaTeX of symbols missing in the notation table."""
 
 
 def page(degree: int | None = None, random_sets: str = data_law.ANY) -> Page:
-    """The derivation.
+    """Derivation of the training dynamics as a page.
 
-    `degree`: a value for p; None keeps it symbolic; `random_sets`: the law of the random sets:
-    ``"any"`` (Assumption 1) or ``"mixed"``.
+    `degree`: value of p, symbolic if None; `random_sets`: law of the random sets, ``"any"``
+    (Assumption 1) or ``"mixed"``.
     """
     law, network = _law(random_sets), _network()
     sections: tuple[Section, ...] = (
@@ -70,7 +69,7 @@ def _at_degree(section: Section, degree: sympy.Integer) -> Section:
 
 
 def _law(random_sets: str) -> Section:
-    """Definition 2.1 and Assumption 1, and what is conditioned on."""
+    """Definition 2.1 and Assumption 1, conditioned on y = 1."""
     types = {data_law.a: a[k], data_law.b: b[k], data_law.C - data_law.a - data_law.b: c[k]}
     chance = sympy.powsimp(data_law.type_probability(random_sets)).subs(types)
     mixed = random_sets == data_law.MIXED
@@ -133,7 +132,7 @@ def _symmetry() -> Section:
 
 
 def _step() -> Section:
-    """Gradient descent on the scalars, without its derivatives."""
+    """Gradient descent on the scalars, with unevaluated derivatives."""
     step = HandWritten(
         "theta - eta/n(theta)*dR/dtheta",
         r"\theta - \frac{\eta}{n(\theta)} \frac{\partial R}{\partial \theta}",
@@ -148,7 +147,7 @@ def _step() -> Section:
 
 
 def _attention() -> Section:
-    """Lambda, Gamma, Xi, G, and their slopes."""
+    """Lambda, Gamma, Xi and G, with their derivatives by gamma and rho."""
     weights = model.orbit_attention()
     total = sympy.fraction(sympy.together(weights[model.ATTENTION["beta"]]))[1]
     rows: list[tuple[Any, ...]] = [(N, total)]
@@ -188,7 +187,7 @@ def _output() -> Section:
 
 
 def _descent() -> Section:
-    """The recursion, every derivative carried out."""
+    """Recursion of the scalars, with evaluated derivatives."""
     rows: list[tuple[Any, ...]] = [(slope(u), sympy.powsimp(sympy.diff(model.activation(u), u)))]
     rows.append((dO(x, z, alpha), sympy.diff(model.preactivation(), alpha)))
     rows += [

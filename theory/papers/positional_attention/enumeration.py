@@ -1,4 +1,4 @@
-"""All configurations of the idealised law, one by one: for the full problem, at small sizes."""
+"""Enumeration of all configurations of the idealised law, for the full problem at small sizes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Law = tuple[NDArray[np.int8], NDArray[np.float64]]
 
 
 def brute_configurations(size: int, set_size: int) -> int:
-    """Number of configurations: signal sets times values of the other patches, (D/C) 3^(D-C).
+    """Number of configurations, (D/C) 3^(D-C): signal sets times values of all other patches.
 
     `size`, `set_size`: D and C.
     """
@@ -23,7 +23,7 @@ def brute_configurations(size: int, set_size: int) -> int:
 def brute_law(partition: Partition, law: SetLaw) -> Law:
     """All patch values given y = +1, and their probabilities.
 
-    `partition`: the true sets; `law`: of a random set. Returns values, shape (D, N). Returns
+    `partition`: the true sets; `law`: law of a random set. Returns values, shape (D, N), and
     probabilities, shape (N,).
     """
     blocks, weights = [], []
@@ -44,7 +44,7 @@ def brute_law(partition: Partition, law: SetLaw) -> Law:
 
 
 def nearest_brute(set_size: int, limit: int) -> str:
-    """Largest D of a C with at most some number of configurations, in words."""
+    """Message with the largest D of given C that has at most `limit` configurations."""
     fitting = [s for s in range(2, 64) if brute_configurations(s * set_size, set_size) <= limit]
     if fitting:
         return f"D={fitting[-1] * set_size} at C={set_size}"

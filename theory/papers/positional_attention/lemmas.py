@@ -1,18 +1,18 @@
-r"""Lemmas 4.1, 4.2, 4.3 checked by computation, without assuming what they state.
+r"""Proofs by computation of Lemmas 4.1, 4.2 and 4.3.
 
-Lemma 4.1: the exact risk of a small case is written with *every* off-diagonal entry of A a free
-symbol, differentiated by sympy, and only then evaluated at a symmetric point. The gradient is
+Lemma 4.1: the exact risk of a small case has a free symbol for *every* off-diagonal entry of A; it
+is differentiated by sympy, then evaluated at a symmetric point. The gradient
 
 .. math:: \frac{\partial R}{\partial A_{kl}}
-   = -\sum_m \frac{1}{1 + e^m} \sum_{X:\, yF(X) = m} P(X)\, \frac{\partial (yF)}{\partial A_{kl}},
+   = -\sum_m \frac{1}{1 + e^m} \sum_{X:\, yF(X) = m} P(X)\, \frac{\partial (yF)}{\partial A_{kl}}
 
-so it is compared through the coefficient of each distinct margin m.
+is compared through the coefficient of each distinct margin m.
 
 Lemma 4.2: a component :math:`\varepsilon u`, u orthogonal to w*, is added to v, and the derivative
 by :math:`\varepsilon` at 0 is averaged over the noise by its moments.
 
-Lemma 4.3: the leading order of the two increments is derived from the exact recursion and divided
-by the right-hand side of the lemma. What remains is the "polylog(d)".
+Lemma 4.3: the leading order of both increments is derived from the exact recursion and divided by
+the right-hand side of the lemma; the quotient is the "polylog(d)".
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Profile = dict[sympy.Expr, sympy.Expr]
 
 
 def free_matrix(size: int) -> sympy.Matrix:
-    """A with every off-diagonal entry a symbol of its own and beta on the diagonal."""
+    """A with a separate symbol for every off-diagonal entry, and beta on the diagonal."""
     entry = lambda i, j: beta if i == j else sympy.Symbol(f"A_{i}{j}", real=True)  # noqa: E731
     return sympy.Matrix(size, size, entry)
 
@@ -52,14 +52,14 @@ def small_law() -> list[tuple[int, tuple[int, ...], sympy.Expr]]:
 
 
 def gradient_profiles(law: Law) -> dict[tuple[int, int], Profile]:
-    """dR/dA_kl at a symmetric point, as coefficients of 1/(1 + e^m) by distinct margin m.
+    """dR/dA_kl at a symmetric point, as margin m -> coefficient of 1/(1 + e^m).
 
-    `law`: the data law of the small case.
+    `law`: data law of the small case.
     """
     free = free_matrix(SMALL.size)
     at_point, seen = _symmetric_point(free), sympy.symbols(f"x_0:{SMALL.size}", real=True)
     output = model.output(free, [alpha * x for x in seen], DEGREE)
-    # Patches are not functions of A: each slope is derived once, and read at every configuration.
+    # Each derivative is computed once with symbolic patches, then evaluated at configurations.
     margin = at_point(output)
     pairs = [(k, m) for k in range(SMALL.size) for m in range(SMALL.size) if k != m]
     slopes = {pair: at_point(sympy.diff(output, free[pair])) for pair in pairs}
@@ -78,7 +78,7 @@ def gradient_profiles(law: Law) -> dict[tuple[int, int], Profile]:
 
 
 def _symmetric_point(free: sympy.Matrix) -> Callable[[sympy.Expr], sympy.Expr]:
-    """Evaluate at A_ij = gamma inside a set, rho between sets, as a polynomial in Gamma and Xi."""
+    """Evaluation at A_ij = gamma inside a set and rho between sets, in terms of Gamma and Xi."""
     size, per_set = SMALL.size, SMALL.sets[0].size
     values = {
         free[i, j]: NOTATION.symbol(orbit_of(SMALL, i, j))
@@ -99,9 +99,9 @@ def _symmetric_point(free: sympy.Matrix) -> Callable[[sympy.Expr], sympy.Expr]:
 
 
 def lemma_4_1(law: Law | None = None) -> Evidence:
-    """Entries of A in one orbit have one gradient (D = 4, C = 2, p = 3, all else symbolic).
+    """Check that entries of A in one orbit have equal gradients (D = 4, C = 2, p = 3).
 
-    `law`: another law for the same partition, to see the check fail.
+    All other letters are symbols. `law`: another law for the same partition, to see the check fail.
     """
     profiles = gradient_profiles(small_law() if law is None else law)
     orbits = classes(SMALL)
@@ -119,16 +119,17 @@ def lemma_4_1(law: Law | None = None) -> Evidence:
 
 
 def centred_moment(order: int) -> sympy.Expr:
-    """Moments of the noise along u: centred normal of variance sigma^2."""
+    """Moment of the noise along u, a centred normal variable of variance sigma^2."""
     sigma = NOTATION.symbol("sigma")
     odd = order % 2
     return sympy.Integer(0) if odd else sigma**order * sympy.factorial2(order - 1)
 
 
 def lemma_4_2(moment: Callable[[int], sympy.Expr] = centred_moment) -> Evidence:
-    """At v = alpha w*, the gradient by v has no component orthogonal to w* (S entirely free).
+    """Check that at v = alpha w* the gradient by v has no component orthogonal to w*, for any S.
 
-    `moment`: moments of the noise along a direction u orthogonal to w*, to see the check fail.
+    `moment`: moments of the noise along a direction u orthogonal to w*, replaced to see the check
+    fail.
     """
     weights = sympy.Matrix(SMALL.size, SMALL.size, sympy.symbols("S_0:4:4", real=True))
     epsilon = sympy.Symbol("epsilon", real=True)
@@ -152,11 +153,11 @@ def lemma_4_2(moment: Callable[[int], sympy.Expr] = centred_moment) -> Evidence:
 
 
 def lemma_4_3() -> Evidence:
-    """At leading order the hidden polylog is free of alpha and Gamma; what the rho line asks for.
+    """Compute the polylog of Lemma 4.3 that the leading order of both increments requires.
 
-    With E[1/(1+e^F)] written ``sig``, the gamma line says polylog(d) = C p s (1 - G/D) sig, which
-    is positive as long as some sample is not fitted; the rho line needs C p s (G Xi / Gamma) sig.
-    Whether the increments themselves obey the lemma is measured along a run (``polylog_gamma``).
+    With ``sig`` = E[1/(1+e^F)], the gamma line requires polylog(d) = C p s (1 - G/D) sig, which is
+    free of alpha and Gamma; the rho line requires C p s (G Xi / Gamma) sig. Whether exact
+    increments satisfy the lemma is measured along a run (``polylog_gamma``).
     """
     hidden = sympy.simplify(leading_increment(gamma) / increment_scale())
     against = sympy.simplify(-leading_increment(rho) * D / increment_scale())

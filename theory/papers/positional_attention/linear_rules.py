@@ -1,45 +1,44 @@
-r"""Theorems 3.1 and 5.2: exact errors of linear rules, and of all that do not know the sets.
+r"""Theorems 3.1 and 5.2: exact errors of linear rules, and of algorithms that do not know the sets.
 
-**Theorem 3.1.** A generalized linear model sees the patches through one score, :math:`g =
-\phi(\sum_j \langle w_j, X_j\rangle)`. Noise is orthogonal to the feature, so the best directions
-are multiples of it and the score is :math:`\sum_j w_j x_j` with numbers :math:`w_j`. The label is
-symmetric, so every error below is computed given y = +1, averaged over the signal sets.
+**Theorem 3.1.** A generalized linear model depends on the patches through one score,
+:math:`g = \phi(\sum_j \langle w_j, X_j\rangle)`. Noise is orthogonal to the feature, so the best
+directions are multiples of the feature and the score is :math:`\sum_j w_j x_j` with scalars
+:math:`w_j`. The law is symmetric in the label, so every error below is given y = +1, averaged over
+the signal sets.
 
-Three classes of rules have different answers:
+*Equal weights, any link.* The score is Z; given y = +1 it is C plus a walk of D - C independent
+steps in {-1, 0, 1}. The walk is a mixture of simple symmetric walks, so P(walk = k) decreases in
+|k| in steps of two, and :math:`P(Z = k \mid +) \geq P(Z = k \mid -)` for k > 0. The best link is
+therefore sign(Z), with error P(Z < 0) + P(Z = 0)/2. With m = q(D - C) the error exceeds 1/8 above
+about :math:`m = k C^2`; as C grows, :math:`k \to 1/\Phi^{-1}(7/8)^2`.
 
-*Equal weights, any link.* The score is Z, and given y = +1 it is C plus a walk of D - C
-independent steps in {-1, 0, 1}. The walk is a mixture of simple symmetric walks, so P(walk = k)
-falls in |k| in steps of two, so :math:`P(Z = k \mid +) \geq P(Z = k \mid -)` for k > 0, and no
-link does better than sign(Z): error P(Z < 0) + P(Z = 0)/2. With m = q(D - C) it passes 1/8 near
-:math:`m = k C^2`; as C grows, :math:`k \to 1/\Phi^{-1}(7/8)^2`.
+*Unequal weights, increasing link.* Slightly smaller weights of one set keep the sign of Z for Z !=
+0 and decide ties, which lowers the error: the reduced set is rarely the signal set.
 
-*Unequal weights, increasing link.* Shrinking the weights of one set by little leaves the sign of Z
-where Z is not 0 and decides the ties, with profit: the set that is shrunk is seldom the signal.
+*Unequal weights, any link.* Weights :math:`3^j` encode all of x in the score, so some link reaches
+the error of the best classifier, `data_law.bayes_error`. Probabilities are exact if q is a
+``Fraction``, else floats.
 
-*Unequal weights, any link.* Weights :math:`3^j` encode all of x in the score, so that some link
-reaches the error of the best classifier, `data_law.bayes_error`. Probabilities are exact where q
-is a ``Fraction``, floats otherwise.
+**Theorem 5.2.** "Without patch association knowledge" is read as follows: the partition is uniform
+among all partitions into sets of C, and the algorithm learns about it from its samples only. The
+algorithm is given the feature :math:`w^\star` and the noise-free :math:`x_j`, so the bounds hold
+for every algorithm.
 
-**Theorem 5.2.** "Without patch association knowledge" is read as: the partition is uniform among
-all partitions into sets of C, and the algorithm knows of it what its samples tell. The feature
-:math:`w^\star` and the noise-free :math:`x_j` are granted, so what follows bounds every
-algorithm.
-
-*No sample.* Given y = +1, the chance of x is proportional to the expected number of sets that are
-all +1, :math:`\binom{n_+}{C}` with :math:`n_+` the number of patches at +1. The best classifier
-compares :math:`\binom{n_+}{C}` with :math:`\binom{n_-}{C}`: it is sign(Z), Z = n_+ - n_-. So the
-error of `sign_rule_error` is the least not only of linear rules, but of all.
+*No sample.* Given y = +1, the probability of x is proportional to the expected number of sets that
+are all +1, :math:`\binom{n_+}{C}` with :math:`n_+` the number of patches at +1. The best classifier
+compares :math:`\binom{n_+}{C}` with :math:`\binom{n_-}{C}`: it is sign(Z), Z = n_+ - n_-. So
+`sign_rule_error` is the smallest error of all classifiers, not only of linear rules.
 
 *N samples.* Patches outside the signal set carry no information on the partition. Reveal the signal
 set of every sample, k of the L sets in all, and whether the signal set of the test point is among
-them. If it is not, the k sets are independent of the label, and the partition of the rest is still
-uniform: sign(Z) on D - kC patches is the best. Revealing never hurts, hence
+them. If it is not, the k sets are independent of the label, and the partition of all other patches
+is still uniform: sign(Z) on D - kC patches is optimal. Revealing never increases the error, hence
 
 .. math:: \text{error} \geq E_k\big[(1 - k/L)\, \mathrm{errZ}(D - kC, C, q)\big],
 
-k the number of different sets in N draws. At fixed C and m = q(D - C) the N below which this
-exceeds a fixed error grows like D, where errZ exceeds it. Where errZ is itself o(1), which is where
-m is small against C^2, the bound is void, and so is the theorem: only the feature is to be learned.
+with k the number of distinct sets in N draws. At fixed C and m = q(D - C), the bound exceeds a
+fixed error for N up to order D, if errZ exceeds this error. If errZ is o(1), for m small against
+C^2, both the bound and the theorem are void: only the feature has to be learned.
 
 Reference: Jelassi, Sander, Li (2022).
 """
@@ -61,11 +60,11 @@ Law = NDArray[Any]
 Probability = float | Fraction
 
 BOUND = Fraction(1, 8)
-"""The error that Theorem 3.1 says no generalized linear model can go below."""
+"""Error that Theorem 3.1 claims as a lower bound for every generalized linear model."""
 
 
 class SignError(NamedTuple):
-    """Probabilities that a score is negative or 0, given y = +1.
+    """Probabilities of a negative and of a zero score, given y = +1.
 
     `negative`, `zero`: P(score < 0) and P(score = 0).
     """
@@ -88,8 +87,8 @@ def sign_error(law: Law) -> SignError:
 def walk_law(count: int, q: Probability) -> Law:
     """Law of the sum of ``count`` independent patches, each ±1 with q/2 and 0 with 1 - q.
 
-    `count`: number of patches; `q`: chance of a feature. Returns array, shape (2 count + 1,): P(sum
-    = k) for k = -count..count; Fractions if q is one.
+    `count`: number of patches; `q`: probability of a feature. Returns array, shape (2 count + 1,):
+    P(sum = k) for k = -count..count; Fractions if q is a Fraction.
     """
     if not isinstance(q, Fraction):
         law = np.ones(1)
@@ -106,10 +105,10 @@ def walk_law(count: int, q: Probability) -> Law:
 
 
 def sign_rule_error(D: int, C: int, q: Probability) -> SignError:
-    """Error of sign(Z), the best rule with equal weights, whatever its link.
+    """Error of sign(Z), the best rule with equal weights for any link.
 
-    `D`, `C`: patches, and patches in each set; `q`: chance of a feature; the result is exact where
-    it is a Fraction. Returns SignError: P(Z < 0), P(Z = 0) given y = +1.
+    `D`, `C`: patches, and patches in each set; `q`: probability of a feature; a Fraction gives an
+    exact result. Returns P(Z < 0), P(Z = 0) given y = +1.
     """
     others = D - C
     law = walk_law(others, q)
@@ -121,12 +120,9 @@ def sign_rule_error(D: int, C: int, q: Probability) -> SignError:
 def score_law(weights: Sequence[int], partition: Partition, q: Probability) -> Law:
     """Law of the score sum_j w_j x_j given y = +1, averaged over the signal sets.
 
-    `weights`: the weight of every patch; any rational rule is one of these; `partition`: the sets.
-    Returns array, shape (2n + 1,): P(score = k) for k = -n..n, n the sum of abs(w).
-
-    Notes
-    -----
-    Sets with the same weights are the same signal set, and a patch is three shifted additions.
+    `weights`: integer weight of every patch; `partition`: the sets. Returns array, shape (2n + 1,):
+    P(score = k) for k = -n..n, n the sum of abs(w). Signal sets with equal weights are computed
+    once; one patch is a sum of three shifted laws.
     """
     whole = np.array(weights, dtype=np.int64)
     reach = int(np.abs(whole).sum())
@@ -153,34 +149,33 @@ def _with_patch(law: Law, weight: int, q: Probability) -> Law:
 
 
 def weighted_rule_error(weights: Sequence[int], partition: Partition, q: Probability) -> Any:
-    """Error of sign(sum_j w_j x_j), ties decided by a fair coin; arguments of `score_law`.
+    """Error of sign(sum_j w_j x_j), with ties decided by a fair coin.
 
-    `weights`, `partition`, `q`: as for `score_law`.
+    `weights`, `partition`, `q`: as in `score_law`.
     """
     return sign_error(score_law(weights, partition, q)).error
 
 
 def best_link_error(weights: Sequence[int], partition: Partition, q: Probability) -> Any:
-    """Error of the best link phi for fixed weights; arguments of `score_law`.
+    """Error of the best link phi for fixed weights.
 
-    The law given y = -1 is the mirror image, so the best phi errs with half the overlap of both.
-
-    `weights`, `partition`, `q`: as for `score_law`.
+    The law given y = -1 is the mirror image, so the smallest error is half the overlap of both
+    laws. `weights`, `partition`, `q`: as in `score_law`.
     """
     law = score_law(weights, partition, q)
     return np.minimum(law, law[::-1]).sum() / 2
 
 
 def encoding_weights(D: int) -> tuple[int, ...]:
-    """Weights 3^j: the score names every x_j, as digits -1, 0, 1."""
+    """Weights 3^j, for which the score determines every x_j as digits -1, 0, 1."""
     return tuple(3**j for j in range(D))
 
 
 def tilted_weights(partition: Partition, tilts: Sequence[int]) -> tuple[int, ...]:
-    """Nearly equal weights: the sign of Z where it is not 0, and of -sum tilt_l z_l where it is.
+    """Nearly equal weights: the sign of the score is that of Z, or of -sum tilt_l z_l if Z = 0.
 
-    `partition`: the sets; `tilts`: by how much the first sets are shrunk, in units that decide
-    nothing but ties.
+    `partition`: the sets; `tilts`: reductions of the weights of the first sets, small enough to
+    affect only ties.
     """
     largest = max(members.size for members in partition.sets)
     base = max(1, largest * sum(tilts)) + max(tilts, default=0)
@@ -191,12 +186,12 @@ def tilted_weights(partition: Partition, tilts: Sequence[int]) -> tuple[int, ...
 
 
 def best_weights(partition: Partition, q: float, largest: int) -> tuple[float, tuple[int, ...]]:
-    """The least error of sign(sum_j w_j x_j) among all weights in 0..largest.
+    """Smallest error of sign(sum_j w_j x_j) among all integer weights in 0..largest.
 
-    `partition`: few sets of equal size: all vectors of weights are tried, up to the symmetry of the
-    law; `largest`: greatest weight. Negative weights cannot help: abs(w_j) has the same law where j
-    is not in the signal set, and a greater score where it is. Returns float, tuple of D ints: the
-    error, and weights with it. A search up to a greatest weight, no proof beyond it.
+    `partition`: few sets of equal size, since all weight vectors are tried up to the symmetry of
+    the law; `largest`: largest weight. Negative weights cannot help: abs(w_j) has the same law if j
+    is outside the signal set, and a larger score inside. Returns the error, and D weights that
+    reach it.
     """
     size, count = partition.sets[0].size, len(partition.sets)
     kinds = itertools.combinations_with_replacement(range(largest + 1), size)
@@ -211,11 +206,10 @@ def best_weights(partition: Partition, q: float, largest: int) -> tuple[float, t
 
 
 def limit_error(C: int, m: float) -> float:
-    r"""Error of sign(Z) as D grows at fixed m = q(D - C).
+    """Error of sign(Z) as D grows at fixed m = q(D - C).
 
-    The walk becomes Skellam's: :math:`P(k) = e^{-m} I_k(m)`.
-
-    `C`: patches in each set; `m`: q(D - C).
+    The walk has the Skellam law :math:`P(k) = e^{-m} I_k(m)` in the limit. `C`: patches in each
+    set; `m`: q(D - C).
     """
     from scipy.special import ive
 
@@ -224,10 +218,10 @@ def limit_error(C: int, m: float) -> float:
 
 
 def crossing(C: int, D: int | None = None) -> float:
-    """The m = q(D - C) at which the error of sign(Z) is 1/8; it grows with m.
+    """The m = q(D - C) at which the error of sign(Z), increasing in m, is 1/8.
 
-    `C`: patches in each set; `D`: patches; None for the limit of many. Returns float: NaN where
-    sign(Z) stays below 1/8 for every q <= 1.
+    `C`: patches in each set; `D`: patches; None for the limit of large D. Returns NaN if the error
+    is below 1/8 for every q <= 1.
     """
     from scipy.optimize import brentq
 
@@ -243,14 +237,14 @@ def crossing(C: int, D: int | None = None) -> float:
 
 
 def gaussian_crossing() -> float:
-    """The limit of crossing(C) / C^2 as C grows, 0.7557."""
+    """Limit of crossing(C) / C^2 for large C, 0.7557."""
     from scipy.stats import norm
 
     return float(1 / norm.ppf(1 - float(BOUND)) ** 2)
 
 
 def distinct_sets(count: int) -> Iterator[NDArray[np.float64]]:
-    """P(k different sets), k = 0, ..., count, after 0, 1, 2, ... draws."""
+    """Yield P(k distinct sets), k = 0, ..., count, after 0, 1, 2, ... draws."""
     k, chance = np.arange(count + 1), np.zeros(count + 1)
     chance[0] = 1.0
     while True:
@@ -261,11 +255,11 @@ def distinct_sets(count: int) -> Iterator[NDArray[np.float64]]:
 def unseen_errors(D: int, C: int, q: float) -> NDArray[np.float64]:
     """(1 - k/L) times the error of sign(Z) on D - kC patches, k = 0, ..., L; shape (L + 1,).
 
-    `D`, `C`: patches, and patches in each set; `q`: chance of a feature.
+    `D`, `C`: patches, and patches in each set; `q`: probability of a feature.
     """
     count, law, errors = D // C, np.ones(1), np.zeros(D // C + 1)
     for unseen in range(1, count + 1):
-        below = max(0, (unseen - 1) * C - C)  # of the walk of the other patches, at -C
+        below = max(0, (unseen - 1) * C - C)  # index of walk = -C, where Z = 0
         negative, zero = law[:below].sum(), law[below] if unseen > 1 else 0.0
         errors[count - unseen] = unseen / count * (negative + zero / 2)
         for _ in range(C):
@@ -274,10 +268,10 @@ def unseen_errors(D: int, C: int, q: float) -> NDArray[np.float64]:
 
 
 def least_samples(D: int, C: int, q: float, error: float) -> int:
-    """The least N that may suffice for an error, knowing the sets from N samples only.
+    """Smallest N whose lower bound E[(1 - k/L) errZ] is at most `error`.
 
-    `error`: Positive. The lower bound E[(1 - k/L) errZ] on the error of any algorithm is at most
-    that.
+    The bound holds for every algorithm that learns the sets from N samples only. `error`: positive,
+    else ValueError.
     """
     if not error > 0:
         raise ValueError(f"error={error} is not positive")

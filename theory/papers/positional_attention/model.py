@@ -1,22 +1,20 @@
 r"""Orbits and network: Lemma 4.1 and equation (T).
 
-The data law is in `data_law`.
+*Orbits* are classes of entries that stay equal (Lemma 4.1). The law of Assumption 1 is invariant
+under every permutation of the patches that maps sets onto sets (the wreath product
+:math:`S_C \wr S_L`), and the model is permutation-invariant. `theory.symmetry.classes` computes the
+orbits of index pairs from generators; for L sets of equal size C they are the three orbits named in
+`ORBITS`, whose sizes `entries` gives for symbolic D and C.
 
-*Orbits*, the entries that stay equal (Lemma 4.1). The law of Assumption 1 is invariant under every
-permutation of the patches that maps sets onto sets, the wreath product :math:`S_C \wr S_L`, and the
-model is permutation-invariant. The orbits of index pairs are computed from generators by
-`theory.symmetry.classes`; for L sets of equal size C they are the three named here. `entries`
-states their sizes for symbolic D and C; the tests compare it with `classes` at many sizes.
-
-*Network*, one positional-attention layer, and what it computes on an orbit-symmetric A.
+*Network*: one positional-attention layer.
 
 .. math::
    F(X) = \sum_i act\Big(D \sum_j S_{ij} \langle v, X_j\rangle\Big), \quad
    S_{ij} = \frac{e^{s A_{ij}}}{\sum_r e^{s A_{ir}}}, \quad act(u) = u^p + \nu u .
 
 `output` is F for an explicit matrix of symbols. For A constant on the three orbits, a row of S has
-the value Lambda once, Gamma C-1 times, Xi D-C times, and a patch of value x in a set of sum z, Z
-being the sum of all values, sees
+the value Lambda once, Gamma C-1 times and Xi D-C times. A patch of value x in a set of sum z, with
+Z the sum of all values, has the attended value
 
 .. math:: \sum_j S_{ij} x_j = \Lambda x + \Gamma (z - x) + \Xi (Z - z).
 """
@@ -35,32 +33,32 @@ D, C, p, nu, scale, alpha = NOTATION.symbols("D C p nu scale alpha")
 a, b, x, z, Z = NOTATION.symbols("a b x z Z")
 
 ORBITS = ("beta", "gamma", "rho")
-"""The value that an entry of A has on each orbit: diagonal, same set, different sets."""
+"""Value of A on each orbit of index pairs: diagonal, same set, different sets."""
 
 
 def row_entries() -> dict[str, sympy.Expr]:
-    """Entries of each orbit in one row of A."""
+    """Orbit -> number of its entries in one row of A."""
     return {"beta": sympy.Integer(1), "gamma": C - 1, "rho": D - C}
 
 
 def entries() -> dict[str, sympy.Expr]:
-    """Entries of each orbit in the whole of A: D rows of them."""
+    """Orbit -> number of its entries in A."""
     return {orbit: D * count for orbit, count in row_entries().items()}
 
 
 def orbit_of(partition: Partition, i: int, j: int) -> str:
-    """The orbit of the pair (i, j) for L sets of equal size."""
+    """Orbit of the pair (i, j) for L sets of equal size."""
     if i == j:
         return "beta"
     return "gamma" if partition.labels[i] == partition.labels[j] else "rho"
 
 
 ATTENTION = dict(zip(ORBITS, NOTATION.symbols("Lambda Gamma Xi"), strict=True))
-"""The entry of S on each orbit."""
+"""Orbit -> entry of S."""
 
 
 def activation(u: sympy.Expr, degree: sympy.Expr | int = p) -> sympy.Expr:
-    """The polynomial activation, u^p + nu u.
+    """Polynomial activation u^p + nu u.
 
     `degree`: p.
     """
@@ -68,7 +66,7 @@ def activation(u: sympy.Expr, degree: sympy.Expr | int = p) -> sympy.Expr:
 
 
 def attention(matrix: sympy.Matrix) -> sympy.Matrix:
-    """Row-wise softmax of an explicit matrix A, with the scale in the exponent."""
+    """Softmax of every row of scale * A, for an explicit matrix A."""
     weights = matrix.applyfunc(lambda entry: sympy.exp(scale * entry))
     return sympy.Matrix(matrix.rows, matrix.cols, lambda i, j: weights[i, j] / sum(weights.row(i)))
 
@@ -76,9 +74,9 @@ def attention(matrix: sympy.Matrix) -> sympy.Matrix:
 def output(
     matrix: sympy.Matrix, projections: Sequence[sympy.Expr], degree: sympy.Expr | int = p
 ) -> sympy.Expr:
-    """F(X) of equation (T) for explicit A and explicit <v, X_j>.
+    """F(X) of equation (T) for explicit A and <v, X_j>.
 
-    `matrix`, shape (D, D): a; `projections`: <v, X_j>; `degree`: p.
+    `matrix`, shape (D, D): A; `projections`: <v, X_j>; `degree`: p.
     """
     return readout(attention(matrix), projections, degree)
 
@@ -86,16 +84,16 @@ def output(
 def readout(
     weights: sympy.Matrix, projections: Sequence[sympy.Expr], degree: sympy.Expr | int = p
 ) -> sympy.Expr:
-    """F(X) for an explicit S, which need not come from a softmax.
+    """F(X) for an explicit S, not necessarily a softmax.
 
-    `weights`, shape (D, D): S; `projections`, `degree`: as for `output`.
+    `weights`, shape (D, D): S; `projections`, `degree`: as in `output`.
     """
     attended = weights * sympy.Matrix(projections)
     return sympy.Add(*[activation(weights.rows * entry, degree) for entry in attended])
 
 
 def orbit_attention() -> dict[sympy.Symbol, sympy.Expr]:
-    """Lambda, Gamma, Xi: the softmax of a row of an orbit-symmetric A."""
+    """Lambda, Gamma, Xi: softmax of a row of A that is constant on the orbits."""
     counts = row_entries()
     weight = {orbit: sympy.exp(scale * NOTATION.symbol(orbit)) for orbit in ORBITS}
     total = sympy.Add(*[counts[orbit] * weight[orbit] for orbit in ORBITS])
@@ -103,23 +101,26 @@ def orbit_attention() -> dict[sympy.Symbol, sympy.Expr]:
 
 
 def own_attention() -> sympy.Expr:
-    """G = D (Lambda + (C-1) Gamma), in terms of the entries of S."""
+    """G, equal to D (Lambda + (C-1) Gamma), in terms of the entries of S."""
     counts = row_entries()
     return D * sum(counts[orbit] * ATTENTION[orbit] for orbit in ("beta", "gamma"))
 
 
 def attended() -> sympy.Expr:
-    """sum_j S_ij x_j for a patch of value x in a set of sum z, all values summing to Z."""
+    """Attended value sum_j S_ij x_j of a patch of value x in a set of sum z.
+
+    Z is the sum of all values.
+    """
     row_sums = {"beta": x, "gamma": z - x, "rho": Z - z}
     return sympy.Add(*[ATTENTION[orbit] * row_sums[orbit] for orbit in ORBITS])
 
 
 def preactivation() -> sympy.Expr:
-    """O = D alpha sum_j S_ij x_j, the argument of the activation."""
+    """Argument of the activation, O = D alpha sum_j S_ij x_j."""
     return D * alpha * attended()
 
 
 def set_contribution() -> sympy.Expr:
-    """h(a, b; Z): what a set of type (a, b) adds to F."""
+    """h(a, b; Z), the contribution to F of a set of type (a, b)."""
     patch = activation(preactivation()).subs(z, a - b)
     return sympy.Add(*[count * patch.subs(x, value) for value, count in composition().items()])

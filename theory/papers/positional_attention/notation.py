@@ -1,18 +1,18 @@
 r"""Notation and events of Jelassi, Sander, Li, "Vision Transformers provably learn ...".
 
-`EVENTS` are the three events of training, as rules on the order parameters. The signal strength
-that reaches the loss is :math:`\alpha G`; its log-growth splits in :math:`d\log\alpha + d\log G`.
+`EVENTS` are the three events of training, as rules on the order parameters. The loss depends on the
+signal strength :math:`\alpha G`, whose log-growth is :math:`d\log\alpha + d\log G`.
 
-- Event I, value-driven: v grows, attention stays. It ends at ``T0``, the first time with alpha > 0
-  at which attention contributes at least as much: :math:`d\log G \geq d\log\alpha`.
-- Event II, attention-driven, up to ``T1``: half of the attention falls inside the true set,
-  :math:`G \geq D/2`. ``T1_paper`` is the paper's own form,
-  :math:`\gamma > \max_t |\rho^{(t)}|` over the run, which depends on the horizon.
-- Event III: alpha grows again. Where it falls after ``T1``, it counts as growing again from the
-  minimum after which it exceeds alpha(T1) by 5 %, if it is above alpha(T1) at the horizon.
+- Event I, value-driven: v grows, attention is constant. It ends at ``T0``, the first time with
+  alpha > 0 and :math:`d\log G \geq d\log\alpha`: attention contributes at least as much as v.
+- Event II, attention-driven, ends at ``T1``: half of the attention is inside the true set,
+  :math:`G \geq D/2`. ``T1_paper`` is the form of the paper, :math:`\gamma > \max_t |\rho^{(t)}|`
+  over the run, which depends on the horizon.
+- Event III: alpha grows again. If alpha falls after ``T1``, Event III starts at the minimum after
+  which alpha exceeds alpha(T1) by 5 %, provided that alpha is above alpha(T1) at the horizon.
 
-``patch_association`` (Definition 2.2) is reached when the least entry of A inside every set exceeds
-the greatest outside, in every row.
+``patch_association`` (Definition 2.2) holds if in every row of A the smallest entry inside the set
+exceeds the largest entry outside.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ ROWS: tuple[Row, ...] = (
     ("polylog_gamma", "κγ", r"\kappa_\gamma", "the hidden polylog of Lemma 4.3, gamma"),
     ("polylog_rho", "κρ", r"\kappa_\rho", "least constant in Lemma 4.3, rho"),
 )
-"""Code name, the paper's letter, LaTeX, meaning; what sympy may assume, and the shape."""
+"""Rows (code name, letter of the paper, LaTeX, meaning, sympy assumptions, shape)."""
 
 NOTATION = Notation("Jelassi, Sander, Li (2022)", ROWS)
 
@@ -106,7 +106,7 @@ ORDER_PARAMETERS = ("alpha", "gamma", "rho", "G", "d_alpha", "d_G", "association
 """Symbols of the event rules; every problem of this system reports them at every step."""
 
 RATES = ("d_alpha", "d_G")
-"""Those that are read off the gradient; the growth of alpha tells whether a run oscillates."""
+"""Order parameters read from the gradient; a run oscillates if d_alpha alternates in sign."""
 
 alpha, gamma, rho, G, d_alpha, d_G, margin = NOTATION.symbols(" ".join(ORDER_PARAMETERS))
 D = NOTATION.symbol("D")

@@ -1,7 +1,8 @@
-r"""The plateau of Event I: which of gamma and rho grows faster there.
+r"""The plateau of Event I: sign of the rate of gamma - rho.
 
 While v grows, A is still 0 off its diagonal. Then, with :math:`E = e^{s\beta}`, an entry of S is
-:math:`\xi = 1/(E + D - 1)` off the diagonal and :math:`E\xi` on it, and a patch of value x sees
+:math:`\xi = 1/(E + D - 1)` off the diagonal and :math:`E\xi` on the diagonal, and a patch of value
+x has the preactivation
 
 .. math:: O_x = \alpha U_x, \qquad U_x = D\,\xi\,(\kappa x + Z), \qquad \kappa = E - 1. \qquad (1)
 
@@ -11,27 +12,27 @@ softmax gives, for :math:`z_i` the sum of the set of patch i,
 .. math:: \dot\gamma - \dot\rho = s\,\alpha\,\xi\, E\Big[\varsigma \sum_i act'(O_i)
    \Big(\frac{z_i - x_i}{C-1} - \frac{Z - z_i}{D-C}\Big)\Big]. \qquad (2)
 
-Each patch counts once in all: the bracket sums to 0 over i, and the linear part of act has no
-share. Hence (2) is :math:`s\,p\,\xi\,\alpha^p E[\varsigma T]` with
+The bracket sums to 0 over i, so the linear part of act does not contribute, and (2) equals
+:math:`s\,p\,\xi\,\alpha^p E[\varsigma T]` with
 
 .. math:: T = \sum_i U_i^{p-1}
    \Big(\frac{(D-1)(z_i - x_i)}{(C-1)(D-C)} - \frac{Z - x_i}{D-C}\Big). \qquad (3)
 
-It is 0 at beta = 0, where all :math:`U_i` are equal: A does not move at all then.
+At beta = 0 all :math:`U_i` are equal, T is 0, and A does not move.
 
-*Assumption 1.* F depends on the numbers of random patches at +1 and at -1 alone, and given these
-every arrangement is as likely. The mean of the C-1 mates of a random patch is that of the other
-random patches, :math:`\bar x_{-i}`, and (3) becomes
+*Assumption 1.* F depends only on the numbers of random patches at +1 and at -1, and all
+arrangements of given numbers are equally likely. The C-1 other patches in the set of a random patch
+have the same mean as all other random patches, :math:`\bar x_{-i}`, and (3) becomes
 
 .. math:: T = C\,\Big\{U_{+}^{p-1} (1 - \bar x) - \frac{1}{D-C} \sum_{i\ random}
    U_i^{p-1} (1 - \bar x_{-i})\Big\}, \qquad (4)
 
-a sum over :math:`O(D^2)` pairs of numbers. *Mixed sets* are exchangeable as sets only: one is taken
-apart, the others are a convolution of its law.
+a sum over :math:`O(D^2)` pairs of numbers. *Mixed sets* are exchangeable only as sets: the sum runs
+over the types of one set, and the law of all other sets is a convolution.
 
-*Many patches at fixed q.* Let :math:`\sigma^2 = q(D-C)` and :math:`\zeta = Z/\sigma`, which becomes
-normal with mean :math:`C/\sigma`. On the plateau F is small, :math:`F = \tau\zeta^p + r\tau\zeta`
-with r the share of the linear part, and its rate 0 gives
+*Many patches at fixed q.* Let :math:`\sigma^2 = q(D-C)`; :math:`\zeta = Z/\sigma` becomes normal
+with mean :math:`C/\sigma`. On the plateau F is small, :math:`F = \tau\zeta^p + r\tau\zeta` with r
+the share of the linear part, and a zero rate of alpha gives
 
 .. math:: \tau = \frac{2C}{\sigma}\,\frac{p\,p!! + r}{N}, \qquad
    N = p\,(2p-1)!! + (p+1)\,p!!\,r + r^2, \qquad
@@ -44,26 +45,24 @@ The leading part of (4) is a positive factor times :math:`\kappa` times
 
 For beta > 0 gamma is faster up to :math:`q_c = (hC + \kappa/4)/(1 + \kappa/4)`. As
 :math:`\nu D^{3(p-1)/(2p)} \to 0`, :math:`h = (p-1)/(2(2p-1))`: for p = 3 and C >= 5 gamma is
-faster at every q. At a fixed nu the linear part takes over in the end: h tends to 0 and
+faster at every q. At a fixed nu the linear part dominates for large D: h tends to 0 and
 :math:`q_c` to :math:`\kappa/(4+\kappa)`.
 
-*Many patches at a fixed mean* :math:`\lambda = q(D-C)`. F becomes :math:`a Z^p + b Z`, and (4)
-:math:`C\{(\kappa + Z)^{p-1} - Z^{p-1}\}`. Let w(k) be the mean of :math:`\varsigma` on Z = k; then
+*Many patches at a fixed mean* :math:`\lambda = q(D-C)`. F becomes :math:`a Z^p + b Z`, and T of (4)
+becomes :math:`C\{(\kappa + Z)^{p-1} - Z^{p-1}\}`. With w(k) the mean of :math:`\varsigma` on Z = k,
 
 .. math:: \frac{w(k)}{w(-k)} = \frac{I_{k-C}(\lambda)}{I_{k+C}(\lambda)}\,e^{-F(k)}, \qquad
    \sum_{k>0} k\,F'(k)\,(w(k) - w(-k)) = 0. \qquad (7)
 
-The logarithm of the quotient of Bessel functions over k falls with k (measured, not proved), that
-of F(k) over k does not: w(k) - w(-k) changes its sign once, from + to -. For p = 3, where F'
+The logarithm of the quotient of Bessel functions, divided by k, decreases with k (measured, not
+proved); F(k)/k does not. Hence w(k) - w(-k) changes its sign once, from + to -. For p = 3, where F'
 increases with k, it follows that :math:`E[\varsigma Z] \geq 0`, and for beta > 0 that
 :math:`E[\varsigma T] = C\kappa\,E[\varsigma(\kappa + 2Z)] > 0`: gamma is faster at every mean.
 
-Here :math:`\alpha^p` is a/D, and :math:`(b/(\nu D))^p` once :math:`\nu D^{1-1/p}` is large: at a
-fixed mean (2) falls with D like :math:`D^{-2}` first, and like :math:`\nu^{-p} D^{-(p+1)}` in the
-end.
-
-Whether gamma or rho is faster here predicts where training ends, which is measured
-(`dynamics.verdicts.positional_attention.plateau`).
+In this limit :math:`\alpha^p` is a/D, and :math:`(b/(\nu D))^p` for large :math:`\nu D^{1-1/p}`: at
+a fixed mean (2) falls with D like :math:`D^{-2}` first, and like :math:`\nu^{-p} D^{-(p+1)}` for
+larger D. `dynamics.verdicts.positional_attention.plateau` measures whether the sign of the rate of
+gamma - rho on the plateau predicts the end of training.
 """
 
 from __future__ import annotations
@@ -83,15 +82,15 @@ from theory.papers.positional_attention.data_law import ANY, SetLaw
 
 Array = NDArray[np.float64]
 STEP = 1.1
-"""Factor between the values of alpha among which its rate changes sign."""
+"""Ratio of successive values of alpha in the search for a sign change of its rate."""
 
 
 class Numbers(NamedTuple):
-    """Law of the random patches at +1 and at -1, and what their mates add up to.
+    """Joint law of the numbers of random patches at +1 and at -1, with sums over their sets.
 
     `chance`, shape (D - C + 1, D - C + 1): P(a at +1, b at -1); `mates`: value x -> float array of
-    the same shape: the sum of z_i - x_i over the random patches of that value, times the indicator
-    of (a, b), in expectation.
+    the same shape: expected sum of z_i - x_i over random patches i of value x, times the indicator
+    of (a, b).
     """
 
     chance: Array
@@ -101,7 +100,7 @@ class Numbers(NamedTuple):
 def exchangeable(random: int, law: SetLaw) -> Numbers:
     """`Numbers` under Assumption 1, where random patches are exchangeable.
 
-    `random`: random patches, D - C; `law`: of a random set.
+    `random`: number of random patches, D - C; `law`: law of a random set.
     """
     plus, minus = np.ogrid[: random + 1, : random + 1]
     zero = random - plus - minus
@@ -120,7 +119,7 @@ def exchangeable(random: int, law: SetLaw) -> Numbers:
 def one_set_apart(random: int, law: SetLaw) -> Numbers:
     """`Numbers` under any law of independent sets.
 
-    `random`: random patches, D - C; `law`: of a random set.
+    `random`: number of random patches, D - C; `law`: law of a random set.
     """
     sets = random // law.C
     rest = np.zeros((random + 1, random + 1))
@@ -129,7 +128,7 @@ def one_set_apart(random: int, law: SetLaw) -> Numbers:
     types, chance = law.types[possible], law.probabilities[possible]
 
     def with_set(weights: Array) -> Array:
-        """The law of the other sets with one more, each type weighted."""
+        """Convolve the law of the other sets with one more set, each type weighted."""
         total = np.zeros_like(rest)
         for (a, b, _), weight in zip(types, weights, strict=True):
             total[a:, b:] += weight * rest[: random + 1 - a, : random + 1 - b]
@@ -147,8 +146,9 @@ def one_set_apart(random: int, law: SetLaw) -> Numbers:
 class Plateau:
     """Training while A is 0 off its diagonal; the rates are exact.
 
-    `D`: patches; `law`: of a random set; `p`: odd degree of the activation; `nu`: its linear part;
-    0 is allowed; `beta`, `scale`: diagonal of A, and the factor in the exponent of the softmax.
+    `D`: number of patches; `law`: law of a random set; `p`: odd degree of the activation; `nu`:
+    linear part of the activation, >= 0; `beta`, `scale`: diagonal of A, and factor in the exponent
+    of the softmax.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class Plateau:
 
     @cached_property
     def numbers(self) -> Numbers:
-        """The law of the random patches."""
+        """Joint law of the numbers of random patches at +1 and at -1."""
         count = exchangeable if self.law.random_sets == ANY else one_set_apart
         return count(self.D - self.law.C, self.law)
 
@@ -177,14 +177,17 @@ class Plateau:
 
     @cached_property
     def attended(self) -> Mapping[int, Array]:
-        """U_x of equation (1), by x."""
+        """Value x -> U_x of equation (1)."""
         plus, minus = np.ogrid[: self.D - self.law.C + 1, : self.D - self.law.C + 1]
         kappa, total = np.expm1(self.scale * self.beta), self.law.C + plus - minus
         return {x: self.D * self.entry * (kappa * x + total) for x in (1, -1, 0)}
 
     @cached_property
     def powers(self) -> tuple[Array, Array]:
-        """Sums over all patches of U^p and of U: F is alpha^p and nu alpha times these."""
+        """Sums over all patches of U^p and of U.
+
+        F is alpha^p times the first sum plus nu alpha times the second.
+        """
         plus, minus = np.ogrid[: self.D - self.law.C + 1, : self.D - self.law.C + 1]
         counts = {1: self.law.C + plus, -1: minus, 0: self.D - self.law.C - plus - minus}
         main = sum(counts[x] * seen**self.p for x, seen in self.attended.items())
@@ -192,21 +195,21 @@ class Plateau:
         return np.asarray(main), np.asarray(linear)
 
     def weights(self, alpha: float) -> Array:
-        """1/(1 + e^F) of equation (2), at every pair of numbers."""
+        """1/(1 + e^F) of equation (2), for every pair of numbers."""
         main, linear = self.powers
         return np.asarray(expit(-(alpha**self.p * main + self.nu * alpha * linear)))
 
     def rate(self, alpha: float) -> float:
-        """Rate of alpha, minus the slope of the risk."""
+        """Rate of alpha: minus the derivative of the risk."""
         main, linear = self.powers
         slope = self.p * alpha ** (self.p - 1) * main + self.nu * linear
         return float((self.weights(alpha) * self.numbers.chance * slope).sum())
 
     def alpha(self, start: float) -> float:
-        """Value of alpha whose rate is 0, the first that the flow from a start meets.
+        """First alpha of rate 0 that the gradient flow reaches from `start`.
 
-        `start`: positive. Returns float: infinite where F is positive on every sample, and alpha
-        grows for ever.
+        `start`: positive. Returns inf if F is positive on every sample, where alpha grows without
+        bound.
         """
         if (self.powers[0][self.numbers.chance > 0] >= 0).all():
             return inf
@@ -218,7 +221,7 @@ class Plateau:
 
     @cached_property
     def moments(self) -> Array:
-        """T of equation (3) times the probability, at every pair of numbers."""
+        """T of equation (3) times the probability, for every pair of numbers."""
         D, C, random = self.D, self.law.C, self.D - self.law.C
         plus, minus = np.ogrid[: random + 1, : random + 1]
         chance, mates = self.numbers
@@ -231,7 +234,7 @@ class Plateau:
         return np.asarray(moments / random)
 
     def tilt(self, alpha: float) -> float:
-        """E[T / (1 + e^F)], whose sign is that of the rate of gamma - rho."""
+        """E[T / (1 + e^F)], with the sign of the rate of gamma - rho."""
         return float((self.weights(alpha) * self.moments).sum())
 
     def lead(self, alpha: float) -> float:
@@ -240,10 +243,10 @@ class Plateau:
 
 
 def tilt_of_many_patches(law: SetLaw, p: int, kappa: float, linear: float = 0.0) -> float:
-    """The limit of `Plateau.tilt` at fixed q, equation (6) times kappa, up to a positive factor.
+    """Limit of `Plateau.tilt` at fixed q up to a positive factor: equation (6) times kappa.
 
-    `law`: of a random set, by Assumption 1; `p`: degree; `kappa`: e^(s beta) - 1; `linear`: limit
-    of nu D^(3(p-1)/(2p)).
+    `law`: law of a random set under Assumption 1; `p`: degree; `kappa`: e^(s beta) - 1; `linear`:
+    limit of nu D^(3(p-1)/(2p)).
 
     Examples
     --------

@@ -1,7 +1,7 @@
-r"""The reduction: gradient descent on (P) as a recursion on (alpha, gamma, rho).
+r"""Reduced dynamics: gradient descent on (P) as a recursion on (alpha, gamma, rho).
 
-Condition on y = +1 (act is odd, so the other half gives the same risk). With h(a, b; Z) the share
-of a set,
+Condition on y = +1 (act is odd, so y = -1 has the same risk). With h(a, b; Z) the contribution of a
+set,
 
 .. math::
    F = h(C, 0; Z) + \sum_{l=1}^{L-1} h(a_l, b_l; Z), \qquad R = E \log(1 + e^{-F}),
@@ -10,8 +10,8 @@ of a set,
     gamma <- gamma - eta/(D (C-1)) dR/dgamma
     rho   <- rho   - eta/(D (D-C)) dR/drho.
 
-Lemmas 4.1 and 4.2 make it exact; `derivation` carries it out. `leading_output` keeps the signal set
-only, which is what Lemma 4.3 speaks of.
+The recursion is exact by Lemmas 4.1 and 4.2. `leading_output` keeps only the signal set, as Lemma
+4.3 does.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ a, b, Z = NOTATION.symbols("a b Z")
 
 
 def multiplicity() -> dict[sympy.Symbol, sympy.Expr]:
-    """Trained entries that share each state: v has one number, A has two orbits."""
+    """Scalar -> number of trained entries that share it: 1 component of v, two orbits of A."""
     shared = entries()
     return {alpha: sympy.Integer(1), gamma: shared["gamma"], rho: shared["rho"]}
 
 
 def observables(degree: sympy.Expr | int = p) -> dict[str, sympy.Expr]:
-    """Formulas of what is reported beside the state, by name.
+    """Name -> formula of each observable reported in addition to the state.
 
-    `degree`: in the place of p.
+    `degree`: replaces p.
     """
     size = increment_scale()
     growth = sympy.Piecewise((sympy.Abs(d_rho), sympy.Eq(rho, 0)), (sympy.sign(rho) * d_rho, True))
@@ -61,11 +61,11 @@ def increment_scale() -> sympy.Expr:
 def leading_output() -> sympy.Expr:
     """F of the signal set alone, C ((alpha G)^p + nu alpha G).
 
-    Every patch outside the signal set, and its output, is dropped: the exact h with the other
-    values at zero (Z = z = C).
+    The exact h with all values outside the signal set at zero (Z = z = C), and without their
+    output.
     """
     share = model.set_contribution().subs({a: C, b: 0}, simultaneous=True).subs(Z, C)
-    # sum_j S_ij x_j = Lambda + (C-1) Gamma is G/D, so Lambda goes in favour of G.
+    # sum_j S_ij x_j = Lambda + (C-1) Gamma = G/D: eliminate Lambda by G.
     entry = model.ATTENTION["beta"]
     return sympy.simplify(share.subs(entry, sympy.solve(model.own_attention() - G, entry)[0]))
 
@@ -73,21 +73,19 @@ def leading_output() -> sympy.Expr:
 def leading_increment(theta: sympy.Symbol) -> sympy.Expr:
     r"""Rate of gamma or rho at leading order: :math:`\varsigma\, \partial F / \partial\theta / n`.
 
-    ``sig`` stands for E[1/(1+e^F)]. In terms of alpha, G and the entries of S; derived from
-    `leading_output` without the linear part.
+    In terms of alpha, G, the entries of S and ``sig`` = E[1/(1+e^F)]; derived from `leading_output`
+    without the linear part.
     """
     slope = through_softmax(model.own_attention(), G, theta) / multiplicity()[theta]
     return sympy.factor(sig * sympy.diff(leading_output().subs(nu, 0), G) * slope)
 
 
 def through_softmax(quantity: sympy.Expr, name: sympy.Expr, theta: sympy.Symbol) -> sympy.Expr:
-    """Slope by gamma or rho of what is linear in the entries of S, in itself: a product.
+    """Derivative by gamma or rho of a quantity linear in the entries of S, as a product.
 
-    With T the numerator of the quantity over the total weight N, the slope of T/N is
-    (T' - (T/N) N')/N; a weight over N is an entry of S.
-
-    `quantity`: in Lambda, Gamma, Xi; `name`: what stands for it in the slope; `theta`: gamma or
-    rho.
+    With T/N the quantity and N the total weight, the derivative is (T' - (T/N) N')/N; a weight
+    divided by N is an entry of S. `quantity`: in Lambda, Gamma, Xi; `name`: symbol for the quantity
+    in its derivative; `theta`: gamma or rho.
     """
     weights = model.orbit_attention()
     moving = model.ATTENTION["gamma" if theta == gamma else "rho"]

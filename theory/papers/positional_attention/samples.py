@@ -1,15 +1,13 @@
 r"""Samples of the data laws: patches :math:`X_j = x_j w^\star + \xi_j`, noise orthogonal to w*.
 
-- `SignalSets`: Assumption 1. The values x_j of the signal set are the label, the others +1, -1, 0
-  with probability q/2, q/2, 1 - q; mixed random sets are conditioned on not being of one sign.
+- `SignalSets`: Assumption 1. The values x_j of the signal set are the label; all other values are
+  +1, -1, 0 with probability q/2, q/2, 1 - q. Mixed random sets are conditioned on two signs or a 0.
 - `Convolution`: the law of Figure 2. Patches are standard Gaussian, the label is the sign of
   :math:`f^\star(X) = \sum_\ell \big(\sum_{i \in S_\ell} \langle w^\star, X_i\rangle\big)^3`.
 
-F sees a patch only through :math:`\langle v, X_j\rangle = x_j \langle v, w^\star\rangle + \sigma
-|v_\perp|\, g_j` with g_j standard Gaussian, so fresh test data need values and one number a patch.
-
-Every draw comes from its own stream of one Generator: with one seed, more samples begin with the
-fewer ones.
+F depends on a patch only through :math:`\langle v, X_j\rangle = x_j \langle v, w^\star\rangle +
+\sigma |v_\perp|\, g_j` with g_j standard Gaussian, so fresh test data need x_j and g_j only. Each
+kind of draw has a separate random stream: with one seed, a larger sample extends a smaller one.
 """
 
 from __future__ import annotations
@@ -29,11 +27,10 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SignalSets:
-    """Assumption 1: a signal set, and sets of random features.
+    """Assumption 1: one signal set, and random sets.
 
-    `partition`: the sets S_1, ..., S_L, of any sizes; `q`: chance of a feature on a patch of a
-    random set; `sigma`: noise per coordinate; `random_sets`: ``"any"`` or ``"mixed"``; see
-    `theory.papers.positional_attention.data_law`.
+    `partition`: the sets S_1, ..., S_L, of any sizes; `q`: probability of a feature on a patch of a
+    random set; `sigma`: noise per coordinate; `random_sets`: ``"any"`` or ``"mixed"`` (`data_law`).
     """
 
     partition: Partition
@@ -48,7 +45,7 @@ class SignalSets:
     def draw(
         self, count: int, generator: Generator
     ) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
-        """Values, labels, and the signal set of each sample, shape (count,)."""
+        """Values x, labels y, and the index of the signal set of each sample, shape (count,)."""
         labels, streams = self.partition.labels, generator.spawn(3)
         y = np.where(streams[0].random(count) < 0.5, -1.0, 1.0)
         signal = streams[1].integers(labels.max() + 1, size=count)
@@ -64,11 +61,11 @@ class SignalSets:
     def _mixed_set(self, chance: FloatArray) -> FloatArray:
         """Values of a mixed random set from uniform numbers, both of shape (count, set size).
 
-        Patch by patch: while all patches so far are of one sign, a mixed set has the sign once more
-        with its probability times that of the remaining ones not to be all of this sign too.
+        Patches are drawn in sequence. While all earlier patches have one sign, the probability of
+        this sign is multiplied by the probability that the remaining patches do not all have it.
         """
         plain, x = self.q / 2, np.empty_like(chance)
-        # Whether the set can still become all +1, and all -1.
+        # Whether all patches so far are +1, and whether all are -1.
         plus, minus = np.ones((2, len(chance)), dtype=bool)
         for k in range(chance.shape[1]):
             left = plain ** (chance.shape[1] - k)
@@ -83,9 +80,9 @@ class SignalSets:
 
 @dataclass(frozen=True)
 class Convolution:
-    """Figure 2: Gaussian patches, and a cubic convolution for the label.
+    """Law of Figure 2: Gaussian patches, with the sign of a cubic convolution as label.
 
-    `partition`: the sets that the convolution takes together.
+    `partition`: the sets of the convolution.
     """
 
     partition: Partition
@@ -102,7 +99,7 @@ Law = SignalSets | Convolution
 
 
 def assumption_1(parameters: Any, partition: Partition | None = None) -> SignalSets:
-    """The law of Assumption 1 with the parameters' q and sigma.
+    """Law of Assumption 1 with the q and sigma of given parameters.
 
     `parameters`: with C, L, q, sigma and random_sets; `partition`: of the patches, into sets of any
     sizes; L consecutive runs of C by default.
@@ -114,10 +111,10 @@ def assumption_1(parameters: Any, partition: Partition | None = None) -> SignalS
 def samples(
     law: Law, depth: int, count: int, generator: Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Samples of a law whose feature w* is the first unit vector.
+    """Samples of a law, with the first unit vector as feature w*.
 
-    `depth`: d; `count`: number of samples. Returns patches, shape (count, D, d). Returns labels,
-    shape (count,).
+    `depth`: d; `count`: number of samples. Returns patches, shape (count, D, d), and labels, shape
+    (count,).
     """
     for_values, for_noise = generator.spawn(2)
     x, y = law.values(count, for_values)
@@ -127,9 +124,9 @@ def samples(
 
 
 def unit_vector(depth: int, generator: Generator) -> FloatArray:
-    """A feature w*, uniform on the sphere.
+    """Random feature w*, uniform on the sphere, shape (d,).
 
-    `depth`: d. Returns float array, shape (d,).
+    `depth`: d.
     """
     direction = generator.standard_normal(depth)
     return np.asarray(direction / np.linalg.norm(direction))
@@ -137,7 +134,7 @@ def unit_vector(depth: int, generator: Generator) -> FloatArray:
 
 @dataclass(frozen=True)
 class Fresh:
-    """Fresh data for test errors, by their projections.
+    """Fresh test data, stored as projections.
 
     `values`, `noise`, shape (count, D); `labels`, shape (count,).
     """
@@ -152,12 +149,12 @@ class Fresh:
         return along * self.values + self.sigma * across * self.noise
 
     def pairs(self) -> FloatArray:
-        """The patches as those of d = 2, whose v is (along, across), shape (count, D, 2)."""
+        """Patches in d = 2 dimensions, for v = (along, across), shape (count, D, 2)."""
         return np.stack([self.values, self.sigma * self.noise], axis=2)
 
 
 def fresh(law: Law, count: int, generator: Generator) -> Fresh:
-    """Fresh data of a law.
+    """Draw fresh test data of a law.
 
     `count`: number of samples.
     """

@@ -1,48 +1,49 @@
-r"""When three scalars can classify every sample.
+r"""Condition under which three scalars can classify every sample.
 
-Let :math:`\kappa` be the largest :math:`|z|/C` that a random set can have: 1 under Assumption 1,
+Let :math:`\kappa` be the largest :math:`|z|/C` of a random set: 1 under Assumption 1,
 :math:`1 - 1/C` for mixed random sets and q < 1. At full attention (:math:`\Lambda = \Gamma = 1/C`,
-:math:`\Xi = 0`) every patch of a set sees z/C, so a sample with y = +1 has
+:math:`\Xi = 0`) every patch of a set has the attended value z/C, so a sample with y = +1 has
 
 .. math:: F = C\,act(D\alpha) + \sum_{l} C\,act(D\alpha z_l / C), \qquad (1)
 
-least where every random set has :math:`z = -\kappa C`. The part of degree p is then
-:math:`C (D\alpha)^p (1 - (L-1) \kappa^p)`, the linear one :math:`\nu D\alpha\,C (1 - (L-1)\kappa)`.
+smallest if every random set has :math:`z = -\kappa C`. The part of degree p is then
+:math:`C (D\alpha)^p (1 - (L-1) \kappa^p)`, the linear part
+:math:`\nu D\alpha\,C (1 - (L-1)\kappa)`.
 
 *Proposition.* Some (alpha, gamma, rho) has yF > 0 on every sample of the law iff
-:math:`(L-1)\,\kappa^p < 1`, the `criterion`, for q < 1. If it is at least 1 and L >= 3, then the
-error is positive at every state, and alpha is bounded along every flow.
+:math:`(L-1)\,\kappa^p < 1` (`criterion`), for q < 1. If :math:`(L-1)\,\kappa^p \geq 1` and L >= 3,
+the error is positive at every state, and alpha is bounded along every flow.
 
-*Below 1* alpha large in (1), and attention near enough to full, gives yF > 0: beta = gamma and rho
-far below. The signs do not depend on beta, because gamma and rho are free.
+*Criterion below 1.* A large alpha in (1), and attention close to full (beta = gamma, and rho much
+smaller), give yF > 0. The signs do not depend on beta, because gamma and rho are free.
 
-*At least 1.* Let y = 1 and every random set have z = -kappa C (for mixed sets: C-1 patches at -1,
-one at 0), with attention :math:`1 - e` inside the own set. By symmetry S is doubly stochastic, so
-the means u of the signal patches and v of the random ones obey
+*Criterion at least 1.* Let y = 1 and every random set have z = -kappa C (for mixed sets: C-1
+patches at -1, one at 0), with attention :math:`1 - e` inside the own set. By symmetry S is doubly
+stochastic, so the mean attended values u of signal patches and v of random patches satisfy
 
 .. math:: u = 1 - e (1+\kappa), \qquad u + (L-1)\,v = 1 - (L-1)\,\kappa =: -k. \qquad (2)
 
 The linear part of F has the sign of -k, and k >= 0, with k = 0 only for kappa = 1, L = 2, where F
 is 0 by the exchange of the two sets. Let H be the part of degree p.
 
-- Where no random patch sees more than 0 (always for L >= 4), Jensen gives
-  :math:`H \leq C (u^p + (L-1) v^p)`. While :math:`u > |v|` this falls with e, from
-  :math:`C (1 - (L-1) \kappa^p) \leq 0`; from there on it is at most :math:`-(L-2)\,C |v|^p`.
-- Where one does, L = 3 and kappa < 1, hence C >= 5. No random patch sees more than Xi, and
-  :math:`\Gamma < \Xi`. With h what the patches at -1 see,
+- If no random patch has a positive attended value (always for L >= 4), Jensen's inequality gives
+  :math:`H \leq C (u^p + (L-1) v^p)`. While :math:`u > |v|` this bound decreases with e, from
+  :math:`C (1 - (L-1) \kappa^p) \leq 0`; for larger e it is at most :math:`-(L-2)\,C |v|^p`.
+- If some random patch has one, then L = 3 and kappa < 1, hence C >= 5. Attended values of random
+  patches are at most Xi, and :math:`\Gamma < \Xi`. With h the attended value of patches at -1,
   :math:`u + h = \Gamma - (2C-3)\,\Xi \leq -(2C-4)\,\Xi`: a negative term of
-  :math:`H = C u^p + 2(C-1) h^p + 2 h_0^p`, with :math:`h_0 \leq \Xi`, outweighs the others whatever
-  the signs of u and h.
+  :math:`H = C u^p + 2(C-1) h^p + 2 h_0^p`, with :math:`h_0 \leq \Xi`, outweighs all positive terms
+  for any signs of u and h.
 
-So F < 0 for every alpha > 0; for alpha < 0 the sample whose random patches are all 0 has F < 0.
+So F < 0 for every alpha > 0; for alpha < 0 the sample with all random patches at 0 has F < 0.
 
 S lies in a compact set, so :math:`F \leq -c\,\alpha` or :math:`-c\,\alpha^p` with c > 0, and with P
-the probability of these samples :math:`R \geq P \log(1 + e^{-F})`. R falls along a flow, which
-bounds alpha. Where yF > 0 on every sample nothing bounds it: for large alpha
-:math:`\alpha\,\partial (yF) / \partial\alpha > 0` on each.
+the probability of these samples :math:`R \geq P \log(1 + e^{-F})`. R decreases along a flow, which
+bounds alpha. If yF > 0 on every sample, alpha is unbounded: for large alpha
+:math:`\alpha\,\partial (yF) / \partial\alpha > 0` on every sample.
 
-Whether the flow *reaches* such attention is another matter: the plateau of Event I predicts it
-(`theory.papers.positional_attention.plateau`). With a large nu it may rest with an error then, too.
+The plateau of Event I (`theory.papers.positional_attention.plateau`) predicts whether the flow
+*reaches* attention close to full. With a large nu it may converge with a positive error even so.
 """
 
 from __future__ import annotations
@@ -60,13 +61,13 @@ from theory.papers.positional_attention.notation import NOTATION
 L, C, D, p, alpha = NOTATION.symbols("L C D p alpha")
 
 CASES = ((3, 3, 3), (4, 4, 5), (3, 5, 3), (5, 3, 3), (4, 4, 3), (9, 2, 3))
-"""(L, C, p) on both sides of 1, and at 1."""
+"""Test cases (L, C, p), with a criterion below, at and above 1."""
 FINEST = 6
-"""Largest of the integers that are tried as weights of a row of S."""
+"""Largest integer in the grid of row weights (Lambda, Gamma, Xi) of S."""
 
 
 def largest_share(law: SetLaw) -> float:
-    """kappa: the largest abs(z) / C that a random set can have.
+    """kappa, the largest abs(z) / C of a random set.
 
     Examples
     --------
@@ -77,9 +78,9 @@ def largest_share(law: SetLaw) -> float:
 
 
 def criterion(law: SetLaw, sets: int, degree: int) -> float:
-    r""":math:`(L-1)\,\kappa^p`; below 1 iff the model can be right on every sample.
+    r""":math:`(L-1)\,\kappa^p`; the model can classify every sample iff this is below 1.
 
-    `law`: of every random set; `sets`: L; `degree`: p.
+    `law`: law of every random set; `sets`: L; `degree`: p.
 
     Examples
     --------
@@ -90,10 +91,10 @@ def criterion(law: SetLaw, sets: int, degree: int) -> float:
 
 
 def least_margin(law: SetLaw, sets: int, degree: int, weights: tuple[int, ...]) -> int:
-    r"""The part of degree p of :math:`yF / (D\alpha)^p`, at the worst sample, up to a factor > 0.
+    r"""Smallest degree-p part of :math:`yF / (D\alpha)^p` over samples, times a factor > 0.
 
-    `law`: of every random set; `sets`: L; `degree`: p; `weights`: (Lambda, Gamma, Xi) up to a
-    common factor, not negative.
+    `law`: law of every random set; `sets`: L; `degree`: p; `weights`: (Lambda, Gamma, Xi) >= 0 up
+    to a common factor.
 
     Examples
     --------
@@ -114,10 +115,10 @@ def least_margin(law: SetLaw, sets: int, degree: int, weights: tuple[int, ...]) 
 
 
 def separability(random_sets: str = MIXED) -> Evidence:
-    """The proposition in integers: attentions of a grid are tried on every sample of small laws.
+    """Check the proposition in integers: a grid of attentions on every sample of small laws.
 
-    `random_sets`: law of the random sets; the criterion is that of mixed ones, to see the check
-    fail.
+    `random_sets`: law of the random sets, with the criterion always that of mixed sets; ``"any"``
+    makes the check fail.
     """
     findings, holds = [], True
     grid = [w for w in itertools.product(range(FINEST + 1), repeat=3) if any(w)]

@@ -1,4 +1,4 @@
-"""Attention of patterns to patterns, from their scores and the counts of a sample."""
+"""Attention between patterns as a function of scores and token counts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from theory.color_refinement import IntArray
 from theory.law import FloatArray
 
 PARTS = ("W_O", "V", "K", "Q")
-"""Trained arrays, on patterns."""
+"""Names of the trained arrays, expressed on patterns."""
 
 
 def attention(scores: FloatArray, counts: IntArray) -> FloatArray:
-    """P of count vectors: keys in rows, queries in columns.
+    """Attention matrix P of each count vector: keys in rows, queries in columns.
 
     `scores`, shape (..., M, M): B; `counts`, shape (S, M). Returns float array, shape (..., S, M,
     M).

@@ -1,36 +1,39 @@
 r"""Limits of attention without noise, and the assumptions of the paper on the start.
 
-*Attention*: the odds identity, and the ceiling that it sets. With c the counts of a sample, the
-odds of label-relevant against confusion tokens for a query of pattern j are :math:`(n_*/n_\#)
-e^{\pm (B_{1j} - B_{2j})}`, + where y = 1. So the product of the odds in a positive and in a
-negative sample is :math:`(n_*/n_\#)^2` for every B: training cannot change it (`odds_identity`).
-With :math:`q = n_*/n_\#` and s the factor by which the odds of a query have moved,
+*Attention*: the odds identity bounds the attention to label-relevant tokens. With c the counts of a
+sample, the odds of label-relevant against confusion tokens for a query of pattern j are
+:math:`(n_*/n_\#) e^{\pm (B_{1j} - B_{2j})}`, with + where y = 1. The product of the odds in a
+positive and in a negative sample is therefore :math:`(n_*/n_\#)^2` for every B, and training cannot
+change this product (`odds_identity`). With :math:`q = n_*/n_\#` and :math:`s = e^{B_{1j} -
+B_{2j}}`,
 
 .. math:: \text{mass}_+ \leq \frac{qs}{1 + qs}, \qquad \text{mass}_- \leq \frac{q}{q + s},
 
-with equality as the attention to all other patterns goes to 0. Hence
+with equality in the limit of zero attention to all other patterns. Hence
 
-- no query pattern has both above q/(1+q), and their mean is at most that (`mean_is_bounded`);
-- pattern 1 is label-relevant in n_* tokens of a positive sample and confusion in n_# of a negative
-  one: the mean over all queries is largest at :math:`s = \sqrt q + 1 + 1/\sqrt q`, and there is the
-  `ceiling` of the attention to label-relevant tokens.
+- no query pattern has both masses above q/(1+q), and their mean is at most q/(1+q)
+  (`mean_is_bounded`);
+- pattern 1 has n_* tokens in a positive sample and n_# tokens in a negative one: the mean over all
+  queries is largest at :math:`s = \sqrt q + 1 + 1/\sqrt q`, and the attention to label-relevant
+  tokens there is the `ceiling`.
 
-It is 1 only without confusion tokens. That is of a law, half of whose samples are positive. Of
-samples, a pattern has a token share a in positive ones and b in negative ones, and its queries have
-at most the largest :math:`a\,\text{mass}_+ + b\,\text{mass}_-`, at :math:`s = (q \sqrt a - \sqrt b)
-/ (q \sqrt b - \sqrt a)`; of one sample alone that is a (`ceiling_of_samples`).
+The ceiling is 1 only without confusion tokens. It assumes that half of all samples are positive.
+For given samples, let a pattern have the token share a in positive and b in negative ones: its
+queries have at most the largest :math:`a\,\text{mass}_+ + b\,\text{mass}_-`, which is at :math:`s =
+(q \sqrt a - \sqrt b) / (q \sqrt b - \sqrt a)`; for samples of one label the largest value is a or b
+itself (`ceiling_of_samples`).
 
-*The start*: lucky neurons, the printed scales, the share of confusion. The rows of
+*Start*: lucky neurons, the printed scales, the share of confusion tokens. The rows of
 :math:`W_O^{(0)}` are Gaussian, so their directions are uniform on the sphere of :math:`R^{m_a}`.
-The share of them within an angle theta of a direction is
+The share of directions within an angle theta of a given direction is
 
 .. math:: \tfrac12 I_{\sin^2\theta}\big(\tfrac{m_a - 1}{2}, \tfrac12\big), \qquad
    \theta \leq \tfrac\pi2,
 
-I the regularised incomplete beta function: of the order of :math:`\theta^{m_a - 1}`. Lemma 3 gives
-:math:`\frac1M (1 - \epsilon_m - \theta M / \pi)`, which grows as theta falls; its hypothesis
-:math:`m \geq \epsilon_m^{-2} M^2 \log N` allows no :math:`\epsilon_m` below
-:math:`M \sqrt{\log N / m}`.
+with I the regularised incomplete beta function; the share is of order :math:`\theta^{m_a - 1}`.
+Lemma 3 claims :math:`\frac1M (1 - \epsilon_m - \theta M / \pi)`, which grows as theta falls; its
+hypothesis :math:`m \geq \epsilon_m^{-2} M^2 \log N` requires :math:`\epsilon_m \geq M \sqrt{\log N
+/ m}`.
 """
 
 from __future__ import annotations
@@ -46,13 +49,13 @@ from theory.papers.shallow_vit.notation import NOTATION
 
 M, n_star, n_confusion = NOTATION.symbols("M n_star n_confusion")
 n_rest, q, s = sympy.symbols("n_rest q s", positive=True)
-"""Tokens of the other patterns; n_* / n_#; the factor by which the odds have moved."""
+"""n_rest: tokens of non-discriminative patterns; q: n_* / n_#; s: exp(B_1j - B_2j)."""
 
 
 def attention(scores: Any, counts: Any, key: int, query: Any) -> sympy.Expr:
-    """P_ij for any number of patterns.
+    """P_ij as an expression for any number of patterns.
 
-    `scores`, `counts`: B and c; patterns are numbered from 1.
+    `scores`, `counts`: B and c; `key`, `query`: i and j; patterns are numbered from 1.
     """
     k = sympy.Symbol("k", integer=True, positive=True)
     total = sympy.Sum(counts[k] * sympy.exp(scores[k, query]), (k, 1, M))
@@ -60,7 +63,7 @@ def attention(scores: Any, counts: Any, key: int, query: Any) -> sympy.Expr:
 
 
 def odds(label: int) -> sympy.Expr:
-    """Odds of label-relevant against confusion tokens for a query of pattern j, in B."""
+    """Odds of label-relevant against confusion tokens for a query of pattern j, in terms of B."""
     scores, counts = sympy.IndexedBase("B", real=True), sympy.IndexedBase("c", positive=True)
     j = sympy.Symbol("j", integer=True, positive=True)
     first, second = (1, 2) if label > 0 else (2, 1)
@@ -69,9 +72,9 @@ def odds(label: int) -> sympy.Expr:
 
 
 def odds_identity(product: sympy.Expr | None = None) -> Evidence:
-    """The product of the odds in the two samples, for any B and any number of patterns.
+    """Check that the odds at y = 1 times the odds at y = -1 equal (n_* / n_#)^2 for every B and M.
 
-    `product`: another value of it, to see the check fail.
+    `product`: replaces (n_* / n_#)^2, to see the check fail.
     """
     expected = (n_star / n_confusion) ** 2 if product is None else product
     product_of_odds = sympy.simplify(odds(1) * odds(-1))
@@ -86,10 +89,9 @@ def odds_identity(product: sympy.Expr | None = None) -> Evidence:
 
 
 def masses() -> tuple[sympy.Expr, sympy.Expr]:
-    """Largest attention to label-relevant tokens where y = +1 and y = -1, for one query pattern.
+    """Largest attention to label-relevant tokens at y = +1 and at y = -1, for one query pattern.
 
-    From the odds r, with s the exponential of the difference of the two scores: r/(1 + r), once
-    nothing else has attention.
+    Odds r give the attention r/(1 + r) in the limit of zero attention to all other patterns.
     """
     scores, j = sympy.IndexedBase("B", real=True), sympy.Symbol("j", integer=True, positive=True)
     values = {scores[1, j]: sympy.log(s), scores[2, j]: 0, n_star: q * n_confusion}
@@ -98,7 +100,7 @@ def masses() -> tuple[sympy.Expr, sympy.Expr]:
 
 
 def mean_is_bounded() -> Evidence:
-    """The mean over the two samples never exceeds q/(1+q), nor does the lesser of the two."""
+    """Check that the mean and the minimum of `masses` over y = +1 and -1 are at most q/(1+q)."""
     first, second = masses()
     bound = q / (1 + q)
     excess = sympy.factor(first + second - 2 * bound)
@@ -115,7 +117,7 @@ def mean_is_bounded() -> Evidence:
 
 
 def best_shift() -> sympy.Expr:
-    """The factor s at which the mean attention over all queries is largest."""
+    """The s = exp(B_1j - B_2j) at which the mean attention over all queries is largest."""
     root = sympy.Symbol("r", positive=True)
     first, second = masses()
     mean = (q * first + second).subs(q, root**2)
@@ -129,12 +131,12 @@ def best_shift() -> sympy.Expr:
 def ceiling(relevant: int, confusion: int, tokens: int) -> float:
     """Least upper bound of the mean attention to label-relevant tokens, without noise.
 
-    `relevant`, `confusion`, `tokens`: n_*, n_# and L, n_* > n_#. Of every law whose n_* and n_# do
-    not vary.
+    `relevant`, `confusion`, `tokens`: n_*, n_# and L, n_* > n_#. Holds for every law with constant
+    n_* and n_#.
     """
     if confusion == 0:
         return 1.0
-    # Every pattern has its share in the whole law: the closed form of `ceiling_of_samples`.
+    # Closed form of `ceiling_of_samples` for the token shares of a law with fair labels.
     ratio = relevant / confusion
     shift = sqrt(ratio) + 1 + 1 / sqrt(ratio)
     high, low = ratio * shift / (1 + ratio * shift), ratio / (ratio + shift)
@@ -145,11 +147,10 @@ def ceiling(relevant: int, confusion: int, tokens: int) -> float:
 def ceiling_of_samples(
     relevant: int, confusion: int, positive: Sequence[float], negative: Sequence[float]
 ) -> float:
-    """Least upper bound for samples, in which labels and patterns may have any shares.
+    """Least upper bound of the mean attention to label-relevant tokens for given samples.
 
-    `relevant`, `confusion`: n_* and n_# of every sample, n_* > n_#; `positive`, `negative`: for
-    every pattern, the share that its tokens in positive, and in negative, samples have in the
-    tokens of all samples.
+    `relevant`, `confusion`: n_* and n_# of every sample, n_* > n_#; `positive`, `negative`: tokens
+    of each pattern in positive, and in negative, samples, divided by the number of all tokens.
 
     Examples
     --------
@@ -172,7 +173,7 @@ def ceiling_of_samples(
 
 
 def proposition_2() -> Evidence:
-    """Concentration on label-relevant tokens for all queries and samples, by the identity."""
+    """Test with the odds identity whether attention can concentrate on label-relevant tokens."""
     bounded, shift = mean_is_bounded(), best_shift()
     findings = (
         *odds_identity().findings[2:],
@@ -186,9 +187,9 @@ def proposition_2() -> Evidence:
 
 
 def cap_share(dimension: int, angle: float) -> float:
-    """Share of a sphere within an angle of a direction.
+    """Share of the directions of a unit sphere within an angle of a fixed direction.
 
-    `dimension`: of the space, at least 2; `angle`: in radians, between 0 and pi.
+    `dimension`: dimension of the space, at least 2; `angle`: in radians, between 0 and pi.
     """
     from scipy.special import betainc
 
@@ -197,7 +198,7 @@ def cap_share(dimension: int, angle: float) -> float:
 
 
 def least_epsilon(M: int, neurons: int, samples: int) -> float:
-    """The least epsilon_m that the hypothesis of Lemma 3 allows.
+    """Smallest epsilon_m that the hypothesis of Lemma 3 allows.
 
     `M`, `neurons`, `samples`: patterns, m and N.
     """
@@ -205,7 +206,7 @@ def least_epsilon(M: int, neurons: int, samples: int) -> float:
 
 
 def claimed_share(M: int, angle: float, epsilon: float = 0.0) -> float:
-    """Share of lucky neurons that Lemma 3 promises.
+    """Share of lucky neurons that Lemma 3 claims.
 
     `M`: patterns; `angle`, `epsilon`: sigma + tau in radians, and epsilon_m.
     """
@@ -220,7 +221,7 @@ def lemma_3(
     tau: float = 0.0,
     samples: int = 200,
 ) -> Evidence:
-    """Lucky neurons of Definition 2 at the start: what the lemma promises, and what there are.
+    """Compare the claimed number of lucky neurons (Lemma 3) with the expected number at the start.
 
     `dimension`: m_a; `M`, `neurons`: patterns, m; `sigma`, `tau`: error of the initial values,
     noise of a token; `samples`: N, which epsilon_m depends on.
@@ -242,11 +243,10 @@ def lemma_3(
 
 
 def printed_start(noise: float = 0.01, sigma: float = 0.1, delta: float = 0.2) -> Evidence:
-    """Assumption 1 for the initial weights that Section 4.1 prints.
+    """Check Assumption 1 for the initial weights printed in Section 4.1.
 
-    They map orthonormal patterns to orthogonal vectors of one length.
-
-    `noise`, `sigma`, `delta`: c0 and the two errors.
+    The weights map orthonormal patterns to orthogonal vectors of equal length. `noise`, `sigma`,
+    `delta`: c0, error of the initial values, error of the initial keys and queries.
     """
     rows = (("keys", delta**2 / noise**2, delta), ("values", sigma**2 / noise**2, sigma))
     findings = tuple(

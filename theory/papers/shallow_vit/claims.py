@@ -1,4 +1,4 @@
-"""The statements of Li, Wang, Liu, Chen (2023), which stand in `claims.toml`."""
+"""Claims of Li, Wang, Liu, Chen (2023), read from `claims.toml`."""
 
 from pathlib import Path
 

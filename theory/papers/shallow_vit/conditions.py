@@ -1,9 +1,9 @@
-r"""Conditions of Theorem 1 on a law, as numbers: shares, neurons, batches.
+r"""Numerical conditions of Theorem 1 on a data law: share, number of neurons, batch size.
 
 With :math:`s = \sigma + \tau` and :math:`k = \delta + \tau`:
 
-- (8): :math:`\alpha_* \geq \alpha_\# / (\epsilon_S e^{-k} (1 - s))` with an :math:`\epsilon_S`
-  below 1/2, so that :math:`\alpha_*` lies above the value at 1/2 (`least_share`);
+- (8): :math:`\alpha_* \geq \alpha_\# / (\epsilon_S e^{-k} (1 - s))` with
+  :math:`\epsilon_S < 1/2`, so :math:`\alpha_*` exceeds the bound at 1/2 (`least_share`);
 - :math:`m \geq \epsilon^{-2} M^2 \log N`, where (11) needs :math:`1 - \epsilon - s M / \pi > 0`
   (`least_neurons`);
 - (9): :math:`B \geq \Omega((\alpha_* - e^{-k} s)^{-2})` (`least_batch`), which (70) derives as
@@ -11,7 +11,7 @@ With :math:`s = \sigma + \tau` and :math:`k = \delta + \tau`:
 .. math:: \Big((1 - s) e^{-k} \tfrac12 \alpha_* - s e^{-k}\Big)^{-2}
    = \Theta\Big((\alpha_* - e^{-k} s)^{-2}\Big).
 
-Bounds of order have the constant 1 here.
+Every O and Omega constant is set to 1.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from theory.claims import Evidence
 
 
 def least_share(confusion: float, sigma: float, delta: float, tau: float = 0.0) -> float:
-    """The alpha_* above which condition (8) holds; infinite where no alpha_* meets it.
+    """Infimum of the alpha_* that satisfy condition (8); inf if sigma + tau >= 1.
 
     `confusion`: alpha_#; `sigma`, `delta`, `tau`: errors of the start, noise of a token.
     """
@@ -35,7 +35,7 @@ def least_share(confusion: float, sigma: float, delta: float, tau: float = 0.0) 
 
 
 def least_neurons(M: int, samples: int, sigma: float, tau: float = 0.0) -> float:
-    """The m above which an epsilon leaves (11) positive; infinite from sigma + tau = pi / M on.
+    """Infimum of the m for which some epsilon keeps (11) positive; inf if sigma + tau >= pi / M.
 
     `M`, `samples`: patterns, N.
     """
@@ -44,7 +44,7 @@ def least_neurons(M: int, samples: int, sigma: float, tau: float = 0.0) -> float
 
 
 def least_batch(share: float, sigma: float, delta: float, tau: float = 0.0) -> float:
-    """The batch of (9), with the constant 1; infinite where alpha_* is at most e^-k s.
+    """Batch size of (9) with constant 1; inf if alpha_* <= exp(-k) s.
 
     `share`: alpha_*.
     """
@@ -53,7 +53,7 @@ def least_batch(share: float, sigma: float, delta: float, tau: float = 0.0) -> f
 
 
 def derived_batch(share: float, sigma: float, delta: float, tau: float = 0.0) -> float:
-    """The batch of the left side of (70); infinite where its bracket is not positive.
+    """Batch size given by the left side of (70); inf if its bracket is not positive.
 
     `share`: alpha_*.
     """
@@ -63,12 +63,12 @@ def derived_batch(share: float, sigma: float, delta: float, tau: float = 0.0) ->
 
 
 def pole(sigma: float, tau: float = 0.0) -> float:
-    """The alpha_* at which the left side of (70) is infinite."""
+    """The alpha_* at which the left side of (70) diverges."""
     return 2 * (sigma + tau) / (1 - (sigma + tau))
 
 
 def equation_70() -> Evidence:
-    """Whether both sides of (70) grow together: where the left is infinite, the right is not."""
+    """Test (70): at the pole of the left side the right side is finite."""
     share, s, k = sympy.symbols("alpha_star s k", positive=True)
     left = (1 - s) * sympy.exp(-k) * share / 2 - s * sympy.exp(-k)
     right = share - sympy.exp(-k) * s

@@ -1,19 +1,21 @@
-r"""The law of count vectors: how many tokens of each pattern a sample has.
+r"""Law of the count vectors: the number of tokens of each pattern in a sample.
 
-Labels are fair. The label-relevant pattern is 1 where y = +1, else 2; the confusion pattern is the
-other. Of L tokens
+Labels are +1 or -1 with probability 1/2. The label-relevant pattern is 1 if y = 1 and 2 if y = -1;
+the other one is the confusion pattern. Of L tokens
 
 .. math:: n_* = \lfloor \alpha_* L + \tfrac12 \rfloor, \qquad
    n_\# = \lfloor \alpha_\# L + \tfrac12 \rfloor
 
-are label-relevant and confusion tokens, and the rest is shared by the M - 2 other patterns. Three
+are label-relevant and confusion tokens; the M - 2 other patterns share the remaining tokens. Three
 laws:
 
-- ``fixed``: the rest is split as evenly as can be, the same in every sample ("we set the ratio of
-  different patterns the same among all the data", Section 4.1). There are two samples.
-- ``fixed_disc``: the rest is multinomial, each pattern equally likely.
-- ``iid``: every token is label-relevant with chance :math:`\alpha_*`, confusion with
-  :math:`\alpha_\#`, else uniform. Ties are rejected, and where confusion wins the two change names.
+- ``fixed``: the remaining tokens are split as evenly as possible, equally in every sample ("we set
+  the ratio of different patterns the same among all the data", Section 4.1). The law has two
+  samples.
+- ``fixed_disc``: the remaining counts are multinomial with equal probabilities.
+- ``iid``: every token is label-relevant with probability :math:`\alpha_*`, confusion with
+  probability :math:`\alpha_\#`, else uniform over the other patterns. Ties are rejected; if
+  confusion tokens outnumber label-relevant ones, the two patterns are exchanged.
 """
 
 from __future__ import annotations
@@ -33,16 +35,16 @@ SPARSIFIERS = ("random", "irrelevant", "noisiest")
 
 
 def rounded(share: float, tokens: int) -> int:
-    """Number of tokens that a share makes, halves up; a share may be off by rounding.
+    """Number of tokens of a share: share times L rounded to nearest, halves up.
 
-    `tokens`: L.
+    The product is first rounded to 9 digits, to remove floating-point error. `tokens`: L.
     """
     return floor(round(share * tokens, 9) + 0.5)
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Parameters of the law.
+    """Parameters of the law of counts.
 
     `M`, `L`: patterns, tokens; `alpha_star`, `alpha_confusion`: shares of label-relevant and of
     confusion tokens.
@@ -55,23 +57,23 @@ class Shares:
 
     @property
     def n_star(self) -> int:
-        """Label-relevant tokens of a sample whose counts do not vary."""
+        """Number of label-relevant tokens of a sample, for ``fixed`` and ``fixed_disc``."""
         return rounded(self.alpha_star, self.L)
 
     @property
     def n_confusion(self) -> int:
-        """Confusion tokens of a sample whose counts do not vary."""
+        """Number of confusion tokens of a sample, for ``fixed`` and ``fixed_disc``."""
         return rounded(self.alpha_confusion, self.L)
 
     @property
     def n_rest(self) -> int:
-        """Tokens of the other patterns."""
+        """Number of tokens of non-discriminative patterns, for ``fixed`` and ``fixed_disc``."""
         return self.L - self.n_star - self.n_confusion
 
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """Every count vector that can occur, with its label and its probability.
+    """Every possible count vector with its label and probability.
 
     `counts`, shape (n, M): tokens of each pattern; each row sums to L; `labels`, shape (n,): 1 or
     -1; `probability`, shape (n,): sums to 1.
@@ -83,7 +85,7 @@ class Law:
 
 
 def compositions(total: int, parts: int) -> IntArray:
-    """Every way to write a total as a sum of ``parts`` numbers >= 0, shape (n, parts).
+    """All compositions of a total into ``parts`` integers >= 0, shape (n, parts).
 
     In lexicographic order.
     """
@@ -97,7 +99,7 @@ def compositions(total: int, parts: int) -> IntArray:
 
 
 def multinomial(counts: IntArray, chances: FloatArray) -> FloatArray:
-    """Probability of each row of counts; 0 to the power 0 is 1.
+    """Multinomial probability of each row of counts, with 0^0 = 1.
 
     `counts`, shape (n, k); `chances`, shape (k,).
     """
@@ -110,13 +112,13 @@ def multinomial(counts: IntArray, chances: FloatArray) -> FloatArray:
 
 
 def even_rest(shares: Shares) -> IntArray:
-    """The rest, split as evenly as can be: the first patterns have one more, shape (M - 2,)."""
+    """Even split of the remaining tokens, the first patterns getting one more, shape (M - 2,)."""
     each, more = divmod(shares.n_rest, shares.M - 2)
     return each + (np.arange(shares.M - 2) < more).astype(np.int64)
 
 
 def chances(shares: Shares) -> FloatArray:
-    """Chances (relevant, confusion, others) of a token of ``iid``, of sum 1, shape (M,)."""
+    """Token probabilities (relevant, confusion, others) of the law ``iid``, shape (M,)."""
     stars, others = (shares.alpha_star, shares.alpha_confusion), shares.M - 2
     rest = max(0.0, 1.0 - sum(stars))
     result = np.array([*stars, *(rest / others,) * others])
@@ -155,11 +157,10 @@ DATA = tuple(_LAWS)
 
 
 def support_size(shares: Shares, data: str) -> int:
-    """Number of pairs of a count vector and a label in a law, without listing them.
+    """Number of (count vector, label) pairs of a law, computed without listing them.
 
-    Those of an ``iid`` law in which some pattern has no chance are counted all the same.
-
-    `data`: one of `DATA`. Raises KeyError if there is no law of that name.
+    Includes pairs of probability 0 of ``iid``. `data`: one of `DATA`. Raises KeyError for an
+    unknown name.
     """
     M, L = shares.M, shares.L
     ties = sum(comb(L - 2 * k + M - 3, M - 3) for k in range(L // 2 + 1))
@@ -172,9 +173,9 @@ def support_size(shares: Shares, data: str) -> int:
 
 
 def law(shares: Shares, data: str) -> Law:
-    """Every count vector with its label: those of y = 1, then their mirror images, y = -1.
+    """The law of the given name: all count vectors at y = 1, then their mirror images at y = -1.
 
-    `data`: one of `DATA`. Raises KeyError if there is no law of that name.
+    `data`: one of `DATA`. Raises KeyError for an unknown name.
     """
     counts, chance = _LAWS[data](shares)
     counts, chance = counts[chance > 0], chance[chance > 0]

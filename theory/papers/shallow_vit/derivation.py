@@ -1,9 +1,7 @@
-r"""The derivation as a page: from the law of counts to the recursions of training.
+"""Page of the derivation, from the law of counts to the recursions of training.
 
-Every equation is computed from `recursion`, `symmetry` and the law; `recursion.collapse` writes the
-last step, a product of matrices on classes of pairs, out. Key first: ``P_ij`` is the attention of a
-query of pattern j to the keys of pattern i.
-Reference: Li, Wang, Liu, Chen (2023).
+Every equation is computed from `recursion`, `symmetry` and `data_law`. ``P_ij`` is the attention of
+a query of pattern j to all keys of pattern i. Reference: Li, Wang, Liu, Chen (2023).
 """
 
 from __future__ import annotations
@@ -32,19 +30,19 @@ IMAGES = {
     "n_rest": r"n_{\mathrm{rest}}", "n_other": r"n_\circ", "size": r"\#", "XY": "(XY)", "R": "R",
     "rho": r"\rho",
 }  # fmt: skip
-"""LaTeX of what the notation table does not list."""
+"""LaTeX of symbols missing in the notation table."""
 
 
 FROZEN = {"none": (), "attention": (K, Q), "values": (V,)}
-"""Option -> the images that do not move."""
+"""Option of `frozen` -> matrices on patterns that are not trained."""
 
 
 def page(data: str = data_law.DATA[0], loss: str = "hinge", frozen: str = "none") -> Page:
-    """The derivation.
+    """Derivation of the training dynamics as a page.
 
-    `data`: the law of the counts, one of `data_law.DATA`; `loss`: ``"hinge"`` or ``"linear"``;
-    `frozen`: what is not trained: ``"none"``, ``"attention"`` or ``"values"``. The inner products
-    close only where everything is.
+    `data`: law of the counts, one of `data_law.DATA`; `loss`: ``"hinge"`` or ``"linear"``;
+    `frozen`: untrained weights, ``"none"``, ``"attention"`` or ``"values"``. The recursion of inner
+    products is shown only for ``"none"``.
     """
     cost = -y * F if loss == "linear" else sympy.Max(margin - y * F, 0)
     law, network = _law(data), _network(cost)
@@ -63,7 +61,7 @@ def page(data: str = data_law.DATA[0], loss: str = "hinge", frozen: str = "none"
 
 
 def count_law(data: str) -> tuple[tuple[sympy.Expr, sympy.Expr], ...]:
-    """Equations of the law of the counts at y = 1, the last one the probability of (c, y).
+    """Equations of the law of counts at y = 1; the last one is the probability of (c, y).
 
     `data`: one of `data_law.DATA`.
     """
@@ -97,7 +95,7 @@ LAWS = {
         "1/2, over all such `c`."
     ),
 }
-"""Law -> a sentence on how it draws the other tokens."""
+"""Law -> sentence on the distribution of non-discriminative tokens."""
 
 
 def _law(data: str) -> Section:
@@ -135,7 +133,7 @@ def _network(cost: sympy.Expr) -> Section:
 
 
 def _step(frozen: str) -> Section:
-    """Gradient descent on the matrices, without its derivatives."""
+    """Gradient descent on the matrices, with unevaluated derivatives."""
     moving = {"none": "W_O, W_V, W_K, W_Q", "attention": "W_O, W_V", "values": "W_O, W_K, W_Q"}
     step = HandWritten("W - eta*dR/dW", r"W - \eta \frac{\partial R}{\partial W}")
     words = (f"``W`` is any of `{moving[frozen]}`, a prime the next step.",)
@@ -184,7 +182,7 @@ def _inner() -> Section:
 
 
 def _classes() -> Section:
-    """The collapse on classes of pairs: three steps, and the product of two such matrices."""
+    """Recursion on classes of pairs: steps of B, G_K, G_Q and the product of two class matrices."""
     words = (
         "Let patterns be orthonormal, and neurons, start and law invariant under permutations of "
         "the patterns from 3 to `M` and under the exchange of 1 and 2 with `y` and `a` changing "
@@ -211,7 +209,7 @@ def _classes() -> Section:
 
 
 def _masses(data: str) -> Section:
-    """Attention to label-relevant tokens, on the classes."""
+    """Attention to label-relevant tokens as a function of the 16 scalars."""
     mark = "``" if data == "iid" else "`"
     words = (
         f"With {mark}n_star{mark} label-relevant and {mark}n_confusion{mark} confusion tokens, "

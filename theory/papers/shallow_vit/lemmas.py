@@ -1,13 +1,12 @@
-r"""The exact statements checked by computation, without assuming what they state.
+"""Proofs by computation of the exact statements.
 
-Gradients: one sample is written out with three tokens and a symbol for every entry of the weights,
-of X and of D; the loss is differentiated by every weight through the exponentials, and the result,
-with the attention written back as :math:`S_{il}`, is compared with the matrix expressions that
-`model.gradients` derives for all sizes. Pattern space: three patterns, numbers of tokens free, the
-same way. Gram form and collapse: what `recursion` derives is compared with what is stated, and with
-explicit matrices.
+Statements typed in this file are compared with expressions derived in `model` and `recursion`.
 
-What is stated is typed here and compared with what was derived.
+Gradients: the loss of one sample with three tokens, and a symbol for every entry of the weights, X
+and D, is differentiated by every weight through the exponentials. The result, written in the
+attention :math:`S_{il}`, is compared with the matrix expressions of `model.gradients`. Pattern
+space: the same with three patterns and free token counts. Gram form and collapse: `recursion` is
+compared with typed steps and with explicit matrices.
 """
 
 from __future__ import annotations
@@ -41,16 +40,16 @@ from theory.symmetry import classes
 d, m, m_a, m_b, eta = model.d, model.m, model.m_a, model.m_b, recursion.eta
 SYMMETRIC = recursion.SYMMETRIC
 Stated = Mapping[Any, Any]
-"""Any -> what the specification says of it."""
+"""Matrix or scalar -> expression typed in the specification."""
 
 TOKENS = {d: 2, m_a: 1, m_b: 1, m: 1, L: 3}
-"""Sizes of the sample that is written out; products of matrices are sound for all."""
+"""Sizes of the sample written out entry by entry."""
 PATTERNS = {M: 3, m: 2}
-"""Sizes of the patterns that are written out."""
+"""Sizes of the patterns written out entry by entry."""
 
 
 def attention_of_tokens(counts: tuple[int, ...]) -> list[bool]:
-    """Whether the attention of tokens, summed over those of a pattern, is P: pair by pair."""
+    """For each pattern and query, whether token attention summed over the pattern equals P."""
     size = len(counts)
     scores = model.free(B, {M: size})
     pattern = np.repeat(np.arange(size), counts).tolist()
@@ -66,9 +65,9 @@ def attention_of_tokens(counts: tuple[int, ...]) -> list[bool]:
 def pattern_attention(
     scores: sympy.Matrix, counts: Sequence[Any], exponential: Any = sympy.exp
 ) -> sympy.Matrix:
-    """P of explicit scores: counts times exponentials, over the sum of the column.
+    """P from explicit scores: counts times exponentials, divided by the column sum.
 
-    `scores`, shape (M, M): B; `exponential`: stands for the exponential.
+    `scores`, shape (M, M): B; `exponential`: function used in place of exp.
     """
     weights = _weights(scores, counts, exponential)
     totals = [sympy.Add(*weights.col(j)) for j in range(weights.cols)]
@@ -81,21 +80,21 @@ def _weights(scores: sympy.Matrix, counts: Sequence[Any], exponential: Any) -> s
 
 @dataclass(frozen=True)
 class ExplicitCase:
-    """A small case with free entries, and the derivatives of its loss in terms of attention."""
+    """Small case with symbolic entries; `slopes` holds derivatives of its loss in the attention."""
 
     values: Mapping[Any, sympy.Matrix]
     slopes: Mapping[Any, tuple[sympy.Expr, ...]]
     rest: Mapping[Any, Any]
 
     def agrees(self, matrix: Any, expected: sympy.Matrix) -> list[bool]:
-        """Entry by entry, whether a matrix of derivatives is as expected."""
+        """For each entry, whether the derivative by a matrix equals the expected expression."""
         pairs = zip(self.slopes[matrix], expected, strict=True)
         return [sympy.expand(claimed.xreplace(self.rest)) == slope for slope, claimed in pairs]
 
 
 @cache
 def tokens() -> ExplicitCase:
-    """Three tokens, differentiated by every weight through the exponentials."""
+    """Case of three tokens, differentiated by every weight through the exponentials."""
     values = {s: model.free(s, TOKENS) for s in (*model.TRAINED, X, D)}
     scores = model.explicit(model.scores(), TOKENS, values)
     attention = model.free(S, TOKENS)
@@ -110,7 +109,7 @@ def tokens() -> ExplicitCase:
 
 @cache
 def patterns() -> ExplicitCase:
-    """Three patterns with free numbers of tokens, differentiated by H and B."""
+    """Case of three patterns with symbolic token counts, differentiated by H and B."""
     scores, hidden, slope = (model.free(s, PATTERNS) for s in (B, H, BACKWARD))
     counts = sympy.symbols(f"c_1:{PATTERNS[M] + 1}", positive=True)
     attended = pattern_attention(scores, counts, Exponential)
@@ -136,7 +135,7 @@ def _slopes(loss: sympy.Expr, entries: sympy.Matrix, back: Any) -> tuple[sympy.E
 def _back(
     weights: sympy.Matrix, attention: sympy.Matrix
 ) -> tuple[Mapping[Any, Any], Mapping[Any, Any], Mapping[Any, Any]]:
-    """Substitutions: column sums by symbols, terms by attention, the last entry by the sum."""
+    """Substitutions: column sums -> symbols, exponentials -> attention, last row -> 1 - sum."""
     totals = sympy.symbols(f"tot_:{weights.cols}", positive=True)
     last = weights.rows - 1
     sums = {sympy.Add(*weights.col(j)): totals[j] for j in range(weights.cols)}
@@ -153,7 +152,7 @@ def _inner(first: sympy.Matrix, second: sympy.Matrix) -> sympy.Expr:
 
 
 def stated_gradients() -> Stated:
-    """Derivatives of the loss of one sample by the weights, as the specification has them."""
+    """Derivatives of the loss of one sample by the weights, as typed in the specification."""
     R = W_O.T * D
     return {
         W_O: D * (W_V * X * S).T,
@@ -164,7 +163,7 @@ def stated_gradients() -> Stated:
 
 
 def stated_closure() -> Stated:
-    """One step on patterns."""
+    """One step of gradient descent on patterns, as typed in the specification."""
     return {
         W_O: W_O - eta * E * V.T,
         V: V - eta * W_O.T * E * GAMMA,
@@ -174,7 +173,7 @@ def stated_closure() -> Stated:
 
 
 def stated_gram() -> Stated:
-    """One step of the inner products."""
+    """One step of the inner products, as typed in the specification."""
     return {
         B: B - eta * (G_K * T * GAMMA + GAMMA * T * G_Q) + eta**2 * GAMMA * T * B.T * T * GAMMA,
         G_K: G_K
@@ -190,9 +189,9 @@ def stated_gram() -> Stated:
 
 
 def gradients(stated: Stated | None = None) -> Evidence:
-    """The gradients by all weights: derived for all sizes, and one sample written out.
+    """Check the gradients by all weights: for all sizes, and entry by entry for one sample.
 
-    `stated`: other gradients, to see the check fail.
+    `stated`: replaces `stated_gradients`, to see the check fail.
     """
     stated = stated_gradients() if stated is None else stated
     derived = model.gradients()
@@ -211,9 +210,9 @@ def gradients(stated: Stated | None = None) -> Evidence:
 
 
 def pattern_closure(stated: Stated | None = None) -> Evidence:
-    """Tokens that are patterns: attention, slopes by H and B, and the step on patterns.
+    """Check attention, derivatives by H and B, and the step on patterns, for tokens without noise.
 
-    `stated`: another step, to see the check fail.
+    `stated`: replaces `stated_closure`, to see the check fail.
     """
     stated = stated_closure() if stated is None else stated
     sums = attention_of_tokens((2, 1, 1))
@@ -233,9 +232,9 @@ def pattern_closure(stated: Stated | None = None) -> Evidence:
 
 
 def gram_form(stated: Stated | None = None) -> Evidence:
-    """Inner products of the step on patterns, expanded and written by their names.
+    """Check the steps of the inner products against the expanded step on patterns.
 
-    `stated`: another recursion, to see the check fail.
+    `stated`: replaces `stated_gram`, to see the check fail.
     """
     stated = stated_gram() if stated is None else stated
     derived = recursion.gram()
@@ -251,11 +250,10 @@ def gram_form(stated: Stated | None = None) -> Evidence:
 
 
 def collapse(sizes: Sequence[int] = (4, 5), step: Stated | None = None) -> Evidence:
-    """The steps of the 16 scalars against explicit matrices that are constant on the orbits.
+    """Check the steps of the 16 scalars against explicit matrices that are constant on the orbits.
 
-    Products of such matrices are constant on the orbits again: one entry of each is compared.
-
-    `sizes`: numbers of patterns M that are written out; `step`: another step of the scalars, to see
+    Products of matrices that are constant on the orbits are constant on them too, so one entry per
+    orbit is compared. `sizes`: values of M written out; `step`: replaces the derived step, to see
     the check fail.
     """
     step = recursion.collapse() if step is None else step
@@ -271,7 +269,7 @@ def collapse(sizes: Sequence[int] = (4, 5), step: Stated | None = None) -> Evide
 
 
 def margin_and_weights(first: Any = None, second: Any = None) -> Evidence:
-    """Two conventions for the size of a: steps, activity and loss over margin are the same.
+    """Check that two scalings of a give equal steps, activity and loss over margin.
 
     `first`, `second`: other conventions, to see the check fail.
     """
@@ -298,7 +296,7 @@ def _equal(first: Any, second: Any) -> bool:
 
 
 def _number_equal(derived: Stated, stated: Stated) -> int:
-    """Number of stated matrices that are as derived."""
+    """Number of typed matrix expressions equal to the derived ones."""
     return sum(_equal(derived[matrix], value) for matrix, value in stated.items())
 
 
@@ -313,7 +311,7 @@ def _sizes(sizes: Mapping[Any, int]) -> str:
 
 
 def _linear_in_a(factor: sympy.Symbol) -> bool:
-    """Whether the output and D scale with the output weights."""
+    """Whether the output and D are proportional to the output weights."""
     scaled = {A: factor * A}
     output = (model.output().subs(scaled) - factor * model.output()).doit()
     difference = model.backward().subs(scaled) - factor * model.backward()
@@ -324,7 +322,7 @@ def _linear_in_a(factor: sympy.Symbol) -> bool:
 
 
 def _explicit_collapse(size: int, step: Stated) -> list[bool]:
-    """An entry of each orbit of one step of B, G_K, G_Q against the scalar of its class."""
+    """For each orbit, whether one explicit step of B, G_K, G_Q equals the step of its scalar."""
     orbits = classes(pattern_group(size))
     values = {B: _constant("B", named(orbits)), T: _constant("t", named(orbits))}
     even = named(unordered(orbits))
@@ -342,7 +340,7 @@ def _explicit_collapse(size: int, step: Stated) -> list[bool]:
 
 
 def _constant(code: str, pairs_of: Mapping[str, NDArray[np.int64]]) -> sympy.Matrix:
-    """A matrix with one symbol on each class."""
+    """Matrix with one symbol per class of entries."""
     size = max(int(pairs.max()) for pairs in pairs_of.values()) + 1
     result = sympy.zeros(size, size)
     for name, pairs in pairs_of.items():

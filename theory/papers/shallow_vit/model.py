@@ -1,23 +1,23 @@
-r"""Network, hinge loss and gradients of one sample as matrix expressions, all sizes symbolic.
+r"""Network, hinge loss and gradients of one sample as matrix expressions with symbolic sizes.
 
-Tokens are the columns of X (d x L), :math:`a_{(l)}` those of A (m x L):
+Tokens are the columns of X (d x L), output weights :math:`a_{(l)}` the columns of A (m x L):
 
 .. math::
    Z = (W_K X)^\top (W_Q X), \quad S = \mathrm{softmax}(Z) \text{ over keys, the rows of a column},
    \quad U = W_O W_V X S, \quad F = \frac1L \sum_l a_{(l)}^\top \mathrm{relu}(U_l),
 
 and the loss is :math:`\max(\gamma - yF, 0)`. Almost everywhere the gates :math:`G = 1[U > 0]` and
-the activity :math:`1[yF < \gamma]` are constants, so that up to a constant
+the activity :math:`1[yF < \gamma]` are constants, so up to a constant
 
 .. math:: \ell = \mathrm{tr}(D^\top U), \qquad D = g\, A \circ G, \quad
    g = -\frac{y}{L} 1[yF < \gamma].
 
-`gradients` differentiates that: first by the factors of U, then through the softmax by the factors
-of Z. The linear loss, :math:`-yF`, has the same gradients with every sample active.
+`gradients` differentiates this loss by the factors of U, and through the softmax by the factors of
+Z. The linear loss :math:`-yF` has the same gradients with every sample active.
 
-`terms`, `contract` and `evaluate` work on sums of products of matrices in which adjacent pairs have
-names: ``K.T*Q`` is ``B``. A sum is a mapping of words to coefficients, a word being the tuple of
-its factors. Two expressions are equal where these mappings are, whatever the sizes.
+`terms`, `contract` and `evaluate` treat a sum of matrix products as a mapping from words (tuples of
+factors) to coefficients. Two expressions are equal for all sizes if their mappings are equal.
+`contract` replaces adjacent pairs of factors by named matrices: ``K.T*Q`` becomes ``B``.
 """
 
 from __future__ import annotations
@@ -51,21 +51,21 @@ W_Q = MatrixSymbol("W_Q", m_b, d)
 TRAINED = (W_O, W_V, W_K, W_Q)
 
 Expr = Any
-"""A scalar or a matrix expression."""
+"""Scalar or matrix expression."""
 
 
 def scores() -> Expr:
-    """Z: keys in rows, queries in columns."""
+    """Scores Z: keys in rows, queries in columns."""
     return (W_K * X).T * (W_Q * X)
 
 
 def hidden() -> Expr:
-    """U: what the neurons see of each query."""
+    """Preactivations U of the neurons, one column per query."""
     return W_O * W_V * X * S
 
 
 def output() -> Expr:
-    """F at fixed gates: relu(U) is the entrywise product of the gates and U."""
+    """Output F at fixed gates, where relu(U) is the entrywise product of gates and U."""
     return Trace(A.T * HadamardProduct(GATES, hidden())) / L
 
 
@@ -75,23 +75,23 @@ def backward() -> Expr:
 
 
 def loss() -> Expr:
-    """The loss of a sample up to a constant, in terms of D."""
+    """Loss of one sample up to a constant, in terms of D."""
     return Trace(D.T * hidden())
 
 
 def column_softmax(columns: sympy.Matrix, exponential: Any = sympy.exp) -> sympy.Matrix:
     """Softmax of every column of an explicit matrix.
 
-    `exponential`: stands for the exponential.
+    `exponential`: function used in place of exp.
     """
     shares = [softmax(columns.col(j), exponential) for j in range(columns.cols)]
     return sympy.Matrix(shares).T
 
 
 def through_softmax(weights: Expr, slope: Expr) -> Expr:
-    """Derivative of a loss by the argument of a softmax of columns, from that by its value.
+    """Derivative of a loss by the argument of a column softmax, from its derivative by the softmax.
 
-    `weights`, `slope`: the softmax, and the derivative by it.
+    `weights`, `slope`: value of the softmax, and derivative of the loss by it.
     """
     size = weights.shape[0]
     return HadamardProduct(weights, slope - OneMatrix(size, size) * HadamardProduct(weights, slope))
@@ -104,13 +104,13 @@ def slope(expression: Expr, matrix: Expr) -> Expr:
 
 @cache
 def by_scores() -> Expr:
-    """DZ: derivative of the loss by Z."""
+    """DZ, the derivative of the loss by Z."""
     return through_softmax(S, slope(loss(), S))
 
 
 @cache
 def gradients() -> Mapping[Expr, Expr]:
-    """Trained matrix -> derivative of the loss of a sample, in S, D and DZ (`by_scores`)."""
+    """Trained matrix -> derivative of the loss of one sample, in S, D and DZ (`by_scores`)."""
     through = Trace(DZ.T * scores())
     result = {matrix: slope(loss(), matrix) for matrix in (W_O, W_V)}
     return result | {matrix: slope(through, matrix) for matrix in (W_K, W_Q)}
@@ -119,7 +119,7 @@ def gradients() -> Mapping[Expr, Expr]:
 def explicit(
     expression: Expr, sizes: Mapping[Any, int], values: Mapping[Any, sympy.Matrix]
 ) -> sympy.Matrix:
-    """A matrix expression at explicit sizes and entries.
+    """Matrix expression evaluated at explicit sizes and entries.
 
     `sizes`: symbol of a size -> number; `values`: matrix symbol -> explicit matrix of that size.
     """
@@ -128,7 +128,7 @@ def explicit(
 
 
 def free(symbol: Expr, sizes: Mapping[Any, int]) -> sympy.Matrix:
-    """A matrix with a symbol of its own for every entry.
+    """Explicit matrix with a separate symbol for every entry.
 
     `sizes`: symbol of a size -> number.
     """
@@ -143,7 +143,7 @@ Rules = Mapping[tuple[Matrix, Matrix], Matrix]
 
 
 def terms(expression: Matrix) -> dict[Word, sympy.Expr]:
-    """Words of an expanded sum -> their coefficients."""
+    """Expand a sum of matrix products into a mapping word -> coefficient."""
     result: dict[Word, sympy.Expr] = {}
     for part in MatAdd.make_args(expression.doit().expand().doit()):
         coefficient, factors = part.as_coeff_mmul()
@@ -153,12 +153,12 @@ def terms(expression: Matrix) -> dict[Word, sympy.Expr]:
 
 
 def summed(result: Mapping[Word, sympy.Expr]) -> Matrix:
-    """The expression of a mapping of words to coefficients."""
+    """Matrix expression of a mapping word -> coefficient."""
     return MatAdd(*[MatMul(value, *word) for word, value in result.items()]).doit()
 
 
 def contract(expression: Matrix, rules: Rules, symmetric: tuple[Matrix, ...] = ()) -> Matrix:
-    """Expand, and write adjacent pairs by their names, until none is left.
+    """Expand an expression and replace adjacent pairs of factors by named matrices, repeatedly.
 
     `rules`: pair -> its name; the transposed pair has the transposed name; `symmetric`: their
     transposes are themselves.
@@ -175,9 +175,9 @@ def contract(expression: Matrix, rules: Rules, symmetric: tuple[Matrix, ...] = (
 def evaluate(
     expression: Matrix, values: Mapping[Matrix, Any], product: Callable[[Any, Any], Any]
 ) -> list[tuple[sympy.Expr, Any]]:
-    """Coefficients and values of the words of an expression, in another algebra.
+    """Coefficient and value of each word of an expression, in another algebra.
 
-    `values`: factor, or transposed factor -> its value; `product`: product of two values.
+    `values`: factor or transposed factor -> value; `product`: product of two values.
     """
     return [
         (coefficient, reduce(product, (values[factor] for factor in word)))

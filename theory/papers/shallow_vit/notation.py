@@ -1,18 +1,17 @@
-r"""Notation and events of Li, Wang, Liu, Chen, "A theoretical understanding of shallow ViTs".
+"""Notation and events of Li, Wang, Liu, Chen, "A theoretical understanding of shallow ViTs".
 
-Patterns are numbered from 1: 1 and 2 are discriminative, k and l stand for two of the others. In a
+Patterns are numbered from 1: 1 and 2 are discriminative, k and l denote two other patterns. In a
 pair the key comes first: ``B_1k`` is the score of key 1 for a query of pattern k.
 
 `EVENTS` are rules on the order parameters of the training set:
 
-- ``t_fit``: no training sample is on the wrong side. It comes early, and says little alone.
-- ``t_zero``: every training sample has reached the margin. The hinge has no slope left, and descent
-  on all samples stands still from there.
+- ``t_fit``: all training samples are correctly classified.
+- ``t_zero``: every training sample has reached the margin. The hinge loss has gradient zero, and
+  full-batch descent stops moving.
 - ``mass_50``, ``mass_75``, ``mass_90``: the attention to label-relevant tokens, averaged over the
-  queries of all training samples, reaches that share (Proposition 2 says: nearly all of it).
+  queries of all training samples, reaches that share (Proposition 2 claims nearly 100 %).
 
-Where two samples are all of the law (``data="fixed"``, no noise) these are events of the test set
-too.
+For ``data="fixed"`` without noise, the two samples of the law are both training and test set.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from theory.events import Crossing, EventRule
 from theory.notation import INTEGER, NATURAL, POSITIVE, REAL, Notation, Row, word
 
 PAIRS = ("11", "12", "1k", "k1", "kk", "kl")
-"""Classes of ordered pairs of patterns (`symmetry`), key first."""
+"""Names of the classes of ordered pairs of patterns (`symmetry`), key first."""
 EVEN_PAIRS = ("11", "12", "1k", "kk", "kl")
-"""Classes of unordered pairs of patterns."""
+"""Names of the classes of unordered pairs of patterns."""
 
 
 def _pair_rows(code: str, latex: str, what: str, pairs: tuple[str, ...]) -> Iterator[Row]:
-    """Rows of the entries of a matrix on classes of pairs, ``<code>_<pair>``."""
+    """Notation rows of a matrix that is constant on classes of pairs, named ``<code>_<pair>``."""
     for pair in pairs:
         yield f"{code}_{pair}", f"{code}{pair}", rf"{latex}_{{{pair}}}", f"{what}, pair {pair}"
 
@@ -109,7 +108,7 @@ ROWS: tuple[Row, ...] = (
     ("symmetry", "asym", r"\Delta B", "largest difference of B inside a class"),
     ("odds", "odds", r"\Delta_{\mathrm{odds}}", "largest error of the odds identity"),
 )
-"""Code name, the paper's letter, LaTeX, meaning; what sympy may assume, and the shape."""
+"""Rows (code name, letter of the paper, LaTeX, meaning, sympy assumptions, shape)."""
 
 NOTATION = Notation("Li, Wang, Liu, Chen (2023)", ROWS)
 
@@ -118,10 +117,11 @@ ORDER_PARAMETERS = ("risk", "active", "error", "relevant")
 """Symbols of the event rules; every problem of this system reports them at every step."""
 
 RATES = ("risk",)
-"""None of them is a rate whose sign could alternate: no run of the hinge is called oscillating."""
+"""Quantity whose alternating sign marks an oscillating run; the risk is never negative, so no run
+is."""
 
 SHARES = (50, 75, 90)
-"""Attention to label-relevant tokens that counts as an event, in percent."""
+"""Thresholds of the attention to label-relevant tokens, in percent."""
 
 active, error, relevant = NOTATION.symbols("active error relevant")
 

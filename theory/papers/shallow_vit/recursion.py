@@ -1,21 +1,21 @@
-r"""The reduction: training on patterns, its Gram form, and the collapse to 16 attention scalars.
+r"""Reduced dynamics: training on patterns, its Gram form, and the collapse to 16 attention scalars.
 
-Without noise the tokens are patterns, the network depends on its weights through
-:math:`H = W_O V` and :math:`B = K^\top Q` alone (:math:`V = W_V \mu`, ...), and with c the numbers
-of tokens of each pattern
+Without noise the tokens are patterns. With :math:`V = W_V \mu`, :math:`K = W_K \mu`, :math:`Q = W_Q
+\mu`, the network depends on its weights through :math:`H = W_O V` and :math:`B = K^\top Q` alone,
+and with c the token counts of the patterns
 
 .. math::
    P_{ij} = \frac{c_i e^{B_{ij}}}{\sum_k c_k e^{B_{kj}}}, \quad U = HP, \quad
    F = \frac1L \sum_{ij} a_i c_j\, \mathrm{relu}(U_{ij}).
 
-`pattern_slopes` differentiates the loss by H and B, the chain rule gives `closure`: one step of
+`pattern_slopes` differentiates the loss by H and B, and the chain rule gives `closure`: one step of
 descent on :math:`(W_O, V, K, Q)`, with :math:`\Gamma = \mu^\top \mu`. Expanding the inner products
-of what it returns gives `gram`, closed in :math:`(H, G_V, J, B, G_K, G_Q)`. On the classes of
-`symmetry` products of matrices become products of few scalars, for every M at once: `collapse`.
+of this step gives `gram`, which is closed in :math:`(H, G_V, J, B, G_K, G_Q)`. On the classes of
+`symmetry`, matrix products reduce to products of scalars for every M: `collapse`.
 
-Weights a that are drawn per position enter D alone: :math:`a_i c_j` becomes their sum over the
-tokens of pattern j. Averages over samples are of E and T only (``weighted``): the same steps
-hold for mini-batches.
+Output weights a that differ between positions enter D alone: :math:`a_i c_j` becomes their sum over
+the tokens of pattern j. Only E and T are averaged over samples (``weighted``), so the steps hold
+for mini-batches too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from theory.papers.shallow_vit.notation import EVEN_PAIRS, NOTATION, PAIRS
 M, L, eta, margin, y = NOTATION.symbols("M L eta margin y")
 n_star, n_confusion = NOTATION.symbols("n_star n_confusion")
 n_other = sympy.Symbol("n_other", nonnegative=True)
-"""Tokens of each of the other patterns, where they are equally many."""
+"""Tokens of each non-discriminative pattern, if these counts are equal."""
 
 MU = MatrixSymbol("mu", d, M)
 GAMMA = MatrixSymbol("Gamma", M, M)
@@ -64,23 +64,23 @@ INNER = {
     (Q.T, Q): G_Q,
     (W_O, W_O.T): J,
 }
-"""Products of the state -> their names."""
+"""Product of two state matrices -> name of the product."""
 
 Steps = Mapping[Any, Any]
-"""Matrix or scalar -> its value after one step, all from the values before."""
+"""Matrix or scalar -> value after one step, as a function of the values before the step."""
 
 
 i, j, k = sympy.symbols("i j k", integer=True, positive=True)
 a, c, p, scores, preactivations = map(Entries, ["a", "c", "P", "B", "U"])
 gate, weighted = functions("gate mean")
-"""Step function; mean over samples with their weights, of one sample itself."""
+"""gate: step function; weighted: weighted mean over samples, the identity for a single sample."""
 
 
 @cache
 def pattern_slopes() -> Mapping[Any, Any]:
     """E, rho, T of one sample: derivatives of the loss by H, P and B at fixed gates and activity.
 
-    The counts only shift the arguments of the softmax, so its derivative is that without them.
+    Counts only shift the arguments of the softmax, so they do not change its derivative.
     """
     loss = Trace(D.T * H * P)
     by_attention = model.slope(loss, P)
@@ -93,7 +93,7 @@ def pattern_slopes() -> Mapping[Any, Any]:
 
 @cache
 def closure() -> Steps:
-    """One step of descent on W_O, V, K, Q, from that on W_O, W_V, W_K, W_Q by the chain rule."""
+    """One step of descent on W_O, V, K, Q, derived from the step on W_O, W_V, W_K, W_Q."""
     values, keys = Trace(E.T * W_O * W_V * MU), Trace(T.T * (W_K * MU).T * (W_Q * MU))
     moved = {W_O: W_O - eta * model.slope(values, W_O)}
     for image, matrix, through in ((V, W_V, values), (K, W_K, keys), (Q, W_Q, keys)):
@@ -103,7 +103,7 @@ def closure() -> Steps:
 
 @cache
 def gram() -> Steps:
-    """One step of the inner products, by expanding those of what `closure` returns."""
+    """One step of the inner products, expanded from `closure`."""
     step = closure()
     return {
         name: contract(_moved(first, step) * _moved(second, step), INNER, SYMMETRIC)
@@ -116,13 +116,13 @@ def _moved(factor: Any, step: Steps) -> Any:
 
 
 POINTS = ("1", "2", "k", "l", "o")
-"""A pattern of each sort: the discriminative ones, two others, and all that are left."""
+"""Representative patterns: 1 and 2 discriminative, k and l two others, o the remaining M - 4."""
 ClassMatrix = Mapping[str, sympy.Expr]
-"""A matrix with one entry on each class of ordered pairs."""
+"""Class of ordered pairs -> common entry of a matrix."""
 
 
 def class_of(i: str, j: str) -> str:
-    """Class of the pair of two of `POINTS`.
+    """Class of a pair of `POINTS`.
 
     `i`, `j`: key and query.
     """
@@ -134,7 +134,7 @@ def class_of(i: str, j: str) -> str:
 
 
 def class_product(left: ClassMatrix, right: ClassMatrix) -> ClassMatrix:
-    """Product of two matrices that are constant on the classes, for every M."""
+    """Product of two matrices that are constant on the classes, as an expression in M."""
     first = {class_of(i, j): (i, j) for j in reversed(POINTS[:4]) for i in reversed(POINTS[:4])}
     many = dict.fromkeys(POINTS, sympy.Integer(1)) | {"o": M - 4}
     return {
@@ -146,9 +146,9 @@ def class_product(left: ClassMatrix, right: ClassMatrix) -> ClassMatrix:
 
 
 def class_matrix(code: str, even: bool) -> ClassMatrix:
-    """Symbols of a matrix on the classes, of a symmetric one where it is even.
+    """Matrix with one symbol per class of pairs.
 
-    `code`: ``B``, ``t``, ``G_K`` or ``G_Q``; `even`: whether (i, j) and (j, i) are one class.
+    `code`: ``B``, ``t``, ``G_K`` or ``G_Q``; `even`: whether the matrix is symmetric.
     """
     return {
         pair: NOTATION.symbol(f"{code}_{'1k' if even and pair == 'k1' else pair}") for pair in PAIRS
@@ -156,7 +156,7 @@ def class_matrix(code: str, even: bool) -> ClassMatrix:
 
 
 def transposed(matrix: ClassMatrix) -> ClassMatrix:
-    """Exchange (1, k) and (k, 1)."""
+    """Transpose of a class matrix: exchange the entries of (1, k) and (k, 1)."""
     return dict(matrix) | {"1k": matrix["k1"], "k1": matrix["1k"]}
 
 
@@ -164,7 +164,7 @@ def transposed(matrix: ClassMatrix) -> ClassMatrix:
 def collapse() -> Steps:
     """One step of the 16 attention scalars, for orthonormal patterns and every M.
 
-    From `gram`, with t the orbit means of T (`symmetry.orbit_means`).
+    Derived from `gram`; t denotes the orbit means of T (`symmetry.orbit_means`).
     """
     symbols = {
         B: class_matrix("B", even=False),
@@ -184,13 +184,13 @@ def collapse() -> Steps:
 
 
 def _by_powers(total: sympy.Expr) -> sympy.Expr:
-    """A polynomial by powers of eta, the numbers of patterns in front of each product."""
+    """Polynomial collected by powers of eta, with factored coefficients in M."""
     terms = sympy.Poly(total, eta).terms()
     return sympy.Add(*[eta**power * by_products(part, M) for (power,), part in terms])
 
 
 def by_products(total: sympy.Expr, number: sympy.Symbol) -> sympy.Expr:
-    """A polynomial with its coefficients, which are polynomials of a number, factored."""
+    """Polynomial whose coefficients, polynomials in `number`, are factored."""
     products = sympy.Poly(total, *sorted(total.free_symbols - {number}, key=str))
     terms = [
         sympy.factor(coefficient)
@@ -201,7 +201,7 @@ def by_products(total: sympy.Expr, number: sympy.Symbol) -> sympy.Expr:
 
 
 def class_sizes() -> Mapping[sympy.Symbol, sympy.Expr]:
-    """Number of entries of B and of the inner products of keys and queries that share a scalar."""
+    """Scalar -> number of entries of B, G_K or G_Q that share this scalar."""
     others = M - 2
     sizes = {"11": 2, "12": 2, "1k": 2 * others, "k1": 2 * others, "kk": others}
     sizes["kl"] = others * (others - 1)
@@ -214,7 +214,7 @@ def class_sizes() -> Mapping[sympy.Symbol, sympy.Expr]:
 
 
 def relevant_masses() -> Mapping[str, sympy.Expr]:
-    """Attention of each kind of query to label-relevant tokens, on the 16 scalars."""
+    """Attention of each kind of query to label-relevant tokens, as a function of the 16 scalars."""
     scores = class_matrix("B", even=False)
     tokens = {"1": n_star, "2": n_confusion, "k": n_other, "l": n_other, "o": (M - 4) * n_other}
     result = {}
@@ -227,7 +227,7 @@ def relevant_masses() -> Mapping[str, sympy.Expr]:
 
 
 def entrywise(matrix: Any) -> sympy.Expr:
-    """Entry (i, j) of a matrix expression, its letters with indices from 1."""
+    """Entry (i, j) of a matrix expression, with indices from 1."""
     written = matrix[i, j].doit()
     written = written.replace(
         lambda part: isinstance(part, sympy.matrices.expressions.matexpr.MatrixElement),
@@ -240,7 +240,7 @@ def entrywise(matrix: Any) -> sympy.Expr:
 
 @cache
 def of_sample() -> Mapping[Any, Any]:
-    """P, U, F, g, D, E, rho and T of one sample, E and T averaged over samples."""
+    """Expressions of P, U, F, g, D, rho for one sample, and of E and T averaged over samples."""
     F, g = NOTATION.symbols("F g")
     total = sympy.Sum(c[k] * sympy.exp(scores[k, j]), (k, 1, M))
     terms = a[i] * c[j] * sympy.Max(preactivations[i, j], 0)

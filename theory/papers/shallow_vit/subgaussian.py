@@ -1,4 +1,4 @@
-r"""Hoeffding's inequality for sub-Gaussian variables (Lemma 1), with a constant.
+r"""Hoeffding's inequality for sub-Gaussian variables (Lemma 1), with an explicit constant.
 
 For a centered X with :math:`E|X|^p \leq (K \sqrt p)^p`, all :math:`p \geq 1`,
 
@@ -6,8 +6,8 @@ For a centered X with :math:`E|X|^p \leq (K \sqrt p)^p`, all :math:`p \geq 1`,
    \leq e^{C \lambda^2 K^2}, \qquad
    C = \sup_x \frac{1}{x^2} \ln\Big(1 + \sum_{p \geq 2} \frac{x^p p^{p/2}}{p!}\Big),
 
-so that for independent ones :math:`P(\sum_i a_i X_i \geq t) \leq e^{-t^2 / (4 C K^2 \|a\|^2)}`: the
-lemma with c = 1/(4C), and without its factor e.
+so independent variables satisfy :math:`P(\sum_i a_i X_i \geq t) \leq e^{-t^2 / (4 C K^2 \|a\|^2)}`:
+Lemma 1 with c = 1/(4C) and without its factor e.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from math import lgamma
 import numpy as np
 
 TERMS = 400
-"""Terms of the series that are summed: at the largest x they fall from p near e x^2 on."""
+"""Number of summed terms of the series; at x = `LARGEST` the terms decrease from p near e x^2 on.
+"""
 LARGEST = 6.0
-"""Largest x of the supremum: the quotient falls to e/2 from there on."""
+"""Largest x in the supremum; the quotient decreases towards e/2 for larger x."""
 
 
 def exponent_of_series(x: float) -> float:
-    """ln(1 + sum of x^p p^(p/2) / p! over p >= 2) / x^2, at one x > 0."""
+    """ln(1 + sum over p >= 2 of x^p p^(p/2) / p!) / x^2, for x > 0."""
     powers = np.arange(2, TERMS)
     logs = powers * np.log(x) + powers / 2 * np.log(powers)
     logs -= [lgamma(p + 1) for p in powers]
@@ -31,7 +32,7 @@ def exponent_of_series(x: float) -> float:
 
 
 def hoeffding_constant() -> float:
-    """The c = 1/(4C) with which Lemma 1 is proved here, to six digits.
+    """The constant c = 1/(4C) of Lemma 1, to six digits.
 
     Examples
     --------
@@ -43,9 +44,9 @@ def hoeffding_constant() -> float:
 
 
 def norm_of_rare_signs(chance: float) -> float:
-    """Sub-Gaussian norm of X = +-1 with a chance in all, else 0: sup over p of p^-1/2 chance^(1/p).
+    """Sub-Gaussian norm of X = +-1 with total probability `chance`, else 0.
 
-    `chance`: between 0, excluded, and 1.
+    The norm is the supremum over p of p^(-1/2) chance^(1/p). `chance`: in (0, 1].
     """
     best = max(1.0, -2 * np.log(chance))
     return float(best**-0.5 * chance ** (1 / best))

@@ -1,17 +1,18 @@
-r"""Classes of equal entries: 16 attention scalars, and the conditions under which they suffice.
+r"""Classes of equal entries: 16 attention scalars, and the conditions under which they close.
 
-A permutation of the patterns that maps discriminative ones onto discriminative ones, together with
-:math:`y \to -y` and :math:`a \to -a` where it exchanges 1 and 2, is a symmetry of training if it
-maps the weighted samples onto themselves (`Law`: all three laws are so, where the rest is split
-equally), leaves the inner products of the start unchanged, and maps neurons onto neurons. Then
+A permutation of the patterns that preserves the set {1, 2}, combined with :math:`y \to -y` and
+:math:`a \to -a` if it exchanges 1 and 2, is a symmetry of training if it maps the weighted samples
+onto themselves (true for all three laws of `data_law` if the remaining tokens are split equally),
+preserves the inner products of the start, and maps neurons onto neurons. Then
 
-- B has one value on each class of ordered pairs of patterns, 6 in all; inner products of keys and
-  of queries have one on each class of unordered pairs, 5 and 5: 16 scalars for every M > 3;
-- training sees the orbit mean of T, the derivative of the loss by B. Where the two samples of the
-  ``fixed`` law mirror each other that mean is one over the positive sample alone (`orbit_means`).
+- B has one value on each of 6 classes of ordered pairs of patterns; G_K and G_Q have one value on
+  each of 5 classes of unordered pairs: 16 scalars for every M > 3;
+- training depends on the orbit mean of T, the derivative of the loss by B. The two samples of the
+  ``fixed`` law mirror each other, and the mean reduces to one over the positive sample
+  (`orbit_means`).
 
-The classes are the orbits of the generators (`pattern_group`). `conditions` measures each condition
-at a start, `broken` says in one line which one fails first, by how much and where.
+The classes are the orbits of `pattern_group`. `conditions` measures each condition at a start;
+`broken` reports the first one that fails.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from theory.papers.shallow_vit.notation import EVEN_PAIRS, PAIRS
 from theory.symmetry import Classes, PermutationGroup, classes
 
 TOLERANCE = 1e-12
-"""Largest deviation from a condition that counts as rounding, relative to the largest entry."""
+"""Largest deviation from a condition attributed to rounding, relative to the largest entry."""
 
 
 def pattern_group(M: int, exchange: bool = True) -> PermutationGroup:
-    """Permutations of the patterns: all of the M - 2 others, and 1 with 2.
+    """Group of pattern permutations: all of the M - 2 other patterns, and the exchange of 1 and 2.
 
-    `M`: number of patterns, at least 3; `exchange`: whether 1 and 2 are exchanged; without it, the
-    group fixes a single sample.
+    `M`: number of patterns, at least 3; `exchange`: whether to include the exchange of 1 and 2;
+    without it, the group fixes a single sample.
     """
     generators = []
     if exchange:
@@ -51,16 +52,19 @@ def pattern_group(M: int, exchange: bool = True) -> PermutationGroup:
 
 
 def unordered(orbits: Classes) -> Classes:
-    """Classes of a symmetric matrix: those of (i, j) and of (j, i) are one.
+    """Merge the classes of (i, j) and (j, i), for symmetric matrices.
 
-    `orbits`: orbits of a group: the transpose of one is one.
+    `orbits`: orbits of a group, so the transpose of an orbit is an orbit.
     """
     merged = np.minimum(orbits.labels, orbits.labels.T)
     return Classes(np.unique(merged, return_inverse=True)[1].reshape(merged.shape))
 
 
 def pair_name(pair: tuple[int, int]) -> str:
-    """Name of the class of its first pair, counted from 0: "1k" of (0, 2), "kl" of (2, 3)."""
+    """Name of the class of a pair counted from 0: "1k" for (0, 2), "kl" for (2, 3).
+
+    `pair`: first pair of the class.
+    """
     i, j = pair
     if max(i, j) < 2:
         return f"{i + 1}{j + 1}"
@@ -69,7 +73,7 @@ def pair_name(pair: tuple[int, int]) -> str:
 
 
 def named(orbits: Classes) -> dict[str, IntArray]:
-    """Class -> its pairs (i, j), counted from 0, shape (size, 2)."""
+    """Class name -> pairs (i, j), counted from 0, shape (size, 2)."""
     return {
         pair_name(first): np.argwhere(orbits.labels == index)
         for index, first in enumerate(orbits.representatives)
@@ -78,14 +82,14 @@ def named(orbits: Classes) -> dict[str, IntArray]:
 
 @cache
 def pairs(M: int) -> tuple[Classes, dict[str, IntArray]]:
-    """Classes of ordered pairs of patterns, and their pairs by name."""
+    """Classes of ordered pairs of patterns, and the pairs of each class by name."""
     orbits = classes(pattern_group(M))
     return orbits, named(orbits)
 
 
 @cache
 def scalars(M: int) -> tuple[str, ...]:
-    """Names of the attention scalars of M patterns: 16, or 13 where M = 3 and no pair is kl."""
+    """Names of the attention scalars of M patterns: 16, or 13 for M = 3, where no pair is kl."""
     orbits, ordered = pairs(M)
     even = named(unordered(orbits))
     if set(ordered) - set(PAIRS) or set(even) - set(EVEN_PAIRS):
@@ -109,7 +113,7 @@ def class_means(matrix: FloatArray, orbits: Classes) -> FloatArray:
 
 
 def asymmetry(matrix: FloatArray, orbits: Classes) -> FloatArray:
-    """Largest difference of two entries of one class.
+    """Largest difference between two entries of the same class.
 
     `matrix`, shape (..., M, M). Returns float array, shape (...,).
     """
@@ -118,13 +122,11 @@ def asymmetry(matrix: FloatArray, orbits: Classes) -> FloatArray:
 
 
 def orbit_means(M: int) -> Mapping[str, sympy.Expr]:
-    """Orbit means of T, which drive training, in the entries of the positive sample's own T.
+    """Class of the whole group -> orbit mean of T, in the entries of T of the positive sample.
 
-    The positive sample is left alone by the permutations of the M - 2 others, so its T has one
-    entry ``T_<pair>`` on each of their classes; the negative one is its mirror image, so the mean
-    over both is the mean over the classes of the whole group.
-
-    Returns mapping: class of the whole group -> expression; the numbers of entries are weights.
+    Permutations of the M - 2 other patterns fix the positive sample, so its T has one entry
+    ``T_<pair>`` on each of their classes. The negative sample is the mirror image of the positive
+    one, so the mean over both equals the mean over the classes of the whole group.
     """
     fine, whole = (classes(pattern_group(M, exchange)) for exchange in (False, True))
     means: dict[str, sympy.Expr] = {}
@@ -142,8 +144,8 @@ def orbit_means(M: int) -> Mapping[str, sympy.Expr]:
 class Weights:
     """Weights at which the conditions are measured.
 
-    `W_O`, shape (m, d); `V`, `K`, `Q`, shape (d, M); `a`, shape (m,), or (m, L) where every
-    position has its own.
+    `W_O`, shape (m, d); `V`, `K`, `Q`, shape (d, M); `a`, shape (m,), or (m, L) for one output
+    weight per position.
     """
 
     W_O: FloatArray
@@ -155,10 +157,10 @@ class Weights:
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition of the collapse.
+    """One condition of the collapse to 16 scalars.
 
-    `name`: what must hold; `deviation`: by how much it fails, relative to the largest number that
-    it is about; `where`: where it fails most.
+    `name`: the condition; `deviation`: its largest violation, relative to the largest number
+    compared; `where`: place of the largest violation.
     """
 
     name: str
@@ -167,12 +169,12 @@ class Condition:
 
     @property
     def holds(self) -> bool:
-        """Whether the deviation is rounding."""
+        """Whether the deviation is at most `TOLERANCE`."""
         return self.deviation <= TOLERANCE
 
 
 def conditions(start: Weights, law: Law) -> tuple[Condition, ...]:
-    """Every condition of the collapse, measured on all samples of a step or batch in ``law``."""
+    """Every condition of the collapse, measured at a start for the samples in ``law``."""
     M = law.counts.shape[1]
     ordered = classes(pattern_group(M))
     even, K, Q, V = unordered(ordered), start.K, start.Q, start.V
@@ -188,7 +190,7 @@ def conditions(start: Weights, law: Law) -> tuple[Condition, ...]:
 
 
 def broken(measured: tuple[Condition, ...]) -> str | None:
-    """One line about the first condition that fails, None where all hold."""
+    """Message on the first condition that fails; None if all hold."""
     for condition in measured:
         if not condition.holds:
             size = f"{condition.deviation:.3g}"
@@ -197,7 +199,7 @@ def broken(measured: tuple[Condition, ...]) -> str | None:
 
 
 def _samples(law: Law) -> Condition:
-    """The weighted samples are mapped onto themselves."""
+    """Condition that the group maps the weighted samples onto themselves."""
     name = "equal weights of samples that the symmetry exchanges (equal non-discriminative counts)"
     weight: dict[tuple[int, ...], float] = {}
     rows = np.column_stack([law.labels, law.counts]).tolist()
@@ -222,9 +224,9 @@ def _entries(name: str, matrix: FloatArray, orbits: Classes) -> Condition:
 
 
 def _neurons(start: Weights, M: int) -> Condition:
-    r"""Every permutation of values, as a map of rows of W_O, maps neurons onto neurons.
+    r"""Condition that permuting the values, as a map of the rows of W_O, permutes the neurons.
 
-    The map is :math:`V \Pi V^+` on the span of the values and the identity across it.
+    The map is :math:`V \Pi V^+` on the span of the values and the identity on its complement.
     """
     from scipy.optimize import linear_sum_assignment
 
