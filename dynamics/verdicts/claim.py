@@ -96,7 +96,7 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True)
 class Experiment:
-    """Measurement declared by `claim`; a call with a system and a `Protocol` returns a `Finding`."""
+    """Measurement of a claim; a call with a system and a `Protocol` returns a `Finding`."""
 
     measure: Callable[[Case], Mapping[str, Any]]
     source: str
@@ -124,7 +124,7 @@ class Experiment:
     conclude: Callable[[list[Row], Finding], Finding] | None = None
 
     def __call__(self, system: System, protocol: Protocol) -> Finding:
-        """Measure the claim; repeat a contradiction; compare with perturbed starts near the limit."""
+        """Measure the claim; repeat a contradiction, and test for rounding near the limit."""
         finding = self._repeated(system, protocol)
         if self.near_limit and finding.single and finding.holds:  # others are undecided
             times = rounding.PERTURBATIONS
@@ -238,7 +238,7 @@ class Experiment:
         return verdict, missing or ("size",)
 
     def _decisive(self, rows: list[Row], holds: bool | None) -> tuple[Also, float, float]:
-        """Requirement that decides the verdict, its value farthest from the bound, and the bound."""
+        """Requirement that decides, its value farthest from the bound, and the bound."""
         measured = [row for row in rows if "bound" in row]
         if not measured:
             return Also("value", self.relation, self.bound, self.quantity), nan, self.bound

@@ -107,7 +107,7 @@ class Finding:
 
     @property
     def word(self) -> str:
-        """The verdict in words, with the missing setting or the time up to which the classes hold."""
+        """The verdict in words, with the missing setting or the time of stable classes."""
         if self.holds is None and not self.in_part:
             return f"not decidable {' and '.join(MISSING[name] for name in self.missing)}"
         word = "holds" if self.holds else "holds in part" if self.in_part else "does not hold here"

@@ -48,7 +48,7 @@ def test_parameters_of_a_user_replace_the_grid_and_images_have_none(system):
     assert (finding.holds, finding.evidence["parameters"]) == (True, {})
     finding = run(system, laws=None, protocol=user)
     assert finding.holds is None
-    assert "without such parameters" in finding.reason
+    assert "without Parameters" in finding.reason
 
 
 def test_a_law_outside_of_the_hypothesis_decides_nothing(system):

@@ -48,7 +48,7 @@ def test_what_rests_on_rounding_decides_nothing(system, amplified, holds):
     (users,) = dynamics.verify(changed, system.Parameters(), claims)
     assert own.holds is True
     assert users.holds is holds
-    assert ("unstable" in users.evidence["reason"]) is (holds is None)
+    assert ("sensitive to rounding" in users.evidence["reason"]) is (holds is None)
     near = distance(system, amplified, varies=("seed",), near_limit=True)
     assert near(system, Protocol()).holds is holds
     several = distance(system, amplified, near_limit=True)  # rests on no single run

@@ -101,7 +101,7 @@ def test_a_threshold_that_does_not_come_decides_nothing_and_is_no_instability():
     """One random set without zeros: attention never takes over the growth of the signal."""
     found = verdict_of(SYSTEM, "Event I", SYSTEM.Parameters(D=8, C=4, q=1.0))
     assert found.word == "not decidable to this time"
-    assert "unstable" not in found.evidence["reason"]
+    assert "sensitive to rounding" not in found.evidence["reason"]
     assert "attention never takes over the growth of the signal" in found.evidence["reason"]
 
 

@@ -209,7 +209,7 @@ def test_a_transformer_does_not_see_the_order_of_its_patches(kind, monkeypatch):
 
 def test_claims_on_images_have_no_parameters_and_need_their_packages(monkeypatch):
     verdict = dynamics.verify(SYSTEM, SYSTEM.Parameters(D=8, C=2), ["Figure 7"])[0]
-    assert (verdict.holds, "without such parameters" in verdict.finding.reason) == (None, True)
+    assert (verdict.holds, "without Parameters" in verdict.finding.reason) == (None, True)
     real_images.train_once.cache_clear()
 
     def missing(*_):
