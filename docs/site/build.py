@@ -1,8 +1,7 @@
 """Build the site: ``python docs/site/build.py [--out build/html]``; warnings are errors.
 
-The sources are put together in ``build/site`` from the pages of the repository and from what
-`pages` makes of the systems and of the cache; then Sphinx makes HTML of them, which needs neither
-a server nor a network, and `links` follows every link of it.
+`sources` and `pages` write the Markdown sources to ``build/site``, Sphinx converts them to HTML
+that needs no server and no network, and `links` checks every link.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ sys.path.insert(0, str(HERE))
 
 
 def mathjax() -> Path:
-    """MathJax in one file with its letters, of the package that brings it."""
+    """Path of the MathJax bundle (one file, with fonts) in its installed package."""
     (file,) = (
         path for path in metadata.files("sphinx-mathjax-offline") or () if path.name == "tex-svg.js"
     )
@@ -27,7 +26,7 @@ def mathjax() -> Path:
 
 
 def main() -> int:
-    """Build; returns the exit code."""
+    """Build the site; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", metavar="DIR", help="build/html by default")
     options = parser.parse_args()

@@ -1,11 +1,12 @@
-"""The figures and verdicts of the site, made by commands of ``attdyn`` and kept in ``docs/cache``.
+"""Make the figures and verdicts of the site by ``attdyn`` commands; store them in ``docs/cache``.
 
-``python docs/site/cache.py [NAME ...] [--again]`` runs the commands whose result is missing, or has
-no verdict on a claim that was added, one after the other: of all systems or of those named, where
-``NAME`` is a system or ``system/figure-x``. With ``--again`` it runs those whose result is there
-too. The build of the site reads the cache and runs none of them. Of each result there is the
-picture, in few colours, and a JSON file with the command that made it, its caption and its time; of
-verdicts, the report as `dynamics.verdicts.verdict_report` writes it.
+``python docs/site/cache.py [NAME ...] [--again]`` runs the commands whose result is missing or
+lacks a verdict on a new claim, for all systems or those named; ``NAME`` is a system or
+``system/figure-x``. ``--again`` repeats stored results too. The build of the site only reads the
+cache.
+
+A result is a picture with a reduced palette and a JSON file with command, caption and run time; for
+verdicts, it is the report of `dynamics.verdicts.verdict_report`.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ from dynamics.verdicts.verdict_report import prose
 
 CACHE = Path(__file__).resolve().parents[1] / "cache"
 REDUCED = ((1500, 256), (1500, 128), (1300, 128), (1100, 128))
-"""Most pixels across, and colours, of a picture in the cache: the first that is small enough."""
+"""Width limits (pixels) and numbers of colours, tried in order until a picture is small enough."""
 MOST_BYTES = 120_000
 
 
 @dataclass(frozen=True)
 class Item:
-    """What one command makes for the site.
+    """Result of one command for the site.
 
     Attributes
     ----------
@@ -50,30 +51,30 @@ class Item:
 
     @property
     def words(self) -> list[str]:
-        """The command, without the flags that say where its result goes."""
+        """Words of the command, without the flags for its output."""
         if self.name.startswith("figure-"):
             return ["attdyn", "figure", self.system, self.name.removeprefix("figure-")]
         return ["attdyn", {"training": "compare", "verdicts": "verify"}[self.name], self.system]
 
     @property
     def record(self) -> Path:
-        """Its JSON file."""
+        """Path of the JSON file of the item."""
         return CACHE / self.system / f"{self.name}.json"
 
     @property
     def picture(self) -> Path:
-        """Its picture; verdicts have a folder of them."""
+        """Path of the picture of the item; verdicts have a folder instead."""
         return self.record.with_suffix(".png")
 
     def read(self) -> dict[str, Any] | None:
-        """Its record; None where the cache does not hold it, or the command refused."""
+        """Stored JSON content; None if it is missing or the command refused."""
         if not self.record.is_file():
             return None
         content: dict[str, Any] = json.loads(self.record.read_text(encoding="utf-8"))
         return None if "refused" in content else content
 
     def unmeasured(self) -> list[str]:
-        """Claims of its system on which it has no verdict; none of what is not a report."""
+        """Claims of the system without a verdict in the stored report; empty for other items."""
         if self.name != "verdicts" or not self.record.is_file():
             return []
         text = (self.record.with_suffix("") / "verdicts.md").read_text(encoding="utf-8")
@@ -82,12 +83,12 @@ class Item:
         return [source for source in sources if source not in headings]
 
     def is_current(self) -> bool:
-        """Whether the cache holds it, with a verdict on every claim there is."""
+        """Whether the cache holds the item, with a verdict on every claim."""
         return self.record.is_file() and not self.unmeasured()
 
 
 def items() -> Iterator[Item]:
-    """Everything that the site shows, in the order of the systems."""
+    """Yield every item that the site shows, in the order of the systems."""
     for name in system_names():
         system = load_system(name)
         yield Item(name, "training")
@@ -97,7 +98,7 @@ def items() -> Iterator[Item]:
 
 
 def make(item: Item) -> str:
-    """Run the command of an item and keep what it made; returns what happened in one line."""
+    """Run the command of an item and store its result; return a one-line summary."""
     with TemporaryDirectory() as folder:
         words = [*item.words[1:], "--json", *_destination(item, Path(folder))]
         begin = time.monotonic()
@@ -108,7 +109,9 @@ def make(item: Item) -> str:
         item.record.parent.mkdir(parents=True, exist_ok=True)
         if done.returncode == 2:
             refusal = done.stderr.strip().splitlines()[-1].removeprefix("attdyn: ")
-            if "pip install" in refusal:  # of this environment, and not of the figure
+            if (
+                "pip install" in refusal
+            ):  # this environment lacks a package; not the figure's refusal
                 return f"failed: {refusal}"
             _write(item.record, {"command": shlex.join(item.words), "refused": refusal})
             return f"refused: {refusal}"
@@ -128,11 +131,11 @@ def _destination(item: Item, folder: Path) -> list[str]:
 
 
 def _kept(item: Item, folder: Path, document: dict[str, Any]) -> dict[str, Any]:
-    """Put the pictures into the cache; returns what its record says beside the command."""
+    """Store the pictures in the cache; return further fields of the item's record."""
     if item.name == "verdicts":
         report = folder / "report"
         target = item.record.with_suffix("")
-        shutil.rmtree(target, ignore_errors=True)  # claims that were, too
+        shutil.rmtree(target, ignore_errors=True)  # pictures of removed claims, too
         for picture in sorted(report.glob("*.png")):
             _reduce(picture, target / picture.name)
         text = (report / "verdicts.md").read_text(encoding="utf-8")
@@ -147,13 +150,13 @@ def _kept(item: Item, folder: Path, document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _words(claim: dict[str, Any]) -> dict[str, str]:
-    """The verdict on a claim, and that on its literal words where it is read in another way."""
+    """Word of the verdict on a claim, and on its literal words if it has another reading."""
     literal = {"literal": claim["literal"]["verdict"]} if "literal" in claim else {}
     return {"verdict": claim["verdict"], **literal}
 
 
 def _reduce(source: Path, target: Path) -> None:
-    """Write a picture in few colours."""
+    """Write a picture with few colours and a limited width."""
     from PIL import Image
 
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -164,7 +167,7 @@ def _reduce(source: Path, target: Path) -> None:
         if whole.width > widest:
             height = round(whole.height * widest / whole.width)
             plain = whole.resize((widest, height), Image.Resampling.LANCZOS)
-        # Colours far apart first, then their means: no colour of a scale turns into another.
+        # MAXCOVERAGE picks distant colours and k-means averages, so colours of a scale differ.
         few = plain.quantize(
             colours, method=Image.Quantize.MAXCOVERAGE, kmeans=2, dither=Image.Dither.NONE
         )
@@ -178,7 +181,7 @@ def _write(path: Path, content: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Make what is missing."""
+    """Make the items of the command line that are missing from the cache."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="a system, or system/item")
     parser.add_argument("--again", action="store_true", help="make what is there anew, too")

@@ -1,4 +1,4 @@
-"""Cards with pictures and bars of verdicts: the first page, the gallery, the index of verdicts."""
+"""Write cards with pictures and bars of verdicts: first page, gallery, index of verdicts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def thumbnail(picture: Path, folder: Path) -> str:
     ----------
     picture : Path
     folder : Path
-        Of the sources of the site.
+        Folder of the site's sources.
     """
     from PIL import Image
 
@@ -54,35 +54,30 @@ def thumbnail(picture: Path, folder: Path) -> str:
 
 
 def card(picture: str, page: str, title: str, text: str = "") -> str:
-    """One card, which links to a page.
-
-    Parameters
-    ----------
-    picture, page, title, text : str
-    """
+    """Markdown of one card that links to a page."""
     lines = [":::{grid-item-card} " + title, f":img-top: {picture}", f":img-alt: {title}"]
     return "\n".join([*lines, f":link: /{page}", ":link-type: doc", "", text, ":::"])
 
 
 def grid(cards: Sequence[str], columns: str) -> str:
-    """Cards side by side.
+    """Markdown of a grid of cards.
 
     Parameters
     ----------
     cards : sequence of str
     columns : str
-        On a phone, a tablet, a laptop and a wide screen.
+        Numbers of columns on a phone, a tablet, a laptop and a wide screen.
     """
     return "\n".join([f"::::{{grid}} {columns}", ":gutter: 3", "", *cards, "::::"])
 
 
 def doors(folder: Path) -> str:
-    """Cards of the first page; those whose picture or page is missing are left out.
+    """Cards of the first page; cards without a picture or a page are left out.
 
     Parameters
     ----------
     folder : Path
-        Of the sources of the site, with the pages that `pages.write` makes.
+        Folder of the site's sources, after `pages.write`.
     """
     cards = []
     for name, page, title, text in DOORS:
@@ -93,7 +88,7 @@ def doors(folder: Path) -> str:
 
 
 def gallery(title: str, of_models: Mapping[str, Sequence[Item]], folder: Path) -> Iterator[str]:
-    """The page of all thumbnails, model by model, each a link to the page of its picture.
+    """Yield the Markdown of the gallery: thumbnails by model, linked to their pages.
 
     Parameters
     ----------
@@ -101,6 +96,7 @@ def gallery(title: str, of_models: Mapping[str, Sequence[Item]], folder: Path) -
     of_models : mapping
         Heading -> items with a picture.
     folder : Path
+        Folder of the site's sources.
     """
     yield f"# {title}"
     yield "Each picture has a page with its caption and the command that makes it."
@@ -117,14 +113,15 @@ def gallery(title: str, of_models: Mapping[str, Sequence[Item]], folder: Path) -
 
 
 def kind(verdict: Mapping[str, Any]) -> str:
-    """Segment of the bar to which a verdict counts.
+    """Segment of the bar that counts a verdict.
 
-    The literal words decide; where they do not hold and a reading does, it is the reading.
+    The verdict on the literal words decides; if they do not hold and another reading of the
+    claim does, the segment is ``read``.
 
     Parameters
     ----------
     verdict : mapping
-        ``verdict`` and, where the claim is read in another way, ``literal``.
+        ``verdict``, and ``literal`` if the claim has another reading.
 
     Examples
     --------
@@ -140,12 +137,7 @@ def kind(verdict: Mapping[str, Any]) -> str:
 
 
 def bar(verdicts: Sequence[Mapping[str, Any]]) -> str:
-    """A bar of verdicts as HTML: a segment for each kind, as wide as it is frequent.
-
-    Parameters
-    ----------
-    verdicts : sequence of mappings
-    """
+    """Bar of verdicts as HTML: one segment per kind, as wide as its number of verdicts."""
     counts = Counter(map(kind, verdicts))
     parts = [
         f'<span class="{name}" style="flex:{counts[name]}" title="{counts[name]} {words}">'
@@ -157,6 +149,6 @@ def bar(verdicts: Sequence[Mapping[str, Any]]) -> str:
 
 
 def legend() -> str:
-    """The names of the segments of bars, as HTML."""
+    """Legend of the bars as HTML: the name of each segment."""
     parts = [f'<span class="{name}">{words}</span>' for name, words in KINDS.items()]
     return f'<div class="bar legend">{"".join(parts)}</div>'

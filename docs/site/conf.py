@@ -1,4 +1,4 @@
-"""Configuration of Sphinx; `build.py` puts the sources together and calls it."""
+"""Configuration of Sphinx; `build.py` writes the sources and runs it."""
 
 from importlib import metadata
 from typing import Any
@@ -20,12 +20,12 @@ extensions = [
 root_doc = "index"
 exclude_patterns = ["static", "extra"]
 
-# Markdown as GitHub has it, with formulas between dollar signs, anchors of headings, and figures.
+# Markdown of GitHub, with formulas between dollar signs, heading anchors and figures.
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
-nb_execution_mode = "off"  # notebooks are shown with the outputs that they hold
+nb_execution_mode = "off"  # notebooks are shown with their stored outputs
 
-# Docstrings: numpydoc; a name between single backticks is a reference where there is such a name.
+# Docstrings: numpydoc; a name in single backticks links to its documentation if it has one.
 default_role = "py:obj"
 autodoc_default_options = {"members": True, "show-inheritance": True}
 autodoc_member_order = "bysource"
@@ -35,33 +35,33 @@ autosummary_imported_members = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
-suppress_warnings = ["ref.python"]  # names of fields that several classes have
+suppress_warnings = ["ref.python"]  # several classes have fields of the same name
 nitpicky = True
 nitpick_ignore_regex = [
-    ("py:class", ".*"),  # types of parameters are words, some of which are names
-    ("py:obj", ".*"),  # what stands between backticks has no page where it is not public
+    ("py:class", ".*"),  # parameter types are plain words; some are also names of classes
+    ("py:obj", ".*"),  # private names in backticks have no page
 ]
 
 html_theme = "furo"
 html_title = "attdyn"
 html_static_path = ["_static", "../../build/site/static"]
-html_extra_path = ["../../build/site/extra"]  # pages to explore, as they are
+html_extra_path = ["../../build/site/extra"]  # pages to explore, copied unchanged
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
-mathjax_path = "mathjax.js"  # in one file, which `build.py` puts there: no network
-mathjax3_config = {"svg": {"scale": 0.92}}  # letters as high as those of the text
+mathjax_path = "mathjax.js"  # local copy, put there by `build.py`: no network
+mathjax3_config = {"svg": {"scale": 0.92}}  # letters of formulas as high as those of the text
 html_theme_options = {"navigation_with_keys": True}
 pygments_style = "friendly"
 
 
 def named(app: Any, env: Any, node: Any, contnode: Any) -> Any:
-    """The reference of a name without its package, where one object alone is called so.
+    """Resolve a reference to a name without its package, if one object alone has this name.
 
     Parameters
     ----------
     app, env, node, contnode
-        As Sphinx calls what answers a reference that it cannot resolve.
+        Arguments of Sphinx's event ``missing-reference``.
     """
     if node.get("refdomain") != "py":
         return None
@@ -78,5 +78,5 @@ def named(app: Any, env: Any, node: Any, contnode: Any) -> Any:
 
 
 def setup(app: Any) -> None:
-    """Let Sphinx ask `named`."""
+    """Connect `named` to Sphinx's event ``missing-reference``."""
     app.connect("missing-reference", named)

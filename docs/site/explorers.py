@@ -1,7 +1,7 @@
-"""Pages to explore, one a model: written at every build, where `dynamics.explorer` is installed.
+"""Write an interactive page per model with `dynamics.explorer`, if installed.
 
-A page needs neither a server nor a network. It stands in the site as ``explorers/<name>.html``,
-beside the page of the model that shows it in a frame.
+A page needs no server and no network. The site has it as ``explorers/<name>.html`` and shows it in
+a frame on the page of the model.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from dynamics.validation import InvalidRequest
 
 
 def write_explorers(folder: Path) -> Sequence[str]:
-    """Write the pages to explore.
+    """Write the interactive pages.
 
     Parameters
     ----------
     folder : Path
-        Where files stand that the site takes as they are.
+        Files that the site copies unchanged.
 
     Returns
     -------
     list of str
-        Systems that have such a page; none where there is nothing that writes them.
+        Systems with a page; empty if `dynamics.explorer` is not installed.
     """
     if find_spec("dynamics.explorer") is None:
         return []
@@ -45,7 +45,7 @@ def write_explorers(folder: Path) -> Sequence[str]:
 
 
 def frame(name: str) -> str:
-    """The page of a system in a frame on the page of the model, as a section of Markdown."""
+    """Markdown section for a model's page that shows its interactive page in a frame."""
     address = f"../explorers/{name}.html"
     return (
         f"## Explore\n\nMove the constants and see training follow; "
@@ -55,14 +55,14 @@ def frame(name: str) -> str:
 
 
 def listed(names: Sequence[str], titles: Sequence[str]) -> str:
-    """The page that lists the pages to explore.
+    """Markdown page that lists the interactive pages.
 
     Parameters
     ----------
     names : sequence of str
-        Systems that have one.
+        Systems with an interactive page.
     titles : sequence of str
-        Of these systems.
+        Titles of these systems.
     """
     rows = [
         f'- <a href="explorers/{name}.html">{title}</a>; '
@@ -71,8 +71,8 @@ def listed(names: Sequence[str], titles: Sequence[str]) -> str:
     ]
     return "\n".join([
         "# Explore", "",
-        "Each model as a page: move its constants and see training follow. What runs in the page "
-        "is printed from what runs in Python. A page is one file and needs no network; the "
-        "command writes it, of a model file of your own too.",
+        "Each model as a page: move its constants and see training follow. The code of the page is "
+        "generated from the Python code. A page is one file and needs no network; the command "
+        "writes it, for a model file of your own too.",
         "", *rows,
     ])  # fmt: skip

@@ -1,8 +1,8 @@
-"""Links of the built site: ``python docs/site/links.py [FOLDER]`` lists what leads nowhere.
+"""Check the links of the built site: ``python docs/site/links.py [FOLDER]`` lists broken ones.
 
-Every ``href``, ``src``, ``srcset`` and ``data`` of every page is followed. A link inside of the
-site leads to a file and, behind ``#``, to an element of that page. What a browser loads by itself,
-scripts, styles, pictures and frames, comes from the site: it is read without a network.
+Every ``href``, ``src``, ``srcset`` and ``data`` of every page is checked. A link inside the site
+must lead to a file and, after ``#``, to an element of that page. Scripts, styles, pictures and
+frames must be files of the site, so that it works without a network.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from urllib.parse import unquote, urlsplit
 
 ATTRIBUTES = ("href", "src", "data")
 FOLLOWED = ("a", "area")
-"""Elements whose link a reader follows; those of all others a browser loads."""
+"""HTML elements whose links a reader follows; links of other elements are loaded by the browser."""
 UNLOADED = ("canonical", "prev", "next", "index", "search", "author")
-"""Relations of a ``link`` that a browser does not load."""
+"""Values of ``rel`` for which a browser does not load the target of a ``link`` element."""
 WRITTEN = ("genindex.html", "search.html", "py-modindex.html", "_modules/index.html")
-"""Pages without a source, which Sphinx writes."""
+"""Pages that Sphinx writes without a source; other pages need not link to them."""
 
 
 class _Page(HTMLParser):
-    """What a page links to, and what can be linked to in it.
+    """Parser that collects the links and the anchors of a page.
 
     Attributes
     ----------
     anchors : set of str
     links : list of (str, bool)
-        Address, and whether a browser loads it.
+        Address, and whether a browser loads it without a click.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class _Page(HTMLParser):
         self.links: list[tuple[str, bool]] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep the names and the links of an element."""
+        """Store the anchors and the links of an element."""
         values = {name: value for name, value in attrs if value is not None}
         self.anchors |= {values[name] for name in ("id", "name") if name in values}
         relation = values.get("rel", "").split() if tag == "link" else []
@@ -50,12 +50,12 @@ class _Page(HTMLParser):
 
 
 def broken(folder: Path) -> Iterator[str]:
-    """What is wrong with the links of a folder of pages, a line each.
+    """Yield one line per broken link of a site.
 
     Parameters
     ----------
     folder : Path
-        Of the built site.
+        Folder of the built site.
     """
     pages = {path: _Page() for path in sorted(folder.resolve().rglob("*.html"))}
     for path, page in pages.items():
@@ -68,7 +68,7 @@ def broken(folder: Path) -> Iterator[str]:
 
 
 def _fault(path: Path, link: str, loaded: bool, folder: Path, pages: dict[Path, _Page]) -> str:
-    """What is wrong with a link of a page; nothing, where it leads on."""
+    """Error of one link of a page; empty if it is valid."""
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:
         return "is loaded from a network" if loaded and parts.scheme != "data" else ""
@@ -84,12 +84,12 @@ def _fault(path: Path, link: str, loaded: bool, folder: Path, pages: dict[Path, 
 
 
 def unreached(folder: Path) -> Iterator[str]:
-    """Pages to which no other page has a link.
+    """Yield one line per page without a link from another page.
 
     Parameters
     ----------
     folder : Path
-        Of the built site.
+        Folder of the built site.
     """
     whole = folder.resolve()
     reached: set[Path] = {whole / name for name in ("index.html", *WRITTEN)}
@@ -103,12 +103,12 @@ def unreached(folder: Path) -> Iterator[str]:
 
 
 def check(folder: Path) -> int:
-    """Print what is wrong with the links of a site; returns the exit code.
+    """Print the faults of a site's links; return the exit code.
 
     Parameters
     ----------
     folder : Path
-        Of the built site.
+        Folder of the built site.
     """
     faults = [*broken(folder), *unreached(folder)]
     for fault in faults:
@@ -119,7 +119,7 @@ def check(folder: Path) -> int:
 
 
 def main() -> int:
-    """Check a folder; returns the exit code."""
+    """Check the folder named on the command line; return the exit code."""
     default = Path(__file__).resolve().parents[2] / "build" / "html"
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else default
     if not (folder / "index.html").is_file():

@@ -1,7 +1,7 @@
-"""The pages that the build makes: models, verdicts, gallery, notebooks, reference.
+"""Write the generated pages of the site: models, verdicts, gallery, notebooks, reference.
 
-Models are described by `dynamics.description`, at every build; pictures and verdicts come from the
-cache (`cache`).
+Descriptions of models come from `dynamics.description` at every build, pictures and verdicts from
+the cache (`cache`).
 """
 
 from __future__ import annotations
@@ -65,16 +65,16 @@ REFERENCE = {
         ),
     ),
 }  # fmt: skip
-"""Page of the reference -> heading, package whose public names are on it, further names."""
+"""Page of the reference -> heading, package of its public names, further names."""
 
 
 def write(folder: Path) -> None:
-    """Make every page.
+    """Write every generated page.
 
     Parameters
     ----------
     folder : Path
-        Of the sources of the site.
+        Folder of the site's sources.
     """
     cached, explored = list(items()), write_explorers(folder / "extra")
     for item in cached:
@@ -101,7 +101,7 @@ def write(folder: Path) -> None:
 
 
 def _short(name: str) -> str:
-    """The title of a system without its authors."""
+    """Title of a system, without its authors."""
     return re.sub(r"\s*\(.*", "", title(name))
 
 
@@ -111,12 +111,12 @@ def _write(path: Path, text: str) -> None:
 
 
 def _listed(names: Sequence[str], caption: str) -> str:
-    """A table of contents that is seen."""
+    """Visible table of contents as Markdown."""
     return "\n".join([f"## {caption}", "", "```{toctree}", ":maxdepth: 1", "", *names, "```"])
 
 
 def _picture(item: Item, folder: Path, page: str) -> str:
-    """The path of the picture of an item, from a page, copied into the sources."""
+    """Copy the picture of an item into the sources; return its path relative to the page."""
     target = folder / "pictures" / item.system / item.picture.name
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(item.picture, target)
@@ -124,7 +124,7 @@ def _picture(item: Item, folder: Path, page: str) -> str:
 
 
 def _model(system: System, own: Sequence[Item], folder: Path, more: Sequence[str]) -> str:
-    """Description, further sections, training, figures, the file and the verdicts of a system."""
+    """Page of a model: description, further sections, training, figures, file and verdicts."""
     page, name = f"models/{system.name}", system.name
     parts = [system.describe().as_markdown().rstrip()]
     claims = parts[0].find("\n## Claims\n")
@@ -161,7 +161,7 @@ def _training_words(system: System) -> str:
 
 
 def _verdicts(item: Item, folder: Path) -> str:
-    """The report of a paper, with the pictures of its evidence."""
+    """Page with the report on a paper and the pictures of its evidence."""
     source = item.record.with_suffix("")
     target = folder / "verdicts" / item.system
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.md"), dirs_exist_ok=True)
@@ -177,7 +177,7 @@ def _verdicts(item: Item, folder: Path) -> str:
 
 
 def _verdict_index(verdicts: Sequence[Item]) -> str:
-    """A bar of the verdicts on the claims of every paper."""
+    """Page with a bar of verdicts for every paper."""
     rows = ["## Papers", "", legend(), ""]
     for item in verdicts:
         words = list((item.read() or {})["verdicts"].values())
@@ -189,7 +189,7 @@ def _verdict_index(verdicts: Sequence[Item]) -> str:
 
 
 def _gallery(cached: Sequence[Item], folder: Path) -> str:
-    """The page of thumbnails; every picture gets a page with its command and caption."""
+    """Gallery of thumbnails; each picture gets its own page with command and caption."""
     papers, shown = built_in_names(), {}
     for name in (*papers, *(n for n in system_names() if n not in papers)):
         own = [item for item in cached if item.system == name and item.name != "verdicts"]
@@ -212,7 +212,7 @@ def _notebooks() -> str:
 
 
 def _reference(folder: Path) -> None:
-    """The pages of the reference: public names with their docstrings, by package."""
+    """Write the pages of the reference: public names with their docstrings, by package."""
     name = "Reference"
     contents = ["", ".. toctree::", "   :maxdepth: 1", "", *(f"   {name}" for name in REFERENCE)]
     _write(folder / "index.rst", "\n".join([name, "=" * len(name), *contents]))
@@ -229,7 +229,7 @@ def _reference(folder: Path) -> None:
 
 
 def _directive(thing: object) -> str:
-    """What documents an object."""
+    """Name of the Sphinx directive that documents an object."""
     if not inspect.isclass(thing):
         return "autofunction"
     return "autoexception" if issubclass(thing, Exception) else "autoclass"

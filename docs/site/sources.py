@@ -1,8 +1,7 @@
-"""The sources of the site, put together in one folder: pages of the repository, and made ones.
+"""Collect the sources of the site in one folder: pages of the repository and generated ones.
 
-Pages of the repository are taken as they are, with their links led to where their targets are in
-the site: ``README.md`` is the first page. A link that leads nowhere is an error. `pages` makes the
-others.
+Pages of the repository are copied with their links changed to places in the site; ``README.md``
+becomes the first page. A broken link raises an error. `pages` writes the generated pages.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ NAMED = {
     "docs/verdicts.md": "verdicts/index.md",
     "docs/library.md": "models/index.md",
 }
-"""File of the repository -> page, where the name is another."""
+"""File of the repository -> page of the site, for pages that are renamed."""
 CONTENTS = {
     "Start": ("python", "command_line", "own_models", "models/index", "explorer", "explorers"),
     "Concepts": ("reduction", "closure", "expectations", "events", "stability", "empirical_runs"),
@@ -38,15 +37,15 @@ CONTENTS = {
     "Reference": ("api/index", "proofs", "follow_one_gradient", "glossary"),
     "Project": ("contributing", "changelog", "citation"),
 }  # fmt: skip
-"""Caption -> pages, in the order of the side bar; what the site does not have is left out."""
+"""Caption -> pages, in the order of the side bar; pages missing from the site are left out."""
 
 
 class BrokenLink(Exception):
-    """A link of a page of the repository that leads to nothing in the site."""
+    """Raised if a page of the repository links to a file that is missing from the site."""
 
 
 def pages_of_repository() -> Mapping[str, str]:
-    """Every file of the repository that is a page -> its place in the site."""
+    """Files of the repository that become pages: path -> path in the site."""
     files = [
         *ROOT.glob("docs/*.md"),
         *ROOT.glob("notebooks/*.ipynb"),
@@ -57,10 +56,10 @@ def pages_of_repository() -> Mapping[str, str]:
 
 
 def targets() -> Mapping[str, str]:
-    """Every file of the repository that a page may link to -> its place in the site.
+    """Files of the repository that a page may link to: path -> path in the site.
 
-    A file of a published model is on the page of that model; a picture of the cache is where
-    `pages` puts it.
+    A published model's file maps to the model's page; a picture of the cache to the copy that
+    `pages` makes.
     """
     models = [path for path in ROOT.glob("dynamics/models/*.py") if path.stem != "__init__"]
     described = {p.relative_to(ROOT).as_posix(): f"models/{p.stem}.md" for p in models}
@@ -70,21 +69,21 @@ def targets() -> Mapping[str, str]:
 
 
 def led(text: str, path: str, places: Mapping[str, str]) -> str:
-    """A page with its links led to where their targets are in the site.
+    """Change the links of a page to paths in the site.
 
     Parameters
     ----------
     text : str
         Markdown.
     path : str
-        Of the page in the repository.
+        Path of the page in the repository.
     places : mapping
         File of the repository -> place in the site.
 
     Raises
     ------
     BrokenLink
-        For a link to what is not a page.
+        For a link to a file without a place in the site.
     """
     depth = places[path].count("/")
 
@@ -107,7 +106,7 @@ def gather(folder: Path) -> None:
     Parameters
     ----------
     folder : Path
-        Where `pages.write` has put what it makes.
+        Folder of the site's sources, after `pages.write`.
     """
     places = pages_of_repository()
     for path, place in places.items():
@@ -116,7 +115,7 @@ def gather(folder: Path) -> None:
         if path.endswith(".md"):
             text = led((ROOT / path).read_text(encoding="utf-8"), path, targets())
             more = target.read_text(encoding="utf-8") if target.is_file() else ""
-            if path == "README.md":  # cards stand above its sections
+            if path == "README.md":  # insert the cards above its sections
                 cards = (folder / "doors.md").read_text(encoding="utf-8")
                 text = text.replace("\n## ", f"\n{cards}\n## ", 1)
                 (folder / "doors.md").unlink()
@@ -136,7 +135,7 @@ def gather(folder: Path) -> None:
 
 
 def _contents(folder: Path) -> str:
-    """The side bar as hidden tables of contents."""
+    """Side bar of the site as hidden tables of contents."""
     parts = []
     for caption, names in CONTENTS.items():
         there = [

@@ -1,7 +1,7 @@
-"""Write ``docs/statements.md``: every statement of the three papers, with its verdict or why none.
+"""Write ``docs/statements.md``: all statements of the three papers, with verdict or open reason.
 
-``python docs/site/statements.py``. Measured statements are the claims, and their verdicts those of
-the cache (`cache`); the others are the ``[[unmeasured]]`` entries of ``claims.toml``.
+Run as ``python docs/site/statements.py``. Verdicts on the claims come from the cache (`cache`);
+statements without a measurement are the ``[[unmeasured]]`` entries of ``claims.toml``.
 """
 
 from __future__ import annotations

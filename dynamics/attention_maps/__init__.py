@@ -1,22 +1,21 @@
-"""How much the queries of an attention map differ: attention diversity, and total variation.
+"""Differences between the queries of an attention map: attention diversity and total variation.
 
-A map A is row-stochastic, one row for each query patch; patches stand row by row on a grid H x W.
+A map A is row-stochastic, one row per query; the patches form a grid H x W, numbered row by row.
 
 Attention diversity (Huang, Wen, Chi and Liang 2024, Section 6): for each query take the k keys of
-greatest weight in descending order, the lower index first where weights are equal once rounded to
-multiples of 1e-9; put their positions (row, column) one after the other into a vector of 2k
-numbers. Diversity is the mean Euclidean distance of these P vectors, in patches, over all P^2
-ordered pairs of queries, each with itself included. It is zero if all queries look at the same keys
-in the same order. It depends on the order of the weights only, so a map that is nearly uniform can
-have a large diversity.
+greatest weight in descending order, the lower index first if weights are equal after rounding to
+multiples of 1e-9; concatenate their positions (row, column) to a vector of 2k numbers. Diversity
+is the mean Euclidean distance between these P vectors, in patches, over all P^2 ordered pairs of
+queries, including equal ones. It is zero if all queries rank the same keys in the same order. It
+depends on the order of the weights only, so a nearly uniform map can have a large diversity.
 
 Mean total variation: the mean of sum_q |A_pq - A_p'q| / 2 over the same pairs, each row divided by
-its sum, from 0 (equal rows) to 1 - 1/P (rows without a common key). It depends on the weights, and
-not on the positions of the keys.
+its sum, from 0 (equal rows) to 1 - 1/P (rows without a common key). It does not depend on the
+positions of the keys.
 
-Over different queries only (``off_diagonal``) both are greater by the factor P / (P - 1). Tokens
-before the patches, as a class token, are left out by ``skip``: as queries and as keys, and the rest
-of each row is divided by its sum.
+With ``off_diagonal`` the means are over different queries, and are greater by P / (P - 1). ``skip``
+removes the tokens before the patches, such as a class token, from queries and keys; the rest of
+each row is divided by its sum.
 
 >>> import numpy as np
 >>> from dynamics import diversity, total_variation

@@ -1,4 +1,4 @@
-"""Attention in files of numpy: ``.npy``, memory-mapped, and ``.npz``; never pickled objects."""
+"""Read attention from numpy files, ``.npy`` (memory-mapped) or ``.npz``, without pickles."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ KINDS = "a .npy or .npz file of numpy"
 
 
 def read(path: str | os.PathLike[str], name: str | None = None) -> NDArray[Any]:
-    """The attention array of a file.
+    """Read the attention array of a file.
 
-    `path`: a ``.npy`` file, which is memory-mapped, or a ``.npz`` file; their contents decide;
-    `name`: array of a ``.npz`` file; needed where there are several. Raises InvalidRequest if the
-    file cannot be read, holds objects, or has no array of this name.
+    `path`: a ``.npy`` file, memory-mapped, or a ``.npz`` file, detected from the content; `name`:
+    array of a ``.npz`` file; required if it holds several. Raises InvalidRequest if the file cannot
+    be read, holds objects, or has no array of this name.
     """
     path = path_of("file", path)
     try:
@@ -40,7 +40,7 @@ def read(path: str | os.PathLike[str], name: str | None = None) -> NDArray[Any]:
         raise InvalidRequest(
             f"file={os.fspath(path)!r} cannot be read ({reason}); file can be {KINDS}"
         ) from None
-    except Exception:  # numpy, zipfile and zlib have many for files that are damaged
+    except Exception:  # numpy, zipfile and zlib raise many types for damaged files
         raise InvalidRequest(
             f"file={os.fspath(path)!r} is damaged, holds Python objects or is not of numpy; "
             f"file can be {KINDS}"
@@ -48,7 +48,7 @@ def read(path: str | os.PathLike[str], name: str | None = None) -> NDArray[Any]:
 
 
 def _array_name(names: list[str], name: str | None, path: str | os.PathLike[str]) -> str:
-    """The name of an array: the requested one, or the only one."""
+    """Name of the requested array, or of the only one."""
     if not names:
         raise InvalidRequest(f"file={os.fspath(path)!r} holds no arrays; file can be {KINDS}")
     choices = ", ".join(names)

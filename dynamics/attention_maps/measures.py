@@ -1,7 +1,7 @@
-"""Attention diversity and total variation of stacks of attention maps, and of every image and head.
+"""Measure the attention diversity and the total variation of stacks of attention maps.
 
-`dynamics.attention_maps` has the definitions. A map must be square and row-stochastic; a stack may
-be a memory-mapped file, of which one map at a time is in memory.
+`dynamics.attention_maps` defines both. A map must be square and row-stochastic. A memory-mapped
+stack is read one map at a time.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from theory.summary import summarized
 FloatArray = NDArray[np.float64]
 
 ROW_SUM_TOLERANCE = 1e-3
-"""How far the sum of a row may be from 1; half precision stays within."""
+"""Largest distance of a row's sum from 1; rows in half precision stay within it."""
 DIGITS = 1e9
-"""Weights are compared as multiples of 1 / DIGITS."""
+"""Weights are compared after rounding to multiples of 1 / DIGITS."""
 NUMBERS = "fiub"
-"""Kinds of numpy types that are real numbers."""
+"""Accepted ``dtype.kind`` of numpy arrays: real numbers."""
 QUARTERS = (0.25, 0.5, 0.75)
 
 
 @summarized
 @dataclass(frozen=True)
 class Setting:
-    """How maps are measured.
+    """Settings of the measures of attention maps.
 
-    `grid`: rows and columns of patches; the square one by default; `k`: keys of each query, at most
-    the number of patches; `skip`: tokens before the patches, which are left out; `off_diagonal`:
+    `grid`: rows and columns of patches; the square grid by default; `k`: keys of each query, at
+    most the number of patches; `skip`: tokens to remove before the patches; `off_diagonal`: average
     over pairs of different queries only.
     """
 
@@ -51,7 +51,7 @@ class Measured:
     """Diversity and total variation of the heads of one layer.
 
     `name`: of the model; `diversity`, shape (images, heads): in patches; `total_variation`, shape
-    (images, heads); `setting`: with its grid.
+    (images, heads); `setting`: of the measurement, with the grid.
     """
 
     name: str
@@ -90,33 +90,33 @@ def diversity(
     attention : array_like, shape (..., P, P)
         Rows are queries and sum to 1 within 1e-3; a memory-mapped file is read map by map.
     grid : tuple of int, optional
-        Rows and columns of patches, H * W = P - skip; the square one by default.
+        Rows and columns of patches, H * W = P - skip; the square grid by default.
     k : int
-        Keys of each query.
+        Number of keys of each query.
     skip : int
-        Tokens before the patches (1 for a class token), left out as queries and as keys.
+        Tokens before the patches (1 for a class token), removed from queries and keys.
     off_diagonal : bool
-        The mean over pairs of different queries: greater by P / (P - 1).
+        Average over pairs of different queries only: greater by P / (P - 1).
 
     Returns
     -------
     float64 array, shape (...)
-        In patches, the side of one being 1.
+        In units of a patch's side.
 
     Raises
     ------
     InvalidRequest
-        If a map is not square or not row-stochastic, the grid does not hold the patches, or k is
-        more than these.
+        If a map is not square or not row-stochastic, the grid has another number of patches, or k
+        exceeds it.
 
     Notes
     -----
-    P^2 / 2 distances of vectors of 2 k numbers: a map with P = 4096 takes about a second.
+    Computes P^2 / 2 distances of vectors of length 2 k: about a second for P = 4096.
 
     Examples
     --------
     >>> import numpy as np
-    >>> attention = np.eye(4)[[0, 1, 1, 0]]  # four queries look at the first or the second patch
+    >>> attention = np.eye(4)[[0, 1, 1, 0]]  # each query attends to the first or the second patch
     >>> float(diversity(attention, grid=(2, 2), k=1))
     0.5
     """
@@ -133,9 +133,9 @@ def total_variation(attention: ArrayLike, skip: int = 0, off_diagonal: bool = Fa
     attention : array_like, shape (..., P, P)
         Rows are queries and sum to 1 within 1e-3; a memory-mapped file is read map by map.
     skip : int
-        Tokens before the patches (1 for a class token), left out as queries and as keys.
+        Tokens before the patches (1 for a class token), removed from queries and keys.
     off_diagonal : bool
-        The mean over pairs of different queries: greater by P / (P - 1).
+        Average over pairs of different queries only: greater by P / (P - 1).
 
     Returns
     -------
@@ -149,13 +149,13 @@ def total_variation(attention: ArrayLike, skip: int = 0, off_diagonal: bool = Fa
 
     Notes
     -----
-    Sorting the P columns takes P^2 log P steps instead of the P^3 of all pairs, and is what limits:
-    a map with P = 4096 takes about a second.
+    Sorting each of the P columns takes P^2 log P operations in place of P^3 for all pairs: about a
+    second for P = 4096.
 
     Examples
     --------
     >>> import numpy as np
-    >>> float(total_variation(np.full((9, 9), 1 / 9)))  # all queries look alike
+    >>> float(total_variation(np.full((9, 9), 1 / 9)))  # all queries have equal rows
     0.0
     >>> float(total_variation(np.eye(4)[[0, 1, 1, 0]]))
     0.5
@@ -166,11 +166,11 @@ def total_variation(attention: ArrayLike, skip: int = 0, off_diagonal: bool = Fa
 
 
 def measure(attention: ArrayLike, setting: Setting | None = None, name: str = "") -> Measured:
-    """Both measures of all maps, in one pass over an array that may be a memory-mapped file.
+    """Diversity and total variation of all maps, in one pass over the array.
 
-    `attention`, shape (P, P), (images, P, P) or (images, heads, P, P): of three axes the first are
-    images of one head; the heads of one image are ``attention[None]``; `name`: what the result is
-    called in pictures and tables. Raises InvalidRequest as `diversity` does, or if the array has
+    `attention`, shape (P, P), (images, P, P) or (images, heads, P, P); may be memory-mapped; three
+    axes are images with one head: pass ``attention[None]`` for the heads of one image; `name`:
+    label of the result in pictures and tables. Raises InvalidRequest as `diversity`, and for
     another shape.
     """
     array = _maps(attention)
@@ -200,7 +200,7 @@ def quartiles(values: FloatArray) -> FloatArray:
 
 
 def _of_maps(array: NDArray[Any], skip: int, measure: Callable[[FloatArray], float]) -> FloatArray:
-    """A measure of every map of a stack, shape (...)."""
+    """Apply a measure to every map of a stack, shape (...)."""
     values = np.empty(array.shape[:-2])
     for index in np.ndindex(values.shape):
         values[index] = measure(_stochastic(array, index, skip))
@@ -208,7 +208,7 @@ def _of_maps(array: NDArray[Any], skip: int, measure: Callable[[FloatArray], flo
 
 
 def _diversity(square: FloatArray, setting: Setting) -> float:
-    """Attention diversity of one checked map; the setting has its grid."""
+    """Attention diversity of one checked map; `setting` includes the grid."""
     from scipy.spatial.distance import pdist
 
     assert setting.grid is not None
@@ -219,29 +219,29 @@ def _diversity(square: FloatArray, setting: Setting) -> float:
 
 
 def _top_keys(square: FloatArray, k: int) -> NDArray[np.int64]:
-    """Keys of greatest weight of each query, descending, ties by lower index; shape (P, k)."""
+    """Keys of the k greatest weights per query, descending, ties by index; shape (P, k)."""
     return np.argsort(-np.rint(square * DIGITS), axis=1, kind="stable")[:, :k]
 
 
 def _total_variation(square: FloatArray, off_diagonal: bool) -> float:
     """Mean pairwise total variation of one checked map."""
     count = len(square)
-    # Rows sum to 1 up to the tolerance only, and are further apart than 1 where they sum to more.
+    # Rows sum to 1 only within the tolerance; a larger sum could give a distance above 1.
     ordered = np.sort(square / square.sum(axis=1, keepdims=True), axis=0)
-    # Of sorted numbers, the gap after the r-th lies between r (P - r) pairs. Summed by gaps nothing
-    # cancels, and equal rows give zero.
+    # Between the r-th and the next of the sorted weights, a gap contributes to r (P - r) pairs.
+    # Summing gaps avoids cancellation, and gives exactly zero for equal rows.
     ranks = np.arange(1, count, dtype=np.float64)
     total = float(ranks * (count - ranks) @ np.diff(ordered, axis=0).sum(axis=1))
     return total / count**2 * _pair_factor(count, off_diagonal)
 
 
 def _pair_factor(count: int, off_diagonal: bool) -> float:
-    """From a mean over all ordered pairs to one over pairs of different queries."""
+    """Ratio of the mean over different queries to the mean over all ordered pairs."""
     return count / (count - 1) if off_diagonal else 1.0
 
 
 def _maps(attention: ArrayLike) -> NDArray[Any]:
-    """An array whose last two axes are square maps, not copied and not read."""
+    """Array whose last two axes are square maps; neither copied nor read."""
     allowed = "square maps (P, P) in the last two axes"
     try:
         array = np.asarray(attention)
@@ -261,7 +261,7 @@ def _maps(attention: ArrayLike) -> NDArray[Any]:
 
 
 def _patches(array: NDArray[Any], setting: Setting) -> int:
-    """Number of patches of a map, without the tokens that are left out."""
+    """Number of patches of a map, without skipped tokens."""
     tokens = array.shape[-1]
     fewest = 2 if setting.off_diagonal else 1
     if tokens < fewest:
@@ -271,7 +271,7 @@ def _patches(array: NDArray[Any], setting: Setting) -> int:
 
 
 def _complete(array: NDArray[Any], setting: Setting) -> Setting:
-    """The checked setting with its grid, by default the square one."""
+    """Checked setting with its grid; the square grid by default."""
     count = _patches(array, setting)
     k = integer("k", setting.k, 1, count)
     side = isqrt(count)
@@ -296,9 +296,9 @@ def _complete(array: NDArray[Any], setting: Setting) -> Setting:
 
 
 def _stochastic(array: NDArray[Any], index: tuple[int, ...], skip: int) -> FloatArray:
-    """One map of a stack in double precision, checked, without its first tokens.
+    """One checked map of a stack in double precision, without skipped tokens.
 
-    The rest of each row is divided by its sum.
+    Each remaining row is divided by its sum.
     """
     square = np.asarray(array[index], dtype=np.float64)
     sums = square.sum(axis=1)
@@ -319,7 +319,7 @@ def _stochastic(array: NDArray[Any], index: tuple[int, ...], skip: int) -> Float
 
 
 def _refuse_map(square: FloatArray, sums: FloatArray, index: tuple[int, ...]) -> None:
-    """Refuse the first weight that cannot be, or else the first row."""
+    """Raise InvalidRequest for the first invalid weight, else for the first wrong row sum."""
     for bad, problem in ((~np.isfinite(square), "is not finite"), (square < 0, "is negative")):
         if bad.any():
             row, key = map(int, np.argwhere(bad)[0])
@@ -337,5 +337,5 @@ def _refuse_map(square: FloatArray, sums: FloatArray, index: tuple[int, ...]) ->
 
 
 def _name(index: tuple[int, ...], *inside: int) -> str:
-    """``attention[image, head, row]``."""
+    """Name of an entry in messages: ``attention[image, head, row]``."""
     return f"attention[{', '.join(map(str, (*index, *inside)))}]"

@@ -1,20 +1,20 @@
-r"""Patch association: whether positions of neighbouring patches belong together more than others.
+r"""Patch association: contrast of a matrix over patches between neighbours and other pairs.
 
-Of a matrix M over pairs of patches, as :math:`\langle p_i, p_j \rangle` (Definition 2.2 of Jelassi,
-Sander, Li 2022) or the scores A, every row is centred over the other patches and all entries off
+The matrix M over pairs of patches is :math:`\langle p_i, p_j \rangle` (Definition 2.2 of Jelassi,
+Sander, Li 2022) or the scores A. Each row is centred over the other patches, and all entries off
 the diagonal are divided by their root mean square. The contrast is the mean over pairs of
-neighbours minus the mean over all other pairs: 0 where neighbours are like any others.
+neighbours minus the mean over all other pairs: 0 if neighbours do not differ from other pairs.
 
-The p-value is that of a permutation test: the share of random relabellings of the patches, itself
-included, whose contrast is at least as great. Positions that are independent draws of one law know
-nothing of the grid, so before training it is uniform on 1/(n+1), ..., 1.
+The p-value is that of a permutation test: the share of random relabellings of the patches, the
+identity included, with at least the measured contrast. For positions drawn independently from one
+law, as before training, it is uniform on 1/(n+1), ..., 1.
 
-Neighbours have pixels of about equal variance, and positions that follow the variance alone are
-alike where it is. Relabelled within `strata` of about equal variance, they are no more alike than
-chance has it, up to the width of a stratum.
+Neighbouring patches have pixels of similar variance, so positions that depend on the variance
+alone are similar too. Relabelling within `strata` of similar variance removes this effect, up to
+the width of a stratum.
 
-Heads may look at neighbours or away from them. ``either`` is the p-value of the mean over heads of
-the squared contrast, which sees both; all heads are relabelled alike.
+Heads may attend to neighbours or away from them. ``either`` is the p-value of the mean over heads
+of the squared contrast, which detects both; all heads are relabelled in the same way.
 """
 
 from __future__ import annotations
@@ -28,17 +28,16 @@ from dynamics.problem import FloatArray
 
 RELABELLINGS = 999
 STRATUM = 4
-"""Patches of a stratum, about."""
+"""Approximate number of patches in a stratum."""
 ROUNDING = 1e-12
-"""Relative difference of contrasts that count as equal."""
+"""Largest relative difference of two contrasts that counts as equal."""
 
 
 class Association(NamedTuple):
     """Contrast of neighbours with all other pairs, and its p-values.
 
-    `contrast`, shape (heads,): neighbours minus others, in units of the spread of the entries;
-    `p_value`: that the mean over heads is at least as great by chance; `either`: that the mean of
-    its square is.
+    `contrast`, shape (heads,): neighbours minus others, in units of the root mean square entry;
+    `p_value`: of the mean contrast over heads; `either`: of the mean squared contrast over heads.
     """
 
     contrast: FloatArray
@@ -59,9 +58,9 @@ def neighbours(rows: int, columns: int) -> NDArray[np.bool_]:
 
 
 def strata(values: ArrayLike, size: int = STRATUM) -> NDArray[np.int64]:
-    """Strata of about equal values, shape (D,); equal values are in one.
+    """Stratum of each value, shape (D,): groups of similar values; equal values share a group.
 
-    `values`, shape (D,); `size`: values of a stratum, about.
+    `values`, shape (D,); `size`: approximate number of values in a stratum.
 
     Examples
     --------
@@ -81,11 +80,11 @@ def association(
     relabellings: int = RELABELLINGS,
     within: ArrayLike | None = None,
 ) -> Association:
-    """Contrast of neighbours with all others, and how often chance does as well.
+    """Contrast of neighbours with all other pairs, with p-values of a permutation test.
 
-    `scores`, shape (heads, D, D) or (D, D); `near`, shape (D, D): pairs of neighbours, none on the
-    diagonal; `seed`: of the relabellings; `relabellings`: how many are sampled; `within`, shape
-    (D,): stratum of each patch, in which it stays when relabelled; all are one without.
+    `scores`, shape (heads, D, D) or (D, D); `near`, shape (D, D): pairs of neighbours, False on the
+    diagonal; `seed`: of the relabellings; `relabellings`: number of samples; `within`, shape (D,):
+    stratum of each patch; relabelling permutes patches within strata; by default one stratum.
 
     Examples
     --------
@@ -101,7 +100,7 @@ def association(
     share = len(first) / (count * (count - 1) - len(first))
 
     def contrasts(labels: NDArray[np.int64]) -> FloatArray:
-        # All entries sum to zero, so the others have the opposite of the neighbours' sum.
+        # All entries sum to zero, so the sum over other pairs is minus the sum over neighbours.
         pairs = labels[:, first] * count + labels[:, second]
         means = [matrix.ravel()[pairs].mean(axis=1) for matrix in matrices]
         return np.array(means).T * (1 + share)
@@ -109,7 +108,7 @@ def association(
     own = contrasts(np.arange(count)[None])[0]
     groups = np.zeros(count) if within is None else np.asarray(within, np.float64)
     labels = np.empty((relabellings, count), np.int64)
-    # Sorted by stratum, and in it by chance, the patches of a stratum take each other's places.
+    # Sorting by stratum, then randomly, permutes the patches within each stratum.
     mixed = np.argsort(groups + random.random((relabellings, count)), axis=1)
     labels[:, np.argsort(groups, kind="stable")] = mixed
     sampled = contrasts(labels)
@@ -121,9 +120,9 @@ def association(
 
 
 def standardized(matrices: FloatArray) -> FloatArray:
-    """Rows without their mean over the others, by the root mean square; zero on the diagonal.
+    """Centre the rows off the diagonal and divide by the root mean square; zero on the diagonal.
 
-    A matrix of equal rows, such that nothing is left, is zero.
+    A matrix whose rows are constant off the diagonal becomes zero.
     """
     heads, count, _ = matrices.shape
     off = ~np.eye(count, dtype=bool)
@@ -134,5 +133,5 @@ def standardized(matrices: FloatArray) -> FloatArray:
 
 
 def _share(sampled: FloatArray, own: float) -> float:
-    """Share of values that are at least as great, the own included."""
+    """Share of values that are at least `own`, which counts itself."""
     return float((1 + (sampled >= own - ROUNDING).sum()) / (1 + len(sampled)))

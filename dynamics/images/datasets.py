@@ -1,11 +1,11 @@
-"""Data sets of images: those that packages ship, and folders as torchvision lays them.
+"""Data sets of images: sets shipped with packages, and folders in the layout of torchvision.
 
 ============== ============================================ =================================
-name or folder where it comes from                          images
+name or folder source                                       images
 ============== ============================================ =================================
-``digits``     in the wheel of scikit-learn                 1797 of 8 x 8, no test set
+``digits``     scikit-learn                                 1797 of 8 x 8, no test set
 ``fashion``    Debian's package ``dataset-fashion-mnist``   60,000 + 10,000 of 28 x 28
-a folder       ``train-images-idx3-ubyte`` and so on, also  as the files say
+a folder       ``train-images-idx3-ubyte`` and so on, also  as in the files
                ``.gz``, or below ``MNIST/raw``
 a folder       ``cifar-10-batches-py/data_batch_1`` ...,    50,000 + 10,000 of 32 x 32 x 3
                ``cifar-100-python/train``
@@ -33,16 +33,16 @@ Floats = NDArray[np.float32]
 Labels = NDArray[np.int32]
 
 FASHION = Path("/usr/share/datasets/fashion-mnist")
-"""Where Debian's package has its files."""
+"""Folder of the files of Debian's package ``dataset-fashion-mnist``."""
 SHIPPED = ("digits", "fashion")
 TEST_DIGITS = 500
-"""Test images that are sampled from a set that has none of its own, as a part of 1797."""
+"""Test images per 1797 images, drawn from a data set without a test set."""
 TRAIN, TESTS = 10_000, 2_000
-"""Most images that are sampled where their number is not requested."""
+"""Default upper limits on the numbers of training and of test images."""
 
 
 class Part(NamedTuple):
-    """Images with their labels: shapes (N, height, width, channels) and (N,)."""
+    """Images with their class labels: shapes (N, height, width, channels) and (N,)."""
 
     pixels: NDArray[Any]
     labels: Labels
@@ -50,9 +50,9 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Images:
-    """A data set.
+    """A data set of images.
 
-    `test`: None where the set has no test images: then they are sampled from ``train``.
+    `test`: None if the set has no test images; they are then drawn from ``train``.
     """
 
     name: str
@@ -66,16 +66,16 @@ class Images:
 
     @property
     def side(self) -> int:
-        """Height of an image, which is its width."""
+        """Height of an image in pixels, equal to its width."""
         return int(self.train.pixels.shape[1])
 
     @property
     def channels(self) -> int:
-        """Numbers of a pixel."""
+        """Number of channels of a pixel."""
         return int(self.train.pixels.shape[3])
 
     def digest(self) -> str:
-        """A short name of the content."""
+        """Hash of the pixels and labels, to identify the data set."""
         content = hashlib.sha256()
         for part in filter(None, (self.train, self.test)):
             content.update(np.ascontiguousarray(part.pixels).tobytes())
@@ -84,7 +84,7 @@ class Images:
 
 
 class Split(NamedTuple):
-    """Training and test images, by the mean and the spread of the training pixels; float32."""
+    """Training and test images, standardized by the training pixels; float32."""
 
     pixels: Floats
     labels: Labels
@@ -93,10 +93,11 @@ class Split(NamedTuple):
 
 
 def load(data: str | os.PathLike[str] = "digits") -> Images:
-    """A data set by its name, or that of a folder.
+    """Load a data set by name or from a folder.
 
     `data`: ``"digits"``, ``"fashion"``, or a folder with files of MNIST, CIFAR or SVHN. Raises
-    InvalidRequest where it is not installed, or the folder has no such files, or they are damaged.
+    InvalidRequest if the set is not installed, or the folder lacks these files, or a file is
+    damaged.
     """
     if data == "digits":
         bunch = require("sklearn.datasets", "scikit-learn").load_digits()
@@ -104,8 +105,8 @@ def load(data: str | os.PathLike[str] = "digits") -> Images:
     folder = path_of("data", FASHION if data == "fashion" else data)
     if data == "fashion" and not folder.is_dir():
         raise InvalidRequest(
-            f"data='fashion' is in {str(FASHION)!r}, where the package dataset-fashion-mnist of "
-            "Debian puts it, and is not there; install it, or name a folder"
+            "data='fashion' needs the files of Debian's package dataset-fashion-mnist in "
+            f"{str(FASHION)!r}; install it, or name a folder"
         )
     if not folder.is_dir():
         nearest = "digits"
@@ -119,11 +120,11 @@ def load(data: str | os.PathLike[str] = "digits") -> Images:
 
 
 def split(images: Images, samples: int = 0, tests: int = 0, seed: int = 0) -> Split:
-    """Training and test images that a seed draws, none of them twice.
+    """Draw disjoint training and test images with a seed.
 
-    `samples`, `tests`: how many; 0 for the most of both that there are, up to 10,000 and 2,000.
-    Returns Split: each channel of the training pixels has mean 0 and variance 1. Raises
-    InvalidRequest where there are not so many.
+    `samples`, `tests`: numbers of images; 0 for all available, at most 10,000 and 2,000. Returns
+    Split: each channel of the training pixels has mean 0 and variance 1. Raises InvalidRequest if
+    the set has too few images.
     """
     random = np.random.default_rng([seed, 0])
     order = random.permutation(len(images.train.labels))
@@ -150,11 +151,10 @@ def split(images: Images, samples: int = 0, tests: int = 0, seed: int = 0) -> Sp
 
 
 def shuffled(pixels: Floats, order: NDArray[np.int64], size: int) -> Floats:
-    """Images whose blocks of size x size pixels are moved: block k of the result is order[k].
+    """Permute blocks of size x size pixels: block k of the result is block order[k].
 
     `pixels`, shape (N, height, width, channels); `order`, shape (height // size * width // size,):
-    a permutation of the blocks, which are counted row by row; `size`: the grid size s; divides
-    height and width.
+    permutation of the blocks, numbered row by row; `size`: divides height and width.
 
     Examples
     --------
@@ -171,12 +171,12 @@ def shuffled(pixels: Floats, order: NDArray[np.int64], size: int) -> Floats:
 
 
 def _part(pixels: NDArray[Any], labels: Any, name: str) -> Part:
-    """Images with labels, checked against each other."""
+    """Images with labels, after a check of their shapes and values."""
     array = np.asarray(labels)
     shapes = f"pixels of shape {pixels.shape} and labels of shape {array.shape}"
     problem = ""
     if pixels.ndim != 4 or array.ndim != 1 or array.dtype.kind not in "iu" or not array.size:
-        problem = f"holds {shapes}, which are not images with a class each"
+        problem = f"holds {shapes}; each image needs one label"
     elif len(pixels) != len(array):
         problem = f"has {len(pixels)} images and {len(array)} labels"
     elif pixels.shape[1] != pixels.shape[2]:
@@ -200,23 +200,23 @@ def _images(name: str, train: Part, test: Part | None = None) -> Images:
 def _both(
     folder: Path, name: str, files: tuple[Path | None, ...], read: Callable[[Path], Part]
 ) -> Images | None:
-    """The data set of a training and a test file; None where neither is there."""
+    """Data set of a training and a test file; None if both are missing."""
     train, test = files
     if train is None and test is None:
         return None
     if train is None or test is None:
         absent = "test" if test is None else "training"
-        raise InvalidRequest(f"data={str(folder)!r} has no {absent} images; it can have both")
+        raise InvalidRequest(f"data={str(folder)!r} has no {absent} images; it needs both")
     return _images(name, read(train), read(test))
 
 
 def _file(*paths: Path) -> Path | None:
-    """The first of some files that is there."""
+    """First existing path; None if all are missing."""
     return next((path for path in paths if path.is_file()), None)
 
 
 def _idx(folder: Path) -> Images | None:
-    """MNIST and the like: in the folder, or below as torchvision lays them."""
+    """Read MNIST-like files, in the folder or in the subfolders of torchvision."""
     below = [folder / name / "raw" for name in ("MNIST", "FashionMNIST", "KMNIST")]
     for path in (folder, folder / "raw", *below):
         stems = [path / f"{which}-images-idx3-ubyte" for which in ("train", "t10k")]
@@ -235,7 +235,7 @@ def _idx_part(path: Path) -> Part:
 
 
 def _cifar(folder: Path) -> Images | None:
-    """CIFAR-10 and CIFAR-100, the "python version"."""
+    """Read CIFAR-10 or CIFAR-100, in the "python version"."""
     ten = [f"data_batch_{k}" for k in range(1, 6)], ["test_batch"]
     for below, parts in (
         ("cifar-10-batches-py", ten), ("cifar-100-python", (["train"], ["test"]))
@@ -247,7 +247,7 @@ def _cifar(folder: Path) -> Images | None:
 
 
 def _cifar_part(folder: Path, names: Sequence[str]) -> Part:
-    """The batches of a folder one after the other."""
+    """Read the batches of a folder and concatenate them."""
     pixels: list[NDArray[Any]] = []
     labels: list[int] = []
     for path in (folder / name for name in names):
@@ -263,7 +263,7 @@ def _cifar_part(folder: Path, names: Sequence[str]) -> Part:
 
 
 def _svhn(folder: Path) -> Images | None:
-    """SVHN, format 2, where the class 0 is labelled 10."""
+    """Read SVHN, format 2, in which the class 0 has the label 10."""
     files = tuple(_file(folder / f"{which}_32x32.mat") for which in ("train", "test"))
     return _both(folder, str(folder), files, _svhn_part)
 
@@ -277,7 +277,7 @@ def _svhn_part(path: Path) -> Part:
         return _part(np.moveaxis(pixels, 3, 0), labels, str(path))
     except InvalidRequest:
         raise
-    except Exception as error:  # scipy raises many kinds for a file that is damaged
+    except Exception as error:  # scipy raises many types for damaged files
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InvalidRequest(
             f"file={str(path)!r} cannot be read ({reason}); it can hold images X of shape "

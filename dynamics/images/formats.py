@@ -1,11 +1,11 @@
-"""Files of data sets: IDX, as of MNIST, and the batches of CIFAR, read without running any code.
+"""Read IDX files (MNIST) and pickled batches of CIFAR without running code from the file.
 
-An IDX file is one array, plain or compressed by gzip: two zero bytes, a byte for the type of the
-numbers, a byte for the number of axes, the length of each axis as a big-endian whole number of four
-bytes, and the numbers, big-endian, row by row.
+An IDX file is one array, plain or compressed by gzip: two zero bytes, a byte for the data type, a
+byte for the number of axes, the length of each axis as a big-endian 4-byte integer, and the
+big-endian data in row-major order.
 
-A batch of CIFAR in the "python version" is a pickle, that is, a program that can call whatever it
-can name. Here it can name what makes arrays of numbers, and nothing else.
+A batch of CIFAR in the "python version" is a pickle, which can call any importable function. The
+reader here allows only the functions that build arrays of numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import os
 import pickle
 import struct
 from typing import Any
-from zlib import error as BadStream  # noqa: N812 (a class, as its use shows)
+from zlib import error as BadStream  # noqa: N812 (it is a class)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +25,14 @@ from dynamics.validation import InvalidRequest, one_line
 TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 GZIP = b"\x1f\x8b"
 LONGEST = 120
-"""Letters of a reason that are printed."""
+"""Most characters printed of an error's reason."""
 
 
 def read_idx(path: str | os.PathLike[str]) -> NDArray[np.generic]:
-    """The array of an IDX file, of the type and the shape that the file says.
+    """Read the array of an IDX file, with the type and shape in its header.
 
-    `path`: its content decides whether it is compressed. Raises InvalidRequest if it cannot be
-    read, is not an IDX file, or is shorter or longer than it says.
+    `path`: plain or compressed, detected from the content. Raises InvalidRequest if the file cannot
+    be read, is not an IDX file, or has another length than its header says.
     """
     try:
         with open(path, "rb") as file:
@@ -49,7 +49,7 @@ def read_idx(path: str | os.PathLike[str]) -> NDArray[np.generic]:
 
 
 def _kind(name: Any, *_: Any) -> np.dtype[Any]:
-    """The type of an array's numbers; other types are refused."""
+    """Data type of an array; raises for types other than numbers."""
     kind = np.dtype(_text(name))
     if kind.kind not in "iuf":
         raise pickle.UnpicklingError(f"an array of {kind}, which are not numbers")
@@ -57,17 +57,17 @@ def _kind(name: Any, *_: Any) -> np.dtype[Any]:
 
 
 def _encode(text: str, _: Any) -> bytes:
-    """Bytes as Python 3 pickles them in protocol 2."""
+    """Encode text as bytes, as pickles of protocol 2 written by Python 3 request."""
     return text.encode("latin1")
 
 
 def _empty(*_: Any) -> NDArray[Any]:
-    """An array that gets its shape and its numbers next."""
+    """Empty array; the pickle sets its shape and data afterwards."""
     return np.empty(0, np.uint8)
 
 
 def _buffer(content: Any, kind: np.dtype[Any], shape: Any, *_: Any) -> NDArray[Any]:
-    """An array as numpy pickles it in protocol 5."""
+    """Array from a buffer, as numpy pickles it in protocol 5."""
     return np.frombuffer(content, kind).reshape(shape)
 
 
@@ -79,11 +79,11 @@ NAMES: dict[tuple[str, str], Any] = {
     **{(f"{core}.multiarray", "_reconstruct"): _empty for core in CORES},
     **{(f"{core}.numeric", "_frombuffer"): _buffer for core in CORES},
 }
-"""All that a pickle may name."""
+"""Names that a pickle may refer to; any other name is an error."""
 
 
 class _Reader(pickle.Unpickler):
-    """Reads pickles that name nothing but what is in `NAMES`."""
+    """Unpickler that resolves only the names in `NAMES`."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in NAMES:
@@ -92,10 +92,10 @@ class _Reader(pickle.Unpickler):
 
 
 def read_cifar(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The entries of a batch by name: ``data``, and ``labels`` or ``fine_labels``.
+    """Read the entries of a CIFAR batch by name: ``data``, and ``labels`` or ``fine_labels``.
 
-    Raises InvalidRequest if it cannot be read, is no such pickle, or names anything but arrays of
-    numpy.
+    Raises InvalidRequest if the file cannot be read, is not a pickled batch, or refers to anything
+    but arrays of numpy.
     """
     try:
         with open(path, "rb") as file:
@@ -103,11 +103,11 @@ def read_cifar(path: str | os.PathLike[str]) -> dict[str, Any]:
         return {_text(key): entry for key, entry in content.items()}
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-    except Exception as error:  # what a hostile or damaged pickle leads to is not bounded
+    except Exception as error:  # a damaged or hostile pickle can raise any exception
         reason = one_line(str(error) or type(error).__name__, LONGEST)
     raise InvalidRequest(f"file={os.fspath(path)!r} is not a batch of CIFAR: {reason}")
 
 
 def _text(key: Any) -> str:
-    """A key as text: Python 2 wrote bytes."""
+    """A key as text; Python 2 pickled keys as bytes."""
     return key.decode("latin1") if isinstance(key, bytes) else str(key)

@@ -1,19 +1,20 @@
 r"""Small networks on images: a transformer with two kinds of attention, and a convolution.
 
 The transformer cuts an image into D square patches and embeds each linearly to a token :math:`X_j`
-of ``width`` numbers. Every layer adds attention and then a perceptron to the tokens, each after a
-layer normalization, and the class is read linearly from the mean of the tokens. With several heads,
-each has its own part of the width d. Attention is, in the words of Jelassi, Sander, Li (2022),
+of dimension ``width``. Every layer adds attention and then a perceptron to the tokens, each after
+a layer normalization; the class is a linear function of the mean token. Each of several heads uses
+its own block of the d coordinates. Attention follows Jelassi, Sander, Li (2022):
 
-- ``vanilla`` (Definition 3.1): :math:`Q, K, V` of tokens to which the positions were added,
+- ``vanilla`` (Definition 3.1): :math:`Q, K, V` of tokens with positions added,
 - ``positional`` (Definition 3.2): :math:`A = Q K^T` with :math:`Q = P^T W_Q` and :math:`K = P^T
-  W_K` of the positions P alone, and V of tokens to which they were never added,
+  W_K` of the positions P alone, and V of tokens without positions,
 
 and :math:`S = \mathrm{softmax}(A / \sqrt d)`. Entries of P start as :math:`N(0, s^2)`, ``spread``
 s.
 
-The convolutional network has layers of 3 x 3 filters, ReLU, and maxima over 2 x 2 pixels between
-layers while the image has eight on a side; the class is read from the mean over what is left.
+The convolutional network has layers of 3 x 3 filters and ReLU, with 2 x 2 max pooling between
+layers while the image has at least eight pixels on a side; the class is a linear function of the
+mean over the remaining pixels.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from dynamics.images.datasets import Floats
 from dynamics.validation import refuse
 
 Theta = Mapping[str, Any]
-"""Name -> trained array, of numpy or of JAX."""
+"""Name -> trained array, of numpy or JAX."""
 VANILLA, POSITIONAL = "vanilla", "positional"
 CONTROL = "convolution"
 EPSILON = 1e-5
-"""Added to the variance that a layer normalization divides by."""
+"""Added to the variance in the denominator of a layer normalization."""
 POOLED = 8
-"""Least side of an image that maxima halve."""
+"""Least side of an image, in pixels, for max pooling."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class Transformer:
     """A vision transformer.
 
     `attention`: ``"vanilla"`` or ``"positional"``; `patch`: side of a patch in pixels; `width`,
-    `layers`, `heads`: the width is a multiple of the heads; `spread`: of the positions at the
-    start. Networks that differ in nothing else are equal, and compiled once.
+    `layers`, `heads`: the width is a multiple of the heads; `spread`: standard deviation of the
+    positions at the start. JAX compiles equal networks once.
     """
 
     attention: str = VANILLA
@@ -58,9 +59,9 @@ class Transformer:
     name: ClassVar[str] = "transformer"
 
     def grid(self, side: int) -> int:
-        """Patches along the side of an image.
+        """Number of patches along the side of an image.
 
-        Raises InvalidRequest where they do not fill it.
+        Raises InvalidRequest if the patch does not divide the side.
         """
         check_patch(self.patch, side, f"{side} pixels")
         return side // self.patch
@@ -68,7 +69,7 @@ class Transformer:
     def start(self, side: int, channels: int, outputs: int, seed: int) -> dict[str, Floats]:
         """Every trained array at step 0.
 
-        `side`, `channels`: of an image; `outputs`: numbers that are read from a token.
+        `side`, `channels`: of an image; `outputs`: length of the network's output.
         """
         random = np.random.default_rng([seed, 1])
         count, w, layers = self.grid(side) ** 2, self.width, self.layers
@@ -85,10 +86,10 @@ class Transformer:
         }  # fmt: skip
 
     def outputs(self, theta: Theta, pixels: Any, present: Any = None) -> Any:
-        """Outputs, linear in the mean of the tokens, shape (N, outputs).
+        """Outputs, linear in the mean token, shape (N, outputs).
 
-        `pixels`, shape (N, side, side, channels); `present`, shape (N, D): patches that are there;
-        the others are neither attended to nor part of the mean.
+        `pixels`, shape (N, side, side, channels); `present`, shape (N, D): patches to keep; dropped
+        patches are neither attended to nor averaged.
         """
         tokens, _ = self.forward(theta, self.embedded(theta, pixels), present)
         if present is None:
@@ -105,9 +106,9 @@ class Transformer:
     def forward(self, theta: Theta, tokens: Any, present: Any = None) -> tuple[Any, Any]:
         """Tokens after all layers, shape (N, D, width), and attention, (layers, N, heads, D, D).
 
-        The attention of positional layers is the same for all images: there N is 1.
+        Attention of positional layers is the same for all images and has N = 1.
 
-        `tokens`, shape (N, D, width): without positions; `present`, shape (N, D).
+        `tokens`, shape (N, D, width): without positions; `present`, shape (N, D): patches to keep.
         """
         jnp, maps = jax.numpy, []
         own = self.attention == VANILLA
@@ -131,9 +132,9 @@ class Transformer:
         return _normalized(tokens) * theta["end_scale"], jnp.stack(maps)
 
     def scores(self, theta: Theta, layer: int, tokens: Any) -> Any:
-        """A of a layer over the root of the size of a head, shape (N, heads, D, D).
+        """Attention scores of a layer over the root of the head size, shape (N, heads, D, D).
 
-        `tokens`, shape (N, D, width): of positional attention the positions, shape (1, D, width).
+        `tokens`, shape (N, D, width); for positional attention the positions, shape (1, D, width).
         """
         query, key = (self._heads(tokens @ theta[name][layer]) for name in ("query", "key"))
         rows = query.transpose(0, 2, 1, 3)
@@ -148,14 +149,14 @@ class Transformer:
 class Convolution:
     """A convolutional network.
 
-    `channels`: filters of each layer.
+    `channels`: number of filters of each layer.
     """
 
     channels: tuple[int, ...] = (16, 32, 32)
     name: ClassVar[str] = CONTROL
 
     def start(self, side: int, channels: int, outputs: int, seed: int) -> dict[str, Floats]:
-        """Every trained array at step 0; parameters as of `Transformer.start`."""
+        """Every trained array at step 0; parameters as in `Transformer.start`."""
         del side
         random, theta, before = np.random.default_rng([seed, 1]), {}, channels
         for layer, count in enumerate(self.channels):
@@ -166,7 +167,7 @@ class Convolution:
         return theta | {"head_bias": np.zeros(outputs, np.float32)}
 
     def outputs(self, theta: Theta, pixels: Any) -> Any:
-        """Outputs, linear in the mean over the pixels that are left, shape (N, outputs)."""
+        """Outputs, linear in the mean over the remaining pixels, shape (N, outputs)."""
         for layer in range(len(self.channels)):
             filtered = _surroundings(pixels) @ theta[f"filters_{layer}"]
             pixels = jax.nn.relu(filtered + theta[f"bias_{layer}"])
@@ -176,9 +177,9 @@ class Convolution:
 
 
 def check_patch(patch: int, side: int, what: str) -> None:
-    """Refuse a patch whose side does not divide that of an image.
+    """Raise InvalidRequest if a patch's side does not divide an image's side.
 
-    `patch`, `side`: in pixels; `what`: that it does not divide, in words.
+    `patch`, `side`: in pixels; `what`: the image in words, for the message.
     """
     if side % patch:
         sizes = [n for n in range(1, side + 1) if side % n == 0]
@@ -188,7 +189,7 @@ def check_patch(patch: int, side: int, what: str) -> None:
 
 
 def patches_of(pixels: Any, patch: int) -> Any:
-    """The patches of images, row by row, shape (N, D, patch * patch * channels).
+    """Patches of images, row by row, shape (N, D, patch * patch * channels).
 
     `pixels`, shape (N, side, side, channels); `patch`: divides the side.
 
@@ -204,7 +205,7 @@ def patches_of(pixels: Any, patch: int) -> Any:
 
 
 def _surroundings(pixels: Any) -> Any:
-    """Every pixel with its eight neighbours, zero outside, shape (N, side, side, 9 channels)."""
+    """Each pixel with its eight neighbours, zero-padded, shape (N, side, side, 9 channels)."""
     side = pixels.shape[1]
     wide = jax.numpy.pad(pixels, ((0, 0), (1, 1), (1, 1), (0, 0)))
     parts = [wide[:, y : y + side, x : x + side] for y in range(3) for x in range(3)]
@@ -212,7 +213,7 @@ def _surroundings(pixels: Any) -> Any:
 
 
 def _maxima(pixels: Any) -> Any:
-    """Maxima over squares of 2 x 2 pixels; a last row or column that is alone is left out."""
+    """Max pooling over 2 x 2 pixels; an odd last row or column is dropped."""
     count, side, _, channels = pixels.shape
     half = side // 2
     even = pixels[:, : 2 * half, : 2 * half].reshape(count, half, 2, half, 2, channels)
@@ -220,11 +221,11 @@ def _maxima(pixels: Any) -> Any:
 
 
 def _normalized(tokens: Any) -> Any:
-    """Tokens with mean 0 and variance 1 each."""
+    """Tokens normalized to mean 0 and variance 1."""
     centred = tokens - tokens.mean(axis=-1, keepdims=True)
     return centred / ((centred**2).mean(axis=-1, keepdims=True) + EPSILON) ** 0.5
 
 
 def _normal(random: Generator, *shape: int) -> Floats:
-    """Normal entries with variance one over the number of inputs."""
+    """Normal entries whose variance is the inverse of the number of inputs."""
     return (random.normal(size=shape) / shape[-2] ** 0.5).astype(np.float32)

@@ -1,7 +1,7 @@
-"""One network on one data set with original or shuffled pixels, and statistics over seeds.
+"""Train one network on one data set, original or shuffled; statistics over seeds.
 
-A seed decides the split into training and test images, the order of the shuffled blocks, the start
-and the mini-batches; networks of one seed share all of these, so that their differences are paired.
+A seed fixes the split into training and test images, the order of shuffled blocks, the start and
+the mini-batches. Networks with the same seed share all of them, so their differences are paired.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from dynamics.training.checkpoint import Checkpoint
 from dynamics.validation import refuse
 
 CONFIDENCE = 0.95
-"""One-sided confidence of the limits of means."""
+"""Confidence of the one-sided limits `Estimate.upper` and `Estimate.lower`."""
 
 
 class Estimate(NamedTuple):
-    """A mean over seeds, its standard error (NaN for one seed), and how many seeds there are."""
+    """Mean over seeds, its standard error (NaN for one seed), and the number of seeds."""
 
     mean: float
     error: float
@@ -43,14 +43,14 @@ class Estimate(NamedTuple):
 
     @property
     def errors(self) -> float:
-        """The mean in standard errors; infinite where all seeds agree on another number than 0."""
+        """Mean divided by its standard error; infinite if all seeds agree on a nonzero value."""
         if self.mean == 0 or np.isnan(self.error):
             return 0.0 if self.mean == 0 else nan
         return self.mean / self.error if self.error else float(np.copysign(np.inf, self.mean))
 
     @property
     def upper(self) -> float:
-        """The number that the mean of all seeds is below, with a confidence of 95 %."""
+        """Upper confidence limit of the mean (one-sided, 95 %)."""
         from scipy.stats import t
 
         if self.seeds < 2:
@@ -59,7 +59,7 @@ class Estimate(NamedTuple):
 
     @property
     def lower(self) -> float:
-        """The number that it is above, with the same confidence."""
+        """Lower confidence limit of the mean (one-sided, 95 %)."""
         return 2.0 * self.mean - self.upper
 
 
@@ -80,10 +80,10 @@ def estimate(values: ArrayLike) -> Estimate:
 
 @dataclass(frozen=True)
 class Trial:
-    """A network and how it is trained.
+    """A network with its data and training settings.
 
-    `shuffle`: side of the blocks that are moved; 0 for original images; `records`: ascending steps
-    at which the network is looked at; `samples`, `tests`: of `datasets.split`.
+    `shuffle`: side of the permuted blocks in pixels; 0 for original images; `records`: ascending
+    steps at which the network is stored; `samples`, `tests`: as in `datasets.split`.
     """
 
     network: Transformer | Convolution
@@ -96,7 +96,7 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """A short name: of a file."""
+        """Short name of the trial, for files."""
         network, kind = self.network, self.network.name
         if isinstance(network, Transformer):
             kind = f"{network.attention}-patch-{network.patch}-spread-{network.spread:g}"
@@ -108,9 +108,8 @@ class Trained:
     """A network along its training.
 
     `accuracy`, shape (records,): on test images; `order`, shape (blocks,): block k of a shuffled
-    image is block ``order[k]`` of the original; empty without; `side`: of an image in pixels;
-    `variance`, shape (side, side): of each pixel over the training images, as the network sees
-    them.
+    image is block ``order[k]`` of the original; empty for original images; `side`: of an image in
+    pixels; `variance`, shape (side, side): of each pixel over the standardized training images.
     """
 
     trial: Trial
@@ -139,16 +138,16 @@ class Trained:
         return np.concatenate(heads)
 
     def near(self, as_shuffled: bool = False) -> NDArray[np.bool_]:
-        """Pairs of patches that are neighbours, shape (D, D).
+        """Whether two patches are neighbours, shape (D, D).
 
-        `as_shuffled`: in the shuffled images that the network trains on; else in the original ones.
+        `as_shuffled`: neighbours in the shuffled images of training; else in the original images.
         """
         places = self.places(as_shuffled)
         grid = isqrt(len(places))
         return neighbours(grid, grid)[np.ix_(places, places)]
 
     def places(self, as_shuffled: bool = False) -> NDArray[np.int64]:
-        """Where each patch is, counted row by row, shape (D,); ``as_shuffled`` as of `near`."""
+        """Place of each patch in the grid, numbered row by row, shape (D,); see `near`."""
         network = self.trial.network
         assert isinstance(network, Transformer)
         if as_shuffled or not len(self.order):
@@ -156,7 +155,7 @@ class Trained:
         return patch_order(self.order, self.trial.shuffle // network.patch)
 
     def strata(self) -> NDArray[np.int64]:
-        """Patches whose pixels have about equal variance, shape (D,)."""
+        """Stratum of each patch by the variance of its pixels, shape (D,)."""
         network = self.trial.network
         assert isinstance(network, Transformer)
         grid = network.grid(self.side)
@@ -164,9 +163,9 @@ class Trained:
         return strata(parts.mean(axis=(1, 3)).ravel())
 
     def association(self, which: str, record: int = -1, as_shuffled: bool = False) -> Association:
-        """Patch association at a record, patches relabelled within `strata`; computed once.
+        """Patch association at a record, relabelled within `strata`; cached.
 
-        `which`: ``"gram"`` or ``"scores"``; `as_shuffled`: as of `near`.
+        `which`: ``"gram"`` or ``"scores"``; `as_shuffled`: as in `near`.
         """
         key = which, record % len(self.run.steps), as_shuffled
         if key not in self._associations:
@@ -177,7 +176,7 @@ class Trained:
 
 
 def patch_order(order: NDArray[np.int64], across: int) -> NDArray[np.int64]:
-    """The original position of every patch, where blocks of several patches were moved.
+    """Original place of every patch, if blocks of several patches were permuted.
 
     `order`, shape (blocks,): of the blocks; `across`: patches along the side of a block.
 
@@ -192,7 +191,7 @@ def patch_order(order: NDArray[np.int64], across: int) -> NDArray[np.int64]:
 
 
 def check_shuffle(images: Images, network: Transformer, shuffle: int) -> None:
-    """Refuse a grid size that does not divide an image, or does not hold whole patches."""
+    """Raise InvalidRequest if the grid size does not divide the image or splits patches."""
     network.grid(images.side)
     sizes = [n for n in range(network.patch, images.side) if images.side % n == 0]
     sizes = [n for n in sizes if n % network.patch == 0]
@@ -212,10 +211,10 @@ def train_trial(
     folder: Path | None = None,
     progress: Callable[[int], Any] = lambda steps: None,
 ) -> Trained:
-    """Train a network and look at it along the way.
+    """Train the network of a trial and measure its test accuracy at the records.
 
-    `folder`: of its checkpoint, under the name of the trial; a run that has one there goes on;
-    `progress`: called with the number of steps that were made.
+    `folder`: of the checkpoint, named after the trial; training resumes from an existing one;
+    `progress`: called with the number of completed steps.
     """
     split = datasets.split(images, trial.samples, trial.tests, trial.seed)
     order = np.empty(0, np.int64)
@@ -245,7 +244,7 @@ def train_trial(
 
 
 def combined_p_value(p_values: Sequence[float]) -> float:
-    """The p-value of several independent ones together (Fisher).
+    """Combined p-value of independent tests, by Fisher's method.
 
     Examples
     --------
@@ -258,7 +257,7 @@ def combined_p_value(p_values: Sequence[float]) -> float:
 
 
 def holm(p_values: ArrayLike) -> FloatArray:
-    """P-values of several tests by Holm's correction, shape as given.
+    """P-values of several tests after Holm's correction, same shape.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Masked reconstruction: a transformer that is trained to fill in the patches it does not see.
+"""Masked reconstruction: train a transformer to predict the pixels of masked patches.
 
-Of every image a random share of the patches, another one at every step, is masked: their tokens are
-one trained vector, to which the positions are added as to all others. From the token of each patch
-its pixels are read linearly, and the loss is the mean squared error over masked patches. Its
-attention is looked at on whole images, without masks.
+Each step masks a random share of the patches of each image: their tokens are replaced by one
+trained vector, to which the positions are added. The pixels of a patch are a linear function of its
+token; the loss is the mean squared error over masked patches. Attention is measured on whole
+images, without masks.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from dynamics.images.networks import Theta, Transformer, patches_of
 from dynamics.problem import FloatArray
 
 MASKED = 0.75
-"""Share of the patches (He et al. 2022, MAE)."""
+"""Share of the patches that are masked (He et al. 2022, MAE)."""
 
 
 @dataclass(frozen=True)
 class Reconstruction:
-    """Mean squared error of masked patches.
+    """Task of reconstructing masked patches, with mean squared error.
 
     `masked`: share of the patches that are masked.
     """
@@ -35,7 +35,7 @@ class Reconstruction:
     masked: float = MASKED
 
     def start(self, side: int, channels: int, seed: int) -> dict[str, Floats]:
-        """Every trained array at step 0: of the network, and the vector of masked patches.
+        """Every trained array at step 0: the network's, and the vector of masked patches.
 
         `side`, `channels`: of an image.
         """
@@ -74,7 +74,7 @@ def _mapping() -> Any:
 def attention(network: Transformer, theta: Theta, pixels: NDArray[Any], layer: int) -> FloatArray:
     """Attention of a layer on whole images, shape (N, heads, D, D).
 
-    `pixels`, shape (N, side, side, channels); `layer`: of them all; -1 for the last.
+    `pixels`, shape (N, side, side, channels); `layer`: index; -1 for the last.
     """
     used = {name: array for name, array in theta.items() if name not in ("head", "head_bias")}
     maps = np.asarray(_mapping()(network, used, pixels)[layer], np.float64)

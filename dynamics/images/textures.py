@@ -1,10 +1,10 @@
-r"""An object on a background: patches that are relevant to the label, and patches that are not.
+r"""Objects on backgrounds: patches that are relevant to the label, and patches that are not.
 
-As Section 4.2 of Li et al. (2023) integrates a CIFAR-10 image into a noisy background, an image of
-a data set, the object, is put at a random position of a larger canvas, whole patches from the
-border; the rest is a texture, cut at random, or zero (clean). Of the D patches, those of the object
-are relevant to the label. Dropping background patches raises their share
-:math:`\alpha_\star`, up to 1 where none is left.
+As in Section 4.2 of Li et al. (2023), which integrates a CIFAR-10 image into a noisy background,
+an image of a data set (the object) is placed on a larger canvas at a random offset of whole
+patches. The background is a random crop of a texture, or zero (clean). Of the D patches, those of
+the object are relevant to the label. Dropping background patches raises the share of relevant
+patches, :math:`\alpha_\star`, up to 1.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from dynamics.problem import FloatArray
 from dynamics.validation import known_word, refuse
 
 TEXTURES = ("grass", "gravel", "brick", "noise")
-"""Three images that the wheel of scikit-image ships, and independent uniform pixels."""
+"""Names of textures: three images of scikit-image, and independent uniform pixels."""
 COARSE = 4
-"""Pixels of a texture along the side of one of its cells, whose mean is a pixel here."""
+"""Side, in pixels of the source image, of the cells that are averaged to one pixel."""
 CELLS = 128
 
 
 class Canvases(NamedTuple):
     """Objects on backgrounds.
 
-    `pixels`, shape (N, side, side, channels); `relevant`, shape (N, D): whether a patch is of the
-    object.
+    `pixels`, shape (N, side, side, channels); `relevant`, shape (N, D): whether a patch belongs to
+    the object.
     """
 
     pixels: Floats
@@ -42,8 +42,8 @@ class Canvases(NamedTuple):
 def texture(name: str, random: Generator) -> FloatArray:
     """A texture of 128 x 128 pixels with mean 0 and variance 1.
 
-    `name`: one of `TEXTURES`; `random`: draws noise, and nothing else. Raises InvalidRequest for
-    another name, or where scikit-image is not installed.
+    `name`: one of `TEXTURES`; `random`: used for ``"noise"`` only. Raises InvalidRequest for
+    another name, or if scikit-image is not installed.
     """
     known_word("texture", name, TEXTURES)
     if name == "noise":
@@ -63,13 +63,13 @@ def integrate(
     textured: NDArray[np.bool_],
     random: Generator,
 ) -> Canvases:
-    """Objects at random positions of larger canvases.
+    """Place objects at random positions on larger canvases.
 
-    `objects`, shape (N, height, height, channels): of mean 0 and variance 1; `background`, shape
-    (CELLS, CELLS): a texture, cut at random for every image and channel alike; `side`, `patch`: of
-    a canvas and of a patch, in pixels; the patch divides both images; `textured`, shape (N,):
-    whether the background is the texture; else it is as dark as objects are. Raises InvalidRequest
-    where patches do not fill both images, or an object does not fit.
+    `objects`, shape (N, height, height, channels): with mean 0 and variance 1; `background`, shape
+    (CELLS, CELLS): a texture, cropped at random per image, equally for all channels; `side`,
+    `patch`: of a canvas and of a patch, in pixels; the patch divides object and canvas; `textured`,
+    shape (N,): whether the background is the texture; else it has the darkest value of the objects.
+    Raises InvalidRequest if the patch does not divide both sides, or an object does not fit.
     """
     count, height, _, channels = objects.shape
     check_patch(patch, height, f"objects of {height} x {height} pixels")
@@ -92,9 +92,9 @@ def integrate(
 
 
 def remaining(own: int, count: int, share: float) -> int:
-    """Patches that are left of an image whose object has ``own`` of ``count``; halves up.
+    """Number of patches to keep so that ``own`` object patches have a given share; halves up.
 
-    `share`: requested alpha_*; the share that is taken is ``own`` over what is left.
+    `own`, `count`: object patches and all patches of an image; `share`: requested alpha_*.
 
     Examples
     --------
@@ -105,10 +105,10 @@ def remaining(own: int, count: int, share: float) -> int:
 
 
 def sparsified(relevant: NDArray[np.bool_], share: float, random: Generator) -> NDArray[np.bool_]:
-    """Patches that are left when background patches are dropped at random, shape (N, D).
+    """Patches kept when background patches are dropped at random, shape (N, D).
 
-    `relevant`, shape (N, D): as many in every image; `share`: requested alpha_*, from that of whole
-    images to 1: the nearest that can be had.
+    `relevant`, shape (N, D): the same number in every image; `share`: requested alpha_*, rounded to
+    the nearest possible share.
 
     Examples
     --------

@@ -4,12 +4,10 @@ The gradient g of the mean loss of a mini-batch moves the averages :math:`m \lef
 b_1) g` and :math:`v \leftarrow b_2 v + (1 - b_2) g^2`, and the t-th step is :math:`\theta
 \leftarrow \theta - \eta_t\, \hat m / (\sqrt{\hat v} + 10^{-8})` with :math:`\hat m = m / (1 -
 b_1^t)`, :math:`\hat v = v / (1 - b_2^t)`, :math:`b_1 = 0.9`, :math:`b_2 = 0.999` (Kingma and Ba
-2015). The rate rises linearly over the first steps and is constant afterwards, so that a run is the
-beginning of every longer one.
+2015). The learning rate rises linearly during warm-up and is then constant.
 
-Which images a step is on follows from the seed and the number of the step alone, and so do random
-masks: a run that goes on from a checkpoint ends bitwise as one that was not interrupted, on one
-kind of machine with one number of cores.
+The images and random masks of a step depend on the seed and the step number only. A resumed run
+therefore ends bitwise equal to an uninterrupted one, on the same machine and number of cores.
 """
 
 from __future__ import annotations
@@ -30,27 +28,27 @@ from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.progress import interruption
 
 CHUNK = 100
-"""Steps between looks at checkpoints and interruptions, at most."""
+"""Most steps between checks for a due checkpoint or an interruption."""
 DECAY_1, DECAY_2, SMALL = 0.9, 0.999, 1e-8
 AT_ONCE = 250
-"""Images of an evaluation at once."""
+"""Number of images per batch of an evaluation."""
 
 
 class Task(Protocol):
-    """A loss to be trained; equal tasks are compiled once."""
+    """A loss to be trained; JAX compiles equal tasks once."""
 
     def loss(self, theta: Theta, batch: tuple[Any, ...], key: Any) -> Any:
-        """Mean loss of a mini-batch; ``key`` is for what it draws."""
+        """Mean loss of a mini-batch; ``key`` is the random key for draws in the loss."""
 
 
 @dataclass(frozen=True)
 class Classification:
-    """Mean cross-entropy of the classes of images."""
+    """Task of predicting the classes of images, with mean cross-entropy."""
 
     network: Transformer | Convolution
 
     def loss(self, theta: Theta, batch: tuple[Any, ...], key: Any) -> Any:
-        """Mean cross-entropy; a batch is pixels, labels and, where some are dropped, patches."""
+        """Mean cross-entropy; a batch is pixels, labels and, optionally, the patches to keep."""
         del key
         pixels, labels, *present = batch
         scores = jax.nn.log_softmax(self.network.outputs(theta, pixels, *present))
@@ -59,10 +57,10 @@ class Classification:
 
 @dataclass(frozen=True)
 class Adam:
-    """How a network is trained.
+    """Settings of training by Adam.
 
-    `eta`: learning rate; `batch`: images of a mini-batch; each image once before any again, a last
-    part left out; `warmup`: steps over which the rate rises.
+    `eta`: learning rate; `batch`: images of a mini-batch; an epoch uses each image once and drops
+    an incomplete last batch; `warmup`: steps over which the rate rises.
     """
 
     eta: float = 2e-3
@@ -74,8 +72,8 @@ class Adam:
 class Run:
     """A network along its training.
 
-    `steps`, shape (records,); `loss`, shape (records,): mean over the steps since the record
-    before; NaN at step 0; `thetas`: name -> trained arrays at the records, shape (records, ...).
+    `steps`, shape (records,); `loss`, shape (records,): mean over the steps since the previous
+    record; NaN at step 0; `thetas`: name -> trained arrays at the records, shape (records, ...).
     """
 
     steps: NDArray[np.int64]
@@ -98,15 +96,15 @@ def train(
     request: Mapping[str, Any] | None = None,
     progress: Callable[[int], Any] = lambda steps: None,
 ) -> Run:
-    """Train a network.
+    """Train a network on a task.
 
-    `start`: every trained array at step 0; `data`: of as many images each; mini-batches are of the
-    same rows of all; `records`: ascending steps at which the network is recorded; the last ends the
-    run; `seed`: of mini-batches and of what the loss draws; `checkpoint`: of the run while it goes
-    on, and afterwards; `request`: what else decides the run, as plain values; another one's
-    checkpoint is refused; `progress`: called with the number of steps that were made. Raises
-    InvalidRequest if the checkpoint is of another run. Raises KeyboardInterrupt: at Ctrl-C and
-    SIGTERM, after the checkpoint was written.
+    `start`: every trained array at step 0; `data`: arrays with one row per image; a mini-batch
+    takes the same rows of each; `records`: ascending steps to record; training ends at the last;
+    `seed`: of mini-batches and of draws in the loss; `checkpoint`: written during training and at
+    the end; `request`: further settings of the run, as plain values, to recognize its checkpoint;
+    `progress`: called with the number of completed steps. Raises InvalidRequest if the checkpoint
+    belongs to another run. Raises KeyboardInterrupt at Ctrl-C or SIGTERM, after writing the
+    checkpoint.
     """
     adam = adam or Adam()
     recorded = [*map(int, records)]
@@ -124,7 +122,7 @@ def train(
             stop = min([step + CHUNK, *(record for record in recorded if record > step)])
             rates = np.array([adam.eta, adam.warmup], np.float32)
             rows = order.rows(step, stop)
-            # Gathered here, the images of a chunk have one shape however many there are in all.
+            # Gathered here, so that the shape of a chunk does not depend on the number of images.
             batches = tuple(array[rows] for array in data)
             moments, loss = advance(task, moments, batches, step, stop - step, rates, key)
             state["total"] += float(loss)
@@ -164,14 +162,14 @@ def _on_host(theta: Theta) -> dict[str, NDArray[np.float32]]:
 
 
 class _Order:
-    """Images of each step: every image once in an epoch, in an order of its own."""
+    """Rows of the images of each step: a new random order of all images in every epoch."""
 
     def __init__(self, count: int, batch: int, seed: int) -> None:
         self.count, self.batch, self.seed = count, batch, seed
         self._epoch, self._order = -1, np.empty(0, np.int64)
 
     def rows(self, first: int, last: int) -> NDArray[np.int32]:
-        """Rows of the steps from first to last, shape (CHUNK, batch); what is beyond is zero."""
+        """Rows of the steps from first to last, shape (CHUNK, batch), padded with zeros."""
         rows, steps = np.zeros((CHUNK, self.batch), np.int32), self.count // self.batch
         for step in range(first, last):
             epoch, at = divmod(step, steps)
@@ -184,7 +182,7 @@ class _Order:
 
 @cache
 def _compiled() -> Any:
-    """The loop over the steps of a chunk, compiled for each task and shape of its data."""
+    """Compile the loop over the steps of a chunk; JAX caches it by task and data shape."""
 
     def advance(
         task: Task, moments: Any, batches: Any, first: Any, count: Any, rates: Any, key: Any
@@ -225,14 +223,14 @@ def _evaluating() -> Any:
 def correct(
     network: Transformer | Convolution, theta: Theta, data: tuple[NDArray[Any], ...]
 ) -> NDArray[np.bool_]:
-    """Whether the class of each image is predicted, shape (N,).
+    """Whether the predicted class of each image is correct, shape (N,).
 
-    `data`: pixels, labels and, where some are dropped, the patches that are there.
+    `data`: pixels, labels and, optionally, the patches to keep.
     """
     pixels, labels, *present = data
     predicted, at_once = [], min(AT_ONCE, len(labels))
     for first in range(0, len(labels), AT_ONCE):
-        # The last images again and again, so that all evaluations have one shape.
+        # The last images are repeated, so that all evaluations have the same shape.
         rows = np.minimum(np.arange(first, first + at_once), len(labels) - 1)
         scores = _evaluating()(network, theta, pixels[rows], *(part[rows] for part in present))
         predicted.append(np.asarray(scores).argmax(axis=1))
@@ -242,5 +240,5 @@ def correct(
 def accuracy(
     network: Transformer | Convolution, theta: Theta, data: tuple[NDArray[Any], ...]
 ) -> float:
-    """Share of images whose class is predicted; parameters as of `correct`."""
+    """Share of correctly classified images; parameters as in `correct`."""
     return float(correct(network, theta, data).mean())
