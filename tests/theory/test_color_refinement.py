@@ -53,7 +53,6 @@ def test_the_check_refuses_what_is_too_coarse_or_loses_the_root():
 
 @pytest.mark.parametrize("colours", [(0, 1, 2), (5, 7, 9), (1, 0, 3)])
 def test_edges_of_two_colours_are_not_two_of_the_colour_between(colours):
-    """Two vertices with an edge of the first and one of the last colour, three with two between."""
     low, middle, high = colours
     paint = [low, high, high, low, *[middle] * 6]
     edges = [(vertex, 5 + end) for vertex in range(5) for end in range(2)]

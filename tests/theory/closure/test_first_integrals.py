@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import sympy
-from scipy.integrate import quad
 
 import dynamics
 from dynamics.cli import main
@@ -50,16 +49,6 @@ def test_it_is_kept_by_the_flow_and_broken_by_descent(law):
         run = dynamics.descend(problem, eta, round(100 / eta))
         off.append(np.abs(along(run["e"], run["w"]) - value).max())
     assert off[1] / off[0] == pytest.approx(0.5, abs=0.1)
-
-
-def test_a_law_is_that_of_quadrature():
-    law = first_integral((x, y), (x * (1 + 2 * y * abs(y)), 2 * x**2 * abs(y)), [])
-    f, g = sympy.lambdify((x, y), law), lambda w: (1 + 2 * w * abs(w)) / abs(w)
-    for sign in (1, -1):
-        for first, last in ((0.3, 1.7), (2.0, 0.1)):
-            by_y = quad(g, sign * first, sign * last)[0]
-            change = f(1.0, sign * last) - f(1.0, sign * first)
-            assert change == pytest.approx(-by_y, rel=1e-10)
 
 
 @pytest.mark.parametrize(

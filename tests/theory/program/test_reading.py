@@ -137,20 +137,6 @@ def test_a_softmax_of_shifted_rows_is_one_value_and_sums_to_one():
     assert (ids == ZERO).all()
 
 
-@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
-@pytest.mark.parametrize(("axis", "size"), [(0, 3), (1, 3), (0, 1)])
-def test_batches_along_any_axis_of_a_cube_keep_the_order_of_axes(name, axis, size):
-    function = getattr(namespace(), name)
-
-    def of(w):
-        cube = jnp.tanh(jnp.arange(1, 28).reshape(3, 3, 3)[:size] * w[0] + w[1] ** 2)
-        inner = jax.vmap(lambda row: function(row, axis=0), in_axes=1, out_axes=0)
-        found = jax.vmap(inner, in_axes=axis, out_axes=-1)(cube)
-        return jnp.sum(found * jnp.cos(jnp.arange(found.size).reshape(found.shape)))
-
-    compare(of, 2, 2)
-
-
 def test_what_has_no_program_is_named_with_its_line():
     with pytest.raises(UnreadPrimitive, match=r"'sort'.*test_reading.py, line"):
         table_of(lambda w: jnp.sort(w)[0], 3)
@@ -169,7 +155,6 @@ def test_constants_are_multiplied_as_fractions():
 
 
 def test_a_constant_that_rounding_moves_off_a_whole_number_is_that_number():
-    """As an index, and as the exponent of a negative number."""
     root = np.full(1, np.sqrt(3.0))  # its square is 3 - 4e-16
     compare(lambda w: w[0] + jnp.sum(root**2) * w[3] - w[1] ** 3, 4, 20)
 

@@ -19,8 +19,7 @@ def test_counts_and_total_probability(D, C, q, number):
 
 
 def test_law_equals_all_sequences_of_patches():
-    """The distribution of (multiset of types) against the product over single patches."""
-    D, C, q = 8, 2, 0.3
+    D, C, q = 8, 2, 0.3  # 3^6 sequences
     chosen = configurations.enumeration(D, SetLaw(C, q))
     found = {}
     for sets, chance in zip(chosen.counts[:, 1:].astype(int), chosen.probability, strict=True):

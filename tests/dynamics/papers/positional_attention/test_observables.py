@@ -10,7 +10,6 @@ from theory.papers.positional_attention.attention import own_attention, softmax
 
 
 def test_order_parameters_are_of_their_state_whatever_was_looked_at_before():
-    """The attention that a gradient leaves is taken again at its own A alone."""
     made, generator = problem(samples=20), np.random.default_rng(1)
     states = [made.initial_state + generator.standard_normal(made.layout.size) for _ in range(3)]
     states.append(states[0].copy())
@@ -74,13 +73,6 @@ def test_associated_share_by_sorting_each_row(labels):
     assert 0 < np.mean(shares) < 1
 
 
-def assert_records_are_of_their_states(made, run, tolerance=1e-12):
-    """Observables that a run has noted on its way are those of its states, computed one by one."""
-    for k, state in enumerate(run.states):
-        for name, value in made.observables(state).items():
-            assert run[name][k] == pytest.approx(value, rel=tolerance, abs=1e-15), (name, k)
-
-
 @pytest.mark.parametrize(
     "options", [{}, {"batch": 7}, {"dtype": "float32"}, {"start": "symmetric"}]
 )
@@ -89,7 +81,9 @@ def test_observables_of_a_run_are_of_the_states_of_its_records(options, record):
     made = problem(samples=41, **options)
     tolerance = 1e-4 if "dtype" in options else 1e-11
     run = dynamics.descend(made, 0.01, 40, record=record)
-    assert_records_are_of_their_states(made, run, tolerance)
+    for k, state in enumerate(run.states):
+        for name, value in made.observables(state).items():
+            assert run[name][k] == pytest.approx(value, rel=tolerance, abs=1e-15), (name, k)
     assert (np.diff(run["risk"]) != 0).all()
 
 

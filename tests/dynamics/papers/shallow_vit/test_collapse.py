@@ -2,7 +2,7 @@
 
 import pytest
 
-from dynamics.papers.shallow_vit.recursions import collapse, objection
+from dynamics.papers.shallow_vit.recursions import collapse, gram, objection
 from dynamics.validation import InvalidRequest
 
 EVEN = {"m": 36, "alpha_confusion": 0.08, "sigma": 0.0, "delta": 0.0, "d": 6}
@@ -38,6 +38,12 @@ BROKEN = [
     ({"output_weights": "per_position"}, {}, "one output weight a neuron"),
     ({}, {"start": "symmetric", "samples": 8, "batch": 4}, "mini-batches"),
 ]
+
+
+def test_frozen_values_are_no_step_of_the_inner_products(system):
+    problem = system.ReducedPopulation(system.Parameters(**EVEN, frozen="values"))
+    with pytest.raises(InvalidRequest, match="frozen='values' is not a step"):
+        gram(problem, 0.1, 3)
 
 
 @pytest.mark.parametrize(("changed", "options", "said"), BROKEN)

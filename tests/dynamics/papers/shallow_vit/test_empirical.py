@@ -21,6 +21,7 @@ CASES = [
     {"output_weights": "per_position", "loss": "linear", "margin": 3.0},
     {"frozen": "attention", "margin": 0.1},
     {"frozen": "values", "data": "fixed_disc"},
+    {"options": {"sparsify": "irrelevant", "removed": 0.3}},
 ]
 
 
@@ -29,60 +30,31 @@ def problem(samples=7, seed=1, options=None, **parameters):
     return FullEmpirical(given, samples, seed, **({"test_samples": 20} | (options or {})))
 
 
-def somewhere(made, seed=0):
+def somewhere(made):
     """A state where attention is uneven and some samples have reached a small margin."""
     state = made.initial_state
-    return state + 0.3 * np.random.default_rng(seed).standard_normal(state.size)
+    return state + 0.3 * np.random.default_rng(0).standard_normal(state.size)
 
 
-def twin(made, state):
-    """Loss and gradient by loops; frozen parts have none."""
-    given, found = made.parameters, made.tokens
+@pytest.mark.parametrize("case", CASES)
+def test_loss_and_gradient_are_those_of_loops(case):
+    made = problem(**case)
+    given, found, state = made.parameters, made.tokens, somewhere(made)
+    assert found.values.shape[1] == made.test.values.shape[1] == (4 if "options" in case else 6)
     weights = [made.layout.part(state, name).tolist() for name in made.layout.names]
     samples = list(zip(found.values.tolist(), found.labels.tolist(), strict=True))
     arguments = (weights, made.start.a.tolist(), samples, given.margin, given.loss)
-    slopes = [np.array(part) for part in noisy_vit.gradient(*arguments)]
-    for name in {"attention": ("W_K", "W_Q"), "values": ("W_V",)}.get(given.frozen, ()):
-        slopes[made.layout.names.index(name)][:] = 0.0
-    return noisy_vit.loss(*arguments), slopes
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_gradient_equals_loops(case):
-    made = problem(**case)
-    state = somewhere(made)
-    loss, slopes = twin(made, state)
     gradient = made.gradient(state)
-    assert made.risk(state) * made.parameters.margin == pytest.approx(loss, rel=1e-12)
-    for name, expected in zip(made.layout.names, slopes, strict=True):
-        found = made.layout.part(gradient, name)
+    assert made.risk(state) * given.margin == pytest.approx(noisy_vit.loss(*arguments), rel=1e-12)
+    frozen = {"attention": ("W_K", "W_Q"), "values": ("W_V",)}.get(given.frozen, ())
+    for name, expected in zip(made.layout.names, noisy_vit.gradient(*arguments), strict=True):
+        found, expected = (
+            made.layout.part(gradient, name),
+            np.array(expected) * (name not in frozen),
+        )
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12 * abs(gradient).max())
-        assert expected.any() or not found.any()
-
-
-def test_a_whole_number_of_samples_may_be_a_float():
-    np.testing.assert_array_equal(problem(7.0).tokens.values, problem(7).tokens.values)
-
-
-def test_some_samples_of_the_small_margin_have_reached_it():
-    made = problem(margin=0.05)
-    assert 0.0 < made.order_parameters(somewhere(made))[1] < 1.0
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_gradient_equals_central_differences_of_the_risk(case):
-    made = problem(**case)
-    state, generator = somewhere(made), np.random.default_rng(0)
-    gradient, width = made.gradient(state), 1e-6
-    trained = made.layout.per_entry(
-        tuple(float(made.layout.part(gradient, name).any()) for name in made.layout.names)
-    )
-    for _ in range(5):
-        direction = trained * generator.standard_normal(state.size)
-        direction /= np.linalg.norm(direction)
-        ends = [made.risk(state + side * width * direction) for side in (1, -1)]
-        slope = made.parameters.margin * (ends[0] - ends[1]) / (2 * width)
-        assert abs(slope - gradient @ direction) < 1e-7 * max(1.0, np.linalg.norm(gradient))
+    if given.margin == 0.05:
+        assert 0.0 < made.order_parameters(state)[1] < 1.0
 
 
 @pytest.mark.parametrize(
@@ -112,13 +84,6 @@ def test_without_noise_it_is_training_on_patterns(case, batch):
         assert not event or event.time == pytest.approx(other.time, abs=1e-9)
 
 
-def test_frozen_parts_do_not_move():
-    for frozen, names in (("attention", ("W_K", "W_Q")), ("values", ("W_V",))):
-        run = dynamics.descend(problem(frozen=frozen), 0.1, 10)
-        for name in ("W_O", "W_V", "W_K", "W_Q"):
-            assert (run[name][-1] == run[name][0]).all() == (name in names)
-
-
 def test_order_parameters_are_of_all_samples_whatever_the_batch():
     made = problem(samples=10, options={"batch": 4})
     updates, state = Updates(np.full(made.layout.size, 0.1)), made.initial_state
@@ -131,21 +96,6 @@ def test_order_parameters_are_of_all_samples_whatever_the_batch():
         made.advance(cut, updates, step, step + 1, (np.empty((1, 4)), *none))
     expected = [made.order_parameters(at) for at in states]
     np.testing.assert_allclose(tracked, expected, rtol=1e-13, atol=1e-14)
-
-
-def test_batches_average_to_the_full_gradient():
-    whole, parts = problem(samples=11), problem(samples=11, options={"batch": 4})
-    state = somewhere(whole)
-    steps, updates = [], Updates(np.ones(state.size))
-    for step in range(3):
-        moved = state.copy()
-        parts.advance(
-            moved, updates, step, step + 1, (np.empty((1, 4)), np.empty(0, int), moved[None])
-        )
-        steps.append(state - moved)
-    mean = np.average(steps, axis=0, weights=[4, 4, 3])
-    np.testing.assert_allclose(mean, whole.gradient(state), rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(parts.gradient(state), whole.gradient(state), rtol=1e-13)
 
 
 def test_what_is_reported_is_that_of_loops():
@@ -177,20 +127,7 @@ def test_the_test_loss_is_the_hinge_whatever_is_trained_on():
     state = somewhere(hinge)
     assert hinge.observables(state)["test_loss"] == linear.observables(state)["test_loss"]
     assert hinge.risk(state) != linear.risk(state)
-
-
-def test_a_run_that_overflows_is_said_to_have_diverged():
-    made = problem(loss="linear")
-    assert dynamics.descend(made, 1e3, 200).outcome.kind == DIVERGED
-
-
-def test_sparsified_samples_are_trained_on():
-    made = problem(options={"sparsify": "irrelevant", "removed": 0.3})
-    assert made.tokens.values.shape[1] == made.test.values.shape[1] == 4
-    state = somewhere(made)
-    _, slopes = twin(made, state)
-    flat = np.concatenate([part.ravel() for part in slopes])
-    np.testing.assert_allclose(made.gradient(state), flat, rtol=1e-10, atol=1e-13)
+    assert dynamics.descend(linear, 1e3, 200).outcome.kind == DIVERGED
 
 
 def test_seeds_share_out_what_is_drawn():

@@ -7,13 +7,6 @@ import tokens
 import dynamics
 
 
-def _samples(problem):
-    depth = problem.parameters.d
-    vectors = problem.vectors
-    for counts, label, weight in zip(vectors.counts, vectors.labels, vectors.weights, strict=True):
-        yield (*tokens.tokens_of(counts, depth), label, weight)
-
-
 @pytest.fixture
 def trained(system):
     parameters = system.Parameters(m=12, L=20, alpha_confusion=0.1, data="fixed_disc", margin=3.5)
@@ -24,8 +17,13 @@ def trained(system):
 def test_attention_loss_and_errors_are_those_of_the_tokens(trained):
     problem, run = trained
     parts = [run[name][-1] for name in run.layout.names]
-    samples = list(_samples(problem))
-    a = problem.start.a
+    vectors, a, depth = problem.vectors, problem.start.a, problem.parameters.d
+    samples = [
+        (*tokens.tokens_of(counts, depth), label, weight)
+        for counts, label, weight in zip(
+            vectors.counts, vectors.labels, vectors.weights, strict=True
+        )
+    ]
     reached = [y * tokens.output(x, a, parts) for x, _, y, _ in samples]
     weights = [w for *_, w in samples]
     margin = problem.parameters.margin
@@ -84,22 +82,6 @@ def test_definition_2_counts_angles(system):
     expected = (np.arccos(cosines) <= 1.2).sum()
     assert 20 < expected < 280
     assert problem.observables(problem.initial_state)["lucky_angle"] == expected
-
-
-def test_two_margins_are_one_after_rescaling(system):
-    """A = +-1/m with margin 1 and step sqrt(m) eta: the same weights, F and margin by sqrt(m)."""
-    import dataclasses
-
-    wide = system.Parameters(m=64, margin=8.0)
-    problem = system.ReducedPopulation(wide)
-    run = dynamics.descend(problem, eta=0.05, steps=100)
-    other = system.ReducedPopulation(dataclasses.replace(wide, margin=1.0))
-    data, embedding = other.payload
-    fixed = data.fixed | {"a": np.asarray(data.fixed["a"]) / 8.0}
-    other.payload = data._replace(fixed=fixed), embedding
-    again = dynamics.descend(other, eta=0.4, steps=100)
-    assert again.final_state == pytest.approx(run.final_state, abs=1e-12)
-    assert again["risk"] == pytest.approx(run["risk"], abs=1e-12)
 
 
 @pytest.mark.parametrize("view", ["ReducedPopulation", "FullPopulation"])

@@ -58,7 +58,6 @@ def test_without_noise_they_never_change(system, view, law):
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_one_sample_with_an_attention_of_its_own_is_seen(system, view):
-    """Scores are as they were: what changes is the data that training reads."""
     made = problem(system, view)
     state = dynamics.descend(made, eta=0.2, steps=20).final_state
     before = made.observables(state)

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+import dynamics
 from dynamics.papers.shallow_vit import sampling
 from dynamics.papers.shallow_vit.empirical import TokenTraining, noisy_tokens
+from dynamics.papers.shallow_vit.starts import random_start
 from dynamics.validation import InvalidRequest
 
 WRONG = [
@@ -33,33 +35,31 @@ def test_wrong_parameters_are_refused_in_one_line(system, given, said):
 
 
 REFUSED = [
-    ({"samples": 0}, "samples=0 is too small"),
-    ({"start": "zero"}, "start='zero' is unknown"),
-    ({"start": "symmetric"}, "sigma=0.1 breaks a symmetric start"),
-    ({"batch": 4}, "batch=4 is of samples, and none are drawn"),
-    ({"expectation": "counts"}, "expectation='counts' is unknown"),
-    ({"expectation": "exact", "samples": 8}, "samples=8 are drawn, and the expectation is exact"),
-    ({"expectation": "sampled"}, "samples=None is not given"),
+    ({"data": "iid", "L": 40, "M": 6, "d": 6}, {}, "1,150,688 count vectors"),
+    ({}, {"samples": 0}, "samples=0 is too small"),
+    ({}, {"start": "zero"}, "start='zero' is unknown"),
+    ({}, {"start": "symmetric"}, "sigma=0.1 breaks a symmetric start"),
+    ({}, {"batch": 4}, "batch=4 is of samples, and none are drawn"),
+    ({}, {"expectation": "counts"}, "expectation='counts' is unknown"),
+    (
+        {},
+        {"expectation": "exact", "samples": 8},
+        "samples=8 are drawn, and",
+    ),
+    ({}, {"expectation": "sampled"}, "samples=None is not given"),
 ]
 
 
-@pytest.mark.parametrize(("given", "said"), REFUSED)
-def test_wrong_options_are_refused_in_one_line(system, given, said):
+@pytest.mark.parametrize(("law", "options", "said"), REFUSED)
+def test_wrong_options_are_refused_in_one_line(system, law, options, said):
     for kind in (system.ReducedPopulation, system.FullPopulation):
         with pytest.raises(InvalidRequest) as caught:
-            kind(system.Parameters(m=24), **given)
+            kind(system.Parameters(m=24, **law), **options)
         assert said in str(caught.value)
         assert "\n" not in str(caught.value)
 
 
-def test_too_many_count_vectors_are_refused_with_their_number(system):
-    with pytest.raises(InvalidRequest, match="1,150,688 count vectors"):
-        system.ReducedPopulation(system.Parameters(m=24, data="iid", L=40, M=6, d=6))
-
-
 def test_a_flow_is_refused(system):
-    import dynamics
-
     problem = system.ReducedPopulation(system.Parameters(m=24))
     with pytest.raises(InvalidRequest, match="time=10 asks for a gradient flow"):
         dynamics.flow(problem, 10)
@@ -103,8 +103,6 @@ def test_places_stand_for_their_counts_and_noise_has_its_size(system):
 
 
 def test_the_start_is_that_of_assumption_1(system):
-    from dynamics.papers.shallow_vit.starts import random_start
-
     parameters = system.Parameters(m=400, sigma=0.3, delta=0.4, d=12, output_weights="per_position")
     made = random_start(parameters, sampling.streams(2).start)
     assert made.a.shape == (400, 50)

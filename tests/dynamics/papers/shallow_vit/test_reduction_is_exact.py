@@ -5,8 +5,7 @@ import pytest
 import tokens
 
 import dynamics
-from dynamics.papers.shallow_vit.recursions import gram
-from dynamics.validation import InvalidRequest
+from dynamics.papers.shallow_vit.recursions import gram, slopes_of
 
 SMALL = {"m": 24, "L": 12, "alpha_confusion": 0.1, "d": 6, "noise": 0.0}
 MODES = [
@@ -52,17 +51,17 @@ OPTIONS = [
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_gradients_are_those_of_the_tokens(system, options):
-    """Central differences of a loss that knows nothing but tokens, by every entry."""
     given = {"m": 7, "L": 12, "alpha_confusion": 0.17, "xi": 0.3, "d": 6, "data": "fixed_disc"}
     parameters = system.Parameters(**(given | options))
     full = system.FullPopulation(parameters, samples=3, seed=1)
     reduced = system.ReducedPopulation(parameters, samples=3, seed=1)
     vectors, a = full.vectors, full.start.a
+    orders = vectors.sequences
+    if orders is None:
+        orders = [tokens.tokens_of(counts, parameters.d)[1] for counts in vectors.counts]
     samples = [
         (np.eye(parameters.d)[:, order], label, weight)
-        for order, label, weight in zip(
-            _orders(vectors), vectors.labels, vectors.weights, strict=True
-        )
+        for order, label, weight in zip(orders, vectors.labels, vectors.weights, strict=True)
     ]
     state = full.initial_state
 
@@ -90,9 +89,6 @@ def test_gradients_are_those_of_the_tokens(system, options):
 
 
 def test_gradients_are_those_of_plain_matrices_where_patterns_are_many(system):
-    """And where scores overflow an exponential."""
-    from dynamics.papers.shallow_vit.recursions import slopes_of
-
     for M in (3, 5, 6, 10, 13):
         parameters = system.Parameters(
             M=M, m=33, L=30, d=14, data="iid", alpha_confusion=0.1, xi=0.5, margin=0.2
@@ -111,15 +107,3 @@ def test_gradients_are_those_of_plain_matrices_where_patterns_are_many(system):
             for name, part in zip(problem.layout.names, expected, strict=True):
                 found = problem.layout.part(slope, name)
                 assert found == pytest.approx(part, abs=1e-13 * max(1.0, np.abs(part).max()))
-
-
-def test_frozen_values_are_no_step_of_the_inner_products(system):
-    problem = system.ReducedPopulation(system.Parameters(**SMALL, frozen="values"))
-    with pytest.raises(InvalidRequest, match="frozen='values' is not a step"):
-        gram(problem, 0.1, 3)
-
-
-def _orders(vectors):
-    if vectors.sequences is not None:
-        return vectors.sequences
-    return [[j for j, many in enumerate(row) for _ in range(many)] for row in vectors.counts]

@@ -78,7 +78,6 @@ def test_wrong_requests_are_refused_in_one_line(options, word):
 
 @pytest.mark.parametrize(("share", "noisy"), [(0.5, 3), (0.1, 1), (0.29, 1)])
 def test_halves_of_a_token_are_noisy(share, noisy):
-    """As tokens that go: the nearest whole number, halves up."""
     short = Parameters(**SIZES | {"L": 5, "alpha_star": 0.6, "alpha_confusion": 0.2}, noise=0.0)
     found = tokens(parameters=short, noisy_share=share)
     far = np.abs(found.values - np.eye(6)[found.patterns]).max(axis=2) > 0

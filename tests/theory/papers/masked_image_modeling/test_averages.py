@@ -8,9 +8,7 @@ import pytest
 
 from theory.papers.masked_image_modeling.averages import (
     paper_values,
-    queries,
     stated_gradient,
-    token_images,
 )
 from theory.papers.masked_image_modeling.images import ImageLaw
 from theory.papers.masked_image_modeling.positions_alone import least_by_positions, position_loss
@@ -22,7 +20,6 @@ CROSSED = ImageLaw(np.array([[0, 0, 1, 1, 2], [0, 1, 0, 2, 1]]), 2, (0.5, 1.5), 
 
 
 def test_statements_are_the_slope_of_the_loss():
-    """By central differences of the loss from the vectors, patch by patch."""
     draws = np.random.default_rng(0)
     phi, ups = draws.normal(size=(5, 3)), draws.normal(size=(5, 5))
     found = paper_values(LAW, phi, ups)
@@ -40,22 +37,7 @@ def test_statements_are_the_slope_of_the_loss():
     np.testing.assert_allclose(-slope @ positions.T, found.beta.sum(axis=0), atol=1e-14)
 
 
-def test_attention_from_areas_is_that_of_the_tokens():
-    draws = np.random.default_rng(1)
-    phi, ups = draws.normal(size=(5, 6)), draws.normal(size=(5, 5))
-    positions, features = np.eye(11)[:5], np.eye(11)[5:]
-    Q = positions.T @ (ups @ positions + phi @ features)
-    total = np.zeros(5)
-    for image in token_images(CROSSED, positions, features, Q):
-        np.add.at(total, image.masked, image.weight * (image.u**2).sum(axis=1))
-    by_areas = np.zeros(5)
-    for query in queries(CROSSED, phi, ups):
-        by_areas[query.patch] += query.weight @ (query.u**2).sum(axis=1)
-    np.testing.assert_allclose(by_areas, total, rtol=1e-13)
-
-
 def test_an_attention_map_is_that_of_single_scores():
-    """Against loops over queries and keys, with every Q entry read by its class."""
     areas = np.array(one_cluster(10, 4, 3)).reshape(1, -1)
     rows = Rows(ImageLaw(areas, 4), row_types(areas))
     state = np.random.default_rng(2).normal(size=len(rows.scalars))

@@ -119,12 +119,3 @@ def test_leading_order_of_the_page():
         rate = sympy.diff(symbols[name], time)
         assert sympy.simplify(rate - factor * sympy.exp(power * symbols[name])) == 0
         assert symbols[name].subs(time, 0) == 0
-
-
-def test_page_defines_its_letters():
-    printed = page()
-    lines = printed.as_text().splitlines()
-    assert len(lines) <= 101
-    assert max(map(len, lines)) <= 100
-    assert "Derivative" not in printed.as_text()
-    pages.check_letters(printed)

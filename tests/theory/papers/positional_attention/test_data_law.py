@@ -24,7 +24,6 @@ CASES = [(C, chance) for C in (2, 3, 5) for chance in (0.1, 0.5, 1.0)]
 @pytest.mark.parametrize("kind", RANDOM_SETS)
 @pytest.mark.parametrize(("C", "chance"), CASES)
 def test_types_are_the_values_of_a_set_counted(C, chance, kind):
-    """Against a loop over all values of the patches of a set."""
     counted = dict.fromkeys(map(tuple, SetLaw(C, chance).types[:, :2].tolist()), 0.0)
     one_sign = {(C, 0), (0, C)}
     for values in itertools.product((1, -1, 0), repeat=C):
@@ -37,17 +36,6 @@ def test_types_are_the_values_of_a_set_counted(C, chance, kind):
     assert law.probabilities == pytest.approx(expected, rel=1e-14, abs=1e-300)
     assert law.probabilities.sum() == pytest.approx(1, rel=1e-14)
     assert law.probabilities @ law.sums == pytest.approx(0, abs=1e-15)
-
-
-@pytest.mark.parametrize("kind", RANDOM_SETS)
-@pytest.mark.parametrize(("C", "chance"), CASES)
-def test_numbers_are_those_of_the_symbols(C, chance, kind):
-    letters, law = NOTATION.symbols("a b C q"), SetLaw(C, chance, kind)
-    exact = sympy.lambdify(letters, type_probability(kind), "mpmath")
-    for (plus, minus, _), probability in zip(law.types.tolist(), law.probabilities, strict=True):
-        if kind == ANY or max(plus, minus) < C:
-            printed = float(exact(plus, minus, C, chance))
-            assert probability == pytest.approx(printed, rel=1e-14)
 
 
 @pytest.mark.parametrize("kind", RANDOM_SETS)

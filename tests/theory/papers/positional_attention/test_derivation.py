@@ -72,7 +72,6 @@ def slope(random_sets, at, entry=None):
 
 @pytest.mark.parametrize("random_sets", RANDOM_SETS)
 def test_page_is_gradient_descent_on_every_entry(random_sets):
-    """Every letter by its equation, at random states, against the network on all samples."""
     rng = np.random.default_rng(3)
     for degree in (None,) if random_sets == ANY else (None, 3):
         at = dict(zip(AT, rng.uniform(-0.5, 0.5, 3), strict=True))
@@ -104,13 +103,3 @@ def test_leading_order_is_the_signal_set_alone():
     assert sympy.simplify(first / printed.equations[1][1]).has(NOTATION.symbol("G"))
     hidden = sympy.simplify(second / first)
     assert not hidden.has(NOTATION.symbol("alpha"), NOTATION.symbol("Gamma"))
-
-
-@pytest.mark.parametrize("random_sets", RANDOM_SETS)
-def test_page_is_short_and_defines_its_letters(random_sets):
-    printed = page(None, random_sets)
-    lines = printed.as_text().splitlines()
-    assert len(lines) <= 80
-    assert max(map(len, lines)) <= 100
-    assert "Derivative" not in printed.as_text()
-    pages.check_letters(printed)

@@ -61,18 +61,6 @@ def critical(D, C, nu, beta=1.0, **more):
     return brentq(lead, 0.3, 0.99, xtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("C", "sizes", "nu", "known"),
-    [
-        (4, (16, 32, 64, 128), 0.0, (0.700, 0.732, 0.758, 0.779)),
-        (3, (12, 24, 48, 96), 1e-3, (0.628, 0.634, 0.647, 0.658)),
-    ],
-)
-def test_critical_q_of_eight_sizes(C, sizes, nu, known):
-    found = [critical(D, C, nu) for D in sizes]
-    np.testing.assert_allclose(found, known, atol=6e-4)
-
-
 def test_alpha_grows_for_ever_where_every_sample_is_right():
     assert Plateau(8, SetLaw(4, 0.5)).alpha(0.03) == np.inf
     assert Plateau(12, SetLaw(4, 0.5)).alpha(0.03) < 1

@@ -51,7 +51,6 @@ def test_lemma_4_3_leading_order_by_hand():
 
 @pytest.mark.parametrize("labels", [(0, 0, 1, 1), (0, 1, 0, 1)])
 def test_share_of_a_set_adds_up_to_the_model(labels):
-    """h(a, b; Z), summed over the sets, is F of equation (T) for an explicit symmetric A."""
     partition = Partition(labels)
     matrix = sympy.Matrix(4, 4, lambda i, j: NOTATION.symbol(orbit_of(partition, i, j)))
     share = sympy.Lambda((a, b, Z), model.set_contribution().subs(p, 3))

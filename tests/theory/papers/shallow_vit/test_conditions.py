@@ -50,7 +50,6 @@ def test_equation_70_is_no_equality_of_order():
 
 
 def test_the_constant_bounds_the_series_of_moments():
-    """Term by term, in a loop."""
     C = 1 / (4 * subgaussian.hoeffding_constant())
     for x in (0.03, 0.4, 1.1, 2.5):
         total, term = 1.0, x

@@ -70,10 +70,3 @@ def test_chances_of_shares_that_are_decimals_sum_to_one():
     assert found.sum() == pytest.approx(1, abs=1e-15)
     assert found == pytest.approx([0.7, 0.3, 0, 0, 0], abs=1e-9)
     assert chances(Shares(5, 50, 0.5, 0.2)) == pytest.approx([0.5, 0.2, 0.1, 0.1, 0.1], abs=1e-15)
-
-
-def test_an_unknown_law_has_no_size():
-    with pytest.raises(KeyError, match="nonsense"):
-        law(SMALL, "nonsense")
-    with pytest.raises(KeyError, match="nonsense"):
-        support_size(SMALL, "nonsense")
