@@ -14,19 +14,18 @@ CASES = [
     ({"D": 16, "C": 8, "q": 0.2, "p": 9, "nu": 87.0, "beta": 2.4}, None),
     ({"D": 4, "C": 2, "q": 0.5, "nu": 0.1, "beta": 500.0}, None),
     ({"D": 8, "C": 2, "q": 1.0, "beta": 20.0}, None),
-    ({"D": 8, "C": 2, "q": 1.0, "beta": 10.0}, (0.3, 0.0, 0.0)),
     ({"D": 8, "C": 2, "q": 1.0, "beta": 60.0}, (0.3, 0.0, 0.0)),
-    ({"D": 18, "C": 6, "q": 0.5, "p": 9, "nu": 3.0, "beta": 4.0}, None),
     ({"D": 18, "C": 6, "q": 0.5, "p": 9, "nu": 3.0, "beta": 4.0}, (9.9, 0.0, 0.0)),
     ({"D": 8, "C": 2, "nu": 100.0}, None),
     # Types that a z does not allow have derivatives 1e124 times those of the others.
     ({"D": 18, "C": 9, "q": 0.2, "nu": 30.0, "beta": 291.0}, (0.3, 0.0, 0.0)),
     # Sums of many patches are tilted by more than a float64 holds.
     ({"D": 32, "C": 16, "q": 0.2, "nu": 1.0}, (0.6580357779191982, 0.0, 0.0)),
-    (
-        {"D": 28, "C": 14, "q": 0.05, "nu": 30.0, "beta": 30.0},
-        (1.7743608892265381, 5.557656801603203, -3.530665177871507),
-    ),
+    # H is of order 1e17, F = 0 where half of the sets stand against the signal.
+    ({"D": 8, "C": 4, "p": 9, "nu": 1.0, "beta": 10.0}, (8.659643233600654, 0.0, 0.0)),
+    ({"D": 8, "C": 4, "p": 9, "nu": 1.0, "beta": 10.0}, (9.0, 0.0, 0.0)),
+    # Sets of one sign have the largest |h|; in the mixed law they have no probability.
+    ({"D": 6, "C": 2, "nu": 100.0, "beta": 87.0, "random_sets": "mixed"}, (5.0, 0.0, 0.0)),
 ]
 
 
@@ -80,31 +79,16 @@ def test_where_digits_are_lost(system, settings, state):
 
 
 def test_the_exact_sum_is_right_to_its_rounding(system):
-    """Three random states and problems of each size, in parts of the gross."""
+    """Random states and problems of each size, in parts of the gross."""
     draw = np.random.default_rng(0)
-    for D, C in [*SIZES[:5], (10, 5), (14, 7), (16, 8), (18, 9), (9, 3), (12, 3), (12, 4)]:
-        for law in ("any", "mixed", "any"):
+    for D, C in [*SIZES[:5], (14, 7), (18, 9), (9, 3), (12, 4)]:
+        for law in ("any", "mixed"):
             settings = {"D": D, "C": C, "q": draw.uniform(0.05, 1), "beta": draw.uniform(-2, 4)}
             settings |= {"nu": 10 ** draw.uniform(-6, 0), "random_sets": law}
             state = tuple(draw.uniform((-0.5, -3, -3), (0.5, 3, 3)))
             found, estimate = parts_of_gross(system, settings, state)
             assert (found < 1e-13).all()
             assert (found <= estimate).all()
-
-
-@pytest.mark.parametrize("alpha", [8.659643233600654, 8.6, 8.65, 9.0])
-def test_exponents_whose_terms_cancel_are_known_to_their_rounding(system, alpha):
-    """H is of order 1e17, F = 0 where half of the sets stand against the signal."""
-    parameters = system.Parameters(D=8, C=4, p=9, nu=1.0, beta=10.0)
-    problem = system.ReducedPopulation(parameters, "spectral")
-    pair = found_and_estimated(problem, np.array([alpha, 0.0, 0.0]))
-    assert pair is None or (pair[0] <= pair[1]).all()
-
-
-def test_sums_of_many_patches_are_no_reason_to_refuse(system):
-    problem = system.ReducedPopulation(system.Parameters(D=32, C=16, q=0.2, nu=1.0), "spectral")
-    known = problem.error_estimate(np.array([0.6580357779191982, 0.0, 0.0]))
-    assert (known["estimate"] <= 1e-8 * known["gross"]).all()
 
 
 @pytest.mark.parametrize("alpha", [3.0, 40.0])
@@ -118,22 +102,13 @@ def test_an_integral_that_rounding_would_fill_has_no_result(system, alpha):
     assert problem.error_estimate(np.array([0.1, 0.0, 0.0]))["estimate"][0] < 1e-8
 
 
-@pytest.mark.parametrize("alpha", [1.0, 5.0])
-def test_types_that_a_law_leaves_out_scale_no_weight(system, alpha):
-    """Sets of one sign have the largest |h|; in the mixed law they have no probability."""
-    parameters = system.Parameters(D=6, C=2, nu=100.0, beta=87.0, random_sets="mixed")
-    problem = system.ReducedPopulation(parameters, "spectral")
-    found, estimate = found_and_estimated(problem, np.array([alpha, 0.0, 0.0]))
-    assert (found <= estimate).all()
-
-
 def test_an_error_beyond_all_numbers_is_infinite_without_a_warning(system):
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2, p=9), "spectral")
     known = problem.error_estimate(np.array([-9.0e53, 2.4e3, 4.7e3]))
     assert (known["estimate"] == np.inf).all()
 
 
-@pytest.mark.parametrize("beta", [20.0, 60.0, 200.0])
+@pytest.mark.parametrize("beta", [20.0, 200.0])
 def test_no_digit_is_lost_without_zeros_at_large_beta(system, beta):
     """The gradient by gamma is of order e^(-2 beta), every set's share by gamma too."""
     parameters, state = system.Parameters(D=8, C=2, q=1.0, beta=beta), np.array([0.3, 0.0, 0.0])
@@ -159,7 +134,7 @@ def random_state(draw):
 
 
 @pytest.mark.parametrize("count", [40, pytest.param(5000, marks=pytest.mark.long)])
-def test_few_errors_are_above_their_estimate(system, count, capsys):
+def test_few_errors_are_above_their_estimate(system, count):
     """In 5,000 states five, none tenfold; the estimate says much, too."""
     draw, above, ratios, missing = np.random.default_rng(11), [], [], 0
     for _ in range(count // 4):
@@ -174,10 +149,6 @@ def test_few_errors_are_above_their_estimate(system, count, capsys):
             above += [(found / estimate).max()] if (found > estimate).any() else []
             with np.errstate(over="ignore"):  # of errors below 1e-300
                 ratios += list(estimate[found > 0] / found[found > 0])
-    if count > 40:
-        with capsys.disabled():
-            print(f"\n{count} states, {missing} without a gradient, {len(above)} errors above")
-            print(f"their estimates, whose median over the errors is {np.median(ratios):.3g}")
     assert len(above) <= count // 1000
     assert max(above, default=0.0) < 10.0
     assert np.median(ratios) < 1000.0

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics import loops
 from dynamics.expectations import masks
 from dynamics.validation import InvalidRequest
 
@@ -99,19 +98,17 @@ def test_every_observable_by_loops_over_masks(system, index):
         keys = [n for n in seen if n.startswith((f"{name}_A_", f"{name}_masked"))]
         expected |= dict(zip(keys, attended, strict=True))
         expected |= {f"{name}_own_attention": own_attention, f"{name}_gap": gap}
-    many = [row.patches.size for row in rows.types]
-    risk = sum(n * row[4] for n, row in zip(many, naive, strict=True))
-    excess = sum(n * row[3] for n, row in zip(many, naive, strict=True))
-    attending = sum(n for n, row in zip(many, naive, strict=True) if row[2] >= 0.5)
+    several = [(row.patches.size, *each) for row, each in zip(rows.types, naive, strict=True)]
+    risk = sum(many * loss for many, *_, loss in several)
+    excess = sum(many * gap for many, *_, gap, _ in several)
+    attending = sum(many for many, _, _, own_attention, *_ in several if own_attention >= 0.5)
     expected |= {"risk": risk, "floor": risk - excess, "excess": excess}
     expected |= {"patch_association": attending / parameters.P}
     expected |= {"A_g": naive[far][2], "gap_g": naive[far][3]}
     start = np.concatenate([row[0] for row in naive_rows(problem, problem.initial_state)])
     if local >= 0:
-        expected |= {
-            "rho": abs(rates[remote] / rates[own]),
-            "rho0": abs(start[remote] / start[own]),
-        }
+        ratios = (abs(of[remote] / of[own]) for of in (rates, start))
+        expected |= dict(zip(("rho", "rho0"), ratios, strict=True))
         expected |= {"alpha_m": rates[own], "alpha_0": rates[remote]}
         expected |= {"Phi_m": state[own], "Phi_0": state[remote]}
         expected |= {"A_m": naive[local][2], "gap": naive[local][3]}
@@ -144,8 +141,7 @@ def test_digits_against_mpmath(system, kind):
             assert found == pytest.approx(exact, rel=1e-13, abs=1e-16)
 
 
-@pytest.mark.parametrize("spread", [1.0, 20.0, 400.0])
-@pytest.mark.parametrize("z", ["1", "1,100"])
+@pytest.mark.parametrize(("z", "spread"), [("1", 400.0), ("1,100", 20.0)])
 def test_counts_are_right_where_a_mask_hides_the_heaviest_key(system, z, spread):
     """Without that key the denominator is less than e^-745 of it, or than its square root."""
     parameters = system.Parameters(P=8, C_global=2, C_local=2, masked=4, z=z)
@@ -217,41 +213,6 @@ def test_expectations_agree_at_sizes_that_no_loop_reaches(system, index):
             assert b[name] == pytest.approx(a[name], rel=1e-10, abs=1e-13), name
 
 
-def test_expectations_agree_late_in_training(system):
-    parameters = system.Parameters()
-    first, second = (system.ReducedPopulation(parameters, kind) for kind in KINDS)
-    state = dynamics.descend(first, eta=4.0, steps=20_000, record=20_000).final_state
-    one, two = first.gradient(state), second.gradient(state)
-    assert np.abs(two / one - 1).max() < 1e-9
-    assert (
-        np.abs(two - one).max() <= second.expectation.error_estimate(state)["estimate"][0] < 1e-14
-    )
-
-
-def test_a_contour_over_keys_of_very_different_weight_ends(system):
-    """The bracket of the radius shrinks to neighbouring numbers far from 0."""
-    parameters = system.Parameters(P=16, C_global=8, C_local=4)
-    counts, contour = (system.ReducedPopulation(parameters, kind) for kind in KINDS)
-    state = -5000.0 * counts.gradient(counts.initial_state)
-    assert contour.risk(state) == pytest.approx(counts.risk(state), rel=1e-12)
-    assert np.abs(contour.gradient(state) - counts.gradient(state)).max() < 1e-14
-
-
-WIDE = [({"P": 12, "C_global": 6, "C_local": 3}, 1), ({"P": 16, "C_global": 8, "C_local": 4}, 100)]
-
-
-@pytest.mark.parametrize(("sizes", "steps"), WIDE)
-def test_the_contour_reaches_the_lightest_denominator(system, sizes, steps):
-    """The log of the greatest over the least D is above 176."""
-    parameters = system.Parameters(**sizes, z="1,10")
-    counts, contour = (system.ReducedPopulation(parameters, kind) for kind in KINDS)
-    state = counts.initial_state
-    for _ in range(steps):
-        state = state - counts.gradient(state)
-    assert contour.risk(state) == pytest.approx(counts.risk(state), rel=1e-12)
-    assert np.abs(contour.gradient(state) - counts.gradient(state)).max() < 1e-10
-
-
 def test_the_contour_over_wide_keys_is_that_of_a_loop_over_masks(system):
     parameters = system.Parameters(P=7, C_global=3, C_local=2, masked=4, z="1,10")
     problem = system.ReducedPopulation(parameters, "contour")
@@ -264,8 +225,7 @@ def test_the_contour_over_wide_keys_is_that_of_a_loop_over_masks(system):
     assert problem.risk(state) == pytest.approx(loops, rel=1e-12)
 
 
-@pytest.mark.parametrize("spread", [30.0, 400.0, 4000.0])
-@pytest.mark.parametrize("hidden", [1, 5, 15])
+@pytest.mark.parametrize(("hidden", "spread"), [(1, 4000.0), (5, 30.0), (15, 400.0)])
 def test_the_contour_reaches_its_end_where_keys_differ_by_more_than_a_double_holds(
     system, hidden, spread
 ):
@@ -346,47 +306,7 @@ def test_the_cheaper_expectation_is_taken(system):
         system.ReducedPopulation(grid, "exact")
 
 
-def unmerged(problem, p):
-    """Gradient of row p with every Ups_q and Phi_v a state of its own, by the contour."""
-    parameters, expectation = problem.parameters, problem.expectation
-    first, own = parameters.P, []
-    for cluster in parameters.area_ids:
-        order = sorted(range(cluster.max() + 1), key=lambda a, m=cluster[p]: (a != m, a))
-        patches = [[int(q) for q in np.flatnonzero(cluster == a) if q != p] for a in order]
-        areas = [
-            masks.AreaClass(first + a, 1, tuple((q, 1) for q in of_area))
-            for a, of_area in zip(order, patches, strict=True)
-        ]
-        own.append((masks.Block(0, p, tuple(areas)), None))
-        first += int(cluster.max()) + 1
-    reading = expectation.data.reading
-    one = reading._replace(
-        shares=np.full(first, reading.factor), floors=np.zeros(1), mates=np.ones(1)
-    )
-    data = expectation.data._replace(tables=masks.tables(own), reading=one)
-
-    return lambda state: loops.gradient(data, state), first
-
-
-@pytest.mark.parametrize("steps", [20, pytest.param(301, marks=pytest.mark.long)])
-def test_rows_of_classes_equal_rows_of_single_patches(system, steps):
-    """Section 7 (b): 29 scalars of a grid of two clusters against every entry of a row."""
-    parameters = system.Parameters(family="two_cluster_grid", b11=8, b10=8, C_local=4, T=1)
-    problem = system.ReducedPopulation(parameters)
-    assert problem.layout.size == 29
-    run = dynamics.descend(problem, eta=4.0, steps=steps)
-    ups, phi = entries(problem, run.final_state)
-    for row in problem.rows.types:
-        p = int(row.patches[-1])
-        gradient, size = unmerged(problem, p)
-        state = np.zeros(size)
-        for _ in range(steps):
-            state -= 4.0 * gradient(state)
-        expected = np.concatenate([ups[p], phi[p]])
-        assert np.abs(state - expected).max() < 1e-12
-
-
-@pytest.mark.parametrize("index", range(5))
+@pytest.mark.parametrize("index", [0, 2])
 def test_states_read_together_are_read_as_each_alone(system, index):
     problem = system.ReducedPopulation(cases(system)[index])
     states = np.random.default_rng(index).normal(size=(4, problem.layout.size))
@@ -395,10 +315,9 @@ def test_states_read_together_are_read_as_each_alone(system, index):
         np.testing.assert_array_equal(values, found, err_msg=name)
 
 
-SMALL = [{"P": 6, "C_global": 2, "C_local": 2, "masked": 3}, LARGE[0], LARGE[2]]
-
-
-@pytest.mark.parametrize("sizes", SMALL)
+@pytest.mark.parametrize(
+    "sizes", [{"P": 6, "C_global": 2, "C_local": 2, "masked": 3}, LARGE[0], LARGE[2]]
+)
 def test_errors_are_within_their_estimate(system, sizes):
     """Of the contour by the sum over counts, whose own estimate is of rounding alone."""
     parameters = system.Parameters(**sizes)
@@ -420,30 +339,6 @@ def test_a_coarse_contour_estimates_its_error(system):
     state = np.random.default_rng(2).normal(size=expectation.data.reading.shares.size)
     error = np.abs(coarse.gradient(state) - expectation.gradient(state)).max()
     assert 1e-9 < error <= coarse.error_estimate(state)["estimate"][0] < 100 * error
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("index", [0, 1, 4])
-def test_estimates_against_mpmath(system, kind, index):
-    """At most one of 80 errors above its estimate, none tenfold; median within 1000 times."""
-    problem = system.ReducedPopulation(cases(system)[index], kind)
-    draw, ratios = np.random.default_rng(index), []
-    for scale in np.geomspace(0.1, 30.0, 40):
-        state = scale * draw.normal(size=problem.layout.size)
-        of_gradient, *_, of_risk = problem.expectation.error_estimate(state)["estimate"]
-        found_ups, found_phi = entries(problem, problem.gradient(state))
-        risk, error = 0.0, 0.0
-        for row in problem.rows.types:
-            p = int(row.patches[0])
-            loss, by_ups, by_phi = exact_row(problem, state, p)
-            risk += row.patches.size * loss
-            error = max(error, np.abs(found_ups[p] - by_ups).max())
-            error = max(error, np.abs(found_phi[p] - by_phi).max())
-        ratios += [error / of_gradient, abs(problem.risk(state) - risk) / of_risk]
-    assert max(ratios) < 10
-    assert sum(ratio > 1 for ratio in ratios) <= 1
-    assert np.median(ratios) > 1e-3
 
 
 def test_a_hessian_is_that_of_differences_of_each_scalar(system):

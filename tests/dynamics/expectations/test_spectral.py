@@ -5,7 +5,6 @@ import pytest
 
 import dynamics
 from dynamics.expectations import spectral_sum
-from dynamics.validation import InvalidRequest
 from theory.papers.positional_attention.data_law import SetLaw
 
 
@@ -15,18 +14,15 @@ def both(system, tolerance, **settings):
     return exact, system.ReducedPopulation(parameters, "spectral", tolerance)
 
 
-LONG = pytest.mark.long
-
-
 @pytest.mark.parametrize(
-    ("p", "states"), [(3, 12), pytest.param(3, 50, marks=LONG), pytest.param(5, 50, marks=LONG)]
+    ("D", "C", "q", "p"),
+    [(16, 4, 0.5, 3), (18, 3, 0.3, 3), pytest.param(18, 3, 0.3, 5, marks=pytest.mark.long)],
 )
-@pytest.mark.parametrize(("D", "C", "q"), [(16, 4, 0.5), (32, 8, 0.25), (18, 3, 0.3)])
-def test_equals_enumeration_along_a_trajectory(system, D, C, q, p, states):
+def test_equals_enumeration_along_a_trajectory(system, D, C, q, p):
     """States to time 1e12: within the tolerance and the estimate."""
     for tolerance in (1e-6, 1e-8, 1e-10):
         exact, smooth = both(system, tolerance, D=D, C=C, q=q, p=p)
-        run = dynamics.flow(exact, time=1e12, record=states)
+        run = dynamics.flow(exact, time=1e12, record=12)
         for state in run.states:
             found = smooth.error_estimate(state)
             reference = np.append(exact.gradient(state), exact.risk(state))
@@ -36,30 +32,21 @@ def test_equals_enumeration_along_a_trajectory(system, D, C, q, p, states):
             assert (found["estimate"] <= tolerance * found["gross"]).all()
 
 
+LARGE = {"D": 196, "q": 16 / 196, "nu": 1e-4}
+
+
 @pytest.mark.parametrize(
     ("settings", "state", "expected"),
     [
-        (
-            {"D": 196, "q": 16 / 196, "nu": 1e-4},
-            (0.05, 1.5, -0.05),
-            ("6.290060e+00", "-2.259351e-04", "4.728057e-06"),
-        ),
-        (
-            {"D": 64, "q": 0.25},
-            (0.05, 2.0, -0.15),
-            ("4.072638e+00", "-3.216343e-04", "2.624380e-05"),
-        ),
-        (
-            {"D": 196, "q": 16 / 196, "nu": 1e-4},
-            (0.0138, 4.29, -0.0876),
-            ("7.995663e-03", "-7.569277e-06", "1.284663e-07"),
-        ),
+        (LARGE, (0.05, 1.5, -0.05), "6.290060e+00 -2.259351e-04 4.728057e-06"),
+        ({"D": 64, "q": 0.25}, (0.05, 2.0, -0.15), "4.072638e+00 -3.216343e-04 2.624380e-05"),
+        (LARGE, (0.0138, 4.29, -0.0876), "7.995663e-03 -7.569277e-06 1.284663e-07"),
     ],
 )
 def test_reference_gradients(system, settings, state, expected):
     problem = system.ReducedPopulation(system.Parameters(C=4, **settings))
     assert problem.settings["expectation"] == "spectral"
-    assert tuple(f"{g:.6e}" for g in problem.gradient(state)) == expected
+    assert " ".join(f"{g:.6e}" for g in problem.gradient(state)) == expected
 
 
 def test_estimates_at_perturbed_states_of_large_systems(system):
@@ -80,54 +67,7 @@ def test_estimates_at_perturbed_states_of_large_systems(system):
             assert (error <= found["estimate"] + reference["estimate"]).all()
 
 
-@pytest.mark.long
-def test_estimates_at_a_thousand_perturbed_states(system, capsys):
-    """States of flows to time 1e8, each entry off by up to a quarter, against a run at 1e-11."""
-    draw, seen, over, worst = np.random.default_rng(7), 0, 0, 0.0
-    for D, C, q, p in [
-        (64, 4, 0.25, 3),
-        (64, 4, 0.25, 5),
-        (196, 4, 16 / 196, 3),
-        (196, 7, 0.1, 3),
-        (256, 8, 0.1, 5),
-        (1024, 8, 0.03, 3),
-        (1024, 4, 0.02, 5),
-        (4096, 8, 0.008, 3),
-        (4096, 4, 0.004, 5),
-    ]:
-        parameters = system.Parameters(D=D, C=C, q=q, nu=1e-4, p=p)
-        tight = system.ReducedPopulation(parameters, "spectral", 1e-11)
-        states = dynamics.flow(system.ReducedPopulation(parameters, "spectral", 1e-8), 1e8).states
-        for k, state in enumerate(states[np.linspace(0, len(states) - 1, 116).astype(int)]):
-            tolerance = (1e-6, 1e-8, 1e-10)[k % 3]
-            loose = system.ReducedPopulation(parameters, "spectral", tolerance)
-            moved = state * draw.uniform(0.75, 1.25, size=3)
-            found, reference = loose.error_estimate(moved), tight.error_estimate(moved)
-            error = np.abs(found["value"] - reference["value"])
-            if not np.isfinite(error).all():
-                # Named, not wrong: late states with p = 5 and a larger alpha need too many nodes.
-                assert tight.gradient_failure(moved) or loose.gradient_failure(moved)
-                over += 1
-                continue
-            assert (error <= found["estimate"] + reference["estimate"]).all()
-            assert (error <= tolerance * found["gross"] + reference["estimate"]).all()
-            ratio = error / (found["estimate"] + reference["estimate"])
-            seen, worst = seen + 1, max(worst, ratio.max())
-    with capsys.disabled():
-        print(f"\n{seen} states, {over} more over budget; largest error over estimate {worst:.2g}")
-    assert seen >= 1000
-    assert over <= 20
-
-
-HESSIANS = [
-    {},
-    {"D": 18, "C": 3, "q": 0.3},
-    pytest.param({"D": 18, "C": 3, "q": 0.3, "p": 5}, marks=LONG),
-    {"D": 8, "C": 4},
-]
-
-
-@pytest.mark.parametrize("settings", HESSIANS)
+@pytest.mark.parametrize("settings", [{}, {"D": 18, "C": 3, "q": 0.3}, {"D": 8, "C": 4}])
 def test_hessian_is_that_of_the_exact_sum(system, settings):
     """Along trajectories, also with L = 2, where s (1 - s) is much smaller than s."""
     exact, smooth = both(system, 1e-8, **settings)
@@ -137,12 +77,11 @@ def test_hessian_is_that_of_the_exact_sum(system, settings):
         assert (np.abs(found - wanted) <= 3e-6 * size).all()
 
 
-@pytest.mark.parametrize("D", [196, 4096])
-def test_hessian_is_the_slope_of_the_gradient(system, D):
+def test_hessian_is_the_slope_of_the_gradient(system):
     """Where nothing can be enumerated: differences, with the error falling as the width squared."""
-    parameters = system.Parameters(D=D, C=8 if D == 4096 else 4, q=16 / D, nu=1e-4)
+    parameters = system.Parameters(D=4096, C=8, q=16 / 4096, nu=1e-4)
     problem = system.ReducedPopulation(parameters, "spectral", 1e-11)
-    state = np.array([0.0066, 3.3, -0.0066] if D == 4096 else [0.02, 2.5, -0.03])
+    state = np.array([0.0066, 3.3, -0.0066])
     jacobian, errors = problem.jacobian(state), []
     for width in (4e-3, 2e-3):
         steps = width * np.diag(state)
@@ -160,9 +99,10 @@ def test_flow_where_nothing_can_be_enumerated(system):
     parameters = system.Parameters(D=196, C=4, q=16 / 196, nu=1e-4)
     run = dynamics.flow(system.ReducedPopulation(parameters), time=1e4, record=[0.0, 1e4])
     assert run.events["T0"].time == pytest.approx(0.0335462, abs=1e-7)
-    assert run["alpha"][-1] == pytest.approx(0.04372047, abs=6e-9)
-    assert run["gamma"][-1] == pytest.approx(0.07110248, abs=6e-8)
-    assert run["risk"][-1] == pytest.approx(0.400094554, abs=6e-10)
+    for name, value, digits in (
+        ("alpha", 0.04372047, 6e-9), ("gamma", 0.07110248, 6e-8), ("risk", 0.400094554, 6e-10)
+    ):  # fmt: skip
+        assert run[name][-1] == pytest.approx(value, abs=digits)
     assert "error" not in run.observables
 
 
@@ -191,11 +131,6 @@ def test_law_of_the_sum():
     assert law @ values**2 == pytest.approx(10 * 0.3, rel=1e-13)
 
 
-def test_wrong_tolerance_is_refused(system):
-    with pytest.raises(InvalidRequest, match="tolerance=0 is too small"):
-        system.ReducedPopulation(system.Parameters(), "spectral", 0)
-
-
 def test_where_no_digit_is_left_it_says_so(system):
     """Off every trajectory both signs of a large F meet at one z and cancel."""
     problem = system.ReducedPopulation(system.Parameters(D=196, C=4, q=16 / 196), "spectral")
@@ -220,8 +155,6 @@ def test_where_no_digit_is_left_it_says_so(system):
     "state",
     [
         (0.005793864399820496, -0.020460705704035194, -0.027178888645016663),
-        (0.011785632136615399, 0.07319820718911138, 0.0),
-        (0.004664281023109983, 0.33751706486222505, 0.0),
         (-0.014378077230723227, -0.30339086399489534, 0.0),
     ],
 )
