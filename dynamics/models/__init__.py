@@ -1,7 +1,7 @@
-"""Models of one file, and what turns a file into a system.
+"""Library of model files, and `Model`, a system made from functions.
 
-A file of this folder that has a function ``start`` is loaded by its name, like a system; a user's
-own file by its path. `Model` makes a system of functions that are in no file.
+A file of this folder with a function ``start`` is loaded by its name; a user's own model file is
+loaded by its path.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 
 def Model(**functions: Any) -> System:  # noqa: N802 (it stands for what it makes)
-    """A system from the functions of a model.
+    """System made from the functions of a model.
 
     Parameters
     ----------
     **functions
-        ``start``, and ``law`` and ``loss``, or ``risk``, or ``sample``, ``loss`` and ``symmetry``;
-        whatever else a model file may hold. See `theory.model.Model`.
+        ``start`` with ``law`` and ``loss``, or with ``risk``, or with ``sample``, ``loss`` and
+        ``symmetry``; optionally every other part of a model file, see `theory.model.Model`.
 
     Returns
     -------
     System
-        Its sweeps run in this process: other processes cannot find functions without a file.
+        Its sweeps run in the calling process, since workers can load functions only from files.
 
     Raises
     ------
     InvalidRequest
-        In one line, for anything that is wrong with the model.
+        If the model is invalid; the message has one line.
 
     Examples
     --------

@@ -1,32 +1,33 @@
 r"""An attention sink grows as half the logarithm of time (Guo et al. 2024).
 
-The simplified model of the Bigram-Backcopy task, on tokens that are not triggers. After a token v
-the next token k has the law of bigrams :math:`p_{vk}`, which the feed-forward layer knows. The
-attention head adds a mixture of the value :math:`\beta` of the first token of the sequence, the
-sink, and of the W other tokens, whose values copy them with the strength :math:`\xi`:
+Simplified model of the Bigram-Backcopy task, restricted to tokens that are not triggers. After a
+token v the next token k has the bigram probability :math:`p_{vk}`, which the feed-forward layer
+outputs exactly. The attention head adds a mixture of the value :math:`\beta` of the first token of
+the sequence, the sink, and of the W other tokens, whose values copy them with strength :math:`\xi`:
 
 .. math:: q_v = \mathrm{softmax}_k \left( \ln p_{vk} + \frac{e^{\alpha_v} \beta_k + \bar\xi_k}
    {e^{\alpha_v} + W} \right), \qquad R = -E_{v, k} \ln q_{vk} .
 
-The head can only do harm. Where its values are at rest it learns to attend to the sink,
-:math:`\alpha = \tfrac12 \ln(2 \mathrm{Var}_p(\bar\xi)\, t / V) + o(1)`; where its logits are at
-rest the value of the sink comes to cancel what is copied, :math:`\beta = c - e^{-\alpha} \bar\xi`.
-Bigrams are uniform here, and ``copied`` of the V tokens are in the sequence, equally often.
+The feed-forward layer is optimal alone, so the head can only increase the loss. With constant
+values the head learns to attend to the sink,
+:math:`\alpha = \tfrac12 \ln(2 \mathrm{Var}_p(\bar\xi)\, t / V) + o(1)`; with constant logits the
+value of the sink cancels the copies, :math:`\beta = c - e^{-\alpha} \bar\xi`. Bigrams are uniform
+here, and ``copied`` of the V tokens occur in the sequence, equally often.
 
 :V: number of tokens
-:copied: number of them that are in the sequence
-:W: tokens of the sequence beside the sink
+:copied: number of tokens that occur in the sequence
+:W: number of tokens in the sequence, without the sink
 :xi: strength of a copy
-:trained: both, or ``alpha`` or ``beta`` alone
+:trained: arrays that move, both, ``alpha`` or ``beta``
 :alpha: attention logits of the sink, by token
 :beta: value of the sink, by next token
 :a: attention logit of the sink
 :b_c: value of the sink for a token of the sequence
-:b_o: value of the sink for another token
+:b_o: value of the sink for a token outside the sequence
 :attention: attention on the sink
-:added: logit that the head adds to a token of the sequence, less that of another
-:T_sink: attention on the sink is nine tenths
-:T_drain: a tenth of what the head added at the start is left
+:added: logit added by the head to a token of the sequence, minus that of a token outside
+:T_sink: attention on the sink reaches 9/10
+:T_drain: the added logit has fallen to a tenth of its initial value
 """
 
 import numpy as np
@@ -40,71 +41,39 @@ events = {"T_sink": "attention >= 9/10", "T_drain": "added <= W*xi/copied/(1 + W
 
 
 def start(V=8, trained="both"):
-    """Trained arrays at step 0.
-
-    Parameters
-    ----------
-    V : int
-    trained : str
-    """
+    """Trained arrays at step 0."""
     return {name: np.zeros(V) for name in ("alpha", "beta") if trained in ("both", name)}
 
 
 def names(copied, trained):
-    """Name of each scalar and an entry that it stands for.
-
-    Parameters
-    ----------
-    copied : int
-    trained : str
-    """
+    """Name of each scalar, and one entry equal to it."""
     every = {"a": ("alpha", 0), "b_c": ("beta", 0), "b_o": ("beta", copied)}
     return {name: entry for name, entry in every.items() if trained in ("both", entry[0])}
 
 
 def law(V):
-    """Every bigram with its probability.
-
-    Parameters
-    ----------
-    V : int
-    """
+    """Every bigram with its probability."""
     for v in range(V):
         for k in range(V):
             yield 1 / V**2, {"token": np.eye(V)[v], "next": np.eye(V)[k]}
 
 
 def _head(theta, sample, xp, V, copied, W, xi):
-    """Attention on the sink, and the logits that the head adds."""
+    """Attention on the sink, and logits added by the head."""
     sink = xp.exp(sample["token"] @ theta.get("alpha", np.zeros(V)))
     copies = W * xi / copied * (np.arange(V) < copied)
     return sink / (sink + W), (sink * theta.get("beta", np.zeros(V)) + copies) / (sink + W)
 
 
 def loss(theta, sample, xp, V, copied=2, W=4.0, xi=5.0):
-    """Loss of one bigram.
+    """Cross-entropy of one bigram.
 
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        ``token`` and ``next``, shape (V,).
-    xp : array namespace
-    V, copied : int
-    W, xi : float
+    `sample`: ``token`` and ``next``, one-hot, shape (V,).
     """
     return -xp.log_softmax(_head(theta, sample, xp, V, copied, W, xi)[1]) @ sample["next"]
 
 
 def observe(theta, sample, xp, V, copied, W, xi):
-    """Attention on the sink, and what the head adds.
-
-    Parameters
-    ----------
-    theta, sample : dict
-    xp : array namespace
-    V, copied : int
-    W, xi : float
-    """
+    """Attention on the sink, and logit added to a copied token minus that of another token."""
     attention, logits = _head(theta, sample, xp, V, copied, W, xi)
     return {"attention": attention, "added": logits[0] - logits[-1]}

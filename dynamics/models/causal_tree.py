@@ -1,35 +1,35 @@
 r"""Two layers of attention learn a causal tree of symbols (Nichani, Damian, Lee 2024).
 
-Six places of symbols 0 and 1. Place 0 is drawn from the stationary law of a transition matrix,
-places 1 to 4 by this matrix from the symbols of their parents, (0, 0, 1, 2), and the last place is
-uniform. Its successor is to be predicted. The two rows of the matrix are uniform on their simplex
-and drawn anew for each sequence (integrated by ``nodes`` Gauss-Legendre nodes a row), so the
-successor is known from the context alone, if the parents are.
+A sequence has six places with symbols 0 and 1. Place 0 is drawn from the stationary law of a
+transition matrix, places 1 to 4 from this matrix given the symbols of their parents, (0, 0, 1, 2),
+and the last place is uniform; the model predicts its successor. Both rows of the matrix are uniform
+on their simplex and drawn anew for each sequence (integrated by ``nodes`` Gauss-Legendre nodes per
+row), so the context predicts the successor only if the parents are known.
 
-Each layer of the transformer adds what it attends to behind what it has,
+Each layer of the transformer concatenates its attention output to its input,
 
 .. math:: h \mapsto [h, \mathrm{softmax}(h A h^T)\, h] ,
 
-causally, from symbols and places one-hot, by A1 and then by A2. The logits are W on the last row,
-which has 32 entries. The loss is the cross-entropy. At the start A2 compares the last symbol with
-the symbols that the first layer attends to, and W reads the symbols that the second one does, both
-centred and of size ``beta``. All entries are trained; the paper's two stages are
-``--stages A1:N,A2:N``.
+with a causal mask, one-hot symbols and places as input, A1 in the first layer and A2 in the second.
+The logits are W times the last row, which has 32 entries. The loss is the cross-entropy. At the
+start A2 compares the last symbol with the symbols attended to by the first layer, and W reads the
+symbols attended to by the second layer; both are centred and of size ``beta``. All entries are
+trained at once; ``--stages A1:N,A2:N`` gives the two stages of the paper.
 
 The first layer learns the tree: among earlier places, A1 of each place is largest at the parent.
-Rate 2 is above the stability limit across the classes, where symbols change places and all signs
-with them: a full run leaves them by growing rounding, a reduced run does not.
+Learning rate 2 exceeds the stability limit in the direction that exchanges the symbols: growing
+rounding errors drive a full run out of the classes, but not a reduced run.
 
-:beta: size of the start of A2 and W
-:nodes: Gauss-Legendre nodes of each row of the transition matrix
+:beta: size of A2 and W at the start
+:nodes: Gauss-Legendre nodes per row of the transition matrix
 :A1: bilinear weights of the first layer, symbols then places
 :A2: bilinear weights of the second layer
 :W: weights of the logits
 :A1_*: weight of a query (symbols 0, 1, places 2 to 7) on a key
 :A2_*: weight of a query on a key in the second layer
 :W_*: weight of an entry of the last row
-:tree: share of the parents in the attention by places to earlier ones, mean of places 2 to 4
-:T_tree: the parents have half of this attention
+:tree: share of the parents in the attention by places to earlier places, mean of places 2 to 4
+:T_tree: half of the attention to earlier places is on the parents
 """
 
 import itertools
@@ -51,12 +51,7 @@ def start(beta=0.1):
 
 
 def law(nodes=10):
-    """Every sequence and successor with its probability.
-
-    Parameters
-    ----------
-    nodes : int
-    """
+    """Every sequence and successor with its probability."""
     z, weights = np.polynomial.legendre.leggauss(nodes)
     up, down = np.meshgrid((z + 1) / 2, (z + 1) / 2)
     chain = np.array([[1 - up, up], [down, 1 - down]])
@@ -69,27 +64,18 @@ def law(nodes=10):
 
 
 def layer(h, A, xp):
-    """Rows with, behind each, the average of all rows up to it by the softmax of h A h'.
+    """Causal attention layer: each row of h, followed by its attention output.
 
-    Parameters
-    ----------
-    h : array, shape (6, d)
-    A : array, shape (d, d)
-    xp : array namespace
+    `h`, shape (6, d); `A`, shape (d, d).
     """
     scores = xp.where(np.tri(6, dtype=bool), h @ A @ h.T, -xp.inf)
     return xp.concatenate([h, xp.softmax(scores, axis=-1) @ h], axis=1)
 
 
 def loss(theta, sample, xp):
-    """Loss of one sequence.
+    """Cross-entropy of the successor for one sequence.
 
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        ``X``, shape (6, 8), and ``y``, shape (2,).
-    xp : array namespace
+    `sample`: ``X``, shape (6, 8), and ``y``, shape (2,).
     """
     h = layer(layer(sample["X"], theta["A1"], xp), theta["A2"], xp)
     return -xp.log_softmax(theta["W"] @ h[-1], axis=-1) @ sample["y"]

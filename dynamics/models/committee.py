@@ -2,17 +2,17 @@ r"""A committee of erf neurons learns another one (Saad, Solla 1995; Goldt et al
 
 The student :math:`\frac1n \sum_i g(w_i \cdot x / \sqrt d)` learns the teacher
 :math:`\frac1k \sum_r g(v_r \cdot x / \sqrt d)`, :math:`g(u) = \mathrm{erf}(u / \sqrt 2)`, from
-Gaussian inputs by the squared error. The rows of the teacher are orthogonal, of norm
-:math:`\sqrt d`; only those of the student are trained. The population risk is closed: it sees all
-rows through their overlaps :math:`C = \mathrm{rows}\, \mathrm{rows}^T / d` alone (``risk``, exact),
+Gaussian inputs with the squared error. The rows of the teacher are orthogonal, of norm
+:math:`\sqrt d`; only the student is trained. The population risk is an exact function (``risk``) of
+the overlaps :math:`C = \mathrm{rows}\, \mathrm{rows}^T / d` of all rows,
 
 .. math:: \epsilon = \frac1\pi \sum_{ij} a_i a_j \arcsin
    \frac{C_{ij}}{\sqrt{(1 + C_{ii})(1 + C_{jj})}}, \qquad a = (1/n, \dots, -1/k, \dots).
 
-The gradient of a student's row is a combination of all rows, so training stays in a linear space
-of n(n + k) directions for every :math:`d \ge n + k`. The overlaps Q of the student with itself and
-R of the student with the teacher obey equations of their own, in which d only multiplies time: a
-run at d = n + k from rows with the same overlaps is the run at any d, infinity included
+The gradient of a student row is a combination of all rows, so training stays in a linear space of
+n(n + k) directions for every :math:`d \ge n + k`. The overlaps Q of the student with itself and R
+of the student with the teacher satisfy closed equations, in which d only rescales time. A run at d
+= n + k from rows with the same overlaps therefore gives the run at any d, including infinity
 (``dynamics.rows_with_overlaps``).
 
 :n: neurons of the student
@@ -22,7 +22,7 @@ run at d = n + k from rows with the same overlaps is the run at any d, infinity 
 :V: weights of the teacher
 :W_*: weight of a neuron of the student, by its input
 :Q_*: overlap of two neurons of the student
-:R_*: overlap of a neuron of the student with one of the teacher
+:R_*: overlap of a neuron of the student with a neuron of the teacher
 :T_special: the risk is half of that of the best student with equal neurons
 """
 
@@ -43,27 +43,13 @@ def fixed(d, k=2):
 
 
 def overlaps(theta, xp, d):
-    """Overlaps of all rows, those of the student first, shape (n + k, n + k).
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    xp : array namespace
-    d : int
-    """
+    """Overlaps of all rows, student before teacher, shape (n + k, n + k)."""
     rows = xp.concatenate([theta["W"], theta["V"]])
     return rows @ rows.T / d
 
 
 def risk(theta, xp, n, k, d):
-    """Population risk.
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    xp : array namespace
-    n, k, d : int
-    """
+    """Population risk."""
     C = overlaps(theta, xp, d)
     size = xp.sqrt(1 + xp.diag(C))
     a = np.repeat([1 / n, -1 / k], [n, k])
@@ -73,10 +59,7 @@ def risk(theta, xp, n, k, d):
 def order_parameters(C, n):
     """Overlaps of the student with itself and with the teacher, by name.
 
-    Parameters
-    ----------
-    C : array, shape (n + k, n + k)
-    n : int
+    `C`, shape (n + k, n + k).
     """
     Q = {f"Q_{i + 1}_{j + 1}": C[i, j] for i in range(n) for j in range(i, n)}
     return Q | {f"R_{i + 1}_{r + 1}": C[i, n + r] for i in range(n) for r in range(len(C) - n)}

@@ -1,4 +1,4 @@
-"""Probabilities of counts: configurations of independent draws, for declared reductions."""
+"""Probabilities of counts of independent draws, for the configurations of declared reductions."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest, integer
 
 MAX_EXACT = 500
-"""Draws up to which a multinomial coefficient times powers neither overflows nor loses digits."""
+"""Largest number of draws for which a multinomial coefficient times powers neither overflows nor
+loses digits."""
 SUM_TOLERANCE = 1e-12
 
 
 def multinomial(n: int, probabilities: Sequence[float]) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """Every way in which n independent draws fall into categories, with its probability.
+    """Yield the counts of n independent draws per category, with their probabilities.
 
     Parameters
     ----------
     n : int
         Number of draws.
     probabilities : sequence of float
-        Of each category; their sum is 1.
+        Probability of each category, with sum 1.
 
     Returns
     -------
     iterator of (float, tuple of int)
-        Probability, and the number of draws in each category.
+        Probability, and number of draws in each category.
 
     Raises
     ------
     InvalidRequest
-        If n is not a whole number from 0 on, or the probabilities do not sum to 1.
+        If n is not an integer >= 0, or the probabilities do not sum to 1.
 
     Examples
     --------
@@ -46,7 +47,7 @@ def multinomial(n: int, probabilities: Sequence[float]) -> Iterator[tuple[float,
     n = integer("n", n, at_least=0, at_most=10**9)
     try:
         given = list(probabilities)
-        if any(hasattr(p, "free_symbols") for p in given):  # of constants, read by symbols
+        if any(hasattr(p, "free_symbols") for p in given):  # symbolic constants of a model
             return ((_in_symbols(each, given), each) for each in _counts(n, len(given)))
         chances = [float(p) for p in given]
     except (TypeError, ValueError):
@@ -59,12 +60,12 @@ def multinomial(n: int, probabilities: Sequence[float]) -> Iterator[tuple[float,
 def multisets(
     types: Iterable[tuple[float, Any]], n: int
 ) -> Iterator[tuple[float, tuple[Any, ...]]]:
-    """Every multiset of n independent draws from a law, with its probability.
+    """Yield the multisets of n independent draws from a law, with their probabilities.
 
     Parameters
     ----------
     types : iterable of (float, object)
-        Probability and value of each type, as a law lists its samples.
+        Probability and value of each type, like the samples of a ``law``.
     n : int
         Number of draws.
 
@@ -76,7 +77,7 @@ def multisets(
     Raises
     ------
     InvalidRequest
-        As for `multinomial`.
+        If n is not an integer >= 0, or the probabilities do not sum to 1.
 
     Examples
     --------
@@ -95,14 +96,14 @@ def multisets(
 
 
 def _listed(n: int, chances: Sequence[float]) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """The counts of a request that was checked, with their probabilities."""
+    """Yield probability and counts of validated arguments."""
     chance = _exact if n <= MAX_EXACT else _successive
     for counts in _counts(n, len(chances)):
         yield chance(counts, chances), counts
 
 
 def _counts(n: int, categories: int) -> Iterator[tuple[int, ...]]:
-    """All tuples of whole numbers from 0 on with the sum n, in the order of the alphabet."""
+    """Yield all tuples of integers >= 0 with sum n, in lexicographic order."""
     if categories == 1:
         yield (n,)
         return
@@ -112,7 +113,7 @@ def _counts(n: int, categories: int) -> Iterator[tuple[int, ...]]:
 
 
 def _in_symbols(counts: Sequence[int], chances: Sequence[Any]) -> Any:
-    """Expression form of `_exact`."""
+    """Probability of counts as an expression in symbolic probabilities."""
     powers = (p**k for p, k in zip(chances, counts, strict=True))
     return math.prod(powers, start=_coefficient(counts))
 
@@ -127,13 +128,13 @@ def _coefficient(counts: Sequence[int]) -> int:
 
 
 def _exact(counts: Sequence[int], chances: Sequence[float]) -> float:
-    """Multinomial coefficient times powers, sorted so that equal probabilities are equal."""
+    """Multinomial coefficient times sorted powers, so that permuted arguments give equal floats."""
     powers = sorted(p**k for p, k in zip(chances, counts, strict=True))
     return float(_coefficient(counts)) * math.prod(powers)
 
 
 def _successive(counts: Sequence[int], chances: Sequence[float]) -> float:
-    """Product of the binomial probabilities of each category among those that are left."""
+    """Product of conditional binomial probabilities of the categories, without overflow."""
     probability, left = 1.0, sum(counts)
     for k, count in enumerate(counts[:-1]):
         rest = math.fsum(chances[k:])
@@ -144,7 +145,7 @@ def _successive(counts: Sequence[int], chances: Sequence[float]) -> float:
 
 @lru_cache(maxsize=1 << 12)
 def _binomial(n: int, p: float) -> FloatArray:
-    """Probabilities of 0, ..., n, shape (n + 1,)."""
+    """Binomial probabilities of 0, ..., n, shape (n + 1,)."""
     from scipy.stats import binom
 
     return np.asarray(binom.pmf(np.arange(n + 1), n, p))

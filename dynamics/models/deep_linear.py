@@ -1,16 +1,15 @@
 r"""Deep linear networks learn one mode after another (Saxe, McClelland, Ganguli 2014).
 
-``layers`` square matrices are trained on whitened inputs, so that with the singular values
-:math:`s_k` of the input-output correlation the population risk is closed (``risk``, exact):
+``layers`` square matrices are trained on whitened inputs. With the singular values :math:`s_k` of
+the input-output correlation, the population risk is exactly (``risk``)
 
 .. math:: R = \tfrac12 \| W_L \cdots W_1 - \mathrm{diag}(s) \|^2, \qquad s_k = s_1 r^{k-1}.
 
 The start is aligned and balanced: every layer is :math:`a_0^{1/L}` times the identity, in the
 singular vectors of the target. The entries ``(k, k)`` of all layers then stay equal, ``w_k``, and
-everything else stays zero: one scalar a mode. For two layers the strength :math:`a = w^2` of a mode
-follows a sigmoid. An aligned start that is not balanced would leave one scalar for each
-mode and layer, any other start nothing; what the flow keeps is :math:`W_{l+1}^T W_{l+1} - W_l
-W_l^T`.
+all other entries stay zero: one scalar per mode. For two layers the strength :math:`a = w^2` of a
+mode follows a sigmoid. An aligned but unbalanced start has one scalar per mode and layer; other
+starts do not close. The flow conserves :math:`W_{l+1}^T W_{l+1} - W_l W_l^T`.
 
 :D: size of the square matrices, and number of modes
 :layers: number of layers
@@ -20,7 +19,7 @@ W_l^T`.
 :W: matrices of the layers
 :s: singular values of the target
 :w*: entry of a mode in every layer, the first mode being the largest
-:T*: a mode has half of its final strength
+:T*: the mode reaches half of its final strength
 """
 
 import numpy as np
@@ -38,36 +37,17 @@ limits = (
 
 
 def start(D=4, layers=2, a0=1e-3):
-    """Trained arrays at step 0: the layers, shape (layers, D, D).
-
-    Parameters
-    ----------
-    D, layers : int
-    a0 : float
-    """
+    """Trained arrays at step 0: the layers, shape (layers, D, D)."""
     return {"W": np.broadcast_to(a0 ** (1 / layers) * np.eye(D), (layers, D, D))}
 
 
 def fixed(D, s1=4.0, ratio=0.5):
-    """Arrays that are not trained: the singular values of the target, shape (D,).
-
-    Parameters
-    ----------
-    D : int
-    s1, ratio : float
-    """
+    """Untrained arrays: the singular values of the target, shape (D,)."""
     return {"s": s1 * ratio ** np.arange(D)}
 
 
 def risk(theta, xp, D, layers):
-    """Population risk.
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    xp : array namespace
-    D, layers : int
-    """
+    """Population risk."""
     product = xp.eye(D)
     for layer in range(layers):
         product = theta["W"][layer] @ product

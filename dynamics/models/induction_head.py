@@ -1,40 +1,43 @@
 r"""An induction head: two layers copy what followed the query before (Musat et al. 2025).
 
-A sequence is N pairs of an item and its label, then one of the items again, the query; its label is
-to be found. Items and labels are orthonormal, and so are positions, which come in planes: an item
-at p, its label at M p, the query in a plane of its own, :math:`M^2 = -I`. From :math:`z =
-[\mathrm{token}; \mathrm{position}] \in R^{2D}` two causal layers of attention with merged query-key
-matrices are concatenated to the residual stream, :math:`h = [z;\, \mathrm{attend}(z, z W_1 z^T)]`,
-:math:`[h;\, \mathrm{attend}(h, h W_2 h^T)]`, and :math:`W_3` reads the label from it; half the
-squared error, all matrices from zero.
+A sequence has N pairs of an item and its label, then one of the items again, the query; the model
+outputs the label of the query. Items and labels are orthonormal, and so are positions, which come
+in planes: an item at p, its label at M p, the query in its own plane, :math:`M^2 = -I`. From
+:math:`z = [\mathrm{token}; \mathrm{position}] \in R^{2D}` two causal layers of attention with
+merged query-key matrices are concatenated to the residual stream,
+:math:`h = [z;\, \mathrm{attend}(z, z W_1 z^T)]`, :math:`[h;\, \mathrm{attend}(h, h W_2 h^T)]`, and
+:math:`W_3` reads the label from the result. The loss is half the squared error; all matrices start
+at zero.
 
-Tokens and positions are random frames. What stays equal under any such law stays so under a finite
-group that turns frames as richly: products of exchanges and signs of coordinates (Pauli matrices),
-with M among those of positions. That law is enumerated, and exact. Theorem 1 of the paper leaves
-:math:`W_1 = \mathrm{diag}(\alpha_1 I, \alpha_2 I + \alpha_3 M)`, 4 + 8 scalars in :math:`W_2`
-(``beta1`` to ``beta4`` of token by token, ``b`` and ``c`` of I and M, position by position) and 4
-in :math:`W_3`: 19, of which the two of M at the query's own position do not move.
+Tokens and positions are random frames. Every equality under such a law also holds under a finite
+group of frames that is rich enough: products of exchanges and signs of coordinates (Pauli
+matrices), which include M among those of positions. The law of this group is enumerated exactly.
+Theorem 1 of the paper leaves :math:`W_1 = \mathrm{diag}(\alpha_1 I, \alpha_2 I + \alpha_3 M)`, 4 +
+8 scalars in :math:`W_2` (``beta1`` to ``beta4`` of token by token, ``b`` and ``c`` of I and M,
+position by position) and 4 in :math:`W_3`: 19 scalars; the two of M at the query's own position
+have zero gradient.
 
-Reconstructed from the abstract and notes, not from the printed equations: causal masks that include
-the token itself, the query as the last token, in a plane of its own, averaged over the pairs.
+Reconstructed from the abstract and notes, not from the printed equations. Chosen here: causal masks
+include the token itself, and the query is the last token, in its own plane, averaged over the
+pairs.
 
-:N: pairs of an item and its label
+:N: number of pairs of an item and its label
 :W1: merged query-key matrix of the first layer
 :W2: merged query-key matrix of the second layer
 :W3: readout of the label
-:alpha1: attention of a token to equal tokens
-:alpha2: attention of a position to itself
-:alpha3: attention of a label to the position of its item, by M
-:beta1, beta4: attention of a token to equal tokens, within the first or the second half of h
-:beta2, beta3: attention of a token to equal tokens, between the two halves of h
-:b1, b4: attention of a position to itself, within the first or the second half of h
-:b2, b3: attention of a position to itself, between the two halves of h
-:c*: attention of a position to the other one of its plane, by M
-:gamma1: share of the query itself in the answer
-:gamma2: share of what the first layer attends to, from the query
-:gamma3: share of the tokens that the second layer attends to
-:gamma4: share of what the first layer attended to there
-:T_gamma: the readout of what the second layer attends to has emerged
+:alpha1: weight of a token on equal tokens
+:alpha2: weight of a position on itself
+:alpha3: weight of a label on the position of its item, by M
+:beta1, beta4: weight of a token on equal tokens, within the first or the second half of h
+:beta2, beta3: weight of a token on equal tokens, between the two halves of h
+:b1, b4: weight of a position on itself, within the first or the second half of h
+:b2, b3: weight of a position on itself, between the two halves of h
+:c*: weight of a position on the other position of its plane, by M
+:gamma1: readout of the query token itself
+:gamma2: readout of the first layer's output at the query
+:gamma3: readout of the tokens that the second layer attends to
+:gamma4: readout of the first layer's output at the tokens that the second layer attends to
+:T_gamma: the readout of tokens that the second layer attends to reaches 1/2
 :T_copy: the label is copied, with a tenth of the loss left
 """
 
@@ -79,25 +82,16 @@ def law(N):
 def attend(h, scores, xp):
     """Output of one causal attention layer, shape (queries, d).
 
-    Parameters
-    ----------
-    h : array, shape (tokens, d)
-    scores : array, shape (queries, tokens)
-    xp : array namespace
+    `h`, shape (tokens, d); `scores`, shape (queries, tokens).
     """
     weights = xp.exp(scores) * np.tri(*scores.shape, scores.shape[1] - scores.shape[0])
     return weights / xp.sum(weights, axis=1, keepdims=True) @ h
 
 
 def loss(theta, sample, xp):
-    """Loss of one sequence.
+    """Half of the squared error of the label for one sequence.
 
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        ``z``, shape (2 N + 1, 2 D), and ``y``, shape (D,).
-    xp : array namespace
+    `sample`: ``z``, shape (2 N + 1, 2 D), and ``y``, shape (D,).
     """
     h = sample["z"]
     h = xp.hstack([h, attend(h, h @ theta["W1"] @ h.T, xp)])

@@ -2,26 +2,26 @@ r"""Linear attention in context (Zhang, Frei, Bartlett 2023; Zhang, Singh, Latha
 
 A prompt has N examples :math:`(x_n, y_n)`, :math:`y = w \cdot x`, of a task :math:`w \sim N(0, I)`,
 and a query :math:`x_q`; inputs are :math:`N(0, \Lambda)`. With :math:`\beta = \frac1N \sum y_n x_n`
-heads of linear attention answer :math:`\hat y = \sum_h u_h\, \beta^T U_h x_q`. Their law is
-Gaussian and enters by its moments alone, so the risk is closed (``risk``, exact): with
+the heads of linear attention output :math:`\hat y = \sum_h u_h\, \beta^T U_h x_q`. The Gaussian law
+enters only through its moments, so the risk has an exact closed form (``risk``): with
 :math:`M = \sum_h u_h U_h` and :math:`\Gamma = (1 + \frac1N) \Lambda + \frac{\mathrm{tr} \Lambda}{N}
 I`,
 
 .. math:: R = \tfrac12 \mathrm{tr} [\Lambda - 2 \Lambda^2 M + M^T \Lambda \Gamma M \Lambda],
    \qquad M^* = \Gamma^{-1}.
 
-``rank=0`` is the merged head, U a matrix: from U = s I it closes on s for each eigenvalue of
-:math:`\Lambda`, and u. The flow keeps :math:`u^2 - |U|^2`, descent breaks it at order eta
-(``ratio`` other than 1 starts off balance; on it, s and u of white inputs stay proportional).
-``rank=R`` are ``heads`` separate ones, :math:`U_h = \sum_r k_{hr} q_{hr}^T`, from a random start
-with nothing to stay equal: the risk then falls from plateau to plateau. Eigenvalues are ``least +
-slope (D - 1 - d)``.
+``rank=0`` is the merged head with a matrix U: from U = s I training closes on one s per eigenvalue
+of :math:`\Lambda`, and u. The flow conserves :math:`u^2 - |U|^2`; descent changes it at order eta.
+``ratio`` other than 1 starts off balance; at ratio 1, s and u of white inputs stay proportional.
+``rank=R`` has ``heads`` separate heads, :math:`U_h = \sum_r k_{hr} q_{hr}^T`, from a random start
+without equal entries: the risk falls from plateau to plateau. Eigenvalues are
+``least + slope (D - 1 - d)``.
 
 :D: dimension of the inputs
-:N: examples in a prompt
+:N: number of examples in a prompt
 :w0: size of the start
 :ratio: u over the length of U at the start
-:rank: rank of separate heads, 0 for the merged one
+:rank: rank of separate heads, 0 for the merged head
 :heads: number of separate heads
 :seed_0: seed of a random start
 :least: smallest eigenvalue of the covariance of the inputs
@@ -31,8 +31,8 @@ slope (D - 1 - d)``.
 :q: queries of separate heads
 :u: value weights of the heads
 :s: diagonal of U, one for each eigenvalue
-:eigenvalues: of the covariance of the inputs, largest first
-:half: :math:`s u` has half of its final value, for white inputs
+:eigenvalues: eigenvalues of the covariance of the inputs, largest first
+:half: :math:`s u` reaches half of its final value, for white inputs
 """
 
 import numpy as np
@@ -51,15 +51,7 @@ limits = (
 
 
 def start(D=4, w0=1e-3, ratio=1.0, rank=0, heads=4, seed_0=0):
-    """Trained arrays at step 0.
-
-    Parameters
-    ----------
-    D, rank, heads : int
-    w0, ratio : float
-    seed_0 : int
-        Of the random start at a rank above 0.
-    """
+    """Trained arrays at step 0; random, with seed `seed_0`, for a rank above 0."""
     if not rank:
         return {"U": w0 / np.sqrt(D) * np.eye(D)[None], "u": np.full(1, ratio * w0)}
     draw = np.random.default_rng(seed_0).standard_normal
@@ -68,25 +60,12 @@ def start(D=4, w0=1e-3, ratio=1.0, rank=0, heads=4, seed_0=0):
 
 
 def fixed(D, least=1.0, slope=0.0):
-    """Arrays that are not trained: the eigenvalues of the covariance, shape (D,).
-
-    Parameters
-    ----------
-    D : int
-    least, slope : float
-    """
+    """Untrained arrays: the eigenvalues of the covariance of the inputs, shape (D,)."""
     return {"eigenvalues": least + slope * np.arange(D)[::-1]}
 
 
 def risk(theta, xp, D, rank, N=31):
-    """Population risk.
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    xp : array namespace
-    D, rank, N : int
-    """
+    """Population risk."""
     U = xp.einsum("hrd,hre->hde", theta["k"], theta["q"]) if rank else theta["U"]
     M, Lambda = xp.einsum("h,hde->de", theta["u"], U), xp.diag(theta["eigenvalues"])
     Gamma = (1 + 1 / N) * Lambda + xp.trace(Lambda) / N * xp.eye(D)

@@ -1,9 +1,10 @@
 r"""Masked image modelling learns which patches belong together (Huang, Wen, Chi, Liang 2024).
 
-An image is of one of K clusters, drawn uniformly. A cluster partitions the P patches into areas;
-area a has a feature :math:`v_a` and a latent :math:`z_a`, drawn independently, and each of its
-patches shows :math:`z_a v_a`. A uniform set of patches is masked: these show nothing but their
-position :math:`e_p`. One layer of softmax attention fills them in from the unmasked ones,
+An image belongs to one of K clusters, drawn uniformly. A cluster partitions the P patches into
+areas; area a has a feature :math:`v_a` and an independent latent :math:`z_a`, and each of its
+patches has the content :math:`z_a v_a`. A uniform set of patches is masked: their tokens contain
+only the position :math:`e_p`. One layer of softmax attention reconstructs them from the unmasked
+ones,
 
 .. math::
    \hat X_p = \sum_{q\ \mathrm{unmasked}} u_{pq} X_q, \qquad
@@ -16,11 +17,11 @@ II: a patch attends to its own area.
 
 :P: number of patches
 :C_global: patches of the global area, area 0
-:C_local: patches of every other area, a local one
+:C_local: patches of every local area
 :masked: number of masked patches
 :areas: area of each patch in place of the sizes, 0,0,1,1;0,1,1,0 for two clusters of four patches
 :z: values of a latent, separated by commas
-:odds: their probabilities; equal where empty
+:odds: probabilities of the values of z, equal if empty
 :Q: query-key matrix, positions first, then features
 :Phi_m: correlation of a local patch with its own feature
 :Phi_0: correlation of a local patch with the global feature
@@ -31,7 +32,7 @@ II: a patch attends to its own area.
 :gap: loss of a local patch above its floor
 :gap_g: loss of a global patch above its floor
 :E0: training starts with Phase I, the global feature is decoupled first
-:E2: the own feature grows faster than the global one falls
+:E2: the correlation with the own feature grows faster than that with the global feature falls
 :E4: half of the attention of a local patch is on its own area
 :E5: the loss of a local patch is within 1/1000 of its floor
 """
@@ -60,7 +61,7 @@ limits = (
 
 
 def images(P, C_global, C_local, areas="", masked=1, z="1", odds=""):
-    """Partitions, by words or by sizes, masks and latents of images."""
+    """Law of the images: partitions from area ids or from sizes, masks and latents."""
     words = [[int(area) for area in row.split(",")] for row in areas.split(";") if areas]
     values = tuple(float(value) for value in z.split(","))
     chances = tuple(float(p) for p in odds.split(",")) if odds else (1 / len(values),) * len(values)
@@ -69,7 +70,7 @@ def images(P, C_global, C_local, areas="", masked=1, z="1", odds=""):
 
 
 def rows_of(*drawn):
-    """The types of rows of Q that stay equal; see `images` for the arguments."""
+    """Types of equal rows of Q; arguments as for `images`."""
     made = images(*drawn)
     if not made.area_ids.any():
         raise ValueError("no patch is in a local area, of number 1 or more")
@@ -77,26 +78,14 @@ def rows_of(*drawn):
 
 
 def start(P=256, C_global=128, C_local=4, areas=""):
-    """Trained arrays at step 0.
-
-    Parameters
-    ----------
-    P, C_global, C_local : int
-    areas : str
-    """
+    """Trained arrays at step 0."""
     partitions = images(P, C_global, C_local, areas).area_ids
     size = partitions.shape[1] + feature_offsets(partitions)[-1]
     return {"Q": np.zeros((size, size))}
 
 
 def fixed(P, C_global, C_local, areas, masked):
-    """Orthonormal rows of positions and features, and the patches that are watched.
-
-    Parameters
-    ----------
-    P, C_global, C_local, masked : int
-    areas : str
-    """
+    """Orthonormal basis, and the local and the global patch reported by `observe`."""
     rows = rows_of(P, C_global, C_local, areas, masked)
     watched = rows.references[2:]
     patches = [rows.types[row].patches[0] for row in watched]
@@ -107,13 +96,7 @@ def fixed(P, C_global, C_local, areas, masked):
 
 
 def law(P, C_global, C_local, areas, masked=128, z="1", odds=""):
-    """Every masked image with its probability.
-
-    Parameters
-    ----------
-    P, C_global, C_local, masked : int
-    areas, z, odds : str
-    """
+    """Every masked image with its probability."""
     drawn = images(P, C_global, C_local, areas, masked, z, odds)
     images_alike = drawn.K * math.comb(drawn.P, masked)
     for area, first in zip(drawn.area_ids, feature_offsets(drawn.area_ids)):
@@ -126,14 +109,9 @@ def law(P, C_global, C_local, areas, masked=128, z="1", odds=""):
 
 
 def of_masked(theta, sample, xp):
-    """Loss of each masked patch, its floor, attention to its area, and whether that is in sight.
+    """Loss, floor, own attention, and visibility of the own area, for each masked patch.
 
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        ``feature`` and ``z`` of each patch, and which patches are ``masked``.
-    xp : array namespace
+    `sample`: ``feature`` and ``z`` of each patch, and indices ``masked`` of the masked patches.
     """
     basis, masked, size = theta["basis"], sample["masked"], len(sample["z"])
     queries = (basis[:size] @ theta["Q"] @ basis.T)[masked]
@@ -153,28 +131,12 @@ def of_masked(theta, sample, xp):
 
 
 def loss(theta, sample, xp):
-    """Loss of one masked image.
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        As for `of_masked`.
-    xp : array namespace
-    """
+    """Sum of the losses of the masked patches of one image."""
     return xp.sum(of_masked(theta, sample, xp)["loss"])
 
 
 def observe(theta, sample, xp):
-    """Attention to the own area and loss above the floor, of a local and of a global patch.
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        As for `of_masked`.
-    xp : array namespace
-    """
+    """Attention to the own area and loss above the floor, of a local and of a global patch."""
     part = of_masked(theta, sample, xp)
     watched = theta["watched"][:, sample["masked"]]
     attention = watched @ part["own"] / theta["chance"]
@@ -183,13 +145,7 @@ def observe(theta, sample, xp):
 
 
 def names(P, C_global, C_local, areas):
-    """An entry of each scalar: correlations of the first row of each type.
-
-    Parameters
-    ----------
-    P, C_global, C_local : int
-    areas : str
-    """
+    """Name of each scalar, and the first entry of Q equal to it."""
     rows = rows_of(P, C_global, C_local, areas)
     entries = [
         ("Q", row.patches[0], first + list(classes[0]).index(k))
@@ -202,20 +158,14 @@ def names(P, C_global, C_local, areas):
 
 
 def sizes(P, C_global, C_local, areas):
-    """Entries that each scalar stands for.
-
-    Parameters
-    ----------
-    P, C_global, C_local : int
-    areas : str
-    """
+    """Number of entries of Q that share each scalar."""
     rows = rows_of(P, C_global, C_local, areas)
     many = np.repeat(rows.many, np.diff(rows.starts)) * rows.sizes
     return dict(zip(names(P, C_global, C_local, areas), many.astype(int)))
 
 
 def hypergeometric(sizes, unmasked):
-    """Numbers of unmasked patches of classes of these sizes, with their probability."""
+    """Yield numbers of unmasked patches in classes of the given sizes, with their probability."""
     for some in itertools.product(*(range(size + 1) for size in sizes[:-1])):
         h = (*some, unmasked - sum(some))
         if 0 <= h[-1] <= sizes[-1]:
@@ -223,9 +173,9 @@ def hypergeometric(sizes, unmasked):
 
 
 def areas_of(cluster, merging):
-    """The areas of a cluster, p's own first: Phi, how many are one, (Ups, patches) of classes."""
+    """Yield (Phi, number of merged areas, (Ups, patches) of each class), p's own area first."""
     for area in cluster:
-        cells = [(ups, size) for ups, size in area.cells if ups > 0]  # Ups 0 is that of p itself
+        cells = [(ups, size) for ups, size in area.cells if ups > 0]  # Ups 0 belongs to p itself
         if merging and len(cells) == 1:
             ((ups, size),), many = cells, area.multiplicity
             yield area.phi, many, [(ups, size * many)]
@@ -234,9 +184,9 @@ def areas_of(cluster, merging):
 
 
 def squares(copies, size, h):
-    """Mean of the sum of squares of the attentions of areas alike, over the square of their sum.
+    """Expected sum of squared attentions to equal areas, divided by the square of their sum.
 
-    Given that h of the ``size`` patches of ``copies`` areas are unmasked.
+    Conditioned on h unmasked patches among the ``size`` patches of ``copies`` areas.
     """
     if copies == 1 or h == 0:
         return 1.0
@@ -244,16 +194,12 @@ def squares(copies, size, h):
 
 
 def configurations(P, C_global, C_local, areas, masked, z, odds):
-    """Numbers of unmasked patches of each class, and latents, given that a patch is masked.
+    """Numbers of unmasked patches per class, and latents, given that a patch is masked.
 
-    For every type of rows and every cluster. A class is the patches of one Ups in an area. Areas
-    alike of one class each are taken together where z has one value: their total counts, and the
-    mean of their squares. Chances below 1e-32 are left out.
-
-    Parameters
-    ----------
-    P, C_global, C_local, masked : int
-    areas, z, odds : str
+    Enumerated for every type of rows and every cluster. A class is the set of patches with one Ups
+    in an area. If z has one value, equal areas with a single class are merged: the configuration
+    has their total count and the expected sum of their squared attentions. Configurations of
+    probability below 1e-32 are dropped.
     """
     rows = rows_of(P, C_global, C_local, areas, masked, z, odds)
     drawn, merging = rows.parameters, len(rows.parameters.z) == 1
@@ -301,14 +247,7 @@ def configurations(P, C_global, C_local, areas, masked, z, odds):
 def of_configuration(scalars, sample, xp, order):
     """Loss of a masked patch, its floor, and its attention to its own area.
 
-    Parameters
-    ----------
-    scalars : dict of numbers
-    sample : dict
-        See `configurations`.
-    xp : array namespace
-    order : sequence of str
-        Names of the scalars.
+    `sample`: from `configurations`; `order`: names of the scalars.
     """
     state, z, width = xp.stack([scalars[name] for name in order]), sample["z"], len(sample["z"])
     ups = state[sample["ups"]]
@@ -327,33 +266,13 @@ def of_configuration(scalars, sample, xp, order):
 
 
 def reduced(scalars, sample, xp, P, C_global, C_local, areas, masked):
-    """Loss of one configuration, for all masked patches.
-
-    Parameters
-    ----------
-    scalars : dict of numbers
-    sample : dict
-        See `configurations`.
-    xp : array namespace
-    P, C_global, C_local, masked : int
-    areas : str
-    """
+    """Loss of one configuration, multiplied by the number of masked patches."""
     order = names(P, C_global, C_local, areas)
     return masked * of_configuration(scalars, sample, xp, order)["loss"]
 
 
 def reduced_observe(scalars, sample, xp, P, C_global, C_local, areas):
-    """Values of `observe` at one configuration.
-
-    Parameters
-    ----------
-    scalars : dict of numbers
-    sample : dict
-        See `configurations`.
-    xp : array namespace
-    P, C_global, C_local : int
-    areas : str
-    """
+    """Observables of `observe` for one configuration."""
     part = of_configuration(scalars, sample, xp, names(P, C_global, C_local, areas))
     attention = sample["A"] * part["own"]
     gap = sample["gap"] * (part["loss"] - part["floor"])

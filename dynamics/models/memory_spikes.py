@@ -1,18 +1,18 @@
 r"""An associative memory whose loss spikes at large steps (Cabannes, Simsek, Bietti 2024).
 
 Two tokens with the embeddings :math:`e_1 = (1, 0)` and :math:`e_2 = (\alpha, \sqrt{1 - \alpha^2})`
-appear with probabilities p and 1 - p, and each has a label of its own. The memory W gives the
-logits :math:`W^T e` and is trained by the cross-entropy from W = 0, on both tokens at each step:
-the paper's experiment on loss spikes.
+occur with probabilities p and 1 - p, and each has its own label. The memory W gives the logits
+:math:`W^T e` and is trained by cross-entropy from W = 0, on both tokens at each step, as in the
+paper's experiment on loss spikes.
 
-The two columns of W stay opposite, so training closes on two scalars, or on the two margins: the
-logit of the own label less that of the other one. Along the flow they obey
+The two columns of W stay opposite, so training closes on two scalars, or on two margins: the logit
+of the token's own label minus that of the other label. Along the flow the margins obey
 
 .. math:: \dot m_1 = 2 p\, \sigma(-m_1) - 2 \alpha (1 - p)\, \sigma(-m_2), \qquad
    \dot m_2 = 2 (1 - p)\, \sigma(-m_2) - 2 \alpha p\, \sigma(-m_1),
 
-with :math:`\sigma` the logistic function: tokens that are correlated pull the margin of each other
-down. Without correlation, or at p = 1/2, no step lowers a margin, however large it is.
+with :math:`\sigma` the logistic function: correlated tokens decrease each other's margin. Without
+correlation, or at p = 1/2, no step of any size decreases a margin.
 
 :p: probability of the first token
 :alpha: correlation of the embeddings
@@ -21,7 +21,7 @@ down. Without correlation, or at p = 1/2, no step lowers a margin, however large
 :w_2: weight of the second dimension for the first label, half of the paper's :math:`\gamma_1`
 :m_1: margin of the first token
 :m_2: margin of the second token
-:error: probability of a token whose margin is not positive
+:error: probability of a token with margin <= 0
 :T_low: the risk is at most a tenth
 """
 
@@ -40,12 +40,7 @@ def start():
 
 
 def law(p=0.75, alpha=0.95):
-    """Both tokens with their probabilities.
-
-    Parameters
-    ----------
-    p, alpha : float
-    """
+    """Both tokens with their probabilities."""
     yield p, {"x": np.array([1.0, 0.0]), "y": np.array([1.0, 0.0])}
     yield 1 - p, {"x": np.array([alpha, (1 - alpha**2) ** 0.5]), "y": np.array([0.0, 1.0])}
 
@@ -57,37 +52,17 @@ def logits(theta, sample):
 def loss(theta, sample, xp):
     """Cross-entropy of one token.
 
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        ``x``, shape (2,), and the label ``y``, shape (2,).
-    xp : array namespace
+    `sample`: ``x``, shape (2,), and the label ``y``, one-hot, shape (2,).
     """
     return -sample["y"] @ xp.log_softmax(logits(theta, sample))
 
 
 def observe(theta, sample, xp):
-    """Whether a token is recalled wrongly.
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        As for `loss`.
-    xp : array namespace
-    """
+    """Error of one token: 1 for a margin <= 0, else 0."""
     return {"error": xp.where(logits(theta, sample) @ (2 * sample["y"] - 1) > 0, 0.0, 1.0)}
 
 
 def observables(theta, xp, alpha):
-    """Margins of the tokens.
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    xp : array namespace
-    alpha : float
-    """
+    """Margins of both tokens."""
     first, second = theta["W"][:, 0] - theta["W"][:, 1]
     return {"m_1": first, "m_2": -alpha * first - xp.sqrt(1 - alpha**2) * second}

@@ -1,16 +1,17 @@
 r"""A two-layer network climbs a staircase of monomials (Abbe, Boix-Adsera, Misiakiewicz 2022).
 
-Inputs are uniform on the hypercube :math:`\{-1, 1\}^D`, enumerated and exact; the network
-:math:`\frac1m \sum_i a_i \tanh(w_i \cdot x + b_i)` is trained by the squared error, all layers,
+Inputs are uniform on the hypercube :math:`\{-1, 1\}^D` and enumerated exactly. The network
+:math:`\frac1m \sum_i a_i \tanh(w_i \cdot x + b_i)` is trained in all layers by the squared error
 from :math:`w_i = 0`, the limit of the paper's random starts at large D. The targets are
 ``staircase``, :math:`x_1 + x_1 x_2 + x_1 x_2 x_3`, ``leap``, :math:`x_1 + x_1 x_2 x_3`, and
 ``parity``, :math:`x_1 x_2 x_3`.
 
 ``F_..`` are Fourier coefficients of the network, ``w_k`` the root mean square of the weights of a
-coordinate. A coordinate that the target does not contain never moves, so training is of no
-dimension: it closes on the same scalars at every D. The merged-staircase property (every monomial
-adds at most one coordinate to those before it) is necessary for that, and in wide networks nearly
-sufficient; few neurons may rest before. What leaps over two coordinates is not learned from w = 0.
+coordinate. Weights of a coordinate outside the target stay 0, so training closes on the same
+scalars for every D. The merged-staircase property (every monomial adds at most one coordinate to
+those before it) is necessary for learning the target, and nearly sufficient in wide networks;
+networks with few neurons may stop earlier. A monomial that adds two coordinates is not learned from
+w = 0.
 
 :D: dimension of the hypercube
 :neurons: number of neurons
@@ -18,7 +19,7 @@ sufficient; few neurons may rest before. What leaps over two coordinates is not 
 :W: weights of the neurons
 :a: output weights
 :b: biases
-:F_*: Fourier coefficient of the network, of the product of these coordinates
+:F_*: Fourier coefficient of the network for the product of these coordinates
 :w_*: root mean square of the weights of this coordinate
 :T_*: half of the coefficient of this monomial is learned
 """
@@ -36,64 +37,36 @@ events = {f"T_{name}": f"F_{name} >= 1/2" for name in ("1", "12", "123")}
 
 
 def start(D=5, neurons=12):
-    """Trained arrays at step 0.
-
-    Parameters
-    ----------
-    D, neurons : int
-    """
+    """Trained arrays at step 0."""
     a = np.linspace(-1.0, 1.0, neurons)
     return {"W": np.zeros((neurons, D)), "a": a, "b": np.roll(a, neurons // 3)}
 
 
 def law(D, target="staircase"):
-    """Every input with its probability and its label.
-
-    Parameters
-    ----------
-    D : int
-    target : str
-    """
+    """Every input with its probability and label."""
     for signs in itertools.product((-1.0, 1.0), repeat=D):
         x = np.array(signs)
         yield 0.5**D, {"x": x, "y": sum(np.prod(x[term]) for term in PRODUCTS[target])}
 
 
 def network(theta, x, xp):
-    """Output of the network.
+    """Output of the network for one input.
 
-    Parameters
-    ----------
-    theta : dict of arrays
-    x : array, shape (D,)
-    xp : array namespace
+    `x`, shape (D,).
     """
     return theta["a"] @ xp.tanh(theta["W"] @ x + theta["b"]) / len(theta["a"])
 
 
 def loss(theta, sample, xp):
-    """Loss of one input.
+    """Half of the squared error for one input.
 
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        ``x``, shape (D,), and ``y``.
-    xp : array namespace
+    `sample`: ``x``, shape (D,), and ``y``.
     """
     return (network(theta, sample["x"], xp) - sample["y"]) ** 2 / 2
 
 
 def observe(theta, sample, xp):
-    """Output times each monomial, whose mean is a Fourier coefficient.
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        As for `loss`.
-    xp : array namespace
-    """
+    """Output times each monomial; its mean over inputs is a Fourier coefficient."""
     x, F = sample["x"], network(theta, sample["x"], xp)
     return {
         "F_1": F * x[0],
@@ -103,11 +76,5 @@ def observe(theta, sample, xp):
 
 
 def observables(theta, xp):
-    """Root mean square of the weights of each of three coordinates.
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    xp : array namespace
-    """
+    """Root mean square of the weights of each of the first three coordinates."""
     return {f"w_{k + 1}": xp.sqrt(xp.mean(theta["W"][:, k] ** 2)) for k in range(3)}

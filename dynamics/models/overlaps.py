@@ -1,4 +1,4 @@
-"""Rows with given overlaps: where a run in the order parameters of Gaussian data starts."""
+"""Rows with given overlaps, as starts of runs in the order parameters of Gaussian data."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest
 
 ROUNDING = 1e-12
-"""Asymmetry or negative eigenvalue, over the largest entry, that counts as rounding."""
+"""Largest asymmetry or negative eigenvalue attributed to rounding, relative to the largest entry.
+"""
 
 
 def rows_with_overlaps(gram: ArrayLike) -> FloatArray:
-    """Rows whose inner products are the entries of a matrix.
+    """Rows with given inner products.
 
-    A risk that sees its rows only through their overlaps is the same at every dimension. It can be
-    trained at as many dimensions as there are rows, from rows with the overlaps of the start.
+    A risk that depends on its rows only through their overlaps is the same function at every
+    dimension. It can be trained at a dimension equal to the number of rows, from rows with the
+    overlaps of the start.
 
     Parameters
     ----------
@@ -26,9 +28,9 @@ def rows_with_overlaps(gram: ArrayLike) -> FloatArray:
     Returns
     -------
     float array, shape (m, m)
-        Rows with ``rows @ rows.T == gram`` up to rounding. They are a lower triangle without
-        negative entries on its diagonal: the first rows are multiples of the first unit vectors
-        where these overlaps are a diagonal matrix, as those of an orthogonal teacher.
+        Lower-triangular rows with ``rows @ rows.T == gram`` up to rounding and a diagonal >= 0. If
+        the first overlaps form a diagonal matrix, as for an orthogonal teacher, the first rows are
+        multiples of the first unit vectors.
 
     Raises
     ------

@@ -1,39 +1,39 @@
 r"""Positional attention learns which patches belong together (Jelassi, Sander, Li 2022).
 
-An image has D patches in sets of C. All patches of one set, the signal set, carry the label y; a
-patch of the other sets carries +1 or -1 with probability q/2 each, else 0. One layer of attention
-by positions mixes the patches, and a polynomial of degree p sums them up:
+An image has D patches in sets of C. All patches of one set, the signal set, have the value y of the
+label; a patch of any other set has the value +1 or -1 with probability q/2 each, else 0. One layer
+of attention by positions mixes the patches, and a polynomial of degree p is summed over them:
 
 .. math:: S = \mathrm{softmax}(s A), \quad o_i = D \sum_j S_{ij} \langle v, X_j \rangle, \quad
    F = \sum_i o_i^p + \nu o_i, \quad R = E \log(1 + e^{-y F})
 
-The diagonal of A stays at beta. Noise of the patches is orthogonal to the feature and never enters
-F, so v has one entry, alpha (Lemma 4.2). By exchange of patches within sets, and of sets, A stays
-at two numbers, gamma within sets and rho between them (Lemma 4.1). The sum over all samples is then
-one over the numbers of +1 and -1 in each set, declared here by central moments: a patch deviates
-from the mean of its set by its own share alone, so nothing large cancels.
+The diagonal of A stays at beta. Noise of the patches is orthogonal to the feature and does not
+enter F, so v has one entry, alpha (Lemma 4.2). Exchanging patches within sets, and exchanging sets,
+are symmetries, so A has two scalars, gamma within sets and rho between sets (Lemma 4.1). The sum
+over all samples reduces to one over the numbers of +1 and -1 in each set. It is evaluated by
+central moments, about the mean of each set, to avoid cancellation.
 
 :D: number of patches
-:C: patches of a set
-:q: probability that a patch of a random set carries a feature
+:C: number of patches of a set
+:q: probability that a patch of a random set has a feature
 :p: odd degree of the activation
 :nu: linear part of the activation
 :beta: diagonal of A, not trained
-:scale: the factor s in the exponent of the softmax
-:alpha0: alpha at the start, :math:`\nu^{1/(p-1)}` where it is None
-:random_sets: any, or mixed, where no random set is all of one sign
+:scale: factor s in the exponent of the softmax
+:alpha0: alpha at the start, :math:`\nu^{1/(p-1)}` if None
+:random_sets: any, or mixed, without random sets of one sign
 :v: value of the feature
 :A: logits of attention
 :alpha: value of the feature
 :gamma: logit of a patch of the same set
 :rho: logit of a patch of another set
 :G: D times the attention of a patch to its own set
-:error: share of samples without y F > 0
+:error: share of samples with y F <= 0
 :T0: attention takes over the growth of the signal
 :T1: half of the attention falls inside the own set
-:T1_paper: the same as the paper puts it, for this horizon
+:T1_paper: gamma exceeds the largest abs(rho) of the run, the paper's form of T1
 :event_III: alpha, which fell after T1, grows again
-:patch_association: every row puts its own set on top
+:patch_association: in every row of A the entries of the own set are the largest
 """
 
 import itertools
@@ -45,7 +45,7 @@ from dynamics.models.counts import multisets
 
 SOURCE = "arXiv 2210.09221"
 TIE = 500
-"""Roundings of the terms of F below which its sign counts as an error."""
+"""Largest abs(F), in rounding errors of the sum of absolute terms, that counts as an error."""
 eta, steps = 0.02, 100_000
 limits = (
     "D >= 4",
@@ -71,37 +71,18 @@ panels = (("alpha",), ("gamma", "rho"), ("log G",), ("log risk",))
 
 
 def start(D=16, p=3, nu=1e-3, beta=1.0, alpha0=None):
-    """Trained arrays at step 0.
-
-    Parameters
-    ----------
-    D, p : int
-    nu, beta : float
-    alpha0 : float or None
-    """
+    """Trained arrays at step 0."""
     value = nu ** (1 / (p - 1)) if alpha0 is None else alpha0
     return {"v": np.full(1, value), "A": beta * np.eye(D)}
 
 
 def fixed(D, C=4):
-    """The set of each patch.
-
-    Parameters
-    ----------
-    D, C : int
-    """
+    """Untrained arrays: the set of each patch."""
     return {"sets": np.arange(D) // C}
 
 
 def law(D, C, q=0.5, random_sets="any"):
-    """Every sample, by its signal set and label.
-
-    Parameters
-    ----------
-    D, C : int
-    q : float
-    random_sets : str
-    """
+    """Every sample with its probability."""
     chances, sets = {1: q / 2, -1: q / 2, 0: 1 - q}, D // C
     mixed = random_sets == "mixed"
     share = (1 - 2 * (q / 2) ** C if mixed else 1.0) ** (sets - 1)
@@ -115,92 +96,46 @@ def law(D, C, q=0.5, random_sets="any"):
 
 
 def shares(theta, sample, xp, D, p, nu, scale):
-    """Contribution of each patch to F, shape (D,).
-
-    Parameters
-    ----------
-    theta, sample, xp
-        As of `loss`.
-    D, p : int
-    nu, scale : float
-    """
+    """Contribution of each patch to F, shape (D,)."""
     S = xp.softmax(scale * theta["A"], axis=-1)
     o = D * (S @ (sample["X"] @ theta["v"]))
     return o**p + nu * o
 
 
 def loss(theta, sample, xp, D, p, nu, beta, scale=1.0):
-    """Loss of one sample.
+    """Logistic loss of one sample.
 
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        ``X``, shape (D, 1), or (D, d) with noise, and ``y``.
-    xp : array namespace
-    D, p : int
-    nu, beta, scale : float
+    `sample`: ``X``, shape (D, 1), or (D, d) with noise, and ``y``.
     """
     held = {**theta, "A": xp.where(xp.eye(D) > 0, beta, theta["A"])}
     return xp.softplus(-sample["y"] * xp.sum(shares(held, sample, xp, D, p, nu, scale)))
 
 
 def eps(array):
-    """Relative rounding of the numbers of an array.
-
-    Parameters
-    ----------
-    array : float array
-    """
+    """Machine epsilon of the dtype of an array."""
     return float(np.finfo(array.dtype).eps)
 
 
 def observe(theta, sample, xp, D, p, nu, scale):
-    """Whether a sample is on the wrong side.
-
-    Parameters
-    ----------
-    theta, sample, xp, D, p, nu, scale
-        As of `loss`.
-    """
+    """Error of one sample: 1 if misclassified, else 0."""
     parts = shares(theta, sample, xp, D, p, nu, scale)
     right = sample["y"] * xp.sum(parts) > TIE * eps(parts) * xp.sum(xp.abs(parts))
-    return {"error": xp.where(right, 0.0, 1.0)}  # also where it is no number
+    return {"error": xp.where(right, 0.0, 1.0)}  # NaN counts as an error
 
 
 def observables(theta, xp, D, scale):
-    """Attention to the own set.
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    xp : array namespace
-    D : int
-    scale : float
-    """
+    """G, D times the mean attention of a patch to its own set."""
     same = theta["sets"][:, None] == theta["sets"][None, :]
     return {"G": xp.sum(same * xp.softmax(scale * theta["A"], axis=-1))}
 
 
 def sizes(D, C):
-    """Entries that each scalar stands for.
-
-    Parameters
-    ----------
-    D, C : int
-    """
+    """Number of entries that share each scalar."""
     return {"alpha": 1, "gamma": D * (C - 1), "rho": D * (D - C)}
 
 
 def configurations(D, C, q, random_sets):
-    """Numbers of +1 and of -1 in the signal set and in each random set.
-
-    Parameters
-    ----------
-    D, C : int
-    q : float
-    random_sets : str
-    """
+    """Numbers of +1 and of -1 in the signal set and in each random set, with their probability."""
     mixed = random_sets == "mixed"
     share = 1 - 2 * (q / 2) ** C if mixed else 1.0
     kinds = [
@@ -214,16 +149,10 @@ def configurations(D, C, q, random_sets):
 
 
 def weights(scalars, xp, D, C, beta, scale):
-    """Attention of a patch to itself less that to a mate, to a mate, to one of another set.
+    """Attention of a patch to itself minus to a mate, to a mate, and to a patch of another set.
 
-    No exponential overflows, and where the first is small no digit of it is lost.
-
-    Parameters
-    ----------
-    scalars, xp
-        As of `reduced`.
-    D, C : int
-    beta, scale : float
+    A mate is another patch of the same set. Exponentials do not overflow, and the difference has
+    full relative accuracy.
     """
     b, g, r = scale * beta, scale * scalars["gamma"], scale * scalars["rho"]
     top = xp.stop_gradient(xp.maximum(b, xp.maximum(g, r)))
@@ -235,13 +164,7 @@ def weights(scalars, xp, D, C, beta, scale):
 
 
 def moments(scalars, sample, xp, D, C, p, nu, beta, scale):
-    """Contribution of each central moment of each set to F, shape (p, D / C).
-
-    Parameters
-    ----------
-    scalars, sample, xp, D, C, p, nu, beta, scale
-        As of `reduced`.
-    """
+    """Contribution of each central moment of each set to F, shape (p, D / C)."""
     apart, _, other = weights(scalars, xp, D, C, beta, scale)
     u = D * scalars["alpha"] * apart
     a, b = sample[:, 0], sample[:, 1]
@@ -256,50 +179,25 @@ def moments(scalars, sample, xp, D, C, p, nu, beta, scale):
 
 
 def parts(scalars, sample, xp, D, C, p, nu, beta, scale):
-    """Contribution of each set to F, shape (D / C,).
-
-    Parameters
-    ----------
-    scalars, sample, xp, D, C, p, nu, beta, scale
-        As of `reduced`.
-    """
+    """Contribution of each set to F, shape (D / C,)."""
     return xp.sum(moments(scalars, sample, xp, D, C, p, nu, beta, scale), axis=0)
 
 
 def reduced(scalars, sample, xp, D, C, p, nu, beta, scale):
-    """Loss of one configuration: every share about the mean of its set.
+    """Logistic loss of one configuration.
 
-    Parameters
-    ----------
-    scalars : dict of numbers
-    sample : float array, shape (D / C, 2)
-        Numbers of +1 and of -1 in each set, the signal set first.
-    xp : array namespace
-    D, C, p : int
-    nu, beta, scale : float
+    `sample`, shape (D / C, 2): numbers of +1 and of -1 in each set, the signal set first.
     """
     return xp.softplus(-parts(scalars, sample, xp, D, C, p, nu, beta, scale).sum())
 
 
 def reduced_observe(scalars, sample, xp, D, C, p, nu, beta, scale):
-    """Whether a configuration is on the wrong side.
-
-    Parameters
-    ----------
-    scalars, sample, xp, D, C, p, nu, beta, scale
-        As of `reduced`.
-    """
+    """Error of one configuration: 1 if misclassified, else 0."""
     added = parts(scalars, sample, xp, D, C, p, nu, beta, scale)
     return {"error": xp.where(added.sum() > TIE * eps(added) * xp.sum(xp.abs(added)), 0.0, 1.0)}
 
 
 def reduced_observables(scalars, xp, D, C, beta, scale):
-    """Attention to the own set.
-
-    Parameters
-    ----------
-    scalars, xp, D, C, beta, scale
-        As of `reduced`.
-    """
+    """G, D times the attention of a patch to its own set."""
     apart, mate, _ = weights(scalars, xp, D, C, beta, scale)
     return {"G": D * (apart + C * mate)}

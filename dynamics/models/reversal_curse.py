@@ -1,29 +1,30 @@
 r"""Facts learned in one direction are not known in the other (Zhu et al. 2024).
 
-Facts join pairs of tokens. A sentence is a token, an arrow and the other token of its fact; the
-last one is predicted from the two before it by one layer of attention and a decoder,
+A fact is a pair of tokens. A sentence is one token of a fact, an arrow and the other token; the
+last token is predicted from the first two by one layer of attention and a decoder,
 
 .. math:: b_l = \mathrm{softmax}(z_{r l}) \text{ over the token and the arrow r}, \qquad
    R = -E \ln \mathrm{softmax}(Y^\top b / \|b\|) ,
 
 all from zero. ``both`` facts are trained in both directions; ``one`` facts are trained forwards
-alone, and as many backwards alone. The other directions of these are held out: the increase of
-weights from a token to another does not increase those of the way back. By exchange of facts, and
-of forwards with backwards, it closes on a number of scalars that does not depend on the sizes.
+only, and ``one`` others backwards only. The untrained directions are held out: increasing the
+weight from one token to another does not increase the weight back. Exchanging facts, and forwards
+with backwards, are symmetries, so training closes on a number of scalars that does not depend on
+the sizes.
 
-:both: facts that are trained in both directions
-:one: facts that are trained forwards alone, and backwards alone
+:both: number of facts trained in both directions
+:one: number of facts trained forwards only, and of facts trained backwards only
 :z: logits of attention, arrow by token
 :Y: decoder, token by next token
 :z_arrow: logit of an arrow
-:z_token: logit of another token
-:Y_right: weight of a token for the one that follows it
-:Y_wrong: weight of a token for another one that follows its arrow
+:z_token: logit of a token that is no arrow
+:Y_right: weight of a token for the token that follows it
+:Y_wrong: weight of a token for another token that follows its arrow
 :Y_never: weight of a token for one that never follows its arrow
 :Y_after: weight of an arrow for a token that follows it
 :Y_before: weight of an arrow for a token that never follows it
 :known: probability of the right token
-:T_learned: every trained sentence is known, with probability .99
+:T_learned: the right token has mean probability .99 over trained sentences
 """
 
 import numpy as np
@@ -40,18 +41,16 @@ panels = [("known", "held_out_known"), ("log risk", "held_out_risk")]
 
 
 def start(both=4, one=2):
-    """Trained arrays at step 0.
-
-    Parameters
-    ----------
-    both, one : int
-    """
+    """Trained arrays at step 0."""
     tokens = 2 + 2 * (both + 2 * one)
     return {"z": np.zeros((2, tokens)), "Y": np.zeros((tokens, tokens))}
 
 
 def _sentences(both, one, trained):
-    """Token, arrow and next token; of each fact the first token is even, after the two arrows."""
+    """Yield token, arrow and next token; tokens 0 and 1 are arrows.
+
+    The two tokens of a fact are consecutive, the first one even.
+    """
     for fact in range(both + 2 * one):
         for arrow in (0, 1):
             known = fact < both or (fact < both + one) == (arrow == 0)
@@ -67,22 +66,12 @@ def _law(both, one, trained):
 
 
 def law(both, one):
-    """The sentences of training.
-
-    Parameters
-    ----------
-    both, one : int
-    """
+    """Sentences of training, with their probabilities."""
     return _law(both, one, True)
 
 
 def held_out(both, one):
-    """The other directions.
-
-    Parameters
-    ----------
-    both, one : int
-    """
+    """Sentences in the untrained directions, with their probabilities."""
     return _law(both, one, False)
 
 
@@ -92,24 +81,13 @@ def _chances(theta, sample, xp):
 
 
 def loss(theta, sample, xp):
-    """Loss of one sentence.
+    """Cross-entropy of the last token of one sentence.
 
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        ``shown``, the tokens, ``arrow`` and ``last``.
-    xp : array namespace
+    `sample`: ``shown``, the two first tokens, ``arrow`` and ``last``.
     """
     return -_chances(theta, sample, xp)
 
 
 def observe(theta, sample, xp):
-    """Probability of the right token.
-
-    Parameters
-    ----------
-    theta, sample : dict
-    xp : array namespace
-    """
+    """Probability of the right token."""
     return {"known": xp.exp(_chances(theta, sample, xp))}

@@ -1,30 +1,31 @@
 r"""One layer of attention scans for distinct tokens and snaps (Tian, Wang, Chen, Du 2023).
 
-A long sequence has common tokens, which are in every sequence, and distinct ones, which tell the
-next token n. From the shares :math:`x_l` of the tokens in the sequence, n is predicted by
+A long sequence has common tokens, which occur in every sequence, and distinct tokens, which
+determine the next token n. From the shares :math:`x_l` of the tokens in the sequence, n is
+predicted by
 
 .. math:: b_l = \frac{x_l e^{z_l}}{\sum_m x_m e^{z_m}}, \qquad
    R = -E \ln \mathrm{softmax}_n (Y^\top b / \|b\|) ,
 
-with logits of attention z and a decoder Y, both from zero. There are two next tokens of probability
-1/2 here. Common tokens have the share ``share``, each as much as any other; each distinct token of
-n has ``ratio`` of the share of the one before it. At ratio 1, by exchange of tokens and of the two
-next tokens, training closes on three scalars and keeps common :math:`z_c` + 2 distinct
-:math:`z_d = 0`. The paper has several queries, and a decoder that learns faster than attention;
-both have one rate here.
+with attention logits z and a decoder Y, both from zero. Here n has two values of probability 1/2.
+The common tokens share ``share`` equally; each distinct token of n has ``ratio`` times the share of
+the distinct token before it. At ratio 1, exchanging tokens and the two next tokens are symmetries:
+training closes on three scalars and conserves common :math:`z_c` + 2 distinct :math:`z_d = 0`. The
+paper has several queries, and a decoder that learns faster than attention; here both have the same
+rate.
 
 :common: number of common tokens
 :distinct: number of distinct tokens of each next token
 :share: share of the common tokens in a sequence
-:ratio: share of a distinct token over that of the one before it
+:ratio: share of a distinct token over that of the distinct token before it
 :z: logits of attention
 :Y: decoder, token by next token
 :z_c: logit of a common token
 :z_d: logit of the first distinct token
-:Y_d: weight of the first distinct token for its next token; for the other it is minus this
+:Y_d: weight of the first distinct token for its next token, minus its weight for the other one
 :attention_c: attention on the common tokens
-:attention_d: attention on the first distinct token, over that on all distinct ones
-:T_scan: attention on the common tokens is half of their share
+:attention_d: attention on the first distinct token, over that on all distinct tokens
+:T_scan: attention on the common tokens has fallen to half of their share
 """
 
 import numpy as np
@@ -37,34 +38,18 @@ events = {"T_scan": "attention_c <= share/2"}
 
 
 def start(common=20, distinct=40):
-    """Trained arrays at step 0.
-
-    Parameters
-    ----------
-    common, distinct : int
-    """
+    """Trained arrays at step 0."""
     tokens = common + 2 * distinct
     return {"z": np.zeros(tokens), "Y": np.zeros((tokens, 2))}
 
 
 def names(common):
-    """Name of each scalar and an entry that it stands for.
-
-    Parameters
-    ----------
-    common : int
-    """
+    """Name of each scalar, and one entry equal to it."""
     return {"z_c": ("z", 0), "z_d": ("z", common), "Y_d": ("Y", common, 0)}
 
 
 def law(common, distinct, share=0.5, ratio=1.0):
-    """The sequence of each next token.
-
-    Parameters
-    ----------
-    common, distinct : int
-    share, ratio : float
-    """
+    """One sequence for each next token, with probability 1/2."""
     powers = ratio ** np.arange(distinct)
     for n in (0, 1):
         own = np.zeros((2, distinct))
@@ -79,28 +64,16 @@ def _attention(theta, sample, xp):
 
 
 def loss(theta, sample, xp):
-    """Loss of one sequence.
+    """Cross-entropy of the next token for one sequence.
 
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        ``x``, shares of the tokens, and ``next``, shape (2,).
-    xp : array namespace
+    `sample`: ``x``, shares of the tokens, and ``next``, one-hot, shape (2,).
     """
     b = _attention(theta, sample, xp)
     return -xp.log_softmax(theta["Y"].T @ b / xp.sqrt(xp.sum(b**2))) @ sample["next"]
 
 
 def observe(theta, sample, xp, common, distinct):
-    """Attention on the common tokens, and on the first distinct one.
-
-    Parameters
-    ----------
-    theta, sample : dict
-    xp : array namespace
-    common, distinct : int
-    """
+    """Attention on the common tokens, and share of the first distinct token in the rest."""
     b = _attention(theta, sample, xp)
     first = xp.max(sample["next"] * xp.stack([b[common], b[common + distinct]]))
     on_common = xp.sum(b[:common])

@@ -1,42 +1,43 @@
 r"""A shallow Vision Transformer learns which tokens decide the label (Li, Wang, Liu, Chen 2023).
 
-A sample is L tokens, each a pattern :math:`\mu_j` (and noise, which this law has none of). Patterns
-1 and 2 decide the label y = 1 or -1: the sample has :math:`n_*` tokens of the pattern of its label,
-:math:`n_\#` of the other one, and equally many of all other patterns. One attention layer and a
-layer of m neurons are trained by the hinge loss, all but the output weights a,
+A sample is L tokens, each a pattern :math:`\mu_j` (with noise in the paper, without it here).
+Patterns 1 and 2 decide the label y = 1 or -1: the sample has :math:`n_*` tokens of the pattern of
+its label, :math:`n_\#` tokens of the other deciding pattern, and equally many of each remaining
+pattern. One attention layer and a layer of m neurons are trained by the hinge loss, except for the
+output weights a,
 
 .. math:: F(X) = \frac1L \sum_l \sum_i a_i\, \mathrm{relu}\Big(W_O W_V \sum_s x_s\,
    \mathrm{softmax}_s\big(x_s^\top W_K^\top W_Q x_l\big)\Big)_i , \qquad \max(\gamma - y F, 0).
 
-Equal tokens are one token with a multiplicity, so that weights act on patterns alone:
-:math:`V = W_V \mu`, :math:`K = W_K \mu`, :math:`Q = W_Q \mu`. Where the start is symmetric, with
-neurons in whole orbits of the permutations of the patterns, attention closes on 16 scalars for any
-number of patterns. Samples with tokens ``X`` of their own run by the same functions, on
-:math:`W_V`, :math:`W_K`, :math:`W_Q` in place of V, K, Q.
+Equal tokens are represented by one token with a multiplicity, so the weights act on patterns alone:
+:math:`V = W_V \mu`, :math:`K = W_K \mu`, :math:`Q = W_Q \mu`. From a symmetric start, with neurons
+in whole orbits of the permutations of the patterns, attention closes on 16 scalars for any number
+of patterns. The same functions train samples that bring their own tokens ``X``, with :math:`W_V`,
+:math:`W_K`, :math:`W_Q` in place of V, K, Q.
 
 :M: number of patterns
 :m: number of neurons
 :xi: spread of the initial entries of W_O
-:symmetric: whether the start is one that the symmetries of the law leave as it is
+:symmetric: whether the start is invariant under the symmetries of the law
 :n_star: tokens of a sample with the pattern of its label
 :n_confusion: tokens of a sample with the pattern of the other label
 :others: tokens of a sample with each other pattern
-:margin: what y F must reach
+:margin: margin of y F that the loss asks for
 :hinge: whether the loss is the hinge, or -y F
-:frozen: what is not trained: none, attention or values
+:frozen: untrained weights, none, attention or values
 :W_O: hidden weights of the neurons
 :V: values of the patterns
 :K: keys of the patterns
 :Q: queries of the patterns
 :a: output weights
-:X: tokens, one a row
+:X: tokens, one per row
 :loss_over_margin: loss over the margin
 :hinge_over_margin: hinge loss over the margin
-:active: samples below the margin
-:error: samples on the wrong side
+:active: share of samples below the margin
+:error: share of misclassified samples
 :relevant: attention to tokens with the pattern of the label
-:t_fit: no sample is on the wrong side
-:t_zero: every sample has reached the margin, and training stands still
+:t_fit: all samples are correctly classified
+:t_zero: every sample has reached the margin, and training stops moving
 :mass_50: half of the attention is on relevant tokens
 :mass_75: three quarters of the attention are on relevant tokens
 :mass_90: nine tenths of the attention are on relevant tokens
@@ -65,16 +66,7 @@ FROZEN = {"none": (), "attention": ("K", "Q"), "values": ("V",)}
 
 
 def start(M=5, m=24, xi=0.01, seed_0=0, symmetric=True):
-    """Trained arrays at step 0.
-
-    Parameters
-    ----------
-    M, m : int
-        A symmetric start has 2 (M - 2)! neurons, or a multiple.
-    xi : float
-    seed_0 : int
-    symmetric : bool
-    """
+    """Trained arrays at step 0; a symmetric start needs a multiple of 2 (M - 2)! neurons."""
     rng = np.random.default_rng(seed_0)
     W_O = xi * rng.standard_normal((m, M))
     V, K, Q = (np.eye(M) + (not symmetric) * 0.1 * rng.standard_normal((M, M)) for _ in range(3))
@@ -88,22 +80,12 @@ def start(M=5, m=24, xi=0.01, seed_0=0, symmetric=True):
 
 
 def fixed(M, m):
-    """Output weights, and the tokens of all samples: the patterns.
-
-    Parameters
-    ----------
-    M, m : int
-    """
+    """Untrained arrays: output weights, and the patterns as tokens of all samples."""
     return {"a": np.repeat([1.0, -1.0], [m - m // 2, m // 2]) / np.sqrt(m), "X": np.eye(M)}
 
 
 def law(M, n_star=25, n_confusion=4, others=7):
-    """Both samples with their probability.
-
-    Parameters
-    ----------
-    M, n_star, n_confusion, others : int
-    """
+    """Both samples with their probability."""
     patterns = np.eye(M)
     for y, label in ((1.0, 0), (-1.0, 1)):
         two = (n_star, n_confusion)[:: int(y)]
@@ -112,14 +94,10 @@ def law(M, n_star=25, n_confusion=4, others=7):
 
 
 def attention(theta, sample, xp):
-    """Tokens, and the attention of each, in rows, to all tokens of its kind, shape (n, n).
+    """Tokens X, and attention of each token (row) to all copies of each token, shape (n, n).
 
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        ``times``, shape (n,); ``X``, shape (n, d), where it is not that of all samples.
-    xp : array namespace
+    `sample`: ``times``, multiplicities, shape (n,); ``X``, shape (n, d), if it differs between
+    samples.
     """
     X = (theta | sample)["X"]
     scores = X @ (theta["Q"].T @ theta["K"]) @ X.T
@@ -127,15 +105,10 @@ def attention(theta, sample, xp):
 
 
 def reached(theta, sample, xp):
-    """Margin y F that is reached, and the attention to relevant tokens.
+    """Margin y F of a sample, and its attention to relevant tokens.
 
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        As for `attention`; ``y``; ``is_relevant``, shape (n,), 1 or 0; ``a``, shape (n, m), where
-        output weights are not the same everywhere.
-    xp : array namespace
+    `sample`: as in `attention`; ``y``; ``is_relevant``, shape (n,), 1 or 0; ``a``, shape (n, m), if
+    output weights differ between positions.
     """
     X, P = attention(theta, sample, xp)
     neurons, a = xp.relu(P @ X @ (theta["W_O"] @ theta["V"]).T), (theta | sample)["a"]
@@ -145,35 +118,14 @@ def reached(theta, sample, xp):
 
 
 def loss(theta, sample, xp, margin=1.0, hinge=True, frozen="none"):
-    """Loss of one sample.
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        As for `reached`.
-    xp : array namespace
-    margin : float
-    hinge : bool
-    frozen : str
-    """
+    """Hinge loss of one sample, or -y F; `sample` as in `reached`."""
     held = {name: xp.stop_gradient(theta[name]) for name in FROZEN[frozen]}
     yF, _ = reached(theta | held, sample, xp)
     return xp.relu(margin - yF) if hinge else -yF
 
 
 def observe(theta, sample, xp, margin, hinge):
-    """Losses, errors and attention of one sample; a NaN output counts as an error.
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        As for `reached`.
-    xp : array namespace
-    margin : float
-    hinge : bool
-    """
+    """Losses, errors and attention of one sample; a NaN output counts as an error."""
     yF, relevant = reached(theta, sample, xp)
     below = xp.relu(margin - yF)
     return {

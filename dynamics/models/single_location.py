@@ -1,15 +1,16 @@
 r"""Single-location regression: one token holds the answer (Marion, Berthier, Biau, Boyer 2025).
 
-One of L tokens, at a random position, holds the label: a coordinate marks it, and the label is its
-coordinate along another direction. The predictor finds it by softmax attention of a trained key k,
-and reads it by a trained vector v:
+One of L tokens, at a random position, holds the label: one coordinate marks it, and another
+coordinate is the label. The predictor finds the token by softmax attention of a trained key k, and
+reads the label by a trained vector v:
 
 .. math:: \hat y = \sum_l \mathrm{softmax}_l(X k)\, (X v)_l, \qquad R = \tfrac12 E (\hat y - y)^2 .
 
-In the paper tokens are Gaussian and training closes on five overlaps by the orthogonal group; that
-model, by draws, is ``single_location_gaussian``. This is its finite twin, enumerated and exact:
-tokens of one mark (0 or 1), one label and two noise coordinates, each :math:`\pm 1`. From zero it
-closes on two of eight entries, ``kappa`` (k along the mark) and ``nu`` (v along the label).
+In the paper tokens are Gaussian, and by the orthogonal group training closes on five overlaps;
+``single_location_gaussian`` trains that model on draws. This file is its finite counterpart,
+enumerated exactly: tokens have one mark (0 or 1), one label and two noise coordinates, each
+:math:`\pm 1`. From zero training closes on two of eight entries, ``kappa`` (k along the mark) and
+``nu`` (v along the label).
 
 :L: number of tokens
 :k: key
@@ -45,27 +46,14 @@ def law(L):
 
 
 def loss(theta, sample, xp):
-    """Loss of one sequence.
+    """Half of the squared error for one sequence.
 
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        ``X``, shape (L, 4), and ``y``.
-    xp : array namespace
+    `sample`: ``X``, shape (L, 4), and ``y``.
     """
     attention = xp.softmax(sample["X"] @ theta["k"])
     return (attention @ (sample["X"] @ theta["v"]) - sample["y"]) ** 2 / 2
 
 
 def observe(theta, sample, xp):
-    """Attention to the token that holds the label.
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        As for `loss`.
-    xp : array namespace
-    """
+    """Attention to the token that holds the label."""
     return {"found": xp.softmax(sample["X"] @ theta["k"]) @ sample["X"][:, 0]}

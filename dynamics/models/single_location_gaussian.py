@@ -1,17 +1,17 @@
 r"""Single-location regression with Gaussian tokens, by draws (Marion, Berthier, Biau, Boyer 2025).
 
-The tokens are :math:`X_l \sim N(0, \gamma^2 I_d)`, the one that holds the label is
+Tokens are :math:`X_l \sim N(0, \gamma^2 I_d)`, the token that holds the label is
 :math:`\sqrt{d/2}\, k^* + N(0, \gamma^2 I_d)`, and :math:`y = X_{l^*} v^*`, with orthonormal
-:math:`k^*` and :math:`v^*`; the scores are :math:`X k / \sqrt d`. The law can only be drawn from
-(``sample``), so gradients have standard errors; what stays equal follows from the declared
-``symmetry``, signed permutations of the other d - 2 coordinates and reversals of :math:`v^*`. The
-paper trains on the sphere and closes on five overlaps; from zero two of them move, ``kappa`` and
-``nu``, at any d. The softmax stands here as in the paper's model; the paper's analysis
-replaces it by the error function.
+:math:`k^*` and :math:`v^*`; the scores are :math:`X k / \sqrt d`. The law is only drawn from
+(``sample``), so gradients have standard errors. Equal entries follow from the declared
+``symmetry``: signed permutations of the other d - 2 coordinates and reversals of :math:`v^*`. The
+paper trains on the sphere and closes on five overlaps; from zero only ``kappa`` and ``nu`` move, at
+any d. Attention uses the softmax, as in the paper's model; the paper's analysis replaces it by the
+error function.
 
 :d: dimension of the tokens
 :L: number of tokens
-:gamma: spread of the tokens
+:gamma: standard deviation of a token, per coordinate
 :k: key
 :v: vector that reads the label
 :kappa: overlap of the key with :math:`k^*`
@@ -36,14 +36,7 @@ def start(d=8):
 
 
 def sample(rng, d, L=3, gamma=0.7):
-    """One sequence, drawn at random.
-
-    Parameters
-    ----------
-    rng : numpy Generator
-    d, L : int
-    gamma : float
-    """
+    """Draw one sequence."""
     X, place = gamma * rng.standard_normal((L, d)), rng.integers(L)
     X[place, 0] += np.sqrt(d / 2)
     return {"X": X, "y": X[place, 1], "place": np.eye(L)[place]}
@@ -52,39 +45,18 @@ def sample(rng, d, L=3, gamma=0.7):
 def attention(theta, sample, xp):
     """Attention to each token, shape (L,).
 
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        ``X``, shape (L, d), ``y``, and ``place``, shape (L,).
-    xp : array namespace
+    `sample`: ``X``, shape (L, d), ``y``, and ``place``, one-hot, shape (L,).
     """
     return xp.softmax(sample["X"] @ theta["k"] / np.sqrt(len(theta["k"])))
 
 
 def loss(theta, sample, xp):
-    """Loss of one sequence.
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        As for `attention`.
-    xp : array namespace
-    """
+    """Half of the squared error for one sequence."""
     return (attention(theta, sample, xp) @ (sample["X"] @ theta["v"]) - sample["y"]) ** 2 / 2
 
 
 def observe(theta, sample, xp):
-    """Attention to the token that holds the label.
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        As for `attention`.
-    xp : array namespace
-    """
+    """Attention to the token that holds the label."""
     return {"found": attention(theta, sample, xp) @ sample["place"]}
 
 

@@ -1,29 +1,30 @@
 r"""Softmax attention learns in context on orthonormal features (Huang, Cheng, Liang 2023).
 
-A prompt has N tokens drawn from K orthonormal features with probabilities p, and a query feature
-k; a token's label is :math:`\langle w, x \rangle` with :math:`E[w w^T] = I`. One head of softmax
-attention answers with the labels of what it attends to, a share
-:math:`\mathrm{Attn}_m \propto n_m e^{Q_{km}}` on the :math:`n_m` tokens of feature m. Averaged over
-the tasks w the loss of a prompt is
+A prompt has N tokens drawn from K orthonormal features with probabilities p, and a query with
+feature k; the label of a token is :math:`\langle w, x \rangle` with :math:`E[w w^T] = I`. One head
+of softmax attention outputs the attention-weighted mean label, with a share
+:math:`\mathrm{Attn}_m \propto n_m e^{Q_{km}}` on the :math:`n_m` tokens of feature m. The loss of a
+prompt, averaged over the tasks w, is
 
 .. math:: \tfrac12 (1 - \mathrm{Attn}_k)^2 + \tfrac12 \sum_{m \ne k} \mathrm{Attn}_m^2 ,
 
-and the counts n are multinomial: a finite law, enumerated and exact. Feature 1 has the probability
-``p1``, the others share the rest. ``A1`` and ``A2`` are the entries of Q of a feature with itself
-(:math:`A_k` of the paper), ``B..`` those of a query with another feature. A shift of a row of Q
-changes nothing, so its sum is conserved; balanced, ``B = -A/(K-1)``. Events: the mean attention of
-a query on its own feature is 95 % of the largest possible, the chance that it is there at all.
+and the counts n are multinomial, so the law is finite and enumerated exactly. Feature 1 has the
+probability ``p1``; all other features share the rest equally. ``A1`` and ``A2`` are the entries of
+Q of a feature with itself (:math:`A_k` of the paper), ``B..`` those of a query with another
+feature. Adding a constant to a row of Q changes nothing, so the row sum is conserved; for equal p,
+``B = -A/(K-1)``. At an event the mean attention of a query on its own feature is 95 % of the
+largest possible value, the probability that this feature is in the prompt.
 
 :K: number of features
-:N: tokens of a prompt
+:N: number of tokens in a prompt
 :p1: probability of feature 1
 :Q: bilinear weights, query feature by token feature
 :A*: weight of a query feature on itself
-:B*: weight of a query feature on another one
+:B*: weight of a query feature on another feature
 :attention_1: attention of a query of feature 1 to its own feature
 :attention_2: attention of a query of another feature to its own feature
-:T_1: queries of feature 1 attend as well as they can, up to 5 %
-:T_2: queries of the other features attend as well as they can, up to 5 %
+:T_1: queries of feature 1 reach 95 % of the largest possible attention
+:T_2: queries of all other features reach 95 % of the largest possible attention
 """
 
 import itertools
@@ -45,13 +46,7 @@ def start(K=3):
 
 
 def law(K, N=6, p1=1 / 3):
-    """Every prompt, as counts and a query, with its probability.
-
-    Parameters
-    ----------
-    K, N : int
-    p1 : float
-    """
+    """Every prompt, as counts and a query, with its probability."""
     p = np.array([p1, *[(1 - p1) / (K - 1)] * (K - 1)])
     for bars in itertools.combinations(range(N + K - 1), K - 1):
         n = np.diff([-1, *bars, N + K - 1]) - 1
@@ -63,42 +58,19 @@ def law(K, N=6, p1=1 / 3):
 def attention(theta, sample, xp):
     """Attention of the query to the tokens of each feature, shape (K,).
 
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        ``n`` and ``query``, both shape (K,).
-    xp : array namespace
+    `sample`: counts ``n`` and one-hot ``query``, both shape (K,).
     """
     weights = sample["n"] * xp.exp(sample["query"] @ theta["Q"])
     return weights / xp.sum(weights)
 
 
 def loss(theta, sample, xp):
-    """Loss of one prompt, averaged over the tasks.
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        As for `attention`.
-    xp : array namespace
-    """
+    """Loss of one prompt, averaged over the tasks."""
     return xp.sum((attention(theta, sample, xp) - sample["query"]) ** 2) / 2
 
 
 def observe(theta, sample, xp, K, p1):
-    """Attention of a query to its own feature, over the probability of the query.
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        As for `attention`.
-    xp : array namespace
-    K : int
-    p1 : float
-    """
+    """Attention of a query to its own feature, divided by the probability of the query."""
     own = attention(theta, sample, xp) @ sample["query"]
     first = sample["query"][0]
     return {"attention_1": first * own / p1, "attention_2": (1 - first) * own / (1 - p1)}

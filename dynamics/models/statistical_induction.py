@@ -1,31 +1,32 @@
 r"""Statistical induction heads in a minimal model (Edelman, Tsilivis, Edelman, Malach, Goel 2024).
 
-A sequence of two symbols comes from a Markov chain of its own, whose transition probabilities are
-uniform on [0, 1] and whose first symbol is stationary. The model predicts every next symbol. In the
-first layer a symbol attends to those before it, and to itself, by their distance,
+Each sequence of two symbols has its own Markov chain, with transition probabilities uniform on [0,
+1] and a stationary first symbol. The model predicts every next symbol. In the first layer a symbol
+attends to itself and to earlier symbols by distance,
 
 .. math:: h_j = \sum_{k \le j} \mathrm{softmax}_k(v_{j-k})\, e_k ,
 
-in the second symbol i attends to place j by W, linearly, and copies what stands there:
+in the second layer symbol i attends to place j by W, linearly, and copies the symbol at place j:
 
 .. math:: o_i = \sum_{j \le i} (e_i^T W h_j)\, e_j .
 
-The loss is the mean cross-entropy of the logits :math:`o_i` over places. With v on the previous
-symbol and W on equal symbols :math:`o_i` counts what followed symbol i before: the induction head.
-With equal v it is made of counts of single symbols. W starts at ``w0`` in every entry, v at 0. The
-sequences are enumerated; longer ones are drawn in ``statistical_induction_drawn``.
+The loss is the cross-entropy of the logits :math:`o_i`, averaged over places. With v on the
+previous symbol and W on equal symbols, :math:`o_i` counts the symbols that followed symbol i
+before: the induction head. With equal v it depends on counts of single symbols. W starts at ``w0``
+in every entry, v at 0. The sequences are enumerated; ``statistical_induction_drawn`` draws longer
+ones.
 
 :L: length of the context
-:chains: free, or balanced: both symbols change with one probability, so they are equally frequent
+:chains: free, or balanced: both symbols change with equal probability, so they are equally frequent
 :w0: entries of W at the start
-:W: weights of the second layer, symbol by what is attended to
+:W: weights of the second layer, symbol by attended symbol
 :v: scores of the first layer by distance
 :same: weight of W on equal symbols
 :other: weight of W on different symbols
 :v_*: score of this distance
-:contrast: weight on equal symbols less that on different ones
-:previous: attention of the last place to the one before it
-:T_previous: the last place gives half of its attention to the one before it
+:contrast: weight on equal symbols minus weight on different symbols
+:previous: attention of the last place to the place before it
+:T_previous: the last place gives half of its attention to the place before it
 """
 
 import itertools
@@ -45,13 +46,7 @@ def start(L=7, w0=0.01):
 
 
 def law(L, chains="free"):
-    """Every sequence with its probability, over chains by Gauss-Legendre nodes.
-
-    Parameters
-    ----------
-    L : int
-    chains : str
-    """
+    """Every sequence with its probability, integrated over chains by Gauss-Legendre quadrature."""
     nodes, weights = np.polynomial.legendre.leggauss(60)
     up, down = np.meshgrid((nodes + 1) / 2, (nodes + 1) / 2)
     down = up if chains == "balanced" else down
@@ -64,26 +59,18 @@ def law(L, chains="free"):
 
 
 def first_layer(v, xp):
-    """Attention of each place to each, shape (L, L).
+    """Attention of each place to each place, shape (L, L).
 
-    Parameters
-    ----------
-    v : array, shape (L,)
-    xp : array namespace
+    `v`, shape (L,).
     """
     distance = np.arange(len(v))[:, None] - np.arange(len(v))
     return xp.softmax(xp.where(distance >= 0, v[np.abs(distance)], -xp.inf), axis=-1)
 
 
 def loss(theta, sample, xp):
-    """Mean loss of the next symbols of one sequence.
+    """Cross-entropy of the next symbols of one sequence, averaged over places.
 
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        ``symbols``, shape (L + 1, 2).
-    xp : array namespace
+    `sample`: ``symbols``, one-hot, shape (L + 1, 2).
     """
     e, label = sample["symbols"][:-1], sample["symbols"][1:]
     h = first_layer(theta["v"], xp) @ e

@@ -1,19 +1,19 @@
-r"""Statistical induction heads on long sequences, by draws (Edelman et al. 2024).
+"""Statistical induction heads on long sequences, by draws (Edelman et al. 2024).
 
-The minimal model of ``statistical_induction`` where its sequences are too many to be listed. Chains
-and sequences are drawn, so gradients have standard errors. The law is the same when the two symbols
-change places, which is declared (``symmetry``): W has two scalars, v one for each distance.
+The minimal model of ``statistical_induction`` with sequences too long for enumeration. Chains and
+sequences are drawn, so gradients have standard errors. The law is invariant under exchange of the
+two symbols (``symmetry``): W has two scalars, v one per distance.
 
 :L: length of the context
 :w0: entries of W at the start
-:W: weights of the second layer, symbol by what is attended to
+:W: weights of the second layer, symbol by attended symbol
 :v: scores of the first layer by distance
 :same: weight of W on equal symbols
 :other: weight of W on different symbols
 :v_*: score of this distance
-:contrast: weight on equal symbols less that on different ones
-:previous: attention of the last place to the one before it
-:T_previous: the last place gives half of its attention to the one before it
+:contrast: weight on equal symbols minus weight on different symbols
+:previous: attention of the last place to the place before it
+:T_previous: the last place gives half of its attention to the place before it
 """
 
 import numpy as np
@@ -33,13 +33,7 @@ def start(L=16, w0=0.01):
 
 
 def samples(rng, count, L):
-    """Sequences, drawn at random.
-
-    Parameters
-    ----------
-    rng : numpy Generator
-    count, L : int
-    """
+    """Draw `count` sequences."""
     up, down = rng.uniform(size=(2, count))
     x = np.empty((count, L + 1), dtype=int)
     x[:, 0] = rng.uniform(size=count) < up / (up + down)

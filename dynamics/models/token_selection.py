@@ -1,25 +1,25 @@
 r"""Attention selects the tokens of the largest margin (Tarzanagh, Li, Zhang, Oymak 2023).
 
-One head of softmax attention with a trained query p answers with the score that it attends to,
+One head of softmax attention with a trained query p outputs the attention-weighted score,
 
 .. math:: f(X) = \langle X v, \mathrm{softmax}(X p) \rangle , \qquad
           R(p) = E \log(1 + e^{-f(X)}) ,
 
-at a fixed v. In the data of the paper's figure on several inputs each input has seven tokens in the
-plane: one near (1, 0), which has the score 1, three near (-1, 1) and three near (-1/2, -1/2), which
-have a lower one. The labels are 1. Tokens are drawn once, and the risk is the mean over these
-inputs. Training attends to the first token more and more, so p grows without a bound, and its
-direction tends to that of the shortest p with
-:math:`p \cdot (x_1 - x_t) \ge 1` for every other token t of every input.
+at a fixed v. As in the paper's figure on several inputs, each input has seven tokens in the plane:
+one near (1, 0) with score 1, three near (-1, 1) and three near (-1/2, -1/2) with a lower score. All
+labels are 1. Tokens are drawn once, and the risk is the mean over these inputs. The attention to
+the first token increases throughout training, so p grows without bound, and its direction converges
+to that of the shortest p with :math:`p \cdot (x_1 - x_t) \ge 1` for every other token t of every
+input.
 
-Gradients fall off exponentially in the norm of p. Descent at a constant rate is slow for this
-reason; with normalized gradients (``--rule normalized --eta 0.1 --eps 1e-12``) the norm grows by a
-step each time, until the gradient is as small as ``eps``.
+Gradients decrease exponentially in the norm of p, so descent at a constant rate is slow. With
+normalized gradients (``--rule normalized --eta 0.1 --eps 1e-12``) every step increases the norm by
+eta, until the gradient is as small as ``eps``.
 
 :inputs: number of inputs
 :other: score of the tokens that are not optimal
 :spread: standard deviation of the tokens about their centres
-:draw: number of the draw of the tokens
+:draw: seed of the draw of the tokens
 :p: query
 :p1: first coordinate of the query
 :p2: second coordinate of the query
@@ -44,14 +44,7 @@ def start():
 
 
 def tokens(inputs=3, spread=0.2, draw=0):
-    """Tokens of all inputs, shape (inputs, 7, 2); the first of each is the optimal one.
-
-    Parameters
-    ----------
-    inputs : int
-    spread : float
-    draw : int
-    """
+    """Tokens of all inputs, shape (inputs, 7, 2); the first token of each input is optimal."""
     return np.random.default_rng(draw).normal(0.0, spread, (inputs, *CENTRES.shape)) + CENTRES
 
 
@@ -63,26 +56,13 @@ def law(inputs=3, spread=0.2, draw=0, other=0.5):
 def attention(theta, sample, xp):
     """Attention to each token, shape (7,).
 
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        ``X``, shape (7, 2), and ``score``, shape (7,).
-    xp : array namespace
+    `sample`: ``X``, shape (7, 2), and ``score``, shape (7,).
     """
     return xp.softmax(sample["X"] @ theta["p"])
 
 
 def loss(theta, sample, xp):
-    """Loss of one input, whose label is 1.
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        As for `attention`.
-    xp : array namespace
-    """
+    """Logistic loss of one input with label 1."""
     return xp.softplus(-attention(theta, sample, xp) @ sample["score"])
 
 
@@ -91,13 +71,5 @@ def observables(theta, xp):
 
 
 def observe(theta, sample, xp):
-    """Attention to the optimal token.
-
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        As for `attention`.
-    xp : array namespace
-    """
+    """Attention to the optimal token."""
     return {"selected": attention(theta, sample, xp)[0]}

@@ -1,23 +1,25 @@
 r"""One layer of attention learns topics from masked words (Li, Li, Risteski 2023).
 
-T topics have v words each. A document draws ``chosen`` topics, then each of its (infinitely many)
-words from their words. A word is masked with probability ``masked``; it is then left as it is
-(``left``), replaced by any word (``random``), or by the word MASK. From the document as shown, in
-which u has the share :math:`f_u`, the word q that is shown in a masked place predicts the true one,
+Each of T topics has v words. A document draws ``chosen`` topics, then infinitely many words from
+these topics. A word is masked with probability ``masked``; a masked word is kept unchanged
+(``left``), replaced by any word (``random``), or replaced by the word MASK. The document as shown
+has the share :math:`f_u` of word u; from it, the word q shown in a masked place predicts the true
+word,
 
 .. math:: \hat e = \sum_u V_{\cdot u}\, \mathrm{softmax}_u (A_{qu} + \ln f_u), \qquad
    R = \tfrac12 E \| \hat e - e \|^2 + \tfrac\lambda2 \|V\|^2 ,
 
-with logits A and values V: a finite law, enumerated and exact. By exchange of words and of topics
-it closes on V of the same topic, of another topic and of MASK, and on A of the same topic, of
-another one, and of and to MASK. The paper trains V under uniform attention first and A afterwards;
-here all is trained at once from zero, where A has no gradient before V has grown.
+with logits A and values V; the law is finite and enumerated exactly. Exchanging words and topics
+are symmetries: training closes on V of the same topic, of another topic and of MASK, and on A of
+the same topic, of another topic, and with MASK as key, query or both. The paper trains V under
+uniform attention first and A afterwards; here all entries are trained at once from zero, where A
+has no gradient before V has grown.
 
 :T: number of topics
-:v: words of each topic
-:chosen: topics of a document
+:v: number of words of each topic
+:chosen: number of topics of a document
 :masked: probability that a word is masked
-:left: probability that a masked word is left as it is
+:left: probability that a masked word is kept unchanged
 :random: probability that a masked word is replaced by any word
 :decay: weight decay of V, the :math:`\lambda` above
 :V: values, true word by shown word
@@ -30,7 +32,7 @@ here all is trained at once from zero, where A has no gradient before V has grow
 :A_to_mask: logit of MASK, for a query that is a word
 :A_of_mask: logit of a word, for the query MASK
 :A_mask: logit of MASK, for the query MASK
-:T_V: values of the own topic have half of what a uniform answer within it needs
+:T_V: values of the own topic reach half of 1/v, those of a uniform prediction within the topic
 :T_A: words attend to their own topic e times as much as to others
 """
 
@@ -54,22 +56,12 @@ events = {"T_V": "V_same >= 1/(2*v)", "T_A": "A_same - A_other >= 1"}
 
 
 def start(T=4, v=2):
-    """Trained arrays at step 0.
-
-    Parameters
-    ----------
-    T, v : int
-    """
+    """Trained arrays at step 0."""
     return {"V": np.zeros((T * v, T * v + 1)), "A": np.zeros((T * v + 1, T * v + 1))}
 
 
 def names(T, v):
-    """Name of each scalar and an entry that it stands for.
-
-    Parameters
-    ----------
-    T, v : int
-    """
+    """Name of each scalar, and one entry equal to it."""
     own, other, mask = 0, v, T * v
     table = {"V_same": ("V", 0, own), "V_other": ("V", 0, other), "V_mask": ("V", 0, mask)}
     table |= {"A_same": ("A", 0, own), "A_other": ("A", 0, other), "A_to_mask": ("A", 0, mask)}
@@ -77,13 +69,7 @@ def names(T, v):
 
 
 def law(T, v, chosen=2, masked=0.15, left=0.1, random=0.1):
-    """Every masked word of every document with its probability.
-
-    Parameters
-    ----------
-    T, v, chosen : int
-    masked, left, random : float
-    """
+    """Every masked word of every document with its probability."""
     words, topics = np.eye(T * v + 1), comb(T, chosen)
     for topic in combinations(range(T), chosen):
         own = [t * v + k for t in topic for k in range(v)]
@@ -96,15 +82,9 @@ def law(T, v, chosen=2, masked=0.15, left=0.1, random=0.1):
 
 
 def loss(theta, sample, xp, decay=1e-3):
-    """Loss of one masked word.
+    """Loss of one masked word, with weight decay of V.
 
-    Parameters
-    ----------
-    theta : dict of arrays
-    sample : dict
-        ``share`` and ``query``, shape (T v + 1,), and ``word``, shape (T v,).
-    xp : array namespace
-    decay : float
+    `sample`: ``share`` and ``query``, shape (T v + 1,), and ``word``, shape (T v,).
     """
     weights = sample["share"] * xp.exp(sample["query"] @ theta["A"])
     answer = theta["V"] @ weights / xp.sum(weights)
