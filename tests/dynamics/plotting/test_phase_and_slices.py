@@ -2,16 +2,14 @@
 
 import numpy as np
 import pytest
-from matplotlib.collections import LineCollection, PolyCollection, QuadMesh
+from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.colors import LogNorm
 from sweeps import sweep
 
 from dynamics import plotting
 from dynamics.phase_diagrams import Axis, scaling, select
-from dynamics.plotting import captions, labels, style
 from dynamics.plotting.labels import CellAxis
 from dynamics.validation import InvalidRequest
-from theory.papers.positional_attention.notation import NOTATION
 
 QS, CS = np.linspace(0.1, 0.9, 9), [2, 4, 8]
 NUS = np.geomspace(1e-5, 1e-1, 9)
@@ -54,8 +52,7 @@ def legend(axes):
 
 
 def test_every_value_is_in_its_cell_with_a_logarithmic_colour(grid, panel):
-    found = select(grid, "time_T1", "q", "nu", at={"C": 4})
-    drawn = meshes(panel)[0]
+    found, drawn = select(grid, "time_T1", "q", "nu", at={"C": 4}), meshes(panel)[0]
     np.testing.assert_array_equal(drawn.get_array().filled(np.nan), found.values[0])
     corners = drawn.get_coordinates()
     assert corners[0, 0, 0] < 0.1 < corners[0, 1, 0]
@@ -64,8 +61,7 @@ def test_every_value_is_in_its_cell_with_a_logarithmic_colour(grid, panel):
     assert drawn.get_clim() == (np.nanmin(found.values), np.nanmax(found.values))
     assert (panel.get_xscale(), panel.get_yscale()) == ("linear", "log")
     assert (panel.get_xlabel(), panel.get_ylabel()) == ("$q$", r"$\nu$")
-    bar = [axes for axes in panel.figure.axes if axes is not panel]
-    assert bar[0].get_ylabel() == "time $T_1$"
+    assert panel.figure.axes[1].get_ylabel() == "time $T_1$"
     assert panel.get_title(loc="left") == "$D = 16$, up to time $10^{5}$, $C = 4$"
 
 
@@ -78,9 +74,7 @@ def test_every_cell_without_a_value_says_why(grid, panel):
         rows, columns = np.nonzero(found.outcome[0] == code)
         np.testing.assert_array_equal(marks[word].get_xdata(), found.x.values[columns])
         np.testing.assert_array_equal(marks[word].get_ydata(), found.y.values[rows])
-    assert len({line.get_marker() for line in marks.values()}) == 3
     assert legend(panel) == ["not reached", "diverged", "killed its worker", "not computed yet"]
-    assert not [each for each in panel.collections if type(each) is PolyCollection]
 
 
 def test_few_whole_numbers_are_categories(grid):
@@ -88,11 +82,8 @@ def test_few_whole_numbers_are_categories(grid):
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["2", "4", "8"]
     np.testing.assert_array_equal(axes.get_xticks(), [0, 1, 2])
     np.testing.assert_array_equal(meshes(axes)[0].get_coordinates()[0, :, 0], [-0.5, 0.5, 1.5, 2.5])
-    assert axes.get_xlabel() == "patches in each set $C$"
     place = CellAxis(Axis.of("C", [2, 4, 8]))
     np.testing.assert_allclose(place.at([2, np.sqrt(32), 8]), [0, 1.5, 2])
-    assert not CellAxis(Axis.of("q", [0.5, 1])).category
-    assert not CellAxis(Axis.of("samples", np.arange(9))).category
 
 
 def test_yes_and_no_have_two_colours_and_a_share_a_scale(grid):
@@ -105,9 +96,6 @@ def test_yes_and_no_have_two_colours_and_a_share_a_scale(grid):
     axes = plotting.phase(select(seeds, "risk>=1", "q", "nu"))
     assert meshes(axes)[0].get_clim() == (0, 1)
     assert "share of 3 seeds" in axes.figure.axes[1].get_ylabel()
-    assert "median" not in axes.get_title(loc="left")
-    axes = plotting.phase(select(seeds, "risk", "q", "nu"))
-    assert "median of 3 seeds" in axes.get_title(loc="left")
 
 
 def test_a_boundary_runs_along_the_sides_of_cells(grid):
@@ -135,21 +123,12 @@ def test_contours_are_where_the_values_are(grid):
         for q, nu in path.vertices:
             assert time(q, nu, 2) == pytest.approx(level, rel=0.3)
     assert "time $T_1$" in legend(axes)
-    flat = sweep({"q": QS, "nu": NUS}, {"risk": 1.0})
-    axes = plotting.phase(found, contours=[select(flat, "risk", "q", "nu")])
-    assert not [each for each in axes.collections if hasattr(each, "levels")]
 
 
 def test_what_does_not_lie_over_the_same_axes_is_refused(grid):
     found = select(grid, "risk", "q", "nu", facet="C")
-    others = (
-        select(grid, "risk", "nu", "q", facet="C"),
-        select(grid, "risk", "q", "nu", at={"C": 2}),
-        select(grid, "risk", "q", facet="C", at={"nu": NUS[0]}),
-    )
-    for other in others:
-        with pytest.raises(InvalidRequest, match="what is drawn over risk has"):
-            plotting.phase(found, contours=[other])
+    with pytest.raises(InvalidRequest, match="what is drawn over risk has"):
+        plotting.phase(found, contours=[select(grid, "risk", "nu", "q", facet="C")])
     with pytest.raises(InvalidRequest, match="a phase diagram needs a second axis"):
         plotting.phase(select(grid, "risk", "q", at={"nu": NUS[0], "C": 2}))
     with pytest.raises(InvalidRequest, match="has no boundary"):
@@ -171,8 +150,6 @@ def test_slices_are_lines_and_a_strip_says_what_is_missing(grid):
     late = [q for q in QS if q > 0.5]
     assert drawn["diverged"] == [(colour, late) for colour in reversed(colours)]
     assert drawn["not valid"][0] == (colours[2], list(QS[:2]))  # from below
-    assert "$C = 2$" in legend(axes)
-    assert strip.get_xlabel() == "$q$"
     assert strip.get_xlim() == axes.get_xlim()
     whole = plotting.slices(select(grid, "risk", "C", "q", at={"nu": NUS[4]}))
     assert len(whole.figure.axes) == 3  # nine values of q: a colour bar; two are not valid: a strip
@@ -186,29 +163,11 @@ def test_scaling_divides_the_other_factors_out(grid):
     np.testing.assert_allclose(axes[2].lines[0].get_ydata(), 1e3 * q, rtol=1e-9)
     x, y = axes[1].lines[1].get_xydata().T
     np.testing.assert_allclose(np.diff(np.log(y)) / np.diff(np.log(x)), -0.3)
-    texts = axes[1].get_legend().get_texts()[0].get_text()
-    assert "-0.300000" in texts
+    assert "-0.300000" in axes[1].get_legend().get_texts()[0].get_text()
     assert axes[2].get_xlabel() == r"$C\,q$"
-    assert {(panel.get_xscale(), panel.get_yscale()) for panel in axes} == {("log", "log")}
     title = axes[0].figure.get_suptitle()
-    for count, word in ((18, "not a valid combination"), (13, "not computed yet")):
+    for count, word in ((found.used, "runs; left out"), (18, "not a valid"), (13, "not computed")):
         assert f"{count} {word}" in title
-    assert f"{found.used} runs; left out" in title
-
-
-def test_words_are_those_of_the_notation_table():
-    assert labels.label(NOTATION, "m") == "$m$"
-    assert labels.label(NOTATION, "samples") == "samples $N$"
-    assert labels.label({}, "weight_decay") == "weight decay"
-    assert labels.formula(NOTATION, "nu*(D-C)**2 % samples") == r"\nu\,(D-C)^{2} \% N"
-    assert labels.formula(NOTATION, "round(D/8)") == r"\mathrm{round}(D/8)"
-    shown = [style.number(v) for v in (0.5, 1e5, 2e-7, -1e-3, 1234.0, 0.0, 196, 0.0815)]
-    assert shown == ["0.5", "10^{5}", r"2 \times 10^{-7}", "-10^{-3}", "1234", "0", "196", "0.0815"]
-    held = captions.fixed(
-        NOTATION, {"p": 3, "expectation": "auto", "d": None}, {"q": "m/(D-C)"}, 6.0, 4
-    )
-    assert held == "$p = 3$, expectation auto, $q = m/(D-C)$, median of 4 seeds"
-    assert captions.fixed(NOTATION, {f"x{k}": k for k in range(20)}, {}, 3.0).count("\n") > 2
 
 
 def test_a_sweep_with_nothing_computed_can_be_drawn(tmp_path):

@@ -1,5 +1,7 @@
 """Pictures are checked through the data of their artists."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,6 @@ def test_reduced_is_lines_and_full_is_markers(result):
         for name, line in zip(shown, lines(panel, marked=True), strict=True):
             assert set(line.get_ydata()) <= set(result.full[name])
             assert len(line.get_xdata()) > 15
-    assert axes[-1].get_xlabel().startswith("time")
     assert axes[0].get_ylabel() == r"$\alpha$"
 
 
@@ -50,13 +51,8 @@ def test_events_are_marked_where_they_are(result):
 
 def test_attention_shows_the_sets_and_every_moment(result):
     axes = plotting.attention(result.full)
-    assert [panel.get_title().split(":")[0] for panel in axes] == [
-        "true sets",
-        "start",
-        "$T_0$",
-        "$T_1$",
-        "end",
-    ]
+    moments = ["true sets", "start", "$T_0$", "$T_1$", "end"]
+    assert [panel.get_title().split(":")[0] for panel in axes] == moments
     shown = axes[-1].images[0].get_array()
     np.testing.assert_array_equal(shown.data, result.full["A"][-1])
     assert np.array_equal(shown.mask, np.eye(9, dtype=bool))
@@ -66,8 +62,6 @@ def test_attention_shows_the_sets_and_every_moment(result):
     # Entries at T0 are a thousandth of those at the end, and yet their sets are seen.
     early = np.ma.compressed(norms[0](axes[2].images[0].get_array()))
     assert np.ptp(early) > 0.1
-    (bar,) = [panel for panel in axes[0].figure.axes if panel not in axes]
-    assert bar.get_ylabel() == "logits $A_{ij}$"
 
 
 def above(axes):
@@ -76,19 +70,19 @@ def above(axes):
 
 def test_every_picture_of_runs_states_the_parameters(result, seeds):
     run = result.reduced
-    growth = TransverseGrowth(run.time, np.ones(len(run.time)), np.ones(len(run.time)))
-    for axes in (
-        plotting.training(run), plotting.comparison(result), plotting.attention(result.full),
-        plotting.deviation(result), plotting.realistic(seeds), plotting.comparison(seeds),
-        plotting.several({"one": run, "other": result.full}, ["alpha"]),
-        plotting.stability(run, run, np.ones(len(run.time))),
-        plotting.transverse_growth(growth, run),
+    ones = np.ones(len(run.time))
+    stability = plotting.stability(run, run, 0.05 * ones)
+    np.testing.assert_array_equal(stability[0].lines[0].get_ydata(), 0.05 * ones[run.time >= 0.1])
+    assert stability[0].lines[1].get_ydata()[0] == 0.1
+    for axes, size in (
+        (plotting.training(run), 9), (plotting.comparison(result), 9), (stability, 9),
+        (plotting.deviation(result), 9), (plotting.attention(result.full), 9),
+        (plotting.several({"one": run, "other": result.full}, ["alpha"]), 9),
+        (plotting.transverse_growth(TransverseGrowth(run.time, ones, ones), run), 9),
+        (plotting.realistic(seeds), 8), (plotting.comparison(seeds), 8),
     ):  # fmt: skip
-        law = run.parameters if axes is not None and "= 9" in above(axes) else None
-        law = law or seeds.reduced.parameters
-        assert f"$D = {law['D']}$" in above(axes)
-        assert rf"$\nu = {style.number(law['nu'])}$" in above(axes)
-    assert r"$\eta = 0.1$" in above(plotting.attention(result.full))
+        assert f"$D = {size}$" in above(axes)
+        assert rf"$\nu = {style.number(run.parameters['nu'])}$" in above(axes)
     assert "$N = 80$" in above(plotting.training(seeds.full))
 
 
@@ -98,18 +92,6 @@ def test_deviation_is_logarithmic_and_names_the_rounding_unit(result):
     assert any("rounding unit" in text.get_text() for text in axes.texts)
     drawn = [line.get_ydata().max() for line in axes.lines if line.get_marker() != "None"]
     assert drawn == [result.deviation[name] for name in ("alpha", "gamma", "rho")]
-
-
-def test_stability_shows_limit_rate_and_where_it_is_passed():
-    system = dynamics.load_system("positional_attention")
-    problem = system.ReducedPopulation(system.Parameters(D=4, C=2))
-    run, calm = dynamics.descend(problem, 0.1, 100), dynamics.flow(problem, 10.0)
-    limits = np.linspace(0.2, 0.05, len(calm.time))
-    axes = plotting.stability(run, calm, limits)
-    np.testing.assert_array_equal(axes[0].lines[0].get_ydata(), limits[calm.time >= 0.1])
-    assert axes[0].lines[1].get_ydata()[0] == 0.1
-    assert axes[0].get_xscale() == "log"
-    assert axes[1].collections
 
 
 @pytest.fixture(scope="module")
@@ -131,8 +113,6 @@ def test_seeds_are_a_median_and_a_band(seeds):
 
 
 def test_evidence_draws_curves_and_lines_and_negative_values():
-    from types import SimpleNamespace
-
     curve = {"label": "c", "x": [1, 10], "y": [-1e-3, 10.0]}
     plot = {
         "x_label": "x", "y_label": "y", "x_scale": "log", "y_scale": "symlog",
@@ -147,13 +127,11 @@ def test_evidence_draws_curves_and_lines_and_negative_values():
     assert above(axes) == r"$D = 8$, $\nu = 10^{-3}$"
     assert axes.get_title(loc="left") == "Lemma 1: does not hold here"
     assert [line.get_label() for line in axes.lines] == ["c", "bound"]
-    assert "does not hold here" in axes.get_title(loc="left")
     plot["curves"][0]["y"] = [1e-3, 10.0]
     plot["lines"].append({"label": "no place on a logarithm", "y": 0.0})
     axes = plotting.evidence(verdict)
     assert axes.get_yscale() == "log"
     assert [line.get_label() for line in axes.lines] == ["c", "bound"]
-    assert not axes.containers
     plot["curves"][0]["errors"] = [1e-4, 2.0]
     (bars,) = plotting.evidence(verdict).containers
     low, high = bars.lines[2][0].get_segments()[1][:, 1]

@@ -1,7 +1,6 @@
 """Phase planes are checked through the data of their artists."""
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
@@ -14,30 +13,21 @@ from dynamics.analysis.phase_portrait.roots import SADDLE, FixedPoint
 from dynamics.plotting.portrait import MARKS, rest_look
 from dynamics.results.outcome import DIVERGED, Outcome
 
-PLANES = [("gamma", "rho"), ("alpha", "gamma")]
 
-
-@cache
-def portrait_of(plane):
+@pytest.fixture(scope="module")
+def found():
     system = dynamics.load_system("positional_attention")
     problem = system.ReducedPopulation(system.Parameters(D=12, C=3, q=0.4))
     problem.gradient_error = lambda state: None  # no rate is left out for its error
-    return portrait(problem, 2e4, plane, starts=2, grid=8)
+    return portrait(problem, 2e4, ("gamma", "rho"), starts=2, grid=8)
 
 
-@cache
-def picture_of(plane):
-    """Its picture, which is read only."""
-    return plotting.portrait(portrait_of(plane))
+@pytest.fixture(scope="module")
+def axes(found):
+    return plotting.portrait(found)
 
 
-@pytest.fixture(params=PLANES)
-def found(request):
-    return portrait_of(request.param)
-
-
-def test_arrows_point_along_the_field_and_are_coloured_by_speed(found):
-    axes = picture_of(found.plane)
+def test_arrows_point_along_the_field_and_are_coloured_by_speed(found, axes):
     (arrows,) = [c for c in axes.collections if isinstance(c, Quiver)]
     u, v = found.rates.reshape(2, -1)
     np.testing.assert_allclose(arrows.U * v, arrows.V * u, rtol=1e-9)
@@ -49,8 +39,7 @@ def test_arrows_point_along_the_field_and_are_coloured_by_speed(found):
     assert "speed" in axes.figure.axes[-1].get_ylabel()
 
 
-def test_every_run_branch_and_fixed_point_is_drawn(found):
-    axes = picture_of(found.plane)
+def test_every_run_branch_and_fixed_point_is_drawn(found, axes):
     drawn = [line.get_xydata() for line in axes.lines]
     for run in found.runs:
         path = np.stack([run[name] for name in found.plane], axis=1)
@@ -65,8 +54,8 @@ def test_every_run_branch_and_fixed_point_is_drawn(found):
     assert axes.get_ylim() == found.box[1]
 
 
-def test_times_and_events_are_where_the_run_was(found):
-    axes, run = picture_of(found.plane), found.runs[0]
+def test_times_and_events_are_where_the_run_was(found, axes):
+    run = found.runs[0]
     spots = {line.get_marker(): [] for line in axes.lines}
     for line in axes.lines:
         spots[line.get_marker()].append(line.get_xydata()[0])

@@ -9,7 +9,7 @@ from runs import same
 import dynamics
 from dynamics.validation import InvalidRequest
 
-MUTATIONS = 150
+MUTATIONS = 80
 
 
 @pytest.fixture(scope="module")
@@ -54,20 +54,13 @@ def test_a_flipped_bit_or_a_cut_file_is_refused_under_its_name(result, tmp_path)
     same(dynamics.load(store).full, result.full)
 
 
-def test_a_file_that_is_gone_is_not_replaced_by_its_fill_value(result, tmp_path):
+def test_a_file_or_a_sum_that_is_gone_is_refused(result, tmp_path):
     store = dynamics.save(result.reduced, tmp_path / "x")
+    group = json.loads((store / "zarr.json").read_text())
     (store / "alpha" / "c" / "0").unlink()
     with pytest.raises(InvalidRequest, match="its alpha/c/0 is gone"):
         dynamics.load(store)
-
-
-def test_a_result_of_an_earlier_version_is_read_without_a_check(result, tmp_path):
-    store = dynamics.save(result.reduced, tmp_path / "x")
-    group = json.loads((store / "zarr.json").read_text())
     del group["attributes"]["checksum"]
     (store / "zarr.json").write_text(json.dumps(group))
     with pytest.raises(InvalidRequest, match=r"its zarr\.json is damaged"):
         dynamics.load(store)
-    del group["attributes"]["checksums"]
-    (store / "zarr.json").write_text(json.dumps(group))
-    same(dynamics.load(store), result.reduced)

@@ -20,20 +20,14 @@ def run():
 
 def test_an_event_that_was_not_reached_is_false_and_says_why(run):
     reached, missing = run.events["T0"], run.events["T1"]
-    assert reached
-    assert reached.reached
-    assert (reached.step, reached.reason) == (28, "")
-    assert not missing
-    assert not missing.reached
+    assert (bool(reached), reached.reached, reached.step, reached.reason) == (True, True, 28, "")
+    assert (bool(missing), missing.reached, missing.step, missing.horizon) == (
+        False, False, None, None
+    )  # fmt: skip
     assert math.isnan(missing.time)
-    assert missing.step is None
-    assert missing.horizon is None
     assert missing.reason == run.reasons["T1"] == "not reached by time 2"
     assert missing.state.shape == run.final_state.shape
     assert np.isnan(missing.state).all()
-    assert (
-        f"half of the attention at time {missing.time:.1f}" == "half of the attention at time nan"
-    )
 
 
 def test_events_are_a_mapping_that_names_what_there_is(run):
@@ -44,8 +38,6 @@ def test_events_are_a_mapping_that_names_what_there_is(run):
         run.events["T2"]
     again = pickle.loads(pickle.dumps(run.events))
     assert again["T0"].step == 28
-    with pytest.raises(KeyError, match="there are T0"):
-        again["T2"]
 
 
 def test_events_survive_storage(run, tmp_path):

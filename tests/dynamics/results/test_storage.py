@@ -1,12 +1,15 @@
+import errno
 import functools
 import itertools
 import json
 import os
 
 import pytest
+import xarray
 from runs import same
 
 import dynamics
+from dynamics.cli import folders, main, report
 from dynamics.validation import InvalidRequest
 
 
@@ -55,10 +58,19 @@ def test_an_earlier_result_is_replaced_and_anything_else_is_not(result, tmp_path
     assert sorted(p.name for p in tmp_path.iterdir()) == ["mine", "run"]
 
 
-def test_a_failure_while_writing_leaves_nothing(result, tmp_path, monkeypatch):
+def test_a_disk_that_fills_costs_no_earlier_result_and_leaves_nothing(
+    result, tmp_path, monkeypatch
+):
     target = dynamics.save(result.reduced, tmp_path / "run")
-    monkeypatch.setattr(type(result.full), "stored", lambda self: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
+    write = xarray.Dataset.to_zarr
+
+    def full(dataset, folder, **options):
+        write(dataset, folder, **options)
+        if options["group"] == "full":
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(xarray.Dataset, "to_zarr", full)
+    with pytest.raises(OSError, match="No space left"):
         dynamics.save(result, target)
     monkeypatch.undo()
     same(dynamics.load(target), result.reduced)
@@ -84,8 +96,6 @@ def test_dataset_has_named_variables_and_versions(result, tmp_path):
     assert dataset["A"].dims == ("record", "A_axis_0", "A_axis_1")
     assert dataset["gamma"].dims == ("record",)
     assert json.loads(dataset.attrs["parameters"])["D"] == 8
-    import xarray
-
     path = dynamics.save(result.reduced, tmp_path / "run")
     stored = xarray.open_zarr(path)
     programs = {"attdyn", "numpy", "scipy", "numba", "sympy"}
@@ -110,3 +120,24 @@ def test_of_two_writers_the_last_one_has_the_folder_whole(result, tmp_path, monk
             dynamics.save(result.reduced, tmp_path / "x")
         same(dynamics.load(tmp_path / "x"), result.reduced)
         assert [p.name for p in tmp_path.iterdir()] == ["x"]
+
+
+def test_two_commands_at_once_take_different_folders(tmp_path, monkeypatch):
+    """The second trains and writes while the first does, which began with the folder free."""
+    monkeypatch.chdir(tmp_path)
+    words = ["run", "positional_attention", "--D", "4", "--C", "2", "--steps", "20"]
+    write, codes = folders.write_folder, []
+
+    def raced(*given, **named):
+        monkeypatch.setattr(folders, "write_folder", write)
+        codes.append(main([*words, "--nu", "2e-3"]))
+        return write(*given, **named)
+
+    monkeypatch.setattr(folders, "write_folder", raced)
+    monkeypatch.setattr(report, "pictures", lambda result: iter(()))
+    assert (main(words), codes) == (0, [0])
+    nu = [
+        dynamics.load(f"results/run-positional_attention{end}").parameters["nu"]
+        for end in ("", "-2")
+    ]
+    assert nu == [2e-3, 1e-3]

@@ -29,20 +29,13 @@ def test_a_run_is_a_table_of_its_records(problems):
         np.testing.assert_array_equal(table[name], run[name])
     assert table["step"].tolist() == run.steps.tolist()
     assert "step" not in dynamics.flow(problems[0], 1.0).to_dataframe()
-
-
-def test_arrays_of_the_state_are_not_in_the_table(problems):
-    run = dynamics.descend(problems[1], 0.02, 4)
-    assert run["A"].ndim == 3
-    assert "A" not in run.to_dataframe()
-    assert len(run.to_dataframe()) == run.time.size
+    assert "A" not in dynamics.descend(problems[1], 0.02, 4).to_dataframe()
 
 
 def test_records_are_indexed_by_time_and_events_stand_apart(problems):
     run = dynamics.descend(problems[0], 0.02, 40)
     data = run.to_xarray()
     assert set(data.sizes) == {"time"}
-    assert len(data.to_dataframe()) == run.time.size
     np.testing.assert_array_equal(data["time"], run.time)
     assert float(data["alpha"].sel(time=0.2)) == run["alpha"][list(run.steps).index(10)]
     events = run.events.to_xarray()
@@ -59,7 +52,6 @@ def test_a_comparison_is_a_table_with_both_runs(problems):
     result = dynamics.compare(*problems, eta=0.02, steps=40)
     table = result.to_dataframe()
     assert list(table)[:2] == ["time", "step"]
-    assert len(table) == result.time.size
     for name, series in result.deviations.items():
         np.testing.assert_array_equal(table[f"deviation_{name}"], series)
     np.testing.assert_array_equal(table["reduced_alpha"], result.reduced["alpha"])
