@@ -1,4 +1,4 @@
-"""Cache on disk of compiled code: its folder, and programs of JAX."""
+"""Cache on disk of compiled code and check results."""
 
 from dynamics.cache.folder import cache_directory
 from dynamics.cache.programs import compiled_program, jax, programs_kept

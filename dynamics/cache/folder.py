@@ -1,7 +1,7 @@
-"""Where compiled code lives, and that no other user can put any there.
+"""Folder of compiled code, protected against other users.
 
-It is run: numba unpickles what it finds. So a folder is used only if it belongs to this user and no
-other can write into it.
+numba unpickles and runs files of this folder, so a folder is used only if it belongs to the current
+user and no other user can write into it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import tempfile
 from pathlib import Path
 
 FALLBACKS = 100
-"""Names for a folder under the temporary directory, of which others may have some."""
+"""Number of folder names tried under the temporary directory, since other users may own some."""
 
 _reported: set[str] = set()
 
 
 def replace_file(path: Path, content: str | bytes) -> None:
-    """Write a file so that another process sees the whole of it or none.
+    """Write a file atomically: other processes see the old content or the new one.
 
     Raises OSError.
     """
@@ -31,17 +31,15 @@ def replace_file(path: Path, content: str | bytes) -> None:
 
 
 def cache_directory() -> Path:
-    """Where compiled code lives: ``ATTDYN_CACHE_DIR``, else the user's cache directory.
+    """Folder of compiled code: ``ATTDYN_CACHE_DIR``, else the user's cache directory.
 
-    A directory that cannot be written falls back to one under the temporary directory that is of
-    this user alone; so does, with a line on stderr, one into which other users can write.
-
-    Raises OSError if there is no such directory.
+    If this folder is not writable, or other users can write into it (reported on stderr), a private
+    folder under the temporary directory is returned. Raises OSError if all folders fail.
     """
     import platformdirs
 
     given = os.environ.get("ATTDYN_CACHE_DIR") or platformdirs.user_cache_dir("attdyn")
-    preferred = os.path.expanduser(given)  # which leaves "~" where there is no home
+    preferred = os.path.expanduser(given)  # keeps "~" if the user has no home directory
     if not preferred.startswith("~") and _writable(Path(preferred)):
         problem = _danger(Path(preferred).resolve(), stat.S_IWGRP | stat.S_IWOTH)
         if not problem:
@@ -53,10 +51,10 @@ def cache_directory() -> Path:
 
 
 def _private() -> Path:
-    """A folder under the temporary directory that is this user's and closed to all others."""
+    """Folder under the temporary directory that only this user can access."""
     try:
         user = getpass.getuser()
-    except (KeyError, OSError, ImportError):  # a container may have no name for a user
+    except (KeyError, OSError, ImportError):  # users in containers may have no name
         user = str(os.getuid())
     name = Path(tempfile.gettempdir()) / f"attdyn-{user}"
     for folder in (name, *(Path(f"{name}-{number}") for number in range(1, FALLBACKS))):
@@ -66,7 +64,7 @@ def _private() -> Path:
 
 
 def _writable(folder: Path) -> bool:
-    """Whether a folder can be written, after it is made where there is none, for this user."""
+    """Whether this user can write a folder, which is created if missing."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:
@@ -75,7 +73,7 @@ def _writable(folder: Path) -> bool:
 
 
 def _danger(folder: Path, closed: int) -> str:
-    """Why other users could have put something into a folder; empty if they could not."""
+    """Reason why other users could have modified a folder; empty if they could not."""
     entry = folder.lstat()
     if not stat.S_ISDIR(entry.st_mode):
         return "is a link"
@@ -87,13 +85,13 @@ def _danger(folder: Path, closed: int) -> str:
 
 
 def report(line: str) -> None:
-    """Write a line to stderr, once in a process."""
+    """Write a line to stderr, once per process."""
     if line not in _reported:
         _reported.add(line)
         print(f"attdyn: {line}", file=sys.stderr)
 
 
 def say_compiling() -> None:
-    """Say on a terminal, once in a process, what a first use waits for."""
+    """Report on a terminal, once per process, that the first use compiles."""
     if sys.stderr.isatty():
         report("compiling, once; later commands find what was compiled")

@@ -1,4 +1,4 @@
-"""Results of checks, kept in the cache on disk."""
+"""Results of checks, stored in the cache on disk."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any
 from dynamics.cache.folder import cache_directory, replace_file
 
 FORMAT = 1
-"""Counts changes of the checks that make what is kept out of date."""
+"""Version of the checks, increased when stored results become invalid."""
 
 _FOUND: dict[str, Any] = {}
 
 
 def kept(key: tuple[Any, ...], find: Callable[[], Any]) -> Any:
-    """Return what was found for a key before, else find it and keep it.
+    """Stored result for a key, computed and stored at the first call.
 
-    `key`: its ``repr`` names everything that decides the result, but the version of JAX; `find`: ()
-    -> numbers, texts, lists and dicts of them.
+    `key`: its ``repr`` must contain everything the result depends on, except the version of JAX;
+    `find`: computes the result, of JSON types.
     """
     digest = hashlib.sha256(repr((key, FORMAT, version("jax"))).encode()).hexdigest()[:32]
     if digest not in _FOUND:

@@ -1,10 +1,10 @@
-"""JAX, imported late; what XLA is to do for its programs, and where they are stored.
+"""JAX, imported at first use, with XLA options and an on-disk store of compiled programs.
 
-XLA takes longer to compile most programs here than they run. Its emitters of fused loops take a
-third of that time, its highest levels of optimization a tenth, and no model of the library is
-trained the quicker for them. Without any optimization XLA would take a third of the time, but a
-large model is closed by thousands of calls of a few programs, which would take twice as long. The
-code of a program is made in one part, not in threads, because processes share the cores.
+Most programs here take longer to compile than to run. The fusion emitters of XLA take a third of
+the compilation time and its highest optimization levels a tenth, without speeding up training of
+any library model. Optimization level 0 would save another third, but it doubles the time of the
+thousands of calls that the closure of a large model makes. Code is generated in one part, not in
+threads, because processes share the cores.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ OPTIONS = {
     "xla_backend_optimization_level": 1,
 }
 HASH = 16
-"""Bytes of a hash."""
+"""Length of a hash in bytes."""
 WORTH_STORING = 0.02
-"""Seconds of compilation from which a program is stored on disk."""
+"""Compilation time in seconds from which a program is stored on disk."""
 
 
 class _Jax:
-    """The module ``jax``, imported when it is first used: that takes longer than most commands."""
+    """The module ``jax``, imported at first use: the import takes longer than most commands."""
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(_module(), name)
@@ -42,17 +42,17 @@ class _Jax:
 
     @contextmanager
     def enable_x64(self, enabled: bool, kept: bool = True) -> Iterator[None]:
-        """Compilation by JAX; programs compiled within are kept on request."""
+        """Context with 64-bit JAX; programs compiled in it are stored unless `kept` is False."""
         with programs_kept() if kept else nullcontext(), _module().enable_x64(enabled):
             yield
 
 
 def _module() -> Any:
-    """JAX; a platform on which it cannot run is refused."""
+    """The JAX module; raises InvalidRequest if no device is available."""
     module = importlib.import_module("jax")
     try:
         module.devices()
-    except Exception:  # RuntimeError first, AssertionError afterwards
+    except Exception:  # RuntimeError at the first call, AssertionError at later ones
         asked = module.config.jax_platforms or "none"
         refuse("JAX_PLATFORMS", asked, "has no device here", "unset, or cpu", "cpu")
     return module
@@ -62,9 +62,9 @@ jax: Any = _Jax()
 
 
 def compiled_program(function: Callable[..., Any], **options: Any) -> Any:
-    """A function that JAX compiles when it is first called; not to be called while JAX traces.
+    """Function compiled by JAX at its first call; must not be called inside a JAX trace.
 
-    `function`: of arrays; traced; `**options`: as of ``jax.jit``.
+    `function`: function of arrays, traced; `**options`: options of ``jax.jit``.
     """
     known = {name: value for name, value in OPTIONS.items() if _has(name, value)}
     return jax.jit(function, compiler_options=known, **options)
@@ -72,22 +72,22 @@ def compiled_program(function: Callable[..., Any], **options: Any) -> Any:
 
 @cache
 def _has(name: str, value: Any) -> bool:
-    """Whether XLA as it is installed has an option."""
+    """Whether the installed XLA accepts an option."""
     try:
         jax.jit(lambda number: number, compiler_options={name: value}).lower(0.0).compile()
-    except Exception:  # of a kind that is XLA's own, and has changed
+    except Exception:  # XLA's own error type differs between versions
         return False
     return True
 
 
 class _Programs:
-    """Compiled programs as files that end in a hash; a damaged one is removed."""
+    """Store of compiled programs as files followed by a hash; damaged files are deleted."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder
 
     def get(self, key: str) -> bytes | None:
-        """A program by its key, or None: then JAX compiles it."""
+        """Program by its key; None if missing or damaged, so that JAX compiles it."""
         path = self._path / f"{key}.program"
         try:
             content = path.read_bytes()
@@ -101,7 +101,7 @@ class _Programs:
         return None
 
     def put(self, key: str, program: bytes) -> None:
-        """Keep a program, where the folder can be written."""
+        """Store a program, if the folder is writable."""
         with suppress(OSError):
             self._path.mkdir(mode=0o700, exist_ok=True)
             replace_file(self._path / f"{key}.program", program + _hash(program))
@@ -112,14 +112,14 @@ def _hash(content: bytes) -> bytes:
 
 
 def _store_programs() -> Callable[[], None]:
-    """Let JAX keep what it compiles in the folder of the cache; what ends that."""
+    """Make JAX store compiled programs in the cache folder; returns a function that undoes this."""
     try:
         from jax._src import compilation_cache as cache
 
         names = "jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs"
         before = {name: getattr(jax.config, name) for name in names}
         known = cache._cache, cache.reset_cache
-    except (ImportError, AttributeError):  # another version of JAX: nothing is kept
+    except (ImportError, AttributeError):  # unknown version of JAX: store nothing
         return lambda: None
     if before[names[0]] is not None or known[0] is not None:
         return lambda: None
@@ -133,10 +133,10 @@ def _store_programs() -> Callable[[], None]:
     cache.reset_cache()
     jax.config.update(names[0], str(folder))
     jax.config.update(names[1], WORTH_STORING)
-    programs: Any = _Programs(folder)  # not the class that JAX declares
+    programs: Any = _Programs(folder)  # JAX declares another class
     cache._cache = programs
     return put_back
 
 
 programs_kept = ForAWhile(_store_programs)
-"""Contexts in which JAX keeps what it compiles; a folder that the user has set stays."""
+"""Context in which JAX stores compiled programs; a cache folder set by the user is kept."""

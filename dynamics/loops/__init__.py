@@ -1,9 +1,9 @@
-"""Loops over steps and in time, the same for all problems: training, flows, what is read off them.
+"""Compiled loops shared by all problems: descent, gradient flow, evaluation along paths.
 
-They are kernels (`dynamics.loops.kernels`) that numba compiles for each kind of problem
-(`dynamics.loops.compiler`). The data of a kind are one named tuple; compiled code chooses gradient,
-Hessian and order parameters by its type (`dynamics.loops.kernels.kinds`). All model files are one
-kind (`dynamics.loops.kernels.program`).
+numba compiles the kernels of `dynamics.loops.kernels` once for each kind of problem
+(`dynamics.loops.compiler`). The data of a problem are a named tuple; its type selects gradient,
+Hessian and order parameters (`dynamics.loops.kernels.kinds`). All model files share one kind
+(`dynamics.loops.kernels.program`).
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 
 FIRST_STEPS, MOST_STEPS = 8, 256
-"""Steps of an integration from one call of compiled code to the next: in the first, and later."""
+"""Integration steps per call of compiled code: in the first call, and at most in later calls."""
 
 
 def _floats(values: FloatArray) -> FloatArray:
-    """Values as compiled code takes them: others would be compiled for once more."""
+    """Contiguous writable float64 array, so that numba compiles for one array type only."""
     flat = np.ascontiguousarray(values, dtype=np.float64)
     return flat if flat.flags.writeable else flat.copy()
 
@@ -65,13 +65,13 @@ def _evaluate(name: str, state: FloatArray, slope: FloatArray, data: Any, size: 
 def gradient(data: Any, state: FloatArray) -> FloatArray:
     """Gradient of a problem at a state, shape (n,).
 
-    `data`: of the problem; `state`, shape (n,).
+    `data`: loop data of the problem; `state`, shape (n,).
     """
     return _evaluate("gradient", state, state, data, state.size)
 
 
 def hessian(data: Any, state: FloatArray) -> FloatArray:
-    """Jacobian of the gradient of a problem that has one, shape (n, n).
+    """Jacobian of the gradient at a state, shape (n, n), for problems with a Hessian.
 
     `state`, shape (n,).
     """
@@ -80,9 +80,9 @@ def hessian(data: Any, state: FloatArray) -> FloatArray:
 
 
 def summary(data: Any, state: FloatArray, count: int = 2) -> FloatArray:
-    """Risk and error of a problem at a state, and what else it reports.
+    """Risk, error and further reported numbers of a problem at a state, shape (count,).
 
-    `state`, shape (n,); `count`: how many numbers.
+    `state`, shape (n,).
     """
     return _evaluate("summary", state, state, data, count)
 
@@ -103,11 +103,12 @@ def advance(
     alike: bool,
     buffers: tuple[FloatArray, NDArray[np.int64], FloatArray],
 ) -> int:
-    """Take steps in place; see `dynamics.loops.kernels.advance`.
+    """Perform descent steps in place; see `dynamics.loops.kernels.advance`.
 
-    `state`, shape (n and the memory of the rule,); `span`: steps; `alike`: whether every step has
-    the same data. Returns int: ``last``, or the step whose successor is not finite. Raises
-    TypeError if the state cannot be changed where it is.
+    `state`, shape (n (1 + memory of the rule),); `span`: first and last step (exclusive); `alike`:
+    whether every step has the same data; `buffers`: order parameters of each step, steps to record,
+    and recorded states. Returns the last step, or the step whose successor is not finite. Raises
+    TypeError if the state is not a contiguous float64 array.
     """
     if not (state.flags.c_contiguous and state.dtype == np.float64):
         raise TypeError("the state is a contiguous array of 64-bit floats")
@@ -125,7 +126,7 @@ def advance(
 
 
 def along(path: Path, times: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """States at times of a path, shape (T, n), and their derivatives by the time.
+    """States on a path at given times, shape (T, n), and their time derivatives.
 
     `times`, shape (T,).
     """
@@ -135,7 +136,7 @@ def along(path: Path, times: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def order_along(data: Any, path: Path, times: FloatArray, count: int) -> FloatArray:
-    """Order parameters at times of a path, whose derivatives are the rates; shape (T, count).
+    """Order parameters on a path at given times, shape (T, count), with rates from its derivatives.
 
     `times`, shape (T,).
     """
@@ -145,12 +146,12 @@ def order_along(data: Any, path: Path, times: FloatArray, count: int) -> FloatAr
 
 
 class Integration:
-    """A flow that is being integrated.
+    """Gradient flow integrated in several calls of compiled code.
 
-    `data`: of the problem; `start`, shape (n,); `span`: first and last time; `relative`: error that
-    a step may make, over the size of an entry; `floor`, shape (n,): error that it may make in any
-    case. `end`: last time; `state`, shape (n,): where it is; `outcome`: `FULL` until it has ended,
-    then `DONE` or `STUCK`; `steps`: steps so far.
+    `data`: loop data of the problem; `start`, shape (n,); `span`: first and last time; `relative`:
+    error tolerance of a step, relative to the size of an entry; `floor`, shape (n,): absolute
+    tolerance for entries at rounding level. `outcome` is `FULL` during the integration, then `DONE`
+    or `STUCK`; `steps` counts all steps so far.
     """
 
     def __init__(
@@ -175,11 +176,11 @@ class Integration:
 
     @property
     def time(self) -> float:
-        """How far it has come."""
+        """Time reached so far."""
         return float(self.control.now[0])
 
     def proceed(self) -> None:
-        """Go on for some steps; other threads of Python run meanwhile."""
+        """Integrate a number of steps without holding the global interpreter lock."""
         size = self.state.size
         most = min(MOST_STEPS, max(FIRST_STEPS, self.steps))
         path = Path(np.empty(most + 1), np.empty(most), np.empty((most, STAGES + 1, size)))
@@ -194,7 +195,7 @@ class Integration:
             self._parts.append(Path(*parts))
 
     def path(self) -> Path:
-        """Times of all steps, and their polynomials."""
+        """Times of all steps so far, and the polynomials between them."""
         nodes = [part.nodes[1:] for part in self._parts]
         first = self._parts[0].nodes[:1]
         scales, coefficients = zip(*(part[1:] for part in self._parts), strict=True)
@@ -204,7 +205,7 @@ class Integration:
 
 
 def in_threads(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """Results of a function of several items, in as many threads as numba has."""
+    """Map a function over items, in at most as many threads as numba uses."""
     import numba
 
     threads = min(numba.get_num_threads(), len(items))
@@ -215,9 +216,9 @@ def in_threads(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any
 
 
 def source(kind: type) -> str:
-    """Text of the modules that have the functions of a kind of problem.
+    """Source text of the modules that define the functions of a kind of problem.
 
-    `kind`: of its data.
+    `kind`: type of its loop data.
     """
     own = kind.__module__
     used = vars(sys.modules[own]).values()

@@ -1,8 +1,8 @@
-"""Kernels as numba compiles them, once on a machine.
+"""Compilation of kernels by numba, cached on disk.
 
-numba keeps what it compiled until the file of the function changes, and looks at no function that
-is called there. So its folder is one of the cache, named by a hash of the text of all kernels and
-by the version of numba. Where no folder can be written, a process compiles for itself.
+numba recompiles a function when its file changes, but ignores changes of called functions. The
+cache folder is therefore named by a hash of all kernel sources and the version of numba. Without a
+writable folder, each process compiles anew.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ SOURCES = (
     "expectations/*.py",
     "papers/*/kernels/*.py",
 )
-"""Files of the package that decide what is compiled."""
+"""Patterns of the source files that enter the hash of the cache folder."""
 OPTIONS: Any = {"error_model": "numpy", "fastmath": False}
-"""Division by 0 is not an error, and no operation is reordered."""
+"""numba options: division by 0 gives inf or NaN, and floating-point operations are not reordered.
+"""
 
 
 def compiled(kernel: Callable[..., Any], data: Any = None) -> Callable[..., Any]:
-    """A kernel, compiled for each type of its arguments when it is first called with it.
+    """Kernel compiled by numba, for each combination of argument types at its first call.
 
-    `kernel`: of a module of `dynamics.loops.kernels.MODULES`; `data`: of the problem, if the kernel
-    is called with it.
+    `kernel`: function of a module in `dynamics.loops.kernels.MODULES`; `data`: loop data, if the
+    kernel takes them as an argument.
     """
     compiler = _numba()
     while MODULES:
@@ -50,15 +51,15 @@ def compiled(kernel: Callable[..., Any], data: Any = None) -> Callable[..., Any]
 
 @cache
 def _dispatcher(kernel: Callable[..., Any], kind: Any) -> Callable[..., Any]:
-    """A compiled kernel for a kind of problem, with a folder of its own.
+    """Compiled kernel for a kind of problem, cached in a separate folder.
 
-    numba keeps an index of types for each function. Processes that write to it at once may confuse
-    different types, and one that reads it imports the modules of all.
+    numba keeps one index of types per function. Concurrent writers can mix up the types in it, and
+    reading it imports the modules of all types.
     """
     numba, folder = _numba(), _folder()
     own = folder and f"{folder}/{kind.__module__}.{kind.__qualname__}"
     before = numba.config.CACHE_DIR
-    # Read here, and no more.
+    # numba reads CACHE_DIR only inside njit.
     numba.config.CACHE_DIR = own
     try:
         made = numba.njit(cache=bool(folder), nogil=True, **OPTIONS)(kernel)
@@ -68,7 +69,7 @@ def _dispatcher(kernel: Callable[..., Any], kind: Any) -> Callable[..., Any]:
 
 
 def _unless_damaged(made: Any, folder: str) -> Callable[..., Any]:
-    """A compiled kernel that removes its folder where its first call cannot read what is there."""
+    """Compiled kernel that deletes its cache folder and recompiles if the first call fails."""
 
     @wraps(made)
     def call(*arguments: Any) -> Any:
@@ -76,7 +77,7 @@ def _unless_damaged(made: Any, folder: str) -> Callable[..., Any]:
             return made(*arguments)
         try:
             return made(*arguments)
-        except Exception:  # numba unpickles a file
+        except Exception:  # unpickling a damaged file can raise any error
             report(f"machine code in {folder!r} is damaged; it is compiled again")
             rmtree(folder, ignore_errors=True)
             return made(*arguments)
@@ -86,7 +87,7 @@ def _unless_damaged(made: Any, folder: str) -> Callable[..., Any]:
 
 @cache
 def _folder() -> str:
-    """The folder of machine code; empty where none can be written."""
+    """Path of the folder of machine code, empty if it cannot be created."""
     paths = sorted(path for pattern in SOURCES for path in PACKAGE.glob(pattern))
     digest = hashlib.sha256(_numba().__version__.encode())
     for path in paths:
@@ -101,7 +102,7 @@ def _folder() -> str:
 
 @cache
 def _numba() -> Any:
-    """The module, imported late; compiled code chooses the functions of a kind of problem."""
+    """The numba module, imported at first use, with overloads for the functions of `kinds`."""
     import numba
     from numba.core import event
     from numba.extending import overload

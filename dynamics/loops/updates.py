@@ -1,4 +1,4 @@
-"""An update rule at the rates of a run, as loops take it."""
+"""An update rule with the learning rates of a run, in the form that compiled loops take."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Factors = Callable[[NDArray[np.int64]], FloatArray]
 
 
 def constant(steps: NDArray[np.int64]) -> FloatArray:
-    """Factor 1 at every step."""
+    """Learning-rate factor 1 for every step."""
     return np.ones(steps.size)
 
 
@@ -25,11 +25,11 @@ def constant(steps: NDArray[np.int64]) -> FloatArray:
 class Updates:
     """An update rule with the learning rates of a run.
 
-    `eta`, shape (n,): learning rate of each entry; `sizes`, shape (n,): trained entries that each
-    number of a state stands for; 1 by default; `moves`, shape (n,): entries that may move; all by
-    default; `factors`: steps, counted from 0 -> factors of all learning rates; `stages`: entries
-    that move in each stage, and its number of steps; the last one has no end. All always by
-    default.
+    `eta`, shape (n,): learning rate of each entry; `sizes`, shape (n,): number of trained entries
+    that share each scalar, 1 by default; `moves`, shape (n,): trainable entries, all by default;
+    `factors`: maps steps, counted from 0, to factors of all learning rates; `stages`: trained
+    entries and number of steps of each stage, where the last stage continues to the end of the run;
+    one stage with all entries by default.
     """
 
     eta: FloatArray
@@ -41,20 +41,20 @@ class Updates:
 
     @property
     def unit(self) -> float:
-        """The largest learning rate, in which time is counted before factors."""
+        """Largest learning rate; time before factors is this rate times steps."""
         return float(self.eta.max(initial=0.0))
 
     @property
     def alike(self) -> bool:
-        """Whether a step depends on the entries alone."""
+        """Whether all steps use the same update: gradient descent, constant rate, no stages."""
         return self.rule.plain and self.factors is constant and not self.stages
 
     def begun(self, state: FloatArray) -> FloatArray:
-        """A state with the memory of the rule, which is 0, shape (n (1 + memory),)."""
+        """State followed by the rule's memory, initially 0, shape (n (1 + memory),)."""
         return np.concatenate([state, np.zeros(self.rule.memory * state.size)])
 
     def parts(self, first: int, last: int) -> Iterator[tuple[int, int, Update]]:
-        """Spans of steps in which the same entries move: first, last (exclusive), loop data."""
+        """Yield (first, last (exclusive), loop data) of spans with constant trained entries."""
         size, plain = self.eta.size, self.rule.plain
         every = np.ones(size, dtype=bool) if self.moves is None else self.moves
         sizes = np.ones(size) if self.sizes is None else self.sizes
@@ -77,7 +77,7 @@ class Updates:
             begin = end
 
     def time(self, steps: NDArray[np.int64]) -> FloatArray:
-        """Sum of the scheduled rates up to steps, before factors of groups.
+        """Sum of the scheduled learning rates up to given steps, before factors of groups.
 
         `steps`, ascending.
         """
@@ -91,11 +91,11 @@ NONE = List(
     np.zeros(0), np.zeros((0, 4), dtype=np.int64), np.zeros(0, dtype=np.uint32), np.zeros(0),
     np.zeros(0, dtype=np.int64), 0,
 )  # fmt: skip
-"""The program of plain gradient descent."""
+"""Empty program, for plain gradient descent."""
 
 
 def listed(rule: UpdateRule) -> List:
-    """The program of a rule as compiled loops take it, at its constants."""
+    """Program of an update rule in the form of compiled loops, with its constants filled in."""
     made = rule.program
     given = np.concatenate([[*rule.numbers.values()], made.constants])
     outputs = np.concatenate([made.outputs["change"], made.outputs["memory"]]).astype(np.int64)

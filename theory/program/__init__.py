@@ -1,8 +1,8 @@
-"""The reduced program: a risk as the list of its distinct numbers, made once and read by many.
+"""Reduced programs: a risk as the list of its distinct values, computed once.
 
-- `Values` is the table of distinct numbers; `read` enters a traced function into it.
+- `Values` is the table of distinct values; `read` enters a traced function into it.
 - `adjoints` and `tangents` enter derivatives.
-- `build` orders what some outputs need as a `Program`: arrays that a loop runs forwards.
+- `build` orders the values that some outputs need as a `Program`: arrays that a loop evaluates.
 """
 
 from theory.program.derivatives import adjoints, tangents

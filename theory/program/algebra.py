@@ -1,4 +1,4 @@
-"""Elementwise operations on arrays of ids, broadcast against each other."""
+"""Elementwise operations on arrays of ids, with broadcasting."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ Operand = Ids | int
 class Algebra:
     """Operations whose results are arrays of ids.
 
-    `values`: the table, which gains what is computed.
+    `values`: table into which results are entered.
     """
 
     def __init__(self, values: Values) -> None:
         self.values = values
 
     def each(self, of: Callable[..., Ids], *inputs: Operand) -> Ids:
-        """A function of flat ids, applied once to each distinct row of operands."""
+        """Apply a function of flat ids once to each distinct combination of operands."""
         whole = np.broadcast_arrays(*inputs)
         flat = [x.reshape(-1) for x in whole]
         code = flat[0]
         for k, other in enumerate(flat[1:]):
-            if k:  # so that codes of three operands fit in 64 bits
+            if k:  # renumber, so that codes of three operands fit in 64 bits
                 code = np.unique(code, return_inverse=True)[1].reshape(-1)
             code = code * len(self.values) + other
         _, where, back = np.unique(code, return_index=True, return_inverse=True)
         return of(*(x[where] for x in flat))[back.reshape(-1)].reshape(whole[0].shape)
 
     def number(self, array: Any) -> Ids:
-        """Ids of constants, in the shape of their array."""
+        """Ids of constants, in the shape of the array."""
         array = np.asarray(array, dtype=np.float64)
         return self.values.constants(array.reshape(-1)).reshape(array.shape)
 
     def op(self, operation: str, *inputs: Operand) -> Ids:
-        """An operation of `theory.program.operations.ELEMENTWISE`."""
+        """Apply an operation of `theory.program.operations.ELEMENTWISE`."""
         return self.each(lambda *x: self.values.apply(operation, x), *inputs)
 
     def mul(self, a: Operand, b: Operand) -> Ids:
@@ -47,7 +47,7 @@ class Algebra:
         return self.op("mul", a, b)
 
     def power(self, a: Operand, exponent: int) -> Ids:
-        """Whole powers."""
+        """Integer powers."""
         return self.each(lambda x: self.values.power(x, exponent), a)
 
     def reciprocal(self, a: Operand) -> Ids:
@@ -55,7 +55,7 @@ class Algebra:
         return self.op("div", self.number(1.0), a)
 
     def linear(self, *terms: tuple[float, Operand]) -> Ids:
-        """Sums of coefficients times values."""
+        """Sum of coefficients times values."""
         numbers = self.values.constants(np.array([c for c, _ in terms], dtype=float))
 
         def of(*x: Ids) -> Ids:

@@ -1,7 +1,7 @@
-"""Derivatives of values as values of the same table: adjoints backwards, tangents forwards.
+"""Derivatives of values, entered into the same table: adjoints backwards, tangents forwards.
 
-At ties they are those of JAX: a maximum gives half to each side, ``abs`` has slope 1 at 0, and a
-selection hands its adjoint to the branch that is chosen.
+At ties they agree with JAX: a maximum gives half to each side, ``abs`` has slope 1 at 0, and a
+selection passes its adjoint to the chosen branch.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _atan2(w: Algebra, v: Ids, y: Ids, x: Ids) -> list[Ids]:
 
 
 def _squared(w: Algebra, x: Ids, sign: float, one: float = 1.0) -> Ids:
-    """One + sign x^2."""
+    """Sum `one` + `sign` x^2."""
     return w.linear((one, ONE), (sign, w.power(x, 2)))
 
 
@@ -96,7 +96,7 @@ PARTIALS: dict[str, Callable[..., list[Ids]]] = {
     "abs": _abs,
     "share": lambda w, v, x, log_sum: [v, w.linear((-1, v))],
 }  # fmt: skip
-"""Operation -> derivatives by each operand; one that is missing has none."""
+"""Operation -> derivatives by each operand; missing operations have derivative 0."""
 DIFFERENTIABLE = {*PARTIALS, *ROWS, "select"}
 
 
@@ -119,7 +119,7 @@ def depends_on(values: Values, inputs: Ids) -> NDArray[np.bool_]:
 
 
 def levels(values: Values) -> Iterator[Ids]:
-    """Values that are computed, by their depth, the shallow ones first."""
+    """Yield computed values by increasing depth."""
     order = np.argsort(values.depth, kind="stable")
     edges = np.flatnonzero(np.diff(values.depth[order])) + 1
     for part in np.split(order, edges):
@@ -129,7 +129,7 @@ def levels(values: Values) -> Iterator[Ids]:
 
 
 def _slopes(w: Algebra, operation: str, level: Ids) -> Terms:
-    """Position within the level, operand and derivative of each term of one operation."""
+    """Position within the level, operand and derivative, for each term of one operation."""
     values = w.values
     sizes, index, coefficient = values.rows(level)
     owner = np.repeat(np.arange(level.size), sizes)
@@ -167,9 +167,9 @@ def _by_operation(values: Values, level: Ids) -> Iterator[tuple[str, Ids]]:
 
 
 def adjoints(values: Values, seeds: Mapping[int, int], inputs: Ids) -> Ids:
-    """Derivatives of a weighted sum of values by inputs, as ids of values.
+    """Ids of the derivatives of a weighted sum of values by inputs, shape (n,).
 
-    `seeds`: value -> id of its weight; `inputs`, shape (n,). Returns int array, shape (n,).
+    `seeds`: value -> id of its weight; `inputs`, shape (n,).
     """
     w, active = Algebra(values), depends_on(values, inputs)
     pending: dict[int, list[Terms]] = defaultdict(list)
@@ -217,7 +217,7 @@ def adjoints(values: Values, seeds: Mapping[int, int], inputs: Ids) -> Ids:
 
 
 def tangents(values: Values, roots: Ids, directions: Mapping[int, int]) -> Ids:
-    """Derivatives of values along a direction of the inputs, as ids of values.
+    """Ids of the derivatives of values along a direction of the inputs, shape (n,).
 
     `roots`, shape (n,); `directions`: input -> id of its component of the direction.
     """

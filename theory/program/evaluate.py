@@ -1,4 +1,4 @@
-"""Values run forwards in some arithmetic: floats of numpy, numbers of mpmath, expressions, text."""
+"""Evaluation of values in an arithmetic: numpy floats, mpmath numbers, sympy expressions, text."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from theory.program.program import Program
 KINKED = ("lt", "le", "eq", "sign", "floor", "round", "trunc", "abs", "max")
 """Operations that are not smooth."""
 Functions = Mapping[str, Callable[..., Any]]
-"""Elementwise operation -> a function of arrays."""
+"""Elementwise operation -> function of arrays."""
 
 
 def generic(generator: np.random.Generator) -> Functions:
-    """Functions of floats in which those with kinks are any number, as in the field."""
+    """Functions of floats in which operations with kinks return random numbers, as hashes do."""
     anything = {name: lambda x, *_: generator.standard_normal(x.shape) for name in KINKED}
     return {**FLOATS, **anything, "select": lambda c, a, b: c * a + (1 - c) * b}
 
 
 def run_floats(program: Program, inputs: Any, functions: Functions = FLOATS) -> NDArray[np.float64]:
-    """Every number of a program in double precision, shape (size,), by numpy.
+    """All values of a program in double precision, shape (size,).
 
     `inputs`, shape (inputs,); `functions`: those of numpy by default.
     """
@@ -45,11 +45,10 @@ def run_floats(program: Program, inputs: Any, functions: Functions = FLOATS) -> 
 
 
 def gross(program: Program, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sizes of the terms of sums, handed on by sums and products; else sizes of the numbers.
+    """Sums of absolute terms, propagated through sums and products; elsewhere absolute values.
 
-    A product with a difference that has cancelled to 0 has the rounding errors of its terms.
-
-    `numbers`, shape (size,): of `run_floats`.
+    Bounds rounding errors: a difference that cancelled to 0 has the rounding errors of its terms.
+    `numbers`, shape (size,): result of `run_floats`.
     """
     result = np.abs(numbers)
     for operation, results, index, count in program.rows():
@@ -79,11 +78,11 @@ def _row_floats(
 
 
 Arithmetic = Mapping[str, Callable[..., Any]]
-"""Operation -> a function of its operands; of (numbers, coefficients) for `ROWS`."""
+"""Operation -> function of its operands, or of (operands, coefficients) for `ROWS`."""
 
 
 def order(values: Values, roots: Iterable[int], given: Iterable[int]) -> list[int]:
-    """Values needed for some values and not given, each after its operands."""
+    """Values needed for the roots and not given, each after its operands."""
     needed = needed_values(values, np.array(list(roots), dtype=np.int64))
     needed[list(given)] = False
     return [int(value) for value in np.flatnonzero(needed)]
@@ -97,11 +96,11 @@ def run(
     number: Callable[[Any], Any],
     named: Callable[[int, Any], Any] = lambda value, result: result,
 ) -> dict[int, Any]:
-    """Values, and all that they need, in an arithmetic.
+    """Evaluate some values, and all values they need, in an arithmetic.
 
-    `given`: input -> what stands for it; `number`: from the fraction that a constant is (or inf, or
-    NaN) to a number of the arithmetic; `named`: value, its result -> what stands for it from there
-    on. Raises ValueError if an input is missing.
+    `given`: input -> number of the arithmetic; `number`: converts the fraction of a constant (or
+    inf, or NaN); `named`: (value, result) -> replacement used from then on. Raises ValueError if an
+    input is missing.
     """
     known = {int(value): result for value, result in given.items()}
 
@@ -127,9 +126,9 @@ def run(
 
 
 def exact(values: Values, value: int) -> Fraction | float:
-    """The fraction that a constant is: by its triple, else by its float; inf and NaN as they are.
+    """Fraction of a constant, from its triple or else from its float; inf and NaN unchanged.
 
-    `value`: a constant.
+    `value`: id of a constant.
     """
     number = float(values.floats[value])
     if not isfinite(number):

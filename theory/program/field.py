@@ -1,8 +1,8 @@
-"""Arithmetic of numbers known by their residues modulo three primes.
+"""Arithmetic of numbers represented by their residues modulo three primes.
 
-A *triple* is a row of three residues, shape (..., 3). Two expressions are the same number when
-their triples agree at random triples of the inputs (Schwartz 1980, Zippel 1979; Gulwani and
-Necula, POPL 2004): sums, products, quotients and whole powers are computed exactly, any other
+A *triple* is a row of three residues, shape (..., 3). Two expressions are equal, up to negligible
+probability, if their triples agree at random triples of the inputs (Schwartz 1980, Zippel 1979;
+Gulwani and Necula, POPL 2004). Sums, products, quotients and integer powers are exact; any other
 function is a hash of its name and of the triple of its argument.
 """
 
@@ -21,13 +21,14 @@ Triples = NDArray[np.uint64]
 PRIMES = np.array([2147483647, 2147483629, 2147483587], dtype=np.uint64)
 """Three primes below 2^31, so that a product of two residues fits in 64 bits."""
 MAX_DENOMINATOR = 10**6
-"""Denominator up to which a float is read as the simplest fraction that rounds to it."""
+"""Largest denominator of a fraction that replaces a float, if it rounds to this float."""
 NEAR_DENOMINATOR, NEAR = 10**4, Fraction(1, 2**50)
-"""The same where a float is some roundings away: of shares, or of probabilities."""
+"""Largest denominator, and largest relative distance, of a fraction that replaces a nearby float,
+such as a computed probability."""
 GRID = 1 << 40
-"""Inverse spacing of the grid on which `on_grid` reads."""
+"""Inverse spacing of the grid of `on_grid`."""
 LIMB = 1 << 16
-"""Residues are cut into two limbs of 16 bits, whose products BLAS sums exactly."""
+"""Base of the two 16-bit limbs of a residue, whose products BLAS sums exactly."""
 
 
 def residues(number: int | Fraction) -> Triples:
@@ -53,7 +54,7 @@ def add(a: Triples, b: Triples) -> Triples:
 
 
 def negative(a: Triples) -> Triples:
-    """The negative of triples."""
+    """Negative of triples."""
     return (PRIMES - a) % PRIMES
 
 
@@ -66,7 +67,7 @@ def multiply(a: Triples, b: Triples) -> Triples:
 
 
 def power(a: Triples, exponent: Any) -> Triples:
-    """Whole power of triples; the exponents are non-negative and broadcast against residues.
+    """Integer power of triples; exponents are >= 0 and broadcast against residues.
 
     `a`, shape (..., 3).
     """
@@ -80,7 +81,7 @@ def power(a: Triples, exponent: Any) -> Triples:
 
 
 def inverse(a: Triples) -> Triples:
-    """Reciprocals, by Fermat's theorem; 0 for 0."""
+    """Reciprocals by Fermat's theorem; 0 for 0."""
     return power(a, PRIMES - np.uint64(2))
 
 
@@ -88,7 +89,7 @@ HALF = residues(Fraction(1, 2))
 
 
 def matrix_product(left: Triples, right: Triples) -> Triples:
-    """Product of stacks of matrices, shapes (B, M, K, 3) and (B, K, N, 3), exact by BLAS.
+    """Product of stacks of matrices, exact, computed by BLAS.
 
     `left`, `right`, shapes (B, M, K, 3) and (B, K, N, 3).
     """
@@ -106,14 +107,14 @@ def matrix_product(left: Triples, right: Triples) -> Triples:
 
 
 def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finalizer of splitmix64."""
+    """Finalizer of splitmix64."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
 
 
 def hashed(name: str, *arguments: Triples) -> Triples:
-    """Triples that depend on a name and on every residue of the arguments."""
+    """Pseudorandom triples that depend on a name and on every residue of the arguments."""
     state: Any = np.uint64(zlib.crc32(name.encode()))
     with np.errstate(over="ignore"):
         for argument in arguments:
@@ -124,16 +125,16 @@ def hashed(name: str, *arguments: Triples) -> Triples:
 
 
 def _smaller(a: Triples) -> tuple[NDArray[np.bool_], Triples]:
-    """Whether triples are the smaller of a and -a, and these."""
+    """Mask of a <= -a by the first residue, and the smaller triples of the two."""
     opposite = negative(a)
     own = (a[..., 0] <= opposite[..., 0])[..., None]
     return own, np.where(own, a, opposite)
 
 
 def odd(name: str, a: Triples) -> Triples:
-    """Hash of an odd function: the hash of the smaller of a and -a, with its sign.
+    """Hash of an odd function: hash of the smaller of a and -a, with the sign of the choice.
 
-    `name`: of the function; `a`, shape (..., 3).
+    `name`: name of the function; `a`, shape (..., 3).
     """
     own, smaller = _smaller(a)
     base = np.where((a == 0).all(axis=-1)[..., None], np.uint64(0), hashed(name, smaller))
@@ -141,22 +142,22 @@ def odd(name: str, a: Triples) -> Triples:
 
 
 def even(name: str, a: Triples) -> Triples:
-    """Hash of an even function: the hash of the smaller of a and -a.
+    """Hash of an even function: hash of the smaller of a and -a.
 
-    `name`: of the function; `a`, shape (..., 3).
+    `name`: name of the function; `a`, shape (..., 3).
     """
     return hashed(name, _smaller(a)[1])
 
 
 def fraction_of(number: float) -> Fraction:
-    """The simplest fraction that rounds to a finite float, else the exact binary fraction."""
+    """Simplest fraction that rounds to a finite float, else the exact binary fraction."""
     exact = Fraction(number)
     simple = exact.limit_denominator(MAX_DENOMINATOR)
     return simple if float(simple) == number else exact
 
 
 def simplest(number: float) -> Fraction:
-    """A fraction that a float stands for: `fraction_of`, or a simple one a few roundings away.
+    """Simple fraction within a few rounding errors of a float, else `fraction_of`.
 
     `number`: finite.
     """
@@ -165,7 +166,7 @@ def simplest(number: float) -> Fraction:
 
 
 def read_back(triple: Triples) -> Fraction | None:
-    """The fraction of a triple whose numerator and denominator are below 2^46, if there is one.
+    """Fraction with a given triple and numerator and denominator below 2^46; None if there is none.
 
     `triple`, shape (3,).
     """
@@ -185,16 +186,15 @@ def read_back(triple: Triples) -> Fraction | None:
 
 
 def drawn(generator: np.random.Generator, *shape: int) -> Triples:
-    """Random triples without a residue 0, shape (*shape, 3)."""
+    """Random triples of nonzero residues, shape (*shape, 3)."""
     draws = [generator.integers(1, int(prime), shape) for prime in PRIMES]
     return np.stack(draws, axis=-1).astype(np.uint64)
 
 
 def on_grid(number: float) -> Fraction:
-    """The simple fraction that rounds to a float, else the nearest multiple of 2^-40.
+    """Simple fraction that rounds to a float, else the nearest multiple of 2^-40.
 
-    So y and 1 - y stay related. What is below 2^-20 is read exactly.
-
+    The grid preserves relations such as that of y and 1 - y. Numbers below 2^-20 are read exactly.
     `number`: finite.
     """
     found = fraction_of(number)
@@ -204,9 +204,9 @@ def on_grid(number: float) -> Fraction:
 
 
 def data_triples(numbers: NDArray[np.float64], read: Any = fraction_of) -> Triples:
-    """Triples of floats, shape (n, 3); what is not finite is a hash.
+    """Triples of floats, shape (n, 3); hashes for floats that are not finite.
 
-    `numbers`, shape (n,); `read`: from a finite float to the fraction that it stands for.
+    `numbers`, shape (n,); `read`: maps a finite float to a fraction.
     """
     result = np.empty((numbers.size, 3), dtype=np.uint64)
     for k, number in enumerate(numbers.tolist()):

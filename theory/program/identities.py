@@ -1,8 +1,8 @@
-"""Values evaluated in the field at other numbers of their inputs: what is equal there is identical.
+"""Identities between values, tested by evaluating them in the field with tied inputs.
 
-Of a list whose inputs are every trained entry, an evaluation with entries tied says whether other
-values are then one number: an identity in the entries, in the real constants and in the weights,
-kinks included. Two numbers that differ agree by chance with a probability below 1e-9.
+In a table whose inputs are all trained entries, an evaluation with equal triples for tied entries
+tests whether other values become equal: an identity in the entries, in real constants and in
+weights, including kinks. Two different values agree by chance with probability below 1e-9.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from theory.program.numbering import Ids, Values
 from theory.program.operations import CODE, OPERATIONS, softmax_triples, triple_of
 
 Part = tuple[str, Ids, Ids, Ids, Ids]
-"""An operation, its values, the length of each row, operands and coefficients."""
+"""Operation, ids of values, length of each row, operands and coefficients."""
 
 
 class Identities:
-    """The list of some values, to be evaluated at triples of the inputs.
+    """Evaluator of some values at triples of the inputs.
 
-    `values`: Values; `roots`, shape (m,).
+    `values`: table; `roots`, shape (m,): ids of the values.
     """
 
     def __init__(self, values: Values, roots: Ids) -> None:
@@ -43,7 +43,7 @@ class Identities:
                 yield OPERATIONS[code], some, *values.rows(some)
 
     def _shares(self, needed: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Where in the list of all operands the term of each ``share`` stands in its logsumexp."""
+        """Index, in the array of all operands, of the term of each ``share`` in its logsumexp."""
         values, places = self.values, np.full(len(self.values), -1)
         for value in np.flatnonzero(needed & (values.code == CODE["share"])):
             member, log_sum = values.row(int(value))[0].tolist()
@@ -54,7 +54,7 @@ class Identities:
     def at(self, inputs: Ids, triples: Triples) -> Triples:
         """Triples of the roots at some points, shape (m, points, 3).
 
-        `inputs`, shape (n,): inputs that are given; the others stay at their random triples;
+        `inputs`, shape (n,): inputs with given triples, all other inputs keep their random triples;
         `triples`, shape (n, points, 3).
         """
         values, points = self.values, triples.shape[1]

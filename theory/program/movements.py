@@ -1,6 +1,6 @@
 """Primitives that only move entries, applied to arrays of ids.
 
-Where numpy has the operation it is used; gather and scatter are applied by JAX to positions.
+Most are numpy operations; gather and scatter are applied to positions by JAX.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ MOVEMENTS: dict[str, Callable[..., Ids | list[Ids]]] = {
 
 
 def dynamic_slice(params: Params, value: Ids, starts: list[int]) -> Ids:
-    """A slice from some positions, clamped as JAX does.
+    """Slice at given start positions, clamped as in JAX.
 
-    `params`: of the equation.
+    `params`: parameters of the equation.
     """
     sizes = _numbers(params["slice_sizes"])
     first = [min(max(s, 0), n - k) for s, n, k in zip(starts, value.shape, sizes, strict=True)]
@@ -98,7 +98,7 @@ def dynamic_slice(params: Params, value: Ids, starts: list[int]) -> Ids:
 
 
 def dynamic_update_slice(value: Ids, update: Ids, starts: list[int]) -> Ids:
-    """A copy of a value with a slice replaced."""
+    """Copy of an array with a slice replaced."""
     pairs = zip(starts, value.shape, update.shape, strict=True)
     first = [min(max(s, 0), n - k) for s, n, k in pairs]
     result = value.copy()
@@ -107,9 +107,9 @@ def dynamic_update_slice(value: Ids, update: Ids, starts: list[int]) -> Ids:
 
 
 def gather(params: Params, value: Ids, indices: Ids, missing: int) -> Ids:
-    """The gather primitive; an index out of bounds gives `missing`, as the mode says.
+    """The gather primitive.
 
-    `params`: of the equation; `missing`: id that an index out of bounds gives.
+    `params`: parameters of the equation; `missing`: id for an index out of bounds.
     """
     from jax import lax
 
@@ -125,9 +125,9 @@ def gather(params: Params, value: Ids, indices: Ids, missing: int) -> Ids:
 
 
 def destinations(params: Params, value: Ids, indices: Ids, updates: Ids) -> Ids:
-    """Position in the flat array of each entry of the updates of a scatter; -1 for none.
+    """Position in the flat array of each entry of the updates of a scatter; -1 if out of bounds.
 
-    `params`: of the equation.
+    `params`: parameters of the equation.
     """
     from jax import lax
 

@@ -1,7 +1,7 @@
-"""The table of distinct values: each number of a traced program, once.
+"""Table of distinct values: each number of a traced program is stored once.
 
-A value is an input, a constant, a sum of rows of (coefficient, value), or another operation on
-values. Two values with one triple (see `field`) are one entry of the table.
+A value is an input, a constant, a sum of (coefficient, value) terms, or another operation on
+values. Two values with equal triples (see `field`) are one entry of the table.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from theory.program.operations import CODE, FLOATS, OPERATIONS, triple_of
 
 Ids = NDArray[np.int64]
 Rows = tuple[Ids, Ids, Ids]
-"""Terms of each row, their values, and the constants that multiply them."""
+"""Number of terms of each row, ids of the operands, and ids of their constant coefficients."""
 
 SAME_FLOAT = 2.0**-44
-"""Relative difference up to which two constants are one, and a sum of constants is 0."""
+"""Relative difference up to which two constants are equal, and a sum of constants is 0."""
 SIMPLE_DENOMINATOR = 1000
-"""Denominator up to which a computed constant is taken as the fraction that it is next to."""
+"""Largest denominator of a fraction that replaces a computed constant within rounding."""
 ZERO, ONE = 0, 1
 MOST_VALUES = 10**7
-"""Distinct numbers that a table may hold."""
+"""Largest number of distinct values in a table."""
 
 
 class NoProgram(ValueError):
-    """A function that has no program; the message says why."""
+    """Error for a function without a program; the message has the reason."""
 
 
 def cancelled(totals: Any, gross: Any) -> Any:
-    """Whether sums are 0 but for rounding, by the sums of the sizes of their terms.
+    """Whether sums are 0 up to rounding, relative to the sums of absolute terms.
 
     `totals`, `gross`, shape (n,).
     """
@@ -43,7 +43,7 @@ def cancelled(totals: Any, gross: Any) -> Any:
 
 
 def spans(first: Ids, sizes: Ids) -> Ids:
-    """Positions of several ranges, one range after the other.
+    """Concatenated positions of several ranges.
 
     `first`, `sizes`, shape (n,).
     """
@@ -51,7 +51,7 @@ def spans(first: Ids, sizes: Ids) -> Ids:
 
 
 def rows_of(*columns: Ids) -> Callable[[Ids], Rows]:
-    """Rows of operands, one for each column."""
+    """Rows with one operand from each column."""
     table = np.stack(columns, axis=1)
 
     def rows(chosen: Ids) -> Rows:
@@ -62,7 +62,7 @@ def rows_of(*columns: Ids) -> Callable[[Ids], Rows]:
 
 
 class _Column:
-    """A growing array."""
+    """Array that grows at its end."""
 
     def __init__(self, dtype: Any, *shape: int) -> None:
         self._room, self.size = np.empty((1024, *shape), dtype), 0
@@ -83,16 +83,15 @@ class _Column:
 
 
 class Values:
-    """The table of distinct values.
+    """Table of distinct values.
 
-    `seed`: of the random triples of the inputs; `read`: from a float of the data to the fraction
-    that it stands for; `most`: values that the table may hold. `triples`, shape (count, 3);
-    `floats`, shape (count,): NaN but for constants; `constant`, shape (count,); `code`, `depth`,
-    shape (count,): operation, by `CODE`, and length of the longest path to an input; `first`, shape
-    (count + 1,): where the row of each value begins in `index` and `coefficient`; `index`,
-    `coefficient`: operands, and the constants that multiply them in a sum (the exponent of
-    ``integer_pow``); `names`: input -> its name; `simple`: whether all data that were read are
-    simple fractions.
+    `seed`: for the random triples of the inputs; `read`: maps a float of the data to a fraction;
+    `most`: largest number of values. `triples`, shape (count, 3); `floats`, shape (count,): value
+    of a constant, else NaN; `constant`, shape (count,); `code`, `depth`, shape (count,): operation,
+    by `CODE`, and length of the longest path to an input; `first`, shape (count + 1,): start of the
+    row of each value in `index` and `coefficient`; `index`, `coefficient`: ids of operands, and of
+    the constants that multiply them in a sum (the exponent of ``integer_pow``); `names`: input ->
+    name; `simple`: whether all data are simple fractions.
     """
 
     def __init__(
@@ -148,13 +147,13 @@ class Values:
             return (triples * self._factors).sum(axis=-1, dtype=np.uint64)
 
     def _found(self, keys: NDArray[np.uint64]) -> Ids:
-        """Ids of known keys; -1 for others."""
+        """Ids of known keys; -1 for unknown ones."""
         return np.array([self._known.get(key, -1) for key in keys.tolist()], dtype=np.int64)
 
     def enter(self, code: int, triples: Triples, rows: Callable[[Ids], Rows]) -> Ids:
-        """Ids of values with some triples; the new ones are computed by an operation.
+        """Ids of values with given triples; unknown ones are appended with an operation.
 
-        `triples`, shape (n, 3); `rows`: positions among the n -> their rows.
+        `triples`, shape (n, 3); `rows`: maps positions among the n to their rows.
         """
         keys, where, back = np.unique(self._keys(triples), return_index=True, return_inverse=True)
         ids = self._found(keys)
@@ -164,7 +163,7 @@ class Values:
             known, made = len(self._known), rows(where[new])
             if len(self._known) > known:
                 ids[new] = self._found(keys[new])
-            if (ids[new] < 0).all():  # making the rows has entered none of them
+            if (ids[new] < 0).all():  # computing the rows has not entered any of them
                 ids[new] = len(self) + np.arange(new.size)
                 self._append(code, triples[where[new]], made)
                 self._known.update(zip(keys[new].tolist(), ids[new].tolist(), strict=True))
@@ -191,7 +190,7 @@ class Values:
         self._coefficient.append(coefficient)
 
     def inputs(self, names: Sequence[str]) -> Ids:
-        """New inputs, at random triples."""
+        """Enter new inputs with random triples."""
         triples = field.drawn(self._generator, len(names))
         ids = self.enter(CODE["input"], triples, no_rows)
         self.names |= zip(ids.tolist(), names, strict=True)
@@ -237,7 +236,7 @@ class Values:
         if np.isfinite(number):
             simple = Fraction(number).limit_denominator(SIMPLE_DENOMINATOR)
             if abs(float(simple) - number) <= SAME_FLOAT * abs(number):
-                # A power or an index may take it: 3 - 4e-16 is neither.
+                # Round to the fraction: 3 - 4e-16 would fail as an exponent or an index.
                 triple, number = field.residues(simple), float(simple)
         if triple is None:
             triple = field.data_triples(np.array([number]), self._read)[0]
@@ -249,7 +248,7 @@ class Values:
             self._append(CODE["constant"], triple[None], no_rows(np.zeros(1, dtype=np.int64)))
         elif self.constant[new]:
             return new
-        # Else a value whose other terms have cancelled.
+        # A value whose other terms have cancelled becomes this constant.
         self.code[new], self.depth[new] = CODE["constant"], 0
         self.floats[new], self.constant[new] = number, True
         if np.isfinite(number) and number != 0:
@@ -266,10 +265,10 @@ class Values:
         floats: NDArray[np.float64],
         rows: Callable[[Ids], Rows],
     ) -> Ids:
-        """Ids of n results of an operation, those that are fixed as constants.
+        """Ids of n results of an operation; results marked `fixed` are entered as constants.
 
-        `triples`, shape (n, 3); `fixed`, shape (n,); `floats`, shape (n,): numbers of those that
-        are fixed; `rows`: positions among the n -> their rows.
+        `triples`, shape (n, 3); `fixed`, shape (n,); `floats`, shape (n,): values of fixed results;
+        `rows`: maps positions among the n to their rows.
         """
         ids, moving = np.empty(fixed.size, dtype=np.int64), np.flatnonzero(~fixed)
         if moving.size < fixed.size:
@@ -292,7 +291,7 @@ class Values:
         return self.results(operation, triples, fixed, floats, rows_of(*operands))
 
     def _products(self, a: Ids, b: Ids) -> Ids:
-        """Products; a constant factor is the coefficient of a sum of one term."""
+        """Ids of products; a product with a constant is entered as a sum of one term."""
         swap = np.where(self.constant[a] == self.constant[b], a > b, self.constant[b])
         a, b = np.where(swap, b, a), np.where(swap, a, b)
         factor = self.constant[a]
@@ -308,7 +307,7 @@ class Values:
         return ids
 
     def power(self, a: Ids, exponent: int) -> Ids:
-        """Whole powers of values."""
+        """Ids of integer powers of values."""
         if exponent == 0:
             return np.full(a.size, ONE)
         base = self.triples[a] if exponent > 0 else field.inverse(self.triples[a])
@@ -321,7 +320,7 @@ class Values:
         )  # fmt: skip
 
     def sums(self, sizes: Ids, index: Ids, coefficient: Ids) -> Ids:
-        """Sums of rows of terms, each a constant times a value."""
+        """Ids of sums of rows of terms, each a constant times a value."""
         owner = np.repeat(np.arange(sizes.size), sizes)
         moving = np.bincount(owner, ~self.constant[index], minlength=sizes.size) > 0
         terms = field.multiply(self.triples[index], self.triples[coefficient])
@@ -346,18 +345,18 @@ class Values:
         floats: NDArray[np.float64],
         gross: NDArray[np.float64],
     ) -> Ids:
-        """Ids of sums with some triples, shape (n, 3); the rows of new ones are asked for.
+        """Ids of sums with given triples, shape (n, 3); rows are computed only for new sums.
 
-        `rows`: positions among the n -> their rows; `moving`, shape (n,): whether a term is not
-        constant; `floats`, `gross`, shape (n,): values of the others, and sums of the sizes of
-        their terms.
+        `rows`: maps positions among the n to their rows; `moving`, shape (n,): whether a sum has a
+        nonconstant term; `floats`, `gross`, shape (n,): values of constant sums, and sums of their
+        absolute terms.
         """
         gone = ~moving & cancelled(floats, gross)
         exact = np.where(gone[:, None], np.uint64(0), triples)
         return self.results("sum", exact, ~moving, np.where(gone, 0.0, floats), rows)
 
     def merged(self, sizes: Ids, index: Ids, coefficient: Ids) -> Rows:
-        """Rows with one term for each value; the coefficients of equal values are added."""
+        """Rows with one term per value, adding the coefficients of equal values."""
         owner = np.repeat(np.arange(sizes.size), sizes)
         order = np.lexsort((index, owner))
         owner, index, coefficient = owner[order], index[order], coefficient[order]
@@ -382,11 +381,11 @@ class Values:
 
 
 def _cell(number: float) -> np.int64:
-    """Cell of a grid whose steps are between `SAME_FLOAT` of a number and half of that."""
+    """Cell index of a number on a grid with relative spacing `SAME_FLOAT` / 2 to `SAME_FLOAT`."""
     return np.float64(number).view(np.int64) >> np.int64(8)
 
 
 def no_rows(chosen: Ids) -> Rows:
-    """Empty rows, of inputs and constants."""
+    """Empty rows, for inputs and constants."""
     nothing = np.zeros(0, dtype=np.int64)
     return np.zeros(chosen.size, dtype=np.int64), nothing, nothing

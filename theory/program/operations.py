@@ -1,4 +1,4 @@
-"""The operations of a program: their names, their numbers as floats, and their triples."""
+"""Operations of a program: names, numpy functions, arithmetic of their triples (see `field`)."""
 
 from __future__ import annotations
 
@@ -24,21 +24,22 @@ ODD = ("tanh", "sin", "tan", "sinh", "asin", "atan", "asinh", "atanh", "erf", "s
        "trunc", "cbrt", "sigmoid")  # fmt: skip
 EVEN = ("cos", "cosh", "abs", "eq", "softplus")
 HASHES = dict.fromkeys(ODD, field.odd) | dict.fromkeys(EVEN, field.even)
-"""Hashes with a symmetry: of sigmoid less 1/2, and of softplus less half of its argument."""
+"""Hashes of odd and even functions; for sigmoid - 1/2 (odd) and softplus - half its argument
+(even)."""
 KNOWN = {
     "exp": {0: 1}, "cos": {0: 1}, "cosh": {0: 1}, "erfc": {0: 1}, "abs": {0: 0, 1: 1},
     "eq": {0: 1}, "sqrt": {0: 0, 1: 1}, "log": {1: 0}, "log1p": {0: 0}, "expm1": {0: 0},
     "acos": {1: 0}, "is_finite": {0: 1, 1: 1}, "floor": {0: 0, 1: 1},
 }  # fmt: skip
-"""Function -> its values at 0 and at 1, where these are 0 or 1."""
+"""Function -> its values at 0 and at 1, if they are 0 or 1."""
 ROWS = ("sum", "logsumexp", "largest", "integer_pow")
-"""Operations whose rows have coefficients, and any length."""
+"""Operations with a coefficient for each operand, and rows of any length."""
 
 
 def triple_of(operation: str, arguments: Sequence[Triples]) -> Triples:
     """Triples of an elementwise operation.
 
-    `operation`: one of `ELEMENTWISE`; `arguments`, of shape (n, 3).
+    `operation`: one of `ELEMENTWISE`; `arguments`, each of shape (n, 3).
     """
     a, *rest = arguments
     if operation == "mul":
@@ -63,7 +64,7 @@ def triple_of(operation: str, arguments: Sequence[Triples]) -> Triples:
 
 
 def _hash(operation: str, *arguments: Triples) -> Triples:
-    """Hash of a function with its symmetry, and with its values at 0 and 1 that are known."""
+    """Hash of a function with its symmetry, and with the exact values of `KNOWN`."""
     hashed: Callable[..., Triples] = HASHES.get(operation, field.hashed)
     result = hashed(operation, *arguments)
     for argument, value in KNOWN.get(operation, {}).items():
@@ -81,7 +82,10 @@ def _difference(a: Triples, b: Triples) -> Triples:
 
 
 def _comparison(operation: str, difference: Triples) -> Triples:
-    """Lt + gt + eq = 1 and le = lt + eq, by an odd sign and an even indicator."""
+    """Triples of a comparison, from an odd sign and an even eq.
+
+    They satisfy lt + gt + eq = 1 and le = lt + eq.
+    """
     equal = _hash("eq", difference)
     if operation == "eq":
         return equal
@@ -91,18 +95,17 @@ def _comparison(operation: str, difference: Triples) -> Triples:
 
 
 def softmax_triples(rows: Triples, counts: Triples) -> tuple[Triples, Triples]:
-    """Triples of logsumexp, shape (m, 3), and of each softmax, shape (m, k, 3).
+    """Triples of logsumexp, shape (m, 3), and of each softmax entry, shape (m, k, 3).
 
-    Both depend on differences to the mean of a row only, so that a shift of a row adds to the
-    first and leaves the second, whose sum with the counts is 1.
-
-    `rows`, `counts`, shape (m, k, ..., 3).
+    Both are computed from differences to the mean of a row, so that a shift of a row is added to
+    logsumexp and leaves the softmax unchanged, whose sum weighted by the counts is 1. `rows`,
+    `counts`, shape (m, k, ..., 3).
     """
     number = _total(counts)
     mean = field.multiply(_total(field.multiply(counts, rows)), field.inverse(number))
     off = _difference(rows, mean[:, None])
     powers = field.hashed("exp of difference", off)
-    # The same differences in rows of another kind are other numbers.
+    # Hash the set of differences into each power: a softmax depends on the whole row.
     kind = _total(field.multiply(counts, field.hashed("kind of row", off)))
     powers = field.hashed("power", powers, np.broadcast_to(kind[:, None], powers.shape))
     total = _total(field.multiply(counts, powers))

@@ -1,4 +1,4 @@
-"""Primitives of JAX, and functions known by name, on arrays of ids."""
+"""Rules for primitives of JAX, and for functions known by name, on arrays of ids."""
 
 from __future__ import annotations
 
@@ -28,38 +28,38 @@ CALLS = {
 }  # fmt: skip
 """Primitives that call a jaxpr."""
 MAX_TERMS = 1 << 22
-"""Terms of matrix products and sums that are held at a time."""
+"""Largest number of terms of matrix products held in memory at a time."""
 
 
 class Walk(Algebra, ABC):
-    """Algebra that also runs the jaxprs of a primitive; the first argument of every rule."""
+    """Algebra that also runs jaxprs; the first argument of every rule."""
 
     @abstractmethod
     def run(self, program: Any, inputs: list[Ids]) -> list[Ids]:
-        """Ids of the outputs of a jaxpr, with its constants or without."""
+        """Ids of the outputs of a jaxpr, closed or open."""
 
     def known(self, ids: Ids) -> bool:
-        """Whether all are constants."""
+        """Whether all ids are constants."""
         return bool(self.values.constant[ids].all())
 
     def floats(self, ids: Ids, aval: Any) -> NDArray[Any]:
-        """The numbers of constants, in the type of their variable."""
+        """Values of constants, in the dtype of their variable."""
         return self.values.floats[ids].astype(aval.dtype)
 
     def whole(self, ids: Ids) -> list[int]:
-        """Constants as whole numbers."""
+        """Values of constants as integers."""
         return [int(n) for n in self.values.floats[ids].reshape(-1)]
 
     def all_known(self, inputs: list[Ids]) -> bool:
-        """Whether all of several arrays are constants."""
+        """Whether all entries of several arrays are constants."""
         return all(self.known(x) for x in inputs)
 
     def negated(self, condition: Ids) -> Ids:
-        """1 - condition."""
+        """Logical negation, 1 - condition."""
         return self.linear((1, ONE), (-1, condition))
 
     def reduced(self, of: Callable[[Values, Ids], Ids], value: Ids, axes: Sequence[int]) -> Ids:
-        """A function of rows, shape (m, k) -> (m,), along some axes."""
+        """Apply a function of rows, (m, k) -> (m,), along some axes."""
         kept = [k for k in range(value.ndim) if k not in axes]
         moved = value.transpose([*kept, *map(int, axes)])
         shape = moved.shape[: len(kept)]
@@ -75,7 +75,7 @@ class Walk(Algebra, ABC):
 
 
 def _over_axis(reading: Walk, jaxpr: Any, x: Ids, kind: str) -> Ids:
-    """Softmax, its logarithm or logsumexp, as a traced function of that name has it."""
+    """Softmax, log-softmax or logsumexp along the axis of a traced function of that name."""
     inner = jaxpr
     while inner.eqns[0].primitive.name in CALLS:
         inner = inner.eqns[0].params["jaxpr"].jaxpr
@@ -94,7 +94,7 @@ def _over_axis(reading: Walk, jaxpr: Any, x: Ids, kind: str) -> Ids:
 
 
 def _places(jaxpr: Any, *inputs: Any) -> Any:
-    """Number of the argument that stands at each place of the result: batches have moved them."""
+    """For each entry of the result, the position of its argument, as vmap may have moved axes."""
     from jax.extend.core import Literal
 
     held = dict(zip(jaxpr.invars, inputs, strict=True))
@@ -132,7 +132,8 @@ NAMED: dict[str, Callable[..., Ids]] = {
     "logaddexp": _logaddexp,
     "relu": _relu,
 }
-"""Functions that are operations of their own: by `named_function`, or by JAX's own names."""
+"""Functions entered as one operation, by the name given in `named_function` or by JAX's own name.
+"""
 
 
 def _power(r: Walk, e: Any, x: Ids, y: Ids) -> Ids:
@@ -283,7 +284,7 @@ def _scan(r: Walk, e: Any, *inputs: Ids) -> list[Ids]:
 
 
 def _while(r: Walk, e: Any, *inputs: Ids) -> list[Ids] | None:
-    """A loop for as long as its condition, of constants, holds."""
+    """Run a loop while its condition is a constant."""
     of_test, of_body = e.params["cond_nconsts"], e.params["body_nconsts"]
     test, body = list(inputs[:of_test]), list(inputs[of_test : of_test + of_body])
     state = list(inputs[of_test + of_body :])
@@ -301,7 +302,7 @@ def _plain(operation: str) -> Callable[..., Ids]:
 
 
 NO_RULE = ("select", "lt", "le", "eq", "share")
-"""Operations that are not primitives of one name."""
+"""Operations without a JAX primitive of the same name."""
 
 RULES: dict[str, Callable[..., Any]] = {
     **{name: _plain(name) for name in ELEMENTWISE if name not in NO_RULE},
@@ -354,7 +355,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "while": _while,
 }
 NOT_WHOLE = {"div", "rem", "pow", "and", "or", "xor", "not"}
-"""Operations that mean another thing on whole numbers."""
+"""Primitives with a different meaning for integers."""
 OF_PAIRS = {"add", "add_any", "sub", "mul", "div", "rem", "pow", "max", "min", "atan2", "eq", "ne",
             "lt", "le", "gt", "ge", "and", "or", "xor"}  # fmt: skip
-"""Operations on pairs of elements."""
+"""Primitives on pairs of elements."""

@@ -1,8 +1,8 @@
-"""A reduced program: the instructions that compute some values, in an order, as arrays.
+"""A reduced program: the instructions that compute some values, in order, as arrays.
 
-Numbers stand in one list: inputs, constants, then results. An instruction computes a run of
-results of one operation whose rows have one length; row r of a result is a list of (position,
-count). A sum is the sum of counts times numbers; the count of ``integer_pow`` is the exponent.
+Values are numbered in one list: inputs, constants, then results. An instruction computes several
+results of one operation with equal row lengths; the row of a result lists (operand, count). A sum
+is the sum of counts times operands; the count of ``integer_pow`` is the exponent.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ SUM, STOP, SELECT = CODE["sum"], CODE["stop"], CODE["select"]
 
 @dataclass(frozen=True)
 class Program:
-    """A list of instructions.
+    """Instructions that compute the outputs from inputs and constants.
 
     `instructions`, shape (m, 4): code of the operation, first and last result (exclusive), length
-    of a row; `index`: operands of all rows, by their positions; `count`: their coefficients;
-    `outputs`: name -> positions.
+    of a row; `index`: operands of all rows, as positions in the list; `count`: coefficients of the
+    operands; `outputs`: name -> positions.
     """
 
     inputs: tuple[str, ...]
@@ -38,19 +38,19 @@ class Program:
 
     @property
     def size(self) -> int:
-        """Numbers in the list."""
+        """Number of values in the list."""
         results = self.instructions[:, 2] - self.instructions[:, 1]
         return len(self.inputs) + self.constants.size + int(results.sum())
 
     @property
     def operations(self) -> int:
-        """Terms of sums and other operations."""
+        """Number of terms of sums plus number of other operations."""
         code, first, last, length = self.instructions.T
         of_rows = np.isin(code, [SUM, CODE["logsumexp"], CODE["largest"]])
         return int(((last - first) * np.where(of_rows, length, 1)).sum())
 
     def rows(self) -> Iterator[tuple[str, slice, Ids, NDArray[np.float64]]]:
-        """Operation, results, and their operands and counts, shape (results, length)."""
+        """Yield operation, slice of results, and operands and counts, shape (results, length)."""
         place = 0
         for code, first, last, length in self.instructions.tolist():
             part = slice(place, place := place + (last - first) * length)
@@ -59,7 +59,7 @@ class Program:
             yield OPERATIONS[code], slice(first, last), index, count
 
     def document(self) -> dict[str, Any]:
-        """The list as plain values of JSON; what is not finite is a word."""
+        """Program as JSON values; numbers that are not finite are strings."""
 
         def plain(numbers: NDArray[np.float64]) -> list[Any]:
             words = {np.inf: "Infinity", -np.inf: "-Infinity"}
@@ -77,7 +77,7 @@ class Program:
 
 
 class _Rows:
-    """Rows of values while they are simplified: CSR arrays indexed by value."""
+    """Rows of values during simplification: CSR arrays indexed by value."""
 
     def __init__(self, values: Values) -> None:
         self.sizes = np.diff(values.first).astype(np.int64)
@@ -89,9 +89,9 @@ class _Rows:
 
 
 def build(values: Values, inputs: Sequence[int], outputs: Mapping[str, Ids]) -> Program:
-    """The program of some values.
+    """Program that computes some values.
 
-    `inputs`: the inputs, in their order; `outputs`: name -> ids.
+    `inputs`: ids of the inputs, in order; `outputs`: name -> ids.
     """
     rows, alias = _Rows(values), _aliases(values)
     rows.index = alias[rows.index]
@@ -106,7 +106,7 @@ def build(values: Values, inputs: Sequence[int], outputs: Mapping[str, Ids]) -> 
 
 
 def _aliases(values: Values) -> Ids:
-    """The value that each stands for: itself, or the operand of a stopped gradient."""
+    """For each value the id that replaces it: a stopped gradient is replaced by its operand."""
     alias = np.arange(len(values))
     for value in np.flatnonzero(values.code == STOP):
         alias[value] = alias[values.index[values.first[value]]]
@@ -126,7 +126,7 @@ def _reached(values: Values, rows: _Rows, roots: NDArray[np.bool_]) -> NDArray[n
 
 
 def _inline_sums(values: Values, rows: _Rows, is_output: NDArray[np.bool_]) -> None:
-    """Put sums of one use, and sums of one term, into the sums that use them."""
+    """Merge sums with one use, and sums with one term, into the sums that use them."""
     is_sum = values.code == SUM
     while True:
         needed = _reached(values, rows, is_output)
@@ -134,7 +134,7 @@ def _inline_sums(values: Values, rows: _Rows, is_output: NDArray[np.bool_]) -> N
         live = needed[owner]
         uses = np.bincount(rows.index[live], minlength=is_sum.size) + is_output
         may_go = is_sum & ((uses == 1) & ~is_output | (rows.sizes == 1))
-        # Of a chain every second one goes at a time.
+        # In a chain of sums, every second one is merged per pass.
         inner = live & is_sum[owner] & may_go[rows.index]
         touched = np.zeros_like(is_sum)
         touched[owner[inner]] = True
@@ -177,7 +177,7 @@ def _ordered(
     inputs: list[int],
     roots: Mapping[str, Ids],
 ) -> Program:
-    """The values that are needed, sorted by depth, operation and length of row."""
+    """Program of the needed values, sorted by depth, operation and length of row."""
     given = np.zeros(len(values), dtype=bool)
     given[inputs] = True
     constants = np.flatnonzero(values.constant & needed & ~given)
@@ -209,7 +209,7 @@ def _ordered(
 
 
 def _depths(rows: _Rows, computed: NDArray[np.bool_]) -> Ids:
-    """Length of the longest path from what is given, of what is computed."""
+    """Length of the longest path from inputs and constants, for each computed value."""
     depth = computed.astype(np.int64)
     owner = rows.owner
     live = computed[owner]

@@ -1,8 +1,8 @@
-"""A traced function read into a table of values: its jaxpr, walked on arrays of ids.
+"""Entry of a traced function into a table of values, by walking its jaxpr on arrays of ids.
 
-Calls are entered, loops of a known number of turns are unrolled. Operations that only move numbers
-make no value. What the table does not know (sorting, linear algebra, ...) is computed by JAX where
-nothing but constants enters; on inputs it is an `UnreadPrimitive`.
+Calls are entered and loops with a known number of iterations are unrolled. Operations that only
+move entries add no value. Primitives without a rule (sorting, linear algebra, ...) are evaluated by
+JAX on constants; on inputs they raise `UnreadPrimitive`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from theory.program.primitives import CALLS, NAMED, NOT_WHOLE, OF_PAIRS, RULES, 
 
 
 class UnreadPrimitive(NoProgram):
-    """A primitive that has no program, on inputs; the message names it and the line.
+    """Error for a primitive without a program that is applied to inputs; names primitive and line.
 
     `primitive`: str.
     """
@@ -29,10 +29,10 @@ class UnreadPrimitive(NoProgram):
 
 
 def read(values: Values, closed_jaxpr: Any, inputs: Sequence[Ids]) -> list[Ids]:
-    """Ids of the outputs of a traced function.
+    """Ids of the outputs of a traced function, whose values are entered into a table.
 
-    `values`: the table, which gains what the function computes; `closed_jaxpr`: traced under
-    ``jax.enable_x64(True)``; `inputs`: ids of each argument, in its shape. Raises UnreadPrimitive.
+    `closed_jaxpr`: traced under ``jax.enable_x64(True)``; `inputs`: ids of each argument, in its
+    shape. Raises UnreadPrimitive.
     """
     import jax
 
@@ -41,9 +41,9 @@ def read(values: Values, closed_jaxpr: Any, inputs: Sequence[Ids]) -> list[Ids]:
 
 
 def named_function(function: Callable[..., Any], name: str, **options: Any) -> Callable[..., Any]:
-    """A jitted function under a name by which `read` knows it: one of `NAMED`.
+    """Jitted function with a name of `NAMED`, which `read` enters as one operation.
 
-    `**options`: of ``jax.jit``.
+    `**options`: options of ``jax.jit``.
     """
     import jax
 
@@ -55,10 +55,10 @@ def named_function(function: Callable[..., Any], name: str, **options: Any) -> C
 
 
 class Reading(Walk):
-    """The walk of a traced function; see `read`."""
+    """Walk of a traced function; see `read`."""
 
     def run(self, program: Any, inputs: list[Ids]) -> list[Ids]:
-        """Ids of the outputs of a jaxpr, with its constants or without."""
+        """Ids of the outputs of a jaxpr, closed or open."""
         from jax.extend.core import Literal
 
         jaxpr, constants = getattr(program, "jaxpr", program), getattr(program, "consts", ())
@@ -77,7 +77,7 @@ class Reading(Walk):
         return [value(v) for v in jaxpr.outvars]
 
     def equation(self, equation: Any, inputs: list[Ids]) -> list[Ids]:
-        """The results of one equation."""
+        """Ids of the results of one equation."""
         name, params = equation.primitive.name, equation.params
         if name in CALLS:
             called = params["jaxpr" if "jaxpr" in params else "call_jaxpr"]
@@ -92,7 +92,7 @@ class Reading(Walk):
         if name in MOVEMENTS:
             moved = MOVEMENTS[name](params, *inputs)
             return moved if isinstance(moved, list) else [moved]
-        if name in OF_PAIRS:  # JAX lets an axis of length 1 stand for any
+        if name in OF_PAIRS:  # JAX broadcasts axes of length 1
             inputs = list(np.broadcast_arrays(*inputs))
         rule = RULES.get(name)
         whole = any(v.aval.dtype.kind in "iu" for v in equation.invars)
@@ -110,7 +110,7 @@ class Reading(Walk):
 
 
 def _live(jaxpr: Any) -> list[Any]:
-    """The equations that the outputs depend on."""
+    """Equations that the outputs depend on."""
     from jax.extend.core import Literal
 
     needed = {v for v in jaxpr.outvars if not isinstance(v, Literal)}
@@ -123,7 +123,7 @@ def _live(jaxpr: Any) -> list[Any]:
 
 
 def _source(equation: Any) -> str:
-    """`` (my.py, line 7)``: where the user's file asks for an equation."""
+    """Place of an equation in the user's file, as `` (my.py, line 7)``."""
     try:
         from jax._src.source_info_util import user_frame
 

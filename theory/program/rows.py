@@ -1,4 +1,4 @@
-"""Operations on rows of values: sums, maxima, softmax, products of matrices."""
+"""Operations on rows of values: sums, maxima, softmax, matrix products."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from theory.program.operations import CODE, softmax_triples
 
 
 def _distinct(rows: Ids) -> tuple[Ids, Ids]:
-    """Distinct rows, sorted within, and the position of each row among them."""
+    """Distinct rows, each sorted, and for every row its index among them."""
     order = np.sort(rows, axis=1)
     with np.errstate(over="ignore"):
         weights = np.random.default_rng(0).integers(1, 2**63, rows.shape[1], dtype=np.uint64)
@@ -69,9 +69,9 @@ def _largest_of(values: Values, row: Ids) -> int:
 
 
 def logsumexp(values: Values, rows: Ids) -> tuple[Ids, Ids]:
-    """Logsumexp of each row, and the softmax of its entries; 0 of one at -inf.
+    """Logsumexp of each row, shape (m,), and softmax of its entries, shape (m, k).
 
-    `rows`, shape (m, k). Returns int arrays, shapes (m,) and (m, k).
+    `rows`, shape (m, k); an entry at -inf has softmax 0.
     """
     distinct, back = _distinct(rows)
     new = np.ones(distinct.shape, dtype=bool)
@@ -90,17 +90,16 @@ def logsumexp(values: Values, rows: Ids) -> tuple[Ids, Ids]:
         table = members[place].reshape(-1, size), counts[place].reshape(-1, size)
         sums[some], found = softmax_of(values, *table)
         shares[place] = found.reshape(-1)
-    # Entries of a row by their place among its sorted ones.
+    # Assign each entry the softmax of its rank in the sorted row.
     each = np.repeat(shares, lengths).reshape(distinct.shape)[back]
     order = np.argsort(np.argsort(rows, axis=1, kind="stable"), axis=1, kind="stable")
     return sums[back], np.take_along_axis(each, order, axis=1)
 
 
 def softmax_of(values: Values, members: Ids, counts: Ids) -> tuple[Ids, Ids]:
-    """Logsumexp of rows of distinct values with their counts, and the softmax of each.
+    """Logsumexp of rows of distinct values with counts, and softmax of one copy of each value.
 
-    `members`, `counts`, shape (m, k): the counts are constants. Returns int arrays, shapes (m,) and
-    (m, k).
+    `members`, `counts`, shape (m, k): ids, those of counts constant. Shapes (m,) and (m, k).
     """
     totals, parts = softmax_triples(values.triples[members], values.triples[counts])
     size, fixed = members.shape[1], values.constant[members].all(axis=1)

@@ -1,4 +1,4 @@
-"""Values as a file of Python on numpy alone: risk, gradient, one step."""
+"""Values as a Python file that needs numpy alone: risk, gradient, one step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from theory.program.operations import FLOATS, ROWS
 from theory.program.program import Program, build
 
 LONGEST = 88
-"""Characters of an expression from which it gets a name."""
+"""Length in characters above which an expression is assigned to a name."""
 OWN = {"np", "math", "state", "eta", "risk", "gradient", "step", "NAMES", "START", "ETA"}
 HELPERS = {
     "_sigmoid": """
@@ -39,13 +39,13 @@ _erf = np.vectorize(math.erf, otypes=[float])
 _erfc = np.vectorize(math.erfc, otypes=[float])
 """,
 }
-"""Functions that numpy lacks, for the top of a file that calls them."""
+"""Definitions of functions that numpy lacks, added to files that call them."""
 SUM, PRODUCT, ATOM = 1, 2, 3
 POWER = "integer_pow"
 
 
 class Text(NamedTuple):
-    """An expression, how its parts are bound, and the comparison or number that it is, if any."""
+    """Expression with its binding level and, if it is one, its comparison or number."""
 
     text: str
     level: int = ATOM
@@ -53,7 +53,7 @@ class Text(NamedTuple):
     number: float | None = None
 
     def within(self, level: int) -> str:
-        """The text as a part of what binds at a level."""
+        """Text for use in an expression of a binding level, in brackets if needed."""
         return self.text if self.level >= level else f"({self.text})"
 
 
@@ -81,7 +81,7 @@ def _sum(terms: Sequence[Text], factors: Sequence[Text]) -> Text:
 
 
 def _folded(operation: str, row: Sequence[Text], counts: Sequence[Text]) -> Text | None:
-    """The number that an operation on numbers is."""
+    """Number that an operation on numbers evaluates to; None for other operands."""
     numbers = [text.number for text in row if text.number is not None]
     if len(numbers) < len(row):
         return None
@@ -152,9 +152,9 @@ ARITHMETIC: dict[str, Callable[..., Text]] = {
 
 
 def statements(program: Program, inputs: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Assignments to t0, t1, ..., and expressions of the outputs in them.
+    """Assignments to t0, t1, ..., and expressions of the outputs in terms of them.
 
-    `inputs`: what stands for each input.
+    `inputs`: text of each input.
     """
     (outputs,) = program.outputs.values()
     uses = Counter([*program.index.tolist(), *outputs.tolist()])
@@ -179,7 +179,7 @@ def statements(program: Program, inputs: Sequence[str]) -> tuple[list[str], list
 
 
 def _assigned(name: str, text: str) -> str:
-    """An assignment within a function; a long one is broken at spaces, in brackets."""
+    """Assignment inside a function; a long one is wrapped in brackets."""
     if len(text) <= LONGEST:
         return f"{name} = {text}"
     return f"{name} = (\n{_listed([text])}\n    )"
@@ -194,11 +194,11 @@ def function_file(
     eta: Sequence[float],
     title: str,
 ) -> str:
-    """A module with `risk`, `gradient` and `step` of a state, or of states along the last axis.
+    """Module with `risk`, `gradient` and `step` of a state, or of states along the last axis.
 
-    `gradient`: what a step subtracts, divided by eta; `inputs`: scalar -> name; real constant ->
-    name; other inputs, and real constants, -> number; `start`, `eta`: for each scalar; `title`:
-    first line of its documentation.
+    `gradient`: ids of the gradient, of which a step subtracts eta times; `inputs`: scalar -> name,
+    real constant -> name, other inputs and real constants -> number; `start`, `eta`: one per
+    scalar; `title`: first line of the module's docstring.
     """
     scalars, reals, numbers = inputs
     own = {name: _safe(name) for name in (*scalars.values(), *reals.values())}
@@ -218,7 +218,7 @@ def function_file(
             ends = ["slope = np.empty(np.shape(state))"]
             ends += [_assigned(f"slope[..., {k}]", text) for k, text in enumerate(found)]
             ends.append("return slope")
-        doc = {"risk": "Population risk.", "gradient": "What a step subtracts, divided by eta."}
+        doc = {"risk": "Population risk.", "gradient": "Gradient; a step subtracts eta times it."}
         bodies.append(
             f'\n\n@np.errstate(all="ignore")\ndef {name}(state{options}):\n    """{doc[name]}"""\n'
             f"    (\n{_listed(names)},\n    ) = "
@@ -242,12 +242,12 @@ def function_file(
 
 
 def _safe(name: str) -> str:
-    """A name that is none of Python, and none of the file."""
+    """Name with an underscore appended if it is a keyword or defined in the file."""
     return f"{name}_" if keyword.iskeyword(name) or name in OWN else name
 
 
 def _listed(parts: Sequence[str], indent: int = 8) -> str:
-    """Parts between commas, on lines of at most 98 characters."""
+    """Comma-separated parts, on lines of at most 98 characters."""
     space = " " * indent
     return textwrap.fill(
         ", ".join(parts), 98, initial_indent=space, subsequent_indent=space,

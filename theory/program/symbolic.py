@@ -1,4 +1,4 @@
-"""Values as expressions of sympy: whole, or with their common parts named once."""
+"""Values as sympy expressions, in full or with named common parts."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from theory.program.field import MAX_DENOMINATOR
 from theory.program.numbering import Values
 
 SHORT_PART = 3
-"""Operations from which a common part gets a name."""
+"""Smallest number of operations of a common part that gets a name."""
 SHORT_PAGE = 80
-"""Operations of all expressions up to which nothing gets a name."""
+"""Largest total number of operations of expressions without named parts."""
 SIMPLIFIED = 120
-"""Operations up to which an expression is simplified, which takes a second at most."""
+"""Largest number of operations of an expression passed to sympy.simplify, which takes a second at
+most."""
 LONG = 400
-"""Operations from which expressions are built as they stand, without sympy's evaluation."""
+"""Number of operations above which expressions are built without sympy's evaluation."""
 Parts = list[tuple[sympy.Symbol, sympy.Expr]]
 
 
 def number(value: Fraction | float) -> sympy.Expr:
-    """A fraction, inf or NaN as a number of sympy."""
+    """Fraction, inf or NaN as a sympy number."""
     if isinstance(value, Fraction):
         return sympy.Rational(value.numerator, value.denominator)
     return sympy.Float(value)
 
 
 def decimal(value: Fraction | float) -> sympy.Expr:
-    """Number for a reader: a float that no simple fraction rounds to is decimal."""
+    """Sympy number for display: a decimal for floats that equal no simple fraction."""
     if isinstance(value, Fraction) and (below := value.denominator) > MAX_DENOMINATOR:
         return number(value) if below & (below - 1) else sympy.Float(float(value))
     return number(value)
@@ -44,7 +45,7 @@ def _indicator(relation: Any) -> sympy.Expr:
 
 
 def _select(condition: Any, yes: Any, no: Any) -> sympy.Expr:
-    """The first where a condition, an indicator, is not 0; a relu as a maximum."""
+    """Piecewise of a 0/1 condition; a relu becomes a maximum."""
     relation = sympy.Ne(condition, 0)
     if isinstance(condition, sympy.Piecewise) and [a.expr for a in condition.args] == [1, 0]:
         relation = condition.args[0].cond
@@ -100,13 +101,13 @@ ARITHMETIC: Arithmetic = {
         "acosh", "atanh", "erf", "erfc", "sign", "floor", "atan2",
     )},
 }  # fmt: skip
-"""Operations on expressions, which sympy evaluates unless it is told not to."""
+"""Operation -> function of sympy expressions."""
 
 
 def size(expression: sympy.Expr, most: int) -> int:
-    """Operations of an expression, each as often as it occurs; counted to a little over a limit.
+    """Number of operations of an expression tree, counted up to slightly above `most`.
 
-    `expression`: its parts may be shared: as a tree it may be very large.
+    The tree of an expression with shared parts can be very large.
     """
     total, rest = 0, [sympy.sympify(expression)]
     while rest and total <= most:
@@ -118,7 +119,7 @@ def size(expression: sympy.Expr, most: int) -> int:
 
 
 def operations(values: Values, roots: Iterable[int], given: Iterable[int]) -> int:
-    """Terms of sums, and other operations, of some values, each counted once."""
+    """Number of terms of sums plus number of other operations, each value counted once."""
     rows = [v for v in order(values, roots, given) if not values.constant[v]]
     wide = ("sum", "logsumexp", "largest")
     return sum(values.row(v)[0].size if values.operation(v) in wide else 1 for v in rows)
@@ -130,10 +131,9 @@ def expressions(
     given: Mapping[int, sympy.Expr],
     read: Callable[[Any], sympy.Expr] = number,
 ) -> list[sympy.Expr]:
-    """Whole expressions; long ones share their parts in memory, and are not evaluated.
+    """Full sympy expressions of some values; long ones share parts in memory and stay unevaluated.
 
-    `given`: input -> expression; `read`: a fraction, inf or NaN as a number: `number`, or
-    `decimal`.
+    `given`: input -> expression; `read`: converts a fraction, inf or NaN: `number` or `decimal`.
 
     Examples
     --------
@@ -156,9 +156,9 @@ def named_parts(
     taken: Iterable[str],
     read: Callable[[Any], sympy.Expr] = number,
 ) -> tuple[Parts, list[sympy.Expr]]:
-    """Values that occur more than once by name, and the expressions in these names.
+    """Named common parts of some values, and expressions of the values in terms of these names.
 
-    `given`: input -> expression; `taken`: names that no part gets; `read`: as for `expressions`.
+    `given`: input -> expression; `taken`: names to avoid; `read`: as in `expressions`.
     """
     uses: Counter[int] = Counter(int(root) for root in roots)
     for value in order(values, roots, given):
@@ -170,7 +170,7 @@ def named_parts(
     def named(value: int, result: Any) -> Any:
         if uses[value] < 2 or size(result, SHORT_PART) < SHORT_PART:
             return result
-        within = isinstance(result, sympy.log)  # of a softmax: its sum is what shares are over
+        within = isinstance(result, sympy.log)  # logsumexp: name the sum, which shares divide by
         parts.append((next(names), result.args[0] if within else result))
         return sympy.log(parts[-1][0]) if within else parts[-1][0]
 
@@ -179,7 +179,7 @@ def named_parts(
 
 
 def _names(taken: Iterable[str]) -> Iterator[sympy.Symbol]:
-    """Symbols t0, t1, ..., but for names that are taken."""
+    """Symbols t0, t1, ..., without those whose names are taken."""
     used = set(taken)
     names = (f"t{k}" for k in count())
     return (sympy.Symbol(name, real=True) for name in names if name not in used)
@@ -188,9 +188,9 @@ def _names(taken: Iterable[str]) -> Iterator[sympy.Symbol]:
 def common_parts(
     expressions: Sequence[sympy.Expr], taken: Iterable[str]
 ) -> tuple[Parts, list[sympy.Expr]]:
-    """Named common parts of expressions; a short page has none.
+    """Named common parts of expressions, and the expressions in terms of these names.
 
-    `taken`: names that no part gets.
+    A short page has no named parts. `taken`: names to avoid.
     """
     if sum(size(e, SHORT_PAGE) for e in expressions) <= SHORT_PAGE:
         return [], list(expressions)
@@ -214,7 +214,7 @@ def _numbered() -> Iterator[sympy.Symbol]:
 
 
 def simplified(expression: sympy.Expr) -> sympy.Expr:
-    """A short expression simplified by sympy, where that is shorter."""
+    """Expression simplified by sympy, if it is short and becomes shorter."""
     if size(expression, SIMPLIFIED) > SIMPLIFIED or expression.has(sympy.Piecewise, sympy.Max):
         return expression
     found = sympy.simplify(expression)

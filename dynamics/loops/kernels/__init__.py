@@ -1,22 +1,22 @@
-"""Plain functions on floats and arrays, in the subset of Python that numba compiles.
+"""Kernels: functions on floats and arrays in the subset of Python that numba compiles.
 
-A module of them names itself by `kernels`, and compiled code may call its functions. Imported
-directly they run as ordinary Python, which is how the tests read them slowly.
+A kernel module registers itself by calling `kernels`. Without compilation the functions run as
+ordinary Python, which the tests use as a slow reference.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 MODULES: list[str] = []
-"""Modules whose functions compiled code may call."""
+"""Modules with functions that compiled code may call."""
 
 
 def kernels(module: str) -> None:
-    """Let compiled code call the functions of a module."""
+    """Register a module whose functions compiled code may call."""
     MODULES.append(module)
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a function whose call would take longer than what it does."""
+    """Mark a function for inlining, if a call costs more than its body."""
     function.inlined = True  # type: ignore[attr-defined]
     return function

@@ -1,10 +1,9 @@
-r"""The loop of training: steps of an update rule.
+"""Descent loop: steps of an update rule, with order parameters, records and a finiteness check.
 
-``gradient`` and ``order_parameters`` are those of the kind of problem
-(`dynamics.loops.kernels.kinds`), and ``take`` makes a step of a gradient
-(`dynamics.loops.kernels.update`). This loop adds what must happen at every step: the order
-parameters for the events, the records, and the check that the next state is finite. Where every
-step is alike, one that moves nothing is the last that is computed: all later ones repeat it.
+``gradient`` and ``order_parameters`` belong to the kind of problem
+(`dynamics.loops.kernels.kinds`); ``take`` applies the update rule
+(`dynamics.loops.kernels.update`). If all steps have the same data, the loop stops at a step that
+changes nothing and repeats its values.
 """
 
 from math import isfinite
@@ -15,7 +14,7 @@ from dynamics.loops.kernels.update import take
 
 
 def advance(state, update, first, last, buffers):
-    """Take the steps ``first, ..., last - 1``, updating ``state`` in place."""
+    """Perform the steps ``first, ..., last - 1``, updating ``state`` in place."""
     data, slope, proposal, alike, tracked, record_steps, records = buffers
     record, width = 0, tracked.shape[1]
     entries = state[: slope.size]
@@ -27,7 +26,7 @@ def advance(state, update, first, last, buffers):
         gradient(entries, data, slope)
         take(state, slope, step, update.factors[step - first], update, proposal)
         broken, moved = 0, 0
-        for i in range(state.size):  # counted, not asked one by one: vector instructions
+        for i in range(state.size):  # counts instead of branches, which the compiler vectorizes
             broken += not isfinite(proposal[i])
             moved += proposal[i] != state[i]
         order_parameters(entries, slope, data, tracked[step - first])

@@ -1,23 +1,21 @@
 r"""Gradient flow by collocation at the Radau points, in logarithmic time.
 
-Training slows down as it goes on: what changes at time :math:`\tau` changes over times of order
-:math:`\tau`. So the flow is integrated in :math:`u = \log w`, :math:`w = \tau + \tau_*`, where
-:math:`\tau_*` is the time within which the state first moves: :math:`d\theta/du = -w\,g(\theta)`.
-With the points c and the weights a of `dynamics.loops.kernels.collocation_table`, a step of width
-D in u from :math:`\theta_0, w_0` has at its points the states :math:`\theta_0 + Z_i`,
+Training slows down: at time :math:`\tau` the state changes on a time scale of order :math:`\tau`.
+The flow is therefore integrated in :math:`u = \log w`, :math:`w = \tau + \tau_*`, where
+:math:`\tau_*` is the time scale of the start: :math:`d\theta/du = -w\,g(\theta)`. With the points c
+and the weights a of `dynamics.loops.kernels.collocation_table`, a step of width D in u from
+:math:`\theta_0, w_0` has the stages :math:`\theta_0 + Z_i` with
 
 .. math:: Z_i + D \sum_j a_{ij} w_j\, g(\theta_0 + Z_j) = 0, \qquad w_j = w_0 e^{c_j D}.        (1)
 
-The polynomial of the last step, continued, predicts Z; the Newton iterations
+The extrapolated polynomial of the previous step predicts Z; the Newton iterations
 
 .. math:: \Delta Z_i + D \sum_j a_{ij} w_j J_j\, \Delta Z_j = -(\text{left side of (1)}),
     \qquad J_j = J_0 + c_j (J_1 - J_0),                                                          (2)
 
-with the Jacobians of g at both ends, of which the second is at the predicted state, then need two
-or three gradients at every point. A model whose gradient costs less at a lower precision gives the
-Jacobians and the first gradients so: what they err the second iteration corrects. What the
-polynomial of the step leaves out is estimated from the decay of its last Legendre coefficients, so
-that the error is that of the path between the ends too; at the ends it is of order 2 s - 1.
+with the Jacobians of g at the start of the step and at the predicted end, then need two or three
+gradients per stage. The error between and at the ends of a step is estimated from the decay of the
+last Legendre coefficients of its polynomial; at the ends the order is 2 s - 1.
 
 Sources: E. Hairer and G. Wanner, Solving Ordinary Differential Equations II, sections IV.5 and IV.8
 (Radau IIA and its implementation); K. Gustafsson, Control-theoretic techniques for stepsize
@@ -54,20 +52,22 @@ from dynamics.loops.kernels.kinds import gradient
 from dynamics.loops.kernels.linear_algebra import all_finite, copy, factorize, largest_sum
 
 DONE, FULL, STUCK = 0, 1, 2
-"""How `integrate` ended: at the end, at the end of its buffers, or where no step can be made."""
+"""Results of `integrate`: horizon reached, output buffers full, or no step possible."""
 FIRST_MOVE = 0.2
-"""The time scale of the start, over one by the size of J there."""
+"""Time scale of the start, times the norm of J at the start."""
 MOST_ITERATIONS = 9
 CONVERGED, STALLED = 0.02, 0.1
-"""Errors of an iteration, over what a step may err: where it ends, and where rounding ends it."""
+"""Changes of an iteration over the tolerance: first, converged; second, accepted once rounding
+stalls it."""
 SAFETY, SHRINK, GROW, CAREFUL = 0.8, 0.2, 4.0, 1.2
-"""Of the next width: a factor, its least and greatest change, and the latter after a failure."""
+"""Step-width control: safety factor, smallest and largest change, largest change after a failed
+step."""
 HOPELESS = 8.0
-"""Errors of a step from which iterations that have not converged need not go on."""
+"""Error estimate, over the tolerance, above which an unconverged step is rejected early."""
 QUIET = 1e-3
-"""Errors of a step below which they tell no trend."""
+"""Error estimate, over the tolerance, below which it does not enter the width control."""
 SPACING = 1e-15
-"""Widths below this part of the time are none."""
+"""Smallest time span of a step, relative to the time."""
 
 
 class Path(NamedTuple):
@@ -111,7 +111,7 @@ def integrate(state, model, table, control, path, room):
 
 
 def begin(state, model, control, room):
-    """Time scale and width of the first step; False at a state without a gradient."""
+    """Choose time scale and width of the first step; False if a derivative is not finite."""
     now = control.now
     gradient(state, model, room.slopes[0])
     if not (all_finite(room.slopes[0]) and differentiate(state, model, room, 0)):
@@ -125,7 +125,7 @@ def begin(state, model, control, room):
 
 
 def try_step(state, width, model, table, control, room):
-    """Try a step: on success ``room.stages`` is Z; the width of the next step is chosen."""
+    """Try a step and choose the next width; True on success, with Z in ``room.stages``."""
     now = control.now
     find_floor(state, width, model, control, room)
     predict(width, table.points, now[LAST_WIDTH], room)
@@ -153,7 +153,7 @@ def try_step(state, width, model, table, control, room):
             break
         after = MOST_ITERATIONS - iteration
         if stalls or (iteration > 2 and moved * rate**after / (1.0 - rate) > CONVERGED):
-            # J at the beginning was that at a predicted state.
+            # The Jacobian at the start was computed at the predicted state: recompute it.
             if not differentiate(state, model, room, 0):
                 copy(state, control.refused)
             return reject(0.5 * width, now)
@@ -170,18 +170,18 @@ def try_step(state, width, model, table, control, room):
 
 
 def width_factor(error):
-    """The next width over that of a step with an error, if the error alone decided."""
+    """Ratio of the next step width to this one, from the error alone."""
     return SAFETY * (1.0 / max(error, 1e-12)) ** (1.0 / (STAGES + 2.0))
 
 
 def reject(width, now):
-    """Note that a step failed, and the width of the next attempt; returns False."""
+    """Record a failed step and the width of the next attempt; returns False."""
     now[WIDTH], now[GROWTH] = width, CAREFUL
     return False
 
 
 def plan_next_width(width, factor, error, iterations, now):
-    """The width of the next step, from this one and the one before."""
+    """Choose the next step width from the errors of this step and the previous one."""
     if now[LAST_ERROR] > 0.0 and error > QUIET:
         trend = (now[LAST_ERROR] / error) ** (1.0 / (STAGES + 2.0))
         factor = min(factor, factor * width / now[LAST_WIDTH] * trend)

@@ -1,6 +1,6 @@
-r"""The equations of a step of collocation: its states, its Newton iterations, its error.
+"""Equations of a collocation step: stages, Newton iterations, error estimate.
 
-Numbers (1) and (2) are those of `dynamics.loops.kernels.collocation`.
+Equation numbers (1) and (2) refer to `dynamics.loops.kernels.collocation`.
 """
 
 from math import cos, exp, expm1, sqrt
@@ -15,23 +15,25 @@ from dynamics.loops.kernels.kinds import gradient, has_hessian, hessian
 from dynamics.loops.kernels.linear_algebra import all_finite, copy, solve
 
 TIME, HORIZON, SCALE, WIDTH, LAST_WIDTH, LAST_ERROR, GROWTH = 0, 1, 2, 3, 4, 5, 6
-"""Entries of ``Control.now``."""
+"""Indices into ``Control.now``."""
 FARTHEST = 2.0
-"""Widths of the last step by which its polynomial is continued, at most."""
+"""Largest extrapolation of the previous polynomial, in widths of its step."""
 LEAST_DECAY = 0.03
-"""Decay from one Legendre coefficient to the next that is believed, at least."""
+"""Lower bound on the decay ratio of consecutive Legendre coefficients in the error estimate."""
 OF_RATE = 0.1
-"""Size of an entry, at least, over what its rate changes in a step; it counts near 0."""
+"""Lower bound on the size of an entry in the error scale, over its change in a step; matters near
+0."""
 SHAKE, NOISY = 1e-6, 16.0
-"""Part of a state by which it is moved to see the rounding of its gradient; a factor on that."""
+"""Rounding test: relative perturbation of the state, and safety factor on the second difference."""
 SMOOTH = 1e-9
-"""Second difference of the gradient by such moves, relative to it, that is no rounding."""
+"""Second difference of the gradient, over the gradient, up to which it is not attributed to
+rounding."""
 LEAST = 2.2250738585072014e-308
-"""Error that a step may make in any entry: the smallest number of full precision."""
+"""Smallest error floor of an entry: the smallest normal float64."""
 
 
 class Control(NamedTuple):
-    """Where an integration is, and what it may err."""
+    """State and tolerances of an integration."""
 
     # time; horizon; w (0: to be chosen); next width in u; last width, its error (0: none);
     # greatest change of the next width
@@ -42,7 +44,7 @@ class Control(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Memory of an integration of n entries, which goes on with it."""
+    """Work arrays of an integration of n entries, reused by all its steps."""
 
     stages: NDArray[np.float64]  # Z, (STAGES, n)
     slopes: NDArray[np.float64]  # g at every point, (STAGES, n)
@@ -73,7 +75,7 @@ def new_room(size: int) -> Room:
 
 
 def differentiate(state, model, room, which):
-    """J at a state, compiled or from central differences; False where it is not finite."""
+    """Fill J at a state, by a kernel or by central differences; False if it is not finite."""
     jacobian = room.jacobians[which]
     if has_hessian(model):
         hessian(state, model, jacobian)
@@ -99,7 +101,7 @@ def differentiate(state, model, room, which):
 
 
 def predict(width, points, last_width, room):
-    """Z from the polynomial of the last step; 0 where there is none."""
+    """Fill Z from the polynomial of the previous step, or with 0 at the first step."""
     for i in range(STAGES):
         ahead = 0.0
         if last_width > 0.0:
@@ -112,11 +114,11 @@ def predict(width, points, last_width, room):
 
 
 def find_floor(state, width, model, control, room):
-    """Fill ``room.floor``: that of ``control`` in entries that are rounding, else `LEAST`.
+    """Fill ``room.floor``: the floor of ``control`` for entries at rounding level, else `LEAST`.
 
-    An entry is rounding where the second difference of its rate, over a small move of the state, is
-    above the tolerance of the entry and of its rate. Entries on an invariant set are none, however
-    small.
+    An entry is at rounding level if the second difference of its rate, over small perturbations of
+    the state, exceeds the tolerances of the entry and of its rate. Entries on an invariant set are
+    exact and keep `LEAST`.
     """
     size, small, largest = state.size, False, 1.0
     for k in range(size):
@@ -132,7 +134,7 @@ def find_floor(state, width, model, control, room):
         side = 3.0 - 2.0 * row
         for k in range(size):
             change = min(span * abs(slope[k]), largest)
-            # Other moves at another width: rounding may hide by chance.
+            # The perturbation depends on the width, since one may miss rounding errors by chance.
             change = state[k] * cos(k + 1e3 * width) + (change if slope[k] < 0.0 else -change)
             room.inner[k] = state[k] + side * SHAKE * change
         gradient(room.inner, model, room.slopes[row])
@@ -153,7 +155,7 @@ def measure_sizes(state, room):
 
 
 def assemble(width, scale, table, room):
-    """The matrix of (2), for changes over the sizes of their entries."""
+    """Assemble the matrix of (2), for changes relative to the sizes of entries."""
     size = room.stages.shape[1]
     for j in range(STAGES):
         part, weight = table.points[j], width * scale * exp(table.points[j] * width)
@@ -169,7 +171,7 @@ def assemble(width, scale, table, room):
 
 
 def newton_iteration(state, width, model, table, control, room):
-    """One iteration of (2); False where a state has no gradient."""
+    """Perform one iteration of (2); False if the gradient at a stage is not finite."""
     size, scale = state.size, control.now[SCALE]
     for j in range(STAGES):
         for k in range(size):
@@ -196,10 +198,11 @@ def newton_iteration(state, width, model, table, control, room):
 
 
 def moved_and_error(state, ending, control, room):
-    """The largest change of an iteration and the estimate of the error, over what is allowed.
+    """Largest change of an iteration, and error estimate, both relative to the tolerance.
 
-    What is allowed is relative to the end of the step, from which an entry that falls goes on. The
-    error is the next Legendre coefficient, if the last ones go on to decay as they do.
+    The tolerance is relative to the end of the step, so that decaying entries keep relative
+    accuracy. The error is the next Legendre coefficient, extrapolated from the decay of the last
+    ones.
     """
     size, moved, error = state.size, 0.0, 0.0
     for k in range(size):
@@ -219,12 +222,12 @@ def moved_and_error(state, ending, control, room):
 
 
 def larger(one, other):
-    """The larger of two numbers; none if one is none."""
+    """Larger of two numbers; NaN if one of them is NaN."""
     return one if one >= other or one != one else other
 
 
 def fill_polynomial(state, powers, stages, coefficients):
-    """The polynomial of a step."""
+    """Fill the coefficients of the polynomial of a step."""
     for k in range(state.size):
         coefficients[0, k] = state[k] + stages[STAGES - 1, k]
         for power in range(1, STAGES + 1):

@@ -1,12 +1,12 @@
-r"""The constants of collocation at the Radau points of a step.
+r"""Coefficients of collocation at the Radau points of a step.
 
 The points :math:`0 < c_1 < \dots < c_s = 1` are the zeros of :math:`P_{s-1} - P_s`, with Legendre
 polynomials on [0, 1], and :math:`a_{ij} = \int_0^{c_i} \ell_j` of the Lagrange polynomials
-:math:`\ell_j` of the points. Between the ends of a step the path is the polynomial of degree s
-through the start and the values at all points.
+:math:`\ell_j` of the points. Within a step the path is the polynomial of degree s through the start
+and the values at all points.
 
-Source: E. Hairer and G. Wanner, Solving Ordinary Differential Equations II, section IV.5 (Radau
-IIA methods).
+Source: E. Hairer and G. Wanner, Solving Ordinary Differential Equations II, section IV.5 (Radau IIA
+methods).
 """
 
 from functools import cache
@@ -17,9 +17,9 @@ from numpy.polynomial import legendre, polynomial
 from numpy.typing import NDArray
 
 STAGES = 7
-"""Points of a step, s."""
+"""Number s of collocation points of a step."""
 ENDING = 3
-"""Legendre coefficients from which the error of a step is estimated."""
+"""Number of last Legendre coefficients in the error estimate of a step."""
 
 
 class Table(NamedTuple):
@@ -33,11 +33,11 @@ class Table(NamedTuple):
 
 @cache
 def table() -> Table:
-    """The constants of the method with `STAGES` points."""
+    """Coefficients of the method with `STAGES` points."""
     difference = np.zeros(STAGES + 1)
     difference[STAGES - 1 :] = 1.0, -1.0
     points = _zeros(difference)
-    # Everything below in Legendre polynomials of x = 2 position - 1, which are well conditioned.
+    # Legendre polynomials of x = 2 position - 1 keep the systems below well conditioned.
     of_values = np.linalg.inv(legendre.legvander(points, STAGES - 1))
     integrals = [
         legendre.legval(points, 0.5 * legendre.legint(unit, lbnd=-1)) for unit in np.eye(STAGES)
@@ -53,7 +53,7 @@ def table() -> Table:
 
 
 def _zeros(series: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The zeros of a Legendre series, to rounding; the last is 1."""
+    """Zeros of a Legendre series, accurate to rounding; the last one is 1."""
     zeros = np.sort(legendre.legroots(series).real)
     slope = legendre.legder(series)
     for _ in range(3):
@@ -63,7 +63,7 @@ def _zeros(series: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _about_the_end(powers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Powers of x as powers of (position - 1), x = 1 + 2 (position - 1); shape (STAGES + 1,)."""
+    """Convert powers of x = 1 + 2 (position - 1) to powers of (position - 1)."""
     result = np.zeros(STAGES + 1)
     for power, value in enumerate(powers):
         result[: power + 1] += value * polynomial.polypow([1.0, 2.0], power)

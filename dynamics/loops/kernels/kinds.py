@@ -1,8 +1,8 @@
-"""Functions of a problem that loops call, chosen by the type of its data.
+"""Functions of a problem that loops call, selected by the type of its data.
 
-The data of a kind of problem are one named tuple. The module of the tuple has the functions
-``gradient`` and ``order_parameters``, and ``hessian`` and ``summary`` where they can be had, with
-the arguments of those here. Compiled code chooses them by the type (`dynamics.loops.compiler`).
+The loop data of a kind of problem are a named tuple. The module that defines it has the functions
+``gradient`` and ``order_parameters``, and optionally ``hessian`` and ``summary``, with the
+signatures below. Compiled code selects them by type (`dynamics.loops.compiler`).
 """
 
 import sys
@@ -11,7 +11,7 @@ NAMES = ("gradient", "hessian", "order_parameters", "summary", "has_hessian")
 
 
 def chosen(kind, name):
-    """The function of a kind of problem, or one that does nothing where it has none."""
+    """Function of a kind of problem by name; one that does nothing if missing."""
     module = sys.modules[kind.__module__]
     if name == "has_hessian":
         return _yes if hasattr(module, "hessian") else _no
@@ -31,7 +31,7 @@ def _no(data):
 
 
 def gradient(state, data, out):
-    """Fill what one step of gradient descent subtracts, divided by eta."""
+    """Fill the gradient: one step of gradient descent subtracts eta times it."""
     chosen(type(data), "gradient")(state, data, out)
 
 
@@ -51,12 +51,12 @@ def order_parameters(state, slope, data, out):
 
 
 def summary(state, data, out):
-    """Fill risk and error at a state, and what else is reported there."""
+    """Fill risk, error and further reported numbers at a state."""
     chosen(type(data), "summary")(state, data, out)
 
 
 def evaluate(name, state, slope, data, out):
-    """One of the functions above, by its position in `NAMES`; all are compiled together."""
+    """Call a function of this module by its index in `NAMES`; all four are compiled together."""
     if name == 0:
         gradient(state, data, out)
     elif name == 1:

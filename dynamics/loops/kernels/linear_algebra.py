@@ -1,6 +1,6 @@
-"""Vectors and linear systems of few unknowns, in memory of the caller.
+"""Vectors and small linear systems, in arrays of the caller.
 
-Loops over numbers: the compiler takes longer for one assignment of a slice than for all of these.
+Written as loops over entries, because numba compiles slice assignments much more slowly.
 """
 
 from math import isfinite
@@ -15,7 +15,7 @@ def copy(source, target):
 
 
 def all_finite(values):
-    """Whether all entries are."""
+    """Whether all entries are finite."""
     finite = True
     for k in range(values.size):
         finite = finite and isfinite(values[k])
@@ -23,7 +23,7 @@ def all_finite(values):
 
 
 def factorize(matrix, pivots):
-    """LU factors of a matrix in place, rows exchanged; False where it is singular."""
+    """LU-factorize a matrix in place with partial pivoting; False if it is singular."""
     size = matrix.shape[0]
     for k in range(size):
         pivot = k
@@ -44,7 +44,7 @@ def factorize(matrix, pivots):
 
 
 def solve(matrix, pivots, values):
-    """The solution of the system of `factorize`, in place of the right-hand side."""
+    """Solve the system of `factorize` in place of the right-hand side."""
     size = matrix.shape[0]
     for k in range(size):
         pivot = pivots[k]
@@ -59,7 +59,7 @@ def solve(matrix, pivots, values):
 
 
 def largest_sum(matrix):
-    """The largest sum of absolute values in a row."""
+    """Maximum norm of a matrix: the largest row sum of absolute values."""
     largest = 0.0
     for i in range(matrix.shape[0]):
         total = 0.0

@@ -1,4 +1,4 @@
-"""States on a path of polynomials, and what is read off many states, in one call."""
+"""States and order parameters on a path of polynomials, at many times in one call."""
 
 from math import log1p
 
@@ -9,17 +9,17 @@ from dynamics.loops.kernels.kinds import order_parameters
 
 
 def along(times, nodes, scales, coefficients, states, rates):
-    """States at times of a path that `collocation.integrate` has made, and their derivatives."""
+    """Fill states, and their time derivatives, at given times of a path made by `integrate`."""
     degree, size = coefficients.shape[1] - 1, coefficients.shape[2]
     for row in range(times.size):
         low, high = 0, coefficients.shape[0] - 1
-        while low < high:  # the first step that ends at this time or later
+        while low < high:  # bisect for the first step that ends at this time or later
             middle = (low + high) // 2
             if nodes[middle + 1] < times[row]:
                 low = middle + 1
             else:
                 high = middle
-        # The position in logarithmic time, from the end of the step, where it is 0.
+        # Position in logarithmic time: -1 at the start of the step, 0 at its end.
         width = log1p((nodes[low + 1] - nodes[low]) / scales[low])
         since = times[row] - nodes[low]
         position = log1p(since / scales[low]) / width - 1.0
@@ -33,9 +33,9 @@ def along(times, nodes, scales, coefficients, states, rates):
 
 
 def order_along(times, nodes, scales, coefficients, model, out):
-    """Order parameters along a path, with rates that are derivatives of its polynomials.
+    """Fill order parameters along a path, with rates from derivatives of its polynomials.
 
-    Where the state relaxes quickly, a gradient magnifies the error of the state, and this does not.
+    A gradient at the computed state would amplify the error of quickly relaxing directions.
     """
     shape = (times.size, coefficients.shape[2])
     states, rates = np.empty(shape), np.empty(shape)

@@ -1,7 +1,7 @@
-"""A reduced program run forwards on floats (see `theory.program`): one loop for all models.
+"""Interpreter of reduced programs on floats (see `theory.program`): one kernel for all models.
 
-A list of instructions is data. `values` belongs to a call: inputs first, then reals, weights and
-constants, then results in the order of the instructions.
+An instruction is a row of integers. The array `values` of a call holds inputs, then real constants,
+weights and constants, then results in the order of the instructions.
 """
 
 from math import (
@@ -28,7 +28,7 @@ import numpy as np
 from dynamics.loops.kernels import inlined, kernels
 from dynamics.loops.kernels.elementary import logistic, logistic_loss
 
-# Codes of `theory.program.operations.OPERATIONS`; the first two are inputs and constants.
+# Codes of `theory.program.operations.OPERATIONS`; codes 0 and 1 are inputs and constants.
 SUM, LOGSUMEXP, LARGEST, MUL, DIV, INTEGER_POW, POW, MAX, SELECT = 2, 3, 4, 5, 6, 7, 8, 9, 10
 LT, LE, EQ, STOP, EXP, LOG, LOG1P, EXPM1, SQRT, RSQRT, CBRT = (
     11,
@@ -49,18 +49,18 @@ ABS, SIGN, FLOOR, ROUND, TRUNC, IS_FINITE, ATAN2, REM, SHARE = 38, 39, 40, 41, 4
 
 
 class List(NamedTuple):
-    """A program as loops take it."""
+    """Program in the form that loops take."""
 
-    given: Any  # reals, weights and constants, which stand after the inputs
+    given: Any  # real constants, weights and constants, stored after the inputs
     instructions: Any  # (m, 4)
     index: Any
     count: Any
     outputs: Any
-    size: int  # numbers in the list
+    size: int  # length of `values`
 
 
 class ProgramData(NamedTuple):
-    """Read-only data of the functions of a reduced problem, next to the state."""
+    """Loop data of a reduced problem of a model file."""
 
     slope: Any  # List; inputs: the state
     order: Any  # List; inputs: the state, then the slope
@@ -69,7 +69,7 @@ class ProgramData(NamedTuple):
 
 @inlined
 def total_of(values, index, count, first, length):
-    """Sum of counts times numbers of a row, in four parts where it is long."""
+    """Weighted sum of a row of numbers, in four partial sums for long rows."""
     a = count[first] * values[index[first]]
     if length == 1:
         return a
@@ -107,7 +107,7 @@ def of_row(code, values, index, count, first, length):
 
 @inlined
 def whole_power(x, exponent):
-    """A power with a whole exponent; small ones as products."""
+    """Power with an integer exponent, by products for exponents 2 and 3."""
     if exponent == 2.0:
         return x * x
     if exponent == 3.0:
@@ -117,7 +117,7 @@ def whole_power(x, exponent):
 
 @inlined
 def of_one(code, x):
-    """An operation on one number; NaN outside its domain."""
+    """Operation on one number; NaN outside its domain."""
     if code == EXP:
         return exp(x)
     if code == SIGMOID:
@@ -181,7 +181,7 @@ def of_one(code, x):
 
 @inlined
 def of_two(code, a, b):
-    """An operation on two numbers."""
+    """Operation on two numbers."""
     if code == MUL:
         return a * b
     if code == DIV:
@@ -205,13 +205,13 @@ def of_two(code, a, b):
 
 @inlined
 def fill(values, first, source):
-    """Copy numbers to a place and those after it."""
+    """Copy numbers into `values`, from index `first` on."""
     for k in range(source.size):
         values[first + k] = source[k]
 
 
 def forward(program, values):
-    """Compute every result of a list in `values`, whose inputs are filled in."""
+    """Compute every result of a program in `values`, whose inputs are filled in."""
     given, index, count = program.given, program.index, program.count
     begin = program.instructions[0, 1] if program.instructions.shape[0] else values.size
     fill(values, begin - given.size, given)
@@ -253,21 +253,21 @@ def forward(program, values):
 
 
 def results(program, values, out):
-    """Run a list forwards and copy its outputs."""
+    """Run a program and copy its outputs."""
     forward(program, values)
     for k in range(program.outputs.size):
         out[k] = values[program.outputs[k]]
 
 
 def gradient(state, data, out):
-    """Step of gradient descent, divided by -eta."""
+    """Fill the gradient: one step of gradient descent subtracts eta times it."""
     values = np.empty(data.slope.size)
     fill(values, 0, state)
     results(data.slope, values, out)
 
 
 def order_parameters(state, slope, data, out):
-    """Order parameters at a state with its slope."""
+    """Fill the order parameters at a state with its gradient."""
     values = np.empty(data.order.size)
     fill(values, 0, state)
     fill(values, state.size, slope)
@@ -275,7 +275,7 @@ def order_parameters(state, slope, data, out):
 
 
 def hessian(state, data, out):
-    """Jacobian of the slope, a column for each direction."""
+    """Fill the Jacobian of the gradient, one column per direction."""
     values, column = np.empty(data.curvature.size), np.empty(state.size)
     fill(values, 0, state)
     for j in range(state.size):
@@ -287,7 +287,7 @@ def hessian(state, data, out):
 
 
 def rows_of(states, program, out):
-    """Outputs of a list at many inputs, shape (rows, outputs)."""
+    """Fill the outputs of a program at many inputs, shape (rows, outputs)."""
     values = np.empty(program.size)
     for row in range(len(states)):
         fill(values, 0, states[row])

@@ -1,7 +1,7 @@
-r"""One step of an update rule: the program of a rule, run for every entry.
+"""One step of an update rule, by running its program for every entry.
 
-The state has the entries first, then the memory of the rule, one number of each entry after the
-other. Plain gradient descent has no program.
+The state holds the entries, then the memory of the rule, one array of all entries after the other.
+Plain gradient descent has an empty program.
 """
 
 from math import sqrt
@@ -14,20 +14,20 @@ from dynamics.loops.kernels.program import forward
 
 
 class Update(NamedTuple):
-    """How steps are made of gradients."""
+    """Loop data of an update rule."""
 
     program: Any  # List of the rule; without instructions for plain gradient descent
     weight_decay: float  # multiple of an entry that is added to its gradient
     eta: Any  # learning rate of each entry
-    share: Any  # eta over the largest one, in which time is counted
-    sizes: Any  # trained entries that each number stands for
-    moves: Any  # entries that move; the others keep their memory too
-    rested: Any  # steps before the first one in which an entry did not move
+    share: Any  # eta over the largest eta, the unit of time
+    sizes: Any  # number of trained entries that share each scalar
+    moves: Any  # trained entries; all other entries keep value and memory
+    rested: Any  # steps of earlier stages in which an entry was not trained
     factors: Any  # factor of the learning rates at each step
 
 
 def take(state, slope, step, factor, update, after):
-    """Fill the state after a step; the slope becomes minus the change in a unit of time."""
+    """Fill ``after`` with the next state; replace the slope by minus the change per time."""
     size = slope.size
     if update.program.instructions.shape[0] == 0:
         for i in range(size):
