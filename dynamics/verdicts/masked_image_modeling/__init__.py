@@ -1,4 +1,4 @@
-"""Huang, Wen, Chi, Liang (2024): what could contradict each claim, and the figures."""
+"""Claims and figures of Huang, Wen, Chi, Liang (2024), masked image modelling."""
 
 from __future__ import annotations
 

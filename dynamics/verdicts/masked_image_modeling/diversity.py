@@ -1,15 +1,14 @@
 r"""Section 6: diversity of attention along training, on an image of a cluster and on digits.
 
-The figure ``diversity`` and the claim of Section 6 are of the maps of the reduced problem on an
-image all of whose latents are the mean one of the law.
+The figure ``diversity`` and the claim of Section 6 use attention maps of the reduced problem, on an
+image whose latents all equal the mean latent of the law.
 
-Of the paper's networks, trained by others on ImageNet, ``digits`` has small ones on digits: one
+The paper's networks were trained on ImageNet. The figure ``digits`` replaces them by a small
 transformer (`dynamics.images.networks`) with one layer and with two, trained to reconstruct masked
-patches (`dynamics.images.reconstruction`), and the same from the same start trained to classify.
-Attention diversity (`dynamics.attention_maps`) is that of the last layer on whole test images, a
-mean over heads and images; beside it stands the mean total variation between queries. Both measures
-are not zero at the start: queries of a random network differ. What training does is measured
-against that. Errors are over starts and splits of one data set, and hold for it alone.
+patches (`dynamics.images.reconstruction`) or, from the same start, to classify. Attention diversity
+(`dynamics.attention_maps`) and mean total variation between queries are measured in the last layer
+on whole test images, as means over heads and images. Both are above zero at the start, because
+queries of a random network differ. Errors are over starts and splits of one data set.
 """
 
 from __future__ import annotations
@@ -52,14 +51,14 @@ from theory.papers.masked_image_modeling.model import latent_moment
 SIZES = {"P": 1024, "C_global": 512, "C_local": 8}
 ETA = 1.0
 UNITS = 47.0
-"""Horizon, in units of K P / C_s."""
+"""Horizon of a run, in units of K P / C_s."""
 KEYS, FEW = 10, 12
 LEAST_MAPS = 3
-"""Least number of maps: at the start, after one step, at the end."""
+"""Least number of measured maps: at the start, after one step, and at the end."""
 SAME = 0.9
-"""Ratio of two values of the metric from which on they do not tell two maps apart."""
+"""Ratio above which two values of the metric count as equal."""
 KEYED = ((BLUE, "o-"), (GREEN, "s--"), (VERMILION, "^-."))
-"""Colour and look of each number of keys."""
+"""Colour, marker and line style for each number of keys."""
 MASKED, SUPERVISED = "masked", "supervised"
 RECORDS = (0, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 QUICK_STEPS, QUICK_SEEDS = 500, 3
@@ -74,7 +73,7 @@ def grid_of(P: int) -> tuple[int, int]:
 
 
 def _trained(make: Any, law: Any, eta: float, units: float = UNITS) -> tuple[Any, Trajectory]:
-    """The reduced problem and a descent whose first step is among its records."""
+    """Reduced problem and its gradient descent, with the first step recorded."""
     problem = make(law)
     return problem, descend(problem, eta, int(np.ceil(units * grid.unit(law) / eta)))
 
@@ -82,12 +81,11 @@ def _trained(make: Any, law: Any, eta: float, units: float = UNITS) -> tuple[Any
 def measured_maps(
     rows: Any, run: Trajectory, keys: Sequence[int] = (KEYS,), count: int = FEW
 ) -> dict[str, FloatArray]:
-    """Diversity and total variation of the maps along a run, at the start, after one step and on.
+    """Diversity and total variation of attention maps at the start, after one step, and later.
 
-    `run`: of the reduced problem; `keys`: how many keys of each query; one measure of diversity
-    each; `count`: maps that are measured, evenly spread over the logarithm of time. Returns dict:
-    ``time`` and ``total_variation``, shape (maps,), and ``diversity`` (in patches), shape (keys,
-    maps).
+    `run`: of the reduced problem; `keys`: numbers of keys per query, one diversity each; `count`:
+    number of maps, evenly spaced in log time. Returns dict: ``time`` and ``total_variation``, shape
+    (maps,), and ``diversity`` (in patches), shape (keys, maps).
     """
     times, law = np.geomspace(run.time[1], run.time[-1], count - 1), rows.parameters
     records = np.unique([0, *np.abs(run.time[None, :] - times[:, None]).argmin(axis=1)])
@@ -112,9 +110,9 @@ def _run(case: Case) -> tuple[Any, Any]:
     picture=Picture(TIME, "share of the value at the end"),
 )  # fmt: skip
 def section_6(case: Case) -> Row:
-    """The metric and the total variation after one step and at the end of training."""
+    """Attention diversity and total variation after one step and at the end of training."""
     k = min(KEYS, case.parameters.P)
-    # Made again, the claim needs the maps after one step and at the end alone.
+    # A repeated run needs only the maps after one step and at the end.
     few = FEW * (1 + case.thorough) if case.repeat == Repeat() else LEAST_MAPS
     values = measured_maps(case.problem.rows, case.run, (k,), few)
     (metric,), variation, time = values["diversity"], values["total_variation"], values["time"]
@@ -122,12 +120,12 @@ def section_6(case: Case) -> Row:
     row |= {"local": variation[-1], "value": metric[1] / metric[-1] if metric[-1] > 0 else np.nan}
     shares = {f"diversity, top {k}": metric, "total variation": variation}
     row |= {"curves": {name: (time[1:], part[1:] / part[-1]) for name, part in shares.items()}}
-    # Maps that are alike need no metric that tells them apart.
+    # Undecided if the total variation does not tell the two maps apart either.
     return row | ({} if variation[1] < SAME * variation[-1] else {"holds": None})
 
 
 def diversity_figure(system: System, request: FigureRequest) -> Drawing:
-    """Both measures along a run. Options: ``eta``, ``maps``, ``keys``."""
+    """Attention diversity and total variation along a run. Options: ``eta``, ``maps``, ``keys``."""
     law = one_cluster(system, request, SIZES)
     quick: dict[str, Any] = {"eta": ETA / grid.speed(law), "maps": 48, "keys": (10, 8)}
     options = request.options(quick, {"maps": 120}, maps=LEAST_MAPS)
@@ -150,7 +148,7 @@ def diversity_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def _panels(data: Mapping[str, Any], run: Trajectory, held: str) -> Any:
-    """Attention diversity by the number of keys above, mean pairwise total variation below."""
+    """Draw attention diversity by number of keys above, mean total variation below."""
     time = data["time"]
     with page(6.4, 4.4, held, nrows=2, sharex=True) as (_, axes):
         style: dict[str, Any] = {"ms": 4.5, "mfc": "white", "mew": 1.1}
@@ -158,7 +156,7 @@ def _panels(data: Mapping[str, Any], run: Trajectory, held: str) -> Any:
             axes[0].plot(time, values, look, color=colour, label=f"top {keys} keys", **style)
         axes[1].plot(time, data["variation"], "o-", color=BLUE, **style)
         axes[0].legend(loc="lower right")
-        # Linear up to the second time, so that the axis shows the start.
+        # Linear up to the second recorded time, so that the axis includes the start.
         axes[1].set_xscale("symlog", linthresh=float(time[1]), linscale=0.4)
         axes[1].set_xlim(-0.1 * time[1], time[-1] * 1.2)
         axes[1].set_xlabel(r"time $\tau = \eta \times$ steps (linear up to the first step)")
@@ -177,11 +175,11 @@ def _panels(data: Mapping[str, Any], run: Trajectory, held: str) -> Any:
 
 @dataclass(frozen=True)
 class Plan:
-    """Choice of the networks to train.
+    """Settings of the networks to train.
 
-    `data`: as of `datasets.load`; `patch`, `keys`, `shown`: side of a patch in pixels; keys of a
-    query that the metric uses; number of test images; `spread`: of the positions at the start: with
-    0.02 patches are alike for a thousand steps.
+    `data`: as in `datasets.load`; `patch`, `keys`, `shown`: side of a patch in pixels; keys per
+    query in the metric; number of test images; `spread`: standard deviation of the positions at the
+    start; with 0.02, patches stay alike for a thousand steps.
     """
 
     data: str = "digits"
@@ -195,12 +193,12 @@ class Plan:
 
     @property
     def records(self) -> tuple[int, ...]:
-        """Steps at which attention is looked at."""
+        """Steps at which attention is measured."""
         return (*(step for step in RECORDS if step < self.steps), self.steps)
 
 
 class Measures(NamedTuple):
-    """Both measures of all networks.
+    """Attention diversity and total variation of all networks.
 
     `values`: (masked or supervised, layers) -> float array, shape (seeds, records, 2).
     """
@@ -209,12 +207,12 @@ class Measures(NamedTuple):
     values: Mapping[tuple[str, int], FloatArray]
 
     def difference(self, layers: int) -> Estimate:
-        """Diversity at the end, masked minus supervised, in pairs of one seed."""
+        """Diversity at the end, masked minus supervised, paired by seed."""
         return estimate(np.subtract(*(self.values[task, layers][:, -1, 0] for task in LOOKS)))
 
     @property
     def words(self) -> str:
-        """Diversity at the start and at the end of both trainings."""
+        """Text with the diversity at the start and at the end of both trainings."""
         parts = []
         for layers in self.plan.layers:
             start = self.values[MASKED, layers][:, 0, 0].mean()
@@ -249,7 +247,7 @@ def _measured(
     plan: Plan, images: datasets.Images, case: tuple[int, int, str], folder: Path | None,
     progress: Callable[[int], Any],
 ) -> list[tuple[float, float]]:  # fmt: skip
-    """Both measures of a network at the records of its training."""
+    """Attention diversity and total variation of a network at the records of its training."""
     seed, layers, task = case
     network = Transformer(patch=plan.patch, layers=layers, spread=plan.spread)
     split, size = datasets.split(images, seed=seed), (images.side, images.channels)
@@ -272,7 +270,7 @@ def _measured(
 
 
 def _draw(measures: Measures) -> Any:
-    """Both measures along training, a column for each depth."""
+    """Draw both measures along training, one column per depth."""
     plan, steps = measures.plan, np.array(measures.plan.records)
     text = (
         f"{plan.data.rpartition('/')[2]}, patches of {plan.patch} x {plan.patch}, top {plan.keys} "
@@ -298,11 +296,11 @@ def _draw(measures: Measures) -> Any:
 
 
 @with_flags(
-    {"resume": "go on after a break"},
+    {"resume": "resume an interrupted run"},
     images="digits, fashion, or a folder of MNIST, CIFAR or SVHN (default digits)",
 )
 def digits_figure(system: System, request: FigureRequest) -> Drawing:
-    """Attention diversity along masked and supervised training. Options: those of `Plan`."""
+    """Attention diversity along masked and supervised training. Options: fields of `Plan`."""
     quick = asdict(Plan()) | {"seeds": len(Plan().seeds)}
     quick["images"] = quick.pop("data")
     options, folder = shared.request_on_images(system, request, "digits", quick, {"steps": 10_000})

@@ -45,18 +45,18 @@ PANELS = (
         label="attention", words=("own area", "global area", "other areas", "masked patches"),
     ),
 )  # fmt: skip
-"""Curves of a run; a law of one local area has no other one."""
+"""Panels of the figure ``phases``; a law with one local area has no curve of another area."""
 CORE, MOST_LOCAL = (0.5, 0.98), 0.5
-"""Ranges of the exponents, as the paper has them: kappa_c from 1/2, kappa_s up to 1/2."""
+"""Ranges of the exponents in the paper: kappa_c from 1/2, kappa_s up to 1/2."""
 LEAST_PATCHES = 64
-"""Patches below which the plane has hardly any sizes."""
+"""Least number of patches for the plane; smaller P have too few sizes of areas."""
 HALO: list[Any] = [withStroke(linewidth=3.0, foreground="white")]
 ALONE = 0.05
-"""Width of a cell that has no neighbour."""
+"""Width of a cell without neighbours, in kappa_c or kappa_s."""
 LARGE = 1e12
-"""A ratio of rates at which its limit is reached."""
+"""Ratio of rates at which its limit counts as reached."""
 LEAST_SIZE = 16
-"""Patches below which areas hardly have sizes of their own."""
+"""Least number of patches for the figure ``scaling``; below, sizes of areas coincide."""
 EVENTS = {
     "E1": r"$E_1$, end of stage 1", "E2": r"$E_2$, switch", "E4": r"$E_4$, end of rapid growth",
 }  # fmt: skip
@@ -65,26 +65,26 @@ TRAINED = (("v", "white", "one phase"), ("^", "black", "two phases"))
 
 
 def one_cluster(system: System, request: FigureRequest, sizes: Mapping[str, Any]) -> Any:
-    """The parameters of a figure; its sizes are the default of one cluster alone."""
+    """Parameters of a figure; default sizes apply only to the family ``one_cluster``."""
     alone = request.user_parameters.get("family", "one_cluster") == "one_cluster"
     return request.make_parameters(system, (), **(sizes if alone else {}))
 
 
 def _only_one_cluster(law: Any) -> Any:
     if law.family != "one_cluster":
-        about = "is not what this figure is about"
+        about = "is not the family of this figure"
         refuse("family", law.family, about, "one_cluster", "one_cluster")
     return law
 
 
 def phases_figure(system: System, request: FigureRequest) -> Drawing:
-    """A run of one cluster. Options: ``eta``, ``steps``."""
+    """Run of one cluster, with its phases. Options: ``eta``, ``steps``."""
     options = request.options({"eta": 1.0, "steps": 20_000})
     law = _only_one_cluster(one_cluster(system, request, grid.POSITIVE))
     left = law.P - law.C_global
     sizes = [c for c in range(2, left + 1) if left % c == 0 and c != law.C_global]
     if law.C_local not in sizes:
-        problem = "makes no local patch with a mate in an area of another size than the global one"
+        problem = "gives local areas without a mate, or as large as the global area"
         smaller = "a smaller C_global"
         allowed = ", ".join(map(str, sizes)) or f"2 or more, with {smaller}"
         refuse("C_local", law.C_local, problem, allowed, sizes[0] if sizes else smaller)
@@ -117,19 +117,19 @@ def phases_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def plane(system: System, law: Any, local: int, core: int) -> dict[str, Any]:
-    """The ratio of both rates at the start over the plane, at the patches and masks of a law.
+    """Ratio of both rates at the start over the plane, at the patches and masks of a law.
 
-    `law`: of one cluster; `local`, `core`: sizes on each axis, evenly spread over its logarithm;
-    fewer where they coincide. Returns dict: ``rows``: for every local size kappa_s, the kappa_c,
-    and |alpha_0| / alpha_m there. ``boundary``, shape (points, 2): (kappa_c, kappa_s) where it is
-    1, between the two nearest sizes. ``trained``, shape (runs, 4): (kappa_c, kappa_s) on either
-    side of it, whether the run had two phases, and whether the ratio is above 1 at the start.
+    `law`: of one cluster; `local`, `core`: numbers of sizes per axis, evenly spaced in their
+    logarithm; equal sizes are merged. Returns dict: ``rows``: per local size, kappa_s, the kappa_c,
+    and |alpha_0| / alpha_m. ``boundary``, shape (points, 2): interpolated (kappa_c, kappa_s) with
+    ratio 1. ``trained``, shape (runs, 4): (kappa_c, kappa_s) on both sides of the boundary, whether
+    the run had two phases, and whether the ratio at the start is above 1.
     """
     make: Any = system.ReducedPopulation
     sizes = np.unique(np.geomspace(2, law.P**MOST_LOCAL, local).round().astype(int))
     rows, boundary, sides = [], [], []
     for size in sizes.tolist():
-        # Whole local areas beside a global one that grows.
+        # Local areas of equal size, with a growing global area.
         left = law.P - (law.P ** np.linspace(*CORE, core)).round().astype(int)
         wholes = np.unique(law.P - np.maximum(size, left - left % size))
         laws = [replace(law, C_global=int(w), C_local=size, d=None) for w in wholes if w > 0]
@@ -148,7 +148,7 @@ def plane(system: System, law: Any, local: int, core: int) -> dict[str, Any]:
 
 
 def gap_figure(system: System, request: FigureRequest) -> Drawing:
-    """Two-phase against one-phase learning. Options: ``local``, ``core``, sizes on each axis."""
+    """Two-phase and one-phase learning. Options: ``local``, ``core``, numbers of sizes per axis."""
     quick, fine = {"local": 9, "core": 20}, {"local": 21, "core": 56}
     options = request.options(quick, fine, local=2, core=2)
     given = request.user_parameters.get("P", grid.POSITIVE["P"])
@@ -182,9 +182,9 @@ def gap_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def plane_picture(data: Mapping[str, Any], held: str) -> Axes:
-    """The ratio of both rates at the start in colour, the boundary and the line Delta = 0.
+    """Draw the ratio of both rates at the start in colour, the boundary and the line Delta = 0.
 
-    `data`: of `plane`; `held`: what is held fixed.
+    `data`: of `plane`; `held`: fixed parameters, for the subtitle.
     """
     kappas_s, kappas_c, ratios = zip(*data["rows"], strict=True)
     heights, boundary = edges(np.array(kappas_s), ALONE), data["boundary"]
@@ -208,7 +208,7 @@ def plane_picture(data: Mapping[str, Any], held: str) -> Axes:
             if len(points):
                 look = {"ms": 6, "mfc": face, "mec": "black", "label": f"trained: {word}"}
                 axes.plot(points[:, 0], points[:, 1], marker, **look)
-        # Sizes differ a little from row to row: the axis shows what all of them have.
+        # Sizes differ slightly between rows: the axis shows their common range.
         right = max(min(row[-1] for row in sides), kappas_c[-1][-1])
         axes.set(ylim=ends, xlim=(max(row[0] for row in sides), min(1.0, right)))
         axes.set_xlabel(r"$\kappa_c = \ln C_{\mathrm{global}} / \ln P$")
@@ -243,7 +243,7 @@ def scaling_figure(system: System, request: FigureRequest) -> Drawing:
         power = exponent(sizes, values)
         words.append(f"{name} {shown}" + ("" if np.isnan(power) else f", as P^{power:.2g}"))
     if any(map(grid.two_phases, runs)):
-        # alpha_m starts at gamma (1 - gamma) C_s / (K P), as C_s grows; rho far above 1.
+        # alpha_m starts at gamma (1 - gamma) C_s / (K P) for large C_s; rho is far above 1.
         gamma = laws[-1].gamma
         limit = float(leading_motion().switch.subs(rho0, LARGE)) / (gamma * (1 - gamma))
     held = (
@@ -260,11 +260,11 @@ def scaling_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def times_picture(sizes: Any, times: Mapping[str, Any], limit: float | None, held: str) -> Axes:
-    """Times of events against the number of patches.
+    """Draw times of events over the number of patches.
 
-    `sizes`, shape (n,): P; `times`: label -> times in units of K P / C_s, shape (n,); NaN where an
-    event did not happen; `limit`: the predicted time of the switch at a large gap; `held`: what is
-    held fixed.
+    `sizes`, shape (n,): P; `times`: label -> times in units of K P / C_s, shape (n,); NaN if the
+    event did not occur; `limit`: predicted time of the switch at a large gap; `held`: fixed
+    parameters, for the subtitle.
     """
     curves = []
     for label, values in times.items():

@@ -1,8 +1,8 @@
-"""The information gap decides which correlation moves first; late training is alike on both sides.
+"""Claims on the information gap Delta: its sign decides which correlation moves first.
 
-Equation (4.1), Theorems F.3 and F.4, and what holds whatever the gap is: signs of rates (Section
-5.1), and global patches. Theorem 4.1: the loss goes to its floor as 1/t, and the attention with it;
-how the time to a fixed loss grows along P, where the gap is positive and where it is negative.
+Equation (4.1), Theorems F.3 and F.4, signs of rates (Section 5.1) and global patches. Theorem 4.1:
+the loss approaches its floor as 1/t, and the attention with it; growth of the time to a fixed loss
+along P, for positive and for negative Delta.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from theory.papers.masked_image_modeling.notation import EPSILON
 from theory.papers.masked_image_modeling.required_sizes import ratio_at_start
 
 SAME = 1e-9
-"""Relative distance up to which two computations of rho(0) are the same."""
+"""Largest relative distance of two computations of rho(0) that count as equal."""
 FAR = (1e10, 1e12, 1e14, 1e16)
-"""Numbers of patches at which the exact rho(0) is a power of P."""
+"""Numbers of patches at which the exponent of the exact rho(0) in P is computed."""
 CROSSING = {"family": "two_cluster_grid", "b11": 8, "b10": 8, "C_local": 4, "T": 1}
 RATIO = r"$|\alpha_0| / \alpha_m$"
 EQUAL = {"equal rates": 1.0}
@@ -33,15 +33,15 @@ BELOW = grid.family(grid.BELOW)
 FALLS = Also("falls", "<=", 0, "records at which the correlation with the own feature falls")
 REST = "largest other correlation at the switch over |Phi_0|"
 AS_ONE_OVER_T = -0.9
-"""Exponent in time from which on a loss falls as 1/t."""
+"""Largest exponent in time of a loss that counts as falling as 1/t."""
 STEEPER = 0.02
-"""By how much an exponent in time falls over half a decade where it is not constant yet."""
+"""Decrease of an exponent in time over half a decade above which it is not constant yet."""
 RISING = 0.01
-"""Share of itself by which attention that still rises grew in the second half of a run."""
+"""Relative growth of attention in the second half of a run above which it still rises."""
 ALONG = 0.9
-"""Exponent from which on one quantity falls as fast as another."""
+"""Exponent from which one quantity falls as fast as another."""
 FALLEN = 0.02
-"""Share of its start to which a loss has to fall before its last decade is a law."""
+"""Share of its start to which a loss must fall before its last decade is fitted."""
 LATE: dict[str, Any] = {
     "laws": (grid.POSITIVE, grid.NEGATIVE), "run": grid.descended, "require": grid.LARGE_GAP,
     "varies": ("step size", "time"),
@@ -59,7 +59,7 @@ LATE: dict[str, Any] = {
     picture=Picture("patches $P$", f"{RATIO} at the start", EQUAL),
 )  # fmt: skip
 def equation_4_1(case: Case) -> Row:
-    """The exponent of the exact rho(0) at the exponents of a law, and the gradient's own rho(0)."""
+    """Exponent of the exact rho(0) in P at fixed kappa, and rho(0) from the gradient."""
     law, rho = case.parameters, float(case.system.ReducedPopulation(case.parameters).rho0)
     kappas = min((grid.ABOVE, grid.BELOW), key=lambda pair: abs(pair[0] - law.kappa_c))
     if grid.sizes_along(law.P, kappas)["C_global"] != law.C_global:
@@ -83,13 +83,13 @@ def equation_4_1(case: Case) -> Row:
     picture=Picture(TIME, "correlation", {"0": 0.0}, ("log", "linear")),
 )  # fmt: skip
 def monotone(case: Case) -> Row:
-    """Signs of the rates of Phi_m and Phi_0 at every record, where rounding leaves them one."""
+    """Signs of the rates of Phi_m and Phi_0 at every record, where they exceed rounding."""
     run, law, least, against, curves = case.run, case.parameters, [], 0, {}
     rounding = grid.rounding_of_rates(law, float(np.abs(run.states).max()))
     for name, sign, rate in (("Phi_m", 1, run["alpha_m"]), ("Phi_0", -1, run["alpha_0"])):
         lowest, most = float((sign * rate).min()), float(np.abs(rate).max())
         if most <= rounding:
-            words = f"the rate of {name} is {most:.1e} at most, within its rounding"
+            words = f"the rate of {name} is at most {most:.1e}, within its rounding"
             raise Undecided(words, "precision")
         least.append(0.0 if abs(lowest) <= rounding else lowest / most)
         back, spacing = -sign * np.diff(run[name]), np.spacing(np.abs(run[name][1:]))
@@ -112,7 +112,7 @@ def monotone(case: Case) -> Row:
     picture=Picture(TIME, RATIO, EQUAL),
 )  # fmt: skip
 def theorem_f_3_local(case: Case) -> Row:
-    """One crossing of rho through 1, and a Phase I in which the rest stays small."""
+    """Crossings of rho through 1, and the other correlations at the switch from Phase I."""
     rho, turns = case.run["rho"], grid.crossings(case.run)
     row: Row = {"value": float(rho[0]), "crossings": turns, "share": np.nan}
     if turns != 1:
@@ -126,7 +126,7 @@ def theorem_f_3_local(case: Case) -> Row:
 
 
 def _one_phase(case: Case, local: bool, rates: Any, others: Any) -> Row:
-    """Columns of a patch whose own correlation dominates; a small share is one of large P."""
+    """Row of a patch whose own correlation dominates; an unmet bound leaves the size open."""
     run, (_, own, _) = case.run, case.problem.rows.roles(local)
     most, rest = float(np.abs(rates).max()), float(np.abs(others).max() / np.abs(run[own][-1]))
     falls = int(np.count_nonzero(np.diff(run[own]) <= 0))
@@ -145,7 +145,7 @@ def _one_phase(case: Case, local: bool, rates: Any, others: Any) -> Row:
     picture=Picture(TIME, "other rates over own", {"as fast as the own": 1.0}),
 )  # fmt: skip
 def theorem_f_3_global(case: Case) -> Row:
-    """Rates of a global patch against that of its own feature, throughout."""
+    """Rates of a global patch relative to the rate of its own feature, along the run."""
     run, (_, own, others) = case.run, case.problem.rows.roles(local=False)
     rates = np.abs([run[f"d_{name}"] for name in others]).max(axis=0) / run[f"d_{own}"]
     return _one_phase(case, False, rates, [run[name][-1] for name in others])
@@ -161,19 +161,19 @@ def theorem_f_3_global(case: Case) -> Row:
     picture=Picture(TIME, RATIO, EQUAL),
 )  # fmt: skip
 def theorem_f_4(case: Case) -> Row:
-    """With a negative gap: rho below 1 throughout, and nothing else grows."""
+    """Ratio rho and growth of other correlations with a negative gap, along the run."""
     run, (_, _, others) = case.run, case.problem.rows.roles(local=True)
     return _one_phase(case, True, run["rho"], [run[name] for name in (*others, "Phi_0")])
 
 
 def _loss_and_attention(case: Case, local: bool) -> tuple[FloatArray, FloatArray]:
-    """The loss of a patch above its floor, and its attention to its own area."""
+    """Loss of a patch above its floor, and its attention to its own area."""
     names = ("gap", "A_m") if local else ("gap_g", "A_g")
     return case.run[names[0]], case.run[names[1]]
 
 
 def _with_mates(case: Case) -> dict[str, bool]:
-    """Labels of local and global patches that have a mate to attend to: True for local ones."""
+    """Labels of local (True) and global (False) patches that have a mate to attend to."""
     gap, kinds = case.parameters.Delta, {"local": True, "global": False}
     return {
         rf"{name}, $\Delta = {gap:.2f}$": local for name, local in kinds.items()
@@ -182,14 +182,14 @@ def _with_mates(case: Case) -> dict[str, bool]:
 
 
 def _late(case: Case, local: bool) -> tuple[FloatArray, FloatArray]:
-    """Time since half of the attention was on the own area, and the loss above its floor."""
+    """Time since half of the attention is on the own area, and the loss above its floor."""
     start = case.run.events["E4" if local else "E4_global"].time
     later = case.run.time > start
     return case.run.time[later] - start, _loss_and_attention(case, local)[0][later]
 
 
 def _last_exponent(time: FloatArray, values: FloatArray) -> float:
-    """Exponent in time of the last half decade of a series; NaN of fewer than three values."""
+    """Exponent in time of the last half decade of a series; NaN with fewer than three values."""
     last = (time >= time[-1:] / np.sqrt(10.0)) & (values > 0)
     return exponent(time[last], values[last]) if last.sum() >= 3 else float("nan")
 
@@ -202,7 +202,7 @@ def late_slope(case: Case, local: bool) -> float:
 def steepens(case: Case, local: bool) -> bool:
     """Whether the loss above its floor falls faster at the end than half a decade before.
 
-    Before E4, whether the attention to the own area still rises.
+    Before E4: whether the attention to the own area still rises.
     """
     time, values = _late(case, local)
     if not time.size:
@@ -221,7 +221,7 @@ def steepens(case: Case, local: bool) -> bool:
     picture=Picture(r"time since $A \geq 1/2$", "$L_p - L_p^*$"),
 )  # fmt: skip
 def loss(case: Case) -> Row:
-    """The late law of the loss, of a local and of a global patch."""
+    """Late exponent in time of the loss of a local and of a global patch."""
     patches, K, curves = _with_mates(case), case.parameters.K, {}
     slopes, ends, constants, pending = [], [], [], []
     for label, local in patches.items():
@@ -245,7 +245,7 @@ def loss(case: Case) -> Row:
     picture=Picture("$L_p - L_p^*$ over its start", "$(1 - A)^2$"),
 )  # fmt: skip
 def attention(case: Case) -> Row:
-    """(1 - A)^2 against the loss above its floor, over the last decade of the latter."""
+    """Exponent of (1 - A)^2 in the loss above its floor, over the last decade of the loss."""
     rows, law, found, curves = case.problem.rows, case.parameters, [], {}
     for label, local in _with_mates(case).items():
         gap, own = _loss_and_attention(case, local)
@@ -254,7 +254,7 @@ def attention(case: Case) -> Row:
         if gap[-1] > FALLEN * gap[0] or last.sum() < 3:
             words = f"L_p - L*_p ends at {gap[-1] / gap[0]:.2g} of its start, with {own[-1]:.3g}"
             raise Undecided(f"{words} of the attention on the own area", "time")
-        # A is a mean over masks that leave a mate, so that the mean of the square is no smaller.
+        # A is a mean over masks that leave a mate, so (1 - A)^2 is at most the mean square.
         chance = law.gamma * rows.mates[rows.names.index(rows.roles(local)[0])]
         visible = chance * law.L**2 * (1 - own[-1]) ** 2 / (2 * gap[-1])
         found.append((2 * exponent(gap[last], 1 - own[last]), visible, own[-1]))
@@ -263,7 +263,7 @@ def attention(case: Case) -> Row:
 
 
 def _time_to_loss(source: str, sign: int, kappas: tuple[float, float]) -> Experiment:
-    """A claim on the time to L_p - L*_p <= 1e-3 over ln P, against P^(1 - kappa_s)."""
+    """Claim on the time to L_p - L*_p <= 1e-3 over ln P, growing as P^(1 - kappa_s)."""
 
     def measure(case: Case) -> Row:
         law, time = case.parameters, grid.moment(case, "E5")["time"]
@@ -278,7 +278,7 @@ def _time_to_loss(source: str, sign: int, kappas: tuple[float, float]) -> Experi
 
 
 def _attention_at_loss(source: str, sign: int, kappas: tuple[float, float]) -> Experiment:
-    """A claim on (1 - A_m)^2 over epsilon where L_p - L*_p comes to it: 2/gamma, whatever P is."""
+    """Claim that (1 - A_m)^2 is at most 2/gamma of L_p - L*_p, where that is 1e-3, at any P."""
 
     def measure(case: Case) -> Row:
         law, own = case.parameters, grid.moment(case, "E5")["A_m"]

@@ -1,9 +1,9 @@
-r"""Statements that hold at every Q or fail at once, measured on every entry of Q.
+r"""Statements that hold at every Q, measured on every entry of Q at random Q.
 
 Appendix A.1, Lemmas A.1, A.8, 5.1, 5.2, equations (3.2) and (5.1), and the key observation of
-Section 5.1, at random Q in a random basis: the full problem against what the lemmas state
-(`theory.papers.masked_image_modeling.averages`). The text at hand has lost the formulas; for the
-attention to an area, equation (3.2),
+Section 5.1. The full problem in a random basis is compared with the lemmas' formulas
+(`theory.papers.masked_image_modeling.averages`), which are lost in the text at hand. The attention
+to an area, equation (3.2), is
 
 .. math:: \sum_{q \in P_{k,a}} u_{pq} = \frac{1}{D} \Big( e^{z_a \Phi_a}
    \sum_{q \notin M} e^{\Upsilon_{p \to q}} + \sum_{q \in M} e^{\Upsilon_{p \to q}} \Big).
@@ -36,25 +36,25 @@ from theory.papers.masked_image_modeling.images import image_count, sampled_imag
 from theory.papers.masked_image_modeling.symmetry import feature_offsets
 
 EXACT = 1e-17
-"""Where a picture shows differences that are zero."""
+"""Value drawn in place of a zero difference, on a logarithmic axis."""
 CROSSED = {"family": "custom", "areas": "0,0,0,0,1,1,2,2;0,0,1,1,0,2,0,2", "masked": 4}
-"""Two clusters that cross without symmetry, small enough to enumerate."""
+"""Two clusters whose areas cross without symmetry, small enough to enumerate."""
 LATENTS = CROSSED | {"masked": 3, "z": "0.7,1.3", "odds": "0.4,0.6"}
 PAIRS = grid.POSITIVE | {"C_local": 2}
-"""Local areas of two patches: one mate."""
+"""Law with local areas of two patches, so that a patch has one mate."""
 STEPS, ETA = 300, 2.0
 MOST_SECONDS = 20.0
-"""Predicted time that a claim may take at one law; ten times that where it is thorough."""
+"""Most predicted seconds of a claim at one law; ten times as many if thorough."""
 COUNTABLE = 10**9
-"""Masked images from which on nothing needs to be predicted: the full problem refuses them."""
+"""Number of masked images above which the full problem refuses to enumerate them."""
 PER_AREA, PER_KEY = 2.5e-4, 5e-8
-"""Seconds of `paper_values` for each patch and feature, and for each key of each masked patch."""
+"""Seconds of `paper_values` per patch and feature, and per key of a masked patch."""
 STEP = 1e-3
-"""Step of the differences of the loss along a random direction of length 1."""
+"""Step of finite differences of the loss along a random unit direction."""
 SLOPE = 1e-6
-"""Relative error that differences of the loss may have."""
+"""Largest relative error of finite differences of the loss."""
 IMAGES = 200
-"""Masked images at each spread of the entries of Q."""
+"""Masked images drawn at each spread of the entries of Q."""
 AT_RANDOM_Q: dict[str, Any] = {
     "laws": (CROSSED, LATENTS, grid.SMALL), "varies": ("seed",), "words": "up to {value:.1e}",
     "picture": Picture("spread of the entries of Q", "relative difference", {"rounding": ROUNDING},
@@ -63,7 +63,7 @@ AT_RANDOM_Q: dict[str, Any] = {
 
 
 def enumerated(case: Case, gradients: int, statements: int = 0) -> Any:
-    """The full problem; undecided where gradients and `paper_values` take too long."""
+    """Full problem; undecided if gradients and `paper_values` would take too long."""
     law, images = case.parameters, image_count(case.parameters)
     if images <= COUNTABLE:
         needed = gradients * float(case.system.cost_model(law, "population", {}))
@@ -71,7 +71,7 @@ def enumerated(case: Case, gradients: int, statements: int = 0) -> Any:
         needed += statements * stated
         if needed > MOST_SECONDS * (10 if case.thorough else 1):
             words = f"{images:,} masked images of P={law.P} patches would take about {needed:.0f} s"
-            raise Undecided(f"{words}; fewer masked patches or a smaller P do not")
+            raise Undecided(f"{words}; use fewer masked patches or a smaller P")
     try:
         return case.system.FullPopulation(law)
     except InvalidRequest as refusal:
@@ -79,7 +79,7 @@ def enumerated(case: Case, gradients: int, statements: int = 0) -> Any:
 
 
 def at_random_q(case: Case, measure: Callable[[Any, Any, float], float], gradients: int = 1) -> Row:
-    """The largest of what is measured, ``measure(problem, generator, spread)``, over spreads."""
+    """Row with the largest ``measure(problem, generator, spread)`` over spreads of random Q."""
     problem = enumerated(case, gradients * len(SPREADS), len(SPREADS))
     generator = np.random.default_rng(case.seed)
     values = [float(measure(problem, generator, spread)) for spread in SPREADS]
@@ -94,7 +94,7 @@ def at_random_q(case: Case, measure: Callable[[Any, Any, float], float], gradien
     ROUNDING, **AT_RANDOM_Q | {"laws": (CROSSED, grid.SMALL)},
 )  # fmt: skip
 def appendix_a_1(case: Case) -> Row:
-    """Rows of Q along features in the gradient, and rows of patches when other rows change."""
+    """Leaks of the gradient along v^T Q, and of a row of Q when other rows change."""
     law, problem = case.parameters, enumerated(case, 2 * len(SPREADS) + STEPS)
 
     def leak(problem: Any, _: Any, spread: float) -> float:
@@ -102,7 +102,7 @@ def appendix_a_1(case: Case) -> Row:
         state = spread * generator.normal(size=(law.d, law.d))
         slope = problem.gradient(state).reshape(state.shape)
         position = problem.positions[int(generator.integers(law.P))]
-        # Every row but that of one patch is random again: its own row e_p^T Q stays what it was.
+        # Every row of Q but the patch's own, e_p^T Q, is drawn again.
         fresh = spread * generator.normal(size=state.shape)
         other = fresh + np.outer(position, position @ (state - fresh))
         moved = position @ (problem.gradient(other).reshape(state.shape) - slope)
@@ -115,7 +115,7 @@ def appendix_a_1(case: Case) -> Row:
 
 
 def _size_of(law: Any, entry: float) -> float:
-    """1, or where it is more what rounding makes of entries of that size, over `ROUNDING`."""
+    """Scale of a difference: at least 1, and the rounding of such entries over `ROUNDING`."""
     return max(1.0, known_error(law, entry) * entry / ROUNDING)
 
 
@@ -124,7 +124,7 @@ def _of(what: str) -> str:
 
 
 def _against_paper(source: str, what: str, power: int) -> Experiment:
-    """A claim on the full problem: its values against those of the paper."""
+    """Claim that values of the full problem equal the paper's formula."""
 
     def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:
         law, positions, features = problem.parameters, problem.positions, problem.features
@@ -156,7 +156,7 @@ lemma_5_2 = _against_paper("Lemma 5.2", "rate of Ups", 2)
     picture=Picture(TIME, "size", {"rounding": ROUNDING}),
 )  # fmt: skip
 def equation_5_1(case: Case) -> Row:
-    """Ups against the sum of its parts, each moved by one cluster, along full descent."""
+    """Distance of Ups from the sum of its parts by cluster, along full descent."""
     law, steps = case.parameters, STEPS if case.thorough else STEPS // 5
     problem, eta = enumerated(case, 3 * steps, steps), case.rate(ETA)
     run = descend(problem, eta, steps, record=1)
@@ -178,7 +178,7 @@ def equation_5_1(case: Case) -> Row:
     ">", ROUNDING, **AT_RANDOM_Q,
 )  # fmt: skip
 def nonconvex(case: Case) -> Row:
-    """The loss half way between two points of a ray."""
+    """Loss half way between two points of a ray, Q and 3 Q."""
     law = case.parameters
 
     def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:
@@ -196,7 +196,7 @@ def nonconvex(case: Case) -> Row:
                "loss, over its norm"),),
 )  # fmt: skip
 def lemma_a_1(case: Case) -> Row:
-    """Every entry of the gradient against the statement, and that against slopes of the loss."""
+    """Every entry of the gradient against the lemma, and the lemma against slopes of the loss."""
     law, slopes = case.parameters, []
 
     def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:
@@ -205,7 +205,7 @@ def lemma_a_1(case: Case) -> Row:
         off = np.abs(problem.gradient(state).reshape(state.shape) - stated).max()
         way = generator.normal(size=state.shape)
         way /= np.linalg.norm(way)
-        # Scores move as z Phi. A power of two, so that a step of latents near 1 is STEP.
+        # Scores move as z Phi; a power of two makes the step STEP for latents near 1.
         step = STEP / 2.0 ** max(0, floor(log2(law.U)))
         near, far = (
             problem.risk(state + h * way) - problem.risk(state - h * way) for h in (step, 2 * step)
@@ -236,7 +236,7 @@ def equation_3_2(case: Case) -> Row:
             opened = (latent * phi[masked, first[k] : first[k + 1]])[:, areas]
             hidden = np.isin(np.arange(law.P), masked)
             scores = ups[masked] + np.where(hidden, 0.0, opened)
-            # The first term is e^(z Phi) times a sum of e^Ups; as one power it does not overflow.
+            # The first term is e^(z Phi) times a sum of e^Ups; one exponential avoids overflow.
             weights = np.exp(scores - scores.max(axis=1, keepdims=True))
             stated = (weights * ~hidden) @ inside + (weights * hidden) @ inside
             stated /= stated.sum(axis=1, keepdims=True)
@@ -251,7 +251,7 @@ def _latents_are_one(law: Any) -> None:
     grid.requires()(law)
     if law.z != (1.0,):
         words = "image by image the rate of Ups is at most 1/z of that of Phi"
-        raise Undecided(f"rates of Ups and Phi are compared at z = 1: {words}", "law")
+        raise Undecided(f"the rates are compared at z = 1: {words}", "law")
 
 
 @grid.claim(
@@ -266,10 +266,10 @@ def _latents_are_one(law: Any) -> None:
     picture=Picture(TIME, r"rate of $\Upsilon$ over rate of $\Phi$, means", {"equal rates": 1.0}),
 )  # fmt: skip
 def key_observation(case: Case) -> Row:
-    """Rates of Ups against those of Phi of the same area: image by image, and means of them."""
+    """Rates of Ups against rates of Phi of the same area: per image, and their means."""
     law, found = case.parameters, [_excess(case.parameters, s, case.seed) for s in SPREADS]
     row: Row = dict(zip(("value", "share"), map(float, np.max(found, axis=0)), strict=True))
-    if law.K > 1:  # the reduced problem has added up the rates of clusters
+    if law.K > 1:  # the reduced problem sums rates over clusters
         return row
     problem, run = grid.descended(case)
     name, own, _ = problem.rows.roles(local=True)
@@ -280,16 +280,16 @@ def key_observation(case: Case) -> Row:
 
 
 def _excess(law: Any, spread: float, seed: int) -> tuple[float, float]:
-    """|rate of Ups| - |rate of Phi| over the largest, and u/A, largest over images and keys.
+    """Excess of |rate of Ups| over |rate of Phi|, relative, and u/A: largest over images and keys.
 
-    One random row of Q, its patch masked in all images that are used.
+    One random row of Q is used; its patch is masked in all images.
     """
     generator = np.random.default_rng(seed)
     images = sampled_images(law, IMAGES, generator)
     p, excess, share, largest = int(images.masked[0, 0]), 0.0, 0.0, 0.0
     phi, ups = ({p: spread * generator.normal(size=size)} for size in (law.features, law.P))
     for query in queries(law, phi, ups, images, [p]):
-        # Phi of an area moves by z times what its unmasked scores do.
+        # Phi of an area moves by z times the change of its unmasked scores.
         over = np.abs(query.beta) - np.abs(query.alpha / query.z)[:, query.areas]
         excess = max(excess, float(over.max(where=~query.masked, initial=0.0)))
         largest = max(largest, float(np.abs(query.alpha).max(initial=0.0)))

@@ -1,20 +1,20 @@
-"""Patches and losses that masks leave, and correlations with positions alone.
+"""Unmasked patches of an area, the loss that masks leave, and correlations with positions alone.
 
-Lemmas A.6, A.7, A.9 and A.10 are on unmasked patches of an area, and the loss that masks leave.
-Their formulas are lost in the text at hand, which has their proofs in words. As recalled here h,
-the number of unmasked patches among the C of an area, is hypergeometric of mean (1 - gamma) C, and
+Lemmas A.6, A.7, A.9 and A.10: their formulas are lost in the text at hand, which has their proofs
+in words. As recalled here, the number h of unmasked patches among the C of an area is
+hypergeometric with mean (1 - gamma) C, and
 
 - A.6: |h - (1 - gamma) C| > (1 - gamma) C / 2 has at most the chance 2 exp(-(1 - gamma)^2 C / 2),
   Hoeffding's bound, which holds for draws without replacement;
 - A.7: h = 0 has at most the chance gamma^C = exp(-C ln(1/gamma)), a product of C shares;
-- A.9: L*_p is no smaller than L_p^low, the mean of z^2 / 2 over masks that hide all of p's area,
-  and descent comes as near to it as one likes;
-- A.10: with the loss over the masks of A.6 alone for the middle one, that loss <= L_p - L_p^low <=
-  that loss + the greatest loss of an image, U^2, times the bound of A.6.
+- A.9: L*_p >= L_p^low, the mean of z^2 / 2 over masks that hide all of p's area, and descent
+  approaches it arbitrarily closely;
+- A.10: with l the loss over the masks of A.6 only, l <= L_p - L_p^low <= l + the largest loss of an
+  image, U^2, times the bound of A.6.
 
-Sections 3.1, 4 and 5.4 are on correlations with positions: the least loss that they alone can reach
-(`theory.papers.masked_image_modeling.positions_alone`), what they see of masked patches, and how
-large they become.
+Sections 3.1, 4 and 5.4: the least loss with correlations with positions alone
+(`theory.papers.masked_image_modeling.positions_alone`), their attention to masked patches, and
+their size.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from theory.papers.masked_image_modeling.model import fully_masked
 from theory.papers.masked_image_modeling.positions_alone import least_by_positions, position_loss
 
 HALF = Fraction(1, 2)
-"""Share of its mean by which the number of unmasked patches of an area may be off."""
+"""Largest deviation of an area's number of unmasked patches from its mean, relative."""
 NEAR = 0.05
-"""Share of the first loss above the floor that may be left where the floor is reached."""
+"""Share of the initial loss above the floor at which the floor counts as reached."""
 SIZES = (2, 4, 8, 12, 16, 24, 32, 48, 64)
 """Sizes of areas in a picture."""
 CHANCES: dict[str, Any] = {
@@ -58,17 +58,17 @@ CHANCES: dict[str, Any] = {
 }  # fmt: skip
 ONE = {"P": 40, "C_global": 16, "C_local": 4, "masked": 20}
 TWO = {"family": "two_cluster_grid", "b11": 8, "b10": 8, "C_local": 4, "T": 1, "masked": 20}
-"""As many patches in one cluster, and in two in which local areas cross like rows and columns."""
+"""Two clusters whose local areas cross like rows and columns, with equally many patches each."""
 LEFT = 0.1
-"""Share of the first loss above the floor from which on attention is insufficient."""
+"""Share of the initial loss above the floor from which attention counts as insufficient."""
 NOTHING = 1e-6
-"""Share below which nothing is left."""
+"""Share of the initial loss above the floor that counts as zero."""
 MOST = 200
-"""Patches from which on a convex program with a variable for each takes long."""
+"""Most patches for a convex program with one variable per patch."""
 STRONG = 30.0
-"""Size of the scores, z Phi, with which features alone attend to the own area."""
+"""Scores z Phi at which features alone attend to the own area."""
 CLOSE = 1.1
-"""Factor up to which one number is near another."""
+"""Largest ratio of two numbers that count as near."""
 ALONE: dict[str, Any] = {
     "also": (
         Also("features", "<=", NOTHING, "largest share that features alone leave"),
@@ -82,7 +82,7 @@ ALONE: dict[str, Any] = {
 
 
 def off_chance(P: int, masked: int, size: int) -> Fraction:
-    """Chance that the unmasked patches of an area are off their mean by more than half of it."""
+    """Chance that an area's number of unmasked patches is off its mean by more than half of it."""
     mean = Fraction(size * (P - masked), P)
     off = [h for h in range(size + 1) if abs(h - mean) > HALF * mean]
     ways = sum(comb(size, h) * comb(P - size, P - masked - h) for h in off if h <= P - masked)
@@ -90,7 +90,7 @@ def off_chance(P: int, masked: int, size: int) -> Fraction:
 
 
 def _bound_of_a_6(gamma: float, size: int) -> float:
-    """2 exp(-(1 - gamma)^2 C / 2)."""
+    """Bound of Lemma A.6: 2 exp(-(1 - gamma)^2 C / 2)."""
     return 2 * exp(-((1 - gamma) ** 2) * size / 2)
 
 
@@ -99,7 +99,7 @@ def _bound_of_a_6(gamma: float, size: int) -> float:
     **CHANCES,
 )  # fmt: skip
 def lemma_a_6(case: Case) -> Row:
-    """Chance that the unmasked patches of an area are far from their mean, against the bound."""
+    """Chance that the unmasked patches of an area are far from their mean, over its bound."""
     return _chances(case, off_chance, _bound_of_a_6)
 
 
@@ -108,7 +108,7 @@ def lemma_a_6(case: Case) -> Row:
     **CHANCES,
 )  # fmt: skip
 def lemma_a_7(case: Case) -> Row:
-    """Chance that no patch of an area is unmasked, against the bound."""
+    """Chance that no patch of an area is unmasked, over its bound."""
     return _chances(case, fully_masked, lambda gamma, size: gamma**size)
 
 
@@ -136,15 +136,15 @@ def _chances(case: Case, chance: Callable[..., Any], bound: Callable[..., float]
     picture=Picture(TIME, "loss over the unavoidable error", {"unavoidable": 1.0}),
 )  # fmt: skip
 def lemma_a_9(case: Case) -> Row:
-    """The loss of local and global patches against the unavoidable error, along descent."""
+    """Loss of local and global patches over the unavoidable error, along descent."""
     law, run, rows = case.parameters, case.run, case.problem.rows
     least, full, left, curves = [], [], [], {}
     floors = {n: float(f) for n, f in zip(rows.names, rows.floors, strict=True) if f > 0}
     if not floors:
-        raise Undecided("no mask hides a whole area: 0 is the bound", "law")
+        raise Undecided("no mask hides a whole area, so the bound is 0", "law")
     try:
         every = descend(enumerated(case, 3 * STEPS), case.rate(1.0), case.steps(STEPS))
-    except Undecided:  # too many masked images
+    except Undecided:  # too many masked images for the full problem
         every = run
     for name, floor in floors.items():
         gap, rounding = run[f"{name}_gap"], known_error(law) * law.gamma * law.U**2
@@ -165,7 +165,7 @@ def lemma_a_9(case: Case) -> Row:
     also=(Also("least", ">=", -ROUNDING, "least of that difference"),),
 )  # fmt: skip
 def lemma_a_10(case: Case) -> Row:
-    """The loss above the unavoidable error between that over likely masks, and a little more."""
+    """Loss above the unavoidable error, against the two bounds of Lemma A.10."""
     law, least = case.parameters, []
 
     def measure(problem: Any, generator: np.random.Generator, spread: float) -> float:
@@ -187,31 +187,31 @@ def lemma_a_10(case: Case) -> Row:
 
 
 def _few_patches(law: Any) -> None:
-    """Screen for sizes at which the convex program is quick."""
+    """Screen for sizes at which the convex program is fast."""
     if law.P > MOST:
-        words = f"a convex program in P={law.P} variables takes long; at most {MOST} do not"
+        words = f"a convex program in P={law.P} variables is slow; at most {MOST} are allowed"
         raise Undecided(words)
 
 
 def _one_cluster(law: Any) -> None:
-    """Screen for a single cluster, whose patterns do not differ."""
+    """Screen for one cluster, in which patterns do not differ."""
     _few_patches(law)
     if law.K > 1:
         raise Undecided("the claim is about one cluster", "law")
 
 
 def _patterns_differ(law: Any) -> None:
-    """Screen for clusters in which some patch has no mate that is one in all of them."""
+    """Screen for clusters in which some patch has no mate that is its mate in all clusters."""
     _few_patches(law)
     areas = law.area_ids
     mates = (areas[:, :, None] == areas[:, None, :]).all(axis=0).sum(axis=1) - 1
     if law.K < 2 or mates.min() > 0:
-        words = "one cluster" if law.K < 2 else "every patch has a mate that is one in all clusters"
-        raise Undecided(f"patterns have to differ between clusters, here {words}", "law")
+        words = "one cluster" if law.K < 2 else "every patch has a mate common to all clusters"
+        raise Undecided(f"patterns must differ between clusters; here: {words}", "law")
 
 
 def _shares(case: Case) -> Row:
-    """Shares of the first loss above the floor that positions and features alone leave."""
+    """Shares of the initial loss above the floor with positions alone and with features alone."""
     law, problem = case.parameters, case.system.ReducedPopulation(case.parameters)
     rows, first = problem.rows, problem.observables(problem.initial_state)
     strong, size = np.zeros(problem.layout.size), STRONG / law.L
@@ -241,7 +241,7 @@ def _shares(case: Case) -> Row:
     LEFT, laws=(TWO,), thorough=(TWO | {"masked": 1},), require=_patterns_differ, **ALONE,
 )  # fmt: skip
 def section_3_1(case: Case) -> Row:
-    """Loss that positions alone, and features alone, leave where clusters cross."""
+    """Least loss with positions alone, and with features alone, if clusters cross."""
     return _shares(case)
 
 
@@ -251,9 +251,9 @@ def section_3_1(case: Case) -> Row:
     NOTHING, laws=(ONE | {"masked": 1},), require=_one_cluster, **ALONE,
 )  # fmt: skip
 def one_cluster(case: Case) -> Row:
-    """Loss that positions alone leave in one cluster, with p alone masked."""
+    """Least loss with positions alone in one cluster, with only p masked."""
     row = _shares(case)
-    # With more masked patches those of the own area draw attention: the claim below.
+    # More masked patches of the own area draw attention: see the claim `masked_patches`.
     return row | {"value": row["at_most"]} | ({"open": "law"} if case.parameters.masked > 1 else {})
 
 
@@ -267,7 +267,7 @@ def one_cluster(case: Case) -> Row:
     picture=Picture(TIME, "attention to masked patches"),
 )  # fmt: skip
 def masked_patches(case: Case) -> Row:
-    """Attention to masked patches in one cluster, where positions need not differ."""
+    """Attention to masked patches in one cluster, whose pattern is the same in all images."""
     row, run = _shares(case), case.run
     series = {name: run[f"{name}_masked"] for name in case.problem.rows.names}
     after = max(float(values[-1]) for values in series.values())
@@ -286,7 +286,7 @@ def masked_patches(case: Case) -> Row:
     picture=Picture(TIME, r"largest $|\Upsilon|$ over $\Phi_m$", {"nearly zero": grid.SMALL_SHARE}),
 )  # fmt: skip
 def section_5_4(case: Case) -> Row:
-    """Largest correlation with a position against Phi_m at the end, for several local sizes."""
+    """Largest correlation with a position over Phi_m at the end, for several local sizes."""
     law, run, (_, own, others) = case.parameters, case.run, case.problem.rows.roles(local=True)
     sizes = np.abs([run[name] for name in others if "_Ups_" in name]).max(axis=0)
     share = sizes[1:] / np.abs(run[own][1:])

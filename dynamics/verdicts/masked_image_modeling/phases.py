@@ -1,7 +1,8 @@
-"""The phases of a local patch where the information gap is positive, along P at fixed exponents.
+"""Phases of a local patch with a positive information gap, along P at fixed exponents.
 
 Section 5.2 and Lemma 5.3: Phase I, in which Phi_0 falls, and the switch to Phi_m. Section 5.3 and
-Theorem F.3: rapid growth and convergence of Phi_m, and what is frozen. Gaps between gradients.
+Theorem F.3: rapid growth and convergence of Phi_m, and frozen correlations. Ratios of gradients in
+each stage.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ from theory.papers.masked_image_modeling.required_sizes import (
 )
 
 STEADY = 1.25
-"""Factor up to which exponents over the halves of the sizes are the same."""
+"""Largest ratio of two exponents, over the halves of the sizes, that count as equal."""
 STILL = 0.1
-"""Relative change of attention up to which it stays where it was."""
+"""Largest relative change of attention that counts as unchanged."""
 BOOST = 2.0
-"""Factor from which on a rate has grown, not only wavered."""
+"""Least growth of a rate that counts as rapid."""
 LEADING_GROWTH = 8 / 81
-"""alpha_m grows to A_m (1 - A_m)^2 = 4/27 from 3/2 (1 - gamma) / P^(1 - kappa_s) at the switch."""
+"""Growth of alpha_m from switch to peak over P^(1 - kappa_s) / (1 - gamma): 4/27 over 3/2."""
 MIDDLE = 0.3
-"""Distance from 1/2 of attention that is neither near 0 nor near 1: a reading of order one."""
+"""Largest distance of attention from 1/2 that counts as of order one."""
 UNCHANGED = 0.1
-"""Relative change up to which a correlation is nearly unchanged."""
+"""Largest relative change of a correlation that counts as nearly unchanged."""
 ONE_RUN = grid.ALONG_P | {"varies": ("step size", "time")}
 LINEAR = ("log", "linear")
 
@@ -50,7 +51,7 @@ LINEAR = ("log", "linear")
                     {"the paper's threshold": -1.0}, LINEAR),
 )  # fmt: skip
 def stage_1(case: Case) -> Row:
-    """When Phi_0 passes the paper's threshold of stage 1, against the switch."""
+    """Time at which Phi_0 passes the paper's threshold of stage 1, over that of the switch."""
     law, at = case.parameters, grid.switch(case)["time"]
     passed, here = grid.moment(case, "E1p"), case.run.events["E1"].time
     row = {"value": passed["time"] / at, "Phi_m": passed["Phi_m"], "with_gap_here": here / at}
@@ -60,7 +61,7 @@ def stage_1(case: Case) -> Row:
 
 
 def _shrinks(rows: list[Row], finding: Finding) -> Finding:
-    """Conclude Lemma 5.3: the share shrinks from size to size, and e^-Phi_0 is a power of P."""
+    """Conclude Lemma 5.3: the share falls along P, and e^-Phi_0 is a power of P."""
     finding = grid.at_largest(rows, finding)
     if len(rows) < 4 or not all("Phi_0" in row for row in rows):
         return finding
@@ -85,20 +86,20 @@ def _shrinks(rows: list[Row], finding: Finding) -> Finding:
                     {"small": grid.SMALL_SHARE}),
 )  # fmt: skip
 def lemma_5_3(case: Case) -> Row:
-    """Correlations where Phi_m, after the switch, has come to a share of ln P."""
+    """Correlations when Phi_m, after the switch, reaches a share of ln P."""
     run, law, at = case.run, case.parameters, grid.switch(case)
     share, later = float(SLACK + STAGE_2 * (1 - law.kappa_s)), grid.since(case, "E2")
     reached = np.flatnonzero(run["Phi_m"][later] >= share * log(law.P))
     if not reached.size:
         most = float(run["Phi_m"].max() / log(law.P))
-        words = f"after the switch Phi_m comes to {most:.2g} ln P, not {share:.2g} ln P"
+        words = f"after the switch Phi_m reaches {most:.2g} ln P, below {share:.2g} ln P"
         raise Undecided(words, "time")
     end, (_, _, others) = later.start + int(reached[0]), case.problem.rows.roles(local=True)
     rest = np.abs([run[name] for name in others]).max(axis=0)
     row = {"value": float(rest[end] / run["Phi_m"][end]), "Phi_0": float(run["Phi_0"][end])}
     row |= {"at_switch": at["Phi_m"], "share": share}
     row |= grid.in_units(case, rest / np.where(run["Phi_m"] > 0, run["Phi_m"], np.nan))
-    # Few mates excuse a share, and not a Phi_0 that rises.
+    # A small area may excuse a large share, but not a Phi_0 that rises.
     return row | ({"open": "size"} if law.C_local < grid.MANY and row["Phi_0"] < 0 else {})
 
 
@@ -110,7 +111,7 @@ def lemma_5_3(case: Case) -> Row:
     picture=Picture(grid.UNITS, r"$|\alpha_0| / \alpha_m$", {"equal rates": 1.0}),
 )  # fmt: skip
 def intuition(case: Case) -> Row:
-    """Depth of Phi_0 at the switch, and rho after it."""
+    """Phi_0 at the switch, and the ratio rho after it."""
     law, phi, rho = case.parameters, grid.switch(case)["Phi_0"], case.run["rho"]
     after, depth = rho[grid.since(case, "E2")], law.Delta / 2 * log(law.P)
     row = {"value": float(np.exp(-phi)), "stated": float(np.exp(depth)), "depth": -phi / depth}
@@ -127,7 +128,7 @@ def intuition(case: Case) -> Row:
                     {"what counts as unchanged": 1 + STILL}),
 )  # fmt: skip
 def separation(case: Case) -> Row:
-    """Attention to the own area up to the end of stage 1, and how long the phases last."""
+    """Attention to the own area up to the end of stage 1, and times of the phases."""
     events, law, own = case.run.events, case.parameters, case.run["A_m"]
     at, last = grid.switch(case), "the switch, before the paper's end of stage 1,"
     if events["E1p"].time < at["time"]:
@@ -159,7 +160,7 @@ def rapid_growth(case: Case) -> Row:
 
 
 def _constant(rows: list[Row], finding: Finding) -> Finding:
-    """Conclude: A_m at the peak is of order one, so that it goes along P with exponent 0."""
+    """Conclude that A_m at the peak is of order one: its exponent in P is 0."""
     found = [row for row in rows if "A_m" in row]
     if len(found) < 3 or finding.holds is not True:
         return replace(finding, holds=None if finding.holds else finding.holds)
@@ -177,7 +178,7 @@ def _constant(rows: list[Row], finding: Finding) -> Finding:
     picture=Picture("attention to the own area $A_m$", r"$\alpha_m$", {}, ("linear", "linear")),
 )  # fmt: skip
 def end_of_growth(case: Case) -> Row:
-    """Where alpha_m peaks, and whether the loss goes to its floor."""
+    """Attention A_m at the peak of alpha_m, and the late exponent of the loss."""
     run, law, slope = case.run, case.parameters, gap.late_slope(case, local=True)
     peak = int(run["alpha_m"].argmax())
     row: Row = {"A_m": float(run["A_m"][peak]), "depth": float(run["Phi_m"][peak] / log(law.P))}
@@ -185,7 +186,7 @@ def end_of_growth(case: Case) -> Row:
     row |= {"slope": slope, "curves": {f"$P = {law.P}$": (run["A_m"][1:], run["alpha_m"][1:])}}
     if not slope <= gap.AS_ONE_OVER_T and gap.steepens(case, local=True):
         return row | {"open": "time"}
-    # At one size A_m is a constant; a loss that does not come down is not.
+    # At one size, only a loss that does not fall contradicts; A_m is one number.
     falls = slope <= gap.AS_ONE_OVER_T or row["left"] <= gap.FALLEN
     return row | ({"open": "size"} if not case.label and falls else {})
 
@@ -200,7 +201,7 @@ def end_of_growth(case: Case) -> Row:
                     {"nearly unchanged": 1 + UNCHANGED}, LINEAR),
 )  # fmt: skip
 def frozen(case: Case) -> Row:
-    """How much Phi_0 moves after the switch."""
+    """Relative change of Phi_0 after the switch."""
     phi, at = case.run["Phi_0"], grid.switch(case)
     start, end, grown = at["Phi_0"], float(phi[-1]), float(case.run["Phi_m"][-1]) - at["Phi_m"]
     row = {"value": abs((end - start) / start), "start": start, "end": end}
@@ -212,7 +213,7 @@ def frozen(case: Case) -> Row:
 
 
 def _vanishing(rows: list[Row], finding: Finding) -> Finding:
-    """Conclude by the largest P: a share that falls along P may still become small."""
+    """Conclude by the largest P; undecided if the share falls along P and may become small."""
     finding = grid.at_largest(rows, finding)
     values = [row["value"] for row in rows]
     falls = bool((np.diff(values) < 0).all())
@@ -220,10 +221,10 @@ def _vanishing(rows: list[Row], finding: Finding) -> Finding:
 
 
 def _gradients(source: str, when: str, leading: str, first: str, last: str) -> Experiment:
-    """A claim on the largest other rate over the leading one between two events."""
+    """Claim on the largest other rate over the leading rate between two events."""
 
     def measure(case: Case) -> Row:
-        """Rates with other areas and positions, of a local patch."""
+        """Rates with other areas and with positions over the leading rate, for a local patch."""
         run, (_, _, others) = case.run, case.problem.rows.roles(local=True)
         grid.switch(case)
         start, end = (grid.since(case, event).start if event else None for event in (first, last))

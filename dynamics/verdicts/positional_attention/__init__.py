@@ -1,4 +1,4 @@
-"""Jelassi, Sander, Li (2022): what could contradict each claim, and the figures."""
+"""Claims and figures of Jelassi, Sander, Li (2022), positional attention."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-r"""Figure 2: Gaussian patches, labels of a cubic convolution; which models fit, which associate.
+r"""Figure 2: Gaussian patches with labels of a cubic convolution; which models fit and associate.
 
-The paper: "ViTs do not always learn patch association" without the spatial structure of the data,
-by P^T P of a model that fits. With :math:`z_\ell = \sum_{i \in S_\ell} \langle w^\star,
-X_i\rangle` the label is the sign of :math:`\sum_\ell z_\ell^3`, and (T) with p = 3 represents it in
-many ways: one row of A for each set is enough. What is learned is a matter of parametrization and
-rule, so each case is in the figure by itself:
+The paper finds that "ViTs do not always learn patch association" without spatial structure in the
+data, from P^T P of a model that fits. With :math:`z_\ell = \sum_{i \in S_\ell} \langle w^\star,
+X_i\rangle` the label is the sign of :math:`\sum_\ell z_\ell^3`. The model (T) with p = 3 represents
+it in many ways: one row of A per set suffices. The result depends on parametrization and rule, so
+the figure has each case:
 
-- (T), A free, Adam: fits; few rows associate (one specialist row a set);
-- A = P^T P, Adam: from most starts it fits and every row associates, within some hundred steps;
-  from the others it stays with the linear rule sign(sum of all z) for 10,000 steps;
-- (T), A free, gradient descent: stays with the linear rule, not associated.
+- (T), A free, Adam: fits; few rows associate (one specialist row per set);
+- A = P^T P, Adam: from most starts it fits and every row associates within some hundred steps;
+  from the others it stays at the linear rule sign(sum of all z) for 10,000 steps;
+- (T), A free, gradient descent: stays at the linear rule, without association.
 
-Adam moves every entry by about eta a step however small its gradient is, so it finds structure for
-which gradient descent has no time; no event of the paper is defined along it.
+Adam moves every entry by about eta per step, however small its gradient, so it fits when gradient
+descent would need too many steps; the paper's events are not defined for it.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ QUICK = {
 }  # fmt: skip
 THOROUGH = {"seeds": 3, "gram_seeds": 24, "adam_steps": 100_000, "gd_steps": 45_000}
 CLAIMED = QUICK | {"samples": 8000, "gram_steps": 1500, "adam_steps": 5000}
-"""Options of the claim: within half a minute."""
+"""Options for the claim, which then takes less than half a minute."""
 FITS = 0.5
-"""Share of the error of sign(Z) below which a model fits."""
+"""Ratio of a model's error to that of sign(Z) below which the model fits."""
 DRAWS, RECORDS = 1_000_000, 80
 LOOKS = {
     3: ((style.BLUE, "-"), (style.VERMILION, "-"), (style.GREEN, "--")),
     4: ((style.BLUE, "-"), (style.VERMILION, "-"), (style.ORANGE, "-."), (style.GREEN, "--")),
 }
-"""Colour and dash of each kind of run, by their number."""
+"""Colour and dash of each kind of run, by the number of kinds."""
 
 
 class Kind(NamedTuple):
-    """A parametrization, A = P^T P or (T), and the rule that it is trained by."""
+    """A parametrization, A = P^T P or (T), and its update rule."""
 
     label: str
     gram: bool
@@ -72,10 +72,10 @@ KINDS = {
 def fit(
     system: System, name: str, parameters: Any, seed: int, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Train one kind.
+    """Train the model of one kind.
 
-    `name`: of `KINDS`; `options`: of Figure 2. Returns dict: one entry of ``cases``, see
-    `convolution`; ``associated``: whether every row is, at the end.
+    `name`: of `KINDS`; `options`: of Figure 2. Returns dict: one entry of ``cases`` in
+    `convolution`; its ``associated`` is True if every row is associated at the end.
     """
     kind, law = KINDS[name], Convolution(localised(parameters)[0])
     given = {"law": law, "dtype": options["dtype"], "feature": "random"}
@@ -94,7 +94,7 @@ def fit(
 
 
 def linear_error(partition: Partition, seed: int, draws: int = DRAWS) -> float:
-    """Error of sign(Z), Z the sum of all values, from samples of the sums of the sets.
+    """Error of sign(Z), Z the sum of all values, sampled from the sums of the sets.
 
     Its standard error is 3e-4 at a million draws.
     """
@@ -116,7 +116,7 @@ def linear_error(partition: Partition, seed: int, draws: int = DRAWS) -> float:
     picture=Picture("steps of Adam", "test error"),
 )  # fmt: skip
 def figure_2(case: Case) -> dict[str, Any]:
-    """Whether a model that fits Gaussian patches associates: with A free, and with A = P^T P."""
+    """Error and association of models that fit Gaussian patches, with A free and with A = P^T P."""
     parameters = case.system.Parameters(D=16, C=4, omega=1e-3)
     linear = linear_error(localised(parameters)[0], case.seed)
     seeds = {"T_adam": 3 if case.thorough else 1, "gram_adam": 24 if case.thorough else 3}
@@ -144,7 +144,7 @@ def _end(run: Mapping[str, Any]) -> str:
 
 
 def _by_share(runs: list[dict[str, Any]]) -> str:
-    """How many seeds of A = P^T P associate every row, with what error, and which do not."""
+    """Text with the numbers of seeds of A = P^T P that associate every row or none, and errors."""
     there = [run["test_error"][-1] for run in runs if run["associated"]]
     words = f"A = P^T P, Adam: {len(there)} of {len(runs)} seeds associate every row, "
     words += in_percent(len(there), len(runs))
@@ -155,14 +155,13 @@ def _by_share(runs: list[dict[str, Any]]) -> str:
 
 
 def convolution(system: System, request: FigureRequest) -> Drawing:
-    """Figure 2.
+    """Figure 2: test error, sets, and learned A of each kind of model.
 
-    Options: ``samples``, ``seeds`` (how many, from the request's on), ``gram_seeds`` and
-    ``gram_steps`` (the same of A = P^T P), ``adam_eta``, ``adam_steps``, ``gd_eta``, ``gd_steps``,
-    ``dtype``. ``data``: ``linear_error``, ``sets``, ``associated`` (of A = P^T P: the share of
-    seeds and its interval, 95 %), and ``cases``: name -> a list, one entry a seed, of ``seed``,
-    ``steps``, ``test_error``, ``patch_association``, ``associated``, ``A``, ``outcome``,
-    ``diverged``.
+    Options: ``samples``, ``seeds`` (number, starting at the request's), ``gram_seeds`` and
+    ``gram_steps`` (for A = P^T P), ``adam_eta``, ``adam_steps``, ``gd_eta``, ``gd_steps``,
+    ``dtype``. ``data``: ``linear_error``, ``sets``, ``associated`` (share of seeds of A = P^T P and
+    its 95 % interval), and ``cases``: name -> a list with one dict per seed: ``seed``, ``steps``,
+    ``test_error``, ``patch_association``, ``associated``, ``A``, ``outcome``, ``diverged``.
     """
     options = request.options(QUICK, THOROUGH)
     parameters = request.make_parameters(system, omega=1e-3)
@@ -184,7 +183,7 @@ def convolution(system: System, request: FigureRequest) -> Drawing:
 
 
 def looks(fits: Mapping[str, list[dict[str, Any]]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Label and runs of what has one look: the seeds of A = P^T P by whether they associate.
+    """Label and runs of each line style; seeds of A = P^T P are split by association.
 
     `fits`: ``cases`` of `convolution`.
     """
@@ -215,7 +214,7 @@ def _caption(data: Mapping[str, Any], parameters: Any, options: Mapping[str, Any
 
 
 def _picture(data: Mapping[str, Any], kinds: Sequence[tuple[str, list[Any]]], columns: int) -> Any:
-    """Errors on the left, the sets above, the learned matrices below: a look for each kind."""
+    """Draw errors on the left, the sets above, and the learned matrices below."""
     matrices = [f"A{k}" for k in range(len(kinds))]
     layout = [["error", "grid", "sets", *["legend"] * (len(kinds) - 2)], ["error", *matrices]]
     sets, ratios = np.array(data["sets"]), (1.7, *(1.0 for _ in kinds))

@@ -1,9 +1,8 @@
 """Figures 1b, 3 and 4 of Jelassi, Sander, Li (2022), and phase planes of the reduced problem.
 
 The paper draws D = 16 patches on a 4 x 4 grid, numbered row by row from 1, in L = 4 sets of C = 4.
-On a grid of patches the colour is the set, a word stands in every square, and a frame follows the
-sides between its members and the others, because sets need not be contiguous. Figures 1a, 5 and
-later show networks trained on images.
+The colour of a square is its set. Sets need not be contiguous, so a frame follows the sides between
+members and other squares.
 """
 
 from __future__ import annotations
@@ -33,24 +32,25 @@ TINTS = (
     (style.BLUE, 0.65), (style.ORANGE, 0.6), (style.GREEN, 0.24), (style.PURPLE, 0.75),
     ("#56B4E9", 0.5), ("#F0E442", 0.6), ("#999999", 0.5),
 )  # fmt: skip
-"""Hues and their shares; the rest is white. They differ in grey too, and black is read on them."""
+"""Colours of the sets and their opacity on white; distinct in grey, with readable black text."""
 RED = "#C8102E"
 NARROW = 100.0
-"""Up to this ratio a logarithmic axis has room for labels at 1, 2, 5."""
+"""Largest ratio of axis limits with labels at 1, 2 and 5 on a logarithmic axis."""
 DRAWS = 1000
-"""Data points among which Figure 3 seeks one like that of the paper."""
+"""Data points that Figure 3 searches for one similar to the paper's."""
 WORDS = {0: "0", 1: "1", -1: "\N{MINUS SIGN}1"}
 EMPIRICAL_RUN = {"samples": 16_000, "eta": 0.02, "steps": 20_000, "dtype": "float32"}
 PLANES = {"gamma-rho": ("gamma", "rho"), "alpha-gamma": ("alpha", "gamma")}
 BOTH = "both"
 GRID, COARSE = 32, 8
-"""Cells at the first look: where a gradient takes microseconds, and where it takes milliseconds."""
+"""Cells along each side of the first grid: with gradients of microseconds, and of milliseconds."""
 
 
 def localised(parameters: Any) -> tuple[Partition, int]:
-    """Spatially localised sets, and the columns of their grid.
+    """Spatially localised sets, and the number of columns of their grid.
 
-    The squarest grid with D squares, and the squarest blocks with C that tile it.
+    The grid is the squarest with D squares; the sets are the squarest blocks of C squares that tile
+    it.
 
     `parameters`: with D and C; C divides D, so some h divides the rows while C/h divides the
     columns.
@@ -73,9 +73,9 @@ def patches(
 ) -> None:
     """Draw the patches of one data point, row by row.
 
-    `labels`, shape (D,): set of each patch. After seven sets lighter tints of the same hues follow;
-    `columns`: of the grid; divides D; `words`: what stands in each square; numbers from 1 by
-    default; `framed`, shape (D,): the patches to draw a red frame around.
+    `labels`, shape (D,): set of each patch; after seven sets, lighter tints of the same hues are
+    used; `columns`: of the grid; divides D; `words`: text in each square; numbers from 1 by
+    default; `framed`, shape (D,): patches to draw a red frame around.
     """
     rows = len(labels) // columns
     shades = ListedColormap([_tinted(k) for k in range(int(labels.max()) + 1)])
@@ -95,7 +95,7 @@ def patches(
 
 
 def border(inside: NDArray[np.bool_]) -> list[list[tuple[float, float]]]:
-    """The unit sides between squares inside and outside, as segments (x, y).
+    """Sides between squares with `inside` True and False, as segments (x, y) of unit length.
 
     `inside`, shape (rows, columns).
     """
@@ -118,7 +118,7 @@ def _tinted(index: int) -> tuple[float, float, float]:
 def partitions(system: System, request: FigureRequest) -> Drawing:
     """Figure 1b: (1) spatially localised sets, (2) sets of the same sizes drawn at random.
 
-    No options. ``data``: ``localised`` and ``random``, the set of each patch; ``columns``.
+    It has no options. ``data``: ``localised`` and ``random``, the set of each patch; ``columns``.
     """
     request.options({})
     parameters = request.make_parameters(system)
@@ -143,9 +143,9 @@ def partitions(system: System, request: FigureRequest) -> Drawing:
 def data_point(system: System, request: FigureRequest) -> Drawing:
     """Figure 3: the values of one data point under Assumption 1 with localised sets.
 
-    The first draw of the seed with label +1 and more -1 than +1; where there is none among 1000,
-    the first with label +1. No options. ``data``: ``values``, ``sets``, ``signal`` (the patches
-    of the signal set), ``label``, ``draw`` (its number), ``columns``.
+    It is the first draw of the seed with label +1 and more -1 than +1, or with label +1 only if
+    there is none among `DRAWS`. It has no options. ``data``: ``values``, ``sets``, ``signal``
+    (patches of the signal set), ``label``, ``draw`` (its number), ``columns``.
     """
     request.options({})
     parameters = request.make_parameters(system)
@@ -177,12 +177,12 @@ def data_point(system: System, request: FigureRequest) -> Drawing:
 
 
 def association(system: System, request: FigureRequest) -> Drawing:
-    """Figure 4: sets, learned A, test error and cosine against steps, of one run of (E).
+    """Figure 4: sets, learned A, test error and cosine over steps, for one run of (E).
 
-    The protocol that associates every row at D = 16 (Theorem 4.2 is a matter of N and q: fewer
-    samples memorise). A is shown without its diagonal, which is held at sigma_A. Options:
-    ``samples``, ``eta``, ``steps``, ``dtype``. ``data``: ``steps``, ``test_error``, ``cosine``,
-    ``patch_association`` along the run, ``sets``, ``A`` at the end, ``bayes_error``, ``outcome``.
+    The default sizes associate every row at D = 16; fewer samples are memorised (Theorem 4.2). A is
+    drawn without its diagonal, which is fixed at sigma_A. Options: ``samples``, ``eta``, ``steps``,
+    ``dtype``. ``data``: ``steps``, ``test_error``, ``cosine``, ``patch_association`` along the run,
+    ``sets``, ``A`` at the end, ``bayes_error``, ``outcome``.
     """
     options = request.options(EMPIRICAL_RUN)
     parameters = request.make_parameters(system, q=0.25, omega=1e-3)
@@ -226,7 +226,7 @@ def association(system: System, request: FigureRequest) -> Drawing:
 
 
 def _test_error(panel: Axes, steps: Any, error: Any, least: float) -> None:
-    """Test error; an error of zero is not on a logarithmic axis."""
+    """Draw the test error; errors of zero are left out on the logarithmic axis."""
     positive = error > 0
     panel.plot(steps[positive], error[positive], color=style.BLUE)
     panel.set(yscale="log", ylabel="test error, share of samples")
@@ -239,13 +239,12 @@ def _test_error(panel: Axes, steps: Any, error: Any, least: float) -> None:
 
 
 def plane(system: System, request: FigureRequest) -> Drawing:
-    """Phase planes: (gamma, rho) on alpha's slow manifold, (alpha, gamma).
+    """Phase planes: (gamma, rho) on alpha's slow manifold, and (alpha, gamma).
 
-    alpha relaxes in a time of 0.01 to 1, gamma and rho move over 1e2 to 1e7. In (gamma, rho) alpha
-    is slaved and the plane is all there is; rho is not slaved to anything, so in (alpha, gamma) it
-    follows the run itself. Options: ``plane`` (one of them, or both), ``time``, ``starts``,
-    ``grid``: the number of cells along each side at the first look for nullclines; 0 takes 32, or
-    8 where a gradient takes milliseconds.
+    alpha relaxes in a time of 0.01 to 1, gamma and rho move over 1e2 to 1e7. In (gamma, rho), alpha
+    is a function of both; in (alpha, gamma), rho follows the run. Options: ``plane`` (one or both),
+    ``time``, ``starts``, ``grid``: cells along each side of the first grid for nullclines; 0
+    selects 32, or 8 if a gradient takes milliseconds.
     """
     quick = {"plane": BOTH, "time": 1e5, "starts": 4, "grid": 0}
     options = request.options(quick, {"grid": 48, "starts": 8})

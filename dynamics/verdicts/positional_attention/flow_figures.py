@@ -1,13 +1,13 @@
 r"""Figures of exact reduced flows over grids of laws.
 
-- ``association_ends``: where training ends, over (q, beta), with the line of the sign at the
-  plateau of Event I;
-- ``event_III``: alpha after T1. T1 is read in two ways: half of the attention is inside the own
-  set, which the diagonal alone has from the start on at large beta, or gamma exceeds the largest
-  abs(rho) of the run, as the paper puts it;
-- ``T1``: how long attention takes. Theorem 4.1 and the events speak of T = poly(d) steps over eta.
-  At the plateau gamma - rho grows at the rate `Plateau.lead`, which falls with D at a fixed q(D -
-  C): like :math:`D^{-2}` while the linear part of the activation is small, and like
+- ``association_ends``: ends of training over (q, beta), with the sign of the rate of gamma - rho at
+  the plateau of Event I;
+- ``event_III``: alpha after T1, for two readings of T1: half of the attention is inside the own set
+  (the diagonal alone suffices at large beta), or gamma exceeds the largest abs(rho) of the run, as
+  in the paper;
+- ``T1``: time until attention is learned. Theorem 4.1 and the events state T = poly(d) steps over
+  eta. At the plateau gamma - rho grows at the rate `Plateau.lead`, which falls with D at fixed
+  q(D - C): like :math:`D^{-2}` while the linear part of the activation is small, and like
   :math:`\nu^{-p} D^{-(p+1)}` once :math:`\nu D^{1-1/p}` is large
   (`theory.papers.positional_attention.plateau`). The paper takes nu = 1/poly(d): both a fixed nu
   and nu = 1/D^2 are measured.
@@ -37,7 +37,7 @@ from dynamics.verdicts.positional_attention.plateau import END, ending, plateau_
 from theory.events import RISE
 
 LATE, LATEST = 1e6, 1e10
-"""Time at the end of a flow of the figures of Event III and of T1."""
+"""Time at the end of a flow, first: for the figure ``event_III``; second: for the figure ``T1``."""
 LOOKS = (
     (style.BLUE, "o"), (style.VERMILION, "s"), (style.GREEN, "^"), (style.PURPLE, "D"),
     (style.ORANGE, "v"),
@@ -48,21 +48,21 @@ ENDS = {
     False: ("ends without association", style.VERMILION, "s", style.VERMILION),
     None: ("open at the end", style.GREY, "D", "white"),
 }
-"""How a flow ends -> what it is called, its colour, its marker and how that is filled."""
+"""End of a flow (associated: True, False, or None if open) -> label, colour, marker, its fill."""
 FINE = 40
-"""Points along each side at which the sign at the plateau is computed."""
+"""Points along each side of the grid for the sign at the plateau."""
 READINGS = {
     "T1": "$T_1$: half of the attention\nis inside the own set",
     "T1_paper": r"$T_1$: $\gamma$ exceeds the largest $|\rho|$" "\nof the run",
 }
-"""Event -> how it is read."""
+"""Event -> legend of its reading of T1."""
 FIXED, FALLING = "fixed", "falling"
-"""nu as given, and nu = 1/D^2."""
+"""Cases of nu: as given, and nu = 1/D^2."""
 BETA = r"diagonal of $A$, $\beta$"
 
 
 def _at_sizes(base: Any, options: Mapping[str, Any]) -> dict[tuple[int, int], Any]:
-    """The law at each (D, C) of the options."""
+    """The law at each pair (D, C) of the options."""
     sizes = zip(options["D"], options["C"], strict=True)
     return {(D, C): replace(base, D=D, C=C, d=None, sigma=None) for D, C in sizes}
 
@@ -70,10 +70,9 @@ def _at_sizes(base: Any, options: Mapping[str, Any]) -> dict[tuple[int, int], An
 def association_ends(system: System, request: FigureRequest) -> Drawing:
     """Ends of flows over (q, beta) at several sizes, with the line of the sign at the plateau.
 
-    Options: ``D``, ``C`` (one for each panel), ``chances``, ``diagonals``, ``time``. ``data``:
-    ``rows``, each with the parameters, alpha and lead at the plateau, gamma and rho at the end and
-    whether that is association; ``counts``, over D: flows, those that end otherwise, and those
-    that are open; ``time``.
+    Options: ``D``, ``C`` (one per panel), ``chances``, ``diagonals``, ``time``. ``data``: ``rows``:
+    parameters, alpha and lead at the plateau, gamma, rho and association at the end; ``counts``, by
+    D: all flows, flows that end against the sign, and open flows; ``time``.
     """
     options = request.options(
         {
@@ -117,7 +116,7 @@ def association_ends(system: System, request: FigureRequest) -> Drawing:
 def _ends_picture(
     rows: Sequence[Mapping[str, Any]], laws: Mapping[Any, Any], options: Mapping[str, Any]
 ) -> Any:
-    """A panel for each size: ends as marks, the line of the plateau."""
+    """Draw a panel per size: ends of flows as markers, and the line of the plateau."""
     columns = min(2, len(laws))
     lines = -(-len(laws) // columns)
     look: dict[str, Any] = {"sharex": True, "sharey": True, "squeeze": False}
@@ -139,7 +138,7 @@ def _ends_picture(
 
 
 def _plateau_line(panel: Axes, law: Any, options: Mapping[str, Any]) -> None:
-    """The contour at 0 of the sign at the plateau, over the ranges of the marks."""
+    """Draw the contour where gamma and rho grow equally fast at the plateau."""
     chances, diagonals = (np.array(options[name]) for name in ("chances", "diagonals"))
     q = np.linspace(chances.min() - 0.05, min(1.0, chances.max() + 0.05), FINE)
     beta = np.linspace(diagonals.min() * 0.75, diagonals.max() * 1.05, FINE)
@@ -151,9 +150,9 @@ def _plateau_line(panel: Axes, law: Any, options: Mapping[str, Any]) -> None:
 
 
 def after_t1(run: Trajectory) -> dict[str, float]:
-    """Values of alpha at the end and at most after T1, over alpha(T1), for both readings of T1.
+    """Alpha at the end and its maximum after T1, over alpha(T1), for both readings of T1.
 
-    `run`: NaN where T1 is not reached.
+    NaN if T1 is not reached.
     """
     row: dict[str, float] = {}
     for name in READINGS:
@@ -167,10 +166,10 @@ def after_t1(run: Trajectory) -> dict[str, float]:
 def event_III(system: System, request: FigureRequest) -> Drawing:  # noqa: N802 (its letter)
     """Event III: alpha at the end over alpha(T1), against beta, at several sizes.
 
-    Options: ``D``, ``C`` (one for each curve), ``diagonals``, ``time``. ``data``: ``rows``, each
-    with the parameters, T1 in both readings, and for each alpha at the end and its largest from T1
-    on over alpha(T1); ``half_at_start``, over sizes the beta from which on half of the attention is
-    inside the own set at the start; ``time``.
+    Options: ``D``, ``C`` (one per curve), ``diagonals``, ``time``. ``data``: ``rows``: parameters,
+    and for both readings T1, alpha at the end over alpha(T1), and its maximum since T1 over
+    alpha(T1); ``half_at_start``, by size: the beta from which half of the attention is inside the
+    own set at the start; ``time``.
     """
     options = request.options(
         {
@@ -201,7 +200,7 @@ def event_III(system: System, request: FigureRequest) -> Drawing:  # noqa: N802 
 
 
 def _event_picture(rows: Sequence[Any], start: Mapping[str, float], time: float) -> Any:
-    """A panel for each reading of T1, a colour for each size."""
+    """Draw a panel per reading of T1, with a colour per size."""
     with page(7.2, 3.6, ncols=2, sharey=True) as (figure, axes):
         for panel, (name, title) in zip(axes, READINGS.items(), strict=True):
             for (size, beta), (colour, mark) in zip(start.items(), LOOKS, strict=False):
@@ -232,10 +231,10 @@ def _event_picture(rows: Sequence[Any], start: Mapping[str, float], time: float)
 def t1_law(system: System, request: FigureRequest) -> Drawing:
     """T1 over D and q(D - C), at the given nu and at nu = 1/D^2, with fitted power laws.
 
-    Options: ``D``, ``means`` (values of q(D - C)), ``time``. ``data``: ``rows``, each with the
-    parameters, ``mean``, ``case`` (fixed or falling nu), T1 (NaN where it is not reached) and
-    ``scale``, the inverse rate of gamma - rho at the plateau; ``laws``, case -> exponents in D and
-    q(D - C) with 95 % intervals, and the standard deviation of log T1 around the law; ``time``.
+    Options: ``D``, ``means`` (values of q(D - C)), ``time``. ``data``: ``rows``: parameters,
+    ``mean``, ``case`` (fixed or falling nu), T1 (NaN if not reached) and ``scale``, the inverse
+    rate of gamma - rho at the plateau; ``laws``, case -> exponents in D and q(D - C) with 95 %
+    intervals, and the standard deviation of log T1 around the law; ``time``.
     """
     options = request.options(
         {"D": (128, 256, 512), "means": (16.0, 28.0, 42.0), "time": LATEST},
@@ -275,7 +274,7 @@ def t1_law(system: System, request: FigureRequest) -> Drawing:
 
 
 def _t1_picture(rows: Sequence[Any], fits: Mapping[str, PowerLaw], nu: float) -> Any:
-    """T1 over D, a panel for each nu and a colour for each q(D - C)."""
+    """Draw T1 over D, with a panel per nu and a colour per q(D - C)."""
     means = dict.fromkeys(row["mean"] for row in rows)
     with page(7.2, 3.9, ncols=2, sharey=True) as (figure, axes):
         for panel, (case, fit) in zip(axes, fits.items(), strict=True):

@@ -1,7 +1,7 @@
-"""Parameters at which the claims of the idealised problem are measured, and what they share.
+"""Parameters of the claims on the idealised problem, and their shared hypothesis and curves.
 
-The regime of Assumption 2 at finite size: C = 4 and q (D - C) = 14, near C^2, with D growing:
-sign(Z) errs more than 1/8 there (Theorem 3.1). The grid leaves that line in every direction.
+The regime of Assumption 2 at finite size: C = 4 and q (D - C) = 14, near C^2, with growing D, where
+sign(Z) errs more than 1/8 (Theorem 3.1). The grid varies every parameter around this line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LINEAR = ("linear", "linear")
 
 
 def law(D: int, spread: float, C: int = 4, **others: Any) -> dict[str, Any]:
-    """Parameters from q (D - C), at C = 4."""
+    """Parameters with a given q (D - C), at C = 4."""
     return {"D": D, "C": C, "q": spread / (D - C), **others}
 
 
@@ -32,7 +32,7 @@ GRID = (
     law(128, 64.0, nu=1e-5), law(64, 14.0, nu=1e-5), law(64, 14.0, nu=0.1),
     law(64, 14.0, beta=0.3), law(64, 14.0, beta=5.0),
 )  # fmt: skip
-"""D, q (D - C), nu, beta across their ranges; q = .8 at D = 16 and 32, q (D - C) = C^3 at 128."""
+"""Laws with D, q (D - C), nu and beta across their ranges; q (D - C) reaches C^3 at D = 128."""
 THOROUGH = tuple(
     law(D, spread, nu=nu, beta=beta)
     for D in (32, 64, 128, 256) for spread in (7.0, 14.0, 28.0) for nu in (1e-5, 1e-3, 0.1)
@@ -41,11 +41,9 @@ THOROUGH = tuple(
 
 
 def hypothesis(parameters: Any) -> None:
-    """Refuse a law that is not that of Assumption 1, or a start not that of Parametrization 3.1."""
+    """Raise Undecided for a law outside Assumption 1, or a start outside Parametrization 3.1."""
     if parameters.random_sets == MIXED:
-        raise Undecided(
-            "the claim assumes Assumption 1, and random_sets=mixed is another law", "law"
-        )
+        raise Undecided("the claim assumes Assumption 1, not random_sets=mixed", "law")
     if not isclose(parameters.alpha0, parameters.nu ** (1 / (parameters.p - 1))):
         raise Undecided("the claim assumes alpha0 = nu^(1/(p-1)), Parametrization 3.1", "law")
 
@@ -54,7 +52,7 @@ claim = partial(any_claim, shown=SHOWN, require=hypothesis)
 
 
 def along(case: Case, values: Any, records: Any = slice(None)) -> dict[str, Any]:
-    """Curve of values over the time of a run, from the first record after the start on.
+    """Row with the curve of values over the time of a run, from the first record after the start.
 
     `values`, shape (records,).
     """

@@ -1,8 +1,8 @@
-"""The figure of Section 6 on real images: its tables, accuracies, association, and where it is.
+"""Figure of Section 6 on real images: tables, accuracies, p-values and maps of association.
 
-In the maps of association, each square is the mean of <p_i, p_j> over all pairs of patches
-that far apart, down and across, and over all seeds, in the units of the contrast: 0 for a pair like
-any other (`dynamics.images.association`). The patch itself is left out.
+A map of association shows the mean of <p_i, p_j> over all seeds and all pairs of patches with one
+displacement, down and across. Units are those of the contrast: 0 for a pair like any other
+(`dynamics.images.association`). The zero displacement is left out.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from dynamics.verdicts.positional_attention.real_images import WHICH, Plan, Tria
 from dynamics.verdicts.wording import counted
 
 FIXED = ("pixels", "kinds")
-"""Fields of a plan that are not options."""
+"""Fields of a plan that the figure does not offer as options."""
 PIXELS = {False: "original", True: "shuffled"}
 LEVEL = 0.05
-"""P-value that a line marks."""
+"""P-value that is marked by a line."""
 COLOURS = {VANILLA: (VERMILION, ORANGE), POSITIONAL: (BLUE, "#56B4E9"), CONTROL: (GREEN, GREEN)}
-"""First and second start of each network."""
+"""Colours of each kind of network, one per spread of the positions at the start."""
 MARKERS = {VANILLA: "oD", POSITIONAL: "oD", CONTROL: "ss"}
 
 
 def rows(trials: Trials) -> Iterator[dict[str, Any]]:
-    """Yield the table of accuracies at each length, and that of patch association."""
+    """Yield the rows of two tables: accuracies at each length, and patch association."""
     pixels = trials.plan.pixels
     for name, steps in product(trials.names, trials.plan.steps):
         row: dict[str, Any] = {"network": name, "steps": steps}
@@ -62,11 +62,11 @@ def rows(trials: Trials) -> Iterator[dict[str, Any]]:
 
 
 @with_flags(
-    {"permuted": "train on images with permuted blocks alone", "resume": "go on after a break"},
+    {"permuted": "train on permuted images only", "resume": "resume an interrupted run"},
     data="digits, fashion, or a folder of MNIST, CIFAR or SVHN (default digits)",
 )
 def images_figure(system: System, request: FigureRequest) -> Drawing:
-    """Section 6 on real images. Options: flags, those of `Plan`, ``seeds`` (their number)."""
+    """Section 6 on real images. Options: the flags, fields of `Plan`, ``seeds`` (their number)."""
     plain = {name: value for name, value in vars(Plan()).items() if name not in FIXED}
     quick = plain | {"seeds": len(Plan().seeds), "permuted": 0}
     thorough = {"steps": (500, 2000, 8000)}
@@ -80,7 +80,7 @@ def images_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def data_of(trials: Trials) -> dict[str, Any]:
-    """Plain values of the picture: network, pixels -> every seed along the steps."""
+    """Data of the picture as plain values: network, pixels -> series of every seed."""
     content: dict[str, Any] = {"records": list(trials.plan.records)}
     for (name, moved), runs in trials.runs.items():
         accuracy = [run.accuracy.tolist() for run in runs]
@@ -99,7 +99,7 @@ def _series(run: Trained, which: str, shown: bool) -> dict[str, list[Any]]:
 
 
 def caption(trials: Trials) -> str:
-    """How the figure was made and what it shows."""
+    """Caption: how the figure was made, drops of accuracy, and p-values."""
     plan, images = trials.plan, trials.images
     last, moved = plan.steps[-1], plan.pixels[-1]
     words = (
@@ -163,7 +163,7 @@ def draw(trials: Trials) -> Any:
 
 
 def _accuracies(panel: Axes, trials: Trials) -> None:
-    """Accuracy of every network at every length, original and shuffled side by side."""
+    """Draw the accuracy of every network at every length, original and shuffled side by side."""
     plan, look = trials.plan, looks(trials.names)
     lines = [*product(trials.names, plan.steps)]
     for (y, (name, steps)), moved in product(enumerate(lines), plan.pixels):
@@ -184,7 +184,7 @@ def _accuracies(panel: Axes, trials: Trials) -> None:
 
 
 def _association(contrast: Axes, p_values: Axes, trials: Trials) -> None:
-    """Contrast of neighbours of the original image, and p-values of all seeds together."""
+    """Draw the contrast of neighbours in the original image, and combined p-values of all seeds."""
     plan, look = trials.plan, looks(trials.names)
     moved, steps = plan.pixels[-1], np.array(plan.records)
     for name, pixels, which, shown in trials.views:
@@ -206,7 +206,7 @@ def _association(contrast: Axes, p_values: Axes, trials: Trials) -> None:
     p_values.text(1, LEVEL, f"{LEVEL:g}", transform=p_values.get_yaxis_transform(), color=GREY,
                   ha="right", va="top")  # fmt: skip
     p_values.set(yscale="log", ylabel="p-value, all seeds together")
-    p_values.set_ylim(bottom=p_values.get_ylim()[0] ** 1.4)  # room for the legend
+    p_values.set_ylim(bottom=p_values.get_ylim()[0] ** 1.4)  # space for the legend
     p_values.plot([], [], "o-", color=GREY, label="in the original image")
     if moved:
         p_values.plot([], [], "o:", color=GREY, mfc="white", label="in the image as shown")
@@ -217,7 +217,7 @@ def _association(contrast: Axes, p_values: Axes, trials: Trials) -> None:
 
 
 def _maps(panels: Sequence[Axes], maps: dict[str, tuple[Any, int, bool]], label: str) -> None:
-    """Similarity of positions by displacement: at the start, learned, shuffled, moved back."""
+    """Draw the mean similarity of positions by displacement, one map per network and record."""
     fields = [mean_by_displacement(*case) for case in maps.values()]
     largest = max(float(np.nanmax(np.abs(field))) for field in fields)
     for panel, field, title in zip(panels, fields, maps, strict=True):
@@ -234,11 +234,11 @@ def _maps(panels: Sequence[Axes], maps: dict[str, tuple[Any, int, bool]], label:
 
 
 def mean_by_displacement(runs: Sequence[Trained], record: int, as_shuffled: bool) -> FloatArray:
-    """Mean of <p_i, p_j> by how far apart patches i and j are, in the units of the contrast.
+    """Mean of <p_i, p_j> by the displacement from patch i to patch j, in units of the contrast.
 
-    `as_shuffled`: positions in the shuffled images that the network trains on, else in the original
-    ones. Returns float array, shape (2 reach + 1, 2 reach + 1): with ``reach`` half of the grid;
-    NaN in the middle.
+    `as_shuffled`: places in the shuffled images of training; else in the original ones. Returns
+    float array, shape (2 reach + 1, 2 reach + 1), where ``reach`` is half of the grid; NaN in the
+    middle.
     """
     grid = int(len(runs[0].places()) ** 0.5)
     reach = max(1, grid // 2)

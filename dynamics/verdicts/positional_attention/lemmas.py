@@ -1,13 +1,13 @@
-r"""Lemmas 4.1, 4.2, 4.3 and Simplification 3.1: the three scalars, and what moves them.
+r"""Lemmas 4.1, 4.2, 4.3 and Simplification 3.1: the three scalars and their rates.
 
 Lemma 4.1 is measured on gradient descent over every entry of A; Lemma 4.2 on samples, where the
-orthogonal part of the gradient must vanish with their number; Lemma 4.3 along the reduced flow, by
-the constants that it hides.
+orthogonal part of the gradient must vanish as N grows; Lemma 4.3 along the reduced flow, by its
+hidden constants.
 
 With :math:`\kappa` the largest :math:`|z|/C` of a random set, the three scalars can classify every
 sample iff :math:`(L-1)\,\kappa^p < 1` (`theory.papers.positional_attention.separability`): full
-attention is tried on both sides. Whether training gets there is another matter
-(`dynamics.verdicts.positional_attention.plateau`).
+attention is measured on both sides. `dynamics.verdicts.positional_attention.plateau` measures
+whether training reaches it.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from theory.papers.positional_attention.separability import criterion
 HORIZON, LONG = 1e5, 1e7
 ROUNDING = 1e-12
 COUNTS, SEEDS = (1000, 4000, 16_000, 64_000), 8
-"""Samples, and how many draws of each, for the gradient by v orthogonal to w*."""
+"""First: numbers of samples; second: draws of each, for the gradient by v orthogonal to w*."""
 STEEP = -0.35
-"""Exponent of N up to which a gradient vanishes like the noise of a sample, N^(-1/2)."""
+"""Largest exponent in N of a gradient that vanishes like sampling noise, N^(-1/2)."""
 CHECKPOINTS = 120
 TINY = 1e-300
-"""Stands for a constant of |rho| that is not positive."""
+"""Substitute for a constant of |rho| that is not positive, to take its logarithm."""
 BETAS = (0.3, 1.0, 2.0)
 FAR = 1e3
-"""Distance of rho below beta at full attention, over the scale: the attention between sets is 0."""
+"""(beta - rho) over the scale at full attention; attention between sets is then 0."""
 CHECKED = ((8, 2, 3), (9, 3, 3), (12, 3, 3), (15, 3, 3), (16, 4, 3), (20, 2, 3), (16, 4, 5))
-"""(D, C, p) on both sides of 1."""
+"""Sizes (D, C, p) with the criterion on both sides of 1."""
 
 
 @claim(
@@ -57,7 +57,7 @@ CHECKED = ((8, 2, 3), (9, 3, 3), (12, 3, 3), (15, 3, 3), (16, 4, 3), (20, 2, 3),
 def lemma_4_1(case: Case) -> dict[str, Any]:
     """Spread of A inside each orbit along gradient descent on every entry."""
     run = case.run
-    if run.outcome.kind == DIVERGED:  # entries of 1e14 are equal to no digit
+    if run.outcome.kind == DIVERGED:  # huge entries are not comparable
         raise Undecided(f"gradient descent has {run.outcome}", "step size")
     parts = {"inside sets": run["gamma_spread"], "between sets": run["rho_spread"]}
     return {
@@ -74,7 +74,7 @@ def lemma_4_1(case: Case) -> dict[str, Any]:
     picture=Picture("samples $N$", "gradient by $v$ orthogonal to $w^*$"),
 )  # fmt: skip
 def lemma_4_2(case: Case) -> dict[str, Any]:
-    """The gradient by v orthogonal to w*, at v in span(w*): it must fall as N^-1/2."""
+    """Gradient by v orthogonal to w*, at v in span(w*), over N; the lemma needs N^-1/2."""
     law, (alpha, *_) = case.parameters, case.run.final_state
     counts, matrix = COUNTS[: 4 - (law.D * law.d > 1024)], orbit_logits(law, case.run.final_state)
     sizes = []
@@ -89,7 +89,7 @@ def lemma_4_2(case: Case) -> dict[str, Any]:
         sizes.append(float(np.sqrt(np.mean(squares))))
     row: dict[str, Any] = {"first": sizes[0], "last": sizes[-1]}
     if max(sizes) < 1e-15:
-        text = "no direction is orthogonal to w*, or no noise is in it: v stays in span(w*)"
+        text = "without noise orthogonal to w*, v stays in span(w*)"
         return row | {"value": -np.inf, "text": text}
     half = np.sqrt(counts[0] / np.array(counts)) * sizes[0]
     curves = {"measured": (counts, sizes), "$N^{-1/2}$": (counts, half)}
@@ -97,11 +97,11 @@ def lemma_4_2(case: Case) -> dict[str, Any]:
 
 
 def _slowly(rows: list[dict[str, Any]], finding: Finding) -> Finding:
-    """Whether the largest constants grow more slowly along D than every power of it."""
+    """Whether the largest constants grow more slowly along D than every power of D."""
     if finding.holds is not True:
         return finding
     if len(rows) == 1:
-        reason = f"{finding.reason}; whether they grow with D takes several sizes"
+        reason = f"{finding.reason}; growth with D needs several sizes"
         return replace(finding, holds=None, reason=reason)
     sizes, words, holds = [row["D"] for row in rows], [], set()
     for name in ("gamma", "rho"):
@@ -123,7 +123,7 @@ def _slowly(rows: list[dict[str, Any]], finding: Finding) -> Finding:
     picture=Picture(TIME, r"$\kappa_\gamma$", {"0": 0.0}, ("log", "symlog")),
 )  # fmt: skip
 def lemma_4_3(case: Case) -> dict[str, Any]:
-    """The constants hidden in the two increments, from the gradient that moves the state."""
+    """Constants hidden in the increments of gamma and rho, from the gradient."""
     records = np.unique(np.linspace(0, len(case.run.states) - 1, CHECKPOINTS).astype(int))
     states, time = case.run.states[records], case.run.time[records]
     slopes = np.array([case.problem.gradient(state) for state in states])
@@ -142,7 +142,7 @@ def lemma_4_3(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, r"$\gamma - \rho$", {"0": 0.0}, ("log", "symlog")),
 )  # fmt: skip
 def simplification_3_1(case: Case) -> dict[str, Any]:
-    """Whether association is learned at several entries on the diagonal, which stays fixed."""
+    """Association at several entries beta on the fixed diagonal."""
     ends, curves = [], {}
     for beta in BETAS:
         parameters = replace(case.parameters, beta=beta)
@@ -159,7 +159,7 @@ def simplification_3_1(case: Case) -> dict[str, Any]:
     laws=REGIME, words="{value:.2g}, and {without:.1g} at nu = {tiny:g}",
 )  # fmt: skip
 def role_of_nu(case: Case) -> dict[str, Any]:
-    """The gradient at v = 0, with the linear part of the activation and all but without it."""
+    """Rate of alpha at v = 0, with the linear part of the activation and nearly without it."""
     tiny = 1e-12 * case.parameters.nu
     value, without = (
         -float(case.system.ReducedPopulation(each).gradient(np.zeros(3))[0])
@@ -176,7 +176,7 @@ def role_of_nu(case: Case) -> dict[str, Any]:
     "1 +- {apart:.2g}",
 )  # fmt: skip
 def gaussian_positions(case: Case) -> dict[str, Any]:
-    """A = P^T P at the start, P of N(0, sigma_A / D): its diagonal, and the rest in 1 / sqrt(D)."""
+    """A = P^T P at the start with P from N(0, sigma_A / D): its diagonal and its other entries."""
     problem = GramEmpirical(case.parameters, 1, case.seed, test_samples=1)
     matrix = problem.matrices(problem.initial_state[None])[0] / case.parameters.beta
     off = matrix[~np.eye(len(matrix), dtype=bool)]
@@ -187,11 +187,11 @@ def gaussian_positions(case: Case) -> dict[str, Any]:
 
 
 def mixed_with_zeros(parameters: Any) -> None:
-    """Refuse a law that the claim is not about."""
+    """Raise Undecided for a law outside the hypothesis of the claim."""
     if parameters.random_sets != MIXED:
         raise Undecided("the claim assumes random_sets=mixed", "law")
     if parameters.q == 1:
-        raise Undecided("without zeros (q=1) the worst random set is another one", "law")
+        raise Undecided("without zeros (q=1) the worst random set differs", "law")
 
 
 @claim(
@@ -202,15 +202,15 @@ def mixed_with_zeros(parameters: Any) -> None:
     words="criterion {criterion:.3f}: error {error:.2g} at full attention",
 )  # fmt: skip
 def zero_error(case: Case) -> dict[str, Any]:
-    """The error at full attention, with alpha large enough for the part of degree p."""
+    """Error at full attention, with alpha large enough for the part of degree p to dominate."""
     law = case.parameters
     number = criterion(law.set_law, law.L, law.p)
-    # The part of degree p of F exceeds the linear one at the worst sample from here on.
+    # Beyond this alpha, the part of degree p of F exceeds the linear part at the worst sample.
     needed = 2 * law.nu * law.L / max(1 - number, 1e-6)
     alpha = (1 + needed) ** (1 / (law.p - 1)) / law.D
     full = np.array([alpha, law.beta, law.beta - FAR / law.scale])
     measured = case.system.ReducedPopulation(law).observables(full)
     if np.isnan(error := measured.get("error", np.nan)):
-        raise Undecided("the expectation has no error at this size: it is not a sum over all")
+        raise Undecided("the exact error is not available at this size")
     value, from_1 = (error, 1.0) if number < 1 else (0.0, error)
     return {"value": value, "from_1": from_1, "criterion": number, "error": error}

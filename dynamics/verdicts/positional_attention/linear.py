@@ -1,9 +1,9 @@
-r"""Definition 2.1, Theorems 3.1 and 3.2: what needs the partition and what does not, exactly.
+r"""Definition 2.1, Theorems 3.1 and 3.2: exact errors with and without the partition.
 
-Given y = +1 the pair of :math:`f^\star = \sum_l Thr_{0.9C}(z_l)` and :math:`Z = \sum_l z_l` is a
-sum over independent sets (`label_law`). A generalized linear model sees X through one score. With
-weights :math:`3^j` that score names every :math:`x_j`, so that some link is the sign of f* and
-:math:`\Pr[f^\star g \leq 0] = \Pr[f^\star = 0]`, which no g whatever goes below.
+Given y = +1, :math:`f^\star = \sum_l Thr_{0.9C}(z_l)` and :math:`Z = \sum_l z_l` are sums over
+independent sets (`label_law`). A generalized linear model depends on X through one score. With
+weights :math:`3^j` the score determines every :math:`x_j`, so some link equals the sign of f* and
+:math:`\Pr[f^\star g \leq 0] = \Pr[f^\star = 0]`, the least value of any g.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from theory.papers.positional_attention import constructions, linear_rules
 from theory.symmetry import Partition
 
 Size = tuple[int, int, float]
-"""(D, C, q)."""
+"""Size (D, C, q) of a law."""
 BOUND = float(linear_rules.BOUND)
 HEAD = constructions.Head()
 SHARE = 0.8
-"""Share of C - 1 that a measured exponent must reach: it approaches C - 1 as D grows."""
+"""Share of C - 1 that a measured exponent must reach; it approaches C - 1 as D grows."""
 MOST_ADDITIONS = 4e9
-"""Most additions of a convolution over the sets for an exact error."""
+"""Most additions in a convolution over the sets for an exact error."""
 GROWING = tuple({"D": 2 * C * (C + 1), "C": C, "q": C / (2 * C + 1)} for C in (2, 4, 6))
-"""q (D - C) = C^2, where sign(Z) errs more than 1/8; the exponent is along D, 2D, 4D, 8D."""
+"""Laws with q (D - C) = C^2: sign(Z) errs more than 1/8; exponents are along D, 2D, 4D, 8D."""
 MORE = tuple({"D": 2 * C * (C + 1), "C": C, "q": C / (2 * C + 1)} for C in (3, 8))
 
 
 def joint_law(
     law: Size, value: Callable[[int], int], whole: bool = True
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Law of the pair of sum_l value(z_l) and Z given y = +1.
+    """Joint law of sum_l value(z_l) and Z given y = +1.
 
-    `value`: odd, and largest at C; `whole`: whether Z takes part; the first sum alone otherwise.
+    `value`: odd function with its maximum at C; `whole`: include Z; else the law of the first sum.
     Returns t, z, int arrays, shapes (2 T + 1, 1) and (1, 2 D + 1 or 1): values of both. Returns
     chances, shape (t, z).
     """
@@ -56,12 +56,12 @@ def joint_law(
 
 
 def label_law(law: Size, whole: bool = True) -> FloatArray:
-    """P(f* = t, Z = z) given y = +1, t and z from -D to D; of f* alone where not ``whole``."""
+    """P(f* = t, Z = z) given y = +1, t and z from -D to D; of f* alone unless ``whole``."""
     return joint_law(law, lambda z: z if abs(z) > 0.9 * law[1] else 0, whole)[2]
 
 
 def equal_weights(law: Size) -> float:
-    """Least Pr[f* phi(Z) <= 0] over all links phi of equal weights."""
+    """Least Pr[f* phi(Z) <= 0] over all links phi, for equal weights."""
     D, both = law[0], label_law(law)
     both = (both + both[::-1, ::-1]) / 2  # y = -1 is the mirror image
     return float(1 - np.maximum(both[:D].sum(axis=0), both[D + 1 :].sum(axis=0)).sum())
@@ -76,7 +76,7 @@ def equal_weights(law: Size) -> float:
     picture=Picture("q(D - C) / C^2", "Pr[f* g <= 0], equal weights", {"1/8": BOUND}, LINEAR),
 )  # fmt: skip
 def theorem_3_1(case: Case) -> dict[str, Any]:
-    """The best model of all weights and links, and that of equal weights; ties counted whole."""
+    """Least error over all weights and links, and with equal weights; ties count as errors."""
     D, C, q = size = _size(case.parameters)
     chances = np.linspace(0.0, min(1.0, 2 * C**2 / (D - C)), 21)[1:]
     errors = [equal_weights((D, C, float(chance))) for chance in chances]
@@ -87,9 +87,9 @@ def theorem_3_1(case: Case) -> dict[str, Any]:
 
 
 def along_size(case: Case, error: Any) -> dict[str, Any]:
-    """Share of C - 1 in the exponent of an error in D, from the last doubling.
+    """Exponent of an error in D from the last doubling, as a share of C - 1.
 
-    `error`: (D, C, q) -> float, taken at D, 2 D, 4 D, 8 D and fixed q (D - C).
+    `error`: (D, C, q) -> float, evaluated at D, 2 D, 4 D, 8 D and fixed q (D - C).
     """
     D, C, q = _size(case.parameters)
     sizes = [D, 2 * D, 4 * D, 8 * D]
@@ -111,7 +111,7 @@ ALONG = {
     words="Pr[y f* <= 0] = {error:.3g}, falling as D^-{exponent:.2f}",
 )  # fmt: skip
 def definition_2_1(case: Case) -> dict[str, Any]:
-    """How often the labelling function of Assumption 1 is not of the sign of the label."""
+    """Chance that the labelling function of Assumption 1 has another sign than the label."""
     falling = along_size(case, lambda *law: float(label_law(law, False)[: law[0] + 1].sum()))
     return falling | {"open": "size"}
 
@@ -134,7 +134,7 @@ def definition_2_1(case: Case) -> dict[str, Any]:
     "nu -> 0, with {finite:.3g} at nu=0.001 and alpha=0.3; it falls as D^-{exponent:.2f}",
 )  # fmt: skip
 def theorem_3_2(case: Case) -> dict[str, Any]:
-    """Every set attends to the next one: the error along D, and whom the encodings attend to."""
+    """Error if every set attends to the next one, along D, and the attention of the encodings."""
     D, C, q = size = _size(case.parameters)
     p, partition = case.parameters.p, Partition.contiguous([C] * (D // C))
     if (8 * D / C) ** 2 * (2 * C + 1) * 2 * C**p > MOST_ADDITIONS:
@@ -158,7 +158,7 @@ def theorem_3_2(case: Case) -> dict[str, Any]:
 
 
 def finite_error(law: Size, p: int) -> float:
-    """Error of sharp attention to one set at the nu and alpha of `HEAD`, ties half."""
+    """Error of sharp attention to one set at the nu and alpha of `HEAD`; ties count half."""
     powers, sums, chances = joint_law(law, lambda z: z**p)
     attended = law[0] * HEAD.alpha / law[1]  # o = D alpha z / C
     margin = attended**p * powers + HEAD.nu * attended * sums

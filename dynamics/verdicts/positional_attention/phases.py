@@ -1,6 +1,6 @@
-"""Theorem 4.1, Events I to III, and Section 4.1 around them, along the reduced flow.
+"""Theorem 4.1, Events I to III and the statements of Section 4.1, along the reduced flow.
 
-Gradient descent differs from the flow by the step size. Lemma D.2 is as Section 4.1 cites it.
+Gradient descent differs from the flow by its step size. Lemma D.2 is quoted from Section 4.1.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from theory.papers.positional_attention.linear_rules import sign_rule_error
 LONG = 1e6
 DRAWS, AT_ONCE = 400_000, 4_000_000
 NEAR = 0.1
-"""Share of the gap between the linear rule's error and the irreducible one that may be left."""
+"""Largest share left of the gap between the linear rule's and the irreducible error, if learned."""
 STILL = 0.05
-"""Relative change of G up to T0 below which attention stays where it started."""
+"""Largest relative change of G up to T0 for which attention counts as unchanged."""
 CLEAR = 10.0
-"""Standard errors by which sign(Z) has to err more than the best rule for errors to tell them."""
+"""Least excess of the error of sign(Z) over the best rule's, in standard errors, to compare."""
 LINEAR_LEFT = 0.5
-"""Share of that gap from which on a model has not generalised; beta makes it other than sign(Z)."""
+"""Share left of this gap from which a model has not generalised; beta shifts it off sign(Z)."""
 LARGEST_ALPHA, ALPHAS = 1e2, 400
-"""Grid of a in v = a w*, logarithmic from a thousandth of the start's alpha on."""
+"""Largest a in v = a w*, and points of a logarithmic grid from 1e-3 times alpha at the start."""
 HIGH = 2.0
-"""Loss of the predictor (2), in units of that at the end of training, that counts as high."""
+"""Loss of the predictor (2), over the loss at the end of training, from which it is high."""
 HORIZONS = (1e3, 1e4, 1e5, 1e6)
 NEVER = {
-    "T0": "attention never takes over the growth of the signal: no T0",
-    "T1": "half of the attention never falls inside the own set: no T1",
+    "T0": "no T0: attention never takes over the growth of the signal",
+    "T1": "no T1: attention inside the own set stays below one half",
 }
 ACROSS = {"laws": GRID, "thorough": THOROUGH, "in_part": True, "run": flow_to(LONG)}
 LATE = (
@@ -47,7 +47,7 @@ LATE = (
 
 
 def sampled_error(law: Any, state: FloatArray, seed: int) -> tuple[float, float]:
-    """Population error of a symmetric state from draws of the law, ties half; its standard error.
+    """Population error of a symmetric state and its standard error, from draws; ties count half.
 
     `state`, shape (3,): (alpha, gamma, rho).
     """
@@ -61,7 +61,7 @@ def sampled_error(law: Any, state: FloatArray, seed: int) -> tuple[float, float]
         inner = size * state[0] * inner
         return np.asarray(inner**law.p + law.nu * inner)
 
-    # What a set of each type adds to F, by the sum Z of all; and without signs.
+    # Contribution of a set of each type to F, by the sum Z of all types; and without signs.
     parts = [n[:, None] * act(x) for n, x in ((plus, 1.0), (minus, -1.0), (none, 0.0))]
     added, gross = sum(parts), sum(map(np.abs, parts))
     signal, generator = int(np.flatnonzero(plus == law.C)[0]), np.random.default_rng(seed)
@@ -79,7 +79,7 @@ def sampled_error(law: Any, state: FloatArray, seed: int) -> tuple[float, float]
 
 
 def event_of(case: Case, name: str) -> Event:
-    """T0 or T1 of a run; undecided where it has none."""
+    """Event T0 or T1 of a run; undecided if it does not occur."""
     event = case.run.events[name]
     if not event:
         raise Undecided(NEVER[name], "time")
@@ -87,9 +87,9 @@ def event_of(case: Case, name: str) -> Event:
 
 
 def errors_at(case: Case, state: FloatArray) -> dict[str, float]:
-    """Errors of a state, of sign(Z) and of the best rule; the share of their gap that is left.
+    """Errors of a state, of sign(Z) and of the best rule, and the share left of their gap.
 
-    `state`, shape (3,).
+    `state`, shape (3,): (alpha, gamma, rho).
     """
     law = case.parameters
     error, margin = sampled_error(law, state, case.seed)
@@ -107,7 +107,7 @@ def errors_at(case: Case, state: FloatArray) -> dict[str, float]:
     picture=Picture(TIME, "population risk"),
 )  # fmt: skip
 def theorem_4_1(case: Case) -> dict[str, Any]:
-    """Association and error at the end; an error that still falls decides nothing yet."""
+    """Association and error at the end of the run; undecided if the error still falls."""
     _, gamma, rho = end = case.run.final_state
     gap = min(case.parameters.beta, gamma) - rho
     row = {"gap": gap, **errors_at(case, end), **along(case, case.run["risk"])}
@@ -128,7 +128,7 @@ def theorem_4_1(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, r"$\alpha$"),
 )  # fmt: skip
 def event_1(case: Case) -> dict[str, Any]:
-    """Movement of the scalars before T0."""
+    """Changes of alpha, G and the error up to T0."""
     run, event = case.run, event_of(case, "T0")
     ends = np.stack([run.states[0], event.state])
     own = derived_observables(ends, np.zeros((2, 3)), case.parameters)["G"]
@@ -142,7 +142,7 @@ def event_1(case: Case) -> dict[str, Any]:
 
 
 def _rates(case: Case, first: float, last: float) -> FloatArray:
-    """Rates of alpha, gamma and rho at the records from one time to another, shape (records, 3)."""
+    """Rates of alpha, gamma and rho at the records between two times, shape (records, 3)."""
     inside = (case.run.time >= first) & (case.run.time <= last)
     return -np.array([case.problem.gradient(state) for state in case.run.states[inside]])
 
@@ -152,7 +152,7 @@ def _rates(case: Case, first: float, last: float) -> FloatArray:
     **ACROSS, words="{value:.3g}, and at least {least:.2g} up to T0 = {T0:.3g}",
 )  # fmt: skip
 def event_1_updates(case: Case) -> dict[str, Any]:
-    """Whether v moves faster than every entry of A in the first phase."""
+    """Ratio of the rate of v to the largest rate of an entry of A, up to T0."""
     event = event_of(case, "T0")
     rates = np.abs(_rates(case, 0.0, event.time))
     ratios = rates[:, 0] / rates[:, 1:].max(axis=1)
@@ -164,7 +164,7 @@ def event_1_updates(case: Case) -> dict[str, Any]:
     **ACROSS, words="{value:.3g} to {most:.3g} times, T1 = {T1:.3g}",
 )  # fmt: skip
 def event_2_increments(case: Case) -> dict[str, Any]:
-    """Whether gamma moves faster than rho in the second phase; T1: half of the attention inside."""
+    """Ratio of the rates of gamma and |rho| from T0 to T1, the time of half attention inside."""
     last, first = event_of(case, "T1"), case.run.events["T0"]
     _, gamma, rho = _rates(case, first.time, last.time).T
     ratios = gamma / np.abs(rho)
@@ -179,7 +179,7 @@ def event_2_increments(case: Case) -> dict[str, Any]:
                     ("log", "linear")),
 )  # fmt: skip
 def event_2(case: Case) -> dict[str, Any]:
-    """Whether gamma passes the largest |rho| of the run, for runs of growing length."""
+    """Ratio of gamma to the largest |rho| of the run, for runs of growing length."""
     run, ratios, passed = case.run, [], {}
     begin = run.events["T0"].time if run.events["T0"] else np.inf
     for horizon in HORIZONS:
@@ -190,7 +190,7 @@ def event_2(case: Case) -> dict[str, Any]:
         above = later > largest
         rising = np.diff(later[: 1 + np.append(above, True).argmax()]) > 0
         passed[horizon] = later.size > 1 and bool(above.any() and rising.all())
-    lost = not passed[HORIZONS[-1]]  # where |rho| has gone on growing it depends on T
+    lost = not passed[HORIZONS[-1]]  # if |rho| has grown since, the result depends on T
     every = np.maximum.accumulate(np.abs(run["rho"]))[1:]
     return {
         "value": max(ratios), "holds": (None if lost else True) if any(passed.values()) else False,
@@ -204,11 +204,11 @@ LITERAL = "T1 where gamma exceeds the largest |rho| of the run"
 
 
 def _after(case: Case, which: int) -> dict[str, Any]:
-    """A row on T1 as it is read, and as it is written.
+    """Row on T1 in the reading here and in the literal one, by an index of three measurements.
 
-    Measured are alpha at the end over that at T1 (0), over its largest since (1), and the share of
-    records at which it rises (2). From record to record: on the slow manifold the gradient at an
-    integrated state, whose error the fast direction magnifies, has the sign of that error.
+    They are alpha at the end over alpha at T1 (0), alpha at the end over its maximum since T1 (1),
+    and the share of records at which alpha rises (2), from differences of records: the gradient at
+    an integrated state on the slow manifold has the sign of the integration error.
     """
     alpha, found = case.run["alpha"], []
     for event in (event_of(case, "T1"), case.run.events["T1_paper"]):
@@ -230,7 +230,7 @@ def _after(case: Case, which: int) -> dict[str, Any]:
     "largest since",
 )  # fmt: skip
 def event_3(case: Case) -> dict[str, Any]:
-    """Whether alpha rises from T1 on to the end."""
+    """Alpha at the end over alpha at T1, and over its maximum since T1."""
     return _after(case, 0)
 
 
@@ -241,7 +241,7 @@ def event_3(case: Case) -> dict[str, Any]:
     words="alpha rises at {value:.0%} of the records after T1 = {T1:.3g}",
 )  # fmt: skip
 def lemma_d_11(case: Case) -> dict[str, Any]:
-    """Whether alpha rises at all times after T1."""
+    """Share of the records after T1 at which alpha rises."""
     return _after(case, 2)
 
 
@@ -255,7 +255,7 @@ def lemma_d_11(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, r"$\min(\beta, \gamma) - \rho$", {"0": 0.0}, ("log", "symlog")),
 )  # fmt: skip
 def any_time(case: Case) -> dict[str, Any]:
-    """Whether the C largest entries of every row are its own set, at every record."""
+    """Margin min(beta, gamma) - rho of association, at every record."""
     beta, run = case.parameters.beta, case.run
     gap = np.minimum(beta, run["gamma"]) - run["rho"]
     at = 1 + int(gap[1:].argmin())
@@ -268,7 +268,7 @@ def any_time(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, r"$\gamma - \rho$", {"0": 0.0}, ("log", "symlog")),
 )  # fmt: skip
 def gamma_above_rho(case: Case) -> dict[str, Any]:
-    """Whether gamma stays above rho, which are equal at the start."""
+    """Difference gamma - rho at every record; both are equal at the start."""
     gap = case.run["gamma"] - case.run["rho"]
     return {"value": gap.min(), "time": case.run.time[int(gap.argmin())], **along(case, gap)}
 
@@ -279,7 +279,7 @@ def gamma_above_rho(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, r"rate of $\alpha$", {"0": 0.0}, ("log", "symlog")),
 )  # fmt: skip
 def lemma_d_2(case: Case) -> dict[str, Any]:
-    """Whether alpha rises up to T0, and how far; the threshold is alpha at T0."""
+    """Rate of alpha up to T0; the threshold is alpha at T0."""
     run, event = case.run, event_of(case, "T0")
     rates = _rates(case, 0.0, event.time)[:, 0]
     at_end = -case.problem.gradient(event.state)[0]
@@ -299,11 +299,11 @@ def lemma_d_2(case: Case) -> dict[str, Any]:
     picture=Picture("$a$", "population loss with the attention of the start"),
 )  # fmt: skip
 def equation_2(case: Case) -> dict[str, Any]:
-    """The population loss with the attention of the start, at the best a in v = a w*."""
+    """Population loss with the attention of the start, at the best a in v = a w*."""
     law, problem = case.parameters, case.problem
     grid = np.geomspace(1e-3 * case.run.states[0][0], LARGEST_ALPHA, ALPHAS)
     losses = np.array([problem.observables(np.array([a, 0.0, 0.0]))["risk"] for a in grid.tolist()])
-    finite = np.isfinite(losses)  # the spectral risk ends where its grid would be too large
+    finite = np.isfinite(losses)  # the spectral risk is infinite beyond its largest grid
     grid, losses, end = grid[finite], losses[finite], float(case.run["risk"][-1])
     least = losses.min()
     row = {

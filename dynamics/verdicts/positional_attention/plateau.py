@@ -1,8 +1,8 @@
-r"""Where training ends, predicted at the plateau of Event I, and when attention is learned.
+r"""Ends of training, predicted at the plateau of Event I.
 
 At the plateau the exact sign of the rate of gamma - rho is known
-(`theory.papers.positional_attention.plateau`). A flow ends with association where gamma is
-above rho, and without where it is below: gamma falls like -ln(time) then, while rho comes to rest.
+(`theory.papers.positional_attention.plateau`). A flow ends with association if gamma is above rho,
+and without it if gamma is below: gamma then falls like -ln(time), while rho converges.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ from theory.papers.positional_attention.plateau import Plateau
 END = 1e7
 """Time at the end of a flow."""
 APART = 1.0
-"""Distance of gamma and rho, over the scale, from which on a flow has ended with one of them on
-top: the attention differs by a factor e."""
+"""Least |gamma - rho| over the scale at which a flow has ended; attention differs by e there."""
 ENOUGH = 0.95
-"""Share of the cases that are to end as predicted."""
+"""Share of the cases that must end as predicted."""
 SIZES = ((9, 3, MIXED), (12, 3, ANY), (16, 4, ANY))
 CASES = tuple(
     {"D": D, "C": C, "q": q, "beta": beta, "random_sets": law}
@@ -41,7 +40,7 @@ FAMILIES = (
 )  # fmt: skip
 CHANCES, DIAGONALS = (0.55, 0.65, 0.75, 0.85, 0.95), (0.5, 1.5, 2.5, 3.5)
 LINEAR = (1e-4, 1e-3, 1e-2)
-"""q, beta and nu of the thorough protocol; nu changes along both."""
+"""Values of nu in the thorough protocol, each with all q and beta."""
 MORE = tuple(
     {"D": D, "C": C, "random_sets": law, "q": q, "beta": beta, "nu": LINEAR[(i + j) % 3]}
     for D, C, law in FAMILIES
@@ -50,19 +49,19 @@ MORE = tuple(
 
 
 def plateau_of(parameters: Any) -> Plateau:
-    """The plateau of Event I at parameters of the system."""
+    """Plateau of Event I at parameters of the system."""
     return Plateau(*(getattr(parameters, n) for n in ("D", "set_law", "p", "nu", "beta", "scale")))
 
 
 def prediction(parameters: Any) -> dict[str, float]:
-    """The value of alpha at the plateau, and the rate of gamma - rho; NaN without a plateau."""
+    """Alpha at the plateau and the rate of gamma - rho there; NaN without a plateau."""
     plateau = plateau_of(parameters)
     alpha = plateau.alpha(parameters.nu ** (1 / (parameters.p - 1)))
     return {"alpha": alpha, "lead": plateau.lead(alpha) if isfinite(alpha) else np.nan}
 
 
 def ending(run: Trajectory) -> dict[str, Any]:
-    """Whether a flow ends with association, None where it is open, and gamma and rho there."""
+    """Association at the end of a flow (None if open), with gamma and rho."""
     gap = (run["gamma"] - run["rho"]) * run.parameters["scale"]
     earlier = float(np.interp(run.time[-1] / 10, run.time, gap))
     apart = abs(gap[-1]) > APART and gap[-1] * earlier > 0
@@ -73,13 +72,15 @@ def ending(run: Trajectory) -> dict[str, Any]:
 
 
 def positive_diagonal(parameters: Any) -> None:
-    """Refuse a diagonal at which Definition 2.2 fails or A does not move."""
+    """Raise Undecided for a diagonal at which Definition 2.2 fails or A does not move."""
     if parameters.beta <= 0:
-        raise Undecided("at beta <= 0 a patch is not among its own C largest, or A rests", "law")
+        raise Undecided(
+            "at beta <= 0 a patch is not among its own C largest, or A does not move", "law"
+        )
 
 
 def _misses(rows: list[dict[str, Any]], finding: Finding) -> Finding:
-    """The finding with every case that ends otherwise, and the first run for its stability."""
+    """Finding that lists every case with another end; its stability is that of the first run."""
     wrong = [row for row in rows if row["holds"] is False]
     names = (*SHOWN, "random_sets", "lead")
     listed = points([{name: row[name] for name in names} for row in wrong]) or "none"
@@ -96,12 +97,14 @@ def _misses(rows: list[dict[str, Any]], finding: Finding) -> Finding:
     picture=Picture(TIME, r"$\gamma - \rho$", {"0": 0.0}, ("log", "symlog")),
 )  # fmt: skip
 def association(case: Case) -> dict[str, Any]:
-    """Whether a flow ends as the sign of the rate of gamma - rho at the plateau says."""
+    """Whether a flow ends as predicted by the sign of the rate of gamma - rho at the plateau."""
     run, row = case.run, {**prediction(case.parameters), **ending(case.run)}
     if not isfinite(row["lead"]):
-        raise Undecided("every sample is right at the attention of the start: no plateau", "law")
+        raise Undecided("no plateau: every sample is classified correctly at the start", "law")
     if row["associated"] is None:
-        raise Undecided(f"gamma={row['gamma']:.3g}, rho={row['rho']:.3g} still approach", "time")
+        raise Undecided(
+            f"gamma={row['gamma']:.3g}, rho={row['rho']:.3g} still approach each other", "time"
+        )
     gap = run["gamma"] - run["rho"]
     right = row["associated"] == (row["lead"] > 0)
     return {"value": float(right), **row, "curves": {case.label: (run.time[1:], gap[1:])}}

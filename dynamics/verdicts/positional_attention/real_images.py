@@ -1,19 +1,18 @@
-r"""Section 6 on real images: networks, patch association along training, and claims.
+"""Section 6 on real images: networks, patch association along training, and claims.
 
 Three networks (`dynamics.images.networks`): a transformer with vanilla and one with positional
-attention, which differ in nothing else, and a convolutional control. Each is trained by Adam at one
-rate, on original images and on images whose blocks of s x s pixels were moved, the same way in all
-(the paper's grid shuffle size s), from several seeds, and is looked at at two lengths at least.
-There is no augmentation: shifts and flips would mean other things after the permutation.
+attention, otherwise equal, and a convolutional control. Each is trained by Adam at one learning
+rate, from several seeds, on original images and on images whose blocks of s x s pixels were
+permuted in the same way (the paper's grid shuffle of size s). There is no augmentation, because
+shifts and flips have another meaning after the permutation.
 
-Positions start as :math:`N(0, s_P^2)`. At the usual 0.02 they must be learned before vanilla
-attention can tell patches apart; at 1 they tell patches apart from the start, and hardly move. Both
-starts are trained: association is measured from the first, and vanilla attention is at its best
-within the steps of the protocol from the second.
+Positions start as N(0, s_P^2). At the usual 0.02 vanilla attention must learn them before it can
+tell patches apart; at 1 they tell patches apart from the start, and hardly move. Association is
+measured from the small spread; vanilla attention reaches its best accuracy from the large one.
 
-Claims are measured on the digits: by default 500 steps; thorough is the protocol of the figure
-``images``. One learning rate is one case: what it contradicts is not decided. Standard errors over
-seeds are those of splits and starts on one data set.
+Claims are measured on the digits for 500 steps, or with the protocol of the figure ``images`` if
+thorough. Training uses one learning rate, so a contradiction stays undecided. Standard errors are
+over splits and starts of one data set.
 """
 
 from __future__ import annotations
@@ -39,35 +38,36 @@ from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.images import ERRORS
 
 PATCHES = {8: 1, 28: 4, 32: 4}
-"""Side of an image -> side of its patches, where it is not said."""
+"""Side of an image -> default side of its patches, in pixels."""
 EARLY = (0, 20, 50, 100, 200)
-"""Steps at which association is looked at, beside the lengths of the runs."""
+"""Steps at which association is measured, in addition to the lengths of the runs."""
 WHICH = {"gram": "<p,p>", "scores": "A"}
-"""Matrix whose association is measured -> its letter."""
+"""Matrix whose association is measured -> its letter in tables."""
 STEPS, SPREADS, SEEDS = (500, 2000), (0.02, 1.0), 5
 SMALL, LARGE = 0.02, 1.0
-"""Spreads of the positions at the start; from the small one association is looked for."""
+"""Spreads of the positions at the start; association is measured from the small one."""
 LEVEL = 0.01
-"""P-value over all seeds, by Holm's correction, below which there is association."""
+"""Combined p-value over all seeds, after Holm's correction, below which patches are associated."""
 DEFICIT = 0.03
-"""Accuracy by which positional attention is worse on ImageNet, which the paper calls competing."""
+"""Deficit of positional attention in accuracy on ImageNet that the paper calls competing."""
 QUICK_STEPS = (250, 500)
 SHUFFLES = (1, 2, 4)
-"""Sides of the blocks of pixels that are moved: all that divide a digit."""
+"""Sides of the permuted blocks of pixels; all divide the side of a digit."""
 EXACT = 1e-4
-"""Change of outputs that is rounding."""
+"""Relative change of outputs that counts as rounding."""
 ONE = {"laws": None, "varies": ("step size",), "again": False}
 P_VALUES = Picture("steps", "p-value of association, all seeds", {f"{LEVEL:g}": LEVEL})
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Choice of the runs behind a figure or a claim.
+    """Settings of the runs for a figure or a claim.
 
-    `data`: as of `datasets.load`; `patch`, `shuffle`: sides in pixels; 0 for the patch of
-    `PATCHES`, and for one patch; `steps`: lengths of the runs, ascending; `spreads`: of the
-    positions at the start; `pixels`: whether they are shuffled: False, True or both; `kinds`: of
-    networks; `samples`, `tests`: images; 0 for all up to a bound (`datasets.split`).
+    `data`: as in `datasets.load`; `patch`, `shuffle`: sides in pixels; 0 for the default of
+    `PATCHES`, and for blocks of one patch; `steps`: lengths of the runs, ascending; `spreads`:
+    standard deviations of the positions at the start; `pixels`: whether they are shuffled: False,
+    True or both; `kinds`: of networks; `samples`, `tests`: numbers of images; 0 for all up to a
+    bound (`datasets.split`).
     """
 
     data: str = "digits"
@@ -83,11 +83,11 @@ class Plan:
 
     @property
     def records(self) -> tuple[int, ...]:
-        """Steps at which a network is looked at."""
+        """Steps at which a network is recorded."""
         return tuple(sorted({*(n for n in EARLY if n < self.steps[-1]), *self.steps}))
 
     def networks(self, patch: int) -> dict[str, Transformer | Convolution]:
-        """Name -> network."""
+        """Networks of the plan by name."""
         kinds = [kind for kind in self.kinds if kind != CONTROL]
         found: dict[str, Transformer | Convolution] = {
             name_of(kind, spread): Transformer(kind, patch, spread=spread)
@@ -99,7 +99,7 @@ class Plan:
 def name_of(kind: str, spread: float) -> str:
     """Name of a transformer.
 
-    `spread`: of the positions at the start.
+    `spread`: standard deviation of the positions at the start.
 
     Examples
     --------
@@ -113,8 +113,8 @@ def name_of(kind: str, spread: float) -> str:
 class Trials:
     """All runs of a plan.
 
-    `patch`, `shuffle`: those that were used; `runs`: (name of the network, whether shuffled) -> one
-    run a seed.
+    `patch`, `shuffle`: realized sides in pixels; `runs`: (network, whether shuffled) -> one run per
+    seed.
     """
 
     plan: Plan
@@ -125,14 +125,14 @@ class Trials:
 
     @property
     def names(self) -> list[str]:
-        """The networks."""
+        """Names of the networks."""
         return list(dict.fromkeys(name for name, _ in self.runs))
 
     @property
     def views(self) -> list[tuple[str, bool, str, bool]]:
-        """Where association is measured: network, whether shuffled, matrices, neighbours as shown.
+        """Views of association: (network, shuffled or not, matrix, neighbours as shown or not).
 
-        Positional attention has its scores beside the Gram matrix of the positions.
+        Positional attention has its scores in addition to the Gram matrix of the positions.
         """
         return [
             (name, moved, which, shown)
@@ -147,21 +147,21 @@ class Trials:
         return [float(run.accuracy[at]) for run in self.runs[name, moved]]
 
     def difference(self, first: tuple[str, bool], second: tuple[str, bool], steps: int) -> Estimate:
-        """Accuracy of the first minus that of the second, in pairs of one seed."""
+        """Accuracy of the first runs minus that of the second, paired by seed."""
         one, other = (np.array(self.accuracies(*each, steps)) for each in (first, second))
         return estimate(one - other)
 
     def p_value(self, name: str, moved: bool, which: str, shown: bool, steps: int) -> float:
-        """P-value of association of all seeds together: of the scores for either sign."""
+        """Combined p-value of association over all seeds; for scores, of either sign."""
         at, kind = self.plan.records.index(steps), "p_value" if which == "gram" else "either"
         found = [run.association(which, at, shown) for run in self.runs[name, moved]]
         return protocol.combined_p_value([getattr(each, kind) for each in found])
 
     @cached_property
     def corrected(self) -> Mapping[tuple[Any, ...], float]:
-        """`p_value` by Holm's correction over all of the protocol: (*view, steps) -> p-value.
+        """Holm-corrected `p_value`, (*view, steps) -> p-value.
 
-        Of all `views`, at the start and at each length.
+        The correction is over all `views`, at the start and at each length.
         """
         keys = [(*view, steps) for view in self.views for steps in (0, *self.plan.steps)]
         values = protocol.holm([self.p_value(*key) for key in keys])
@@ -171,7 +171,7 @@ class Trials:
 def train_all(plan: Plan, folder: Path | None = None) -> Trials:
     """Train all networks of a plan.
 
-    `folder`: of the checkpoints of the runs; those that have one go on, or are done.
+    `folder`: of the checkpoints of the runs; existing ones are resumed.
     """
     images = datasets.load(plan.data)
     patch = plan.patch or PATCHES.get(images.side, 1)
@@ -181,7 +181,7 @@ def train_all(plan: Plan, folder: Path | None = None) -> Trials:
     total = len(networks) * len(plan.pixels) * len(plan.seeds) * plan.steps[-1]
     runs: dict[tuple[str, bool], list[Trained]] = {}
     with bar(f"networks on {Path(images.name).name}", total) as progress:
-        # Seed by seed, so that a protocol that is interrupted has whole seeds.
+        # Seed by seed, so that an interrupted protocol has complete seeds.
         for seed, (name, network), moved in product(plan.seeds, networks.items(), plan.pixels):
             more = plan.records, plan.samples, plan.tests
             trial = Trial(network, seed, shuffle if moved else 0, *more)
@@ -191,11 +191,11 @@ def train_all(plan: Plan, folder: Path | None = None) -> Trials:
 
 
 train_once = lru_cache(maxsize=16)(train_all)
-"""The same, with the runs that claims share."""
+"""Cached `train_all`, for runs that claims share."""
 
 
 def _trials(case: Case, kind: str, moved: bool, spread: float = SMALL, s: int = 0) -> Trials:
-    """Runs of one network on one kind of pixels, shared by claims; undecided without packages."""
+    """Cached runs of one network on one kind of pixels; undecided if packages are missing."""
     plan = Plan(
         steps=STEPS if case.thorough else QUICK_STEPS, spreads=(spread,), shuffle=s,
         seeds=tuple(range(case.seed, case.seed + SEEDS)), pixels=(moved,),
@@ -208,7 +208,7 @@ def _trials(case: Case, kind: str, moved: bool, spread: float = SMALL, s: int = 
 
 
 def _gaps(*pair: Trials) -> list[Estimate]:
-    """Accuracy of the first runs minus that of the second ones at each length, in pairs."""
+    """Accuracy of the first runs minus that of the second at each length, paired by seed."""
     first, second = (
         [np.array(each.accuracies(each.names[0], each.plan.pixels[0], n)) for n in each.plan.steps]
         for each in pair
@@ -217,9 +217,9 @@ def _gaps(*pair: Trials) -> list[Estimate]:
 
 
 def _p_values(case: Case, moved: bool) -> dict[str, Any]:
-    """P-values over all seeds from the small start, along training, and by Holm's correction.
+    """P-values over all seeds from the small spread, along training, and after Holm's correction.
 
-    Corrected are those at the start and at each length, of both kinds and all neighbours.
+    The correction is over the start and each length, both kinds of attention, and all neighbours.
     """
     series, curves = {}, {}
     for kind, shown in product((VANILLA, POSITIONAL), (False, True)[: 1 + moved]):
@@ -244,7 +244,7 @@ def _p_values(case: Case, moved: bool) -> dict[str, Any]:
     picture=P_VALUES,
 )  # fmt: skip
 def figure_1a(case: Case) -> dict[str, Any]:
-    """Neighbours against others in the Gram matrix of learned positions."""
+    """P-value that neighbours have more similar positions than other pairs, after training."""
     return _p_values(case, moved=False) | {"open": "trials"}
 
 
@@ -257,16 +257,16 @@ def figure_1a(case: Case) -> dict[str, Any]:
     picture=P_VALUES,
 )  # fmt: skip
 def figure_5c(case: Case) -> dict[str, Any]:
-    """Neighbours of the original image and of the shuffled one, in networks on shuffled pixels."""
+    """P-values for original and for shown neighbours, after training on shuffled pixels."""
     row = _p_values(case, moved=True)
-    # What is not seen is not denied.
+    # A missing association is not denied, only not seen.
     return row | ({"open": "trials"} if row["shown"] >= LEVEL else {})
 
 
 def change_by_shuffling(kind: str, seed: int, side: int = 8) -> float:
-    """Relative change of outputs where pixels are shuffled and the positions moved with them.
+    """Relative change of outputs if pixels are shuffled and positions are permuted with them.
 
-    `kind`: of attention; `side`: of images.
+    `kind`: of attention; `side`: of images, in pixels.
     """
     network, random = Transformer(kind), np.random.default_rng(seed)
     theta = network.start(side, 1, 10, seed) | {"head": random.normal(size=(network.width, 10))}
@@ -294,7 +294,7 @@ def change_by_shuffling(kind: str, seed: int, side: int = 8) -> float:
                     ("log", "linear")),
 )  # fmt: skip
 def figure_5a(case: Case) -> dict[str, Any]:
-    """Accuracy on original minus that on shuffled pixels, at all s; transformers by symmetry."""
+    """Drop of accuracy by shuffling, for each s; transformers by symmetry."""
 
     def drop(kind: str, side: int = 1) -> Estimate:
         moved = _trials(case, kind, True, s=side * (side > 1))
@@ -321,7 +321,7 @@ def figure_5a(case: Case) -> dict[str, Any]:
                     {"3 points": 100 * DEFICIT}, ("log", "linear")),
 )  # fmt: skip
 def figure_7(case: Case) -> dict[str, Any]:
-    """The gap between both attentions on original pixels, in pairs of one seed."""
+    """Accuracy gap between both attentions on original pixels, paired by seed."""
     plan, ends, curves = _trials(case, VANILLA, False).plan, {}, {}
     for spread in (SMALL, LARGE):
         gaps = _gaps(*(_trials(case, kind, False, spread) for kind in (VANILLA, POSITIONAL)))

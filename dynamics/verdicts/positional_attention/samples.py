@@ -1,12 +1,12 @@
-r"""Gradient descent on samples: Theorem 4.2 and Figure 4 from a random start, and how N matters.
+r"""Gradient descent on samples: Theorem 4.2 and Figure 4 from a random start, and effects of N.
 
-Association and test error with many samples and with few, at one time; at a small size, which can
-be trained for long, whether association stays ("any T").
+Association and test error at one time, with many and with few samples; at a small size, which
+allows long training, whether association persists ("any T").
 
-The figure ``deviation``: noise-free samples from the symmetric start differ from the population
-only by their number, so orbit means leave the reduced run by :math:`N^{-1/2}`. The figure
-``phase``: the share of associated rows over N and q from a random start; too few samples are
-memorised, with no association.
+The figure ``deviation``: noise-free samples from the symmetric start differ from the population by
+sampling error only, so orbit means leave the reduced run by :math:`N^{-1/2}`. The figure
+``phase``: share of associated rows over N and q from a random start; too few samples are memorised
+without association.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from theory.papers.positional_attention.linear_rules import sign_rule_error
 
 DURATION, RATE = 400.0, 0.02
 BELOW_LIMIT = 0.6
-"""Learning rate in units of the stability limit of the reduced run, where that is smaller."""
+"""Largest learning rate, as a share of the stability limit of the reduced run."""
 WORK = 8.5e11
-"""Multiplications and additions that one run may take: half a minute on two cores."""
+"""Most multiplications and additions of one run: half a minute on two cores."""
 SAMPLES, FEW, LEAST = 16_000, 16, 200
-"""N, by what it is divided for a run with few, and the fewest that are worth a run."""
+"""First: N; second: divisor of N for a run with few samples; third: least N of a run."""
 SMALL, SMALL_SAMPLES, LONG = 9, 6000, 1600.0
-"""D up to which a run is long, its N and its time."""
+"""First: largest D of a long run; second: its N; third: its time."""
 LEARNED = 0.6
-"""Share of the linear rule's error below which a model is better than any without association."""
+"""Largest ratio of the error to the linear rule's, if association is learned."""
 OF_SAMPLES: dict[str, Any] = {
     "shown": (*SHOWN, "d", "omega"), "varies": ("seed", "time"), "again": False
 }  # fmt: skip
@@ -58,7 +58,7 @@ ALL_CELLS = {"samples": (250, 500, 1000, 2000, 4000, 8000, 16_000), "seeds": 3, 
 
 
 def stable_rate(system: System, parameters: Any) -> float:
-    """The usual learning rate, or a smaller one where the reduced run needs it."""
+    """Learning rate `RATE`, or a smaller one if the reduced run would be unstable."""
     problem, run = reduced_flow(system.ReducedPopulation, parameters, DURATION)
     return min(RATE, float(f"{BELOW_LIMIT * np.nanmin(limits_along(problem, run)):.1g}"))
 
@@ -77,9 +77,9 @@ def train(case: Case, samples: int, time: float = DURATION) -> Trajectory:
 
 
 def affordable(case: Case, time: float) -> int:
-    """N that a run can afford.
+    """Largest N within `WORK` operations for one run.
 
-    Raises Undecided if that is too few.
+    Raises Undecided if it is below `LEAST`.
     """
     law = case.parameters
     most = int(WORK * RATE / time / (law.D * (4 * law.d + 6 * law.D)))
@@ -120,7 +120,7 @@ def theorem_4_2(case: Case) -> dict[str, Any]:
     row["few"] = f"; N={count // FEW:,}: {share:.0%} and {worse:.2%}"
     row["curves"] |= {f"N={count // FEW:,}": (few.time[1:], few["patch_association"][1:])}
     if count == SAMPLES and share >= shares[-1] and worse <= error / 0.9:
-        del row["open"]  # more samples do not help
+        del row["open"]  # more samples would not help
     return row
 
 
@@ -136,9 +136,9 @@ def theorem_4_2(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "entry of $A$", {"0": 0.0}, ("log", "linear")),
 )  # fmt: skip
 def figure_4(case: Case) -> dict[str, Any]:
-    """Whether one level separates the entries of A inside the sets from the others."""
+    """Gap between the least entry of A inside the sets and the largest between them."""
     if (count := affordable(case, DURATION)) < SAMPLES:
-        raise Undecided(f"no more than {count:,} samples can be afforded at D={case.parameters.D}")
+        raise Undecided(f"only {count:,} samples can be afforded at D={case.parameters.D}")
     run = train(case, SAMPLES)
     sets = np.array(run.settings["sets"])
     inside, matrices = sets[:, None] == sets[None, :], run.layout.part(run.states, "A")
@@ -156,10 +156,10 @@ def figure_4(case: Case) -> dict[str, Any]:
 def deviation(
     system: System, parameters: Any, counts: Sequence[int], seeds: Sequence[int]
 ) -> dict[str, FloatArray]:
-    """Noise-free samples from the symmetric start against 200 steps at 0.02 of the reduced run.
+    """Distance of orbit means on noise-free samples from the reduced run, after 200 steps at 0.02.
 
     `parameters`: with d = 1 and sigma = 0; `counts`: N. Returns dict: reduced state -> signed
-    distance of its orbit's mean, shape (counts, seeds).
+    distance, shape (counts, seeds).
     """
     reduced, steps, rows = system.ReducedPopulation(parameters), 200, []
     for count in counts:
@@ -176,12 +176,12 @@ def deviation(
 
 
 def root_mean_square(distances: FloatArray) -> FloatArray:
-    """Over the seeds, of distances of shape (counts, seeds)."""
+    """Root mean square over the seeds; `distances` has shape (counts, seeds)."""
     return np.asarray(np.sqrt((distances**2).mean(axis=1)))
 
 
 def deviation_figure(system: System, request: FigureRequest) -> Drawing:
-    """Deviation against N. Options: ``samples`` (the N), ``seeds``."""
+    """Deviation from the reduced run over N. Options: ``samples`` (the N), ``seeds``."""
     options = request.options({"samples": COUNTS, "seeds": 16}, {"seeds": 64})
     law = request.make_parameters(system, D=8, C=2, d=1, sigma=0.0)
     counts, seeds = np.array(options["samples"]), options["seeds"]
@@ -254,7 +254,7 @@ def _ends(case: Case, count: int, time: float) -> tuple[float, float]:
 def _heat(
     panel: Axes, data: Mapping[str, Any], values: FloatArray, label: str, colours: str, top: float
 ) -> None:
-    """Values over (N, q), each with its number."""
+    """Draw values over (N, q) as a heat map with numbers."""
     cmap = mpl.colormaps[colours].with_extremes(bad=style.GREY)
     look: dict[str, Any] = {"origin": "lower", "aspect": "auto", "vmin": 0.0, "vmax": top}
     image = panel.imshow(np.ma.masked_invalid(values), cmap=cmap, **look)

@@ -1,16 +1,15 @@
-r"""Theorems 5.1 and 5.2: the value vector is fine-tuned on a new feature, under frozen attention.
+r"""Theorems 5.1 and 5.2: the value vector is fine-tuned on a new feature, with frozen attention.
 
-The downstream law has the same sets, and neither law nor descent knows one feature from another: a
-run is gradient descent on (E) with the learning rate of A at 0, from a small random v. Errors are
-laid on the scale from the irreducible one (0) to that of sign(Z), which needs no attention (1);
-uniform attention is a linear rule, and no number of samples takes it below 1. They are medians over
-seeds: with one sample v may grow along a patch that carries -y, and the run learns the opposite
-feature.
+The downstream law has the same sets, and neither law nor descent prefers a feature: a run is
+gradient descent on (E) with learning rate 0 for A, from a small random v. Errors are rescaled: 0 is
+the irreducible error, 1 that of sign(Z), which needs no attention; uniform attention is a linear
+rule and stays at or above 1. They are medians over seeds: with one sample, v may grow along a patch
+with -y, and the run learns the opposite feature.
 
-Without the sets one algorithm is the leading direction of all patches, read by sign(Z). One sample
-has about C + q(D - C) patches with a feature, an eigenvalue of that size over the noise, whose own
-is at most :math:`(1 + \sqrt{D/d})^2`: one sample shows the feature at every D. What is left is the
-error of sign(Z), which `least_samples` shows to be least of all algorithms of few samples.
+Without the sets, one algorithm is the leading direction of all patches, read by sign(Z). One sample
+has about C + q(D - C) patches with a feature. This is the eigenvalue of the feature; that of the
+noise is at most :math:`(1 + \sqrt{D/d})^2`, so one sample shows the feature at every D. The
+remaining error is that of sign(Z), the least of all algorithms with few samples (`least_samples`).
 """
 
 from __future__ import annotations
@@ -45,26 +44,26 @@ from theory.symmetry import Partition
 PRE_TRAINING = 100.0
 """Time of pre-training over D^2."""
 START, STEPS = 0.016, 2000
-"""D times the spread of v at the start, and steps of fine-tuning."""
+"""First: D times the spread of v at the start; second: steps of fine-tuning."""
 SHARE = 0.25
 """Largest error of a transfer, as a share of the way from the irreducible error to sign(Z)."""
 GAP = 5e-3
-"""Between these two errors; where it is less, attention is hardly needed."""
+"""Least excess of the error of sign(Z) over the irreducible one, for attention to matter."""
 LARGEST, LARGEST_LEADING, LARGEST_BOUND = 1 << 16, 1 << 20, 1 << 13
-"""D d beyond which fine-tuning, or the leading direction, takes too long; D of the exact bound."""
+"""Largest D d for fine-tuning and for the leading direction, and largest D of the exact bound."""
 FAR = 1e3
-"""Logit below which attention is 0."""
+"""Minus the logit at which attention is 0."""
 ERROR, SEEDS = 0.05, 9
-"""Largest small test error, and seeds of the leading direction."""
+"""First: largest small test error; second: seeds of the leading direction."""
 TRANSFER = tuple(law(D, 8) for D in (16, 32, 64))
 VANISHING = tuple(law(D, 2 * C, C) for D, C in ((64, 4), (256, 8), (1024, 16)))
-"""q (D - C) = 2 C: sign(Z) errs less and less as C, a power of log D, grows."""
+"""Laws with q (D - C) = 2 C, where the error of sign(Z) falls as C grows like log D."""
 CONSTANT = tuple(law(D, 16) for D in (64, 256))
-"""q (D - C) = C^2: sign(Z) keeps its error."""
+"""Laws with q (D - C) = C^2, where the error of sign(Z) is constant."""
 
 
 def orbit_logits(law: Any, state: ArrayLike) -> FloatArray:
-    """A with beta, gamma and rho on its orbits (Lemma 4.1), shape (D, D).
+    """Matrix A with beta, gamma and rho on its orbits (Lemma 4.1), shape (D, D).
 
     `state`, shape (3,): (alpha, gamma, rho); alpha is not used.
     """
@@ -75,10 +74,10 @@ def orbit_logits(law: Any, state: ArrayLike) -> FloatArray:
 
 
 def attentions(system: System, law: Any) -> tuple[dict[str, FloatArray], dict[str, float]]:
-    """A of the true sets, of pre-training by the population flow, early and late, and uniform.
+    """Attention of the true sets, of pre-training (late and early), and uniform attention.
 
-    Returns logits, shape (D, D). Returns inside, dict of float: share of the attention that falls
-    inside the own set, G/D.
+    Returns logits, dict of arrays, shape (D, D). Returns inside, dict of float: share of the
+    attention inside the own set, G/D.
     """
     time, own = PRE_TRAINING * law.D**2, replace(law, beta=0.0)
     run = flow(system.ReducedPopulation(law), time, record=[0.0, time / 100, time])
@@ -98,7 +97,7 @@ def attentions(system: System, law: Any) -> tuple[dict[str, FloatArray], dict[st
 def fine_tuned(
     system: System, law: Any, logits: Mapping[str, FloatArray], count: int, seeds: range
 ) -> dict[str, FloatArray]:
-    """Test errors after fine-tuning v on some samples, of each attention, shape (seeds,).
+    """Test errors after fine-tuning v on some samples, for each attention, shape (seeds,).
 
     `logits`: name -> A, shape (D, D); `count`: downstream samples.
     """
@@ -127,14 +126,14 @@ def fine_tuned(
     picture=Picture("downstream samples", "median test error"),
 )  # fmt: skip
 def theorem_5_1(case: Case) -> dict[str, Any]:
-    """Error after fine-tuning on log2 D samples under the attention that pre-training learned."""
+    """Error after fine-tuning on log2 D samples, with the attention learned by pre-training."""
     law, few = case.parameters, ceil(log2(case.parameters.D))
     linear = float(sign_rule_error(law.D, law.C, law.q).error)
     least = bayes_error(law.set_law, law.L)
     if law.D * law.d > LARGEST:
         raise Undecided(f"fine-tuning many seeds at D={law.D}, d={law.d} takes too long")
     if linear - least < GAP:
-        raise Undecided("sign(Z) is as good as the best rule: there is nothing to decide")
+        raise Undecided("sign(Z) is as good as the best rule, so attention cannot help")
     logits, inside = attentions(case.system, law)
     seeds = range(case.seed, case.seed + (24 if case.thorough else 12))
     one = fine_tuned(case.system, law, {"learned": logits["learned"]}, 1, seeds)["learned"]
@@ -156,7 +155,7 @@ def theorem_5_1(case: Case) -> dict[str, Any]:
 
 
 def leading_error(law: Any, count: int, seed: int) -> float:
-    """Error of the leading direction of all patches of some samples, read by sign(Z); exact.
+    """Exact error of the leading direction of all patches of some samples, read by sign(Z).
 
     `count`: samples.
     """
@@ -173,7 +172,7 @@ def leading_error(law: Any, count: int, seed: int) -> float:
 
 
 def _along_size(rows: list[dict[str, Any]], finding: Finding) -> Finding:
-    """One law alone does not show an error that vanishes along D."""
+    """Leave one law undecided: the error must vanish along D."""
     alone = finding.holds is False and len(rows) == 1
     return replace(finding, holds=None) if alone else finding
 
@@ -186,7 +185,7 @@ def _along_size(rows: list[dict[str, Any]], finding: Finding) -> Finding:
     "{later} at 4 D",
 )  # fmt: skip
 def theorem_5_2(case: Case) -> dict[str, Any]:
-    """One algorithm that does not know the sets, and the exact bound on all of them."""
+    """Error of one algorithm without the sets, and the exact bound on all algorithms."""
     law = case.parameters
     D, C, q = law.D, law.C, law.q
     if D * law.d > LARGEST_LEADING or 4 * D > LARGEST_BOUND:

@@ -1,10 +1,10 @@
-r"""Section 4.2: whether a random start falls onto the three scalars or leaves them.
+r"""Section 4.2: deviations of a random start from the three scalars, and their growth.
 
 Two measurements of the exact population dynamics: the amplification :math:`\Phi_{max}` of small
 deviations from the symmetric manifold (`dynamics.analysis.transverse_stability`), and the full
 population flow from :math:`A_{ij} \sim N(0, \omega^2)`, at the omega of the parameters and at
-larger ones. N is infinite here, so what is measured is the effect of the random start alone. The
-figures ``transverse`` and ``omega`` show both.
+larger ones. With infinite N, only the random start has an effect. The figures ``transverse`` and
+``omega`` show both.
 """
 
 from __future__ import annotations
@@ -36,13 +36,12 @@ from dynamics.verdicts.findings import Undecided
 from dynamics.verdicts.positional_attention.grid import SHOWN, claim
 
 LARGER = (1e-2, 5e-2)
-"""Spreads at which the hypothesis is stretched."""
+"""Spreads omega above the hypothesis."""
 HORIZON, RECORDS = 1e5, 240
 AFFORDABLE, FEW_RECORDS = 1e8, 48
-"""Multisets times entries of a Hessian up to which every verdict has the growth of departures, and
-states at which their least curvature is computed."""
+"""Most multisets times Hessian entries for a stability, and states for its least curvature."""
 SAFE = 1.0
-"""omega * Phi_max up to which deviations stay below the scale on which A acts on the softmax."""
+"""Largest omega * Phi_max for which deviations stay below the scale of A in the softmax."""
 
 
 KINDS = {
@@ -54,12 +53,12 @@ KINDS = {
 """Kind of a transverse direction -> colour, label."""
 EXACT_FIRST = ("sets", "patches", "gamma", "rho")
 SMALLEST = 1e-5
-"""Curvatures below this are on a linear scale."""
+"""Curvatures below this are drawn on a linear scale."""
 
 
 @lru_cache(maxsize=16)
 def spectrum(reduced: Any, law: Any, horizon: float) -> Transverse:
-    """The transverse spectrum along the reduced flow to a time; cached.
+    """Transverse spectrum along the reduced flow up to a time; cached.
 
     `reduced`: ``ReducedPopulation`` of the system.
     """
@@ -68,7 +67,7 @@ def spectrum(reduced: Any, law: Any, horizon: float) -> Transverse:
 
 
 def stability(system: System, law: Any, horizon: float) -> Stability:
-    """Until when the symmetric states are stable; nothing of sizes with many multisets of types."""
+    """Time of stable symmetric states; unknown with too many multisets of types."""
     size = f"at D={law.D}, C={law.C}"
     if number_of_configurations(law.L, law.C) * law.D**4 > AFFORDABLE:
         return Stability(horizon, where=f"{size} there are too many multisets of types")
@@ -79,7 +78,7 @@ def stability(system: System, law: Any, horizon: float) -> Stability:
 
 @lru_cache(maxsize=8)
 def _growth(reduced: Any, law: Any, horizon: float) -> TransverseGrowth:
-    """The growth of departures by the least curvature across the symmetric states."""
+    """Growth of departures by the least curvature across the symmetric states; cached."""
     manifold = Manifold(law)
     times = [0.0, *np.geomspace(1e-3, horizon, FEW_RECORDS)]
     run, across = flow(reduced(law), horizon, record=times), split(manifold.symmetry)[1]
@@ -89,7 +88,7 @@ def _growth(reduced: Any, law: Any, horizon: float) -> TransverseGrowth:
 
 @lru_cache(maxsize=16)
 def perturbed(full: Any, law: Any, seed: int, horizon: float) -> Trajectory:
-    """The full population flow from an attention matrix with a spread of omega; cached.
+    """Full population flow from an attention matrix with noise of spread omega; cached.
 
     `full`: ``FullPopulation`` of the system.
     """
@@ -111,7 +110,7 @@ def perturbed(full: Any, law: Any, seed: int, horizon: float) -> Trajectory:
 def section_4_2(case: Case) -> dict[str, Any]:
     """Amplification of deviations, and the full flow from random starts.
 
-    It fails where a start at this omega loses association that the symmetric one has.
+    The claim fails if a start at this omega loses the association of the symmetric one.
     """
     law, ends = case.parameters, {}
     make: Any = case.system.ReducedPopulation
@@ -183,7 +182,7 @@ def omega_figure(system: System, request: FigureRequest) -> Drawing:
         image = axes.pcolormesh(*sides, shares, cmap="viridis", vmin=0, vmax=1, rasterized=True)
         axes.set(xscale="log", yscale="log", xlabel=r"time $\tau$")
         axes.set_ylabel(r"spread of the random start $\omega$")
-        # The spread that the linear theory expects to survive.
+        # Largest spread for which linear theory predicts association.
         axes.axhline(1 / peak, color=style.VERMILION, lw=1.2, ls="--")
         look: dict[str, Any] = {"color": style.VERMILION, "fontsize": 9}
         style.note(axes, r"$1/\Phi_{max}$", (time[0], 1 / peak), (3, 3), **look)
@@ -194,10 +193,10 @@ def omega_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def transverse_picture(result: Transverse, omega: float) -> Any:
-    """Transverse eigenvalues over time, coloured by what they move; below, the amplification.
+    """Draw transverse eigenvalues over time, coloured by kind; below, the amplification.
 
-    `result`: along a run whose events T0 and T1 are marked where they happened; `omega`: spread of
-    a random start: the amplification 1/omega is marked.
+    `result`: along a run; its events T0 and T1 are marked if they occur; `omega`: spread of a
+    random start; the amplification 1/omega is marked.
     """
     positive = result.time > 0
     time, peak = result.time[positive], int(result.amplification.argmax())
@@ -229,7 +228,7 @@ def transverse_picture(result: Transverse, omega: float) -> Any:
 
 
 def _curvatures(axes: Axes, result: Transverse, visible: NDArray[np.bool_]) -> None:
-    """Curvature across the manifold along each transverse direction, and the lowest along it."""
+    """Draw the curvature along each transverse direction, and the lowest along the manifold."""
     time, branches = result.time[visible], result.branches(EXACT_FIRST)
     for name, (colour, label) in KINDS.items():
         values = branches[name][visible]
@@ -247,7 +246,7 @@ def _curvatures(axes: Axes, result: Transverse, visible: NDArray[np.bool_]) -> N
     axes.axhspan(low, 0, color=style.GREY, alpha=0.10, lw=0)
     corner: dict[str, Any] = {"color": style.GREY, "ha": "right", "style": "italic"}
     style.note(axes, "repelling", (0.99, low), (0, 4), ("axes fraction", "data"), **corner)
-    # The most repelling mode is named where it fades, if it is row competition.
+    # Label the most repelling mode where it fades, if it is row competition.
     lowest = result.eigenvalues[:, 0]
     k = int(lowest.argmin())
     if result.shares.get("rows", np.zeros_like(result.eigenvalues))[k, 0] >= 0.9:

@@ -1,8 +1,8 @@
-r"""Other update rules than descent: which of the three events exist, and when; and association.
+r"""Other update rules than gradient descent: existence and times of the events, and association.
 
-Classes of equal entries stay equal under any coordinatewise rule, so that these are runs of the
-three scalars. Events are those of descent; their order is not: :math:`T_1` is sought from
-:math:`T_0` on, and where both are one step, half of the attention was inside the own set before.
+Classes of equal entries stay equal under any coordinatewise rule, so runs use the three scalars.
+Events are those of gradient descent, but their order may differ: :math:`T_1` is searched from
+:math:`T_0` on, and if both are one step, half of the attention was inside the own set before.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dynamics.verdicts.positional_attention.grid import claim
 from theory.papers.positional_attention.data_law import ANY, MIXED
 
 RATES = {"gd": 0.03, "momentum": 0.003, "adam": 0.001, "sign": 0.001}
-"""Rules of the figure -> learning rate."""
+"""Update rule -> learning rate in the figure ``rules``."""
 LOOKS: Mapping[str, tuple[str, Any]] = {
     "gd": (style.BLUE, "-"), "momentum": (style.ORANGE, (0, (4, 3))),
     "adam": (style.VERMILION, (0, (7, 1.5, 1, 1.5))), "sign": ("black", (0, (1, 1.2))),
@@ -38,7 +38,7 @@ MARKS: Mapping[str, dict[str, Any]] = {
     "T0": {"marker": "o", "ms": 5}, "T1": {"marker": "s", "ms": 8, "mfc": "none"},
     "event_III": {"marker": "^", "ms": 5},
 }  # fmt: skip
-"""T1 is a frame, so that T0 is seen inside it."""
+"""Marker of each event; T1 is an open square, so that T0 is visible inside."""
 LAWS = {MIXED: "mixed: no random set of one sign (toy law)", ANY: "any: the law of the paper"}
 RECORDS = 600
 """Records of a run of the figure."""
@@ -46,15 +46,15 @@ SIZES = tuple({"D": D, "C": C, "q": 0.8} for D, C in ((12, 3), (16, 4)))
 MORE_SIZES = tuple({"D": D, "C": C, "q": 0.8} for D, C in ((24, 3), (32, 4), (48, 3), (64, 4)))
 ADAM_RATES, ADAM_STEPS = (1e-2, 1e-3, 1e-4), 100_000
 LONG = 1e7
-"""Time of the flow that Adam is compared with."""
+"""Time at the end of the flow that Adam is compared with."""
 
 
 def rules_figure(system: System, request: FigureRequest) -> Drawing:
     """The three events under descent, momentum, Adam and sign descent, under both laws.
 
     Options: ``steps``, and the learning rate of each rule by its name. ``data``: ``runs``, each
-    with law, rule, eta, the steps of the events, ``half`` (the first record with half of the
-    attention inside the own set), alpha, gamma and rho at the end, and the outcome; ``steps``.
+    with law, rule, eta, steps of the events, ``half`` (first record with half of the attention
+    inside the own set), alpha, gamma and rho at the end, and outcome; ``steps``.
     """
     options = request.options({"steps": 100_000, **RATES})
     law = request.make_parameters(system, ("random_sets",), D=9, C=3)
@@ -88,7 +88,7 @@ def rules_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def _picture(runs: Mapping[tuple[str, str], Trajectory], options: Mapping[str, Any]) -> Any:
-    """A column for each law: lines of time with the events, alpha, the share of attention."""
+    """Draw a column per law: timelines of the events, alpha, and the share of attention."""
     look: dict[str, Any] = {"sharex": True, "sharey": "row", "height_ratios": (1.15, 1.3, 1.0)}
     with page(8.6, 6.4, nrows=3, ncols=2, **look) as (figure, axes):
         for (name, rule), run in runs.items():
@@ -118,13 +118,13 @@ def _picture(runs: Mapping[tuple[str, str], Trajectory], options: Mapping[str, A
 
 
 def _reached(run: Trajectory) -> dict[str, int]:
-    """Steps of the events that happened."""
+    """Steps of the events that occur."""
     steps = {event: run.events[event].step for event in EVENTS}
     return {event: step for event, step in steps.items() if step is not None}
 
 
 def _timeline(panel: Axes, run: Trajectory, row: int, colour: str, end: int) -> None:
-    """Events of one run on a line, with their steps; those that did not happen, in words."""
+    """Draw the events of one run on a line with their steps; missing events in words."""
     panel.axhline(row, color=colour, lw=0.8, alpha=0.5)
     steps = _reached(run)
     for event, step in steps.items():
@@ -145,9 +145,9 @@ def _timeline(panel: Axes, run: Trajectory, row: int, colour: str, end: int) -> 
                     ("log", "linear")),
 )  # fmt: skip
 def adam(case: Case) -> dict[str, Any]:
-    """Association at the end of Adam, where the flow ends without it."""
+    """Association at the end of Adam, for laws whose flow ends without it."""
     if _associated(case.run):
-        raise Undecided("the flow associates too: nothing is left for Adam", "law")
+        raise Undecided("the flow associates too, so Adam cannot differ", "law")
     runs = {eta: descend(case.problem, eta, ADAM_STEPS, "adam") for eta in ADAM_RATES}
     found = {eta: run for eta, run in runs.items() if _associated(run)}
     return {
@@ -160,6 +160,6 @@ def adam(case: Case) -> dict[str, Any]:
 
 
 def _associated(run: Trajectory) -> bool:
-    """Whether a run ends with association and half of the attention inside."""
+    """Whether a run ends with association and half of the attention inside the own set."""
     inside = run["G"][-1] >= run.parameters["D"] / 2
     return bool(run["patch_association"][-1] == 1 and inside)

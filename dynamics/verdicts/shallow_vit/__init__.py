@@ -1,4 +1,4 @@
-"""Li, Wang, Liu, Chen (2023): what could contradict each claim, and the figures."""
+"""Claims and figures of Li, Wang, Liu, Chen (2023), "the shallow ViT"."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIGURES = {
 
 
 def nothing_to_leave(*_: object) -> None:
-    """Every state of the full population on patterns moves as its projection does."""
+    """Stability of the full population on patterns: None, it moves as its projection does."""
 
 
 STABILITY = nothing_to_leave

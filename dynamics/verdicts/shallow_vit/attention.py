@@ -1,4 +1,4 @@
-"""Where attention goes: Proposition 2, its rate, Figures 4 and 7, and both readings of (1)."""
+"""Attention: Proposition 2, its rate, Figures 4 and 7, and both readings of equation (1)."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from dynamics.verdicts.shallow_vit.tokens import mean_losses
 from theory.papers.shallow_vit.attention_limits import ceiling_of_samples
 
 CLOSE, MEAN_CLOSE = 0.95, 0.9
-"""Attention close to 1: for every query, and for the mean of all (Figure 4)."""
+"""Least attention close to 1, first: for every query; second: for the mean of all (Figure 4)."""
 LONG = 10.0
-"""Margin, over the root of m, of the run that shows the rate: it trains for long."""
+"""Margin over the root of m of the run for the rate; large, so that training lasts."""
 FINE = 0.02
-"""Its learning rate: at larger ones steps break the symmetry of the patterns."""
+"""Learning rate of the run for the rate; larger steps break the symmetry of the patterns."""
 APART = 0.05
-"""Largest difference of the attention at the end between numbers of patterns."""
+"""Largest difference in final attention between numbers of patterns, if the claim holds."""
 STEPS, RECORD = 640, 10
 PATTERNS = (10, 15, 20)
-"""M of Figures 7 and 8."""
+"""Numbers of patterns M of Figures 7 and 8."""
 LONGER = 2.0
-"""Times as many steps, from which on two readings of equation (1) train differently."""
+"""Ratio of steps from which two readings of equation (1) count as different."""
 TO_RELEVANT = "attention to relevant tokens"
 KINDS = ("relevant", "confusion", "other")
 PER_POSITION = {"output_weights": "per_position"}
@@ -37,9 +37,9 @@ QUERIES = "queries relevant {relevant:.3g}, confusion {confusion:.3g}, others {o
 
 
 def limit(law: Any, samples: Any) -> float | None:
-    """Ceiling of the mean attention to relevant tokens over all queries of samples, without noise.
+    """Ceiling of the mean attention to relevant tokens over all queries, without noise.
 
-    None for ``"iid"``: it is of samples that all have n_* and n_# such tokens.
+    None for ``"iid"`` data: the ceiling assumes n_* and n_# tokens in every sample.
 
     `samples`: with ``counts``, ``labels`` and ``weights``, as `sampling.Vectors`.
     """
@@ -51,12 +51,12 @@ def limit(law: Any, samples: Any) -> float | None:
 
 
 def _by_kind(run: Trajectory, record: int = -1) -> dict[str, float]:
-    """Attention to relevant tokens of the queries of every kind."""
+    """Attention to relevant tokens by the kind of query."""
     return {kind: float(run[f"relevant_by_{kind}"][record]) for kind in KINDS}
 
 
 def _excluded(rows: list[Row], finding: Finding) -> Finding:
-    """No step size or seed can lift attention beyond the ceiling, which is proved without noise."""
+    """Accept a single contradiction if the ceiling, proved without noise, excludes the claim."""
     single = () if any(row.get("proved") for row in rows) else finding.single
     return replace(finding, single=single)
 
@@ -69,7 +69,7 @@ def _excluded(rows: list[Row], finding: Finding) -> Finding:
     picture=Picture("step", TO_RELEVANT, {"1": 1.0}, LINEAR),
 )  # fmt: skip
 def proposition_2(case: Case) -> dict[str, Any]:
-    """The least attention to relevant tokens, over queries and samples, along training."""
+    """Least attention to relevant tokens over queries and samples, along training."""
     law, vectors = case.parameters, case.problem.vectors
     positive, there = (vectors.labels > 0)[:, None], vectors.counts > 0
     every = (runs.attention_of(case, record) for record in range(len(case.run.time)))
@@ -94,17 +94,17 @@ def proposition_2(case: Case) -> dict[str, Any]:
     picture=Picture("time", "1 - attention of relevant queries"),
 )  # fmt: skip
 def rate(case: Case) -> dict[str, Any]:
-    """How fast 1 minus the attention of relevant queries falls, before training ends.
+    """Power law in time of 1 - attention of relevant queries, before training ends.
 
-    Nothing is decided with confusion tokens: the limit that the rate is of is not reached then.
+    Undecided with confusion tokens, because the limit is not reached.
     """
     time, left = case.run.time, 1 - case.run["relevant_by_relevant"]
     late = (time >= 0.75 * time[-1]) & (time > 0)
     if late.sum() < runs.FEWEST:
-        raise Undecided(f"{late.sum()} records in the last quarter of training", "time")
+        raise Undecided(f"only {late.sum()} records in the last quarter of training", "time")
     if not (left[late] > 0).all():
-        raise Undecided("nothing is left: all attention is on relevant tokens", "precision")
-    # Medians of both halves: steps can be unstable for a moment just before the loss is zero.
+        raise Undecided("all attention is on relevant tokens, up to rounding", "precision")
+    # Medians of both halves: steps can be unstable briefly before the loss is zero.
     halves = late & (time < 0.875 * time[-1]), time >= 0.875 * time[-1]
     (t0, y0), (t1, y1) = ((np.median(time[half]), np.median(left[half])) for half in halves)
     slope = float(np.log(y1 / y0) / np.log(t1 / t0))
@@ -121,7 +121,7 @@ def rate(case: Case) -> dict[str, Any]:
 
 
 def noisy_run(case: Case) -> tuple[Any, Trajectory]:
-    """Descent on noisy tokens to the first of three horizons by which it stands still."""
+    """Gradient descent on noisy tokens, to the first horizon at which training has stopped."""
     problem = case.system.FullEmpirical(case.parameters, runs.SAMPLES, case.seed, test_samples=1)
     parts = [case.steps(STEPS) // part for part in (8, 4, 2, 1)[case.parameters.margin > 1 :]]
     return problem, runs.descend_in_parts(problem, case.rate(runs.ETA), parts, RECORD)
@@ -145,13 +145,13 @@ def figure_4(case: Case) -> dict[str, Any]:
 
 
 def of_patterns(law: Any) -> list[Any]:
-    """The law at every number of patterns of Figures 7 and 8, without noise."""
+    """Laws without noise at every number of patterns of Figures 7 and 8."""
     depth = max(law.d, *PATTERNS)
     return [replace(law, noise=0.0, M=M, d=depth) for M in PATTERNS]
 
 
 def _same_trend(rows: list[Row], finding: Finding) -> Finding:
-    """The claim is of the differences between numbers of patterns."""
+    """Compare the final attention between numbers of patterns."""
     if finding.holds is None:
         return finding
     ends = [row["value"] for row in rows]
@@ -168,7 +168,7 @@ def _same_trend(rows: list[Row], finding: Finding) -> Finding:
     picture=Picture("step", TO_RELEVANT, scales=LINEAR),
 )  # fmt: skip
 def figures_7_and_8(case: Case) -> dict[str, Any]:
-    """Attention at the end, and the order of the sparsifiers, at one number of patterns."""
+    """Final attention, and the order of the sparsifiers, at one number of patterns."""
     relevant, loss = case.run["relevant"], mean_losses(case)
     rise, worse = float(relevant[-1] - relevant[0]), max(loss["irrelevant"], loss["noisiest"])
     holds = rise > 0 and worse < min(loss["none"], loss["random"])
@@ -183,7 +183,7 @@ def in_both_readings(law: Any) -> list[Any]:
 
 
 def _compared(rows: list[Row], finding: Finding) -> Finding:
-    """Steps with one output weight per neuron and position, over those with one per neuron."""
+    """Ratio of steps: one output weight per neuron and position over one per neuron."""
     if any(row["holds"] is None for row in rows):
         return finding
     ratio = rows[1]["value"] / rows[0]["value"]
@@ -214,9 +214,9 @@ def equation_1(case: Case) -> dict[str, Any]:
     picture=Picture("step", "mean of $y F$ over the margin"),
 )  # fmt: skip
 def linear_output(case: Case) -> dict[str, Any]:
-    """The mean of y F of the training samples, which the loss is until samples pass the margin."""
+    """Fit of the mean output y F over steps, until samples pass the margin."""
     steps = case.run.steps
-    output = 1 - case.run["risk"]  # of active samples: the hinge is gamma - y F
+    output = 1 - case.run["risk"]  # while all samples are active, the hinge is gamma - y F
     active = np.flatnonzero(case.run["active"] >= 1)
     steps, output = steps[active], output[active]
     late = steps >= steps[-1] / 2

@@ -1,7 +1,7 @@
-r"""Figures 1a, 1b and 3: success over the number of samples and one variable.
+"""Figures 1a, 1b and 3: share of successful trials over the number of samples and one variable.
 
-Rows of a diagram end after two N at which all trials succeed; the others are marked as not run.
-N50 is where half of the trials succeed, with its 95 % interval
+A row of a diagram stops after two N at which all trials succeed; larger N are marked as not run.
+N50 is the N at which half of the trials succeed, with its 95 % interval
 (`dynamics.phase_diagrams.threshold`).
 """
 
@@ -44,14 +44,14 @@ ALPHAS = {
     "rest": (0.27, 0.28, 0.29, 0.3, 0.32, 0.34, 0.37, 0.4, 0.45),
     "proportion": (0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4),
 }
-"""alpha_* of every family, as alpha_# goes with it (`iterations.FAMILIES`)."""
+"""Values of alpha_* per family; `iterations.FAMILIES` defines alpha_# as a function of alpha_*."""
 SIGMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 POINT: dict[str, Any] = {
     "ls": "", "ms": 5, "mec": "white", "mew": 0.8, "capsize": 2.5, "elinewidth": 1.4,
     "color": VERMILION, "marker": "o", "zorder": 5,
 }  # fmt: skip
 WIDE = 12.0
-"""Ratio of the ends from which a horizontal axis is logarithmic."""
+"""Ratio of largest to smallest value from which a horizontal axis is logarithmic."""
 BOUNDS = {BELOW: ("v", "$N_{50}$ at most"), ABOVE: ("^", "$N_{50}$ at least")}
 
 
@@ -63,14 +63,14 @@ class Rows(NamedTuple):
 
     @property
     def share(self) -> FloatArray:
-        """Share of trials that succeed, shape (rows, counts); NaN where a row had ended."""
+        """Share of successful trials, shape (rows, counts); NaN for N that were not run."""
         share = np.full((len(self.trials), len(self.counts)), np.nan)
         for row, one in zip(share, self.trials, strict=True):
             row[: len(one.loss)] = (one.loss < SUCCESS).mean(axis=1)
         return share
 
     def n50(self, name: str = "value") -> FloatArray:
-        """N50 of every row, NaN where there is only a bound; or another number of `Threshold`."""
+        """N50, or another field of `Threshold`, of every row; NaN if only a bound is known."""
         return np.array([getattr(one.n50, name) for one in self.trials])
 
     def growth(self, x: FloatArray) -> PowerLaw:
@@ -78,7 +78,7 @@ class Rows(NamedTuple):
         return power_law(x, self.n50(), self.n50("error"))
 
     def through(self, x: FloatArray, power: float) -> FloatArray:
-        """N in proportion to a power of x, the best one by the errors of N50."""
+        """Line N = factor * x^power, with the factor fitted to N50 by its errors."""
         errors = self.n50("error")
         finite = np.isfinite(errors)
         if not finite.any():
@@ -87,7 +87,7 @@ class Rows(NamedTuple):
         return np.asarray(exp(np.average(logs, weights=errors[finite] ** -2)) * x**power)
 
     def table(self) -> dict[str, Any]:
-        """The numbers of the rows."""
+        """Data of the rows for the JSON of the figure."""
         return {
             "samples": self.counts, "share": self.share, "N50": self.n50(),
             "low": self.n50("low").tolist(), "high": self.n50("high").tolist(),
@@ -95,19 +95,19 @@ class Rows(NamedTuple):
         }  # fmt: skip
 
     def words(self, values: Sequence[float]) -> str:
-        """N50 at the values of the variable."""
+        """Text with N50 at each value of the variable."""
         return ", ".join(f"{v:g}: {one.n50}" for v, one in zip(values, self.trials, strict=True))
 
 
 class Panel(NamedTuple):
-    """Shares of successful trials over a variable and N, with N50 and lines through it."""
+    """Panel of a diagram: shares of successful trials over x and N, with N50 and fitted lines."""
 
     title: str
     x: FloatArray
     label: str
     rows: Rows
     laws: Mapping[str, FloatArray]
-    """Label -> N at the x of every row."""
+    """Label of a line -> N at the x of every row."""
 
 
 def figure_1a(system: System, request: FigureRequest) -> Drawing:
@@ -125,7 +125,7 @@ def figure_1a(system: System, request: FigureRequest) -> Drawing:
         Panel(f"the paper's variable, {_fitted(r2[0], '$R^2 = {:.2f}$')}", by_alpha,
               r"$\alpha_*^{-2}$", rows,
               {r"$N \propto \alpha_*^{-2}$": rows.through(by_alpha, 1.0)}),
-        Panel(f"what orders the data, {_fitted(r2[1], '$R^2 = {:.3f}$')}", by_gap,
+        Panel(f"gap of the shares, {_fitted(r2[1], '$R^2 = {:.3f}$')}", by_gap,
               r"$(\alpha_* - \alpha_\#)^{-2}$", rows,
               {r"$N \propto (\alpha_* - \alpha_\#)^{-2}$": law_gap}),
     )  # fmt: skip
@@ -142,7 +142,7 @@ def figure_1a(system: System, request: FigureRequest) -> Drawing:
 
 
 def figure_1b(system: System, request: FigureRequest) -> Drawing:
-    """N over (1 - sigma)^-2. Options: ``sigmas``, and those of Figure 1a."""
+    """Figure 1b: N over (1 - sigma)^-2. Options: ``sigmas``, and those of Figure 1a."""
     options = _options(request, "sigmas", SIGMAS)
     law = request.make_parameters(system, ("sigma",), **samples.FIGURE_1B)
     sigmas = options["sigmas"]
@@ -158,14 +158,14 @@ def figure_1b(system: System, request: FigureRequest) -> Drawing:
     caption = (
         f"{_trials(options, law, 'alpha_star', 'alpha_confusion')}, over N and sigma. N50 by "
         f"sigma: {rows.words(sigmas)}. Exponent of N50 in 1/(1 - sigma): {rows.growth(x**0.5)}, "
-        f"claimed is 2."
+        f"claimed: 2."
     )
     held = _held(system, law, options, "alpha_star alpha_confusion")
     return Drawing(_picture(panels, held), {"sigma": sigmas, **rows.table()}, caption)
 
 
 def figure_3(system: System, request: FigureRequest) -> Drawing:
-    """Trained and frozen attention, N over alpha_*^-4.
+    """Figure 3: N over alpha_*^-4, with trained and with frozen attention.
 
     Options: ``family`` (``proportion`` or ``rest``), and those of Figure 1a.
     """
@@ -211,7 +211,7 @@ def _sweep(
     system: System, request: FigureRequest, options: dict[str, Any], name: str,
     laws: Mapping[str, Any], axes: Mapping[str, Any],
 ) -> list[Rows]:  # fmt: skip
-    """Trials of every law over the first of the axes and N, in the folder of the figure."""
+    """Trials of every law over the first of the axes and N, stored in the folder of the figure."""
     trials = {**axes, "seed": list(request.seeds(options["trials"]))}
     counts, axis = options["samples"], next(iter(axes))
     with folder(name, request, options) as where:
@@ -223,7 +223,7 @@ def _sweep(
 
 
 def _held(system: System, law: Any, options: dict[str, Any], names: str, family: str = "") -> str:
-    """The parameters of these names that are held fixed, and those of all diagrams."""
+    """Subtitle with the named parameters that are fixed, and the settings of all diagrams."""
     every = (*names.split(), "L", "M", "m", "delta", "margin", "data", "output")
     return (
         f"{title(system, law, *every)}{family and ', '}{family};\nno noise, gradient descent with "
@@ -237,13 +237,13 @@ def _fitted(value: float, words: str) -> str:
 
 
 def _trials(options: Mapping[str, Any], law: Any, *names: str) -> str:
-    """The beginning of every caption, and the parameters in it."""
+    """First sentence of a caption, with the named parameters."""
     sizes = f"{stated(law, *names, 'L', 'm')}, {law.data}, eta={ETA:g}"
     return f"Share of {options['trials']} trials with a test loss below 1e-3 ({sizes})"
 
 
 def _picture(panels: Sequence[Panel], held: str) -> Any:
-    """Panels side by side, black where all trials fail and white where all succeed."""
+    """Draw panels side by side; cells are black if all trials fail, white if all succeed."""
     count = len(panels)
     with page(3.9 * count + 0.7, 4.3, held, ncols=count, squeeze=False) as (figure, grid):
         for axes, panel in zip(grid[0], panels, strict=True):

@@ -1,7 +1,7 @@
-r"""Exact statements without noise: closure, inner products, odds, collapse, conventions.
+"""Exact statements without noise: closure, inner products, odds, collapse, conventions.
 
-Runs on patterns are compared with runs on tokens and with recursions. These statements are of any
-step size and any start: one run beyond rounding contradicts them, and is not made again.
+Runs on patterns are compared with runs on tokens and with recursions. The statements hold at any
+step size and start, so one difference beyond rounding contradicts them.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from theory.papers.shallow_vit.attention import PARTS
 
 ROUNDING = 1e-12
 LIKE_A_PERTURBATION = 1e3
-"""Differences up to so many times those of a perturbed start may be rounding."""
+"""Largest ratio of a difference to that from a perturbed start, if it may be rounding."""
 STEPS = 300
 SMALL: dict[str, Any] = {"m": 60, "L": 20, "alpha_confusion": 0.1}
 TRAINING: Mapping[str, dict[str, int]] = {
     "fixed": {}, "fixed_disc": {"samples": 12, "batch": 4}, "iid": {"samples": 10},
 }  # fmt: skip
-"""Samples and mini-batches by the data; the law of two samples is trained itself."""
+"""Number of samples and batch size by the law's ``data``; ``fixed`` trains on its two samples."""
 EACH = (
     SMALL, SMALL | {"data": "fixed_disc"}, SMALL | {"data": "iid"},
     SMALL | {"data": "fixed_disc", "output_weights": "per_position"},
@@ -41,21 +41,21 @@ EACH = (
 
 
 def exactly(source: str, quantity: str, laws: Sequence[Mapping[str, Any]] = EACH) -> Decorator:
-    """Decorate the differences of two ways to train, which may be as large as rounding."""
+    """Decorate a claim that two ways to train agree up to rounding."""
     picture = Picture("step", "largest difference", {"rounding": ROUNDING})
     words = "{value:.1e} over {steps} steps"
     return claim(source, quantity, "<=", ROUNDING, laws=laws, words=words, picture=picture)
 
 
 def _made(case: Case, view: str = "ReducedPopulation", **changed: Any) -> Any:
-    """A problem of the case, with other parameters where they are given."""
+    """A problem of the case, with changed parameters."""
     law = case.parameters
     training = TRAINING[law.data] if law.output_weights == "shared" else {"samples": 8}
     return getattr(case.system, view)(replace(law, **changed), seed=case.seed, **training)
 
 
 def _equal(case: Case, problem: Any, differences: ArrayLike) -> dict[str, Any]:
-    """The row of differences at every step, undecided where training amplifies rounding to them."""
+    """Row of differences at every step; undecided if training amplifies rounding to their size."""
     series = np.asarray(differences)
     most = float(series.max())
     curve = np.arange(1, len(series)), np.maximum(series[1:], 1e-17)
@@ -67,15 +67,15 @@ def _equal(case: Case, problem: Any, differences: ArrayLike) -> dict[str, Any]:
     common = min(len(one), len(two))
     apart = float(np.abs(one[:common] - two[:common]).max())
     if most <= LIKE_A_PERTURBATION * apart:
-        reason = f"a start changed by {PERTURBATION:g} of itself ends {apart:.1e} away"
+        reason = f"a start changed by a relative {PERTURBATION:g} ends {apart:.1e} away"
         so = f"differs by {most:.1e} after {STEPS} steps, but training here is unstable: {reason}"
         raise Undecided(so, "precision")
-    return row | {"text": f"different: by {most:.1e} over {STEPS} steps"}
+    return row | {"text": f"differs by {most:.1e} over {STEPS} steps"}
 
 
 @exactly("Pattern closure", "largest difference of an entry of W_O, V, K, Q")
 def pattern_closure(case: Case) -> dict[str, Any]:
-    """Training of every weight on tokens against training on patterns."""
+    """Differences between training on tokens and training on patterns, all weights."""
     reduced = _made(case)
     result = compare(reduced, _made(case, "FullPopulation"), ETA, STEPS, record=1)
     return _equal(case, reduced, np.max([*result.deviations.values()], axis=0))
@@ -83,7 +83,7 @@ def pattern_closure(case: Case) -> dict[str, Any]:
 
 @exactly("Gram form", "largest difference of an entry of H, B, G_V, G_K, G_Q, J")
 def gram_form(case: Case) -> dict[str, Any]:
-    """The recursion of inner products against training on patterns."""
+    """Differences between the recursion of inner products and training on patterns."""
     problem = _made(case)
     return _equal(case, problem, gram(problem, ETA, STEPS).largest)
 
@@ -91,7 +91,7 @@ def gram_form(case: Case) -> dict[str, Any]:
 @exactly("Symmetric collapse", "largest difference of an entry from the scalar of its class",
          laws=({"m": 120, "L": 40, "sigma": 0.0, "delta": 0.0},))  # fmt: skip
 def symmetric_collapse(case: Case) -> dict[str, Any]:
-    """The 16 scalars against training from a symmetric start, with even other patterns."""
+    """Differences between the 16 scalars and training from a symmetric start."""
     problem = case.system.ReducedPopulation(case.parameters, seed=case.seed, start="symmetric")
     return _equal(case, problem, collapse(problem, ETA, STEPS).largest)
 
@@ -99,10 +99,10 @@ def symmetric_collapse(case: Case) -> dict[str, Any]:
 @exactly("Odds identity", "largest relative change of the product of the odds",
          laws=(SMALL, SMALL | {"margin": sqrt(SMALL["m"])}))  # fmt: skip
 def odds_identity(case: Case) -> dict[str, Any]:
-    """The product of the odds over every pair of samples of both labels, at every step."""
+    """Change of the product of odds over pairs of samples with opposite labels, at every step."""
     law = case.parameters
     if law.n_confusion == 0 or law.data == "iid":
-        raise Undecided("needs confusion tokens, as many in every sample", "law")
+        raise Undecided("needs confusion tokens, equally many in every sample", "law")
     problem = _made(case, "FullPopulation")
     run, positive = descend(problem, ETA, STEPS, record=1), problem.vectors.labels > 0
     twice, series = 2 * np.log(law.n_star / law.n_confusion), []
@@ -114,7 +114,7 @@ def odds_identity(case: Case) -> dict[str, Any]:
 
 
 def log_odds(problem: Any, keys: FloatArray, queries: FloatArray) -> FloatArray:
-    """Log odds of tokens of pattern 1 against 2 in the softmax over tokens, samples by queries."""
+    """Log odds of pattern 1 against 2 in the softmax over tokens, shape (samples, queries)."""
     order = problem.tokens.patterns
     with np.errstate(all="ignore"):
         scores = (keys.T[order] @ queries)[:, :, : problem.parameters.M]
@@ -126,7 +126,7 @@ def log_odds(problem: Any, keys: FloatArray, queries: FloatArray) -> FloatArray:
 @exactly("Margin and output weights", "largest difference of an entry of W_O, V, K, Q",
          laws=(EACH[0], EACH[2]))  # fmt: skip
 def margin_and_weights(case: Case) -> dict[str, Any]:
-    """Steps with weights 1/m and margin 1 against a run with 1/sqrt(m) and margin sqrt(m)."""
+    """Differences between weights 1/m with margin 1 and weights 1/sqrt(m) with margin sqrt(m)."""
     law = case.parameters
     if law.output_weights != "shared" or law.frozen != "none":
         raise Undecided("needs one weight per neuron, all weights trained", "law")
@@ -151,7 +151,7 @@ def margin_and_weights(case: Case) -> dict[str, Any]:
     picture=Picture("step", "attention to relevant tokens", scales=LINEAR),
 )  # fmt: skip
 def initialization(case: Case) -> dict[str, Any]:
-    """The printed initial weights against Assumption 1, and training from them."""
+    """Distance of the printed initial weights from Assumption 1, and training from them."""
     law = case.parameters
     if law.noise == 0:
         raise Undecided("without noise the printed scales are infinite", "law")
@@ -172,6 +172,6 @@ def initialization(case: Case) -> dict[str, Any]:
 
 
 def distance(columns: FloatArray) -> float:
-    """Largest distance of a column from its like in the nearest orthonormal frame."""
+    """Largest distance between a column and its counterpart in the nearest orthonormal frame."""
     left, _, right = np.linalg.svd(columns, full_matrices=False)
     return float(np.linalg.norm(columns - left @ right, axis=0).max())

@@ -28,7 +28,7 @@ from dynamics.verdicts.wording import counted, listed
 from theory.papers.shallow_vit.data_law import rounded
 
 ENDS = {"one": 110, "root": 210}
-"""Steps that show each margin to its end."""
+"""Steps that show training to its end, for each margin."""
 RECORDS = 5
 LOOKS = ((VERMILION, "o"), (BLUE, "s"), (GREEN, "^"), (PURPLE, "D"))
 DASHED = ((GREEN, "--"), (PURPLE, "-."), (ORANGE, ":"))
@@ -41,7 +41,7 @@ BARS: dict[str, Any] = {"mfc": "white", "capsize": 2, "elinewidth": 1.0}
 
 
 def figure_2(system: System, request: FigureRequest) -> Drawing:
-    """Steps to zero training loss over alpha_*.
+    """Figure 2: steps to zero training loss over alpha_*.
 
     Options: ``families`` (``rest``, ``constant``, ``proportion``, ``none``), ``eta``, ``steps``,
     ``seeds``, ``workers``, ``store``.
@@ -69,7 +69,7 @@ def figure_2(system: System, request: FigureRequest) -> Drawing:
     if not data:
         refuse("L", law.L, "leaves fewer than three points in every family", "larger", 100)
     names = ("L", "M", "m", "sigma", "delta", "margin", "output")
-    held = f"the law itself ({law.data}), {title(system, law, *names, eta=eta)}, no noise; " + (
+    held = f"trained on the law ({law.data}), {title(system, law, *names, eta=eta)}, no noise; " + (
         f"mean of {many} starts, bars from least to greatest" if many > 1 else "one start"
     )
     caption = (
@@ -80,7 +80,7 @@ def figure_2(system: System, request: FigureRequest) -> Drawing:
 
 
 def _iterations(data: Mapping[str, Mapping[str, Any]], held: str) -> Any:
-    """Steps against 1/alpha_* and 1/(alpha_* - alpha_#), with one line through the latter."""
+    """Draw steps over 1/alpha_* and over 1/(alpha_* - alpha_#), with a line through the latter."""
     with page(8.4, 4.0, held, ncols=2, sharey=True) as (figure, axes):
         for (name, family), (colour, marker) in zip(data.items(), LOOKS, strict=False):
             steps, mean = family["steps"], family["steps"].mean(axis=1)
@@ -88,7 +88,7 @@ def _iterations(data: Mapping[str, Mapping[str, Any]], held: str) -> Any:
             look = {"color": colour, "marker": marker, "ls": "", "ms": 5.5, **BARS}
             for panel, of in zip(axes, ("alpha_star", "gap"), strict=True):
                 panel.errorbar(1 / family[of], mean, bars, label=FAMILIES[name].label, **look)
-        # In proportion to 1/(alpha_* - alpha_#), through all points by their logarithms.
+        # A line through the origin in 1/(alpha_* - alpha_#), fitted to the logarithms.
         x = np.concatenate([1 / family["gap"] for family in data.values()])
         y = np.concatenate([family["steps"].mean(axis=1) for family in data.values()])
         factor, ends = float(np.exp(np.nanmean(np.log(y / x)))), np.array([x.min(), x.max()])
@@ -97,7 +97,7 @@ def _iterations(data: Mapping[str, Mapping[str, Any]], held: str) -> Any:
         axes[0].set(xlabel=r"$1/\alpha_*$", ylabel="steps to zero training loss")
         axes[1].set_xlabel(r"$1/(\alpha_* - \alpha_\#)$")
         axes[0].set_title("the paper's variable", **SMALL_TITLE)
-        axes[1].set_title("what orders the data", **SMALL_TITLE)
+        axes[1].set_title("gap of the shares", **SMALL_TITLE)
         for panel in axes:
             panel.set(xscale="log", yscale="log")
             logarithmic(panel.xaxis, panel.get_xlim()[1] / panel.get_xlim()[0])
@@ -112,7 +112,7 @@ class Trained(NamedTuple):
     name: str
     runs: Sequence[Any]
     ceiling: float | None
-    """Of the attention to relevant tokens, without noise."""
+    """Ceiling of the mean attention to relevant tokens without noise; None if not known."""
     stops: Sequence[int]
     """Steps of zero training loss."""
 
@@ -121,7 +121,7 @@ class Trained(NamedTuple):
         return np.asarray(np.mean([run[name] for run in self.runs], axis=0))
 
     def words(self, label: str, hinge: bool) -> str:
-        """Attention at the start and the end, by the kinds of queries."""
+        """Text with the attention at the start and the end, by the kinds of queries."""
         kinds = ", ".join(f"{self.mean(f'relevant_by_{kind}')[-1]:.3f}" for kind in KINDS)
         relevant, stops = self.mean("relevant"), ", ".join(map(str, self.stops)) or "none"
         end = f"zero training loss at step {stops}" if hinge else "linear loss"
@@ -137,7 +137,7 @@ def figure_4(system: System, request: FigureRequest) -> Drawing:
 
 
 def figure_7(system: System, request: FigureRequest) -> Drawing:
-    """Figure 4 for several M, with its options."""
+    """Attention in training for several M; options as for Figure 4."""
     law = request.make_parameters(system, ("M",), d=20)
     return _attention(system, request, {f"M = {M}": replace(law, M=M) for M in PATTERNS}, 1)
 
@@ -174,14 +174,14 @@ def _attention(
     )
     if tops := {f"{panel.ceiling:.3f}" for panel in panels if panel.ceiling}:
         it = "Without noise it" if law.noise else "It"
-        caption += f" {it} cannot pass {' or '.join(sorted(tops))}."
+        caption += f" {it} cannot exceed {' or '.join(sorted(tops))}."
     columns = len(laws) if len(laws) > 1 else len(panels)
     axes = _panels(panels, columns, f"{shown},\ngradient descent; {of_seeds}", bool(law.noise))
     return Drawing(axes, data, caption)
 
 
 def _panels(panels: Sequence[Trained], columns: int, held: str, noisy: bool) -> Any:
-    """Attention of all queries to relevant tokens (asterisks) and to the others (squares)."""
+    """Draw attention of all queries to relevant tokens (asterisks) and to the others (squares)."""
     rows = len(panels) // columns
     shape: dict[str, Any] = {"nrows": rows, "ncols": columns, "squeeze": False, "sharey": True}
     with page(1.2 + 2.9 * columns, 1.2 + 2.5 * rows, held, **shape) as (figure, axes):
@@ -218,7 +218,7 @@ def _panels(panels: Sequence[Trained], columns: int, held: str, noisy: bool) -> 
 
 
 def figure_5(system: System, request: FigureRequest) -> Drawing:
-    """Test loss and error against the share of tokens removed, by three rules.
+    """Figure 5: test loss and error over the share of tokens removed, by three rules.
 
     Options: ``removed``, ``seeds``, ``samples``, ``eta``, ``steps``, ``noisy_share``,
     ``noisy_std``, ``workers``, ``store``.
@@ -227,7 +227,7 @@ def figure_5(system: System, request: FigureRequest) -> Drawing:
 
 
 def figure_8(system: System, request: FigureRequest) -> Drawing:
-    """Figure 5 for several M, with its options."""
+    """Figure 8: Figure 5 for several M, with the same options."""
     law = request.make_parameters(system, ("M",), **(tokens.LAW | {"d": 20}))
     return _removal(system, request, "8", {f"M = {M}": replace(law, M=M) for M in PATTERNS})
 
@@ -240,7 +240,7 @@ def _removal(system: System, request: FigureRequest, name: str, laws: Mapping[st
     }  # fmt: skip
     options = request.options(default, {"seeds": 20}, workers=0)
     many, length = options["seeds"], next(iter(laws.values())).L
-    # Of shares that are the same whole tokens, the first.
+    # Shares that remove the same whole tokens: keep the first.
     asked = {rounded(share, length): share for share in sorted(set(options["removed"]))[::-1]}
     shares = sorted(asked.values())
     taken = [rounded(share, length) / length for share in shares]
@@ -285,7 +285,7 @@ def _removal(system: System, request: FigureRequest, name: str, laws: Mapping[st
 
 
 def _by_rule(data: Mapping[str, Any], titles: list[str], held: str) -> Any:
-    """Mean over the seeds, with its standard error; test loss above, test error below."""
+    """Draw mean and standard error over the seeds: test loss above, test error below."""
     many, shares = len(titles), data["removed"]
     grid: dict[str, Any] = {"nrows": 2, "ncols": many, "squeeze": False}
     wide = 1.5 + 2.7 * many + 1.6 * (many == 1)
@@ -295,7 +295,7 @@ def _by_rule(data: Mapping[str, Any], titles: list[str], held: str) -> Any:
             for (label, part), (colour, marker, dash) in zip(by_rule.items(), RULES, strict=True):
                 look = {"color": colour, "marker": marker, "ls": dash, "ms": 5, "lw": 1.6, **BARS}
                 error_bars(panel, shares, part, label=label, **look)
-            # A little below zero, so that marks on the axis are whole.
+            # Start slightly below zero, so that markers on the axis are not cut.
             panel.set_ylim(bottom=-0.03 * panel.get_ylim()[1])
         for panel, word in zip(axes[0], titles, strict=True):
             panel.set_title(f"${word}$" if word else "", **SMALL_TITLE)

@@ -1,6 +1,6 @@
-"""Claims of Section 4.2 of images on textures, measured on digits by a small network.
+"""Claims of Section 4.2 on images with textures, measured on digits with a small network.
 
-One learning rate is one case: it contradicts nothing.
+Training uses one learning rate, so a contradiction stays undecided.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from dynamics.verdicts.shallow_vit import textured_images as images
 from dynamics.verdicts.shallow_vit.textured_images import ENDS, GROUPS, SAMPLES, SUCCESS, Trials
 
 TWO = SAMPLES[1::2]
-"""N of Figure 6a; its whole protocol is that of Figure 6b and of the figure ``textures``."""
+"""Numbers of samples N of Figure 6a; Figure 6b and the figure ``textures`` use all `SAMPLES`."""
 LEVEL = 0.05
-"""P-value from which on a difference between shares of trials may be chance."""
+"""P-value above which a difference between shares of trials may be chance."""
 SEEDS, MORE_SEEDS = 5, 10
 ACCURACY = "test accuracy (%)"
 SPURIOUS = Picture("alpha_*", ACCURACY, {"half": 50.0}, ("linear", "linear"))
 
 
 def on_images(source: str, quantity: str, bound: float, train: Any, **data: Any) -> Decorator:
-    """Decorate a measurement of networks that ``train`` makes of seeds; the claim has no law."""
+    """Decorate a claim on networks that ``train(seeds)`` trains on images; it has no Parameters."""
 
     def run(case: Case) -> tuple[None, Trials]:
         many = MORE_SEEDS if case.thorough else SEEDS
         try:
             return None, train(range(case.seed, case.seed + many))
-        except InvalidRequest as refusal:  # packages are missing
+        except InvalidRequest as refusal:  # a package is not installed
             raise Undecided(str(refusal), "measurement") from refusal
 
     once = {"laws": None, "varies": ("step size",), "again": False}
@@ -44,12 +44,12 @@ def on_images(source: str, quantity: str, bound: float, train: Any, **data: Any)
 
 
 def growth(values: FloatArray) -> Estimate:
-    """Last minus first along the first axis, in pairs of one seed."""
+    """Last minus first value along the first axis, paired by seed."""
     return estimate(values[-1] - values[0])
 
 
 def row_of(found: Trials, x: Sequence[Any], curves: dict[str, FloatArray], **more: Any) -> Row:
-    """A row with shares in percent over x and the number of seeds."""
+    """Row of a claim: curves of shares in percent over x, and the number of seeds."""
     drawn = {label: (x, 100 * shares) for label, shares in curves.items()}
     return {**more, "seeds": found.values.shape[-1], "curves": drawn}
 
@@ -63,7 +63,7 @@ def row_of(found: Trials, x: Sequence[Any], curves: dict[str, FloatArray], **mor
     picture=Picture("N", ACCURACY, {"77.5": 100 * SUCCESS}, ("log", "linear")),
 )  # fmt: skip
 def figure_6a(case: Case) -> Row:
-    """Accuracy without background against that with all of it, and along N."""
+    """Rise of the test accuracy from all background patches to none, and with N."""
     found: Trials = case.run
     rises = [growth(found.values[:, n]) for n in range(len(TWO))]
     along = [growth(row) for row in found.values]
@@ -83,7 +83,7 @@ def figure_6a(case: Case) -> Row:
     picture=Picture("N", "trials that succeed (%)", {"half": 50.0}, ("log", "linear")),
 )  # fmt: skip
 def figure_6b(case: Case) -> Row:
-    """The least N at which half of the trials reach the accuracy of the paper."""
+    """Least N at which half of the trials reach the accuracy of the paper."""
     from scipy.stats import fisher_exact
 
     found: Trials = case.run
@@ -102,7 +102,7 @@ def figure_6b(case: Case) -> Row:
     level, ratio = min(needed[0], needed[-1]), needed[0] / needed[-1]
     pair = shares[[0, -1], SAMPLES.index(int(level))]
     succeed = np.rint(pair * many)
-    p = float(fisher_exact(np.stack([succeed, many - succeed])).pvalue)  # of equal chances
+    p = float(fisher_exact(np.stack([succeed, many - succeed])).pvalue)  # if chances are equal
     told = f"; at N={level:g} {pair[0]:.0%} and {pair[1]:.0%} succeed, p = {p:.2g}"
     row |= {"value": ratio, "chance": told}
     if ratio == 1.0 or p >= LEVEL:
@@ -116,7 +116,7 @@ def figure_6b(case: Case) -> Row:
     words="rise of the accuracy from alpha_* = {least:.2g} to 1: {rises} ({seeds} seeds)",
 )  # fmt: skip
 def figure_6c(case: Case) -> Row:
-    """Accuracy with a 90/10 background against the share of background that is dropped."""
+    """Test accuracy with a 90/10 spurious background, over alpha_*."""
     found: Trials = case.run
     rises = [growth(found.values[:, k]) for k in range(len(GROUPS))]
     told = "; ".join(f"{group} {rise}" for group, rise in zip(GROUPS, rises, strict=True))
@@ -133,7 +133,7 @@ def figure_6c(case: Case) -> Row:
     "higher by {rises} than from one of {fewer} ({seeds} seeds)",
 )  # fmt: skip
 def better_start(case: Case) -> Row:
-    """Accuracy with a 90/10 background from two networks that other classes trained."""
+    """Test accuracy with a 90/10 background from two networks pretrained on other classes."""
     found: Trials = case.run
     gains = [estimate(row[1] - row[0]) for row in found.values]
     pairs = zip(found.shares, gains, strict=True)

@@ -1,4 +1,4 @@
-r"""How many iterations: Theorem 1, Remark 3 and Figure 2.
+r"""Number of iterations: Theorem 1, Remark 3 and Figure 2.
 
 Steps to zero training loss on the law of two samples, over alpha_* and in several families of
 :math:`\alpha_\#`.
@@ -30,22 +30,22 @@ HORIZONS = (250, 1000, 5000, STEPS)
 SEEDS, MORE_SEEDS = 3, 60
 RATES, SIGMAS = (0.025, 0.05, 0.1), (0.0, 0.1, 0.2, 0.3)
 STARTS = {"sigma": (0.0, 0.1, 0.2), "delta": (0.0, 0.2, 0.4)}
-"""Errors of the start of Remark 3, one at a time."""
+"""Values of sigma (error of initial values) and delta (of keys and queries), varied in turn."""
 STRAIGHT = 0.99
-"""R^2 from which points are on a line."""
+"""Least R^2 of points that count as a straight line."""
 OVER_ALPHA = Picture(r"$1/\alpha_*$", "steps to zero training loss")
 LONG: dict[str, Any] = {"laws": ({"L": 100},), "varies": ("step size",)}
 
 
 class Family(NamedTuple):
-    """Goes with alpha_*: words, alpha_# as a formula, and the alpha_* of Figure 2."""
+    """Family of laws along alpha_*: label, formula of alpha_#, and the alpha_* of Figure 2."""
 
     label: str
     confusion: str
     alphas: tuple[float, ...]
 
     def at(self, alpha: float) -> tuple[float, float]:
-        """Both shares, alpha_* and alpha_#."""
+        """Shares alpha_* and alpha_# of a member of the family."""
         formula = Expression(self.confusion, "alpha_confusion")
         return alpha, round(float(formula.value({"alpha_star": alpha})), 9)
 
@@ -61,19 +61,19 @@ FAMILIES = {
 
 
 def law_at(law: Any, family: str, alpha: float) -> Any:
-    """The law of a family at alpha_*."""
+    """Law of a family at alpha_*."""
     share, confusion = FAMILIES[family].at(alpha)
     return replace(law, alpha_star=share, alpha_confusion=confusion)
 
 
 def laws_of(law: Any, family: str) -> list[Any]:
-    """The laws of a family at those of its alpha_* that whole numbers of tokens have."""
+    """Laws of a family at the alpha_* that samples of L tokens can realize."""
     return runs.possible(law, map(FAMILIES[family].at, FAMILIES[family].alphas))
 
 
 @lru_cache(maxsize=1024)
 def steps_to_zero(make: Any, law: Any, seed: int, eta: float) -> float:
-    """Steps to zero training loss; NaN where it is not reached."""
+    """Steps to zero training loss; NaN if it is not reached."""
     run = runs.descend_in_parts(make(law, seed=seed), eta, HORIZONS)
     step = run.events["t_zero"].step
     return np.nan if step is None else float(step)
@@ -82,7 +82,7 @@ def steps_to_zero(make: Any, law: Any, seed: int, eta: float) -> float:
 def steps_of(
     case: Case, laws: Sequence[Any], eta: float = ETA, few: int | None = None
 ) -> FloatArray:
-    """Steps of every law and seed; undecided where zero training loss is not reached."""
+    """Steps of every law and seed; undecided if zero training loss is not reached."""
     many = (few or SEEDS) * (3 if case.thorough else 1)
     make: Any = case.system.ReducedPopulation
     seeds, eta = range(case.seed, case.seed + many), case.rate(eta)
@@ -93,7 +93,7 @@ def steps_of(
 
 
 def line_words(family: str, laws: Sequence[Any], steps: FloatArray) -> tuple[str, float, float]:
-    """Lines through steps in words, R^2 over 1/alpha_*, and the power of the gap.
+    """Line fits of the steps in words, R^2 over 1/alpha_*, and the power of the gap.
 
     `laws`, length n; `steps`, shape (n,).
     """
@@ -108,7 +108,7 @@ def line_words(family: str, laws: Sequence[Any], steps: FloatArray) -> tuple[str
 
 
 def lines(case: Case, *families: str) -> tuple[list[Row], Row]:
-    """Steps in families of alpha_#, with a row of all: the least R^2 of lines over 1/alpha_*."""
+    """Steps in families of alpha_#, and a combined row with the least R^2 over 1/alpha_*."""
     rows: list[Row] = []
     for family in families:
         laws = laws_of(case.parameters, family)
@@ -134,20 +134,20 @@ R2 = "least R^2 of a line through steps against 1/alpha_*, over the families"
 
 @claim("Figure 2, in proportion", R2, ">=", STRAIGHT, **FIGURE_2)
 def in_proportion(case: Case) -> Row:
-    """Where alpha_# is in proportion to alpha_*, or 0; points of another power decide nothing."""
+    """Families with alpha_# proportional to alpha_* or 0; undecided for another power law."""
     rows, row = lines(case, "proportion", "none")
     far = max(abs(each["power"] - 1) for each in rows)
     if row["value"] >= STRAIGHT and not far <= SHARE:
         row |= {"holds": None, "missing": "size"}
-        row["told"] += f"; a power is {far:.2g} off 1: not yet a proportion"
+        row["told"] += f"; a power differs from 1 by {far:.2g}: not proportional yet"
     return row
 
 
 @claim("Figure 2, other shares", R2, ">=", STRAIGHT, **FIGURE_2)
 def not_in_proportion(case: Case) -> Row:
-    """Families of this project, where (8) is not met throughout: they decide nothing.
+    """Families of this project that violate (8) in part; the row is undecided.
 
-    Beside the R^2 of all points, that of those which meet (8).
+    The row has the R^2 of all points, and of the points that meet (8).
     """
     rows, row = lines(case, "rest", "constant")
     within = []
@@ -161,7 +161,7 @@ def not_in_proportion(case: Case) -> Row:
 
 
 def outside(law: Any) -> bool:
-    """Whether a law is outside of the hypothesis of Theorem 1."""
+    """Whether a law is outside the hypothesis of Theorem 1."""
     try:
         theorem_1(law)
     except Undecided:
@@ -170,7 +170,7 @@ def outside(law: Any) -> bool:
 
 
 def _up_to_constants(rows: list[Row], finding: Finding) -> Finding:
-    """A factor that a Theta hides contradicts nothing."""
+    """Leave the literal claim open if only a factor hidden by Theta differs."""
     if finding.literal is None:
         return finding
     return replace(finding, literal=replace(finding.literal, holds=rows[0]["as_factor"]))
@@ -185,14 +185,14 @@ def _up_to_constants(rows: list[Row], finding: Finding) -> Finding:
     conclude=_up_to_constants,
 )  # fmt: skip
 def iterations(case: Case) -> Row:
-    """Exponents of the steps in 1/alpha_* and in 1/eta; beside them, their growth with sigma."""
+    """Exponents of the steps in 1/alpha_*, in 1/eta and in 1/(1 - sigma M / pi)."""
     law = case.parameters
     laws = laws_of(law, "proportion")
     if len(laws) < FEWEST:
         raise Undecided(f"samples of L={law.L} tokens have fewer than {FEWEST} points of alpha_*")
     along = steps_of(case, laws).mean(axis=1)
     rates = [steps_of(case, [law], eta).mean() for eta in RATES]
-    # alpha_* of the tokens that there are.
+    # Realized alpha_*, from whole tokens.
     shares = np.array([e.alpha_star if e.data == "iid" else e.n_star / e.L for e in laws])
     fits = [growth(1 / shares[::-1], along[::-1], 1.0),
             growth(1 / np.array(RATES[::-1]), rates[::-1], 1.0)]  # fmt: skip
@@ -216,7 +216,7 @@ def iterations(case: Case) -> Row:
     picture=Picture(r"$\sigma$ or $\delta$", "ln T", scales=runs.LINEAR),
 )  # fmt: skip
 def remark_3(case: Case) -> Row:
-    """Steps over the error of the initial values, and of the initial keys and queries."""
+    """Steps over the errors of the initial values (sigma) and of keys and queries (delta)."""
     rows = []
     for name, values in STARTS.items():
         steps = steps_of(case, runs.laws_along(case, name, values), few=MORE_SEEDS)

@@ -1,9 +1,9 @@
-r"""Lemmas 1 to 4 and equation (70): lucky neurons, what grows along them, and inequalities.
+"""Lemmas 1 to 4 and equation (70): lucky neurons, their growth, and inequalities.
 
-By Definition 2 lucky neurons are those within the angle sigma of p_1; there are none in ten
-dimensions (Lemma 3). As read here the other lemmas speak of the neurons that have their part: a > 0
-and open to query 1 of the positive sample (W), a < 0 and open to query 2 of the negative one (U).
-The literal words are measured beside that, where possible in four dimensions with many neurons.
+By Definition 2, lucky neurons are within the angle sigma of p_1; in ten dimensions none exist
+(Lemma 3). The other lemmas are therefore read for neurons by their gates: W with a > 0 and open to
+query 1 of the positive sample, U with a < 0 and open to query 2 of the negative sample. The literal
+words are measured too, if possible, in four dimensions with many neurons.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from theory.papers.shallow_vit.conditions import derived_batch, least_batch, lea
 from theory.papers.shallow_vit.subgaussian import hoeffding_constant, norm_of_rare_signs
 
 ALONG = 0.9
-"""Least cosine of the growth of a value with the mean lucky neuron."""
+"""Least cosine of a value's growth with the mean lucky neuron for which the claim holds."""
 FALLS, WHOLE = 0.01, 0.9
-"""Share of its range by which a length that grows may fall at a step, in this part of training."""
+"""Largest decrease of a growing length at a step, relative to its range; tested share of
+training."""
 SAME, TURNED = 1.5, 0.7
-"""Factor within which two doublings grow alike; cosine below which a direction has turned."""
+"""Ratio up to which two growths count as equal; cosine above which two directions do."""
 LINEAR_LOSS = {"none": (0.01, 1600), "attention": (0.01, 1600), "values": (0.002, 75_000)}
-"""Learning rate and steps with the linear loss, by what is frozen: before steps become too long."""
+"""Frozen weights -> learning rate and steps with the linear loss, before steps become unstable."""
 RECORDS, DECADES = 200, 2.0
-"""Records of such a run; decades of time through which growth with log t has to last."""
+"""First: records of a run with the linear loss; second: decades of time with growth as log t."""
 WIDE: dict[str, Any] = {"M": 3, "d": 4, "m": 10_000}
 """Sizes at which Definition 2 has lucky neurons."""
 CHANCES, NUMBERS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.001), (1, 2, 4, 16, 64, 256)
-"""Probabilities that variables of Lemma 1 are not 0, and numbers of variables."""
+"""First: probabilities that a variable of Lemma 1 is nonzero; second: numbers of variables."""
 SMALLEST = 1e-250
-"""Tail from which on nothing is computed."""
+"""Tail probability below which nothing is computed."""
 DISTANCES, SHARE = (0.1, 0.01, 0.001, 0.0001), 0.2
-"""Of alpha_* from the pole of the left side of (70), relative to that; alpha_* without a pole."""
+"""First: relative distances of alpha_* from the pole in (70); second: alpha_* without a pole."""
 
 
 def lucky_neurons(law: Any) -> None:
-    """Refuse a law outside the lemmas on lucky neurons.
-
-    Raises Undecided.
-    """
+    """Raise Undecided for a law outside the hypothesis of the lemmas on lucky neurons."""
     if law.output_weights != "shared":
-        raise Undecided("neurons have a sign for every position", "law", parameters=asdict(law))
+        raise Undecided(
+            "output weights have a sign per position, not per neuron", "law", parameters=asdict(law)
+        )
     runs.theorem_1(law)
 
 
@@ -62,7 +62,7 @@ LUCKY: dict[str, Any] = {"run": to_rest(), "require": lucky_neurons, "varies": O
 
 
 def _lucky_at_start(case: Case, sides: slice = slice(2)) -> Any:
-    """W(0) and U(0) by their gates; undecided where one that is asked for is empty."""
+    """Sets W(0) and U(0) by gates; undecided if a requested set is empty."""
     both = runs.lucky(case, 0)
     if not both[sides].any(axis=1).all():
         W, U = both.sum(axis=1)
@@ -71,33 +71,33 @@ def _lucky_at_start(case: Case, sides: slice = slice(2)) -> Any:
 
 
 def _angles(hidden: FloatArray, frame: FloatArray) -> FloatArray:
-    """Angles of neurons with p_1 and p_2, shape (m, 2); NaN at length zero."""
+    """Angles of neurons with p_1 and p_2, shape (m, 2); NaN for neurons of length zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
         cosines = (hidden @ frame[:, :2]) / np.linalg.norm(hidden, axis=1)[:, None]
     return np.asarray(np.arccos(np.clip(cosines, -1, 1)))
 
 
 def _by_definition(law: Any, hidden: FloatArray, start: Any) -> Any:
-    """W and U of Definition 2, shape (2, m)."""
+    """Membership of neurons in W and U by Definition 2, shape (2, m)."""
     return np.asarray((_angles(hidden, start.p) <= law.sigma).T)
 
 
 def starts(case: Case) -> list[tuple[Any, Any]]:
-    """The starts of the seeds that a contradiction takes, with W and U of Definition 2."""
+    """Initial states of `SEEDS` seeds, each with W and U by Definition 2."""
     make, law = case.system.ReducedPopulation, case.parameters
     every = [make(law, seed=case.seed + k).start for k in range(SEEDS)]
     return [(start, _by_definition(law, start.W_O, start)) for start in every]
 
 
 def lost_by_definition(case: Case) -> Row:
-    """Neurons of W(0) and U(0) by Definition 2, and those lost, at each step size and seed."""
+    """Neurons of W(0) and U(0) by Definition 2, and those lost later, per step size and seed."""
     row: Row = {}
     for repeat in (case.repeat, *repeats(*ONCE)):
         again = replace(case, seed=case.seed + repeat.seed, repeat=repeat)
         problem, run = to_rest()(again)
         ends = run["W_O"][[0, -1]]
         first, last = (_by_definition(case.parameters, W, problem.start) for W in ends)
-        if not first.any():  # Definition 2 says nothing
+        if not first.any():  # Definition 2 is empty
             return {}
         lost = int((first & ~last).sum())
         if not row or lost < row["lost"]:
@@ -117,7 +117,7 @@ def lost_by_definition(case: Case) -> Row:
     picture=Picture("step", "mean growth of lucky neurons\nalong a pattern", scales=LINEAR),
 )  # fmt: skip
 def growth_of_neurons(case: Case) -> Row:
-    """Lucky neurons along p_1 and along the others, and other neurons."""
+    """Growth of lucky neurons along p_1 and along other patterns, and length of other neurons."""
     hidden = case.run["W_O"]
     lucky = _lucky_at_start(case, slice(1))[0]
     rest = ~np.any([*runs.lucky(case, 0), *runs.lucky(case, -1)], axis=0)
@@ -140,7 +140,7 @@ def growth_of_neurons(case: Case) -> Row:
 
 
 def keys_run(case: Case) -> tuple[Any, Trajectory]:
-    """Descent to rest; with the linear loss, which has none, to before steps become too long."""
+    """Descent until training stops; with the linear loss, until steps become unstable."""
     law = case.parameters
     if law.loss == "hinge":
         return to_rest()(case)
@@ -152,7 +152,7 @@ def keys_run(case: Case) -> tuple[Any, Trajectory]:
 
 
 def _of_the_hinge(rows: list[Row], finding: Finding) -> Finding:
-    """The linear loss is not the paper's: beside runs with the hinge it decides nothing."""
+    """Decide by the runs with the paper's hinge loss; the linear loss alone decides nothing."""
     rows = [row for row in rows if "ratio" in row]
     hinge = [row for row in rows if row["loss"] == "hinge"] or rows
     if not hinge:
@@ -175,7 +175,7 @@ def _of_the_hinge(rows: list[Row], finding: Finding) -> Finding:
     picture=Picture(TIME, r"$\|q_1\|^2$"),
 )  # fmt: skip
 def growth_of_keys(case: Case) -> Row:
-    """|q_1|^2 over time, its law and its direction; the hinge ends training before log t shows."""
+    """Growth law and direction of |q_1|^2; the hinge ends training before log t is visible."""
     time, squares, keys = case.run.time, case.run["q1_norm2"], case.run["K"][:, :, 0]
     if np.ptp(squares) == 0:
         raise Undecided("q_1 does not move", "law")
@@ -213,7 +213,7 @@ def growth_of_keys(case: Case) -> Row:
     picture=Picture("step", "length of a value", scales=("log", "linear")),
 )  # fmt: skip
 def growth_of_values(case: Case) -> Row:
-    """Values of the discriminative patterns, and the others'."""
+    """Growth of the values of discriminative and of other patterns."""
     values, hidden = case.run["V"], case.run["W_O"][-1]
     moved, lengths = values[-1] - values[0], np.linalg.norm(values, axis=1)
     change = np.linalg.norm(moved, axis=0)
@@ -239,7 +239,7 @@ def growth_of_values(case: Case) -> Row:
                     scales=LINEAR),
 )  # fmt: skip
 def lemma_3(case: Case) -> Row:
-    """Neurons within the angle sigma of p_1 and p_2 at the start."""
+    """Number of neurons within the angle sigma of p_1 and p_2 at the start."""
     law = case.parameters
     epsilon = least_epsilon(law.M, law.m, runs.SAMPLES)
     start = case.system.ReducedPopulation(law, seed=case.seed).start
@@ -268,7 +268,7 @@ def lemma_3(case: Case) -> Row:
     picture=Picture("step", r"$|\mathcal{W}|$", scales=LINEAR),
 )  # fmt: skip
 def lemma_4(case: Case) -> Row:
-    """Neurons that are lucky at the start and not at a later step."""
+    """Neurons that are lucky at the start and not lucky at a later step."""
     _lucky_at_start(case)
     sets = np.array([runs.lucky(case, record) for record in range(len(case.run.time))])
     sizes, lost = sets.sum(axis=2), int((sets[0] & ~sets).sum(axis=2).max())
@@ -278,9 +278,9 @@ def lemma_4(case: Case) -> Row:
 
 
 def tail_of_signs(chance: float, number: int) -> FloatArray:
-    """P(sum >= t), t = 0, ..., n, of n independent variables, +-1 with a chance in all and else 0.
+    """Tail P(sum >= t) at t = 0, ..., n of n independent variables with values -1, 0, 1.
 
-    `number`: n.
+    `chance`: probability of a nonzero value, with equal signs; `number`: n.
     """
     one, law = np.array([chance / 2, 1 - chance, chance / 2]), np.ones(1)
     for _ in range(number):
@@ -289,7 +289,7 @@ def tail_of_signs(chance: float, number: int) -> FloatArray:
 
 
 def largest_constant(tail: FloatArray, norm: float, number: int) -> float:
-    """The largest c for which e exp(-c t^2 / (K^2 n)) is at least the tail, at every t > 0.
+    """Largest c with e exp(-c t^2 / (K^2 n)) at least the tail at every t > 0.
 
     `tail`, shape (n + 1,): P(sum >= t), t = 0, ..., n; `norm`: K; `number`: n.
     """
@@ -303,7 +303,7 @@ def largest_constant(tail: FloatArray, norm: float, number: int) -> float:
     "and else 0", picture=Picture("number of variables", "largest $c$", scales=("log", "linear")),
 )  # fmt: skip
 def lemma_1(case: Case) -> Row:
-    """Exact tails of sums against the inequality with the constant that is proved for it."""
+    """Largest constant c that exact tails of sums allow, against the proved constant."""
     del case
     curves = {}
     for chance in CHANCES:
@@ -316,12 +316,12 @@ def lemma_1(case: Case) -> Row:
 
 
 def _edge(law: Any) -> float:
-    """The alpha_* at which the left side of (70) is infinite, or (8) ends."""
+    """Value of alpha_* at which the left side of (70) is infinite, or the least that meets (8)."""
     return max(pole(law.sigma), least_share(law.alpha_confusion, law.sigma, law.delta)) or SHARE
 
 
 def above_the_pole(law: Any) -> list[Any]:
-    """The law at alpha_* ever nearer to where the left side of (70) is infinite, or (8) ends."""
+    """Laws with alpha_* approaching the pole of (70)'s left side, or the least that meets (8)."""
     law = replace(law, noise=0.0)
     edge = _edge(law)
     if edge * (1 + DISTANCES[0]) > 1:
@@ -336,7 +336,7 @@ def above_the_pole(law: Any) -> list[Any]:
     picture=Picture(r"1 over the distance of $\alpha_*$ from the pole", "batch $B$"),
 )  # fmt: skip
 def equation_70(case: Case) -> Row:
-    """Both sides of (70) where they differ most within the hypothesis of Theorem 1."""
+    """Both sides of (70) at the end of the hypothesis of Theorem 1 where they differ most."""
     law = case.parameters
     at = law.alpha_star, law.sigma, law.delta
     left, right, edge = derived_batch(*at), least_batch(*at), _edge(law)

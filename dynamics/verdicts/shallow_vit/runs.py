@@ -1,13 +1,13 @@
 r"""Laws and training runs that claims of the shallow ViT share, and the hypothesis of Theorem 1.
 
 The paper's margin is 1 and its output weights are :math:`\pm 1/\sqrt m`; its proof sums
-:math:`\pm 1/m`, which is the margin :math:`\sqrt m` at the same step. Equation (1) prints a vector
-:math:`a_{(l)}` of output weights for each position l, the proof gives a neuron one sign: by default
-there is one weight per neuron; ``output_weights="per_position"`` is one per neuron and position.
-Claims on patterns are of tokens without noise.
+:math:`\pm 1/m`, which is equivalent to the margin :math:`\sqrt m` at the same step size. Equation
+(1) prints a vector :math:`a_{(l)}` of output weights for each position l; the proof gives a neuron
+one sign. The default is one weight per neuron; ``output_weights="per_position"`` is one per neuron
+and position. Claims on patterns assume tokens without noise.
 
-The hypothesis is a screen, outside of which nothing is decided: all weights trained with the hinge
-max{1 - y F, 0} of (2), and sizes. It is that of tau = 0.
+Outside the hypothesis a claim is undecided: all weights are trained with the hinge max{1 - y F, 0}
+of (2), and the sizes meet the conditions of Theorem 1 at tau = 0.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from theory.papers.shallow_vit.attention import PARTS, attention
 from theory.papers.shallow_vit.conditions import least_neurons, least_share
 
 ETA, STEPS = 0.1, 3000
-"""Learning rate, and steps at most; with the hinge a run stands still at zero training loss."""
+"""First: learning rate; second: most steps; a hinge run stops moving at zero training loss."""
 SAMPLES, POSITIONED = 200, 40
-"""N of Section 4.1; with output weights per position every sample is a count vector of its own."""
+"""Number of samples of Section 4.1, and with output weights per position (all samples distinct)."""
 FEWEST = 3
-"""Points that a line needs."""
+"""Least number of points for a line fit."""
 ONCE = ("step size", "seed")
 CLEARLY = 2.0
-"""Standard errors from which on growth is significant; to contradict it takes `ERRORS`."""
+"""Standard errors from which growth is significant; a contradiction needs `ERRORS`."""
 LINEAR = ("linear", "linear")
 LARGEST_DELTA = 0.5
-"""Assumption 1: delta is below."""
+"""Upper limit of delta in Assumption 1."""
 SHOWN = (
     "alpha_star", "alpha_confusion", "L", "M", "d", "m", "sigma", "delta", "noise", "data",
     "margin", "output",
@@ -51,11 +51,11 @@ SHOWN = (
 """Parameters that every verdict names."""
 ROOT = {"margin": sqrt(1000)}
 MARGINS: tuple[dict[str, Any], ...] = ({}, ROOT)
-"""Margin 1, and that of the proof at m = 1000."""
+"""Laws with margin 1, and with the margin of the proof at m = 1000."""
 
 
 def without_noise(law: Any) -> list[Any]:
-    """The law as training on patterns takes it."""
+    """The law without token noise, for training on patterns."""
     return [replace(law, noise=0.0)]
 
 
@@ -68,21 +68,18 @@ def _outside(law: Any, reason: str, missing: str = "law") -> Undecided:
 
 
 def enough_neurons(law: Any) -> None:
-    """Refuse a law with too few neurons for N samples (the N of Section 4.1), or too large a sigma.
-
-    Raises Undecided.
-    """
+    """Raise Undecided for too few neurons for the N of Section 4.1, or too large a sigma."""
     least = least_neurons(law.M, SAMPLES, law.sigma)
     if law.sigma >= pi / law.M:
-        raise _outside(law, f"sigma = {law.sigma:g} has to be below pi / M = {pi / law.M:.3g}")
+        raise _outside(law, f"sigma = {law.sigma:g} must be below pi / M = {pi / law.M:.3g}")
     if law.m <= least:
         condition = "m >= epsilon^-2 M^2 log N with 1 - epsilon - sigma M / pi > 0 is not met by m"
-        least_words = f"with N = {SAMPLES} it takes {ceil(least)} neurons"
+        least_words = f"{ceil(least)} neurons are needed at N = {SAMPLES}"
         raise _outside(law, f"{condition} = {law.m}: {least_words}", "size")
 
 
 def other_training(law: Any) -> str:
-    """Difference of a law from (2), all weights with the hinge, in words; "" if none."""
+    """Sentence on how a law's training differs from (2), all weights with the hinge; or ""."""
     verb = {"attention": "is", "values": "are"}.get(law.frozen)
     here = [f"{law.frozen} {verb} frozen"] if verb else []
     here += [] if law.loss == "hinge" else [f"the loss is {law.loss}"]
@@ -91,30 +88,24 @@ def other_training(law: Any) -> str:
 
 
 def all_trained(law: Any) -> None:
-    """Refuse a law that does not train all weights with the hinge.
-
-    Raises Undecided.
-    """
+    """Raise Undecided if a law does not train all weights with the hinge."""
     if words := other_training(law):
         raise _outside(law, words)
 
 
 def theorem_1(law: Any) -> None:
-    """Refuse a law that Theorem 1 does not speak of.
-
-    Raises Undecided with the size from which on it does.
-    """
+    """Raise Undecided if a law is outside the hypothesis of Theorem 1."""
     all_trained(law)
     sizes_of_theorem_1(law)
 
 
 def sizes_of_theorem_1(law: Any) -> None:
-    """Refuse the sizes of a law that Theorem 1 does not speak of, however it is trained.
+    """Raise Undecided if the sizes of a law are outside the hypothesis of Theorem 1.
 
-    Raises Undecided with the size from which on it does.
+    The message states the least size inside. Training settings are ignored.
     """
     if law.delta >= LARGEST_DELTA:
-        raise _outside(law, f"delta = {law.delta:g} has to be below {LARGEST_DELTA:g}")
+        raise _outside(law, f"delta = {law.delta:g} must be below {LARGEST_DELTA:g}")
     enough_neurons(law)
     least = least_share(law.alpha_confusion, law.sigma, law.delta)
     if law.alpha_star <= least:
@@ -122,23 +113,23 @@ def sizes_of_theorem_1(law: Any) -> None:
         raise _outside(
             law,
             f"(8) is not met by alpha_* = {law.alpha_star:g} with alpha_# = "
-            f"{law.alpha_confusion:g}: it takes alpha_* above {least:.3g}, or alpha_# below "
+            f"{law.alpha_confusion:g}: needs alpha_* above {least:.3g}, or alpha_# below "
             f"{most:.3g}",
         )
 
 
 def step_of_rest(problem: Any, run: Trajectory) -> int | None:
-    """The step of zero hinge, from which nothing moves; the linear loss goes on past its zero."""
+    """Step of zero hinge loss, where training stops; None if not reached or the loss is linear."""
     return run.events["t_zero"].step if problem.parameters.loss == "hinge" else None
 
 
 def descend_in_parts(
     problem: Any, eta: float, horizons: Iterable[int], record: int | None = None
 ) -> Trajectory:
-    """Descend to the first of several horizons by which training stands still, or to the last.
+    """Gradient descent to the first of several horizons at which training has stopped.
 
-    `horizons`: steps, ascending; `record`: steps between records; by default the end is recorded
-    alone.
+    `horizons`: steps, ascending; the last is used if training does not stop; `record`: steps
+    between records; by default only the end is recorded.
     """
     for steps in horizons:
         run = descend(problem, eta, steps, record=record or [steps])
@@ -148,7 +139,7 @@ def descend_in_parts(
 
 
 def to_rest(eta: float = ETA) -> Run:
-    """Descent on patterns until training stands still, every step recorded; shared by claims."""
+    """Gradient descent on patterns until training stops, every step recorded; shared by claims."""
 
     def run(case: Case) -> tuple[Any, Trajectory]:
         at = case.rate(eta), case.steps(STEPS), max(1, round(1 / case.repeat.eta_factor))
@@ -169,13 +160,13 @@ def _rested(
 
 
 def attention_of(case: Case, record: int) -> FloatArray:
-    """P of every distinct training vector at a record, shape (S, M, M)."""
+    """Attention P of every distinct training vector at a record, shape (S, M, M)."""
     scores = case.run["K"][record].T @ case.run["Q"][record]
     return attention(scores, case.problem.vectors.counts)
 
 
 def lucky(case: Case, record: int) -> NDArray[np.bool_]:
-    """W and U by their gates, shape (2, m): a > 0 and open to query 1 of +, a < 0 and 2 of -."""
+    """W and U by gates, shape (2, m): a > 0 and open to query 1 of +; a < 0 and to 2 of -."""
     hidden, values, keys, queries = (case.run[name][record] for name in PARTS)
     pair = attention(keys.T @ queries, case.problem.reader.pair)
     inputs = [hidden @ values @ one[:, j] for j, one in enumerate(pair)]
@@ -184,10 +175,10 @@ def lucky(case: Case, record: int) -> NDArray[np.bool_]:
 
 
 def possible(law: Any, points: Iterable[tuple[float, float]]) -> list[Any]:
-    """The law at every (alpha_*, alpha_#) that whole numbers of tokens have.
+    """Laws at those pairs (alpha_*, alpha_#) that samples of L tokens can realize.
 
-    Short samples have no strict majority of one token at small alpha_*; of several points that are
-    the same tokens the first counts.
+    Pairs without a strict majority are left out, and all but the first of pairs with the same
+    tokens.
     """
     laws: dict[Any, Any] = {}
     for alpha, confusion in points:
@@ -201,7 +192,7 @@ def possible(law: Any, points: Iterable[tuple[float, float]]) -> list[Any]:
 
 
 def laws_along(case: Case, name: str, values: Iterable[float]) -> list[Any]:
-    """The law of a case at values of a parameter; undecided outside Theorem 1."""
+    """Laws of a case at several values of one parameter; undecided outside Theorem 1."""
     laws = [replace(case.parameters, **{name: value}) for value in values]
     for law in laws:
         theorem_1(law)
@@ -209,20 +200,19 @@ def laws_along(case: Case, name: str, values: Iterable[float]) -> list[Any]:
 
 
 def alphas(laws: Sequence[Any]) -> FloatArray:
-    """alpha_* of laws."""
+    """Realized alpha_* of laws."""
     return np.array([law.alpha_star for law in laws])
 
 
 def gaps(laws: Sequence[Any]) -> FloatArray:
-    """alpha_* - alpha_#, of the tokens that there are."""
+    """Realized alpha_* - alpha_# of laws, from whole tokens."""
     return np.array([(law.n_star - law.n_confusion) / law.L for law in laws])
 
 
 def line(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
-    """Slope, intercept and R^2 of the straight line through points by least squares.
+    """Slope, intercept and R^2 of a least-squares line.
 
-    `x`, `y`, shape (n,). Returns (float, float, float): all NaN with fewer than three points, or
-    where all x or all y are equal.
+    `x`, `y`, shape (n,). All three are NaN with fewer than three points, or if x or y is constant.
     """
     from scipy.stats import linregress
 
@@ -233,10 +223,10 @@ def line(x: ArrayLike, y: ArrayLike) -> tuple[float, float, float]:
 
 
 def growth_row(name: str, x: Sequence[float], values: ArrayLike) -> dict[str, Any]:
-    """The row of a claim that values grow along x: their slope over its standard error.
+    """Row of a claim that values grow along x: their slope over its standard error.
 
-    `name`: of x; `x`, length n; `values`, shape (n, seeds): of each seed: values along x share its
-    random numbers.
+    `name`: of x; `x`, length n; `values`, shape (n, seeds): a seed uses the same random numbers at
+    all x.
     """
     every = np.asarray(values, dtype=np.float64)
     slopes, means = np.polyfit(x, every, 1)[0], every.mean(axis=1)
@@ -248,5 +238,5 @@ def growth_row(name: str, x: Sequence[float], values: ArrayLike) -> dict[str, An
 
 
 def significant(errors: float) -> bool | None:
-    """Whether growth supports a claim or contradicts it, by its number of standard errors."""
+    """Whether a slope supports a claim of growth, from its number of standard errors."""
     return True if errors > CLEARLY else False if errors < -ERRORS else None

@@ -1,4 +1,4 @@
-r"""How many samples: Theorem 1, Proposition 1, Remarks 1 to 3, Figures 1a, 1b and 3, equation (9).
+"""Sample complexity: Theorem 1, Proposition 1, Remarks 1 to 3, Figures 1a, 1b and 3, equation (9).
 
 N50 is the number of samples at which half of the trials succeed (`trial_rows`). Training is on
 patterns, without noise.
@@ -35,14 +35,14 @@ from dynamics.verdicts.shallow_vit.trial_rows import (
 from dynamics.verdicts.wording import listed
 from theory.papers.shallow_vit.conditions import least_batch
 
-LAW: dict[str, Any] = {"m": 300, "L": 100, "data": "fixed_disc"}  # N50 depends on m no more
+LAW: dict[str, Any] = {"m": 300, "L": 100, "data": "fixed_disc"}  # larger m has the same N50
 FIGURE_1B = LAW | {"L": 50, "alpha_star": 0.3, "alpha_confusion": 0.2}
 AT = {"alpha_star": 0.1, "alpha_confusion": 0.02}
-"""Shares at which Remark 3 is measured: there N50 is far from the least number of samples."""
+"""Shares of tokens of Remark 3, at which N50 is far above the least N tried."""
 GAPS = (0.06, 0.1, 0.14, 0.18, 0.24, 0.3)
-"""Half of alpha_* - alpha_# over alpha_* + alpha_#, in the family of Figure 1a."""
+"""Half of (alpha_* - alpha_#) / (alpha_* + alpha_#), in the family of Figure 1a."""
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.3)
-"""alpha_* where alpha_# is in proportion."""
+"""Values of alpha_* with alpha_# in proportion to it."""
 SIGMAS = (0.0, 0.2, 0.4, 0.6)
 BATCHED, BATCH_STEPS, BATCH_TRIALS = 48, 600, 10
 claim = partial(runs.claim, varies=("step size",), shown=(*runs.SHOWN, "frozen"))
@@ -54,13 +54,13 @@ ACROSS: dict[str, Any] = {
 
 
 def grows(source: str, quantity: str, relation: str, power: float, **data: Any) -> Decorator:
-    """Decorate N50 of a law, whose growth along the column ``x`` has an exponent."""
+    """Decorate a claim on the exponent of N50 along the column ``x``."""
     growth = Growth("x", power, upper=relation == "<=", errors="error")
     return claim(source, quantity, relation, power, growth=growth, **ACROSS | data)
 
 
 def trials(case: Case, law: Any = None, **given: Any) -> Trials:
-    """The trials of the case, or of another law."""
+    """Trials of the case, or of another law, at growing N."""
     many = TRIALS * (MORE if case.thorough else 1)
     given = {"trials": many, "eta": case.rate(ETA)} | given
     make: Any = case.system.ReducedPopulation
@@ -68,30 +68,30 @@ def trials(case: Case, law: Any = None, **given: Any) -> Trials:
 
 
 def as_trained(case: Case, frozen: str = "none") -> Trials:
-    """The trials of the law of the case with all weights trained, or with some frozen."""
+    """Trials of the law of the case, with all weights trained or with some frozen."""
     return trials(case, replace(case.parameters, frozen=frozen))
 
 
 def _row_of(n50: Threshold, x: float, **more: Any) -> Row:
-    """N50 of a law as a point over x; no number, and no error, where there is only a bound."""
+    """Row with N50 of a law at x; value and error are NaN if only a bound is known."""
     curves = {"$N_{50}$": ([x], [n50.value])} if isfinite(n50.value) else {}
     return {"value": n50.value, "error": n50.error, "told": str(n50), "low": n50.low,
             "high": n50.high, "x": x, "holds": True, "curves": curves, **more}  # fmt: skip
 
 
 def _enough(law: Any, points: Iterable[Any], require: Callable[[Any], None]) -> list[Any]:
-    """The laws at (alpha_*, alpha_#), without noise; undecided where few have a majority."""
+    """Noise-free laws at pairs (alpha_*, alpha_#); undecided with fewer than `FEWEST` laws."""
     require(law)
     laws = runs.possible(replace(law, noise=0.0), points)
     if len(laws) < FEWEST:
-        raise Undecided(f"fewer than {FEWEST} alpha_* have whole numbers of tokens and a majority")
+        raise Undecided(f"fewer than {FEWEST} alpha_* give whole token numbers and a majority")
     for each in laws:
         require(each)
     return laws
 
 
 def theorem_laws(law: Any, frozen: str = "none") -> list[Any]:
-    """Laws along alpha_* with alpha_# in the proportion of the law, without noise."""
+    """Noise-free laws along alpha_*, with alpha_# / alpha_* as in the law."""
     ratio = law.alpha_confusion / law.alpha_star
     points = ((a, round(a * ratio, 9)) for a in SHARES)
     laws = _enough(replace(law, frozen="none"), points, theorem_1)
@@ -102,7 +102,7 @@ frozen_laws = partial(theorem_laws, frozen="attention")
 
 
 def figure_laws(law: Any) -> list[Any]:
-    """Laws along alpha_* with the share of non-discriminative tokens of the law, without noise."""
+    """Noise-free laws along alpha_*, with alpha_* + alpha_# as in the law."""
     total = law.alpha_star + law.alpha_confusion
     shares = [round(total * (0.5 + gap), 6) for gap in GAPS]
     return _enough(law, ((a, round(total - a, 6)) for a in shares), all_trained)
@@ -116,7 +116,7 @@ def figure_laws(law: Any) -> list[Any]:
     picture=Picture("samples $N$", "share of successful trials", scales=("log", "linear")),
 )  # fmt: skip
 def generalization(case: Case) -> Row:
-    """Whether enough samples make every trial succeed."""
+    """Share of successful trials at the largest N."""
     found = trials(case)
     shares, counts = (found.loss < SUCCESS).mean(axis=1), COUNTS[: len(found.loss)]
     return {"value": shares[-1], "trials": found.loss.shape[1], "most": counts[-1],
@@ -125,7 +125,7 @@ def generalization(case: Case) -> Row:
 
 
 def of_all_trials(rows: list[Row], finding: Finding) -> Finding:
-    """Literal words about a probability: trials give its confidence limit."""
+    """Confidence limits of the probability of success, for the literal words."""
     from scipy.stats import binomtest
 
     known = [row for row in rows if "trials" in row]
@@ -133,7 +133,7 @@ def of_all_trials(rows: list[Row], finding: Finding) -> Finding:
         return finding
     least = min(known, key=lambda row: row["value"])
     share, many = least["value"], least["trials"]
-    # 5 % on either side: each limit by itself holds with 95 %.
+    # 5 % on either side: each one-sided limit has a confidence of 95 %.
     interval = binomtest(round(share * many), many).proportion_ci(0.9, "exact")
     claimed, low = finding.bound, float(interval.low)
     holds = True if low >= claimed else False if interval.high < claimed else None
@@ -145,7 +145,7 @@ def of_all_trials(rows: list[Row], finding: Finding) -> Finding:
 
 @grows("Theorem 1, samples", "exponent of N50 in 1/alpha_*", "<=", 2.0, family=theorem_laws)
 def samples(case: Case) -> Row:
-    """N50 along alpha_*, all weights trained."""
+    """N50 along alpha_*, with all weights trained."""
     return _row_of(trials(case).n50, 1 / case.parameters.alpha_star)
 
 
@@ -154,7 +154,7 @@ def samples(case: Case) -> Row:
     family=frozen_laws, words="N50={told}, median steps {slower:.2g} times those with attention",
 )  # fmt: skip
 def proposition_1(case: Case) -> Row:
-    """N50 along alpha_* with frozen attention, and the steps that training it saves."""
+    """N50 along alpha_* with frozen attention, and the ratio of steps to trained attention."""
     found, trained = trials(case), as_trained(case)
     x, slower = 1 / case.parameters.alpha_star, found.median / trained.median
     return _row_of(found.n50, x, slower=slower)
@@ -165,13 +165,13 @@ def proposition_1(case: Case) -> Row:
     family=frozen_laws, again=False, words="N50={told}, {more:.2g} times that with attention",
 )  # fmt: skip
 def figure_3(case: Case) -> Row:
-    """N50 without trained attention along alpha_*, beside N50 with it."""
+    """N50 along alpha_* without trained attention, and its ratio to N50 with it."""
     found, trained = trials(case).n50, as_trained(case).n50
     return _row_of(found, 1 / case.parameters.alpha_star, more=found.value / trained.value)
 
 
 def _of_the_bounds(rows: list[Row], finding: Finding) -> Finding:
-    """The literal words compare the bounds (13) and (10), at sigma = tau = 0 and zeta = 1."""
+    """Ratio of the bounds (13) and (10) at sigma = tau = 0 and zeta = 1, for the literal words."""
     x = np.array([row["x"] for row in rows])
     power = exponent(x, x**4 / x**2)
     literal = Finding(
@@ -187,7 +187,7 @@ def _of_the_bounds(rows: list[Row], finding: Finding) -> Finding:
     words="frozen attention needs {value:.2g} times as many samples",
 )  # fmt: skip
 def remark_1(case: Case) -> Row:
-    """N50 without over N50 with trained attention, along alpha_*."""
+    """Ratio of N50 with frozen to N50 with trained attention, along alpha_*."""
     one, two = trials(case).n50, as_trained(case, "attention").n50
     row = _row_of(two, 1 / case.parameters.alpha_star)
     value, error = two.value / one.value, float(np.hypot(one.error, two.error))
@@ -195,7 +195,7 @@ def remark_1(case: Case) -> Row:
 
 
 def _of_both_variables(rows: list[Row], finding: Finding) -> Finding:
-    """Lines over both variables; the literal protocol has two distinct samples, and no growth."""
+    """Fits of N50 in both variables; equal ratios give two distinct samples and no growth."""
     finite = [row for row in rows if isfinite(row["value"])]
     n50 = [row["value"] for row in finite]
     r2 = [runs.line([row[x] ** 2 for row in finite], n50)[2] for x in ("x", "gap")]
@@ -205,7 +205,7 @@ def _of_both_variables(rows: list[Row], finding: Finding) -> Finding:
         f"alpha_*^-2 and {r2[1]:.3f} over (alpha_* - alpha_#)^-2"
     )
     most = max((row["same"] for row in rows), default=np.nan)
-    words = "the same ratios in all samples are two distinct samples: there is no growth to fit"
+    words = "equal ratios in all samples give two distinct samples: no growth to fit"
     quantity = "largest N50 over alpha_*, the same ratios in all samples"
     literal = Finding(None, quantity, most, COUNTS[0], words, relation=">")
     return replace(finding, reason=reason, literal=literal)
@@ -218,7 +218,7 @@ def _of_both_variables(rows: list[Row], finding: Finding) -> Finding:
     words="N50={told}, at a quarter of the step size {quarter}",
 )  # fmt: skip
 def figure_1a(case: Case) -> Row:
-    """N50 along alpha_*: of drawn ratios, of the same ratios, and at a quarter of the step size."""
+    """N50 along alpha_*: with drawn token ratios, equal ratios, and a quarter of the step size."""
     law, quarter = case.parameters, "not run"
     same = trials(case, replace(law, data="fixed"), counts=COUNTS[:4], trials=TRIALS).n50
     if law.alpha_star in (0.28, 0.34):
@@ -229,7 +229,7 @@ def figure_1a(case: Case) -> Row:
 
 
 def over_sigma(law: Any) -> list[Any]:
-    """The law at errors of the initial values, without noise."""
+    """Noise-free laws at several errors sigma of the initial values."""
     return [replace(law, noise=0.0, sigma=sigma) for sigma in SIGMAS]
 
 
@@ -239,7 +239,7 @@ def over_sigma(law: Any) -> list[Any]:
     picture=Picture(r"$1/(1 - \sigma)$", "$N_{50}$"),
 )  # fmt: skip
 def figure_1b(case: Case) -> Row:
-    """N50 over the error sigma of the initial values, with 1 for the Theta(1) of the statement."""
+    """N50 over the error sigma of the initial values; the statement's Theta(1) is taken as 1."""
     return _row_of(trials(case).n50, 1 / (1 - case.parameters.sigma))
 
 
@@ -250,7 +250,7 @@ def figure_1b(case: Case) -> Row:
        "picture": Picture(r"$\sigma$ or $\delta$", "samples $N_{50}$", scales=("linear", "log"))},
 )  # fmt: skip
 def remark_3_samples(case: Case) -> Row:
-    """N50 over the error of the initial values, and of the initial keys and queries."""
+    """N50 over sigma (error of initial values) and delta (of initial keys and queries)."""
     words, least, curves = [], inf, {}
     for name, values in STARTS.items():
         laws = runs.laws_along(case, name, values)
@@ -268,7 +268,7 @@ def _weighted_slope(x: Sequence[float], found: Sequence[Threshold]) -> tuple[flo
     known = [(at, n50.value, n50.error) for at, n50 in zip(x, found, strict=True)
              if isfinite(n50.error)]  # fmt: skip
     if len(known) < FEWEST:
-        raise Undecided(f"N50 is a number in too few rows: {', '.join(map(str, found))}")
+        raise Undecided(f"too few rows have an N50 between bounds: {', '.join(map(str, found))}")
     at, n50, errors = np.transpose(known)
     fit, covariance = np.polyfit(at, np.log(n50), 1, w=1 / errors, cov="unscaled")
     return float(fit[0]), float(covariance[0, 0] ** 0.5)
@@ -281,7 +281,7 @@ def _weighted_slope(x: Sequence[float], found: Sequence[Threshold]) -> tuple[flo
     require=theorem_1, also=(Also("slower", "<", 1.0, "largest ratio of the steps"),),
 )  # fmt: skip
 def remark_2_shares(case: Case) -> Row:
-    """Samples and steps as alpha_* grows, alpha_# in proportion."""
+    """N50 and steps along alpha_*, with alpha_# in proportion."""
     laws = theorem_laws(case.parameters)
     rows, x = [trials(case, law) for law in laws], [law.alpha_star for law in laws]
     n50, steps = np.array([(row.n50.value, row.median) for row in rows]).T
@@ -300,11 +300,11 @@ def remark_2_shares(case: Case) -> Row:
     picture=Picture("batch $B$", "share of successful trials", scales=("log", "linear")),
 )  # fmt: skip
 def equation_9(case: Case) -> Row:
-    """Training on mini-batches as large as (9) asks, with the constant 1."""
+    """Share of successful trials on mini-batches of the size (9), with the constant 1."""
     law, many = case.parameters, BATCH_TRIALS * (MORE if case.thorough else 1)
     least = least_batch(law.alpha_star, law.sigma, law.delta)
     if not isfinite(least):
-        raise Undecided("(9) has no batch: alpha_* is at most e^-delta sigma", "law")
+        raise Undecided("equation (9) has no batch size: alpha_* is at most e^-delta sigma", "law")
     batch, rate, steps = ceil(least), case.rate(ETA), case.steps(BATCH_STEPS)
     count, losses = max(BATCHED, 2 * batch), []
     for seed in range(case.seed, case.seed + many):

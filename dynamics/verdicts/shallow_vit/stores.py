@@ -1,8 +1,7 @@
-"""Sweeps of the figures of the shallow ViT, in stores from which an interrupted figure goes on.
+"""Stored sweeps of the figures of the shallow ViT; an interrupted figure resumes from them.
 
-A figure that is interrupted leaves its sweeps in the folder of the cache, and the same figure goes
-on from there; they are removed when it is complete. With the option ``store`` they stay in a folder
-of the user's choice.
+Sweeps are stored in the cache folder and removed when the figure is complete. The option ``store``
+keeps them in a folder of the user's choice.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ from dynamics.verdicts.figure import FigureRequest
 from dynamics.verdicts.shallow_vit.trial_rows import ETA, STEPS, Trials, ended, of_trials
 
 AT_ONCE = 3
-"""Numbers of samples of one sweep, after which rows that have ended are left out."""
+"""Numbers of samples run in one sweep before finished rows are dropped."""
 
 
 class Interrupted(Exception):
-    """A sweep was stopped; the same figure goes on."""
+    """Raised if a sweep was stopped; running the same figure again resumes it."""
 
 
 @contextmanager
 def folder(name: str, request: FigureRequest, options: Mapping[str, Any]) -> Iterator[Path]:
-    """The folder of the sweeps of one figure, whose ``store`` is empty for that of the cache."""
+    """Folder of the sweeps of one figure: the option ``store``, or one in the cache if empty."""
     if options["store"]:
         yield path_of("store", options["store"])
         return
@@ -52,19 +51,19 @@ def folder(name: str, request: FigureRequest, options: Mapping[str, Any]) -> Ite
 def stored_sweep(
     system: System, law: Any, axes: Mapping[str, Any], path: Path, workers: int
 ) -> Sweep:
-    """A sweep in a store: name -> values, a formula, or a setting.
+    """Run or resume a stored sweep; axes map a name to values, a formula, or a setting.
 
     Raises Interrupted if it was stopped; the finished part stays in the store.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     result = sweep(system, asdict(law) | dict(axes), path, workers=workers)
     if result.interrupted:
-        raise Interrupted("interrupted: the same figure goes on from here")
+        raise Interrupted("interrupted: the same command resumes the figure")
     return result
 
 
 def values(result: Sweep, quantity: str, dims: Sequence[str]) -> FloatArray:
-    """A quantity of a sweep over some dimensions, those of length 1 that have none among them."""
+    """A quantity of a sweep over the named dimensions; other dimensions must have length 1."""
     dataset = result.dataset
     order = [str(dim) for dim in dataset["outcome"].dims]
     array = Quantity.read(quantity, dataset).of(dataset)
@@ -75,11 +74,11 @@ def stored_trials(
     system: System, law: Any, axes: Mapping[str, Any], axis: str, counts: Sequence[int],
     path: Path, workers: int,
 ) -> list[Trials]:  # fmt: skip
-    """The trials of `samples.trials_of` in sweeps that are stored, each row until it has ended.
+    """Trials as in `trial_rows.trials_of`, in stored sweeps; rows stop when they have ended.
 
-    `axes`: ``seed``, the ``axis`` with its values, and formulas; `axis`: name of the difference
-    from row to row; `counts`: N, ascending; `path`: beginning of the names of the stores;
-    `workers`: processes.
+    `axes`: ``seed``, the ``axis`` with its values, and formulas; `axis`: name of the parameter that
+    differs between rows; `counts`: N, ascending; `path`: prefix of the stores' names; `workers`:
+    number of processes.
     """
     loss, steps = np.full((2, len(axes[axis]), len(counts), len(axes["seed"])), np.nan)
     going = list(range(len(axes[axis])))

@@ -1,4 +1,4 @@
-"""The figure of Section 4.2 on small images: examples, accuracies, successes, backgrounds."""
+"""Figure of Section 4.2 on small images: examples, accuracies, successes, backgrounds."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ SMALL: dict[str, Any] = {"fontsize": 9}
 
 
 def rows(whole: Trials, pair: Trials) -> list[dict[str, Any]]:
-    """The table: a row for each alpha_* and N, and one for each alpha_* with the pair.
+    """Table of the figure: a row per alpha_* and N, and a row per alpha_* of the pair.
 
-    `whole`, `pair`: of all classes, and with a spurious background.
+    `whole`, `pair`: trials with all classes, and with a spurious background.
     """
     successes = whole.successes()
     table: list[dict[str, Any]] = [
@@ -50,11 +50,11 @@ def rows(whole: Trials, pair: Trials) -> list[dict[str, Any]]:
 
 
 @with_flags(
-    {"resume": "go on after a break"},
+    {"resume": "resume an interrupted run"},
     objects="digits, fashion, or a folder of MNIST, CIFAR or SVHN (default digits)",
 )
 def textures_figure(system: System, request: FigureRequest) -> Drawing:
-    """Section 4.2 on small images. Options: `Scene`'s, ``shares``, ``samples``, ``seeds``."""
+    """Section 4.2 on small images. Options: `Scene` fields, ``shares``, ``samples``, ``seeds``."""
     quick = {
         "objects": "digits", "texture": "grass", "side": 10, "patch": 2, "pair": images.PAIR,
         "shares": images.SHARES, "samples": images.SAMPLES, "seeds": images.SEEDS,
@@ -80,7 +80,7 @@ def textures_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def _caption(scene: Scene, whole: Trials, pair: Trials) -> str:
-    """The protocol of the figure and its numbers."""
+    """Caption with the protocol of the figure and its numbers."""
     rise = estimate(pair.values[-1, 0] - pair.values[0, 0])
     last = whole.samples[-1]
     needed = ", ".join(
@@ -102,8 +102,8 @@ def _caption(scene: Scene, whole: Trials, pair: Trials) -> str:
 def draw(scene: Scene, trials: Trials, pair: Trials, examples: Sequence[Shown]) -> Any:
     """Draw all panels.
 
-    `trials`, `pair`: of all classes, and with a spurious background; `examples`: images of one
-    scene, one for each share.
+    `trials`, `pair`: with all classes, and with a spurious background; `examples`: images of one
+    scene, one per share.
     """
     figure = Figure((11.0, 5.6), dpi=PIXELS / 11.0, layout="constrained")
     grid = figure.add_gridspec(2, 1, height_ratios=[1, 1.7])
@@ -148,7 +148,7 @@ def draw(scene: Scene, trials: Trials, pair: Trials, examples: Sequence[Shown]) 
 
 
 def _example(panel: Axes, example: Shown, title: str) -> None:
-    """The first image, with the patches that were dropped in blue."""
+    """Draw the first image of an example, with dropped patches in blue."""
     pixels, present = example.canvases.pixels, example.present[0]
     image, grid = pixels[0].mean(axis=-1), int(present.size**0.5)
     left = np.kron(present.reshape(grid, grid), np.ones([pixels.shape[1] // grid] * 2)) > 0

@@ -1,15 +1,15 @@
-r"""Section 4.2 on small images: an object on a texture, with background patches dropped before.
+r"""Section 4.2 on small images: objects on textures, with background patches dropped.
 
 The paper puts CIFAR-10 images of 26 x 26 pixels into ImageNet plants of 32 x 32, so that
 :math:`\alpha_\star \approx 0.66` of the tokens are relevant. Here a digit of 8 x 8 pixels is put
 into a texture of 10 x 10: 16 of 25 patches, 0.64. A small vision transformer
-(`dynamics.images.networks`) is trained on N images, from scratch, with background patches dropped
-at random before training, in training and test images alike. A trial succeeds at the paper's test
-accuracy, 77.5 %.
+(`dynamics.images.networks`) is trained from scratch on N images. Training and test images lose
+the same share of background patches, at random. A trial succeeds at the paper's test accuracy,
+77.5 %.
 
-Spurious background: of two classes, the paper's birds and airplanes, here two digits, one has the
-texture in 90 % of its training images and the other in 10 %; all others have a clean background. In
-the test images it is half of each.
+Spurious background: there are two classes (birds and airplanes in the paper, two digits here). The
+texture is the background of 90 % of the training images of one class and of 10 % of the other;
+other images have a clean background. In test images both shares are 50 %.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from dynamics.training.progress import bar
 from dynamics.validation import refuse
 
 SHARES = (0.64, 0.76, 0.89, 1.0)
-"""alpha_*: with 9, 5, 2 and 0 of the 9 background patches."""
+"""Values of alpha_*, with 9, 5, 2 and 0 of the 9 background patches kept."""
 ENDS = (SHARES[0], SHARES[-1])
 SAMPLES = (200, 400, 800, 1300)
 FEWER, MORE = 80, 1000
-"""Images of the other classes on which the two initial models are trained."""
+"""Numbers of images of other classes on which the two initial models are trained."""
 PAIR, PAIR_SAMPLES, PAIR_TESTS = (3, 8), 200, 100
 USUAL = 0.9
-"""Share of the training images of a class that have its usual background."""
+"""Share of a class's training images with the usual background of the class."""
 TESTS, STEPS, SEEDS = 400, 800, 5
 SUCCESS = 0.775
-"""Test accuracy of a success (Section 4.2)."""
+"""Test accuracy from which a trial is a success (Section 4.2)."""
 GROUPS = ("all", "usual background", "unusual background")
 
 
@@ -53,10 +53,10 @@ GROUPS = ("all", "usual background", "unusual background")
 class Scene:
     """Data and settings of one network.
 
-    `samples`: N; `share`: alpha_* after dropping; `pair`: the two classes of a spurious background;
-    empty for all classes, each on the texture; `data`, `texture`: of `datasets.load` and
-    `textures.texture`; `side`, `patch`: of a canvas and a patch, in pixels; `before`: images of the
-    other classes on which the network was trained before; 0 for a random start.
+    `samples`: N; `share`: alpha_* after dropping; `pair`: the two classes with a spurious
+    background; empty to use all classes on the texture; `data`, `texture`: names as in
+    `datasets.load` and `textures.texture`; `side`, `patch`: of a canvas and a patch, in pixels;
+    `before`: images of other classes for pretraining; 0 for a random start.
     """
 
     samples: int
@@ -73,14 +73,14 @@ class Scene:
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """Name of the scene's checkpoint file."""
         kind = "spurious" if self.pair else "classes"
         kind += f"-after-{self.before}" if self.before else ""
         return f"{kind}-N-{self.samples}-alpha-{self.share:g}-seed-{self.seed}"
 
 
 def of_pair(images: Images, pair: Sequence[int], others: bool = False) -> Images:
-    """The images of two classes, labelled 0 and 1; or those of all others, by their classes."""
+    """Images of two classes, labelled 0 and 1; with `others`, images of all other classes."""
     if len(set(pair)) != 2 or not set(pair) <= {*range(images.classes)}:
         allowed = f"two of the classes 0 to {images.classes - 1}"
         refuse("pair", ",".join(map(str, pair)), "are not two classes", allowed, "0,1")
@@ -95,7 +95,7 @@ def of_pair(images: Images, pair: Sequence[int], others: bool = False) -> Images
 
 
 class Shown(NamedTuple):
-    """Images of a scene: canvases, labels, the patches that are left and the textured canvases."""
+    """Images of a scene: canvases, labels, kept patches, and whether the background is textured."""
 
     canvases: Canvases
     labels: Any
@@ -104,19 +104,19 @@ class Shown(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Any, Any, Any]:
-        """Pixels, labels and patches, as networks take them."""
+        """Pixels, labels and kept patches, the inputs of a network."""
         return self.canvases.pixels, self.labels, self.present
 
     @property
     def unusual(self) -> Any:
-        """Images whose background is unusual for their class."""
+        """Whether each image's background is unusual for its class."""
         return self.textured != (self.labels == 1)
 
 
 def scene_data(scene: Scene, images: Images) -> tuple[Shown, Shown]:
-    """Training and test images of a scene; those of one seed share split, places and textures.
+    """Training and test images of a scene; scenes of one seed share split, places and textures.
 
-    `images`: with the two classes of the scene, if it has a pair.
+    `images`: of the two classes, if the scene has a pair.
     """
     split = datasets.split(images, scene.samples, scene.tests, scene.seed)
     random = np.random.default_rng([scene.seed, 4])
@@ -136,10 +136,9 @@ def scene_data(scene: Scene, images: Images) -> tuple[Shown, Shown]:
 def accuracies(
     scene: Scene, folder: Path | None = None, progress: Callable[[int], Any] = lambda steps: None
 ) -> tuple[float, ...]:
-    """Test accuracy of a trained network: on all images, and by how usual the background is.
+    """Test accuracy of a trained network: on all images, on usual and on unusual backgrounds.
 
-    `folder`: of the checkpoint of the run; `progress`: called with the number of steps that were
-    made.
+    `folder`: of the checkpoint of the run; `progress`: called with the number of completed steps.
     """
     every = datasets.load(scene.data)
     images = of_pair(every, scene.pair) if scene.pair else every
@@ -156,7 +155,7 @@ def accuracies(
 def _trained(
     scene: Scene, images: Images, known: dict[str, Any], **options: Any
 ) -> tuple[Transformer, dict[str, Any], Shown]:
-    """A trained network with its weights and its test images, from a start that is partly known."""
+    """Trained network, weights, test images; `known` weights replace those of the random start."""
     (train, test), network = scene_data(scene, images), Transformer(patch=scene.patch, spread=1.0)
     start = network.start(scene.side, images.channels, images.classes, scene.seed) | known
     request = asdict(scene) | {"digest": images.digest(), "network": asdict(network)}
@@ -168,7 +167,7 @@ def _trained(
 
 
 def before(scene: Scene) -> dict[str, Any]:
-    """The network that images of the other classes have trained, whole ones on the texture."""
+    """Weights pretrained on images of the other classes, without dropped patches."""
     first = replace(scene, samples=scene.before, share=1e-9, pair=(), before=0, tests=1, seed=0)
     return _before(first, scene.pair)
 
@@ -180,10 +179,10 @@ def _before(scene: Scene, pair: tuple[int, ...]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Trials:
-    """Accuracies over shares, what varies beside them, and seeds.
+    """Accuracies over shares, samples or groups, and seeds.
 
-    `shares`: as whole patches make them; `samples`: numbers of images, of training or of training
-    before; `values`, shape (shares, samples or groups of test images, seeds).
+    `shares`: alpha_* realized by whole patches; `samples`: numbers of images, of training or of
+    pretraining; `values`, shape (shares, samples or groups of test images, seeds).
     """
 
     shares: tuple[float, ...]
@@ -191,17 +190,17 @@ class Trials:
     values: FloatArray
 
     def successes(self) -> FloatArray:
-        """Share of the trials that succeed, shape (shares, samples)."""
+        """Share of successful trials, shape (shares, samples)."""
         return np.asarray((self.values >= SUCCESS).mean(axis=2))
 
     def needed(self) -> list[float]:
-        """The least N at which half of the trials succeed, for each share; infinite for none."""
+        """Least N at which half of the trials succeed, for each share; infinite if none does."""
         half = self.successes() >= 0.5
         return [min(itertools.compress(self.samples, row), default=np.inf) for row in half]
 
 
 def train_all(scenes: Sequence[Scene], folder: Path | None = None) -> list[tuple[float, ...]]:
-    """The accuracies of scenes, two networks at a time.
+    """Train the networks of scenes, two at a time; return their accuracies.
 
     `folder`: of the checkpoints of the runs.
     """
@@ -216,12 +215,12 @@ def train_all(scenes: Sequence[Scene], folder: Path | None = None) -> list[tuple
 
 @lru_cache(maxsize=512)
 def _once(scene: Scene) -> tuple[float, ...]:
-    """The accuracies of a scene that claims share."""
+    """Accuracies of a scene, cached because claims share scenes."""
     return accuracies(scene)
 
 
 def _grid(scene: Scene, folder: Path | None, **axes: Sequence[Any]) -> Any:
-    """Accuracies at all combinations of fields of a scene, shape (*axes, groups)."""
+    """Accuracies over a grid of the scene's fields, shape (*axes, groups)."""
     every = itertools.product(*axes.values())
     scenes = [replace(scene, **dict(zip(axes, each, strict=True))) for each in every]
     return np.array(train_all(scenes, folder)).reshape(*map(len, axes.values()), -1)
@@ -231,9 +230,9 @@ def classes(
     samples: Sequence[int], seeds: Sequence[int], shares: Sequence[float] = SHARES,
     scene: Scene = Scene(0, 1.0, 0), folder: Path | None = None,
 ) -> Trials:  # fmt: skip
-    """All classes on the texture, for every share, number of samples and seed.
+    """Accuracies with all classes on the texture, for every share, N and seed.
 
-    `scene`: what all have in common; `folder`: of the checkpoints of the runs.
+    `scene`: common settings; `folder`: of the checkpoints of the runs.
     """
     values = _grid(replace(scene, pair=()), folder, share=shares, samples=samples, seed=seeds)
     return Trials(taken_shares(scene, shares), tuple(samples), values[..., 0])
@@ -243,9 +242,9 @@ def spurious(
     seeds: Sequence[int], shares: Sequence[float] = SHARES, scene: Scene = Scene(0, 1.0, 0, PAIR),
     folder: Path | None = None,
 ) -> Trials:  # fmt: skip
-    """Two classes with a spurious background, on the `GROUPS` of test images.
+    """Accuracies of two classes with a spurious background, on the `GROUPS` of test images.
 
-    `seeds`, `shares`, `scene`, `folder`: as of `classes`.
+    `seeds`, `shares`, `scene`, `folder`: as in `classes`.
     """
     most = len(of_pair(datasets.load(scene.data), scene.pair).train.labels)
     scene = replace(scene, samples=min(PAIR_SAMPLES, most - PAIR_TESTS), tests=PAIR_TESTS)
@@ -254,14 +253,14 @@ def spurious(
 
 
 def from_other_classes(seeds: Sequence[int]) -> Trials:
-    """Spurious background, from networks pretrained on few and many images of other classes."""
+    """Accuracies with a spurious background, after pretraining on few and on many other images."""
     scene, models = Scene(PAIR_SAMPLES, 1.0, 0, PAIR, tests=PAIR_TESTS), (FEWER, MORE)
     values = _grid(scene, None, share=ENDS, before=models, seed=seeds)[..., 0]
     return Trials(taken_shares(scene, ENDS), models, values)
 
 
 def taken_shares(scene: Scene, shares: Sequence[float]) -> tuple[float, ...]:
-    """The alpha_* that whole patches make of those that are requested."""
+    """Values of alpha_* realized by whole patches, for the requested ones."""
     sides = datasets.load(scene.data).side, scene.side
     own, count = ((side // scene.patch) ** 2 for side in sides)
     return tuple(own / textures.remaining(own, count, share) for share in shares)

@@ -1,8 +1,9 @@
-r"""Token noise and token sparsification: (P1), Remark 2, Figure 5.
+"""Token noise and token sparsification: (P1), Remark 2, Figure 5.
 
-Where tokens are removed, a fifth of them have noise of standard deviation 1 per coordinate.
-Training and test samples lose the same share of their tokens: at random, those of no discriminative
-pattern first, or those farthest from their pattern first.
+In claims on sparsification, a fifth of the tokens have noise of standard deviation 1 per
+coordinate. Training and test samples lose the same share of tokens, by one of three rules: at
+random, irrelevant first (no discriminative pattern), or noisiest first (farthest from their
+pattern).
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from theory.papers.shallow_vit.data_law import SPARSIFIERS, rounded
 
 LAW: dict[str, Any] = {"alpha_star": 0.3, "alpha_confusion": 0.1, "m": 300, "data": "fixed_disc"}
 FIGURE_5 = LAW | {"alpha_star": 0.6, "alpha_confusion": 0.05, "delta": 0.5}
-"""Shares and delta that are recalled of Figure 5, as are its 80 samples."""
+"""Shares and delta of Figure 5 as recalled here; its 80 samples are recalled too."""
 FEW, SAMPLES, FIGURE_5_SAMPLES = 10, 20, 80
 PARTS_OF_TAU = (0.0, 0.5, 1.0)
 NOISY: dict[str, Any] = {"noisy_share": 0.2, "noisy_std": 1.0}
 ETA, FINE, STEPS = 0.2, 0.02, 400
 REMOVED, ALL_REMOVED = (0.0, 0.2, 0.5), (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 SHARE = 0.2
-"""Share of tokens removed where the order of the sparsifiers is compared: all noisy ones can go."""
+"""Share of tokens removed when the rules are compared: equal to the share of noisy tokens."""
 SEEDS, MORE_SEEDS, FEW_SEEDS = 5, 10, 3
 WORDS = {"random": "at random", "irrelevant": "irrelevant first", "noisiest": "noisiest first"}
 
@@ -43,7 +44,7 @@ WORDS = {"random": "at random", "irrelevant": "irrelevant first", "noisiest": "n
 def _losses(
     case: Case, law: Any, rule: str, removed: Sequence[float], seeds: int, samples: int = SAMPLES
 ) -> FloatArray:
-    """Test loss at the end, shape (removed, seeds)."""
+    """Test loss at the end of training, shape (removed, seeds)."""
     at = case.rate(ETA), case.steps(STEPS)
     every = range(case.seed, case.seed + seeds)
     make: Any = case.system.FullEmpirical
@@ -59,7 +60,7 @@ def _loss(
 
 
 def mean_losses(case: Case) -> dict[str, float]:
-    """Mean test loss with nothing removed (``"none"``) and with `SHARE` removed by each rule."""
+    """Mean test loss without removal (``"none"``) and with `SHARE` removed by each rule."""
     law = case.system.Parameters(**LAW, M=case.parameters.M, d=case.parameters.d)
     rules = {"none": ("random", (0.0,))} | {rule: (rule, (SHARE,)) for rule in SPARSIFIERS}
     return {
@@ -68,14 +69,14 @@ def mean_losses(case: Case) -> dict[str, float]:
 
 
 def _removal(case: Case, samples: int) -> dict[str, Any]:
-    """Test loss along the share of tokens that every rule removes."""
+    """Test loss over the share of tokens that each rule removes."""
     law, shares = case.parameters, ALL_REMOVED if case.thorough else REMOVED
     seeds = MORE_SEEDS if case.thorough else SEEDS
     means = {rule: _losses(case, law, rule, shares, seeds, samples).mean(axis=1)
              for rule in SPARSIFIERS}  # fmt: skip
     start, end = means["random"][0], {rule: mean[-1] for rule, mean in means.items()}
     if start == 0:
-        raise Undecided("nothing is left to gain: the test loss is 0 with all tokens")
+        raise Undecided("the test loss is 0 with all tokens: removal cannot lower it")
     best = {rule: mean[1:].min() for rule, mean in means.items()}
     helps = all(best[rule] < min(start, best["random"]) for rule in ("irrelevant", "noisiest"))
     taken = [rounded(share, law.L) / law.L for share in shares]
@@ -98,18 +99,18 @@ RATIO = "test loss with irrelevant tokens removed, over that with none removed"
 
 @claim_on_tokens("Remark 2", RATIO, "<", 1.0, laws=(LAW,), **REMOVAL)
 def remark_2(case: Case) -> dict[str, Any]:
-    """The last sentence: test loss of trained models with tokens removed."""
+    """Last sentence of Remark 2: test loss of trained models with tokens removed."""
     return _removal(case, SAMPLES)
 
 
 @claim_on_tokens("Figure 5", RATIO, "<", 1.0, laws=(FIGURE_5,), **REMOVAL)
 def figure_5(case: Case) -> dict[str, Any]:
-    """Figure with the recalled shares and numbers of samples."""
+    """Figure 5 with the recalled shares and number of samples."""
     return _removal(case, FIGURE_5_SAMPLES)
 
 
 def _along_noise(case: Case, measure: Callable[[Any, int], float]) -> dict[str, Any]:
-    """A growth along the token noise, whose length c_0 sqrt(d) is up to the tau of Theorem 1."""
+    """Growth of a measurement with token noise c_0, for c_0 sqrt(d) up to tau of Theorem 1."""
     law, seeds = case.parameters, range(case.seed, case.seed + MORE_SEEDS)
     most = min(law.sigma, law.delta) / sqrt(law.d)
     levels = [round(part * most, 4) for part in PARTS_OF_TAU]
@@ -148,7 +149,7 @@ def steps_with_noise(case: Case) -> dict[str, Any]:
     picture=Picture("token noise $c_0$", "test loss", scales=LINEAR),
 )  # fmt: skip
 def loss_with_noise(case: Case) -> dict[str, Any]:
-    """Test loss of models that are trained and tested on tokens of one noise."""
+    """Test loss of models trained and tested with the same token noise."""
     steps = case.steps(STEPS)
 
     def loss(law: Any, seed: int) -> float:

@@ -1,8 +1,8 @@
-"""Rows of trials at growing numbers of samples N, and N50, where half of them succeed.
+"""Rows of trials at growing numbers of samples N, and N50, where half of the trials succeed.
 
-A trial trains on N samples until the training loss is zero; it succeeds if the test loss, the mean
-hinge on fresh samples over the margin, is below 1e-3. A row of growing N ends after two N at which
-all trials succeed.
+A trial trains on N samples until the training loss is zero. It succeeds if the test loss (mean
+hinge on fresh samples over the margin) is below 1e-3. A row stops after two N at which all trials
+succeed.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ SUCCESS = 1e-3
 """Test loss below which a trial succeeds (Section 4.1)."""
 COUNTS = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 TRIALS, MORE = 20, 3
-"""Trials of a cell, and times as many in thorough requests."""
+"""First: trials per number of samples; second: factor in thorough requests."""
 ETA, STEPS = 0.5, 2000
 RESTED = 5.0
-"""Time, times alpha_* - alpha_#, by which most runs stand still: nothing moves after that."""
+"""Time (divided by alpha_* - alpha_#) at which most runs have zero training loss and stop."""
 FULL = 2
-"""Numbers of samples at 100 % after which a row ends."""
+"""Consecutive numbers of samples with 100 % success that end a row."""
 
 
 @dataclass(frozen=True)
 class Trials:
-    """Trials of one law at growing numbers of samples, up to where the row ends.
+    """Trials of one law at growing numbers of samples, up to the end of the row.
 
-    `loss`, shape (counts, trials): test loss at the end; infinite where a run diverged, which is no
-    success; `steps`, same shape: steps to zero training loss; NaN where it was not reached.
+    `loss`, shape (counts, trials): test loss at the end; infinite for a diverged run (a failure);
+    `steps`, same shape: steps to zero training loss; NaN if not reached.
     """
 
     loss: FloatArray
@@ -46,20 +46,20 @@ class Trials:
 
     @property
     def median(self) -> float:
-        """Median of the steps."""
+        """Median number of steps to zero training loss."""
         return float(np.nanmedian(self.steps)) if np.isfinite(self.steps).any() else np.nan
 
 
 def ended(loss: FloatArray) -> bool:
-    """Whether a row has ended: all trials of the last numbers of samples succeed."""
+    """Whether all trials succeed at the last `FULL` numbers of samples."""
     return len(loss) >= FULL and bool((loss[-FULL:] < SUCCESS).all())
 
 
 def of_trials(counts: Sequence[int], loss: FloatArray, steps: FloatArray) -> Trials:
-    """Trials without the numbers of samples beyond the end of the row.
+    """Build `Trials`, cut at the end of the row.
 
-    `counts`: N, ascending; `loss`, `steps`, shape (counts, trials): as of `Trials`; NaN in ``loss``
-    where a number of samples was not run.
+    `counts`: N, ascending; `loss`, `steps`, shape (counts, trials): as in `Trials`; ``loss`` is NaN
+    for an N that was not run.
     """
     run = int((~np.isnan(loss)).all(axis=1).sum())
     end = next((k for k in range(run + 1) if ended(loss[:k])), run)
@@ -72,10 +72,10 @@ def trials_of(
     make: Any, law: Any, seed: int, trials: int = TRIALS, counts: tuple[int, ...] = COUNTS,
     eta: float = ETA,
 ) -> Trials:  # fmt: skip
-    """Run a row N by N; claims share rows.
+    """Run the trials of a law at growing N; cached, because claims share rows.
 
-    `make`: the reduced problem; `seed`: of the first trial; every law and N has the trials of the
-    same seeds; `counts`: N, ascending; `eta`: the steps are as many more as it is less than `ETA`.
+    `make`: the reduced problem; `seed`: of the first trial; all laws and N use the same seeds;
+    `counts`: N, ascending; `eta`: learning rate; fewer than `ETA` takes proportionally more steps.
     """
     loss, steps = np.full((2, len(counts), trials), np.nan)
     most = round(STEPS * ETA / eta)

@@ -66,9 +66,9 @@ def test_the_caption_of_the_scaling_follows_its_numbers(options, told):
     ("name", "given", "options", "told"),
     [
         ("phases", {"P": 16, "C_global": 4, "C_local": 4}, {},
-         "an area of another size than the global one; C_local can be 2, 3, 6, 12"),
+         "as large as the global area; C_local can be 2, 3, 6, 12"),
         ("phases", {"P": 5, "C_global": 4, "C_local": 1}, {}, "2 or more, with a smaller C_global"),
-        ("phases", {"family": "two_cluster_grid"}, {}, "is not what this figure is about"),
+        ("phases", {"family": "two_cluster_grid"}, {}, "is not the family of this figure"),
         ("gap", {"C_local": 4}, {}, "C_local is an axis"),
         ("gap", {"P": 64}, {"core": 1}, "core=1 is too small"),
         ("gap", {"P": 64}, {"local": float("nan")}, "local=nan is not finite"),

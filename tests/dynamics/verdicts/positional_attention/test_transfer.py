@@ -43,7 +43,7 @@ def test_theorem_5_1_at_a_size_and_where_gamma_moves_the_wrong_way(monkeypatch):
 
 
 def test_theorem_5_1_says_what_it_cannot_decide(monkeypatch):
-    assert "nothing to decide" in verdict_of(SYSTEM, "Theorem 5.1", at(16, 4, 1)).finding.reason
+    assert "cannot help" in verdict_of(SYSTEM, "Theorem 5.1", at(16, 4, 1)).finding.reason
     assert verdict_of(SYSTEM, "Theorem 5.1", at(512, 4, 8)).holds is None
     monkeypatch.setattr(transfer, "PRE_TRAINING", 1.0)  # before much attention is inside
     monkeypatch.setattr(transfer, "STEPS", 1000)

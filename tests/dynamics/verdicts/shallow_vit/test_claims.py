@@ -113,7 +113,7 @@ def test_where_training_is_unstable_long_runs_do_not_deny_an_identity():
     ("given", "words"),
     [
         ({"alpha_star": 0.3, "alpha_confusion": 0.2}, "alpha_* above 0.543"),
-        ({"m": 100}, "with N = 200 it takes 188 neurons"),
+        ({"m": 100}, "188 neurons are needed at N = 200"),
         ({"sigma": 0.7}, "below pi / M = 0.628"),
         ({"delta": 0.5}, "below 0.5"),
     ],
@@ -306,7 +306,7 @@ def test_lemma_1_on_tails_of_a_loop(monkeypatch):
 @pytest.mark.parametrize(
     ("claim", "given", "told"),
     [
-        ("Proposition 2, rate", {"L": 1}, "nothing is left"),
+        ("Proposition 2, rate", {"L": 1}, "up to rounding"),
         ("Proposition 2, rate", {"L": 20, "margin": 0.01}, "records in the last quarter"),
         ("Lemma 2, claim 2", {"L": 20, "margin": 1e-7}, "does not move"),
         ("Lemma 2, claim 2", {"L": 20, "frozen": "attention"}, "does not move"),
@@ -326,7 +326,7 @@ def test_figure_2_where_the_shares_are_in_proportion_and_where_not(monkeypatch):
     assert verdict_of(SYSTEM, "Figure 2, in proportion", law).holds
     few = verdict_of(SYSTEM, "Figure 2, in proportion", SYSTEM.Parameters(m=40, L=100))
     assert few.holds is None  # R^2 is 0.999, and the power 0.82
-    assert "not yet a proportion" in few.evidence["reason"]
+    assert "not proportional yet" in few.evidence["reason"]
     other = verdict_of(SYSTEM, "Figure 2, other shares", replace(law, m=200))
     assert other.word == "not decidable by a reconstruction"
     assert "(8) is met at 2 of 7 alpha_*" in other.evidence["reason"]

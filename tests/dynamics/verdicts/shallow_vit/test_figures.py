@@ -117,8 +117,8 @@ def test_the_ceiling_of_one_sample_is_not_that_of_the_law():
 
     one, three, even = caption(1, noise=0.0), caption(3), caption(4)
     assert "on tokens without noise (N=1" in one
-    assert one.endswith(" It cannot pass 1.000.")
-    tops = [float(each.split("cannot pass ")[1][:-1]) for each in (three, even)]
+    assert one.endswith(" It cannot exceed 1.000.")
+    tops = [float(each.split("cannot exceed ")[1][:-1]) for each in (three, even)]
     law = _with(short)
     assert tops[1] == pytest.approx(ceiling(law.n_star, law.n_confusion, law.L), abs=6e-4)
     assert tops[0] > tops[1]
