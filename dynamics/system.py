@@ -29,8 +29,6 @@ EXPECTATION_OPTIONS = ("expectation", "tolerance")
 """Options of the reduced problem of a paper."""
 SAMPLING_OPTIONS = ("samples", "seed")
 """Options of every problem with random samples."""
-FLOW_GRADIENTS = 3000.0
-"""Gradients of a flow, about: those of steps do not depend on the horizon."""
 
 
 class Derivation:
@@ -107,10 +105,6 @@ class System:
     default_runs : mapping
         Command (``"run"``, ``"compare"``) -> what it does by default; ``"empirical"``, with its
         number of samples, is what both do with the full empirical problem.
-    cost_model : callable
-        Parameters, the name of a full problem or None, options -> predicted time of one gradient,
-        in seconds for a built-in system: the order of the points of a sweep, and which sizes a
-        check can afford, rest on it, and no number.
     expectations : tuple of str
         How the reduced problem can take its expectation, the default last.
     model : object
@@ -135,7 +129,6 @@ class System:
     FullPopulation: type[Any]
     FullEmpirical: type[Any]
     default_runs: Mapping[str, DefaultRun]
-    cost_model: Callable[[Any, str | None, Mapping[str, Any]], float]
     expectations: tuple[str, ...] = ()
     model: Any = None
 

@@ -231,16 +231,6 @@ def _terms(single: Block, law: Any) -> float:
     return many * (1 + len(single.sizes)) * float(len(law.z)) ** len(single.areas)
 
 
-def gradient_seconds(rows: Rows, kind: str) -> float:
-    """Predicted time of one gradient of all rows.
-
-    `kind`: one of `KINDS`.
-    """
-    known_word("expectation", kind, KINDS)
-    pairs = [_seconds(block, rows.parameters) for block in blocks_of(rows)]
-    return sum(min(pair) if kind == "auto" else pair[kind == "contour"] for pair in pairs)
-
-
 def _selected(rows: Rows, kind: str) -> Iterator[tuple[Block, Configurations | None]]:
     """Every block with its configurations, or with None where it takes the contour."""
     law = rows.parameters

@@ -1,8 +1,7 @@
 """A sweep before it is run: its points, the blocks they are done in, and what identifies it.
 
 A block is a box of the grid, a part of its last dimensions. It is one chunk of the store, so that
-what is done is known block by block; its points are run in parts, by several workers. The most
-expensive blocks come first, by predicted cost, so that a sweep does not end with one of them.
+what is done is known block by block; its points are run in parts, by several workers.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import ceil, prod
 from numbers import Real
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -24,13 +22,7 @@ from dynamics.results.expression import Expression
 from dynamics.results.storage import differences, versions
 from dynamics.sweep.axes import PAIRED, Axis, Grid, grid, switched
 from dynamics.sweep.point_runner import PointRunner
-from dynamics.system import (
-    EXPECTATION_OPTIONS,
-    FLOW_GRADIENTS,
-    FULL,
-    SAMPLING_OPTIONS,
-    System,
-)
+from dynamics.system import EXPECTATION_OPTIONS, FULL, SAMPLING_OPTIONS, System
 from dynamics.training import progress
 from dynamics.training.rules import check_rated, default_words, in_words
 from dynamics.validation import InvalidRequest, brief, integer, known_word, refuse
@@ -159,16 +151,6 @@ class Plan:
         box = self.box(number)
         return [tuple(part.start for part in box), tuple(part.stop - 1 for part in box)]
 
-    def cost(self, index: Index) -> float:
-        """Predicted seconds of a point; 0 for one that cannot be run."""
-        if self.invalid_reason(index):
-            return 0.0
-        system = self.runner.system
-        parameters, options = self.runner.parts(self.grid.at(index))
-        steps = FLOW_GRADIENTS if "time" in options else float(options["steps"])
-        made = system.Parameters(**parameters)
-        return steps * system.cost_model(made, options.get("full"), options)
-
     def column(self, quantity: str) -> str:
         """The name of a quantity in the store: another one where an axis or a formula has its."""
         taken = any(quantity == axis.name for axis in self.grid.axes)
@@ -186,7 +168,7 @@ class Plan:
         return {**axes, **paired, **derived}
 
     def check(self) -> None:
-        """Make a cheap problem if only that shows whether words or free letters are right.
+        """Make a problem if only that shows whether words or free letters are right.
 
         Raises InvalidRequest if none of a few can be made.
         """
@@ -199,9 +181,8 @@ class Plan:
             return
         ends = itertools.chain.from_iterable(map(self._ends, range(len(self.blocks))))
         valid = (index for index in ends if not self.invalid_reason(index))
-        cheapest = sorted(valid, key=self.cost)[:TRIED] or [self.first_valid]
         refusal = ""
-        for index in cheapest:
+        for index in [*itertools.islice(valid, TRIED)] or [self.first_valid]:
             try:
                 problem = self.runner.problem(grid.at(index))
                 self.runner.check_rule(problem, grid.at(index))
@@ -216,11 +197,6 @@ class Plan:
         for name in letters:
             if name in quantities or name.startswith(("time_", "path_", "uncertainty_", OBSERVED)):
                 refuse("let", name, "is the name of a quantity", "any other name", f"{name}_")
-
-    def order(self, numbers: Sequence[int]) -> list[int]:
-        """Blocks, the most expensive first, by the mean of the points that stand for each."""
-        costs = {n: self.size(n) * fmean(map(self.cost, self._ends(n))) for n in numbers}
-        return sorted(numbers, key=lambda number: (-costs[number], number))
 
 
 def different_entries(stored: Mapping[str, Any], request: Mapping[str, Any]) -> list[str]:

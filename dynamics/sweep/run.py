@@ -236,7 +236,8 @@ def run_blocks(
         interruption() as interrupted,
         progress.bar("sweep", plan.grid.size, done, "points") as bar,
     ):
-        blocks = _BlockQueue(plan, workers, plan.order(pending))
+        # Sizes mostly ascend: a sweep does not end with its longest runs.
+        blocks = _BlockQueue(plan, workers, pending[::-1])
         while blocks.left and not interrupted.is_set():
             blocks.submit()
             idle = blocks.unopened and len(blocks.running) < workers.size

@@ -118,7 +118,6 @@ def system_of(model: Model) -> System:
             )
             for name, samples in (("run", 0), ("compare", 0), ("empirical", EMPIRICAL_SAMPLES))
         },
-        cost_model=_seconds,
         model=model,
     )
 
@@ -179,12 +178,6 @@ def _empirical_options(model: Model) -> dict[str, str]:
         "dtype": DTYPE,
         "test_samples": "fresh samples, of which records report test_risk (default: none)",
     }
-
-
-def _seconds(parameters: Any, full: str | None, options: Mapping[str, Any]) -> float:
-    """Predicted cost of a gradient: larger whole numbers first."""
-    sizes = [v for v in vars(parameters).values() if isinstance(v, int) and v > 0]
-    return 1e-6 * float(max(sizes, default=1)) ** 2 * (100.0 if full else 1.0)
 
 
 def _rules_by_name(model: Model) -> tuple[EventRule, ...]:

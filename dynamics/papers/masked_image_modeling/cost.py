@@ -1,4 +1,4 @@
-"""Predicted time of a gradient, by which a sweep orders its points and sizes are refused.
+"""Predicted time of a gradient of a full problem, by which sizes are refused.
 
 Full problems that would not fit, or whose gradients would not end, are refused before anything of
 their size is made.
@@ -6,12 +6,9 @@ their size is made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import isqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dynamics.expectations import masks
-from dynamics.papers.masked_image_modeling.scalars import rows_of
 from dynamics.validation import refuse
 from theory.papers.masked_image_modeling.images import image_digits
 
@@ -31,19 +28,13 @@ MATRICES = 12
 """Matrices d x d that a run holds: states, slopes, rates, the basis, the records at least."""
 
 
-def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
-    """Predicted seconds of one gradient; see `dynamics.system.System`.
-
-    `full`, {"population", "empirical"} or None: None is the reduced problem; `options`: of the
-    problem: ``samples``, ``expectation``.
-    """
+def gradient_seconds(parameters: Parameters, samples: int | None = None) -> float:
+    """Predicted seconds of one gradient of a full problem, on samples or over all images."""
     keys = float(parameters.P * parameters.masked)
-    if full == "empirical":
-        return PER_KEY * keys * float(options.get("samples", 1))
-    if full == "population":
-        images = 10.0 ** min(image_digits(parameters), 250.0)
-        return PER_KEY * keys * images + PER_PRODUCT * parameters.P * parameters.d**2
-    return masks.gradient_seconds(rows_of(parameters), str(options.get("expectation", "auto")))
+    if samples is not None:
+        return PER_KEY * keys * samples
+    images = 10.0 ** min(image_digits(parameters), 250.0)
+    return PER_KEY * keys * images + PER_PRODUCT * parameters.P * parameters.d**2
 
 
 def check_matrices(parameters: Parameters) -> None:
@@ -70,7 +61,7 @@ def check_images(
     """
     # Latents, the random numbers behind them, masks; see `images`.
     each = 3 * parameters.P + 2 * parameters.masked + 3 * parameters.features
-    seconds = gradient_seconds(parameters, full, {"samples": step_images})
+    seconds = gradient_seconds(parameters, step_images if full == "empirical" else None)
     share, problem, allowed = 1.0, "", ""
     if images * each > MOST_NUMBERS:
         share = MOST_NUMBERS / (images * each)

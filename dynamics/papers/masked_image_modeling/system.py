@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dynamics.default_runs import DefaultRun
 from dynamics.papers.masked_image_modeling import reduced
-from dynamics.papers.masked_image_modeling.cost import gradient_seconds
 from dynamics.papers.masked_image_modeling.empirical import FullEmpirical
 from dynamics.papers.masked_image_modeling.full import FullPopulation
 from dynamics.papers.masked_image_modeling.parameters import Parameters
@@ -31,5 +30,4 @@ SYSTEM = System(
         "empirical": DefaultRun(DRAWN, eta=4.0, steps=300, samples=500, presumes=ONE),
     },
     expectations=("counts", "contour", "auto"),
-    cost_model=gradient_seconds,
 )

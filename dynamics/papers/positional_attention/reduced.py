@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping
 from math import sqrt
-from typing import Any
 
 import numpy as np
 import sympy
@@ -32,8 +31,6 @@ from theory.papers.positional_attention.data_law import bayes_error
 EXPECTATIONS = ("auto", "exact", "spectral", "sampled")
 SECONDS_PER_SUM, SECONDS_PER_TYPE = 1.4e-5, 2.8e-7
 """Seconds for a sum z of the spectral expectation, and for a type in it; fitted to 20 problems."""
-SECONDS_PER_PRODUCT = 4e-10
-"""Seconds of a full problem for each entry of A and each feature or configuration."""
 MOST_PATCHES = 2**14
 """Patches whose law of sums takes some seconds; its time grows as their square."""
 MOST_NUMBERS = 85_000_000
@@ -296,18 +293,3 @@ def _spectral_seconds(parameters: Parameters) -> float:
     columns = min(6.0 * sqrt(0.5 * widest * parameters.q), widest) + 1.0
     kinds = (parameters.C + 1) * (parameters.C + 2) // 2
     return (SECONDS_PER_SUM + SECONDS_PER_TYPE * kinds) * columns
-
-
-def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
-    """Predicted time of one gradient, by which the points of a sweep are ordered and shared out.
-
-    `full`: ``"population"`` or ``"empirical"``; None for the reduced problem; `options`: of the
-    problem: ``samples``, ``expectation``.
-    """
-    entries = SECONDS_PER_PRODUCT * parameters.D**2
-    if full == "empirical":
-        return entries * parameters.d * float(options.get("samples", 1))
-    if full == "population":
-        return entries * configurations.number_of_configurations(parameters.L, parameters.C)
-    costs = predicted_seconds(parameters)
-    return costs.get(str(options.get("expectation", "auto")), min(costs.values()))

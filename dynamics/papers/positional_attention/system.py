@@ -50,5 +50,4 @@ SYSTEM = System(
         "empirical": DefaultRun({"q": 0.25}, eta=0.02, steps=10_000, samples=8000),
     },
     expectations=("exact", "spectral", "sampled", "auto"),
-    cost_model=reduced.gradient_seconds,
 )

@@ -35,11 +35,6 @@ def test_invalid_points_are_found_before_anything_runs():
         _ = planned(SYSTEM, {"C": 3, "q": "0.1,0.2"}, False, 0).invalid_reasons
 
 
-def test_the_most_expensive_block_comes_first():
-    plan = planned(SYSTEM, {"D": "8,16,32,64", "C": 4, "q": 0.2, "time": 10.0}, False, 0)
-    assert plan.order(range(4)) == [3, 2, 1, 0]
-
-
 LARGE = {"D": 8, "C": 2, "q": "0.1:0.9:300", "nu": "1e-3:1e-2:300:log", "time": 1.0}
 
 
