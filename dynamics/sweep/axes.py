@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import MAX_EMAX, Decimal, localcontext
+from decimal import MAX_EMAX, Context, Decimal, localcontext
 from fractions import Fraction
-from math import lcm, prod
+from math import prod
 from numbers import Real
 from typing import Any
 
@@ -27,15 +27,9 @@ from dynamics.training import progress
 from dynamics.validation import InvalidRequest, integer, real, refuse
 
 MOST_POINTS = 10_000_000
-LARGEST_DENOMINATOR = 10**6
-"""A formula that is a fraction with at most this denominator, up to rounding, is that fraction."""
-ROUNDINGS = 4 * float(np.finfo(np.float64).eps)
-"""Relative error of a formula."""
 LARGEST_WHOLE = 2**63
-DIGITS = 40
-"""Digits of the points of a logarithmic grid before rounding to floats."""
-SPARE = 20
-"""Digits beside these that products lose along a grid of `MOST_POINTS`, and more."""
+DIGITS, KEPT = 40, 30
+"""Digits of the points of a logarithmic grid, and those before rounding to a float."""
 PAIRED = "point"
 """Name of the one dimension of axes that are walked together."""
 GRAMMAR = "a number, a:b:n, a:b:n:log, a list with commas, or a formula of other names"
@@ -54,51 +48,32 @@ class Axis:
 
 
 def _exact(name: str, text: str) -> Fraction | None:
-    """A number as it is written, of a formula up to rounding; None if it is neither."""
+    """A number as it is written, of a formula to 15 digits; None if it is neither."""
     number = _number(name, text)
     if number is None:
         return None
     finite = real(name, number)
-    if isinstance(number, int) or finite == 0.0:  # 1e-999999999 is 0, and no fraction to be made
+    if isinstance(number, int) or finite.is_integer():  # 1e-999999999 is 0, and no fraction
         return Fraction(number)
-    with suppress(ValueError, ZeroDivisionError):
+    try:
         return Fraction(text)
-    near = Fraction(finite).limit_denominator(LARGEST_DENOMINATOR)
-    return near if abs(float(near) - finite) <= ROUNDINGS * abs(finite) else Fraction(repr(finite))
+    except (ValueError, ZeroDivisionError):
+        return Fraction(f"{finite:.15g}")
 
 
-def _linear(first: Fraction, last: Fraction, count: int) -> Iterator[Number]:
-    """Evenly spaced numbers, each the nearest to its fraction: 0 is 0, and 0.3 is 0.3."""
-    steps = max(1, count - 1)
-    whole = lcm(first.denominator, last.denominator)
-    low, high = (int(end * whole) for end in (first, last))
-    for k in range(count):
-        yield _rounded(low * (steps - k) + high * k, whole * steps)
-
-
-def _rounded(part: int, parts: int) -> Number:
+def _rounded(value: Fraction) -> Number:
     """The number nearest to a fraction; an integer where it is one, and arrays hold it."""
-    whole, rest = divmod(part, parts)
-    return whole if rest == 0 and abs(whole) < LARGEST_WHOLE else part / parts
+    whole = value.denominator == 1 and abs(value) < LARGEST_WHOLE
+    return int(value) if whole else float(value)
 
 
-def _logarithmic(first: Fraction, last: Fraction, count: int) -> Iterator[Number]:
-    """Logarithmically spaced numbers: each the one before times a ratio."""
-    between: list[Number] = []
-    # A ratio to some power errs by that power of roundings, and logarithms reach some thousand.
-    with localcontext(prec=DIGITS + SPARE, Emin=-MAX_EMAX, Emax=MAX_EMAX):
-        value, end = (Decimal(each.numerator) / each.denominator for each in (first, last))
-        ratio = ((end.ln() - value.ln()) / max(1, count - 1)).exp()
-        near = Decimal(10) ** (10 - DIGITS)
-        for _ in range(count - 2):
-            value *= ratio
-            whole = value.to_integral_value()
-            if abs(value - whole) > near * value:
-                between.append(float(value))
-            else:
-                between.append(int(whole) if whole < LARGEST_WHOLE else float(whole))
-    ends = [_rounded(each.numerator, each.denominator) for each in (first, last)]
-    yield from [ends[0], *between, ends[1]][:count]
+def _logarithmic(first: Fraction, last: Fraction, count: int) -> Iterator[Fraction]:
+    """Points between two ends, spaced logarithmically."""
+    with localcontext(prec=DIGITS, Emin=-MAX_EMAX, Emax=MAX_EMAX):
+        low, high = (Decimal(each.numerator) / each.denominator for each in (first, last))
+        for k in range(1, count - 1):
+            value = low * (high / low) ** (Decimal(k) / (count - 1))
+            yield Fraction(value.normalize(Context(prec=KEPT)))
 
 
 def spaced(name: str, text: str) -> tuple[Number, ...]:
@@ -131,11 +106,13 @@ def spaced(name: str, text: str) -> tuple[Number, ...]:
     if max(abs(last - first), abs(last + first)) > Fraction(np.finfo(np.float64).max):
         refuse(name, text, "spans more than numbers hold", "a:b:n or a:b:n:log", "-1e307:1e307:n")
     if not logarithmic:
-        return tuple(_linear(first, last, count))
+        steps = max(1, count - 1)
+        return tuple(_rounded(first + (last - first) * k / steps) for k in range(count))
     if min(first, last) <= 0:
         near = f"1e-3:{max(float(last), 1):g}:n:log"
         refuse(name, text, "is logarithmic over 0", "positive ends", near)
-    return tuple(_logarithmic(first, last, count))
+    between = _logarithmic(first, last, count)
+    return tuple(_rounded(each) for each in (first, *between, last)[:count])
 
 
 def _number(name: str, text: str) -> Number | None:
