@@ -248,18 +248,17 @@ def _arrows(axes: Axes, result: Portrait) -> None:
 def _slow(axes: Axes, result: Portrait, notation: Notation) -> None:
     """The slow manifold of a scalar of the plane, where it attracts and where it repels."""
     slow = result.slow
-    if slow is None or slow.name not in result.plane:
+    if slow is None:
         return
     name = notation.label(slow.name)
-    other = slow.at[next(n for n in result.plane if n != slow.name)]
-    kinds = ((True, style.ORANGE, "slow manifold"), (False, style.PURPLE, "repelling rest"))
-    for attracts, colour, word in kinds:
-        label = f"{word} of {name}"
-        for values, attracting in zip(slow.values, slow.attracting, strict=True):
-            if attracting == attracts:
-                pair = (values, other) if slow.name == result.plane[0] else (other, values)
-                axes.plot(*pair, color=colour, lw=5, alpha=0.45, label=label, zorder=1.5)
-                label = ""
+    kinds = (
+        (slow.attracting, style.ORANGE, f"slow manifold of {name}"),
+        (slow.repelling, style.PURPLE, f"repelling rest of {name}"),
+    )
+    for lines, colour, label in kinds:
+        for k, line in enumerate(lines):
+            look = {"label": label if k == 0 else None, "zorder": 1.5}
+            axes.plot(*line.T, color=colour, lw=5, alpha=0.45, **look)
 
 
 def rest_look(result: Portrait, name: str) -> tuple[str, Any]:

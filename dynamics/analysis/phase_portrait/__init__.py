@@ -3,9 +3,14 @@
 from dynamics.analysis.phase_portrait.basins import Basin, basins
 from dynamics.analysis.phase_portrait.elimination import Elimination
 from dynamics.analysis.phase_portrait.nullclines import Nullcline, nullcline
-from dynamics.analysis.phase_portrait.plane import Portrait, portrait, sentence, summary
+from dynamics.analysis.phase_portrait.plane import (
+    Portrait,
+    SlowManifold,
+    portrait,
+    sentence,
+    summary,
+)
 from dynamics.analysis.phase_portrait.roots import FixedPoint, fixed_points
-from dynamics.analysis.phase_portrait.slow_manifold import SlowManifold
 
 __all__ = [
     "Basin",

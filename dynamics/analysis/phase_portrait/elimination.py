@@ -9,12 +9,14 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from dynamics.analysis.phase_portrait.roots import (
+    STEP,
     Box,
     GradientField,
     branch_bounds,
@@ -22,7 +24,6 @@ from dynamics.analysis.phase_portrait.roots import (
     refine_root,
     slope,
 )
-from dynamics.analysis.phase_portrait.slow_manifold import follow_branch
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
 from dynamics.validation import refuse
@@ -39,6 +40,7 @@ BEYOND = 0.2
 """How far a rest may be from a Newton step, as a part of the step, at first."""
 
 PlaneFunction = Callable[[float, float], float]
+Index = tuple[int, ...]
 
 
 @summarized
@@ -154,11 +156,11 @@ class SlavedScalar:
         end = int(inside[-1]) if inside.size else -1
         nearest = [int(np.abs(a - v).argmin()) for a, v in zip(self.axes, path[end], strict=True)]
         seed = (nearest[0], nearest[1]), float(run[name][end])
-        self.manifold = follow_branch(problem, name, at, seed, self.bounds)
-        if not len(self.manifold.values):
+        branch = follow_branch(problem, name, at, seed, self.bounds)
+        if not np.isfinite(branch[0]).any():
             what = f"has no attracting {name} along the run"
             refuse("plane", plane, what, "two other scalars", f"one with {name}")
-        self._cell_values = np.stack([self.manifold.values[0], self.manifold.slopes[0]])
+        self._cell_values = np.stack(branch)
 
     def __call__(self, x: float, y: float) -> float:
         """The value on the branch; NaN where the branch does not exist."""
@@ -183,3 +185,56 @@ class SlavedScalar:
             return math.nan
         rest = refine_root(component, float(guess - step), BEYOND * abs(step), (low, high))
         return math.nan if rest is None or rest.slope <= 0 else rest.value
+
+
+def follow_branch(
+    problem: GradientField,
+    name: str,
+    at: Mapping[str, FloatArray],
+    seed: tuple[Index, float],
+    bounds: tuple[float, float],
+) -> tuple[FloatArray, FloatArray]:
+    """One attracting branch of the rests of a scalar, from a point of a grid outwards.
+
+    `at`: name -> float array of the grid: values of every other scalar; `seed`: a point of the
+    grid, and a value near the branch there; `bounds`: values beyond are discarded. Returns values,
+    NaN where the branch does not exist, and slopes of the scalar's own gradient component there.
+    """
+    first, guess = seed
+    shape = next(iter(at.values())).shape
+    values, slopes = np.full(shape, np.nan), np.full(shape, np.nan)
+    waiting, visited = deque([first]), {first}
+    while waiting:
+        index = waiting.popleft()
+        start = _extrapolated(values, index, guess)
+        point = {other: float(grid[index]) for other, grid in at.items()}
+        component = partial_gradient(problem, name, point)
+        rest = refine_root(component, start, STEP * abs(start), branch_bounds(start, bounds))
+        if rest is None or rest.slope <= 0:
+            continue
+        values[index], slopes[index] = rest
+        onwards = [k for k in _neighbours(index, shape) if k not in visited]
+        visited.update(onwards)
+        waiting.extend(onwards)
+    return values, slopes
+
+
+def _extrapolated(values: FloatArray, index: Index, guess: float) -> float:
+    """Mean of the linear extrapolations from known neighbours to a point of the grid."""
+    lines = []
+    for near in _neighbours(index, values.shape):
+        beyond = tuple(2 * n - k for n, k in zip(near, index, strict=True))
+        inside = all(0 <= b < n for b, n in zip(beyond, values.shape, strict=True))
+        far = values[beyond] if inside else np.nan
+        lines.append(2 * values[near] - far if np.isfinite(far) else values[near])
+    finite = [value for value in lines if np.isfinite(value)]
+    return float(np.mean(finite)) if finite else guess
+
+
+def _neighbours(index: Index, shape: Index) -> list[Index]:
+    moved = [
+        (*index[:axis], index[axis] + step, *index[axis + 1 :])
+        for axis in range(len(shape))
+        for step in (-1, 1)
+    ]
+    return [near for near in moved if all(0 <= k < n for k, n in zip(near, shape, strict=True))]

@@ -56,13 +56,12 @@ class Nullcline:
     `branches`, shape (points, 2): one polyline each; of a closed one the last point is the first;
     `converged`: whether two resolutions in succession gave the same numbers of open and closed
     branches; `unresolved`: smallest cells in which the function is still not plain: a crossing, a
-    cusp, or branches closer than that; `evaluations`: number of times the function was called.
+    cusp, or branches closer than that.
     """
 
     branches: tuple[FloatArray, ...]
     converged: bool
     unresolved: int
-    evaluations: int
 
     @property
     def closed(self) -> tuple[bool, ...]:
@@ -114,7 +113,6 @@ class _Samples:
     def __init__(self, function: Function, box: Box, size: int) -> None:
         self.function, self.size = function, size
         self.low, self.high = np.array(box).T
-        self.evaluations = 0
         self._values: dict[tuple[float, float], float] = {}
 
     def points(self, positions: NDArray[Any]) -> FloatArray:
@@ -138,7 +136,6 @@ class _Samples:
         self._values.update(dict.fromkeys(map(tuple, positions.tolist()), value))
 
     def _value(self, x: float, y: float) -> float:
-        self.evaluations += 1
         try:
             return float(self.function(x, y))
         except ArithmeticError:
@@ -156,7 +153,7 @@ def _resolution(samples: _Samples, base: int, tolerance: float, budget: int) -> 
         branches += [_halved(samples, arc, tolerance) for arc in arcs]
     branches.sort(key=lambda arc: bool((arc[0] == arc[-1]).all()))
     lines = tuple(map(samples.points, branches))
-    return Nullcline(lines, False, unresolved, samples.evaluations)
+    return Nullcline(lines, False, unresolved)
 
 
 def _divided(samples: _Samples, base: int, budget: int) -> tuple[IntArray, FloatArray, int]:

@@ -29,14 +29,13 @@ from dynamics.analysis.phase_portrait.nullclines import Nullcline, nullcline
 from dynamics.analysis.phase_portrait.plane_field import CountedGradient, PlaneField
 from dynamics.analysis.phase_portrait.roots import (
     CONTINUUM,
+    WIDTH,
     Box,
     FixedPoint,
     GradientField,
-    Scalar,
     fixed_points,
     scalar_names,
 )
-from dynamics.analysis.phase_portrait.slow_manifold import Index, SlowManifold, rests_on_grid
 from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray, Problem
 from dynamics.results.trajectory import Trajectory
@@ -63,6 +62,19 @@ GOLDEN = 1.32471795724474602596
 
 @summarized
 @dataclass(frozen=True)
+class SlowManifold:
+    """Points of a plane at which a fast scalar rests: lines on which that attracts, or repels.
+
+    `name`: the scalar; `attracting`, `repelling`: float arrays, each of shape (points, 2).
+    """
+
+    name: str
+    attracting: tuple[FloatArray, ...]
+    repelling: tuple[FloatArray, ...]
+
+
+@summarized
+@dataclass(frozen=True)
 class Portrait:
     """The plane of two scalars.
 
@@ -84,9 +96,7 @@ class Portrait:
         Name of each of the two -> `Nullcline` of its rate.
     fixed_points : tuple of FixedPoint
     slow : SlowManifold or None
-        The branch of the slaved scalar over a grid of the plane, indexed [., x, y]; or
-        every branch of a fast one of the plane along the other, within the rectangle; None if no
-        scalar is fast.
+        Of a fast scalar of the plane; None if neither is fast.
     runs : tuple of Trajectory
         The main run first.
     basins : tuple of Basin
@@ -223,7 +233,7 @@ def _contents(
     grid: int,
 ) -> tuple[PlaneField, dict[str, Any]]:
     """The field, and what a `Portrait` shows of it, by name."""
-    functions, manifold = _functions(problem, main, plane, box, eliminated, grid)
+    functions = _functions(problem, main, plane, box, eliminated, grid)
     field = PlaneField(problem, plane, functions)
     middles = (np.arange(min(grid, ARROWS)) + 0.5) / min(grid, ARROWS)
     x, y = (low + (high - low) * middles for low, high in box)
@@ -234,10 +244,9 @@ def _contents(
         for k, name in enumerate(plane)
     }
     fixed = fixed_points(field, box, *(lines[name].branches for name in plane))
-    if manifold is None:
-        manifold = _slow_in_plane(problem, field, main, plane, box)
+    slow = _slow_in_plane(problem, field, main, plane, box, lines)
     names = ("x", "y", "rates", "nullclines", "fixed_points", "slow")
-    return field, dict(zip(names, (x, y, rates, lines, fixed, manifold), strict=True))
+    return field, dict(zip(names, (x, y, rates, lines, fixed, slow), strict=True))
 
 
 def _moves(
@@ -292,37 +301,37 @@ def _functions(
     box: Box,
     eliminated: Mapping[str, Elimination],
     grid: int,
-) -> tuple[dict[str, PlaneFunction], SlowManifold | None]:
-    """Every eliminated scalar as a function of the plane, and the slow manifold of a slaved one."""
+) -> dict[str, PlaneFunction]:
+    """Every eliminated scalar as a function of the plane."""
     functions: dict[str, PlaneFunction] = {}
-    manifold = None
     for name, how in sorted(eliminated.items(), key=lambda item: item[1].kind == SLOW):
         if how.kind == RUN:
             functions[name] = along_run(run, name, plane, how)
         else:
             slaved = SlavedScalar(problem, name, plane, box, dict(functions), run, grid)
-            functions[name], manifold = slaved, slaved.manifold
-    return functions, manifold
+            functions[name] = slaved
+    return functions
 
 
 def _slow_in_plane(
-    problem: GradientField, field: PlaneField, run: Trajectory, plane: tuple[str, str], box: Box
+    problem: GradientField,
+    field: PlaneField,
+    run: Trajectory,
+    plane: tuple[str, str],
+    box: Box,
+    lines: Mapping[str, Nullcline],
 ) -> SlowManifold | None:
-    """The slow manifold of a fast scalar of the plane, its nullcline, along the other one."""
+    """The nullcline of a fast scalar of the plane, cut where its rate turns along the scalar."""
     for k, name in enumerate(plane):
         if not is_fast(problem, run, name):
             continue
-        other = np.linspace(*box[1 - k], 4 * ARROWS + 1)
-
-        def component(index: Index, k: int = k, other: FloatArray = other) -> Scalar:
-            level = float(other[index])
-            return lambda value: -field(*((value, level) if k == 0 else (level, value)))[k]
-
-        middle = sum(box[k]) / 2
-        pairs = ((middle, v) if k == 0 else (v, middle) for v in other.tolist())
-        states = np.array([field.state(*pair) for pair in pairs])
-        at = {n: states[:, j] for j, n in enumerate(problem.layout.names) if n != name}
-        return rests_on_grid(name, at, box[k], component)
+        step = WIDTH * np.ptp(box[k]) * np.eye(2)[k]
+        parts: dict[bool, list[FloatArray]] = {True: [], False: []}
+        for branch in lines[name].branches:
+            falls = np.array([field(*(at + step))[k] < field(*(at - step))[k] for at in branch])
+            for piece in np.split(np.arange(len(branch)), np.flatnonzero(np.diff(falls)) + 1):
+                parts[bool(falls[piece[0]])].append(branch[piece])
+        return SlowManifold(name, tuple(parts[True]), tuple(parts[False]))
     return None
 
 
@@ -351,7 +360,6 @@ def summary(result: Portrait) -> dict[str, Any]:
             {"starts": basin.starts, "separatrices": [line.tolist() for line in basin.separatrices]}
             for basin in result.basins
         ],
-        "slow_branches": 0 if result.slow is None else len(result.slow.values),
         "gradients": result.gradients,
     }
 
