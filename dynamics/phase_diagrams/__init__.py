@@ -6,7 +6,7 @@ A `threshold` is
 the level at which half of the runs succeed.
 """
 
-from dynamics.phase_diagrams.boundaries import AxisRange, Refined, boundary, refine
+from dynamics.phase_diagrams.boundaries import Refined, boundary, refine
 from dynamics.phase_diagrams.boundary_refinement import Question, Refinement, refinement
 from dynamics.phase_diagrams.quantities import Quantity
 from dynamics.phase_diagrams.scaling import Scaling, scaling
@@ -15,7 +15,6 @@ from dynamics.phase_diagrams.threshold import Threshold, threshold
 
 __all__ = [
     "Axis",
-    "AxisRange",
     "Quantity",
     "Question",
     "Refined",

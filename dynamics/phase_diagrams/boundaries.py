@@ -15,7 +15,7 @@ through one side, narrower than a coarse cell. More coarse points (``coarse``) a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -108,47 +108,6 @@ def trace(
 
 @summarized
 @dataclass(frozen=True)
-class AxisRange:
-    """A range of a parameter, linear or logarithmic.
-
-    `low`, `high`: its ends, ``low < high``; positive where it is logarithmic. Raises InvalidRequest
-    if the ends are not such.
-    """
-
-    name: str
-    low: float
-    high: float
-    logarithmic: bool = False
-
-    def __post_init__(self) -> None:
-        low = real(f"least {self.name}", self.low, above=0.0 if self.logarithmic else None)
-        real(f"greatest {self.name}", self.high)
-        if not self.high > low:
-            refuse(
-                f"greatest {self.name}", self.high, f"is not above the least, {low:g}",
-                f"any number above {low:g}", 2 * low if low > 0 else low + 1,
-            )  # fmt: skip
-
-    def axis(self, cells: int) -> Axis:
-        """The range as ``cells + 1`` values, equal steps apart."""
-        space = np.geomspace if self.logarithmic else np.linspace
-        return Axis(self.name, space(self.low, self.high, cells + 1), self.logarithmic)
-
-    def share(self, values: FloatArray) -> FloatArray:
-        """How far along the range values are, 0 to 1."""
-        if self.logarithmic:
-            return np.asarray(np.log(values / self.low) / np.log(self.high / self.low))
-        return np.asarray((values - self.low) / (self.high - self.low))
-
-    def width(self, share: float) -> float:
-        """A share of the range in its own unit; of a logarithmic one, a relative change."""
-        if self.logarithmic:
-            return float((self.high / self.low) ** share - 1.0)
-        return float(share * (self.high - self.low))
-
-
-@summarized
-@dataclass(frozen=True)
 class Refined:
     """A yes or no over a rectangle.
 
@@ -177,8 +136,8 @@ class Refined:
 
 def refine(
     evaluate: Callable[[FloatArray], Any],
-    x: AxisRange,
-    y: AxisRange,
+    x: Axis,
+    y: Axis,
     coarse: int = 9,
     cells: int = 64,
     tolerance: float | None = None,
@@ -187,27 +146,28 @@ def refine(
     """The boundary of a yes or no over a rectangle, by dividing cells.
 
     `evaluate`: points, float array (n, 2) of x and y -> n answers: true, false, or -1 where x and y
-    are no valid combination. No point is evaluated twice; `x`, `y`: the rectangle; `coarse`: points
-    along each side of the first lattice; `cells`: cells along each side of the finest one: ``coarse
-    - 1`` times a power of 2; `tolerance`: share of each span to which the crossings of the boundary
-    are then bisected; without it they are half a fine cell wide. A bisection that meets a point
-    that is not valid stops; `known`, shape (n, 3): x, y and the answer at other points of the
-    rectangle; cells where they differ from the corners are divided too. Raises InvalidRequest if
-    the lattices do not nest, or an answer is none.
+    are no valid combination. No point is evaluated twice; `x`, `y`: the sides of the rectangle,
+    from the first to the last value; `coarse`: points along each side of the first lattice;
+    `cells`: cells along each side of the finest one: ``coarse - 1`` times a power of 2;
+    `tolerance`: share of each side to which the crossings of the boundary are then bisected;
+    without it they are half a fine cell wide. A bisection that meets a point that is not valid
+    stops; `known`, shape (n, 3): x, y and the answer at other points of the rectangle; cells where
+    they differ from the corners are divided too. Raises InvalidRequest if the lattices do not nest,
+    or an answer is none.
 
     Examples
     --------
-    >>> unit = AxisRange("x", 0.0, 1.0), AxisRange("y", 0.0, 1.0)
+    >>> unit = Axis.of("x", [0, 1]), Axis.of("y", [0, 1])
     >>> result = refine(lambda points: points.sum(axis=1) > 0.7, *unit)
     >>> result.values.size, result.runs < 1000, len(result.lines)
     (4225, True, 1)
     """
     cells, size = _sizes(coarse, cells)
     halvings = _halvings(tolerance, cells)
-    lattice = _Lattice(evaluate, x.axis(cells), y.axis(cells))
-    if known is not None and len(known):
-        places = np.clip([y.share(known[:, 1]), x.share(known[:, 0])], 0.0, 1.0)
-        lattice.known = np.column_stack([*(cells * places), known[:, 2]])
+    lattice = _Lattice(evaluate, _divided(x, cells), _divided(y, cells))
+    if known is not None:
+        rows, columns = lattice.y.index(known[:, 1]), lattice.x.index(known[:, 0])
+        lattice.known = np.column_stack([rows, columns, known[:, 2]])
     corners = range(0, cells, size)
     parts: list[Cell] = [(row, column, size) for row in corners for column in corners]
     lattice.evaluate_corners(parts)
@@ -230,7 +190,7 @@ def refine(
         runs=lattice.runs,
         waves=lattice.waves,
         lines=trace(values, lattice.x, lattice.y, crossed),
-        tolerance=(x.width(share), y.width(share)),
+        tolerance=(_width(x, share), _width(y, share)),
         crossed=crossed,
         missed=lattice.missed(),
     )
@@ -321,6 +281,21 @@ class _Lattice:
         self.waves += 1
         self.runs += int((answers != NOT_VALID).sum())
         return answers.astype(np.int8)
+
+
+def _divided(axis: Axis, cells: int) -> Axis:
+    """Values between the ends of an axis, equal steps apart."""
+    low, high = float(axis.values[0]), float(axis.values[-1])
+    if not high > low:
+        refuse(axis.name, low, "is its only value", "an axis of two values or more", "a wider one")
+    space = np.geomspace if axis.logarithmic else np.linspace
+    return replace(axis, values=space(low, high, cells + 1))
+
+
+def _width(axis: Axis, share: float) -> float:
+    """A share of an axis in its own unit; of a logarithmic one, a relative change."""
+    low, high = float(axis.values[0]), float(axis.values[-1])
+    return (high / low) ** share - 1.0 if axis.logarithmic else share * (high - low)
 
 
 def _quarters(part: Cell) -> list[Cell]:

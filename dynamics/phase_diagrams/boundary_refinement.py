@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.phase_diagrams.boundaries import AxisRange, Refined, refine
+from dynamics.phase_diagrams.boundaries import Refined, refine
 from dynamics.phase_diagrams.quantities import Quantity
 from dynamics.phase_diagrams.selection import Slice, hold, select
 from dynamics.problem import FloatArray
@@ -95,14 +95,10 @@ def refinement(
         raise InvalidRequest("a boundary is refined for one seed; give it as --at seed=0")
     assert slice_.y is not None
     waves = _Waves(store, question, slice_, out / question.folder, workers, scheduler)
-    x, y = (
-        AxisRange(axis.name, float(min(axis.values)), float(max(axis.values)), axis.logarithmic)
-        for axis in (slice_.x, slice_.y)
-    )
     at = [(x, y) for y in slice_.y.values for x in slice_.x.values]
     known = np.column_stack([np.array(at), slice_.values[0].ravel()])
     lattice = question.coarse, question.cells, question.tolerance
-    refined = refine(waves, x, y, *lattice, known[~np.isnan(known[:, 2])])
+    refined = refine(waves, slice_.x, slice_.y, *lattice, known[~np.isnan(known[:, 2])])
     return Refinement(refined, waves.runs, waves.stored, slice_.held)
 
 

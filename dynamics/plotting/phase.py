@@ -266,8 +266,8 @@ def refined(
 
     Examples
     --------
-    >>> from dynamics.phase_diagrams import AxisRange, refine
-    >>> unit = AxisRange("x", 0.0, 1.0), AxisRange("y", 0.0, 1.0)
+    >>> from dynamics.phase_diagrams import Axis, refine
+    >>> unit = Axis.of("x", [0, 1]), Axis.of("y", [0, 1])
     >>> refined(refine(lambda p: p.sum(axis=1) > 0.7, *unit), "large").get_xlabel()
     '$x$'
     """
