@@ -34,7 +34,7 @@ from theory.symmetry import PermutationGroup
 BEYOND, LARGEST_STEP = 1e100, 300.0
 """Amplification from which on it counts as infinite, and its largest logarithm in one interval."""
 EQUAL = 1e-6
-"""Eigenvalues that differ by less, relative to the largest, are one multiplet."""
+"""Eigenvalues that differ by less, relative to the largest, are one."""
 
 
 class Manifold(Protocol):
@@ -54,24 +54,6 @@ class Manifold(Protocol):
         """Hessian by the trained entries at a reduced state."""
         ...
 
-    def decoupled(self, state: ArrayLike) -> Mapping[str, float]:
-        """Curvature of directions that couple to no trained entry, by name."""
-        ...
-
-
-@summarized
-@dataclass(frozen=True)
-class Multiplet:
-    """An eigenvalue of the transverse Hessian.
-
-    `value`: curvature; negative repels; `multiplicity`: how many eigenvectors have it; `shares`:
-    sector -> squared length of the projection of its unit eigenvectors, from 0 to 1.
-    """
-
-    value: float
-    multiplicity: int
-    shares: Mapping[str, float]
-
 
 @summarized
 @dataclass(frozen=True)
@@ -81,23 +63,19 @@ class Transverse:
     `run`: the symmetric run; `eigenvalues`, shape (records, m): of the transverse Hessian,
     ascending; `shares`: sector -> share of each eigenvector in it, shape (records, m); `symmetric`,
     shape (records, k): eigenvalues on the fixed directions, ascending: those of the reduced
-    problem; `cross`, shape (records,): largest entry between fixed and transverse directions:
-    rounding, if the symmetry is right; `amplification`, shape (records,): operator norm of the
+    problem; `amplification`, shape (records,): operator norm of the
     propagator from the start of the run; `typical`, shape (records,): root mean square growth of a
     random start that prefers no direction: Frobenius norm of the propagator over sqrt(m); `worst`,
-    shape (n,): the unit deviation at the start that has grown most at the time of the peak;
-    `decoupled`: name -> curvature, shape (records,), of directions that couple to nothing.
+    shape (n,): the unit deviation at the start that has grown most at the time of the peak.
     """
 
     run: Trajectory
     eigenvalues: FloatArray
     shares: Mapping[str, FloatArray]
     symmetric: FloatArray
-    cross: FloatArray
     amplification: FloatArray
     typical: FloatArray
     worst: FloatArray
-    decoupled: Mapping[str, FloatArray]
 
     @property
     def time(self) -> FloatArray:
@@ -130,19 +108,10 @@ class Transverse:
         """Index of the record nearest to a time."""
         return int(np.abs(self.time - time).argmin())
 
-    def multiplets(self, record: int) -> list[Multiplet]:
-        """Distinct eigenvalues at a record, most negative first."""
+    def multiplicity(self, record: int) -> int:
+        """Number of eigenvectors of the least eigenvalue at a record."""
         values = self.eigenvalues[record]
-        gaps = np.diff(values) > EQUAL * np.abs(values).max()
-        groups = np.split(np.arange(values.size), np.flatnonzero(gaps) + 1)
-        return [
-            Multiplet(
-                float(values[group].mean()),
-                group.size,
-                {name: float(share[record, group].mean()) for name, share in self.shares.items()},
-            )
-            for group in groups
-        ]
+        return int((values - values[0] <= EQUAL * np.abs(values).max()).sum())
 
     def branches(self, sectors: Sequence[str]) -> dict[str, FloatArray]:
         """Eigenvalues by the first of some sectors that holds more than half of the eigenvector.
@@ -161,13 +130,6 @@ class Transverse:
                 raise ValueError(f"eigenvectors leave or enter the sectors {', '.join(sectors)}")
             values[name] = self.eigenvalues[first == k].reshape(len(counts), counts[0])
         return values
-
-    def decoupled_peak(self, name: str) -> float:
-        """Largest amplification of a decoupled direction, exp(-integral of its curvature)."""
-        from scipy.integrate import cumulative_trapezoid
-
-        growth = cumulative_trapezoid(-self.decoupled[name], self.time, initial=0.0)
-        return float(np.exp(growth.max()))
 
 
 def transverse(manifold: Manifold, run: Trajectory) -> Transverse:
@@ -211,22 +173,19 @@ def transverse(manifold: Manifold, run: Trajectory) -> Transverse:
         parts.append(across.T @ matrix @ across)
         values, vectors = eigenvectors(parts[-1])
         along = np.linalg.eigvalsh(fixed.T @ matrix @ fixed)
-        spectra.append((values, along, np.abs(across.T @ matrix @ fixed).max()))
+        spectra.append((values, along))
         for name, basis in bases.items():
             shares[name].append(((basis.T @ vectors) ** 2).sum(axis=0))
-    spectrum, symmetric, cross = (np.array(column, float) for column in zip(*spectra, strict=True))
+    spectrum, symmetric = (np.array(column, float) for column in zip(*spectra, strict=True))
     amplification, typical, worst = propagate(run.time, parts)
-    curvatures = [manifold.decoupled(state) for state in run.states]
     return Transverse(
         run=run,
         eigenvalues=spectrum,
         shares={name: np.array(share) for name, share in shares.items()},
         symmetric=symmetric,
-        cross=cross,
         amplification=amplification,
         typical=typical,
         worst=across @ worst,
-        decoupled={name: np.array([c[name] for c in curvatures]) for name in curvatures[0]},
     )
 
 

@@ -29,21 +29,17 @@ class PowerLaw:
 
     `exponents`, `errors`, shape (factors,): exponents and their standard errors; `intervals`, shape
     (factors, 2): 95 % intervals of the exponents, of Student's distribution; `prefactor`: c, in the
-    unit of the values; `prefactor_error`: standard error of log c: a relative error of c where it
-    is small; `r2`: share of the variance of the logarithms that is explained; `spread`: standard
-    deviation of the residuals of log y (about the relative error of the law); `misfit`: weighted
-    sum of squares of the residuals over the degrees of freedom; NaN without any; `fitted`, shape
-    (n,): what the law gives at the points that were used.
+    unit of the values; `r2`: share of the variance of the logarithms that is explained; `spread`:
+    standard deviation of the residuals of log y (about the relative error of the law); `fitted`,
+    shape (n,): what the law gives at the points that were used.
     """
 
     exponents: FloatArray
     errors: FloatArray
     intervals: FloatArray
     prefactor: float
-    prefactor_error: float
     r2: float
     spread: float
-    misfit: float
     fitted: FloatArray
 
     @property
@@ -88,7 +84,7 @@ def power_law(factors: ArrayLike, values: ArrayLike, errors: ArrayLike | None = 
         none = np.full(x.shape[1], nan)
         return PowerLaw(
             exponents=none, errors=none, intervals=np.full((x.shape[1], 2), nan), prefactor=nan,
-            prefactor_error=nan, r2=nan, spread=nan, misfit=nan, fitted=np.full(len(y), nan),
+            r2=nan, spread=nan, fitted=np.full(len(y), nan),
         )  # fmt: skip
     design = root[:, None] * np.column_stack([np.ones(len(y)), x])
     (constant, *exponents), *_ = np.linalg.lstsq(design, root * y)
@@ -106,10 +102,8 @@ def power_law(factors: ArrayLike, values: ArrayLike, errors: ArrayLike | None = 
         errors=deviations,
         intervals=np.stack([exponents - half, exponents + half], axis=1),
         prefactor=float(np.exp(constant)),
-        prefactor_error=float(np.sqrt(covariance[0, 0])),
         r2=1.0 - squares / total if total > 0 else nan,
         spread=float(np.sqrt(squares / free)) if free else nan,
-        misfit=misfit,
         fitted=np.exp(fitted),
     )
 

@@ -192,32 +192,6 @@ def rule_error(rule, sets, q):
     return error
 
 
-def noisy_risk(parameters, sets, alpha, matrix, step):
-    """Risk at v = alpha w* + step * u with u orthogonal to w*, noise and all.
-
-    Loops over labels, signal sets and patch values; the noise of each patch along u is three-point
-    Gauss-Hermite: exact moments up to degree 5, so exact derivatives by ``step`` up to the fifth.
-    """
-    size, p, nu = parameters.D, parameters.p, parameters.nu
-    weights = np.exp(parameters.scale * matrix)
-    attention = weights / weights.sum(axis=1, keepdims=True)
-    nodes = parameters.sigma * math.sqrt(3) * np.array([-1.0, 0.0, 1.0])
-    noise = np.array(list(itertools.product(nodes, repeat=size))).T
-    noise_chance = np.prod(list(itertools.product((1 / 6, 2 / 3, 1 / 6), repeat=size)), axis=1)
-    risk = 0.0
-    for label, signal in itertools.product((1, -1), sets):
-        others = [i for i in range(size) if i not in signal]
-        for values in itertools.product((1, -1, 0), repeat=len(others)):
-            x = np.zeros(size)
-            x[list(signal)] = label
-            x[others] = values
-            chance = math.prod(1 - parameters.q if v == 0 else parameters.q / 2 for v in values)
-            inner = size * attention @ (alpha * x[:, None] + step * noise)
-            margin = label * (inner**p + nu * inner).sum(axis=0)
-            risk += chance / (2 * len(sets)) * noise_chance @ np.log1p(np.exp(-margin))
-    return risk
-
-
 def adam(gradient, start, eta, steps):
     """Adam entry by entry, with the sums over all past gradients written out; states 0..steps."""
     states, past = [list(start)], []

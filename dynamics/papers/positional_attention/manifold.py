@@ -21,14 +21,7 @@ With the logistic :math:`g = 1/(1+e^F)` of the loss :math:`\ell = \log(1 + e^{-F
 
 .. math:: \nabla^2 R = E[g (1-g)\,\nabla F \nabla F^T] - E[g\,\nabla^2 F], \qquad (1)
 
-where derivatives of F are by JAX. Across the feature, at :math:`v = \alpha w^\star + r u` with a
-unit :math:`u \perp w^\star`, patch j adds :math:`r n_j`, :math:`n_j \sim N(0, \sigma^2)`
-independent, to :math:`\langle v, X_j\rangle = \alpha x_j`, hence
-
-.. math:: \frac{\partial^2 R}{\partial r^2} = \frac{\sigma^2}{\alpha^2}\, E \sum_j
-   \frac{\partial^2 \ell}{\partial x_j^2}, \qquad (2)
-
-equal for all u; mixed derivatives by r and alpha or A are zero.
+where derivatives of F are by JAX.
 """
 
 from __future__ import annotations
@@ -48,8 +41,9 @@ from dynamics.papers.positional_attention.configurations import (
     number_of_configurations,
 )
 from dynamics.papers.positional_attention.parameters import Parameters
+from dynamics.parameter_fields import check_parameters
 from dynamics.problem import FloatArray
-from dynamics.validation import check_parameters, refuse
+from dynamics.validation import refuse
 from theory.color_refinement import IntArray
 from theory.papers.positional_attention.enumeration import Law
 from theory.symmetry import Classes, Partition, PermutationGroup, classes
@@ -105,10 +99,6 @@ class Manifold:
             sums = np.bincount(self._orbits.labels.ravel(), weights=matrix.ravel())
             matrix = (sums / self._orbits.sizes)[self._orbits.labels]
         return matrix
-
-    def decoupled(self, state: ArrayLike) -> Mapping[str, float]:
-        """Curvature in the directions that couple to nothing: v orthogonal to w*."""
-        return {"v": orthogonal_curvature(self.embedded(state), self._law, self.parameters)}
 
     @cached_property
     def symmetry(self) -> PermutationGroup:
@@ -180,7 +170,7 @@ def hessian(state: FloatArray, law: Law, parameters: Parameters) -> FloatArray:
     float array, shape (1 + D^2, 1 + D^2).
     """
     size, rows = parameters.D, np.arange(parameters.D)
-    slopes, weights, bends, _ = _derivatives(state, law, parameters)
+    slopes, weights, bends = _derivatives(state, law, parameters)
     first = np.concatenate([slopes[..., 0].sum(axis=1)[:, None], slopes[..., 1:].reshape(
         len(slopes), -1)], axis=1)  # fmt: skip
     total = (first.T * weights) @ first  # (1), first term
@@ -190,15 +180,6 @@ def hessian(state: FloatArray, law: Law, parameters: Parameters) -> FloatArray:
     total[1:, 0] = total[0, 1:]
     total[1:, 1:].reshape((size,) * 4)[rows, :, rows, :] -= bends[:, 1:, 1:]
     return total
-
-
-def orthogonal_curvature(state: FloatArray, law: Law, parameters: Parameters) -> float:
-    """Second derivative of the risk along any unit vector orthogonal to w*, at v = alpha w*.
-
-    `state`, `law`, `parameters`: as of `hessian`.
-    """
-    trace = float(_derivatives(state, law, parameters)[3])
-    return (parameters.sigma / float(state[0])) ** 2 * trace
 
 
 def _derivatives(state: FloatArray, law: Law, parameters: Parameters) -> Any:
@@ -213,8 +194,8 @@ def _derivatives(state: FloatArray, law: Law, parameters: Parameters) -> Any:
 def _compiled(size: int, degree: int) -> Any:
     """Derivatives by rows (alpha, A_i), shape (D, 1 + D), at configurations with their chances.
 
-    Those of F, shape (N, D, 1 + D); P g (1 - g); the second ones of the sum of P g F, shape
-    (D, 1 + D, 1 + D); and the trace of (2).
+    Those of F, shape (N, D, 1 + D); P g (1 - g); and the second ones of the sum of P g F, shape
+    (D, 1 + D, 1 + D).
     """
     each = jax.vmap
 
@@ -229,14 +210,11 @@ def _compiled(size: int, degree: int) -> Any:
         def of_row(row: Any) -> Any:
             return pulled @ each(share, (None, 0, None, None))(row, values, nu, scale)
 
-        def bend(x: Any) -> Any:
-            return jax.numpy.trace(jax.hessian(lambda at: jax.nn.softplus(-margin(at)))(x))
-
         margins = each(margin)(values)
         pulled = chances * jax.nn.sigmoid(-margins)
         by_row = each(each(jax.grad(share), (0, None, None, None)), (None, 0, None, None))
         slopes = by_row(rows, values, nu, scale)
         spread = pulled * jax.nn.sigmoid(margins)
-        return slopes, spread, each(jax.hessian(of_row))(rows), chances @ each(bend)(values)
+        return slopes, spread, each(jax.hessian(of_row))(rows)
 
     return compiled_program(derivatives)

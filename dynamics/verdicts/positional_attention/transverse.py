@@ -134,7 +134,7 @@ def section_4_2(case: Case) -> dict[str, Any]:
     return {
         "value": value, "peak": result.peak, "negative": int(result.negative[plateau]),
         "directions": result.eigenvalues.shape[1], "ends": ends_text, "shares": list(ends.values()),
-        "worst_multiplicity": result.multiplets(plateau)[0].multiplicity,
+        "worst_multiplicity": result.multiplicity(plateau),
         "holds": False if lost else True if value < SAFE and share == 1.0 else None,
         "missing": "size",
         "curves": {case.label: (result.time[positive], result.amplification[positive])},
@@ -251,7 +251,7 @@ def _curvatures(axes: Axes, result: Transverse, visible: NDArray[np.bool_]) -> N
     k = int(lowest.argmin())
     if result.shares.get("rows", np.zeros_like(result.eigenvalues))[k, 0] >= 0.9:
         fading = k + int((lowest[k:] > lowest[k] / 8).argmax())
-        text = rf"row competition, $\times {result.multiplets(k)[0].multiplicity}$"
+        text = rf"row competition, $\times {result.multiplicity(k)}$"
         look: dict[str, Any] = {"color": style.VERMILION, "va": "center"}
         style.note(axes, text, (result.time[fading], lowest[fading]), (7, -4), **look)
     axes.set_ylabel("curvature across the manifold")

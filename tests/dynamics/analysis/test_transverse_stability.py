@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 import dynamics
 from dynamics.analysis.transverse_stability import propagate, split, transverse
 from dynamics.papers.positional_attention.manifold import Manifold
-from theory.symmetry import Partition, PermutationGroup
+from theory.symmetry import PermutationGroup
 
 SYSTEM = dynamics.load_system("positional_attention")
 
@@ -68,22 +68,12 @@ def test_spectrum_of_a_small_size():
     assert found.eigenvalues[found.time > 1].min() == pytest.approx(-0.0107, abs=1e-4)
     assert found.attracting_from == pytest.approx(3.09e3, rel=0.01)
     assert found.peak == pytest.approx(487.0, rel=0.01)
-    assert found.cross.max() < 1e-12
-    assert found.decoupled_peak("v") < 1.25
     # Across is less stable than along: the symmetric line repels more than gamma grows.
     assert found.eigenvalues[plateau, 0] < found.symmetric[plateau, 0] < 0
-    first = found.multiplets(plateau)[0]
-    assert first.multiplicity == D - D // C
-    assert first.shares["rows"] > 0.98
-    assert first.shares["gamma"] + first.shares["rho"] == pytest.approx(1)
-    assert sum(m.multiplicity for m in found.multiplets(plateau)) == negative[2]
-
-
-def test_a_wrong_symmetry_mixes_the_parts():
-    manifold = Manifold(LAW, SYSTEM.FullPopulation(LAW))
-    scattered = Partition(np.array([0, 1, 2, 2, 1, 0, 0, 1, 2]))
-    manifold.symmetry = Manifold(LAW, SYSTEM.FullPopulation(LAW, scattered)).symmetry
-    assert transverse(manifold, along().run).cross.max() > 1e-4
+    assert found.multiplicity(plateau) == D - D // C
+    first = {name: share[plateau, 0] for name, share in found.shares.items()}
+    assert first["rows"] > 0.98
+    assert first["gamma"] + first["rho"] == pytest.approx(1)
 
 
 def test_the_full_flow_grows_the_worst_deviation_by_the_peak():
