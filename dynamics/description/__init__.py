@@ -24,7 +24,7 @@ from dynamics.description.page import (
     Symbol,
     sought,
 )
-from dynamics.validation import allowed_values, check_parameters
+from dynamics.parameter_fields import allowed_values, check_parameters
 from theory.closure.regime import Regime
 from theory.events import Crossing
 from theory.update_rules import GD

@@ -11,10 +11,11 @@ from dataclasses import replace
 from math import isnan
 from typing import Any
 
+from dynamics.parameter_fields import check_parameters
 from dynamics.registry import load_system
 from dynamics.system import System
 from dynamics.training.progress import interruption
-from dynamics.validation import InvalidRequest, check_parameters, integer, refuse, unknown
+from dynamics.validation import InvalidRequest, integer, refuse, unknown
 from dynamics.verdicts import rounding, rules, verdicts_of
 from dynamics.verdicts.findings import Check, Finding, Protocol, Verdict
 from dynamics.verdicts.stability import with_stability

@@ -22,6 +22,7 @@ from dynamics.models.engine.fingerprint import digests
 from dynamics.models.engine.limits import parse_limits
 from dynamics.models.engine.realization import Realization
 from dynamics.models.engine.tracing import refusals
+from dynamics.parameter_fields import STRICT, check_parameters, number, refusing, whole
 from dynamics.presentation import (
     LOOKS,
     Origin,
@@ -31,15 +32,7 @@ from dynamics.presentation import (
     conditions,
 )
 from dynamics.results.formulas import plain_text
-from dynamics.validation import (
-    NEGATIVE,
-    STRICT,
-    check_parameters,
-    integer,
-    number,
-    refusing,
-    whole,
-)
+from dynamics.validation import NEGATIVE, integer
 from theory.closure import Closure
 from theory.closure.regime import PLAIN, Regime
 from theory.events import EventRule

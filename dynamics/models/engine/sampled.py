@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dynamics.cache import jax
 from dynamics.models.engine.program import Data, data_of, on_device
+from dynamics.parameter_fields import STRICT, refusing, whole, word
 from dynamics.training.minibatches import MiniBatches
-from dynamics.validation import STRICT, refusing, whole, word
 from theory.law import Law
 
 BATCH = "samples of a mini-batch (default: all)"

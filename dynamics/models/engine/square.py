@@ -17,17 +17,9 @@ from dynamics.models.engine.problem import MOST_NAMED, ModelProblem, Realized
 from dynamics.models.engine.program import Data
 from dynamics.models.engine.sampled import Training
 from dynamics.models.engine.tracing import refusals
+from dynamics.parameter_fields import STRICT, check_parameters, number, refusing, whole
 from dynamics.problem import FloatArray
-from dynamics.validation import (
-    STRICT,
-    InvalidRequest,
-    check_parameters,
-    integer,
-    known_word,
-    number,
-    refusing,
-    whole,
-)
+from dynamics.validation import InvalidRequest, integer, known_word
 from theory.closure.regime import PLAIN, Regime
 from theory.law import Law
 from theory.model import DECLARED_START

@@ -19,17 +19,10 @@ from dynamics.models.engine.sampled import BATCH, DTYPE, Training
 from dynamics.papers.masked_image_modeling import cost
 from dynamics.papers.masked_image_modeling.full import FullProblem
 from dynamics.papers.masked_image_modeling.parameters import Parameters
+from dynamics.parameter_fields import STRICT, check_parameters, number, refusing, word
 from dynamics.problem import FloatArray
 from dynamics.training.minibatches import sampling_settings
-from dynamics.validation import (
-    STRICT,
-    check_parameters,
-    integer,
-    number,
-    random_stream,
-    refusing,
-    word,
-)
+from dynamics.validation import integer, random_stream
 from theory.papers.masked_image_modeling.images import sampled_images
 
 

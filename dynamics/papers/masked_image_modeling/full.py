@@ -28,9 +28,10 @@ from dynamics.papers.masked_image_modeling.parameters import Parameters
 from dynamics.papers.masked_image_modeling.presentation import PRESENTATION
 from dynamics.papers.masked_image_modeling.reduced import ReducedPopulation, row_observables
 from dynamics.papers.masked_image_modeling.scalars import rows_of
+from dynamics.parameter_fields import check_parameters
 from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.training.minibatches import MiniBatches, fingerprint
-from dynamics.validation import check_parameters, integer, refuse
+from dynamics.validation import integer, refuse
 from theory.closure.regime import Regime
 from theory.law import Law
 from theory.model import Model

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, model_validator
 from pydantic.dataclasses import dataclass
 
-from dynamics.validation import STRICT, Allowed, known_word, real, refuse, refusing, whole
+from dynamics.parameter_fields import STRICT, Allowed, refusing, whole
+from dynamics.validation import known_word, real, refuse
 from theory.papers.masked_image_modeling.symmetry import one_cluster, reference, two_cluster_grid
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {

@@ -22,8 +22,8 @@ from dynamics.papers.held import hold
 from dynamics.papers.masked_image_modeling.parameters import Parameters
 from dynamics.papers.masked_image_modeling.presentation import PRESENTATION
 from dynamics.papers.masked_image_modeling.scalars import layout_of, rows_of
+from dynamics.parameter_fields import check_parameters
 from dynamics.problem import ExpectedProblem, FloatArray, record_of
-from dynamics.validation import check_parameters
 from theory.page import Page
 from theory.papers.masked_image_modeling import recursion
 from theory.papers.masked_image_modeling.notation import EVENTS, ORDER_PARAMETERS

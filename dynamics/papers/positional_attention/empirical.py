@@ -30,18 +30,10 @@ from dynamics.models.engine.traced_problem import TracedProblem, hash_of_file
 from dynamics.papers.positional_attention.matrices import MatrixProblem
 from dynamics.papers.positional_attention.parameters import Parameters
 from dynamics.papers.positional_attention.partitions import check_sets, named_partition
+from dynamics.parameter_fields import STRICT, check_parameters, refusing, whole, word
 from dynamics.problem import FloatArray, Layout
 from dynamics.training.minibatches import fingerprint, sampling_settings
-from dynamics.validation import (
-    STRICT,
-    check_cost,
-    check_parameters,
-    integer,
-    random_stream,
-    refusing,
-    whole,
-    word,
-)
+from dynamics.validation import check_cost, integer, random_stream
 from theory.law import Law
 from theory.model import Model
 from theory.papers.positional_attention import samples as sampling

@@ -15,8 +15,9 @@ from dynamics.expectations import Expectation
 from dynamics.papers.positional_attention.kernels import full as kernels
 from dynamics.papers.positional_attention.matrices import MatrixProblem
 from dynamics.papers.positional_attention.parameters import Parameters
+from dynamics.parameter_fields import check_parameters
 from dynamics.problem import ExpectedProblem, FloatArray, Layout
-from dynamics.validation import check_parameters, refuse, written
+from dynamics.validation import refuse, written
 from theory.papers.positional_attention.data_law import bayes_error
 from theory.papers.positional_attention.enumeration import (
     Law,

@@ -13,8 +13,9 @@ from numpy.random import Generator
 
 from dynamics.papers.positional_attention.empirical import FullEmpirical, trained_model
 from dynamics.papers.positional_attention.parameters import Parameters
+from dynamics.parameter_fields import check_parameters
 from dynamics.problem import FloatArray
-from dynamics.validation import check_parameters, refuse
+from dynamics.validation import refuse
 from theory.model import Model
 
 

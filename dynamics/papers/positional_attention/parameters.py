@@ -6,7 +6,7 @@ from math import sqrt
 
 from pydantic.dataclasses import dataclass
 
-from dynamics.validation import STRICT, divisor, number, refusing, whole, word
+from dynamics.parameter_fields import STRICT, divisor, number, refusing, whole, word
 from theory.papers.positional_attention.data_law import ANY, RANDOM_SETS, SetLaw
 
 MAX_DEGREE = 1001

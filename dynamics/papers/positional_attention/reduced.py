@@ -22,8 +22,9 @@ from dynamics.papers.held import hold
 from dynamics.papers.positional_attention import configurations, weighted_sum
 from dynamics.papers.positional_attention.parameters import Parameters
 from dynamics.papers.positional_attention.presentation import PositionalProblem
+from dynamics.parameter_fields import check_parameters
 from dynamics.problem import ExpectedProblem, FloatArray, Layout, record_of
-from dynamics.validation import check_parameters, integer, known_word, real, refuse
+from dynamics.validation import integer, known_word, real, refuse
 from theory.page import Page
 from theory.papers.positional_attention import recursion
 from theory.papers.positional_attention.data_law import bayes_error

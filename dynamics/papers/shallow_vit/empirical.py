@@ -15,19 +15,10 @@ from dynamics.papers.shallow_vit.parameters import Parameters
 from dynamics.papers.shallow_vit.problems import FullProblem, checked_start
 from dynamics.papers.shallow_vit.sampling import IntArray, Tokens
 from dynamics.papers.shallow_vit.starts import SYMMETRIC, start_of
+from dynamics.parameter_fields import STRICT, check_parameters, number, refusing, whole
 from dynamics.problem import FloatArray
 from dynamics.training.minibatches import sampling_settings
-from dynamics.validation import (
-    STRICT,
-    check_cost,
-    check_parameters,
-    integer,
-    known_word,
-    number,
-    refuse,
-    refusing,
-    whole,
-)
+from dynamics.validation import check_cost, integer, known_word, refuse
 from theory.papers.shallow_vit.data_law import SPARSIFIERS, rounded
 
 

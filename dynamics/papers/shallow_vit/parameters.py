@@ -5,7 +5,8 @@ from __future__ import annotations
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
-from dynamics.validation import STRICT, number, refuse, refusing, whole, word
+from dynamics.parameter_fields import STRICT, number, refusing, whole, word
+from dynamics.validation import refuse
 from theory.papers.shallow_vit.data_law import DATA, Shares
 
 WORDS = {

@@ -38,13 +38,10 @@ from dynamics.papers.shallow_vit.presentation import PRESENTATION
 from dynamics.papers.shallow_vit.reader import Reader
 from dynamics.papers.shallow_vit.sampling import Tokens, Vectors
 from dynamics.papers.shallow_vit.starts import SYMMETRIC, Start, start_of
+from dynamics.parameter_fields import check_parameters
 from dynamics.problem import FloatArray, Layout
 from dynamics.training.minibatches import MiniBatches, fingerprint, sampling_settings
-from dynamics.validation import (
-    check_parameters,
-    integer,
-    refuse,
-)
+from dynamics.validation import integer, refuse
 from theory.law import Law
 from theory.model import Model
 from theory.model_file import read_model

@@ -9,8 +9,17 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 from pydantic import BeforeValidator, ConfigDict, ValidationError, ValidationInfo
 
-from dynamics.validation.refusals import InvalidRequest, known_word, refuse, shown, unknown
-from dynamics.validation.values import integer, real, real_words, whole_words
+from dynamics.validation import (
+    InvalidRequest,
+    integer,
+    known_word,
+    real,
+    real_words,
+    refuse,
+    shown,
+    unknown,
+    whole_words,
+)
 
 STRICT = ConfigDict(extra="forbid", validate_default=True)
 """Configuration of every ``Parameters``: misspelt names are refused, defaults are checked."""
