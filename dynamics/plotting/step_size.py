@@ -120,29 +120,9 @@ def several(
     figure, grid = style.new_figure(5.6, 1.0 + 1.45 * len(names), nrows=len(names), sharex=True)
     axes = np.atleast_1d(grid)
     for panel, name in zip(axes, names, strict=True):
-        good = [run for run in runs.values() if not run.outcome.failed]
-        top = _largest(good if rules else [first, *good], name)
-        logarithmic = name in steep or name == "alpha" or (rules and _spans_decades(runs, name))
-        for number, (label, run) in enumerate(runs.items(), int(rules)):
-            if name not in run.layout.names and name not in run.observables:
-                continue
-            series, along = run.series(name), _along(run, rules)
-            visible = choices.shown(along) & np.isfinite(series)
-            if name in steep:
-                visible &= series > 0
-            if number and run.outcome.failed:  # it leaves the panel
-                with np.errstate(invalid="ignore"):
-                    visible &= np.abs(series) <= LEAVES * top
-            line: dict[str, Any] = {"color": BELOW, "lw": 4.5, "solid_capstyle": "round"}
-            if number:
-                around, colour = divmod(number - 1, len(COLOURS))
-                dash = DASHES[(colour + around) % len(DASHES)]
-                line = {"color": COLOURS[colour], "ls": dash, "lw": 1.4}
-            panel.plot(along[visible], series[visible], label=label, **line)
-            if rules:
-                _mark_events(panel, run, along[visible], series[visible], line["color"])
+        _draw_state(panel, runs, name, name in steep, rules)
         panel.set_ylabel(WORDS.get(name) or notation.label(name))
-        if logarithmic:
+        if name in steep or name == "alpha" or (rules and _spans_decades(runs, name)):
             style.logarithmic(panel)
     axis = [_along(run, rules) for run in runs.values()]
     choices.scale(axes[-1], min(t[t > 0].min() for t in axis), max(t[-1] for t in axis))
@@ -160,6 +140,32 @@ def several(
     figure.legend([*named.values()], [*named], loc="outside lower center", ncols=columns)
     captions.state_parameters(figure, runs.values(), note=note)
     return axes
+
+
+def _draw_state(
+    panel: Axes, runs: Mapping[str, Trajectory], name: str, steep: bool, rules: bool
+) -> None:
+    """A line of a state for each run that has it; one that failed leaves the panel."""
+    good = [run for run in runs.values() if not run.outcome.failed]
+    top = _largest(good if rules else [next(iter(runs.values())), *good], name)
+    for number, (label, run) in enumerate(runs.items(), int(rules)):
+        if name not in run.layout.names and name not in run.observables:
+            continue
+        series, along = run.series(name), _along(run, rules)
+        visible = choices.shown(along) & np.isfinite(series)
+        if steep:
+            visible &= series > 0
+        line: dict[str, Any] = {"color": BELOW, "lw": 4.5, "solid_capstyle": "round"}
+        if number:
+            around, colour = divmod(number - 1, len(COLOURS))
+            dash = DASHES[(colour + around) % len(DASHES)]
+            line = {"color": COLOURS[colour], "ls": dash, "lw": 1.4}
+            if run.outcome.failed:
+                with np.errstate(invalid="ignore"):
+                    visible &= np.abs(series) <= LEAVES * top
+        panel.plot(along[visible], series[visible], label=label, **line)
+        if rules:
+            _mark_events(panel, run, along[visible], series[visible], line["color"])
 
 
 def _along(run: Trajectory, steps: bool) -> FloatArray:

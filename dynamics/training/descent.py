@@ -87,30 +87,24 @@ def descend(
     ----------
     problem : Problem
     eta : float or sequence of float
-        Learning rate, or one for each parameter group (v and A), where 0 keeps a group at rest;
-        time is the largest times steps.
+        Learning rate, or one for each parameter group, where 0 keeps a group at rest; time is the
+        largest times steps.
     steps : int
-        Number of steps.
     rule : str, UpdateRule or callable
-        ``gd``, ``momentum``, ``sign``, ``adam``, ``adamw``, ``normalized``; a rule at other
-        constants by `dynamics.rule`; or a function of one entry, as there. A reduced problem runs
-        on what training by the rule closes on.
+        A name of `theory.update_rules.RULES`, a rule at other constants by `dynamics.rule`, or a
+        function of one entry, as there. A reduced problem runs on what training by it closes on.
     record : int, "log", int array or None
         Every so many steps; at 400 logarithmically spaced steps; or at these steps. The first and
         the last state are always recorded. The default is ``"log"``, with fewer records (at least
-        64) where 400 states take more than 16 MiB. A record costs what its observables cost: risk
-        and error a pass over the samples, test errors one over the fresh samples. Where this is
-        more than the steps, ask for fewer records.
+        64) where 400 states take more than 16 MiB. A record costs what its observables cost.
     initial : array, optional
         Where to start; the problem's own start by default.
     checkpoint : path-like, optional
-        A file that holds the state of the run while it is under way, written every few seconds and
-        at an interruption. If it exists, the run goes on from there, to bitwise the same end. It is
-        removed when the run has finished.
+        A file with the state of the run while it is under way. If it exists, the run goes on from
+        there, to bitwise the same end. It is removed when the run has finished.
     schedule : str, optional
         Factor of all learning rates at each step: ``warmup:N``, ``cosine``, ``cosine:N``,
-        ``staircase:N:f``, or a formula in ``step`` (from 0) and ``steps``. Time is the sum of the
-        rates.
+        ``staircase:N:f``, or a formula in ``step`` (from 0) and ``steps``; time is the sum of them.
     stages : sequence of (str, int), optional
         Which arrays move, and for how many steps: ``[("A", 2000), ("v", 500)]``; ``"A+v"`` moves
         both. An array at rest keeps its memory.
@@ -118,30 +112,25 @@ def descend(
     Returns
     -------
     Trajectory
-        Its outcome says whether the run went well; a run that diverges, oscillates or is
-        interrupted (Ctrl-C, SIGTERM) is returned up to there.
+        Up to where a run diverges, oscillates or is interrupted, which its outcome says.
 
     Raises
     ------
     InvalidRequest
-        If problem is none, eta, steps, record or initial is not valid, the records do not fit in
-        memory, or the checkpoint is of another run or damaged.
+        If an argument is not valid, or the checkpoint is of another run or damaged.
 
     Warns
     -----
     TrainingWarning
-        Where a reduction does not hold to the end of the run, where a learning rate is near the
-        stability limit or beyond it, and where a rule multiplies gradients that are rounding; also
-        in its ``remarks``.
+        As kept in ``remarks``: of the reduction, the learning rate, or rounding.
 
     Examples
     --------
     >>> import dynamics
     >>> system = dynamics.load_system("positional_attention")
     >>> problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
-    >>> run = dynamics.descend(problem, eta=0.02, steps=1000)
-    >>> run.outcome.kind, run.states.shape[1], int(run.steps[-1])
-    ('reached horizon', 3, 1000)
+    >>> dynamics.descend(problem, eta=0.02, steps=1000).outcome.kind
+    'reached horizon'
     """
     check_problem(problem)
     chosen, steps = rule_of(problem, rule), check_steps(steps)
@@ -155,23 +144,31 @@ def descend(
         None if chosen.plain else problem.moving(start),
         schedule_of(schedule, steps), stages_of(stages, problem, steps),
     )  # fmt: skip
-    run = Run(problem, rates, updates, start, at)
-    run.remarks.extend(amplified_rounding(problem, updates, start))
     settings = described(chosen, schedule, stages)
     if updates.moves is not None and not updates.moves.all():
         settings["held"] = int((~updates.moves).sum())
-    store = None if checkpoint is None else Checkpoint.at(checkpoint)
+    run = Run(problem, rates, updates, start, at)
+    run.remarks.extend(amplified_rounding(problem, updates, start))
+    return with_remarks(_trained(run, settings, checkpoint), problem)
+
+
+def _trained(
+    run: Run, settings: Mapping[str, Any], file: str | os.PathLike[str] | Checkpoint | None
+) -> Trajectory:
+    """Take all steps of a run, with its state in a checkpoint meanwhile."""
+    problem, store = run.problem, None if file is None else Checkpoint.at(file)
     request: dict[str, Any] = {}
     if store:
-        request = request_of(problem, run.start, at, eta=list(rates), steps=steps, **settings)
+        how = {"eta": list(run.rates), "steps": run.steps, **settings}
+        request = request_of(problem, run.start, run.schedule, **how)
         run.restore(store.read(request))
     for remark in run.remarks:  # another process may have told it
-        warnings.warn(remark, TrainingWarning, stacklevel=2)
+        warnings.warn(remark, TrainingWarning, stacklevel=3)
     with interruption() as interrupted, bar(problem.view, run.steps, run.step) as progress:
         while run.step < run.steps and not run.diverged and not interrupted.is_set():
             if remark := run.advance():
                 progress.clear()
-                warnings.warn(remark, TrainingWarning, stacklevel=2)
+                warnings.warn(remark, TrainingWarning, stacklevel=3)
             progress.update(run.step - progress.n)
             if store and store.due():
                 store.write(request, run.state())
@@ -184,7 +181,7 @@ def descend(
         trajectory = _trajectory(run, records, outcome, settings)
     if store and complete and not store.keep:
         store.discard()
-    return with_remarks(trajectory, problem)
+    return trajectory
 
 
 class Records(NamedTuple):
