@@ -230,8 +230,7 @@ def explanation(result: Comparison, reduced: Any, full: Any) -> str:
     if rate * float(run.time[-1]) < 1.0:
         return f"{text}: no direction across the classes repels; the deviation is rounding"
     return (
-        f"{text}: rounding grows on a manifold that repels, at a rate of "
-        f"{_measured_rate(result):.3g} per unit of time (largest rate of the linearised flow "
+        f"{text}: rounding grows on a manifold that repels (largest rate of the linearised flow "
         f"{rate:.3g})"
     )
 
@@ -274,19 +273,3 @@ def _instability(result: Comparison, reduced: Any, full: Any) -> str:
         when = f"step {np.interp(found.until, run.time, run.steps):.0f}"
     off = f"a start that is off by {OFF:g} leaves the classes at about {when}"
     return f"closed, but unstable: {off}"
-
-
-def _measured_rate(result: Comparison) -> float:
-    """Rate at which the deviation grew, from its least to its largest value on a log scale."""
-    outside = result.full.observables.get("outside")
-    total = np.max(list(result.deviations.values()), axis=0)
-    if outside is not None:
-        total = outside[: total.size]
-    good = (total > 0) & (total < 0.1 * total.max())
-    if np.count_nonzero(good) < 3:
-        return float("nan")
-    time, size = result.time[good], np.log(total[good])
-    late = size > size.max() - 0.7 * (size.max() - size.min())
-    if np.count_nonzero(late) < 3:
-        late = np.ones_like(late)
-    return float(np.polyfit(time[late], size[late], 1)[0])

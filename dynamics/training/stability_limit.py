@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.loops import Updates
-from dynamics.problem import SMALL, FloatArray, Problem, check_problem
+from dynamics.problem import FloatArray, Problem, check_problem
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.settings import record_schedule
 
@@ -22,12 +22,8 @@ CALM_STEPS, FEWEST_CALM = 20_000, 200
 """Most and fewest steps of the runs at smaller learning rates from which a remedy is computed."""
 BRIEF = 0.05
 """Seconds of a chunk of steps up to which the next one is longer."""
-GRADIENTS_OVER_STEPS = 4
-"""Gradients that a search for a remedy may take, over the steps of the request."""
-SEARCH_SECONDS = 5.0
-"""Seconds that it may take however few these are."""
-POWER_ITERATION = 200
-"""Gradients of a power iteration, about."""
+SEARCH_SECONDS = 10.0
+"""Seconds of a search for a remedy."""
 NEAR_LIMIT = 0.8
 """Part of the stability limit from which a learning rate is warned of."""
 AT_LIMIT = 1e-6
@@ -131,113 +127,81 @@ def smaller_rate(
     It is halved, 20 times at most, until as many steps as are requested, `FEWEST_CALM` to
     `CALM_STEPS`, from ``start`` have no reversal of the first rate in their second half; the
     stability limit is the least along that run, or that of ``start`` where no run ends so. After
-    `GRADIENTS_OVER_STEPS` times as many gradients as the request has steps, and `SEARCH_SECONDS`,
-    the words are of what is known.
+    `SEARCH_SECONDS` the words are of what is known.
 
     `rates`: learning rate of each parameter group; `start`, shape (n,); `steps`: of the request;
     `reversing`: whether every step reverses a rate there, which takes a rate above the stability
     limit, or a gradient that jumps; `proceed`: whether to go on, asked before every chunk of steps
     and before every limit: at an interruption the words have no numbers but the learning rate.
     """
-    eta, largest = problem.layout.per_entry(rates), max(rates)
+    largest, ends = max(rates), time.perf_counter() + SEARCH_SECONDS
     used, rate = f"eta={rates_text(rates, largest)}", largest
-    search = _Search(problem, GRADIENTS_OVER_STEPS * steps, proceed)
-    calm = min(CALM_STEPS, max(FEWEST_CALM, steps))
+
+    def going() -> bool:
+        return proceed() and time.perf_counter() < ends
+
+    def above(limit: float, best: float) -> str:
+        bound, tried = rates_text(rates, limit, 4), rates_text(rates, best, 2)
+        return f"{used} is above the stability limit {bound} there; try eta={tried}"
+
+    calm, states = min(CALM_STEPS, max(FEWEST_CALM, steps)), None
     for _ in range(20):
-        eta, rate = eta / 2, rate / 2
-        states = search.calm_states(start, eta, calm)
-        if search.exhausted or not proceed():
+        rate /= 2
+        states = _calm_states(problem, start, rates, rate, calm, going)
+        if states is not None or not going():
             break
-        if states is None:
-            continue
-        limits = search.limits(rates, states)
-        if not proceed():
-            break
-        limit = min((bound for bound in limits if bound > 0), default=np.inf)
-        bound = rates_text(rates, limit, 4)
-        if reversing and abs(limit / largest - 1) < AT_LIMIT:
-            tried = f"try eta={rates_text(rates, 0.9 * limit, 2)}"
-            return f"{used} is at the stability limit {bound} there: {FOR_EVER}; {tried}"
-        if limit < largest:  # not of all states: what has gone well is the safer one
-            best = min(0.9 * limit, rate) if search.exhausted else 0.9 * limit
-            tried = f"try eta={rates_text(rates, best, 2)}"
-            return f"{used} is above the stability limit {bound} there; {tried}"
-        if reversing and not search.exhausted:
-            return f"the stability limit there, {bound}, does not explain it: {JUMPS}"
-        return f"{used} is too large; try eta={rates_text(rates, rate, 2)}"
+    limits = [] if states is None else [
+        limit_of_rates(problem, rates, state) for state in states[::-1] if going()
+    ]  # fmt: skip
     if not proceed():
         return f"{used} is too large"
-    if search.exhausted:
-        return (
-            f"{used} is too large; the search for a smaller one ended after {search.spent:,} "
-            f"gradients, {search.done:,} of {calm:,} steps into a run at "
-            f"{rates_text(rates, rate)}: try that or less"
-        )
+    if states is not None:
+        limit, whole = min((b for b in limits if b > 0), default=np.inf), len(limits) == len(states)
+        if reversing and abs(limit / largest - 1) < AT_LIMIT:
+            bound, tried = rates_text(rates, limit, 4), rates_text(rates, 0.9 * limit, 2)
+            return f"{used} is at the stability limit {bound} there: {FOR_EVER}; try eta={tried}"
+        if limit < largest:  # not of all states: what has gone well is the safer one
+            return above(limit, 0.9 * limit if whole else min(0.9 * limit, rate))
+        if reversing and whole:
+            bound = rates_text(rates, limit, 4)
+            return f"the stability limit there, {bound}, does not explain it: {JUMPS}"
+        return f"{used} is too large; try eta={rates_text(rates, rate, 2)}"
+    if not going():
+        return f"{used} is too large; no rate down to {rates_text(rates, rate)} was found calm"
     limit = float("nan")
     with np.errstate(all="ignore"):
         if np.isfinite(problem.gradient(start)).all():
             limit = limit_of_rates(problem, rates, start)
     if 0.0 < limit < rate:
-        tried = f"try eta={rates_text(rates, 0.9 * limit, 2)}"
-        return f"{used} is above the stability limit {rates_text(rates, limit, 4)} there; {tried}"
+        return above(limit, 0.9 * limit)
     otherwise = JUMPS if reversing else "start elsewhere, or take fewer steps"
     return f"{used} is too large, and so is {rates_text(rates, rate, 2)}: {otherwise}"
 
 
-class _Search:
-    """Runs at smaller learning rates, within a number of gradients; more where they take no time.
-
-    ``done`` is the number of steps of the last run.
-    """
-
-    def __init__(self, problem: Problem, most: int, proceed: Callable[[], bool]) -> None:
-        self.problem, self.most, self.proceed = problem, most, proceed
-        self.spent, self.done, self.exhausted = 0, 0, False
-        self.begun = time.perf_counter()
-
-    def allows(self, gradients: int) -> bool:
-        """Whether to go on with as many more; they take the time of those before."""
-        if not self.proceed():
-            return False
-        total, taken = self.spent + gradients, time.perf_counter() - self.begun
-        seconds = taken * total / self.spent if self.spent else 0.0
-        self.exhausted = total > self.most and seconds > SEARCH_SECONDS
-        return not self.exhausted
-
-    def calm_states(self, start: FloatArray, eta: FloatArray, steps: int) -> FloatArray | None:
-        """States of a run whose first rate keeps its sign in the second half; None of another."""
-        problem, state = self.problem, start.copy()
-        # Contiguous: another layout would be compiled anew.
-        schedule = record_schedule(steps, "log")[::8].copy()
-        rows, records = (
-            np.empty((steps, len(problem.order_names))),
-            np.empty((schedule.size, state.size)),
-        )
-        self.done, chunk = 0, 1
-        while self.done < steps:
-            first, last = self.done, min(steps, self.done + chunk)
-            if not self.allows(last - first):
-                return None
-            low, high = np.searchsorted(schedule, (first, last))
-            buffers = rows[first:last], schedule[low:high], records[low:high]
-            begun = time.perf_counter()
-            self.done = problem.advance(state, Updates(eta), first, last, buffers)
-            if time.perf_counter() - begun < BRIEF:
-                chunk *= 4
-            self.spent += self.done - first
-            if self.done < last:
-                return None
-        rate = rows[steps // 2 :, problem.order_names.index(problem.rates[0])]
-        records[-1] = state
-        return None if (np.sign(rate[1:]) * np.sign(rate[:-1]) < 0).any() else records
-
-    def limits(self, rates: tuple[float, ...], states: FloatArray) -> list[float]:
-        """Stability limits at states, from the last to the first, as many as are allowed."""
-        entries, limits = self.problem.layout.size, list[float]()
-        small = entries <= SMALL or self.problem.has_jacobian
-        for state in states[::-1]:
-            if not self.allows(cost := 2 * entries if small else POWER_ITERATION):
-                break
-            limits.append(limit_of_rates(self.problem, rates, state))
-            self.spent += cost
-        return limits
+def _calm_states(
+    problem: Problem, start: FloatArray, rates: tuple[float, ...], rate: float, steps: int,
+    going: Callable[[], bool],
+) -> FloatArray | None:  # fmt: skip
+    """States of a run whose first rate keeps its sign in the second half; None of another."""
+    updates, state = Updates(problem.layout.per_entry(rates) * (rate / max(rates))), start.copy()
+    # Contiguous: another layout would be compiled anew.
+    schedule = record_schedule(steps, "log")[::8].copy()
+    rows, records = (
+        np.empty((steps, len(problem.order_names))),
+        np.empty((schedule.size, state.size)),
+    )
+    done, chunk = 0, 1
+    while done < steps and going():
+        first, last = done, min(steps, done + chunk)
+        low, high = np.searchsorted(schedule, (first, last))
+        buffers = rows[first:last], schedule[low:high], records[low:high]
+        begun = time.perf_counter()
+        done = problem.advance(state, updates, first, last, buffers)
+        if time.perf_counter() - begun < BRIEF:
+            chunk *= 4
+        if done < last:
+            return None
+    records[-1] = state
+    turns = rows[steps // 2 :, problem.order_names.index(problem.rates[0])]
+    reverses = bool((np.sign(turns[1:]) * np.sign(turns[:-1]) < 0).any())
+    return None if done < steps or reverses else records
