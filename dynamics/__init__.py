@@ -10,13 +10,10 @@ T1 at time 759
 Nothing heavy is imported before it is used: sympy and numba come with the first system.
 """
 
-from dynamics.process_settings import collect_less, end_quickly
 from dynamics.training.progress import is_command, leave_at_signals
 
 if is_command():
     leave_at_signals()  # during the imports below
-    collect_less()
-    end_quickly()
 
 from dynamics.analysis.comparison import compare
 from dynamics.analysis.overlay import overlay

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
@@ -18,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from dynamics.cache.folder import cache_directory, replace_file, report, say_compiling
-from dynamics.process_settings import ForAWhile
 from dynamics.validation import refuse
 
 OPTIONS = {
@@ -136,6 +136,32 @@ def _store_programs() -> Callable[[], None]:
     programs: Any = _Programs(folder)  # JAX declares another class
     cache._cache = programs
     return put_back
+
+
+class ForAWhile:
+    """A setting that several threads change and set back, in whatever order they leave.
+
+    `change`: changes it, and returns what sets it back.
+    """
+
+    def __init__(self, change: Callable[[], Callable[[], None]]) -> None:
+        self._change, self._changing = change, threading.Lock()
+        self._inside: list[Callable[[], None]] = []
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """The setting is changed within, in whichever thread."""
+        with self._changing:
+            self._inside.append(self._change())
+        try:
+            yield
+        finally:
+            with self._changing:
+                # The first that came in knows what was set before; the last that leaves uses it.
+                first = self._inside[0]
+                self._inside.pop()
+                if not self._inside:
+                    first()
 
 
 programs_kept = ForAWhile(_store_programs)

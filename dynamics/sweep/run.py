@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,14 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.process_settings import cores
 from dynamics.registry import can_be_loaded_again, load_system
 from dynamics.results.outcome import FAILURES, INVALID, KILLED, POINT_KINDS
 from dynamics.sweep.cluster import Cluster
 from dynamics.sweep.plan import Index, Plan, planned
 from dynamics.sweep.point_runner import Measured, killed, measure_points
 from dynamics.sweep.result import Sweep, dataset
-from dynamics.sweep.store import SweepStore, read_request
+from dynamics.sweep.store import SweepStore
 from dynamics.sweep.worker_pool import InProcess, WorkerPool, Workers
 from dynamics.system import System
 from dynamics.training import progress
@@ -65,13 +64,10 @@ def sweep(
         As of `dynamics.load_system`.
     given : mapping
         Name -> number, values, or text: ``"a:b:n"``, ``"a:b:n:log"``, a formula of other names.
-        Names are parameters, settings of the run (``time`` for the flow, ``eta`` and ``steps`` for
-        gradient descent, ``rtol``, ``tolerance``, ``samples``, ``seed``, constants of the update
-        rule as ``b1``, or ``rule.b1`` beside a parameter of that name), ``rule``, ``schedule``,
-        ``stages``, ``full`` and ``expectation`` with a word, options of the empirical problem, and
-        free letters that formulas use; a parameter that is a list takes one, and is not an axis.
-        Without a ``time``, ``eta``, ``steps`` or rule: the flow, for as long as ``attdyn run``
-        goes; with ``full``, or of a model file with a rule, step by step.
+        Names are parameters, flags of ``attdyn sweep``, and free letters that formulas use; a
+        parameter that is a list takes one, and is not an axis. Without a ``time``, ``eta``,
+        ``steps`` or rule: the flow, for as long as ``attdyn run`` goes; with ``full``, or of a
+        model file with a rule, step by step.
     out : path-like, optional
         The zarr store. If it holds a part of the same sweep, that part is not run again, except
         for blocks that are damaged. Without one, nothing stays on disk.
@@ -106,10 +102,8 @@ def sweep(
     >>> import dynamics
     >>> grid = {"q": "0.2:0.6:3", "C": "2,4", "D": 8, "time": 100}
     >>> result = dynamics.sweep("positional_attention", grid, workers=0)
-    >>> result.outcomes
-    {'reached horizon': 6}
-    >>> result.dataset["risk"].dims, result.dataset["risk"].shape
-    (('C', 'q'), (2, 3))
+    >>> result.outcomes, result.dataset["risk"].dims
+    ({'reached horizon': 6}, ('C', 'q'))
     """
     loaded = load_system(system)
     if not isinstance(given, Mapping):
@@ -117,7 +111,7 @@ def sweep(
             "given", given, "is not a mapping", "name -> number, values or text", "{'D': '8,16'}"
         )
     store = None if out is None else path_of("out", out)
-    plan = _as_begun(planned(loaded, given, paired, trajectory), store)
+    plan = planned(loaded, given, paired, trajectory)
     if strict and (invalid := plan.invalid_reasons):
         reason = next(iter(invalid.values()))
         raise InvalidRequest(f"{len(invalid)} points cannot be run: {reason}")
@@ -129,19 +123,6 @@ def sweep(
         plan.check()
         with TemporaryDirectory(prefix="attdyn-") as scratch:
             return _swept(plan, SweepStore(store or Path(scratch, "sweep.zarr"), plan), pool)
-
-
-def _as_begun(plan: Plan, store: Path | None) -> Plan:
-    """The plan in the blocks of a store that was begun before: they decide no value."""
-    if store is None:
-        return plan
-    try:
-        block = tuple(read_request(store)[0]["block"])
-    except InvalidRequest:  # there is none, or nothing that can be gone on with
-        return plan
-    sizes = zip(block, plan.grid.shape, strict=False)
-    fits = all(isinstance(part, int) and 0 < part <= size for part, size in sizes)
-    return replace(plan, block=block) if fits and len(block) == len(plan.block) else plan
 
 
 def _swept(plan: Plan, store: SweepStore, workers: Workers) -> Sweep:
@@ -284,15 +265,15 @@ def _block(plan: Plan, number: int, results: Mapping[Index, Measured]) -> dict[s
     return block
 
 
-def workers_for(system: System, workers: int | None, scheduler: str | None, tasks: int) -> Workers:
-    """Where to run a sweep, as requested; processes begin to load what they need.
+def cores() -> int:
+    """Number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
-    `workers`: processes; one for each core where None, this process where 0; `scheduler`: address
-    of a dask scheduler; that of the environment where both are None; `tasks`: calls that the sweep
-    will make; more processes than these are not started. Raises InvalidRequest if both are given,
-    the number is none, nothing answers at the address, or other processes are requested for a
-    system that they could not load.
-    """
+
+def workers_for(system: System, workers: int | None, scheduler: str | None, tasks: int) -> Workers:
+    """Where to run a sweep, as requested; processes begin to load what they need."""
     if not can_be_loaded_again(system):
         for name, value in {"workers": workers or None, "scheduler": scheduler}.items():
             if value is not None:

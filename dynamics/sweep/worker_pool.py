@@ -19,11 +19,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from multiprocessing import resource_tracker
 from typing import Any
 
-from dynamics.process_settings import SAFE_PATH, collect_less, end_quickly
 from dynamics.registry import load_unchanged
 from dynamics.validation import InvalidRequest
 
 THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+SAFE_PATH = "PYTHONSAFEPATH"
+"""Variable by which a process imports no modules from the folder that it starts in."""
 ENVIRONMENT = {**dict.fromkeys(THREADS, "1"), SAFE_PATH: "1", "LOKY_MAX_MEMORY_LEAK_SIZE": "4e9"}
 """Environment of the processes: one thread each, modules never come from the folder they start in,
 and one that makes programs, which take memory, is not a leak."""
@@ -126,12 +127,7 @@ class WorkerPool(Workers):
 
 def _prepare_worker(parent: int, reference: str, digests: Mapping[str, str]) -> None:
     """The first call of a process: detach it from the terminal, watch its parent, load."""
-    from tqdm import tqdm
-
     os.setsid()
-    collect_less()
-    end_quickly()
-    tqdm.set_lock(threading.RLock())  # its usual one leaves a semaphore behind when it is killed
     # What libraries print goes to stderr: stdout belongs to the results of the command.
     os.dup2(2, 1)
     warnings.formatwarning = lambda message, *_, **__: f"attdyn: {message}\n"

@@ -220,7 +220,7 @@ def _proceed(running: Integration, most: int, shown: Bar | None = None) -> str:
         while True:
             before = running.steps
             running.proceed()
-            if shown:
+            if shown is not None:
                 shown.say(f"time {running.time:.3g} of {running.end:g}")
                 shown.update(running.steps - before)
             if running.outcome != FULL:

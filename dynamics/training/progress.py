@@ -1,8 +1,7 @@
 """Progress display of a long run, and its early end.
 
 A progress bar on stderr where that is a terminal, a line every half minute elsewhere (a pipe, the
-log of a batch system); Ctrl-C and SIGTERM end a run that keeps what it has. tqdm is imported, and
-its bar made, once a run is not a short one.
+log of a batch system); Ctrl-C and SIGTERM end a run that keeps what it has.
 """
 
 from __future__ import annotations
@@ -15,15 +14,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
-from time import time as clock
 from types import FrameType
 from typing import Any
 
+from tqdm import tqdm
+
 DELAY = 1.0
 """Seconds before a bar appears: short runs show none."""
-COMPILING = 3.0
-"""Seconds of the first steps from which something was compiled with them."""
 EVERY = 30.0
 """Seconds from line to line where stderr is not a terminal."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -32,8 +29,21 @@ _active: list[threading.Event] = []
 _repeats: list[threading.Timer] = []
 
 
+class Bar(tqdm):
+    """A bar of tqdm without its thread and its lock between processes, which killed ones leave."""
+
+    monitor_interval = 0
+
+    def say(self, words: str) -> None:
+        """Set the text at the end of the bar from the next update on."""
+        self.set_postfix_str(words, refresh=False)
+
+
+Bar.set_lock(threading.RLock())
+
+
 def bar(what: str, total: int | None = None, done: int = 0, unit: str = "steps") -> Bar:
-    """A progress bar: how many steps, how many per second, and the time left.
+    """A progress bar, shown after a delay: how many steps, how many per second, the time left.
 
     Where stderr is not a terminal it is a line, written every `EVERY` seconds, and nothing in a
     process of a sweep, whose own bar counts its points.
@@ -42,76 +52,15 @@ def bar(what: str, total: int | None = None, done: int = 0, unit: str = "steps")
     is shown; `done`: steps that were done before, and do not count for the speed; `unit`: what is
     counted.
     """
-    return Bar(partial(_tqdm, desc=what, total=total, initial=done, unit=f" {unit}"), done)
-
-
-class Bar:
-    """Progress bar that appears after a delay and is removed at the end.
-
-    To make one and remove it takes as long as a hundred steps of three scalars.
-
-    `make`: makes the bar of tqdm; `done`: steps that were done before. `n`: steps so far.
-    """
-
-    def __init__(self, make: Callable[[], Any], done: int) -> None:
-        self.n = self._done = done
-        self._make, self._begun = make, clock()
-        self._shown: Any = None
-        self._words, self._first = "", True
-
-    def update(self, steps: int = 1) -> None:
-        """Count steps; what was compiled with the first ones counts for no speed."""
-        if steps and self._first and clock() - self._begun > COMPILING:
-            self._begun, self._done = clock(), self.n + steps
-        self._first = self._first and not steps
-        self.n += steps
-        if self._shown is not None:
-            self._shown.update(steps)
-        elif clock() - self._begun >= min(DELAY, EVERY) / 2:
-            self._shown = self._make()
-            self._shown.initial = self._shown.n = self._shown.last_print_n = self._done
-            self._shown.start_t = self._shown.last_print_t = self._begun
-            self._shown.set_postfix_str(self._words, refresh=False)
-            self._shown.update(self.n - self._done)
-
-    def say(self, words: str) -> None:
-        """Set the text at the end of the bar from the next update on."""
-        self._words = words
-        if self._shown is not None:
-            self._shown.set_postfix_str(words, refresh=False)
-
-    def clear(self) -> None:
-        """Make room for a line of text."""
-        if self._shown is not None:
-            self._shown.clear()
-
-    def close(self) -> None:
-        """Remove it."""
-        if self._shown is not None:
-            self._shown.close()
-
-    def __enter__(self) -> Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _tqdm(**request: Any) -> Any:
-    from tqdm import tqdm
-
     terminal = sys.stderr.isatty()
     look: dict[str, Any] = {"delay": DELAY, **_size()}
     if not terminal:
         look = {"file": _Lines(), "ncols": 0, "ascii": True, "delay": EVERY, "mininterval": EVERY}
-    return tqdm(
-        unit_scale=True,
-        disable=not terminal and multiprocessing.parent_process() is not None,
-        leave=False,
-        miniters=1,
-        **request,
-        **look,
-    )
+    silent = not terminal and multiprocessing.parent_process() is not None
+    return Bar(
+        desc=what, total=total, initial=done, unit=f" {unit}", unit_scale=True, disable=silent,
+        leave=False, miniters=1, **look,
+    )  # fmt: skip
 
 
 class _Lines:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from dynamics.cache import jax
 from dynamics.models.engine.field_gradient import GIVEN, FieldGradient
@@ -21,7 +22,6 @@ from dynamics.models.engine.realization import Realization
 from dynamics.models.engine.reduced_risk import ReducedRisk
 from dynamics.models.engine.space_search import AS_GIVEN, SpaceSearch
 from dynamics.models.engine.tracing import refusals
-from dynamics.process_settings import one_blas_thread
 from theory.closure import CHECKED, PROVED, STATED, Closure, checked
 from theory.closure.conservation import ConservationLaw
 from theory.closure.linear import MOST_SCALARS, LinearSpace
@@ -66,7 +66,8 @@ class ClosedModel(Realization):
         a stated symmetry is none.
         """
         if regime not in self._closures:
-            with refusals(), one_blas_thread():
+            # Threads of BLAS that have finished wait by computing, beside those of a run.
+            with refusals(), threadpool_limits(1, "blas"):
                 self._closures[regime] = Closing(self, regime).closure()
         return self._closures[regime]
 

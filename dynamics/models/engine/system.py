@@ -16,7 +16,6 @@ from dynamics.models.engine.sampled import BATCH, DTYPE
 from dynamics.models.engine.square import FullEmpirical, FullPopulation, ReducedPopulation
 from dynamics.models.engine.tracing import refusals
 from dynamics.presentation import PlotDescription, Presentation, conditions
-from dynamics.process_settings import cleared_at_end, end_as_usual
 from dynamics.system import Derivation, System
 from dynamics.validation import NEAR, InvalidRequest, path_of, refuse
 from theory.claims import Claim, read_claims
@@ -69,10 +68,6 @@ def system_of(model: Model) -> System:
 
     Raises InvalidRequest if its claims are none.
     """
-    if model.path is not None:
-        cleared_at_end.append(getattr(model.start, "__globals__", {}))
-    if model.imported:
-        end_as_usual()
     definition = Definition(model, _part)
     with refusals():
         claims = _claims(model)

@@ -19,8 +19,8 @@ from dynamics.phase_diagrams.threshold import ABOVE, BELOW, MEASURED
 from dynamics.plotting.labels import hatch, logarithmic
 from dynamics.plotting.style import GREEN, ORANGE, VERMILION
 from dynamics.problem import FloatArray
-from dynamics.process_settings import cores
 from dynamics.results.power_law import PowerLaw, power_law
+from dynamics.sweep.run import cores
 from dynamics.system import System
 from dynamics.validation import refuse
 from dynamics.verdicts.figure import Drawing, FigureRequest, edges, page, stated, title

@@ -13,7 +13,7 @@ import numpy as np
 from dynamics.plotting.labels import logarithmic
 from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, legend_below
 from dynamics.problem import FloatArray
-from dynamics.process_settings import cores
+from dynamics.sweep.run import cores
 from dynamics.system import System
 from dynamics.training.descent import descend
 from dynamics.validation import refuse

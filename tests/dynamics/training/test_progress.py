@@ -26,7 +26,6 @@ class Terminal(io.StringIO):
 def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr("tqdm.std.time", clock)
-    monkeypatch.setattr(progress, "clock", clock)
     return clock
 
 
