@@ -257,8 +257,9 @@ def _slow(axes: Axes, result: Portrait, notation: Notation) -> None:
     )
     for lines, colour, label in kinds:
         for k, line in enumerate(lines):
-            look = {"label": label if k == 0 else None, "zorder": 1.5}
-            axes.plot(*line.T, color=colour, lw=5, alpha=0.45, **look)
+            axes.plot(
+                *line.T, color=colour, lw=5, alpha=0.45, zorder=1.5, label=label if k == 0 else None
+            )
 
 
 def rest_look(result: Portrait, name: str) -> tuple[str, Any]:

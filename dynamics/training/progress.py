@@ -29,7 +29,7 @@ _active: list[threading.Event] = []
 _repeats: list[threading.Timer] = []
 
 
-class Bar(tqdm):
+class Bar(tqdm):  # type: ignore[misc]  # tqdm has no types
     """A bar of tqdm without its thread and its lock between processes, which killed ones leave."""
 
     monitor_interval = 0

@@ -158,13 +158,12 @@ def _resolution(samples: _Samples, base: int, tolerance: float, budget: int) -> 
 
 def _divided(samples: _Samples, base: int, budget: int) -> tuple[IntArray, FloatArray, int]:
     """Nodes of all cells, shape (y, x, 2), values there, and how many cells are still not plain."""
-    lines, values = [np.empty(0, dtype=np.int64)] * 2, np.empty((0, 0))
     borders = [np.arange(0, samples.size + 1, samples.size // base)] * 2
     for division in range(DIVISIONS + 1):
         middles = [(side[1:] + side[:-1]) // 2 for side in borders]
-        coarser, lines = lines, [np.union1d(*pair) for pair in zip(borders, middles, strict=True)]
+        lines = [np.union1d(*pair) for pair in zip(borders, middles, strict=True)]
         nodes = np.stack(np.meshgrid(*lines), axis=-1)
-        values = _completed(samples, nodes, values, coarser, lines)
+        values = samples.at(nodes)
         bent = _bent(values)
         divided = [bent[axis].any(axis=axis) for axis in (0, 1)]
         wide, high = (
@@ -177,21 +176,6 @@ def _divided(samples: _Samples, base: int, budget: int) -> tuple[IntArray, Float
             for side, middle, cut in zip(borders, middles, divided, strict=True)
         ]
     return nodes, values, int(bent.any(axis=0).sum())
-
-
-def _completed(
-    samples: _Samples,
-    nodes: IntArray,
-    known: FloatArray,
-    coarser: list[IntArray],
-    lines: list[IntArray],
-) -> FloatArray:
-    """Values at nodes, shape (y, x); those on the lines of a coarser grid are known."""
-    values, new = np.empty(nodes.shape[:2]), np.ones(nodes.shape[:2], dtype=bool)
-    old = np.ix_(*(np.searchsorted(*pair) for pair in zip(lines[::-1], coarser[::-1], strict=True)))
-    values[old], new[old] = known, False
-    values[new] = samples.at(nodes[new])
-    return values
 
 
 def _bent(values: FloatArray) -> NDArray[np.bool_]:
