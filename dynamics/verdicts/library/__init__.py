@@ -1,5 +1,5 @@
-"""Measurements and figures of the published models of `dynamics.models`, one file each.
+"""Measurements and figures of the published models of `dynamics.models`, one file per model.
 
-A file has the experiments of its claims (`dynamics.verdicts.claim`) and ``FIGURES`` (name ->
-figure). The statements of the claims are in the table beside the model file.
+A file has the measurements of its claims (`dynamics.verdicts.claim`) and ``FIGURES`` (name ->
+figure). The statements of the claims are in the table next to the model file.
 """

@@ -1,4 +1,4 @@
-"""A causal tree in the first layer: scores, slopes at the start, two stages, with a figure."""
+"""Causal tree in the first layer: scores, slopes at the start, training in stages; a figure."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 RATE, STEPS, STAGE = 0.5, 6000, 2000
 CHOOSING = range(2, 5)
-"""Places with more than one earlier place and a parent."""
+"""Positions with a parent and more than one earlier position."""
 SOLVED = 0.01
-"""Excess over the Bayes risk, over that at the start."""
+"""Excess risk over the Bayes risk, relative to the start, below which the task is learned."""
 
 
 def between_places(problem: Problem, state: FloatArray) -> FloatArray:
-    """Entries of A1 (or slopes by them) between places, shape (6, 6).
+    """Entries of A1, or the gradient by them, between positions, shape (6, 6).
 
     `state`: in the coordinates of the problem.
     """
@@ -34,7 +34,7 @@ def between_places(problem: Problem, state: FloatArray) -> FloatArray:
 
 
 def lead(scores: FloatArray) -> FloatArray:
-    """Score of the parent less the largest of the other earlier places, of places 2 to 4.
+    """Score of the parent minus the largest score of other earlier positions, for positions 2 to 4.
 
     `scores`, shape (6, 6).
     """
@@ -49,7 +49,7 @@ def bayes_risk(system: System, law: Any) -> float:
 
 
 def _excess(case: Case, risk: FloatArray) -> FloatArray:
-    """Risk over the Bayes risk, of that at the start."""
+    """Excess over the Bayes risk, relative to the excess at the start."""
     bayes = bayes_risk(case.system, case.parameters)
     return np.asarray((risk - bayes) / (risk[0] - bayes))
 
@@ -62,7 +62,7 @@ def _excess(case: Case, risk: FloatArray) -> FloatArray:
     picture=Picture(TIME, "excess risk, over the first"),
 )  # fmt: skip
 def encoded(case: Case) -> dict[str, Any]:
-    """All layers together."""
+    """Scores between positions and risk after training all layers together."""
     run, excess = case.run, _excess(case, case.run["risk"])
     ahead = lead(between_places(case.problem, run.final_state))
     return {
@@ -79,7 +79,7 @@ def encoded(case: Case) -> dict[str, Any]:
     words="slopes of the parents {slopes}, leads {leads}, of places 2 to 4",
 )  # fmt: skip
 def largest(case: Case) -> dict[str, Any]:
-    """By the gradient at the start: the slope of the risk, downwards."""
+    """Negative gradient of the risk by the scores between positions, at the start."""
     problem = case.problem
     slopes = between_places(problem, -problem.gradient(problem.initial_state))
     own, ahead = np.array([slopes[i, PARENTS[i]] for i in CHOOSING]), lead(slopes)
@@ -88,7 +88,7 @@ def largest(case: Case) -> dict[str, Any]:
 
 
 def staged(case: Case) -> tuple[Any, Any]:
-    """A1, then A2, then W, each alone."""
+    """Gradient descent on A1, then on A2, then on W, each alone."""
     problem = case.system.ReducedPopulation(case.parameters)
     stages = [(name, STAGE) for name in ("A1", "A2", "W")]
     return problem, descend(problem, RATE, 3 * STAGE, stages=stages, record=20)
@@ -102,7 +102,7 @@ def staged(case: Case) -> tuple[Any, Any]:
     picture=Picture(TIME, "excess risk, over the first"),
 )  # fmt: skip
 def by_stages(case: Case) -> dict[str, Any]:
-    """The paper's two stages, and W after them."""
+    """Scores and risk after the paper's two stages, and after training W."""
     run, excess = case.run, _excess(case, case.run["risk"])
     ends = [int(np.flatnonzero(run.steps == k * STAGE)[0]) for k in (1, 2, 3)]
     first, second, third = run["risk"][ends]
@@ -115,7 +115,7 @@ def by_stages(case: Case) -> dict[str, Any]:
 
 
 def tree(system: System, request: FigureRequest) -> Drawing:
-    """Slopes at the start and scores at the end between places, and the excess risk.
+    """Slopes at the start and scores at the end between positions, and the excess risk.
 
     Options: ``steps``.
     """

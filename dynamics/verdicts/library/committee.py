@@ -1,10 +1,10 @@
-r"""Committees by their overlaps, and the plateau before the neurons differ, with a figure.
+r"""Committee machines by their overlaps, and the plateau of equal neurons; a figure.
 
 In the units of the overlaps, :math:`u = w / \sqrt d`, a step of gradient descent is
 :math:`u \mathrel{-}= (\eta / d)\, \partial R / \partial u`: runs with the same :math:`\eta / d` and
-the same overlaps at the start have the same overlaps at every step, whatever d is. Students whose
-rows are all :math:`u` have the least risk at :math:`u = c \sum_r v_r / \sqrt d` with
-:math:`c^2 = 1 / (k (2k - 1))`, where
+the same overlaps at the start have the same overlaps at every step, at any d. Students with all
+rows equal to :math:`u` have the least risk at :math:`u = c \sum_r v_r / \sqrt d` with
+:math:`c^2 = 1 / (k (2k - 1))`, namely
 
 .. math:: R^* = \frac{1}{\pi} \Bigl( \frac{\pi}{6 k} - \arcsin \frac{1}{2 k} \Bigr). \qquad (1)
 """
@@ -34,22 +34,22 @@ if TYPE_CHECKING:
     from dynamics.system import System
 
 PER_STEP, STEPS = 0.2, 5000
-"""Learning rate over d, and steps of gradient descent."""
+"""First: learning rate over d; second: steps of gradient descent."""
 SAME = 1e-10
 LONG = 1e4
 """Horizon of flows, in units of time / d."""
 DIMENSIONS = (10, 1000, 10**5, 10**7)
 FAR = 10**6
-"""Dimension from whose overlaps a student starts near the symmetric ones."""
+"""Dimension d at which random rows start near the symmetric overlaps."""
 NEAR = 0.01
 EARLY = 0.1
 VISIBLE = 1e5
-"""Part of the plateau down to which a falling risk is drawn: later it is rounding."""
+"""Largest drawn ratio of the plateau to the risk; smaller risks are rounding."""
 SCALE = r"time $/\, d$"
 
 
 def gram(n: int, k: int, d: float) -> FloatArray:
-    """Overlaps of the rows of the teacher and of the start at dimension d, which may be infinite.
+    """Overlaps of the teacher's rows and the initial student's, at dimension d (may be infinite).
 
     Returns float array, shape (k + n, k + n): the teacher first.
     """
@@ -61,9 +61,9 @@ def gram(n: int, k: int, d: float) -> FloatArray:
 
 
 def few_rows(system: System, law: Any, overlaps: FloatArray) -> tuple[Any, FloatArray]:
-    """The problem at n + k dimensions, and its state with given overlaps.
+    """Problem in n + k dimensions, and its state with given overlaps.
 
-    `law`: its dimension does not matter; `overlaps`, shape (k + n, k + n): the teacher first.
+    `law`: its dimension is not used; `overlaps`, shape (k + n, k + n): the teacher first.
     """
     small = replace(law, d=law.n + law.k)
     rows = np.sqrt(small.d) * rows_with_overlaps(overlaps)[law.k :]
@@ -71,14 +71,14 @@ def few_rows(system: System, law: Any, overlaps: FloatArray) -> tuple[Any, Float
 
 
 def symmetric_risk(k: int) -> float:
-    """Least risk of a student whose neurons are equal, by (1)."""
+    """Least risk of a student with equal neurons, equation (1)."""
     return float((np.pi / (6 * k) - np.arcsin(1 / (2 * k))) / np.pi)
 
 
 def learned_by_all(law: Any) -> None:
-    """Refuse committees of different sizes, and of one neuron."""
+    """Raise Undecided for one neuron, or different numbers of neurons."""
     if not law.n == law.k > 1:
-        raise Undecided("the statement is of n = k > 1 neurons", "law")
+        raise Undecided("the statement assumes n = k > 1 neurons", "law")
 
 
 @claim(
@@ -88,7 +88,7 @@ def learned_by_all(law: Any) -> None:
     picture=Picture(SCALE, "risk"),
 )  # fmt: skip
 def by_overlaps(case: Case) -> dict[str, Any]:
-    """Gradient descent on every weight at d, and on n + k rows with the same overlaps."""
+    """Overlaps from gradient descent on every weight at d, and in n + k dimensions."""
     law, full = case.parameters, case.system.FullPopulation(case.parameters)
     problem, state = few_rows(case.system, law, gram(law.n, law.k, law.d))
     every = descend(full, PER_STEP * law.d, STEPS)
@@ -114,7 +114,7 @@ def by_overlaps(case: Case) -> dict[str, Any]:
     picture=Picture(SCALE, "risk"),
 )  # fmt: skip
 def plateau(case: Case) -> dict[str, Any]:
-    """From nearly symmetric overlaps: those of random rows in a million dimensions."""
+    """Risk on the plateau and at the end, from the overlaps of random rows at d = 10^6."""
     law, level = case.parameters, symmetric_risk(case.parameters.k)
     problem, state = few_rows(case.system, law, gram(law.n, law.k, FAR))
     scale = law.n + law.k
@@ -132,7 +132,7 @@ def plateau(case: Case) -> dict[str, Any]:
 
 
 def dimensions(system: System, request: FigureRequest) -> Drawing:
-    """The risk from the overlaps of random rows at several dimensions, and at infinity.
+    """Risk along the flow from random rows at several dimensions, and at infinity.
 
     Options: ``dimensions``, ``time``, in units of d.
     """
@@ -148,9 +148,9 @@ def dimensions(system: System, request: FigureRequest) -> Drawing:
         curves[f"$d = {label}$"] = run.time / scale, run["risk"]
     caption = (
         "Population risk along the gradient flow, from random rows at several dimensions, each run "
-        f"by the overlaps of its start with {law.n * scale} weights. All rest at the risk of the "
-        f"best student with equal neurons, {level:.5g}: the longer, the larger the dimension, and "
-        "at infinity for ever."
+        f"by the overlaps of its start with {law.n * scale} weights. All stay at the risk of the "
+        f"best student with equal neurons, {level:.5g}: longer at larger dimension, and "
+        "at infinity forever."
     )
     look = {"yscale": "log", "xlabel": SCALE, "ylabel": "population risk", "xlim": (EARLY, end)}
     colours = [style.GREY, *mpl.colormaps["viridis"](np.linspace(0, 0.88, len(curves) - 1))]

@@ -1,9 +1,9 @@
-r"""Deep linear networks: the sigmoid of a mode and the time it takes, with a figure.
+r"""Deep linear networks: sigmoidal growth and learning time of each mode; a figure.
 
 With two layers and balanced weights a mode's strength :math:`a = w^2` obeys
-:math:`\dot a = 2 a (s - a)`, so :math:`a(t) = s e^{2 s t} / (e^{2 s t} - 1 + s / a_0)`, and half of
-it is reached at :math:`\ln(s / a_0 - 1) / 2 s`. Deeper networks have no closed form; for them the
-time is measured.
+:math:`\dot a = 2 a (s - a)`, so :math:`a(t) = s e^{2 s t} / (e^{2 s t} - 1 + s / a_0)`, and it
+reaches half at :math:`\ln(s / a_0 - 1) / 2 s`. Deeper networks have no closed form; their times are
+measured.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ from dynamics.verdicts.wording import listed
 
 RTOL = 1e-11
 COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.VERMILION)
-"""Colours of modes; many modes share a sequential colour map."""
+"""Colours of modes; more modes share a sequential colour map."""
 MOST_NAMED = 12
-"""Modes up to which all are in the legend."""
+"""Largest number of modes for which the legend names all."""
 CLOSED = 1e-8
-"""Largest distance of the flow from the closed form, of the largest singular value."""
+"""Largest distance of the flow from the closed form, relative to the largest singular value."""
 
 
 def singular_values(parameters: Any) -> FloatArray:
-    """The singular values of the target, shape (D,)."""
+    """Singular values of the target, shape (D,)."""
     return np.asarray(parameters.s1 * parameters.ratio ** np.arange(parameters.D))
 
 
 def sigmoid(time: FloatArray, s: float, a0: float) -> FloatArray:
-    """Strength of a mode of two layers at times, from a0 at time 0.
+    """Strength of a mode of two layers over time, from a0 at time 0.
 
-    `s`, `a0`: singular value of the mode, its strength at the start.
+    `s`: singular value of the mode; `a0`: its strength at the start.
     """
     decay = np.exp(-2 * s * time)
     return np.asarray(s / (1 - decay + s / a0 * decay))
 
 
 def horizon(parameters: Any) -> float:
-    """A time by which the slowest mode of two layers is learned."""
+    """Time by which two layers have learned the slowest mode."""
     s = singular_values(parameters).min()
     return float(2 * np.log(max(s / parameters.a0, 4.0)) / s)
 
 
 def two_layers(law: Any) -> None:
-    """Refuse another depth."""
+    """Raise Undecided for another number of layers than two."""
     if law.layers != 2:
         raise Undecided(f"the statement assumes two layers, not {law.layers}", "law")
 
@@ -68,7 +68,7 @@ def two_layers(law: Any) -> None:
     picture=Picture(TIME, "distance from the closed form"),
 )  # fmt: skip
 def closed_form(case: Case) -> dict[str, Any]:
-    """The closed form of two layers, along the flow."""
+    """Distance of each mode's strength from the closed form of two layers, along the flow."""
     law, run = case.parameters, case.run
     off = {
         f"mode {k + 1}": np.abs(run[f"w{k + 1}"] ** 2 - sigmoid(run.time, s, law.a0))
@@ -89,11 +89,11 @@ def closed_form(case: Case) -> dict[str, Any]:
     picture=Picture("singular value $s$", "time to half of the mode"),
 )  # fmt: skip
 def learning_time(case: Case) -> dict[str, Any]:
-    """T is the time to half of a mode, from the same a_0 for every singular value."""
+    """Time to half of a mode, from the same a_0, for several singular values."""
     law, make = case.parameters, case.system.ReducedPopulation
     sizes = law.s1 * np.array([0.125, 0.25, 0.5, 1.0, 2.0])
     if sizes[0] <= 2.2 * law.a0:
-        raise Undecided(f"a mode of s = {sizes[0]:g} is half learned at the start", "law")
+        raise Undecided(f"a mode of s = {sizes[0]:g} is half learned already at the start", "law")
     laws = [replace(law, D=1, s1=float(s)) for s in sizes]
     runs = [reduced_flow(make, each, horizon(each), RTOL)[1] for each in laws]
     times = np.array([run.events["T1"].time for run in runs])
@@ -107,9 +107,9 @@ def learning_time(case: Case) -> dict[str, Any]:
 
 
 def near_half(s: float, a0: float) -> FloatArray:
-    """Times about the middle of the way from a0 to s; soon after the start if a0 is beyond it.
+    """Times around the middle of the way from a0 to s; shortly after the start if a0 exceeds s / 2.
 
-    `s`, `a0`: singular value of the mode, its strength at the start.
+    `s`: singular value of the mode; `a0`: its strength at the start.
     """
     if a0 >= s / 2:
         return np.array([0.1, 0.25, 0.5, 1, 2, 4]) / s
@@ -117,7 +117,7 @@ def near_half(s: float, a0: float) -> FloatArray:
 
 
 def modes(system: System, request: FigureRequest) -> Drawing:
-    """The strength of each mode along the flow, and its sigmoid."""
+    """Strength of each mode along the flow, with its sigmoid."""
     request.options({})
     law = request.make_parameters(system)
     run = flow(system.ReducedPopulation(law), 0.6 * horizon(law), rtol=RTOL)

@@ -1,7 +1,7 @@
-r"""Escape times of reductions that repel: how long training stays near the closed space.
+r"""Escape times from a repelling closed space: time until training leaves it.
 
-Where the reduced run rests, at a least transverse curvature :math:`-\lambda < 0`, a departure grows
-as :math:`e^{\lambda t}`. From a start that is off by :math:`\epsilon` it reaches a given size at
+At the end of the reduced run, with least transverse curvature :math:`-\lambda < 0`, a departure
+grows as :math:`e^{\lambda t}`. From a distance :math:`\epsilon` it reaches a given size at
 
 .. math:: T(\epsilon) = \frac{1}{\lambda} \ln \frac{1}{\epsilon} + \mathrm{const}. \qquad (1)
 """
@@ -29,7 +29,7 @@ OFFSETS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)
 AWAY = 0.1
 """Distance from the closed space at which training has escaped."""
 SHARE = 0.05
-"""Part of 1/lambda by which a slope may differ from it: lambda moves with the reduced run."""
+"""Largest relative distance of a slope from 1/lambda; lambda varies along the reduced run."""
 STRAIGHT = Also("bend", "<=", 0.02, "largest distance of a time from the line, over the longest")
 QUANTITY = "distance of the slope of escape times from 1/lambda, relative"
 PICTURE = Picture(r"distance $\epsilon$ of the start", "escape time", scales=("log", "linear"))
@@ -38,11 +38,10 @@ PICTURE = Picture(r"distance $\epsilon$ of the start", "escape time", scales=("l
 def escapes(system: System, law: Any, horizon: float) -> dict[str, Any]:
     """Escape times of full training, from starts in one direction off the closed space.
 
-    `horizon`: time of the flow. Returns dict: ``times``, one for each of `OFFSETS`, infinite where
-    training does not escape before the horizon; ``rate``, minus the least transverse curvature
-    where the reduced run is at their median; ``decade``, the time for each factor of ten by the
-    line through them; ``bend``, the largest distance of a time from that line over the longest
-    time.
+    `horizon`: time of the flow. Returns dict: ``times``, one per distance in `OFFSETS`, infinite
+    without an escape before the horizon; ``rate``, minus the least transverse curvature at the
+    median time; ``decade``, the fitted time per factor of ten in distance; ``bend``, the largest
+    distance of a time from the fitted line, over the longest time.
     """
     kinds: Any = system.ReducedPopulation, system.FullPopulation
     return _escapes(*kinds, law, horizon)
@@ -63,18 +62,18 @@ def _escapes(reduced: Any, full: Any, law: Any, horizon: float) -> dict[str, Any
 
 
 def claimed(horizon: float, **data: Any) -> Experiment:
-    """The claim that the slope of escape times is 1/lambda.
+    """Claim that the slope of escape times in ln(1/epsilon) is 1/lambda.
 
-    `horizon`: time of the flow; `**data`: of `dynamics.verdicts.claim.claim`.
+    `horizon`: time of the flow; `**data`: arguments of `dynamics.verdicts.claim.claim`.
     """
     data = {"also": (STRAIGHT,), "picture": PICTURE, **data}
     return claim("Escape", QUANTITY, "<=", SHARE, **data)(lambda case: measured(case, horizon))
 
 
 def measured(case: Case, horizon: float) -> dict[str, Any]:
-    """The row of a claim on the slope of escape times, by `QUANTITY` and `STRAIGHT`.
+    """Row of a claim on the slope of escape times, with `QUANTITY` and `STRAIGHT`.
 
-    `horizon`: time of the flow; undecided where a start does not escape before.
+    `horizon`: time of the flow; undecided if a start does not escape before it.
     """
     found = escapes(case.system, case.parameters, horizon)
     if "rate" not in found:
@@ -90,10 +89,10 @@ def measured(case: Case, horizon: float) -> dict[str, Any]:
 
 
 def figure(horizon: float, *names: str, **fixed: Any) -> Figure:
-    """The figure of escape times over the distance of the start, with the option ``time``.
+    """Figure of escape times over the distance of the start, with the option ``time``.
 
-    `horizon`: time of the flow, where no other is asked for; `*names`: Parameters above the
-    picture; `**fixed`: Parameters of the figure that cannot be set.
+    `horizon`: default time of the flow; `*names`: Parameters in the subtitle; `**fixed`: Parameters
+    that the user cannot set.
     """
 
     def drawn(system: System, request: FigureRequest) -> Drawing:
@@ -106,9 +105,9 @@ def figure(horizon: float, *names: str, **fixed: Any) -> Figure:
 
 
 def picture(system: System, law: Any, horizon: float, words: str) -> Drawing:
-    """Escape times over the distance of the start, and the line of (1).
+    """Draw escape times over the distance of the start, and the line of equation (1).
 
-    `horizon`: time of the flow; `words`: Parameters, above the picture.
+    `horizon`: time of the flow; `words`: Parameters, for the subtitle.
     """
     found = escapes(system, law, horizon)
     if "rate" not in found:

@@ -1,10 +1,10 @@
-r"""Induction heads: the 19 scalars, when the head emerges over N, and three of them alone.
+r"""Induction heads: the 19 scalars, emergence of the head over N, and three scalars alone.
 
-On the closed space the scores and the answer are sums of inner products of tokens and of positions,
-which are 0 or 1 (:math:`\pm 1` with M between). So the loss depends on the 19 scalars and on N
-only, and costs :math:`O(N^3)` whatever D is: `scalar_model` writes it down as a model of its own,
-which a test holds against the model file. Its time is that of the flow of the scalars; entries move
-D times slower, since a scalar of D entries has D times the derivative.
+On the closed space the scores and the answer are sums of inner products of tokens and positions,
+which are 0 or 1 (:math:`\pm 1` with M between). The loss therefore depends on the 19 scalars and on
+N only, and costs :math:`O(N^3)` at any D: `scalar_model` is a model of the scalars, and a test
+compares it with the model file. Time is that of the flow of the scalars; entries move D times
+slower, since a scalar of D entries has D times the derivative.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from theory.closure.orbits import generators_of, orbit_classes
 ROUNDING = 1e-12
 SIZES = (4, 8, 16, 32)
 LONG = (200.0, 2.2)
-"""A time by which the head has emerged: the first, and the second times N^2."""
+"""Horizon by which the head has emerged: the first number plus the second times N^2."""
 SHAPES = {"alpha": 3, "beta": 4, "b": 4, "c": 4, "gamma": 4}
 EVENTS = {"T_gamma": "gamma3 >= 1/2", "T_copy": "risk <= 1/10"}
 THREE = ("alpha3", "beta2", "gamma3")
@@ -42,17 +42,16 @@ RECONSTRUCTED = "the model is reconstructed, so the paper is not contradicted"
 
 
 def scalar_model(N: int, alone: tuple[str, ...] = ()) -> System:
-    """The flow of the scalars, or of some of them alone, as a model of its own.
+    """Model of the scalars alone; its flow is that of all scalars or of some.
 
-    `N`: number of pairs; `alone`: scalars that are trained, the others held at 0; all where none is
-    named.
+    `N`: number of pairs; `alone`: trained scalars, the others are held at 0; all if empty.
     """
     length, pairs = 2 * N + 1, range(N)
     tokens = np.array([[*range(2 * N), 2 * pair] for pair in pairs])
     same = (tokens[:, :, None] == tokens[:, None, :]).astype(float)
     label = (tokens == 2 * np.arange(N)[:, None] + 1).astype(float)
     here, turned = np.eye(length), np.zeros((length, length))
-    for k in pairs:  # a label stands at M p, its item at p
+    for k in pairs:  # a label is at M p, its item at p
         turned[2 * k + 1, 2 * k], turned[2 * k, 2 * k + 1] = 1.0, -1.0
     names = [f"{array}{k + 1}" for array, size in SHAPES.items() for k in range(size)]
     trained = [name for name in names if name in alone or not alone]
@@ -67,7 +66,7 @@ def scalar_model(N: int, alone: tuple[str, ...] = ()) -> System:
         first = weights / xp.sum(weights, axis=-1, keepdims=True)
         of_query = np.zeros(label.shape)
         for letter, table in (("beta", same), ("b", here), ("c", turned)):
-            # Of the query with every token: z with z, z with o, o with z, o with o.
+            # Scores of the query with every token: z with z, z with o, o with z, o with o.
             products = np.broadcast_to(table, same.shape)
             z, o = products[:, -1], xp.einsum("ns,nst->nt", first[:, -1], products)
             masses = (z, xp.einsum("ns,nts->nt", z, first), o, xp.einsum("ns,nts->nt", o, first))
@@ -83,9 +82,9 @@ def scalar_model(N: int, alone: tuple[str, ...] = ()) -> System:
 
 @lru_cache(maxsize=16)
 def emergence(N: int, alone: tuple[str, ...] = ()) -> Trajectory:
-    """The flow of the scalars to a time by which the head has emerged.
+    """Flow of the scalars up to a time by which the head has emerged.
 
-    `alone`: as of `scalar_model`.
+    `alone`: as in `scalar_model`.
     """
     system = scalar_model(N, alone)
     problem = system.ReducedPopulation(system.Parameters(), coordinates="classes")
@@ -93,7 +92,7 @@ def emergence(N: int, alone: tuple[str, ...] = ()) -> Trajectory:
 
 
 def fixed_space(N: int, shapes: Mapping[str, tuple[int, ...]]) -> int:
-    """Dimension of the space that the group of the law leaves fixed.
+    """Dimension of the space of states that the group of the law leaves fixed.
 
     `shapes`: array -> its shape.
     """
@@ -124,7 +123,7 @@ def _signed(blocks: Sequence[FloatArray]) -> tuple[Any, FloatArray]:
     "nothing",
 )  # fmt: skip
 def subspace(case: Case) -> dict[str, Any]:
-    """By the generators, and by the closure, which knows of none; reduced against full."""
+    """Dimension of the fixed space, scalars of the closure, and reduced against full runs."""
     problem, run = descent(1.0, 300)(case)
     full, other = descent(1.0, 300, "FullPopulation")(case)
     shapes = dict(zip(full.layout.names, full.layout.shapes, strict=True))
@@ -137,18 +136,18 @@ def subspace(case: Case) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Pairs:
-    """A number of pairs, of the flow of the scalars alone."""
+    """Parameters of the flow of the scalars: a number of pairs."""
 
     N: int
 
 
 PAIRS = Picture("pairs $N$", "time of the scalars' flow")
 SCALARS: Any = {"family": lambda _: [Pairs(N) for N in SIZES]}
-"""Claims on the flow of the scalars are measured at four numbers of pairs, whatever is asked."""
+"""Keywords of claims on the flow of the scalars: four numbers of pairs, whatever the request."""
 
 
 def _own_size(case: Case) -> list[Trained]:
-    """The flow at the size of the model file, in the time of its entries."""
+    """Reduced run at the size of the model file, with time in units of its entries."""
     law = case.system.Parameters()
     D = 2 ** (2 * law.N + 1).bit_length()
     where = f"at N={law.N}, the size of the model file"
@@ -156,7 +155,7 @@ def _own_size(case: Case) -> list[Trained]:
 
 
 def _emerges(case: Case, event: str) -> dict[str, Any]:
-    """Times of an event, of all scalars and of three alone."""
+    """Times of an event with all scalars trained and with three alone."""
     N = case.parameters.N
     times = [emergence(N, alone).events[event].time for alone in ((), THREE)]
     curves = {"all scalars": ([N], times[:1]), "three alone": ([N], times[1:])}
@@ -164,7 +163,7 @@ def _emerges(case: Case, event: str) -> dict[str, Any]:
 
 
 def _three_too(rows: list[Row], finding: Finding) -> Finding:
-    """The finding with the exponent of three scalars alone, which contradicts nothing."""
+    """Add the exponent with three scalars alone to the reason; it does not decide the claim."""
     three = growth(SIZES, [row["alone"] for row in rows], finding.bound)
     reason, missing = f"{finding.reason}; of three alone: {three}", finding.missing
     if finding.holds is False:
@@ -173,7 +172,7 @@ def _three_too(rows: list[Row], finding: Finding) -> Finding:
 
 
 def _emerging(source: str, quantity: str, exponent: float, event: str) -> Experiment:
-    """The claim on the growth of the time of an event with N, by the flow of the scalars."""
+    """Claim on the growth of the time of an event with N, from the flow of the scalars."""
     decorate = claim(
         source, quantity, "==", exponent, growth=Growth("N", exponent), words="time {value:.4g}",
         conclude=_three_too, picture=PAIRS, **SCALARS,
@@ -198,7 +197,7 @@ head_emerges = _emerging(
     picture=Picture("pairs $N$", "part of the least of the three"),
 )  # fmt: skip
 def three_matter(case: Case) -> dict[str, Any]:
-    """Literally: the others are small when the head has emerged, and the three take its time."""
+    """Largest other scalar when the head has emerged, and times with three scalars alone."""
     run, alone = (emergence(case.parameters.N, names) for names in ((), THREE))
     event = run.events["T_copy"]
     at = int(np.searchsorted(run.time, event.time)) if event else -1
@@ -215,7 +214,7 @@ def three_matter(case: Case) -> dict[str, Any]:
 
 
 def times(system: System, request: FigureRequest) -> Drawing:
-    """When the head emerges over N: all scalars, and three alone.
+    """Emergence times of the head over N: with all scalars, and with three alone.
 
     Option: ``sizes``.
     """
@@ -243,7 +242,7 @@ def times(system: System, request: FigureRequest) -> Drawing:
 
 
 def rounds(system: System, request: FigureRequest) -> Drawing:
-    """How many classes of entries have moved after each round of the refinement."""
+    """Number of classes of entries that have moved after each round of the refinement."""
     request.options({})
     closure = system.closure(request.make_parameters(system))
     counts = np.array(closure.classes.rounds)

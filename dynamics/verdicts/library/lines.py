@@ -1,4 +1,4 @@
-"""Curves over a logarithmic time: the figure that most published models have."""
+"""Draw curves over logarithmic time, for figures of the published models."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def over_time(
     colours: Any = COLOURS,
     **axes: Any,
 ) -> Drawing:
-    """Draw curves with a legend; curves of the same label up to a final apostrophe are one.
+    """Draw curves with a legend; labels that differ only in final apostrophes share a colour.
 
-    `words`: Parameters, above the picture; `curves`: label -> times and values, at each record. A
-    label that ends with apostrophes is that of another run of the curve without them; `colours`: of
-    the labels, in turn; `**axes`: settings of the axes.
+    `words`: Parameters, for the subtitle; `curves`: label -> times and values, at each record;
+    final apostrophes mark further runs of the same curve; `colours`: of the labels, in turn;
+    `**axes`: settings of the axes.
     """
     looks = dict(zip(dict.fromkeys(label.rstrip("'") for label in curves), cycle(colours)))
     with page(6.4, 3.6, words) as (_, panel):

@@ -1,9 +1,9 @@
-r"""A transformer on a binary Markov chain: two ends, the separatrix, the energy, with a figure.
+r"""A transformer on a binary Markov chain: two ends, separatrix, energy; a figure.
 
 The risk depends on :math:`z = e^2 (1 + 2 w |w|)` alone, so :math:`\dot e / \dot w = (1 + 2 w |w|)
-/ (2 |w| e)` and :math:`E = e^2 - w^2 - \mathrm{sgn}(w) \ln |w|` is kept. At the saddle :math:`w =
--1 / \sqrt 2, e = 0` it is :math:`-(\ln 2 + 1) / 2`, hence the separatrix :math:`e^2 = w^2 +
-\mathrm{sgn}(w) \ln |w| - (\ln 2 + 1) / 2`.
+/ (2 |w| e)` and :math:`E = e^2 - w^2 - \mathrm{sgn}(w) \ln |w|` is conserved. At the saddle
+:math:`w = -1 / \sqrt 2, e = 0` it is :math:`-(\ln 2 + 1) / 2`, hence the separatrix :math:`e^2 =
+w^2 + \mathrm{sgn}(w) \ln |w| - (\ln 2 + 1) / 2`.
 """
 
 from __future__ import annotations
@@ -29,38 +29,38 @@ if TYPE_CHECKING:
     from dynamics.system import System
 
 SADDLE = -1 / np.sqrt(2)
-"""w at the saddle; there e = 0."""
+"""Value of w at the saddle, where e = 0."""
 LONG, SETTLED = 1e8, 1e3
-"""Times of flows from near the separatrix, and from far off it."""
+"""Times of flows, first: from near the separatrix; second: from far off it."""
 NEAR = 1e-6
 KEPT, RTOL = 1e-7, 1e-11
 WINDOW = ((-3.0, 3.0), (-3.0, 3.0))
 STARTS = 16
-"""Starts along each side of the window."""
+"""Number of starts along each side of the window."""
 BOTH: tuple[dict[str, float], ...] = ({}, {"p": 0.9, "q": 0.9}, {"p": 0.2, "q": 0.5})
 ARROWS = 16
-"""Of the flow, along each side of the window."""
+"""Number of arrows of the flow along each side of the window."""
 GOOD, BAD = style.GREEN, style.VERMILION
 
 
 def entropy(chance: float) -> float:
-    """Of a binary variable, in nats."""
+    """Entropy of a binary variable, in nats."""
     return float(-sum(x * np.log(x) for x in (chance, 1 - chance)))
 
 
 def levels(law: Any) -> tuple[float, float]:
-    """Risks of the chain itself, and of the stationary distribution."""
+    """Least risk given the previous symbol (entropy rate), and with the stationary distribution."""
     known = (law.q * entropy(law.p) + law.p * entropy(law.q)) / (law.p + law.q)
     return known, entropy(law.p / (law.p + law.q))
 
 
 def energy(e: Any, w: Any) -> Any:
-    """The first integral, e^2 - w^2 - sgn(w) log|w|."""
+    """Conserved quantity of the flow: e^2 - w^2 - sgn(w) log|w|."""
     return e**2 - w**2 - np.sign(w) * np.log(np.abs(w))
 
 
 def separatrix(w: FloatArray) -> FloatArray:
-    """The positive e of the separatrix, at negative w."""
+    """Positive e on the separatrix, for negative w."""
     return np.sqrt(np.maximum(energy(0.0, SADDLE) - energy(0.0, w), 0.0))
 
 
@@ -72,13 +72,13 @@ def is_good(w: FloatArray, e: FloatArray, law: Any) -> Any:
 
 
 def dependent(law: Any) -> None:
-    """Refuse independent symbols."""
+    """Raise Undecided for independent symbols."""
     if abs(law.p + law.q - 1) < 1e-3:
-        raise Undecided("with p + q = 1 symbols are independent, and both levels are one", "law")
+        raise Undecided("with p + q = 1 symbols are independent and both levels are equal", "law")
 
 
 def _on(side: bool) -> Any:
-    """A requirement: the start is on this side."""
+    """Screen that raises Undecided for a start on the other side of the separatrix."""
 
     def require(law: Any) -> None:
         dependent(law)
@@ -89,7 +89,7 @@ def _on(side: bool) -> Any:
 
 
 def _ends(system: System, law: Any, time: float = LONG) -> tuple[Any, Ends]:
-    """The reduced problem, and the ends of its flow from points (w, e)."""
+    """Reduced problem, and the ends of its flow from points (w, e)."""
     problem = system.ReducedPopulation(law)
     order = [problem.state_names.index(name) for name in ("w", "e")]
 
@@ -105,7 +105,7 @@ def _ends(system: System, law: Any, time: float = LONG) -> tuple[Any, Ends]:
     "{unigram:.6f}",
 )  # fmt: skip
 def two_ends(case: Case) -> dict[str, Any]:
-    """The level at which each start of the window ends, and the side of the separatrix."""
+    """Risk at the end of each start of the window, against its side of the separatrix."""
     law = case.parameters
     problem, ends = _ends(case.system, law)
     axes = [np.linspace(*side, STARTS) for side in WINDOW]
@@ -126,7 +126,7 @@ def two_ends(case: Case) -> dict[str, Any]:
     picture=Picture("w", "e of the boundary", scales=("linear", "linear")),
 )  # fmt: skip
 def boundary(case: Case) -> dict[str, Any]:
-    """Bisection in e, at some w on the side of the saddle where local minima are."""
+    """Boundary between the two ends by bisection in e, at several w, against the formula."""
     law = case.parameters
     w = np.array([-2.5, -2.0, -1.5, -1.0] if law.p + law.q < 1 else [-0.5, -0.3, -0.2, -0.1])
     pairs = np.stack([np.stack([w, np.full(w.size, e)], axis=1) for e in (0.01, 4.0)], axis=1)
@@ -152,7 +152,7 @@ def boundary(case: Case) -> dict[str, Any]:
     picture=Picture(r"learning rate $\eta$", "largest change of the energy"),
 )  # fmt: skip
 def kept(case: Case) -> dict[str, Any]:
-    """Kept by the flow; what descent breaks of it, in powers of eta."""
+    """Change of the energy along the flow, and by gradient descent in powers of eta."""
     run, rates = case.run, [0.1, 0.05, 0.025, 0.0125]
     along = energy(run["e"], run["w"])
     broken = []
@@ -176,7 +176,7 @@ def kept(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "risk", scales=("log", "linear")),
 )  # fmt: skip
 def global_minima(case: Case) -> dict[str, Any]:
-    """From the side of the global minima."""
+    """End of the flow from starts on the side of the global minima."""
     law, run = case.parameters, case.run
     z = np.log((1 - law.p) * (1 - law.q) / (law.p * law.q))
     return {
@@ -194,7 +194,7 @@ def global_minima(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "risk", scales=("log", "linear")),
 )  # fmt: skip
 def local_minima(case: Case) -> dict[str, Any]:
-    """From the other side."""
+    """End of the flow from starts on the side of the local minima."""
     law, run = case.parameters, case.run
     level = levels(law)[1]
     return {
@@ -205,7 +205,7 @@ def local_minima(case: Case) -> dict[str, Any]:
 
 
 def regions(system: System, request: FigureRequest) -> Drawing:
-    """Basins of the global and the local minima, for p + q below and above 1.
+    """Basins of the global and of the local minima, for p + q below and above 1.
 
     Options: ``starts`` along each side, ``time``.
     """
@@ -228,7 +228,7 @@ def regions(system: System, request: FigureRequest) -> Drawing:
 
 
 def _region(axes: Axes, system: System, law: Any, options: Any) -> dict[str, Any]:
-    """Draw one window; its data by name."""
+    """Draw one window; return its data by name."""
     problem, ends = _ends(system, law, float(options["time"]))
     places = tuple(problem.state_names.index(name) for name in ("w", "e"))
     found = basins(ends, WINDOW, (places[0], places[1]), options["starts"])
@@ -260,7 +260,7 @@ def _region(axes: Axes, system: System, law: Any, options: Any) -> dict[str, Any
 
 
 def _arrows(axes: Axes, problem: Any, places: tuple[int, ...]) -> None:
-    """Directions of the flow in grey, of one length."""
+    """Draw directions of the flow as grey arrows of equal length."""
     w, e = np.meshgrid(*(np.linspace(*side, 2 * ARROWS + 1)[1::2] for side in WINDOW))
     points = np.stack([w, e], axis=-1).reshape(-1, 2)
     rates = np.array([-problem.gradient(point[np.argsort(places)]) for point in points])

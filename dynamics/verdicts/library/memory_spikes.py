@@ -1,4 +1,4 @@
-"""Spikes of the loss of an associative memory, and the growth of its margins, with a figure."""
+"""Spikes of the loss of an associative memory, and growth of its margins; a figure."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ if TYPE_CHECKING:
     from dynamics.system import System
 
 LARGE, SMALL, STEPS = 10.0, 1.0, 34
-"""Learning rates and steps of the paper's experiment."""
+"""Large and small learning rate, and number of steps, of the paper's experiment."""
 MANY = 10_000
 LATE = 1e7
 NEAR = 1e-3
-"""Distance of a slope from 1 that counts as none."""
+"""Largest distance of a slope from 1 that counts as zero."""
 ROUNDING = 1e-13
 COLOURS = (style.GREEN, style.VERMILION, style.BLUE, style.PURPLE)
 
 
 def interfering(law: Any) -> None:
-    """Refuse a law under which no step lowers a margin."""
+    """Raise Undecided for a law under which no step lowers a margin."""
     if law.alpha == 0 or law.p == 0.5:
-        raise Undecided("the statement is of correlated tokens of different frequency", "law")
+        raise Undecided("the statement assumes correlated tokens of different frequency", "law")
 
 
 def rises(values: FloatArray) -> int:
-    """Steps that raise a quantity."""
+    """Number of steps that raise a quantity."""
     return int((np.diff(values) > ROUNDING).sum())
 
 
 def reversals(values: FloatArray) -> int:
-    """Steps at which a quantity turns round."""
+    """Number of steps at which the change of a quantity reverses its sign."""
     moves = np.diff(values)
     moves = np.sign(moves[np.abs(moves) > ROUNDING])
     return int((moves[1:] != moves[:-1]).sum())
 
 
 def trained(case: Case, eta: float, steps: int = STEPS, **law: Any) -> Any:
-    """Gradient descent of a case at a learning rate, and another law where one is given."""
+    """Gradient descent of a case at a given learning rate, with changed parameters."""
     case = replace(case, parameters=replace(case.parameters, **law))
     return descent(eta, steps, record=1)(case)[1]
 
@@ -63,7 +63,7 @@ def trained(case: Case, eta: float, steps: int = STEPS, **law: Any) -> Any:
     picture=Picture("steps", "risk", scales=("linear", "linear")),
 )  # fmt: skip
 def spikes(case: Case) -> dict[str, Any]:
-    """34 steps at both learning rates, from zero."""
+    """Risk over 34 steps from zero, at both learning rates."""
     runs = {eta: trained(case, eta) for eta in (LARGE, SMALL)}
     large, small = (run["risk"] for run in runs.values())
     return {
@@ -81,7 +81,7 @@ def spikes(case: Case) -> dict[str, Any]:
     picture=Picture("steps", "risk"),
 )  # fmt: skip
 def faster(case: Case) -> dict[str, Any]:
-    """Once both margins grow, the risk falls as 1/((1 - alpha) eta steps)."""
+    """Risk after 10,000 steps at both learning rates; it falls as 1/((1 - alpha) eta steps)."""
     runs = {eta: trained(case, eta, MANY) for eta in (LARGE, SMALL)}
     large, small = runs.values()
     return {
@@ -97,7 +97,7 @@ def faster(case: Case) -> dict[str, Any]:
     picture=Picture("steps", "margin of the rarer token", scales=("linear", "linear")),
 )  # fmt: skip
 def interference(case: Case) -> dict[str, Any]:
-    """With both causes, and without either of them."""
+    """Reversals of a margin with both causes, and with either one removed."""
     name = "m_2" if case.parameters.p > 0.5 else "m_1"
     laws: dict[str, dict[str, Any]] = {
         "both": {}, "p = 1/2": {"p": 0.5}, "alpha = 0": {"alpha": 0.0},
@@ -119,7 +119,7 @@ def interference(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "margin", scales=("log", "linear")),
 )  # fmt: skip
 def logarithmic(case: Case) -> dict[str, Any]:
-    """Both rates are 1/t where p_x exp(-m_x) = 1/(2 (1 - alpha) t)."""
+    """Growth of both margins in ln t; rates are 1/t if p_x exp(-m_x) = 1/(2 (1 - alpha) t)."""
     law, run = case.parameters, case.run
     last, shares = run.time >= run.time[-1] / 10, {"m_1": law.p, "m_2": 1 - law.p}
     slopes = [np.polyfit(np.log(run.time[last]), run[name][last], 1)[0] for name in shares]
@@ -132,7 +132,7 @@ def logarithmic(case: Case) -> dict[str, Any]:
 
 
 def spikes_figure(system: System, request: FigureRequest) -> Drawing:
-    """Paths of the two margins over the landscape of the risk, and the risk at each step.
+    """Paths of the two margins over contours of the risk, and the risk at each step.
 
     Options: ``rates``, ``steps``.
     """
@@ -165,7 +165,7 @@ def spikes_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def landscape(axes: Any, law: Any) -> None:
-    """Levels of the risk over the window of the axes, and where a token is not recalled."""
+    """Draw contours of the risk in the window of the axes, and the region of failed recall."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     first, second = np.meshgrid(np.linspace(left, right, 200), np.linspace(low, high, 200))
     risk = law.p * np.logaddexp(0, -first) + (1 - law.p) * np.logaddexp(0, -second)

@@ -1,4 +1,4 @@
-"""The merged staircase: what is learned and in which order, and how long a leap is not."""
+"""The merged staircase: learned monomials, their order, and times of leaps; a figure."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ LONG = 3000.0
 LEARNED = 0.01
 """Risk below which a target is learned."""
 APART = 2.0
-"""Ratio of two times from which one is after the other, not with it."""
+"""Least ratio of two times for which one counts as later."""
 SAME = 1e-10
 """Relative difference of two risks that counts as rounding."""
 BOUNDS = {"leap": 0.5, "parity": 0.5}
-"""Half the squared coefficients that a network blind to x_2 and x_3 cannot fit."""
+"""Target -> risk of a network blind to x_2 and x_3: half the squared coefficients it cannot fit."""
 OFFSETS = (1e-15, 1e-9, 1e-3)
 """Distances from w = 0 of the starts from which a leap is trained."""
 RISK = Picture(TIME, "risk")
 
 
 def staircase(law: Any) -> None:
-    """Refuse another target."""
+    """Raise Undecided for another target than the staircase."""
     if law.target != "staircase":
         raise Undecided("the statement assumes the staircase", "law")
 
 
 def leaps_over(law: Any) -> None:
-    """Refuse the target with the property."""
+    """Raise Undecided for a target with the merged-staircase property."""
     if law.target not in BOUNDS:
         raise Undecided("the statement assumes targets without the property", "law")
 
 
 def leap(law: Any) -> None:
-    """Refuse another target."""
+    """Raise Undecided for another target than x_1 + x_1 x_2 x_3."""
     if law.target != "leap":
         raise Undecided("the statement assumes the target x_1 + x_1 x_2 x_3", "law")
 
@@ -60,7 +60,7 @@ def leap(law: Any) -> None:
     picture=RISK,
 )  # fmt: skip
 def learned(case: Case) -> dict[str, Any]:
-    """At two dimensions, whose runs are the same."""
+    """Risk at the end, at two dimensions with the same runs of the scalars."""
     larger = replace(case.parameters, D=case.parameters.D + 2)
     other = reduced_flow(case.system.ReducedPopulation, larger, LONG)[1]
     runs = {case.parameters.D: case.run, larger.D: other}
@@ -78,7 +78,7 @@ def learned(case: Case) -> dict[str, Any]:
     picture=RISK,
 )  # fmt: skip
 def not_learned(case: Case) -> dict[str, Any]:
-    """From exactly w = 0, where the weights of the missing coordinates stay; and from near it."""
+    """Risk along the run from w = 0, and times to halve it from starts near w = 0."""
     run, bound = case.run, BOUNDS[case.parameters.target]
     size = max(float(run["w_2"].max()), float(run["w_3"].max()))
     times = _halved(case)
@@ -96,14 +96,14 @@ def not_learned(case: Case) -> dict[str, Any]:
 
 @lru_cache(maxsize=8)
 def _off_zero(reduced: Any, full: Any, law: Any, off: float, end: float) -> tuple[Any, Any]:
-    """Times and risks of full training from weights that are off 0."""
+    """Times and risks of full training from weights displaced from 0."""
     run, whole = reduced_flow(reduced, law, end)[1], full(law)
     found = departure(whole, run, off_start(whole, off=off), inf)
     return found.time, whole.observables_along(found.states)["risk"]
 
 
 def _halved(case: Case) -> list[float]:
-    """Times at which full training halves what a leap leaves, from weights off 0 by `OFFSETS`."""
+    """Times at which full training halves the risk of a leap, for starts displaced by `OFFSETS`."""
     kinds: Any = case.system.ReducedPopulation, case.system.FullPopulation
     level, times = BOUNDS[case.parameters.target] / 2, []
     for off in OFFSETS:
@@ -121,7 +121,7 @@ def _halved(case: Case) -> list[float]:
     picture=Picture(TIME, "Fourier coefficient", scales=("log", "linear")),
 )  # fmt: skip
 def one_by_one(case: Case) -> dict[str, Any]:
-    """Times at which the coefficient of each monomial of the staircase is half of its end."""
+    """Times at which the coefficient of each monomial of the staircase reaches half of its end."""
     run, names = case.run, ("1", "12", "123")
     times = [run.events[f"T_{name}"].time for name in names]
     ratio = min(times[1] / times[0], times[2] / times[1])
@@ -135,7 +135,7 @@ escapes = escape.claimed(LONG, laws=({"target": "leap"},), require=leap)
 
 
 def losses(system: System, request: FigureRequest) -> Drawing:
-    """The risk of targets with and without the merged-staircase property.
+    """Risk of targets with and without the merged-staircase property.
 
     Option: ``time``.
     """
@@ -149,7 +149,7 @@ def losses(system: System, request: FigureRequest) -> Drawing:
     runs = {name: reduced_flow(kinds[0], replace(base, target=name), end)[1] for name in words}
     curves = {words[name]: (run.time, run["risk"]) for name, run in runs.items()}
     off = _off_zero(*kinds, replace(base, target="leap"), OFFSETS[1], end)
-    apart = off[0] > 20.0  # before, the curves are one
+    apart = off[0] > 20.0  # earlier, both curves coincide
     label = rf"{words['leap']}, from weights off by $10^{{-9}}$"
     curves[label] = off[0][apart], off[1][apart]
     caption = (

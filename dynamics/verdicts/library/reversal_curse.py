@@ -1,4 +1,4 @@
-"""Knowledge of trained sentences and of the way back, and the weights of both; a figure."""
+"""Recall of trained sentences and of their reversals, and the weights of both; a figure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ run_long = flow_to(LONG)
 
 
 def tokens(law: Any) -> int:
-    """Number of tokens, the two arrows among them."""
+    """Number of tokens, including the two arrows."""
     return int(2 + 2 * (law.both + 2 * law.one))
 
 
@@ -29,7 +29,7 @@ def tokens(law: Any) -> int:
     picture=Picture(TIME, "probability of the right token"),
 )  # fmt: skip
 def trained(case: Case) -> dict[str, Any]:
-    """On the law of training."""
+    """Probability of the right token of trained sentences, along training."""
     run = case.run
     return {
         "value": run["known"][-1], "T_learned": run.events["T_learned"].time, "open": "time",
@@ -45,7 +45,7 @@ def trained(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "held-out probability, times the number of tokens"),
 )  # fmt: skip
 def reversal(case: Case) -> dict[str, Any]:
-    """On the held-out law, the other directions of facts that are trained in one."""
+    """Held-out probability: reversals of facts that are trained in one direction."""
     run, count = case.run, tokens(case.parameters)
     risk, known = run["held_out_risk"], run["held_out_known"] * count
     return {
@@ -61,7 +61,7 @@ def reversal(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "weight", scales=("log", "linear")),
 )  # fmt: skip
 def asymmetry(case: Case) -> dict[str, Any]:
-    """Weights between the tokens of a fact that is trained forwards alone."""
+    """Weights between the tokens of a fact that is trained in one direction only."""
     run, law = case.run, case.parameters
     decoder = case.problem.lift(run.states)[:, 2 * tokens(law) :]
     decoder = decoder.reshape(len(run.time), tokens(law), tokens(law))
@@ -74,7 +74,7 @@ def asymmetry(case: Case) -> dict[str, Any]:
 
 
 def directions(system: System, request: FigureRequest) -> Drawing:
-    """Risk of trained sentences and of the other directions along the flow.
+    """Risk of trained sentences and of the held-out directions along the flow.
 
     Option: ``time``.
     """

@@ -1,4 +1,4 @@
-"""Attention that scans for distinct tokens, in which order, and how it slows down; a figure."""
+"""Attention that scans for distinct tokens, their order, and its slowing down; a figure."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from dynamics.verdicts.library.lines import over_time
 
 LONG = 1e8
 TILTED = {"common": 4, "distinct": 4, "ratio": 0.5}
-"""Distinct tokens of four frequencies."""
+"""Law with distinct tokens of four frequencies."""
 ROUNDING = 1e-9
 WINNER = 0.99
-"""Share of the attention on distinct tokens that is nearly all."""
+"""Share of the attention on distinct tokens from which one token has nearly all."""
 FIXED = 0.01
-"""Change of attention within a factor of ten of time below which it is almost fixed."""
+"""Largest change of attention per factor of ten in time that counts as almost fixed."""
 run_long = flow_to(LONG)
 
 
 def tilted(law: Any) -> None:
-    """Refuse distinct tokens of one frequency."""
+    """Raise Undecided for distinct tokens of equal frequency."""
     if law.ratio == 1 or law.distinct == 1:
-        raise Undecided("all distinct tokens of a next token have one frequency", "law")
+        raise Undecided("all distinct tokens of a next token have equal frequency", "law")
 
 
 def logits(case: Case) -> FloatArray:
-    """Logits of the distinct tokens of the first next token, shape (records, distinct)."""
+    """Logits of the distinct tokens for the first next token, shape (records, distinct)."""
     law, entries = case.parameters, case.problem.lift(case.run.states)
     return np.asarray(entries[:, law.common : law.common + law.distinct])
 
@@ -45,7 +45,7 @@ def logits(case: Case) -> FloatArray:
     picture=Picture(TIME, "attention on the common tokens"),
 )  # fmt: skip
 def scans(case: Case) -> dict[str, Any]:
-    """Along the flow from uniform attention."""
+    """Attention on the common tokens along the flow from uniform attention."""
     attention = case.run["attention_c"]
     return {
         "value": np.diff(attention).max(), "left": attention[-1] / case.parameters.share,
@@ -60,7 +60,7 @@ def scans(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "logit of a distinct token"),
 )  # fmt: skip
 def in_order(case: Case) -> dict[str, Any]:
-    """Logits of distinct tokens: attention over the share of a token, up to a factor."""
+    """Attention logits of distinct tokens at the end, by frequency."""
     z = logits(case)
     curves = {f"distinct token {k + 1}": (case.run.time, row) for k, row in enumerate(z.T)}
     low, high = z[-1].min(), z[-1].max()
@@ -79,7 +79,7 @@ def in_order(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "attention on the most frequent distinct token"),
 )  # fmt: skip
 def snaps(case: Case) -> dict[str, Any]:
-    """The first distinct token is the most frequent one."""
+    """Attention on the most frequent distinct token, and its change per factor of ten in time."""
     time, first = case.run.time, case.run["attention_d"]
     after = np.interp(np.log(10 * time[1:]), np.log(time[1:]), first[1:])
     change = np.abs(after - first[1:])[time[1:] <= time[-1] / 10]
@@ -90,7 +90,7 @@ def snaps(case: Case) -> dict[str, Any]:
 
 
 def attention(system: System, request: FigureRequest) -> Drawing:
-    """Attention on the common tokens and on the first distinct one along the flow.
+    """Attention on the common tokens and on the most frequent distinct one along the flow.
 
     Option: ``time``.
     """
@@ -104,8 +104,8 @@ def attention(system: System, request: FigureRequest) -> Drawing:
         ),
     }  # fmt: skip
     caption = (
-        "Attention along the gradient flow: it leaves the common tokens, gathers on the distinct "
-        "token that is most frequent, and slows down before that one has all of it."
+        "Attention along the gradient flow: it leaves the common tokens, gathers on the most "
+        "frequent distinct token, and slows down before this token has all of it."
     )
     words = title(system, law, "common", "distinct", "share", "ratio", width=6.4)
     look = {"xlim": (0.1, end), "ylim": (0, 1), "ylabel": "attention"}

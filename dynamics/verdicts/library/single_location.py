@@ -1,4 +1,4 @@
-r"""Single-location regression: what training recovers and in which order, with a figure."""
+"""Single-location regression: recovery of the two directions and their order; a figure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dynamics.verdicts.library.lines import over_time
 
 LONG = 1e5
 RECOVERED = 0.01
-"""Risk, of that of the start, below which the location and the label direction are recovered."""
+"""Risk relative to the start below which location and label direction are recovered."""
 
 
 @claim(
@@ -24,7 +24,7 @@ RECOVERED = 0.01
     picture=Picture(TIME, "risk"),
 )  # fmt: skip
 def recovers(case: Case) -> dict[str, Any]:
-    """On the finite twin: nothing but the two overlaps moves, and the risk goes to 0."""
+    """Overlaps and risk at the end, on a finite model with the same two scalars."""
     run, risk = case.run, case.run["risk"]
     slope = np.polyfit(np.log(run.time[-40:]), np.log(risk[-40:]), 1)[0]
     return {
@@ -39,7 +39,7 @@ def recovers(case: Case) -> dict[str, Any]:
     words="T_v = {T_v:.5g}, T_k = {T_k:.5g}; kappa begins with gradient {start:g}",
 )  # fmt: skip
 def label_first(case: Case) -> dict[str, Any]:
-    """From zero the key has no gradient; nu has."""
+    """Times of the key and of the value overlap; the key has no gradient at zero."""
     times = {name: case.run.events[name].time for name in ("T_k", "T_v")}
     start = abs(float(case.problem.gradient(case.problem.initial_state)[0]))
     return {"value": times["T_k"] / times["T_v"], "start": start, "open": "time", **times}

@@ -1,4 +1,4 @@
-"""Single-location regression with Gaussian tokens: what training recovers, over draws."""
+"""Single-location regression with Gaussian tokens, by draws: recovery; a figure."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from dynamics.verdicts.wording import counted
 LONG = 1e4
 SAMPLES = 2000
 FOUND = 0.9
-"""Mean attention on the token from which on it is recovered."""
+"""Mean attention on the informative token from which it is recovered."""
 
 
 def _drawn(case: Case) -> tuple[Any, Any]:
-    """The closed equations at draws of a seed; their spread over seeds is that of the law."""
+    """Flow of the closed equations on draws of a seed; seeds estimate the sampling error."""
     make: Any = case.system.ReducedPopulation
     problem = make(case.parameters, samples=SAMPLES, seed=case.seed)
     return problem, flow(problem, LONG)
 
 
 def _mean(rows: list[dict[str, Any]], finding: Finding) -> Finding:
-    """Means of the seeds and their standard errors."""
+    """Add means over seeds and their standard errors to the reason."""
     parts = []
     for name, word in (("value", "attention"), ("nu", "nu"), ("kappa", "kappa")):
         ends = [row[name] for row in rows]
@@ -46,7 +46,7 @@ def _mean(rows: list[dict[str, Any]], finding: Finding) -> Finding:
     picture=Picture(TIME, "attention on the token", scales=("log", "linear")),
 )  # fmt: skip
 def recovers(case: Case) -> dict[str, Any]:
-    """From zero overlaps, at draws of each seed."""
+    """Attention on the token at the end, from zero overlaps, on the draws of each seed."""
     run = case.run
     return {
         "value": run["found"][-1], "nu": run["nu"][-1], "kappa": run["kappa"][-1], "open": "time",
@@ -55,7 +55,7 @@ def recovers(case: Case) -> dict[str, Any]:
 
 
 def overlaps(system: System, request: FigureRequest) -> Drawing:
-    """The two overlaps and the attention on the token along the flow, a line for each seed.
+    """The two overlaps and the attention on the token along the flow, one line per seed.
 
     Options: ``seeds``, ``time``.
     """

@@ -1,4 +1,4 @@
-"""Softmax attention in context: what is conserved, where attention goes, which feature is first."""
+"""Softmax attention in context: conserved sums, concentration, order of features; figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dynamics.verdicts.library.lines import COLOURS, over_time
 
 ROUNDING = 1e-12
 ATTENDED = 0.99
-"""Part of the largest possible attention that counts as concentrated."""
+"""Share of the largest possible attention from which attention counts as concentrated."""
 LONG = 1e5
 DOMINANT = {"p1": 0.8, "N": 12}
 
@@ -25,13 +25,13 @@ DOMINANT = {"p1": 0.8, "N": 12}
 def present(share: float, law: Any) -> float:
     """Chance that a feature is among the tokens: the largest mean attention on it.
 
-    `share`: its probability.
+    `share`: probability of the feature.
     """
     return float(1 - (1 - share) ** law.N)
 
 
 def ratio(first: Event, second: Event) -> float:
-    """Time of the second over that of the first; NaN where one is not reached, or both at once."""
+    """Time of the second event over the first; NaN if one is missing or both are at time 0."""
     if first.time == 0.0:
         return float("nan") if second.time == 0.0 else float("inf")
     return second.time / first.time
@@ -42,13 +42,13 @@ def _others(law: Any) -> float:
 
 
 def balanced(law: Any) -> None:
-    """Refuse features that differ."""
+    """Raise Undecided for features of different probability."""
     if abs(law.p1 - 1 / law.K) > 1e-12:
         raise Undecided(f"the statement assumes balanced features, p1 = 1/K = {1 / law.K:g}", "law")
 
 
 def dominant(law: Any) -> None:
-    """Refuse a law without a dominant feature 1."""
+    """Raise Undecided for a law without a dominant feature 1."""
     if law.p1 <= _others(law):
         raise Undecided("the statement assumes a dominant feature 1", "law")
 
@@ -59,7 +59,7 @@ def dominant(law: Any) -> None:
     words="every entry is trained; found of the scalars by the closure: {laws}",
 )  # fmt: skip
 def conserved(case: Case) -> dict[str, Any]:
-    """Of every entry under gradient descent, which knows nothing of the reduction."""
+    """Change of the row sums of Q under gradient descent on every entry."""
     run, K = case.run, case.parameters.K
     rows = run.states.reshape(len(run.time), K, K)
     change = np.abs(rows.sum(axis=2) - rows[0].sum(axis=1)).max() / np.abs(rows).max()
@@ -73,7 +73,7 @@ def conserved(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "missing attention, relative"),
 )  # fmt: skip
 def concentrates(case: Case) -> dict[str, Any]:
-    """Balanced features; a prompt without the query's feature has nothing of it to attend to."""
+    """Attention on the query's own feature over its maximum; prompts may lack the feature."""
     run, law = case.run, case.parameters
     share = run["attention_1"] / present(law.p1, law)
     slope = np.polyfit(np.log(run.time[-40:]), np.log(1 - share[-40:]), 1)[0]
@@ -90,7 +90,7 @@ def concentrates(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "missing attention, relative"),
 )  # fmt: skip
 def dominant_first(case: Case) -> dict[str, Any]:
-    """The order of the events, by the flow; their ratio over shares and lengths is a figure."""
+    """Times of the dominant and the rare features by the flow; see the figure ``order``."""
     run, law = case.run, case.parameters
     first, second = run.events["T_1"], run.events["T_2"]
     gaps = (run["A1"] - run["B12"], run["A2"] - run["B21"])
@@ -98,7 +98,7 @@ def dominant_first(case: Case) -> dict[str, Any]:
     text = f"T_1 = {first.time:.5g}, T_2 = {second.time:.5g} by the flow"
     if alone[0] > alone[1] > 0:
         text += (
-            "; by weights the order is another one: one own token gets as much attention as N "
+            "; by logits the order differs: one own token gets as much attention as N "
             f"others at about {alone[0]:.3g} for feature 1 and {alone[1]:.3g} for the rare ones"
         )
     shares = ((1, law.p1), (2, _others(law)))

@@ -1,4 +1,4 @@
-"""Sparse parity at dimensions whose inputs cannot be listed, with a figure."""
+"""Sparse parity at dimensions too large to list the inputs; a figure."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dynamics.verdicts.figure import Drawing, FigureRequest, title
 from dynamics.verdicts.library.lines import over_time
 
 LARGE = 51
-"""A dimension with 2^51 inputs, at which no bias of the start meets a kink."""
+"""Dimension with 2^51 inputs; no initial bias meets a kink there."""
 LEARNED = 0.01
-"""Part of the risk at the start below which a parity is learned."""
+"""Risk relative to the start below which a parity is learned."""
 DIMENSIONS = (8, 12, 21, 51, 101)
 
 
@@ -29,7 +29,7 @@ DIMENSIONS = (8, 12, 21, 51, 101)
     words="{value:.2g} after {steps} steps", picture=Picture(TIME, "risk"),
 )  # fmt: skip
 def learned(case: Case) -> dict[str, Any]:
-    """Gradient descent at the dimension asked for, and at one with 2^51 inputs."""
+    """Risk after gradient descent at the law's dimension and at `LARGE`."""
     run = case.run
     return {
         "value": run["risk"][-1] / run["risk"][0], "steps": int(run.steps[-1]), "open": "time",
@@ -38,7 +38,7 @@ def learned(case: Case) -> dict[str, Any]:
 
 
 def losses(system: System, request: FigureRequest) -> Drawing:
-    """The risk at several dimensions.
+    """Risk along training at several dimensions.
 
     Options: ``dimensions``, ``steps``.
     """

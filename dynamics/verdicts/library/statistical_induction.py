@@ -1,4 +1,4 @@
-"""Statistical induction heads: phases, which layer is first, and a law without unigrams."""
+"""Statistical induction heads: phases, order of the layers, chains without unigrams; a figure."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
 
 STEPS = 3000
 LATER = 10.0
-"""Time of the bigram solution over that of the unigram level, at least."""
+"""Least ratio of the time of the bigram solution to that of the unigram level."""
 NEAR, RESTING = 0.05, 0.1
-"""Distance of the risk from the unigram level, over the fall to it: reached, and kept."""
+"""Distance of the risk from the unigram level over its fall: to reach the level, and to stay."""
 WITHOUT_UNIGRAMS = {"chains": "balanced"}
 
 
 def unigram_level(problem: Problem, L: int) -> float:
-    """Least risk with equal attention in the first layer, by training the second alone.
+    """Least risk with equal attention in the first layer, by training the second layer alone.
 
-    `L`: length of the context; curvatures grow as its square.
+    `L`: length of the context; the learning rate falls as L^-2, because curvatures grow as L^2.
     """
     return float(descend(problem, min(1.0, 45 / L**2), 400, stages=[("W", 400)])["risk"][-1])
 
 
 def bayes_risk(system: System, law: Any) -> float:
-    """Mean entropy of the next symbol given those before it, in nats."""
+    """Mean entropy of the next symbol given the previous ones, in nats."""
     p = np.array([weight for weight, _ in system.model.law(L=law.L, chains=law.chains)])
     return float((-p @ np.log(p) - np.log(2)) / law.L)
 
 
 def phases(case: Case) -> dict[str, Any]:
-    """When the unigram level and the bigram solution are reached, and the risk between.
+    """Times of the unigram level and of the bigram solution, and the risk between them.
 
-    `case`: its run begins with the uniform prediction.
+    `case`: with a run that starts at the uniform prediction.
     """
     run, risk = case.run, case.run["risk"]
     level = unigram_level(case.problem, case.parameters.L)
@@ -68,7 +68,7 @@ EVERY_STEP = descent(1.0, STEPS, record=1)
     picture=Picture(TIME, "risk", scales=("log", "linear")),
 )  # fmt: skip
 def three_phases(case: Case) -> dict[str, Any]:
-    """On all sequences; the levels are lines of the picture."""
+    """Times of the phases on all sequences, with levels of the risk for the picture."""
     row, run = phases(case), case.run
     bayes, ends = bayes_risk(case.system, case.parameters), run.time[[1, -1]]
     curves = {"training": (run.time[1:], run["risk"][1:]), "unigrams": (ends, [row["level"]] * 2)}
@@ -84,7 +84,7 @@ def three_phases(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "part of the end"),
 )  # fmt: skip
 def second_first(case: Case) -> dict[str, Any]:
-    """Half way: the contrast of W to its end, the attention to 1/2."""
+    """Steps of half contrast of W, and of attention 1/2 to the previous symbol."""
     run, contrast = case.run, case.run["contrast"]
     first = run.events["T_previous"].step
     second = int(np.argmax(contrast >= contrast[-1] / 2))
@@ -104,21 +104,21 @@ def second_first(case: Case) -> dict[str, Any]:
     words="at step {step}, and at {without} without unigrams",
 )  # fmt: skip
 def delayed(case: Case) -> dict[str, Any]:
-    """Delay against chains whose single symbols are equally frequent."""
+    """Time of the bigram solution, over that with chains of equally frequent symbols."""
     other = replace(case, parameters=replace(case.parameters, **WITHOUT_UNIGRAMS))
     step, without = (run.events["T_previous"].step for run in (case.run, EVERY_STEP(other)[1]))
     return {"value": step / without, "step": step, "without": without, "open": "time"}
 
 
 def draw_run(axes: Any, run: Trajectory, label: str, colour: str, style: str = "-") -> None:
-    """Risk and attention to the previous symbol on two axes."""
+    """Draw the risk and the attention to the previous symbol on two axes."""
     for each, name in zip(axes, ("risk", "previous"), strict=True):
         each.plot(run.time[1:], run[name][1:], color=colour, ls=style, label=label)
         each.set(xscale="log", xlabel="time")
 
 
 def losses(system: System, request: FigureRequest) -> Drawing:
-    """The risk with its levels, and the two layers; the same without unigrams.
+    """Risk with its levels, and both layers; with and without unigrams.
 
     Options: ``steps``.
     """

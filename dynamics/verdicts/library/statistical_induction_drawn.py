@@ -1,4 +1,4 @@
-"""Statistical induction heads on long sequences, by draws: the phases, with standard errors."""
+"""Statistical induction heads on long sequences, by draws: phases with standard errors."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 LONG = 1000.0
 DRAWS = 6000
-"""Symbols over length of a context: draws of a seed."""
+"""Number of draws of a seed times the length of a context."""
 
 
 def _drawn(case: Case) -> tuple[Any, Any]:
-    """The flow on draws of a seed, fewer of longer sequences."""
+    """Flow on the draws of a seed; longer sequences have fewer draws."""
     make: Any = case.system.ReducedPopulation
     problem = make(case.parameters, samples=DRAWS // case.parameters.L, seed=case.seed)
     return problem, flow(problem, LONG, rtol=1e-6)
 
 
 def _mean(rows: list[dict[str, Any]], finding: Finding) -> Finding:
-    """Means over seeds of the time of the bigram solution and its standard error, by length."""
+    """Add the mean time of the bigram solution and its standard error, by length, to the reason."""
     parts = []
     for L in dict.fromkeys(row["L"] for row in rows):
         times = [row["bigram"] for row in rows if row["L"] == L]
@@ -50,14 +50,14 @@ def _mean(rows: list[dict[str, Any]], finding: Finding) -> Finding:
     picture=Picture(TIME, "risk", scales=("log", "linear")),
 )  # fmt: skip
 def three_phases(case: Case) -> dict[str, Any]:
-    """At draws of each seed; stability, on more draws, is left to `attdyn describe`."""
+    """Times of the phases on the draws of each seed; stability is left to `attdyn describe`."""
     curve = (case.run.time[1:], case.run["risk"][1:])
     label = f"L = {case.parameters.L}, seed {case.seed}"
     return minimal.phases(case) | {"trained": (), "curves": {label: curve}}
 
 
 def lengths(system: System, request: FigureRequest) -> Drawing:
-    """The risk and the attention to the previous symbol for contexts of several lengths.
+    """Risk and attention to the previous symbol, for contexts of several lengths.
 
     Options: ``lengths``, ``seeds``, ``time``.
     """

@@ -1,4 +1,4 @@
-"""Max-margin token selection: direction, attention and norm of the query, with a figure."""
+"""Max-margin token selection: direction, attention and norm of the query; a figure."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ STEPS = 4000
 RATE, EPS = 0.1, 1e-12
 """Learning rate and epsilon of normalized descent, as in the published code."""
 NEAR = 0.99
-"""Cosine with the direction of the largest margin, and attention, that count as reached."""
+"""Cosine with the max-margin direction, and attention, from which they count as reached."""
 FASTER = 10.0
 STRAIGHT = 0.01
-"""Largest distance of the norm from a line in log(time), of the norm."""
+"""Largest distance of the norm from a line in log(time), relative to the norm."""
 
 
 def max_margin(law: Any) -> FloatArray:
-    """The shortest query p with p.(x_1 - x_t) >= 1 for every other token t, shape (2,).
+    """Shortest query p with p.(x_1 - x_t) >= 1 for every other token t, shape (2,).
 
     By non-negative least squares (Lawson and Hanson 1974, chapter 23: least distance programming).
 
@@ -48,21 +48,21 @@ def max_margin(law: Any) -> FloatArray:
 
 
 def separable(law: Any) -> None:
-    """Refuse scores without a largest one, and tokens that no query separates."""
+    """Raise Undecided if the first token has no largest score, or no query separates the tokens."""
     if law.other >= 1:
-        raise Undecided("the score of the first token is not the largest one", "law")
+        raise Undecided("the score of the first token must be the largest", "law")
     max_margin(law)
 
 
 def normalized(case: Case) -> tuple[Any, Any]:
-    """Normalized descent of every case from 0."""
+    """Normalized descent from 0, for each case."""
     problem = case.system.ReducedPopulation(case.parameters)
     chosen = rule("normalized", eps=EPS)
     return problem, descend(problem, RATE, STEPS, rule=chosen, record=10)
 
 
 def cosines(law: Any, run: Any) -> FloatArray:
-    """Cosine of the query with the direction of the largest margin, from the second record on."""
+    """Cosine of the query with the max-margin direction, from the second record on."""
     best = max_margin(law)
     p = np.stack([run["p1"], run["p2"]], axis=1)[1:]
     return np.asarray(p @ best / np.linalg.norm(p, axis=1) / np.linalg.norm(best))
@@ -76,7 +76,7 @@ def cosines(law: Any, run: Any) -> FloatArray:
     picture=Picture("steps", "1 - cosine with the largest margin"),
 )  # fmt: skip
 def converges(case: Case) -> dict[str, Any]:
-    """By normalized descent; descent itself gets there in exponential time."""
+    """Cosine of the query with the max-margin direction; plain descent takes exponential time."""
     run, cosine = case.run, cosines(case.parameters, case.run)
     half = cosine[len(cosine) // 2]
     return {
@@ -91,7 +91,7 @@ def converges(case: Case) -> dict[str, Any]:
     picture=Picture("steps", "mean attention to other tokens"),
 )  # fmt: skip
 def selects(case: Case) -> dict[str, Any]:
-    """The attention of every input at the end."""
+    """Attention to the optimal token of every input at the end."""
     run, law = case.run, case.parameters
     p = np.array([run["p1"][-1], run["p2"][-1]])
     scores = tokens(law.inputs, law.spread, law.draw) @ p
@@ -111,11 +111,11 @@ def selects(case: Case) -> dict[str, Any]:
     picture=Picture("steps", "norm of p", scales=("log", "linear")),
 )  # fmt: skip
 def grows(case: Case) -> dict[str, Any]:
-    """The norm by descent against that by normalized descent."""
+    """Norm of the query over steps, by gradient descent and by normalized descent."""
     run, fast = case.run, normalized(case)[1]
     reached = np.flatnonzero(fast["norm"] >= run["norm"][-1])
     if not reached.size:
-        raise Undecided("normalized descent does not get to this norm", "time")
+        raise Undecided("normalized descent does not reach this norm", "time")
     late = run.time >= run.time[-1] / 10
     x, y = np.log10(run.time[late]), run["norm"][late]
     slope, level = np.polyfit(x, y, 1)
@@ -129,7 +129,7 @@ def grows(case: Case) -> dict[str, Any]:
 
 
 def directions(system: System, request: FigureRequest) -> Drawing:
-    """Tokens with the directions of the query, its norm and its angle to the largest margin.
+    """Tokens with directions of the query, its norm, and its angle to the max-margin direction.
 
     Options: ``steps``.
     """

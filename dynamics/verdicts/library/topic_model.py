@@ -1,4 +1,4 @@
-"""Topics from masked words: the blocks of values and of attention, and until when they hold."""
+"""Topics from masked words: blocks of values and of attention, and their stability; a figure."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ LONG = 2e4
 
 
 def tells_apart(law: Any) -> None:
-    """Refuse documents that have all topics."""
+    """Raise Undecided for documents with all topics."""
     if law.chosen >= law.T:
-        raise Undecided("every document has all topics: there is nothing to tell apart", "law")
+        raise Undecided("every document has all topics, so topics cannot be told apart", "law")
 
 
 def _records(case: Case) -> int:
-    """Records of the run at times at which the classes hold."""
+    """Number of records of the run while the classes are stable."""
     found = stability_of(case.system, case.parameters, LONG)
     until = found.until if found and found.limited else LONG
     return int(np.searchsorted(case.run.time, until, side="right"))
@@ -36,7 +36,7 @@ def _records(case: Case) -> int:
 
 @lru_cache(maxsize=4)
 def _off(reduced: Any, full: Any, law: Any) -> dict[str, Any]:
-    """Values, logits and risk of full training from a start off the classes, by words."""
+    """Values, logits and risk, by words, of full training from a start off the classes."""
     run, whole, n = reduced_flow(reduced, law, LONG)[1], full(law), law.T * law.v
     end = departure(whole, run, off_start(whole), inf).states[-1]
     values, logits = (whole.layout.part(end, name)[:n, :n] for name in "VA")
@@ -44,7 +44,7 @@ def _off(reduced: Any, full: Any, law: Any) -> dict[str, Any]:
 
 
 def _afterwards(case: Case, name: str) -> dict[str, Any]:
-    """Blocks after full training has left the classes, in numbers and words."""
+    """Blocks after full training has left the classes, as numbers and text."""
     law, found = case.parameters, stability_of(case.system, case.parameters, LONG)
     if found is None or not found.limited:
         return {"after": ""}
@@ -75,7 +75,7 @@ def _afterwards(case: Case, name: str) -> dict[str, Any]:
     picture=Picture(TIME, "value", scales=("log", "linear")),
 )  # fmt: skip
 def blocks_of_values(case: Case) -> dict[str, Any]:
-    """From the first record after the start on."""
+    """Gap V_same - V_other from the first record after the start, while the classes hold."""
     run, held = case.run, _records(case)
     gap, last, row = (run["V_same"] - run["V_other"])[1:held], held - 1, _afterwards(case, "values")
     text = (
@@ -93,7 +93,7 @@ def blocks_of_values(case: Case) -> dict[str, Any]:
     picture=Picture(TIME, "logit", scales=("log", "linear")),
 )  # fmt: skip
 def blocks_of_attention(case: Case) -> dict[str, Any]:
-    """And that values come first: at the start attention has no gradient."""
+    """Gap of the logits, and times of values and attention; values move first."""
     run, held = case.run, _records(case)
     gap, row = (run["A_same"] - run["A_other"])[:held], _afterwards(case, "logits")
     text = (
@@ -110,7 +110,7 @@ escapes = escape.claimed(LONG, require=tells_apart)
 
 
 def blocks(system: System, request: FigureRequest) -> Drawing:
-    """The matrices of values and of attention logits after training.
+    """Matrices of values and of attention logits after training.
 
     Option: ``time``.
     """
@@ -137,7 +137,7 @@ def blocks(system: System, request: FigureRequest) -> Drawing:
     caption = (
         f"Values (rows: predicted words, columns: shown words) and attention logits (rows: "
         f"queries, columns: keys) at time {run.time[-1]:g} of the gradient flow; words of a topic "
-        "stand together, M is MASK."
+        "are adjacent, M is MASK."
     )
     return Drawing(panels, {"V": values, "A": logits}, caption)
 
