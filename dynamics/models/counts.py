@@ -51,7 +51,7 @@ def multinomial(n: int, probabilities: Sequence[float]) -> Iterator[tuple[float,
             return ((_in_symbols(each, given), each) for each in _counts(n, len(given)))
         chances = [float(p) for p in given]
     except (TypeError, ValueError):
-        raise InvalidRequest(f"probabilities={probabilities!r} can be a list of numbers") from None
+        raise InvalidRequest(f"probabilities={probabilities!r} must be numbers") from None
     if not (min(chances, default=-1.0) >= 0 and abs(math.fsum(chances) - 1) <= SUM_TOLERANCE):
         raise InvalidRequest(f"probabilities={probabilities!r} do not sum to 1")
     return _listed(n, chances)
@@ -88,7 +88,7 @@ def multisets(
     try:
         chances, values = zip(*types, strict=True)
     except (TypeError, ValueError):
-        raise InvalidRequest(f"types={types!r} can be (probability, value) pairs") from None
+        raise InvalidRequest(f"types={types!r} must be (probability, value) pairs") from None
     return (
         (p, tuple(value for value, k in zip(values, counts, strict=True) for _ in range(k)))
         for p, counts in multinomial(n, chances)

@@ -47,9 +47,9 @@ def rows_with_overlaps(gram: ArrayLike) -> FloatArray:
     try:
         matrix = np.asarray(gram, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidRequest("gram can be a matrix of numbers") from None
+        raise InvalidRequest("gram must be a matrix of numbers") from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        raise InvalidRequest(f"gram has the shape {matrix.shape}; it can be (m, m)")
+        raise InvalidRequest(f"gram has the shape {matrix.shape}; it must be (m, m)")
     if not np.isfinite(matrix).all():
         raise InvalidRequest("gram is not finite")
     rounding = ROUNDING * np.abs(matrix).max()

@@ -40,12 +40,12 @@ WRONG = [
         "gram is not positive semidefinite: its least eigenvalue is -0.5, and no rows have these "
         "overlaps",
     ),
-    ([[1.0, 0.5]], "gram has the shape (1, 2); it can be (m, m)"),
-    ([1.0], "gram has the shape (1,); it can be (m, m)"),
-    (np.zeros((0, 0)), "gram has the shape (0, 0); it can be (m, m)"),
+    ([[1.0, 0.5]], "gram has the shape (1, 2); it must be (m, m)"),
+    ([1.0], "gram has the shape (1,); it must be (m, m)"),
+    (np.zeros((0, 0)), "gram has the shape (0, 0); it must be (m, m)"),
     ([[np.nan]], "gram is not finite"),
-    ([["x"]], "gram can be a matrix of numbers"),
-    ([[1.0], [1.0, 2.0]], "gram can be a matrix of numbers"),
+    ([["x"]], "gram must be a matrix of numbers"),
+    ([[1.0], [1.0, 2.0]], "gram must be a matrix of numbers"),
 ]
 
 

@@ -121,8 +121,8 @@ def two_cluster_grid(b11: int, b10: int, C_local: int, T: int) -> IntArray:
     """
     if min(b11, b10, T) < 0 or C_local < 1 or b11 + b10 < 1 or b10 % C_local:
         raise ValueError(
-            f"b11={b11}, b10={b10}, C_local={C_local}, T={T}: C_local divides b10, nothing is "
-            "negative, and some patch is global"
+            f"b11={b11}, b10={b10}, C_local={C_local}, T={T}; required: C_local divides b10, no "
+            "number is negative, and some patch is global"
         )
     none, runs = np.zeros(b10, np.int64), 1 + np.arange(b10) // C_local
     grid, row, column = np.indices((T, C_local, C_local)).reshape(3, -1)
@@ -140,14 +140,14 @@ def as_areas(areas: ArrayLike) -> IntArray:
     try:
         result = np.asarray(areas)
     except ValueError as error:
-        raise ValueError("areas are one list per cluster, all of the same length P") from error
+        raise ValueError("areas must be one list per cluster, all of length P") from error
     if result.ndim != 2 or result.size == 0 or result.dtype.kind not in "iu":
-        raise ValueError("areas are one list per cluster, of the area id of each of the P patches")
+        raise ValueError("areas must be one list per cluster, with the area id of each patch")
     for k, cluster in enumerate(result):
         ids = np.unique(cluster)
         if not np.array_equal(ids, np.arange(ids.size)):
             raise ValueError(
-                f"areas of cluster {k} have the ids {', '.join(map(str, ids[:8]))}; they are "
+                f"areas of cluster {k} have the ids {', '.join(map(str, ids[:8]))}; required: "
                 "0 (global), 1, 2, ..., each at least once"
             )
     return result.astype(np.int64)

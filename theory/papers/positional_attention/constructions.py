@@ -59,7 +59,7 @@ def paired_logits(partition: Partition) -> FloatArray:
     """
     labels, sizes = partition.labels, {members.size for members in partition.sets}
     if len(partition.sets) % 2 or len(sizes) > 1:
-        raise ValueError("sets are paired where their number is even and their sizes are equal")
+        raise ValueError("pairing needs an even number of sets of equal size")
     partner, gap = 6.0, 1e-3
     logits = np.where((labels[:, None] ^ 1) == labels[None, :], partner, 0.0)
     logits[labels[:, None] == labels[None, :]] = partner - gap
@@ -107,7 +107,7 @@ def encodings(gram: FloatArray) -> FloatArray:
     """
     values, vectors = np.linalg.eigh(gram)
     if values[0] < -1e-12 * max(1.0, values[-1]) or not np.array_equal(gram, gram.T):
-        raise ValueError("a Gram matrix is symmetric and positive semidefinite")
+        raise ValueError("gram must be symmetric and positive semidefinite")
     return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
 
 

@@ -285,7 +285,7 @@ def margin_and_weights(first: Any = None, second: Any = None) -> Evidence:
         "activity, yF < margin": sympy.simplify(g1 / a1 - g2 / a2) == 0,
         "loss over margin": sympy.simplify((1 - y * a1 * f / g1) - (1 - y * a2 * f / g2)) == 0,
     }
-    findings = tuple(f"{name}: {'the same' if held else 'not so'}" for name, held in same.items())
+    findings = tuple(f"{name}: {'equal' if held else 'different'}" for name, held in same.items())
     return Evidence(all(same.values()), "m, eta, F free", findings)
 
 

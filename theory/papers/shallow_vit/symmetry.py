@@ -232,9 +232,9 @@ def _neurons(start: Weights, M: int) -> Condition:
 
     if start.a.ndim > 1:
         return Condition(
-            "one output weight a neuron (output_weights = shared)", 1.0, ": one a position here"
+            "one output weight per neuron (output_weights = shared)", 1.0, ": one per position"
         )
-    name = "a set of neurons that is mapped onto itself (all permutations, a to -a with 1 and 2)"
+    name = "neurons invariant under permutations of patterns (a to -a if 1 and 2 are exchanged)"
     inverse = np.linalg.pinv(start.V)
     scale = max(float(np.abs(start.W_O).max()), np.finfo(float).tiny)
     worst, where = 0.0, ""
@@ -244,7 +244,8 @@ def _neurons(start: Weights, M: int) -> Condition:
         for value in np.unique(start.a):
             of, to = moved[start.a == value], start.W_O[start.a == sign * value]
             if len(of) != len(to):
-                return Condition(name, 1.0, f", {len(of)} have a = {value:.3g}, {len(to)} minus it")
+                where = f", {len(of)} neurons have a = {value:.3g}, {len(to)} have a = {-value:.3g}"
+                return Condition(name, 1.0, where)
             distance = np.abs(of[:, None, :] - to[None, :, :]).max(axis=2)
             matching = linear_sum_assignment(distance)
             off = float(distance[matching].max()) / scale

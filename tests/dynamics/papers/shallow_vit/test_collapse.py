@@ -35,7 +35,7 @@ BROKEN = [
     ({}, {}, "neurons"),
     ({"alpha_confusion": 0.1}, {"start": "symmetric"}, "equal non-discriminative counts"),
     ({"data": "fixed_disc"}, {"start": "symmetric", "samples": 9}, "non-discriminative counts"),
-    ({"output_weights": "per_position"}, {}, "one output weight a neuron"),
+    ({"output_weights": "per_position"}, {}, "one output weight per neuron"),
     ({}, {"start": "symmetric", "samples": 8, "batch": 4}, "mini-batches"),
 ]
 

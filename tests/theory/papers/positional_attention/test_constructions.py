@@ -81,7 +81,7 @@ def test_pairs_are_a_gram_matrix():
     assert np.linalg.eigvalsh(gram)[0] >= -1e-12
     assert overlap(gram, partition, False) == (0, 0)
     assert overlap(gram, partition, True) == (1, 1)
-    with pytest.raises(ValueError, match="paired"):
+    with pytest.raises(ValueError, match="even number"):
         paired_logits(sets_of(6, 2))
 
 

@@ -101,8 +101,8 @@ def small(shape):
         (lambda s: replace(s, Q=s.Q + small(s.Q.shape)), "queries have equal"),
         (lambda s: replace(s, Q=s.Q * [1, 1, -1, 1, 1]), "W_K = W_Q"),
         (lambda s: replace(s, V=s.V + small(s.V.shape)), "sigma = 0"),
-        (lambda s: replace(s, W_O=s.W_O + small(s.W_O.shape)), "a set of neurons"),
-        (lambda s: replace(s, a=np.abs(s.a)), "36 have a = 1, 0 minus it"),
+        (lambda s: replace(s, W_O=s.W_O + small(s.W_O.shape)), "neurons invariant"),
+        (lambda s: replace(s, a=np.abs(s.a)), "36 neurons have a = 1, 0 have a = -1"),
         (lambda s: replace(s, a=np.tile(s.a[:, None], 50)), "output_weights = shared"),
     ],
 )
