@@ -132,8 +132,7 @@ ORDER_PARAMETERS = ("risk", "active", "error", "relevant")
 """Symbols of the event rules; every problem of this system reports them at every step."""
 
 RATES = ("risk",)
-"""Quantity whose alternating sign marks an oscillating run; the risk is never negative, so no run
-is."""
+"""Quantity whose alternating sign marks an oscillating run; the risk never changes its sign."""
 
 SHARES = (50, 75, 90)
 """Thresholds of the attention to label-relevant tokens, in percent."""
