@@ -37,14 +37,7 @@ MOST_BYTES = 120_000
 
 @dataclass(frozen=True)
 class Item:
-    """Result of one command for the site.
-
-    Attributes
-    ----------
-    system : str
-    name : str
-        ``"training"``, ``"verdicts"``, or ``"figure-<name>"``.
-    """
+    """Result of one command; `name`: ``"training"``, ``"verdicts"`` or ``"figure-<name>"``."""
 
     system: str
     name: str

@@ -34,14 +34,7 @@ KINDS = {
 
 
 def thumbnail(picture: Path, folder: Path) -> str:
-    """Write a small copy of a picture of the cache; return its path in the site.
-
-    Parameters
-    ----------
-    picture : Path
-    folder : Path
-        Folder of the site's sources.
-    """
+    """Write a small copy of a cached picture to the site's sources; return its path in the site."""
     from PIL import Image
 
     target = folder / "thumbnails" / picture.relative_to(CACHE)
@@ -60,25 +53,12 @@ def card(picture: str, page: str, title: str, text: str = "") -> str:
 
 
 def grid(cards: Sequence[str], columns: str) -> str:
-    """Markdown of a grid of cards.
-
-    Parameters
-    ----------
-    cards : sequence of str
-    columns : str
-        Numbers of columns on a phone, a tablet, a laptop and a wide screen.
-    """
+    """Markdown of a grid of cards; `columns`: for phone, tablet, laptop and wide screen."""
     return "\n".join([f"::::{{grid}} {columns}", ":gutter: 3", "", *cards, "::::"])
 
 
 def doors(folder: Path) -> str:
-    """Cards of the first page; cards without a picture or a page are left out.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the site's sources, after `pages.write`.
-    """
+    """Cards of the first page; cards without a picture or a page are left out."""
     cards = []
     for name, page, title, text in DOORS:
         picture = (CACHE / name).with_suffix(".png")
@@ -90,13 +70,7 @@ def doors(folder: Path) -> str:
 def gallery(title: str, of_models: Mapping[str, Sequence[Item]], folder: Path) -> Iterator[str]:
     """Yield the Markdown of the gallery: thumbnails by model, linked to their pages.
 
-    Parameters
-    ----------
-    title : str
-    of_models : mapping
-        Heading -> items with a picture.
-    folder : Path
-        Folder of the site's sources.
+    `of_models`: heading -> items with a picture; `folder`: of the site's sources.
     """
     yield f"# {title}"
     yield "Each picture has a page with its caption and the command that makes it."
@@ -113,18 +87,10 @@ def gallery(title: str, of_models: Mapping[str, Sequence[Item]], folder: Path) -
 
 
 def kind(verdict: Mapping[str, Any]) -> str:
-    """Segment of the bar that counts a verdict.
+    """Segment of the bar that counts a verdict, a name in `KINDS`.
 
-    The verdict on the literal words decides; if they do not hold and another reading of the
-    claim does, the segment is ``read``.
+    The verdict on the literal words decides; ``read``: only another reading of the claim holds.
 
-    Parameters
-    ----------
-    verdict : mapping
-        ``verdict``, and ``literal`` if the claim has another reading.
-
-    Examples
-    --------
     >>> kind({"verdict": "holds, as read here", "literal": "does not hold here"})
     'read'
     """

@@ -56,13 +56,7 @@ pygments_style = "friendly"
 
 
 def named(app: Any, env: Any, node: Any, contnode: Any) -> Any:
-    """Resolve a reference to a name without its package, if one object alone has this name.
-
-    Parameters
-    ----------
-    app, env, node, contnode
-        Arguments of Sphinx's event ``missing-reference``.
-    """
+    """Resolve a reference to a name without its package, if one object alone has this name."""
     if node.get("refdomain") != "py":
         return None
     objects = env.domains["py"].objects

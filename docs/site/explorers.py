@@ -16,17 +16,9 @@ from dynamics.validation import InvalidRequest
 
 
 def write_explorers(folder: Path) -> Sequence[str]:
-    """Write the interactive pages.
+    """Write the interactive pages to `folder`; return the systems with a page.
 
-    Parameters
-    ----------
-    folder : Path
-        Files that the site copies unchanged.
-
-    Returns
-    -------
-    list of str
-        Systems with a page; empty if `dynamics.explorer` is not installed.
+    The result is empty if `dynamics.explorer` is not installed.
     """
     if find_spec("dynamics.explorer") is None:
         return []
@@ -55,15 +47,7 @@ def frame(name: str) -> str:
 
 
 def listed(names: Sequence[str], titles: Sequence[str]) -> str:
-    """Markdown page that lists the interactive pages.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Systems with an interactive page.
-    titles : sequence of str
-        Titles of these systems.
-    """
+    """Markdown page that lists the interactive pages of the named systems."""
     rows = [
         f'- <a href="explorers/{name}.html">{title}</a>; '
         f"[the model](models/{name}.md), `attdyn explore {name} --out page.html`"

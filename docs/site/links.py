@@ -23,14 +23,7 @@ WRITTEN = ("genindex.html", "search.html", "py-modindex.html", "_modules/index.h
 
 
 class _Page(HTMLParser):
-    """Parser that collects the links and the anchors of a page.
-
-    Attributes
-    ----------
-    anchors : set of str
-    links : list of (str, bool)
-        Address, and whether a browser loads it without a click.
-    """
+    """Parser that collects the anchors of a page and its links (address, loaded unasked)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,13 +43,7 @@ class _Page(HTMLParser):
 
 
 def broken(folder: Path) -> Iterator[str]:
-    """Yield one line per broken link of a site.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the built site.
-    """
+    """Yield one line per broken link of the built site."""
     pages = {path: _Page() for path in sorted(folder.resolve().rglob("*.html"))}
     for path, page in pages.items():
         page.feed(path.read_text(encoding="utf-8"))
@@ -84,13 +71,7 @@ def _fault(path: Path, link: str, loaded: bool, folder: Path, pages: dict[Path, 
 
 
 def unreached(folder: Path) -> Iterator[str]:
-    """Yield one line per page without a link from another page.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the built site.
-    """
+    """Yield one line per page of the built site without a link from another page."""
     whole = folder.resolve()
     reached: set[Path] = {whole / name for name in ("index.html", *WRITTEN)}
     every = sorted(p for p in whole.rglob("*.html") if "_static" not in p.parts)
@@ -103,13 +84,7 @@ def unreached(folder: Path) -> Iterator[str]:
 
 
 def check(folder: Path) -> int:
-    """Print the faults of a site's links; return the exit code.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the built site.
-    """
+    """Print the faults of the links of a built site; return the exit code."""
     faults = [*broken(folder), *unreached(folder)]
     for fault in faults:
         print(fault, file=sys.stderr)

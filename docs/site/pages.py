@@ -69,13 +69,7 @@ REFERENCE = {
 
 
 def write(folder: Path) -> None:
-    """Write every generated page.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the site's sources.
-    """
+    """Write every generated page to the folder of the site's sources."""
     cached, explored = list(items()), write_explorers(folder / "extra")
     for item in cached:
         if not item.is_current():
@@ -101,7 +95,6 @@ def write(folder: Path) -> None:
 
 
 def _short(name: str) -> str:
-    """Title of a system, without its authors."""
     return re.sub(r"\s*\(.*", "", title(name))
 
 
@@ -177,7 +170,6 @@ def _verdicts(item: Item, folder: Path) -> str:
 
 
 def _verdict_index(verdicts: Sequence[Item]) -> str:
-    """Page with a bar of verdicts for every paper."""
     rows = ["## Papers", "", legend(), ""]
     for item in verdicts:
         words = list((item.read() or {})["verdicts"].values())
@@ -229,7 +221,6 @@ def _reference(folder: Path) -> None:
 
 
 def _directive(thing: object) -> str:
-    """Name of the Sphinx directive that documents an object."""
     if not inspect.isclass(thing):
         return "autofunction"
     return "autoexception" if issubclass(thing, Exception) else "autoclass"

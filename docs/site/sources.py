@@ -71,19 +71,8 @@ def targets() -> Mapping[str, str]:
 def led(text: str, path: str, places: Mapping[str, str]) -> str:
     """Change the links of a page to paths in the site.
 
-    Parameters
-    ----------
-    text : str
-        Markdown.
-    path : str
-        Path of the page in the repository.
-    places : mapping
-        File of the repository -> place in the site.
-
-    Raises
-    ------
-    BrokenLink
-        For a link to a file without a place in the site.
+    `text`: Markdown; `path`: of the page in the repository; `places`: file of the repository ->
+    place in the site. Raises BrokenLink for a link to a file without a place.
     """
     depth = places[path].count("/")
 
@@ -101,13 +90,7 @@ def led(text: str, path: str, places: Mapping[str, str]) -> str:
 
 
 def gather(folder: Path) -> None:
-    """Write the pages of the repository, and the table of contents, into a folder.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the site's sources, after `pages.write`.
-    """
+    """Write the pages of the repository and the table of contents to the folder of the sources."""
     places = pages_of_repository()
     for path, place in places.items():
         target = folder / place

@@ -208,7 +208,6 @@ def _of_maps(array: NDArray[Any], skip: int, measure: Callable[[FloatArray], flo
 
 
 def _diversity(square: FloatArray, setting: Setting) -> float:
-    """Attention diversity of one checked map; `setting` includes the grid."""
     from scipy.spatial.distance import pdist
 
     assert setting.grid is not None
@@ -224,7 +223,6 @@ def _top_keys(square: FloatArray, k: int) -> NDArray[np.int64]:
 
 
 def _total_variation(square: FloatArray, off_diagonal: bool) -> float:
-    """Mean pairwise total variation of one checked map."""
     count = len(square)
     # Rows sum to 1 only within the tolerance; a larger sum could give a distance above 1.
     ordered = np.sort(square / square.sum(axis=1, keepdims=True), axis=0)

@@ -1,17 +1,11 @@
 """Real images: data sets, small networks, training, and measurements of trained positions.
 
-Small versions of the networks of Section 6 of Jelassi, Sander, Li (2022), Section 4.2 of Li et al.
-(2023) and Section 6 of Huang et al. (2024); two cores train one in seconds to minutes.
+The networks are small versions of those in Section 6 of Jelassi, Sander, Li (2022), Section 4.2 of
+Li et al. (2023) and Section 6 of Huang et al. (2024); two cores train one in seconds to minutes.
 
-An image is an array (height, width, channels). A transformer cuts it into D square patches, embeds
-each linearly, and gives the j-th a trained position :math:`p_j` (`dynamics.images.networks`).
-Training is Adam on mini-batches (`dynamics.images.training`). Shuffling at grid size s permutes
-blocks of s x s pixels, in the same way in all images. If patches fit into the blocks, a transformer
-sees the same patches in another order, so its accuracy has the same distribution.
-
-Nothing is downloaded: the digits are in scikit-learn, Fashion-MNIST in Debian's package
-``dataset-fashion-mnist``, and `dynamics.images.datasets` reads folders in the layout of
-torchvision.
+Shuffling at grid size s permutes blocks of s x s pixels, in the same way in all images. If patches
+fit into the blocks, a transformer sees the same patches in another order, so its accuracy has the
+same distribution. Nothing is downloaded.
 """
 
 from __future__ import annotations

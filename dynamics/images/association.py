@@ -1,20 +1,17 @@
-r"""Patch association: contrast of a matrix over patches between neighbours and other pairs.
+"""Patch association: contrast of a matrix over patches between neighbours and other pairs.
 
-The matrix M over pairs of patches is :math:`\langle p_i, p_j \rangle` (Definition 2.2 of Jelassi,
+The matrix M over pairs of patches is the Gram matrix of positions (Definition 2.2 of Jelassi,
 Sander, Li 2022) or the scores A. Each row is centred over the other patches, and all entries off
 the diagonal are divided by their root mean square. The contrast is the mean over pairs of
-neighbours minus the mean over all other pairs: 0 if neighbours do not differ from other pairs.
+neighbours minus the mean over all other pairs.
 
 The p-value is that of a permutation test: the share of random relabellings of the patches, the
-identity included, with at least the measured contrast. For positions drawn independently from one
-law, as before training, it is uniform on 1/(n+1), ..., 1.
+identity included, with at least the measured contrast. Neighbouring patches have pixels of similar
+variance, so positions that depend on the variance alone are similar too. Relabelling within
+`strata` of similar variance removes this effect, up to the width of a stratum.
 
-Neighbouring patches have pixels of similar variance, so positions that depend on the variance
-alone are similar too. Relabelling within `strata` of similar variance removes this effect, up to
-the width of a stratum.
-
-Heads may attend to neighbours or away from them. ``either`` is the p-value of the mean over heads
-of the squared contrast, which detects both; all heads are relabelled in the same way.
+Heads may attend to neighbours or away from them: ``either`` is the p-value of the mean over heads
+of the squared contrast, with all heads relabelled in the same way.
 """
 
 from __future__ import annotations

@@ -211,7 +211,6 @@ def _both(
 
 
 def _file(*paths: Path) -> Path | None:
-    """First existing path; None if all are missing."""
     return next((path for path in paths if path.is_file()), None)
 
 
@@ -235,7 +234,6 @@ def _idx_part(path: Path) -> Part:
 
 
 def _cifar(folder: Path) -> Images | None:
-    """Read CIFAR-10 or CIFAR-100, in the "python version"."""
     ten = [f"data_batch_{k}" for k in range(1, 6)], ["test_batch"]
     for below, parts in (
         ("cifar-10-batches-py", ten), ("cifar-100-python", (["train"], ["test"]))
@@ -247,7 +245,6 @@ def _cifar(folder: Path) -> Images | None:
 
 
 def _cifar_part(folder: Path, names: Sequence[str]) -> Part:
-    """Read the batches of a folder and concatenate them."""
     pixels: list[NDArray[Any]] = []
     labels: list[int] = []
     for path in (folder / name for name in names):

@@ -221,7 +221,6 @@ def _maxima(pixels: Any) -> Any:
 
 
 def _normalized(tokens: Any) -> Any:
-    """Tokens normalized to mean 0 and variance 1."""
     centred = tokens - tokens.mean(axis=-1, keepdims=True)
     return centred / ((centred**2).mean(axis=-1, keepdims=True) + EPSILON) ** 0.5
 

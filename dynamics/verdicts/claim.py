@@ -330,7 +330,6 @@ def _key(value: Any) -> Any:
 
 
 def _plain(row: Row) -> Row:
-    """Columns of a row as plain Python values."""
     columns = {name: value for name, value in row.items() if name not in HIDDEN}
     return {n: v.item() if isinstance(v, np.generic) else v for n, v in columns.items()}
 

@@ -90,7 +90,6 @@ def _measured(reduced: Any, full: Any, own: Any, trained: Trained) -> Stability 
 
 
 def _cost(reduced: Any, full: Any) -> float:
-    """Number of trained entries times samples of the law."""
     return float(full.layout.size * max(1, reduced.closure.samples))
 
 

@@ -67,7 +67,6 @@ def summary(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def _section(verdict: Verdict, command: str, picture: str | None) -> list[str]:
-    """Paragraphs of the report on one claim."""
     claim, finding = verdict.claim, verdict.finding
     lines = [
         f"## {escaped(claim.source)}",
@@ -107,7 +106,6 @@ def _claimed(finding: Finding) -> str:
 
 
 def _upper(text: str) -> str:
-    """The text with its first letter capitalized."""
     return text[:1].upper() + text[1:]
 
 

@@ -49,7 +49,7 @@ def bayes_risk(system: System, law: Any) -> float:
 
 
 def _excess(case: Case, risk: FloatArray) -> FloatArray:
-    """Excess over the Bayes risk, relative to the excess at the start."""
+    """Excess over the Bayes risk, divided by the excess at the start."""
     bayes = bayes_risk(case.system, case.parameters)
     return np.asarray((risk - bayes) / (risk[0] - bayes))
 

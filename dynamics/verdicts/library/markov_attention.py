@@ -260,7 +260,6 @@ def _region(axes: Axes, system: System, law: Any, options: Any) -> dict[str, Any
 
 
 def _arrows(axes: Axes, problem: Any, places: tuple[int, ...]) -> None:
-    """Draw directions of the flow as grey arrows of equal length."""
     w, e = np.meshgrid(*(np.linspace(*side, 2 * ARROWS + 1)[1::2] for side in WINDOW))
     points = np.stack([w, e], axis=-1).reshape(-1, 2)
     rates = np.array([-problem.gradient(point[np.argsort(places)]) for point in points])

@@ -36,7 +36,7 @@ def _records(case: Case) -> int:
 
 @lru_cache(maxsize=4)
 def _off(reduced: Any, full: Any, law: Any) -> dict[str, Any]:
-    """Values, logits and risk, by words, of full training from a start off the classes."""
+    """Values and logits between words, and risk, of full training from off the classes."""
     run, whole, n = reduced_flow(reduced, law, LONG)[1], full(law), law.T * law.v
     end = departure(whole, run, off_start(whole), inf).states[-1]
     values, logits = (whole.layout.part(end, name)[:n, :n] for name in "VA")

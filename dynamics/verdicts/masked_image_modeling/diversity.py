@@ -1,14 +1,12 @@
-r"""Section 6: diversity of attention along training, on an image of a cluster and on digits.
+"""Section 6: diversity of attention along training, on an image of a cluster and on digits.
 
 The figure ``diversity`` and the claim of Section 6 use attention maps of the reduced problem, on an
 image whose latents all equal the mean latent of the law.
 
-The paper's networks were trained on ImageNet. The figure ``digits`` replaces them by a small
-transformer (`dynamics.images.networks`) with one layer and with two, trained to reconstruct masked
-patches (`dynamics.images.reconstruction`) or, from the same start, to classify. Attention diversity
-(`dynamics.attention_maps`) and mean total variation between queries are measured in the last layer
-on whole test images, as means over heads and images. Both are above zero at the start, because
-queries of a random network differ. Errors are over starts and splits of one data set.
+The figure ``digits`` replaces the paper's ImageNet networks by a small transformer with one layer
+and with two, trained to reconstruct masked patches (`dynamics.images.reconstruction`) or, from the
+same start, to classify. Diversity (`dynamics.attention_maps`) and total variation are means over
+heads and test images, in the last layer; both are above zero at the start.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ KEYS, FEW = 10, 12
 LEAST_MAPS = 3
 """Least number of measured maps: at the start, after one step, and at the end."""
 SAME = 0.9
-"""Ratio above which two values of the metric count as equal."""
+"""Ratio of two values of the diversity or variation above which they count as equal."""
 KEYED = ((BLUE, "o-"), (GREEN, "s--"), (VERMILION, "^-."))
 """Colour, marker and line style for each number of keys."""
 MASKED, SUPERVISED = "masked", "supervised"
@@ -247,7 +245,6 @@ def _measured(
     plan: Plan, images: datasets.Images, case: tuple[int, int, str], folder: Path | None,
     progress: Callable[[int], Any],
 ) -> list[tuple[float, float]]:  # fmt: skip
-    """Attention diversity and total variation of a network at the records of its training."""
     seed, layers, task = case
     network = Transformer(patch=plan.patch, layers=layers, spread=plan.spread)
     split, size = datasets.split(images, seed=seed), (images.side, images.channels)
@@ -270,7 +267,6 @@ def _measured(
 
 
 def _draw(measures: Measures) -> Any:
-    """Draw both measures along training, one column per depth."""
     plan, steps = measures.plan, np.array(measures.plan.records)
     text = (
         f"{plan.data.rpartition('/')[2]}, patches of {plan.patch} x {plan.patch}, top {plan.keys} "

@@ -126,7 +126,7 @@ def theorem_f_3_local(case: Case) -> Row:
 
 
 def _one_phase(case: Case, local: bool, rates: Any, others: Any) -> Row:
-    """Row of a patch whose own correlation dominates; an unmet bound leaves the size open."""
+    """Row of a claim that a patch's own correlation dominates; a missed bound needs a larger P."""
     run, (_, own, _) = case.run, case.problem.rows.roles(local)
     most, rest = float(np.abs(rates).max()), float(np.abs(others).max() / np.abs(run[own][-1]))
     falls = int(np.count_nonzero(np.diff(run[own]) <= 0))

@@ -116,7 +116,7 @@ def appendix_a_1(case: Case) -> Row:
 
 
 def _size_of(law: Any, entry: float) -> float:
-    """Scale of a difference: at least 1, and the rounding of such entries over `ROUNDING`."""
+    """Scale of a difference: at least 1, and the rounding at `entry` over `ROUNDING`."""
     return max(1.0, known_error(law, entry) * entry / ROUNDING)
 
 

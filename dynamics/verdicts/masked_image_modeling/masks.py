@@ -90,7 +90,6 @@ def off_chance(P: int, masked: int, size: int) -> Fraction:
 
 
 def _bound_of_a_6(gamma: float, size: int) -> float:
-    """Bound of Lemma A.6: 2 exp(-(1 - gamma)^2 C / 2)."""
     return 2 * exp(-((1 - gamma) ** 2) * size / 2)
 
 
@@ -187,7 +186,6 @@ def lemma_a_10(case: Case) -> Row:
 
 
 def _few_patches(law: Any) -> None:
-    """Screen for sizes at which the convex program is fast."""
     if law.P > MOST:
         words = f"a convex program in P={law.P} variables is slow; at most {MOST} are allowed"
         raise Undecided(words)

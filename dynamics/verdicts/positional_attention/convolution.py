@@ -214,7 +214,6 @@ def _caption(data: Mapping[str, Any], parameters: Any, options: Mapping[str, Any
 
 
 def _picture(data: Mapping[str, Any], kinds: Sequence[tuple[str, list[Any]]], columns: int) -> Any:
-    """Draw errors on the left, the sets above, and the learned matrices below."""
     matrices = [f"A{k}" for k in range(len(kinds))]
     layout = [["error", "grid", "sets", *["legend"] * (len(kinds) - 2)], ["error", *matrices]]
     sets, ratios = np.array(data["sets"]), (1.7, *(1.0 for _ in kinds))

@@ -62,7 +62,6 @@ BETA = r"diagonal of $A$, $\beta$"
 
 
 def _at_sizes(base: Any, options: Mapping[str, Any]) -> dict[tuple[int, int], Any]:
-    """The law at each pair (D, C) of the options."""
     sizes = zip(options["D"], options["C"], strict=True)
     return {(D, C): replace(base, D=D, C=C, d=None, sigma=None) for D, C in sizes}
 
@@ -116,7 +115,6 @@ def association_ends(system: System, request: FigureRequest) -> Drawing:
 def _ends_picture(
     rows: Sequence[Mapping[str, Any]], laws: Mapping[Any, Any], options: Mapping[str, Any]
 ) -> Any:
-    """Draw a panel per size: ends of flows as markers, and the line of the plateau."""
     columns = min(2, len(laws))
     lines = -(-len(laws) // columns)
     look: dict[str, Any] = {"sharex": True, "sharey": True, "squeeze": False}
@@ -200,7 +198,6 @@ def event_III(system: System, request: FigureRequest) -> Drawing:  # noqa: N802 
 
 
 def _event_picture(rows: Sequence[Any], start: Mapping[str, float], time: float) -> Any:
-    """Draw a panel per reading of T1, with a colour per size."""
     with page(7.2, 3.6, ncols=2, sharey=True) as (figure, axes):
         for panel, (name, title) in zip(axes, READINGS.items(), strict=True):
             for (size, beta), (colour, mark) in zip(start.items(), LOOKS, strict=False):
@@ -274,7 +271,6 @@ def t1_law(system: System, request: FigureRequest) -> Drawing:
 
 
 def _t1_picture(rows: Sequence[Any], fits: Mapping[str, PowerLaw], nu: float) -> Any:
-    """Draw T1 over D, with a panel per nu and a colour per q(D - C)."""
     means = dict.fromkeys(row["mean"] for row in rows)
     with page(7.2, 3.9, ncols=2, sharey=True) as (figure, axes):
         for panel, (case, fit) in zip(axes, fits.items(), strict=True):

@@ -92,7 +92,6 @@ def data_of(trials: Trials) -> dict[str, Any]:
 
 
 def _series(run: Trained, which: str, shown: bool) -> dict[str, list[Any]]:
-    """Contrast of each head and p-values at every record."""
     along = [run.association(which, record, shown) for record in range(len(run.run.steps))]
     names = ("contrast", "p_value", "either")
     return {n: [np.asarray(getattr(each, n)).tolist() for each in along] for n in names}
@@ -163,7 +162,6 @@ def draw(trials: Trials) -> Any:
 
 
 def _accuracies(panel: Axes, trials: Trials) -> None:
-    """Draw the accuracy of every network at every length, original and shuffled side by side."""
     plan, look = trials.plan, looks(trials.names)
     lines = [*product(trials.names, plan.steps)]
     for (y, (name, steps)), moved in product(enumerate(lines), plan.pixels):
@@ -184,7 +182,6 @@ def _accuracies(panel: Axes, trials: Trials) -> None:
 
 
 def _association(contrast: Axes, p_values: Axes, trials: Trials) -> None:
-    """Draw the contrast of neighbours in the original image, and combined p-values of all seeds."""
     plan, look = trials.plan, looks(trials.names)
     moved, steps = plan.pixels[-1], np.array(plan.records)
     for name, pixels, which, shown in trials.views:

@@ -28,7 +28,7 @@ STILL = 0.05
 CLEAR = 10.0
 """Least excess of the error of sign(Z) over the best rule's, in standard errors, to compare."""
 LINEAR_LEFT = 0.5
-"""Share left of this gap from which a model has not generalised; beta shifts it off sign(Z)."""
+"""Least share left of the gap to the irreducible error for a model that has not generalised."""
 LARGEST_ALPHA, ALPHAS = 1e2, 400
 """Largest a in v = a w*, and points of a logarithmic grid from 1e-3 times alpha at the start."""
 HIGH = 2.0

@@ -80,7 +80,7 @@ def positive_diagonal(parameters: Any) -> None:
 
 
 def _misses(rows: list[dict[str, Any]], finding: Finding) -> Finding:
-    """Finding that lists every case with another end; its stability is that of the first run."""
+    """Finding that lists the ends against the prediction, with the first run's stability."""
     wrong = [row for row in rows if row["holds"] is False]
     names = (*SHOWN, "random_sets", "lead")
     listed = points([{name: row[name] for name in names} for row in wrong]) or "none"

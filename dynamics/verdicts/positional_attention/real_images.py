@@ -2,17 +2,15 @@
 
 Three networks (`dynamics.images.networks`): a transformer with vanilla and one with positional
 attention, otherwise equal, and a convolutional control. Each is trained by Adam at one learning
-rate, from several seeds, on original images and on images whose blocks of s x s pixels were
-permuted in the same way (the paper's grid shuffle of size s). There is no augmentation, because
-shifts and flips have another meaning after the permutation.
+rate, from several seeds, on original images and on images with permuted blocks of s x s pixels (the
+paper's grid shuffle of size s), without augmentation.
 
-Positions start as N(0, s_P^2). At the usual 0.02 vanilla attention must learn them before it can
-tell patches apart; at 1 they tell patches apart from the start, and hardly move. Association is
-measured from the small spread; vanilla attention reaches its best accuracy from the large one.
+Positions start as N(0, s_P^2). At 0.02 vanilla attention must learn them before it can tell patches
+apart; at 1 they differ from the start and hardly move. Association is measured from the small
+spread; vanilla attention reaches its best accuracy from the large one.
 
 Claims are measured on the digits for 500 steps, or with the protocol of the figure ``images`` if
-thorough. Training uses one learning rate, so a contradiction stays undecided. Standard errors are
-over splits and starts of one data set.
+thorough. A contradiction at one learning rate stays undecided.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
-r"""Gradient descent on samples: Theorem 4.2 and Figure 4 from a random start, and effects of N.
+"""Gradient descent on samples: Theorem 4.2 and Figure 4 from a random start, and effects of N.
 
-Association and test error at one time, with many and with few samples; at a small size, which
-allows long training, whether association persists ("any T").
-
-The figure ``deviation``: noise-free samples from the symmetric start differ from the population by
-sampling error only, so orbit means leave the reduced run by :math:`N^{-1/2}`. The figure
-``phase``: share of associated rows over N and q from a random start; too few samples are memorised
-without association.
+Association and test error are measured with many and with few samples; at a small size, training is
+long enough to test "any T". The figure ``deviation``: orbit means on noise-free samples from the
+symmetric start leave the reduced run by N^(-1/2). The figure ``phase``: share of associated rows
+over N and q from a random start.
 """
 
 from __future__ import annotations
@@ -244,7 +241,6 @@ def phase_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def _ends(case: Case, count: int, time: float) -> tuple[float, float]:
-    """Share of associated rows and test error at the end of a run."""
     run = train(case, count, time)
     if run.outcome.failed or run.interrupted:
         return np.nan, np.nan
@@ -254,7 +250,6 @@ def _ends(case: Case, count: int, time: float) -> tuple[float, float]:
 def _heat(
     panel: Axes, data: Mapping[str, Any], values: FloatArray, label: str, colours: str, top: float
 ) -> None:
-    """Draw values over (N, q) as a heat map with numbers."""
     cmap = mpl.colormaps[colours].with_extremes(bad=style.GREY)
     look: dict[str, Any] = {"origin": "lower", "aspect": "auto", "vmin": 0.0, "vmax": top}
     image = panel.imshow(np.ma.masked_invalid(values), cmap=cmap, **look)

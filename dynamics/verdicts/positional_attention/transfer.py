@@ -172,7 +172,7 @@ def leading_error(law: Any, count: int, seed: int) -> float:
 
 
 def _along_size(rows: list[dict[str, Any]], finding: Finding) -> Finding:
-    """Leave one law undecided: the error must vanish along D."""
+    """Leave the claim undecided with one law, because the error must vanish along D."""
     alone = finding.holds is False and len(rows) == 1
     return replace(finding, holds=None) if alone else finding
 

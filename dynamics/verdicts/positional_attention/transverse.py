@@ -1,10 +1,8 @@
-r"""Section 4.2: deviations of a random start from the three scalars, and their growth.
+"""Section 4.2: deviations of a random start from the three scalars, and their growth.
 
-Two measurements of the exact population dynamics: the amplification :math:`\Phi_{max}` of small
-deviations from the symmetric manifold (`dynamics.analysis.transverse_stability`), and the full
-population flow from :math:`A_{ij} \sim N(0, \omega^2)`, at the omega of the parameters and at
-larger ones. With infinite N, only the random start has an effect. The figures ``transverse`` and
-``omega`` show both.
+Two measurements of the exact population dynamics: the amplification Phi_max of small deviations
+from the symmetric manifold (`dynamics.analysis.transverse_stability`), and the full population flow
+from A_ij ~ N(0, omega^2). The figures ``transverse`` and ``omega`` show both.
 """
 
 from __future__ import annotations

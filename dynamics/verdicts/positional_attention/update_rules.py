@@ -88,7 +88,6 @@ def rules_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def _picture(runs: Mapping[tuple[str, str], Trajectory], options: Mapping[str, Any]) -> Any:
-    """Draw a column per law: timelines of the events, alpha, and the share of attention."""
     look: dict[str, Any] = {"sharex": True, "sharey": "row", "height_ratios": (1.15, 1.3, 1.0)}
     with page(8.6, 6.4, nrows=3, ncols=2, **look) as (figure, axes):
         for (name, rule), run in runs.items():
@@ -118,7 +117,6 @@ def _picture(runs: Mapping[tuple[str, str], Trajectory], options: Mapping[str, A
 
 
 def _reached(run: Trajectory) -> dict[str, int]:
-    """Steps of the events that occur."""
     steps = {event: run.events[event].step for event in EVENTS}
     return {event: step for event, step in steps.items() if step is not None}
 

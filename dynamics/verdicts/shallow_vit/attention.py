@@ -51,12 +51,11 @@ def limit(law: Any, samples: Any) -> float | None:
 
 
 def _by_kind(run: Trajectory, record: int = -1) -> dict[str, float]:
-    """Attention to relevant tokens by the kind of query."""
     return {kind: float(run[f"relevant_by_{kind}"][record]) for kind in KINDS}
 
 
 def _excluded(rows: list[Row], finding: Finding) -> Finding:
-    """Accept a single contradiction if the ceiling, proved without noise, excludes the claim."""
+    """Let one run contradict if the ceiling, proved without noise, excludes the claim."""
     single = () if any(row.get("proved") for row in rows) else finding.single
     return replace(finding, single=single)
 

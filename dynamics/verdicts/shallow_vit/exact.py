@@ -27,7 +27,7 @@ from theory.papers.shallow_vit.attention import PARTS
 
 ROUNDING = 1e-12
 LIKE_A_PERTURBATION = 1e3
-"""Largest ratio of a difference to that from a perturbed start, if it may be rounding."""
+"""Ratio of a difference to the effect of a perturbed start up to which rounding may explain it."""
 STEPS = 300
 SMALL: dict[str, Any] = {"m": 60, "L": 20, "alpha_confusion": 0.1}
 TRAINING: Mapping[str, dict[str, int]] = {

@@ -181,7 +181,6 @@ def _attention(
 
 
 def _panels(panels: Sequence[Trained], columns: int, held: str, noisy: bool) -> Any:
-    """Draw attention of all queries to relevant tokens (asterisks) and to the others (squares)."""
     rows = len(panels) // columns
     shape: dict[str, Any] = {"nrows": rows, "ncols": columns, "squeeze": False, "sharey": True}
     with page(1.2 + 2.9 * columns, 1.2 + 2.5 * rows, held, **shape) as (figure, axes):
@@ -285,7 +284,6 @@ def _removal(system: System, request: FigureRequest, name: str, laws: Mapping[st
 
 
 def _by_rule(data: Mapping[str, Any], titles: list[str], held: str) -> Any:
-    """Draw mean and standard error over the seeds: test loss above, test error below."""
     many, shares = len(titles), data["removed"]
     grid: dict[str, Any] = {"nrows": 2, "ncols": many, "squeeze": False}
     wide = 1.5 + 2.7 * many + 1.6 * (many == 1)

@@ -28,7 +28,7 @@ from dynamics.verdicts.figure import FigureRequest
 from dynamics.verdicts.shallow_vit.trial_rows import ETA, STEPS, Trials, ended, of_trials
 
 AT_ONCE = 3
-"""Numbers of samples run in one sweep before finished rows are dropped."""
+"""How many numbers of samples N one sweep runs before finished rows are dropped."""
 
 
 class Interrupted(Exception):

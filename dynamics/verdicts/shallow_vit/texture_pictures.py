@@ -80,7 +80,6 @@ def textures_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def _caption(scene: Scene, whole: Trials, pair: Trials) -> str:
-    """Caption with the protocol of the figure and its numbers."""
     rise = estimate(pair.values[-1, 0] - pair.values[0, 0])
     last = whole.samples[-1]
     needed = ", ".join(
@@ -148,7 +147,6 @@ def draw(scene: Scene, trials: Trials, pair: Trials, examples: Sequence[Shown]) 
 
 
 def _example(panel: Axes, example: Shown, title: str) -> None:
-    """Draw the first image of an example, with dropped patches in blue."""
     pixels, present = example.canvases.pixels, example.present[0]
     image, grid = pixels[0].mean(axis=-1), int(present.size**0.5)
     left = np.kron(present.reshape(grid, grid), np.ones([pixels.shape[1] // grid] * 2)) > 0

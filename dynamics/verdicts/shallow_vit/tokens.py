@@ -44,7 +44,6 @@ WORDS = {"random": "at random", "irrelevant": "irrelevant first", "noisiest": "n
 def _losses(
     case: Case, law: Any, rule: str, removed: Sequence[float], seeds: int, samples: int = SAMPLES
 ) -> FloatArray:
-    """Test loss at the end of training, shape (removed, seeds)."""
     at = case.rate(ETA), case.steps(STEPS)
     every = range(case.seed, case.seed + seeds)
     make: Any = case.system.FullEmpirical
