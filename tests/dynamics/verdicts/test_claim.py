@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dynamics.verdicts.cases import flow_to
-from dynamics.verdicts.claim import Also, Growth, Literal, Picture, checks_of, claim
+from dynamics.verdicts.claim import Also, Growth, Literal, Picture, claim
 from dynamics.verdicts.findings import Protocol, Undecided
 
 LAWS = tuple({"D": D, "C": 2} for D in (8, 12, 16, 32))
@@ -29,21 +29,27 @@ def test_one_law_against_its_bound_contradicts_and_the_grid_is_the_evidence(syst
     assert [row["value"] for row in finding.evidence["table"]] == [8, 12, 16]
 
 
-def test_one_law_decides_otherwise_of_an_asymptotic_hypothesis_and_of_existence(system):
-    assert run(system, in_part=True).holds is None
-    for laws, word in ((3, "holds in part"), (2, "holds")):
-        assert run(system, in_part=True, laws=LAWS[:laws]).word == word
-    assert run(system, in_part=True, laws=LAWS[2:]).word == "does not hold here"
-    finding = run(system, exists=True)
-    assert (finding.holds, finding.measured) == (True, 8)
-    assert run(system, exists=True, laws=LAWS[2:]).holds is False
+@pytest.mark.parametrize(
+    ("data", "word", "measured"),
+    [
+        ({"in_part": True}, "holds in part", 16),
+        ({"in_part": True, "laws": LAWS[:2]}, "holds", 12),
+        ({"in_part": True, "laws": LAWS[2:]}, "does not hold here", 32),
+        ({"exists": True}, "holds", 8),
+        ({"exists": True, "laws": LAWS[2:]}, "does not hold here", 16),
+    ],
+)
+def test_one_law_decides_otherwise_of_an_asymptotic_hypothesis_and_of_existence(
+    system, data, word, measured
+):
+    finding = run(system, **data)
+    assert (finding.word, finding.measured) == (word, measured)
 
 
 def test_parameters_of_a_user_replace_the_grid_and_images_have_none(system):
     user = Protocol(system.Parameters(D=12, C=3))
     finding = run(system, protocol=user)
-    assert finding.holds
-    assert finding.evidence["parameters"] == {"D": 12, "C": 3, "q": 0.5}
+    assert (finding.holds, finding.evidence["parameters"]) == (True, {"D": 12, "C": 3, "q": 0.5})
     finding = run(system, lambda case: {"value": 1.0, "holds": case.parameters is None}, laws=None)
     assert (finding.holds, finding.evidence["parameters"]) == (True, {})
     finding = run(system, laws=None, protocol=user)
@@ -51,35 +57,35 @@ def test_parameters_of_a_user_replace_the_grid_and_images_have_none(system):
     assert "without Parameters" in finding.reason
 
 
-def test_a_law_outside_of_the_hypothesis_decides_nothing(system):
-    def small(law):
-        if law.D > 12:
-            raise Undecided("too many patches", "law")
+def few(case_or_law, missing="law"):
+    law = getattr(case_or_law, "parameters", case_or_law)
+    if law.D > 12:
+        raise Undecided("too many patches", missing)
+    return {"value": law.D}
 
-    finding = run(system, require=small)
+
+def test_a_law_outside_of_the_hypothesis_decides_nothing(system):
+    finding = run(system, require=few)
     assert (finding.holds, finding.word) == (None, "not decidable under this law")
     assert "not decidable at D=16" in finding.reason
     assert "too many patches" in finding.reason
 
 
-def test_what_was_not_measured_or_is_open_decides_nothing(system):
-    def measure(case):
-        raise Undecided("no such event", "time")
-
-    finding = run(system, measure, also=(Also("other", "<", 1.0, "another"),))
-    assert (finding.holds, finding.missing, finding.quantity) == (None, ("time",), "patches")
-    assert isnan(finding.measured)
-    finding = run(system, lambda case: {"value": 1.0, "holds": None})
-    assert (finding.holds, finding.missing, finding.measured) == (None, ("size",), 1.0)
-    finding = run(system, lambda case: {"value": case.parameters.D, "open": "time"})
-    assert (finding.word, finding.measured) == ("not decidable to this time", 16)
-
-
-def test_every_requirement_has_to_be_met(system):
-    also = (Also("twice", "<", 20.0, "twice the patches"),)
-    measure = lambda case: {"value": 1.0, "twice": 2 * case.parameters.D}  # noqa: E731
-    finding = run(system, measure, also=also, laws=LAWS[:2])
-    assert (finding.holds, finding.quantity, finding.measured) == (False, "twice the patches", 24)
+@pytest.mark.parametrize(
+    ("measure", "holds", "missing", "measured"),
+    [
+        (lambda case: few(case, "time"), None, ("time",), nan),
+        (lambda _: {"value": 1.0, "holds": None}, None, ("size",), 1.0),
+        (lambda _: {"value": 16.0, "open": "time"}, None, ("time",), 16.0),
+        (lambda _: {"value": 1.0, "other": 24.0}, False, ("size",), 24.0),
+    ],
+)
+def test_every_requirement_is_to_be_measured_and_met(system, measure, holds, missing, measured):
+    also = (Also("other", "<", 20.0, "another"),)
+    finding = run(system, lambda case: {"other": 0.0} | measure(case), also=also, laws=LAWS[2:3])
+    assert (finding.holds, finding.missing) == (holds, missing)
+    assert finding.measured == pytest.approx(measured, nan_ok=True)
+    assert finding.quantity == ("patches" if holds is None else "another")
 
 
 def test_a_contradiction_is_measured_again_and_stops_where_it_is_not_repeated(system):
@@ -126,8 +132,6 @@ def test_a_growth_law_is_held_against_its_exponent(system, power, holds):
 
 
 def test_a_growth_law_takes_the_errors_of_its_values_and_leaves_out_what_has_none(system):
-    """The last value is far off: with a large error it counts little, with none not at all."""
-
     def square(error):
         def measure(case):
             D, last = case.parameters.D, case.parameters.D == 32
@@ -142,8 +146,7 @@ def test_a_growth_law_takes_the_errors_of_its_values_and_leaves_out_what_has_non
 
 def test_a_growth_law_is_that_of_the_rows_that_were_measured(system):
     def measure(case):
-        if case.parameters.D > 12:
-            raise Undecided("too many patches", "time")
+        few(case, "time")
         return {"value": case.parameters.D**2.0, "along": case.parameters.D}
 
     growth = Growth("along", 2.0)
@@ -178,38 +181,27 @@ def test_literal_words_have_a_finding_of_their_own_which_may_need_what_is_not_th
     assert run(system, lambda case: {"value": 1.0, "literal": 1.0}, literal=literal).literal.holds
 
 
-def test_many_rows_are_told_by_their_extremes(system):
-    laws = tuple({"D": 2 * k, "C": 2} for k in range(2, 12))
-    finding = run(system, laws=laws, words="{value} patches")
-    assert "4 patches (D=4); 22 patches (D=22)" in finding.reason
-    assert "10 patches" not in finding.reason
-
-
 def test_a_value_that_is_no_number_is_infinitely_far_from_its_bound(system):
     assert run(system, lambda case: {"value": nan}).measured == np.inf
     assert isnan(run(system, lambda case: {"value": nan, "open": "time"}).measured)
 
 
 def test_curves_and_levels_become_the_picture(system):
-    """Points of rows with one label are one curve."""
-    picture = Picture("step", "size", {"limit": 1.0})
-    measure = lambda case: {"value": 1, "curves": {case.label: ([1, 2], [3, 4])}}  # noqa: E731
-    plot = run(system, measure, picture=picture).evidence["plot"]
-    assert [curve["label"] for curve in plot["curves"]] == ["D=8", "D=12", "D=16"]
-    assert plot["lines"] == [{"label": "limit", "y": 1.0}]
-    assert plot["parameters"] == {"C": 2, "q": 0.5}
-
     def measure(case):
         D = case.parameters.D
-        return {"value": 1, "curves": {"size": ([D], [2 * D], [0.1])}}
+        curves = {case.label: ([1, 2], [3, 4]), "size": ([D], [2 * D], [0.1])}
+        return {"value": 1, "curves": curves}
 
-    (curve,) = run(system, measure, picture=picture).evidence["plot"]["curves"]
-    assert curve == {"label": "size", "x": [8, 12, 16], "y": [16, 24, 32], "errors": [0.1] * 3}
+    plot = run(system, measure, picture=Picture("step", "size", {"limit": 1.0})).evidence["plot"]
+    assert {"label": "D=12", "x": [1, 2], "y": [3, 4]} in plot["curves"]
+    size = {"label": "size", "x": [8, 12, 16], "y": [16, 24, 32], "errors": [0.1] * 3}
+    assert size in plot["curves"]
+    assert plot["lines"] == [{"label": "limit", "y": 1.0}]
+    assert plot["parameters"] == {"C": 2, "q": 0.5}
 
 
 @pytest.mark.parametrize(("value", "runs"), [(1.0, 5), (20.0, 2)])
 def test_rounding_is_looked_for_only_where_something_is_decided(system, value, runs):
-    """Five with perturbed starts; two where the second seed does not repeat the first."""
     seen = []
 
     def measure(case):
@@ -226,9 +218,3 @@ def test_claims_share_their_runs(system):
         measure = lambda case: runs.append(case.run) or {"value": 1}  # noqa: E731
         run(system, measure, run=flow_to(1.0), laws=LAWS[:1])
     assert runs[0] is runs[1]
-
-
-def test_the_checks_of_a_module_are_found_by_the_claims_they_are_of():
-    from dynamics.verdicts.positional_attention import phases
-
-    assert "Lemma D.2" in checks_of(phases)

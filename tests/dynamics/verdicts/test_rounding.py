@@ -38,7 +38,6 @@ def distance(system, amplified, bound=1e9, **data):
 
 @pytest.mark.parametrize(("amplified", "holds"), [(1.0, True), (1e18, None)])
 def test_what_rests_on_rounding_decides_nothing(system, amplified, holds):
-    """At parameters of the user every check, and at its own those near the stability limit."""
     check = distance(system, amplified, varies=("seed",))
     changed = dataclasses.replace(
         system, claims=(dataclasses.replace(system.claims[0], check=check),)
@@ -63,7 +62,6 @@ def test_what_has_no_value_from_either_start_is_not_called_unstable(system):
 
 
 def test_a_verdict_that_turns_decides_nothing(system):
-    """Near a bound, by less than what a measured value may change."""
     check = distance(system, 1.0, bound=0.0)
     finding = check(system, Protocol())
     assert finding.holds is True
@@ -74,7 +72,6 @@ def test_a_verdict_that_turns_decides_nothing(system):
 @pytest.mark.long
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_no_verdict_at_the_protocol_of_its_check_rests_on_rounding(name):
-    """So that only checks near the stability limit need perturbed starts there."""
     system = dynamics.load_system(name)
     turned = []
     for source, check in checks(system).items():

@@ -89,14 +89,6 @@ def test_samples_follow_assumption_1():
     assert abs(labels.mean()) < 0.02
 
 
-def test_fresh_projections_have_the_law_of_fresh_samples():
-    parameters = SYSTEM.Parameters(D=8, C=2, q=0.5, d=8)
-    made = SYSTEM.FullEmpirical(parameters, 50_000, 0, test_samples=50_000)
-    state = np.random.default_rng(1).standard_normal(made.layout.size) * 0.3
-    direct = made.observables(state)
-    assert direct["test_error"] == pytest.approx(direct["error"], abs=0.01)
-
-
 def test_unequal_sets_and_any_partition():
     for partition in (
         Partition.grid(2, 4, 1, 2),

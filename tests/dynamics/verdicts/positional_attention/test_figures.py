@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics import plotting
 from dynamics.validation import InvalidRequest
 from dynamics.verdicts.figure import FigureRequest, draw
 from dynamics.verdicts.positional_attention import convolution as figure_2
@@ -24,52 +23,37 @@ def second():
     return draw(SYSTEM, "2", SMALL, 3, options=FIGURE_2 | {"seeds": 2})
 
 
-@pytest.fixture(scope="module")
-def fourth():
-    return draw(SYSTEM, "4", SMALL, 3, options=QUICK | {"steps": 40})
-
-
-def words(panel):
-    return [text.get_text().replace("\N{MINUS SIGN}", "-") for text in panel.texts]
-
-
 def test_the_partition_of_the_paper_is_drawn():
     drawing = draw("positional_attention", "1b")
-    near, far = drawing.axes
-    image = np.asarray(near.images[0].get_array()).ravel()
+    near, far = (np.asarray(panel.images[0].get_array()).ravel() for panel in drawing.axes)
     sets = [{1, 2, 5, 6}, {3, 4, 7, 8}, {9, 10, 13, 14}, {11, 12, 15, 16}]
-    assert [set(np.flatnonzero(image == k) + 1) for k in range(4)] == sets
-    assert words(near) == words(far) == [str(k) for k in range(1, 17)]
-    shuffled = np.asarray(far.images[0].get_array()).ravel()
-    np.testing.assert_array_equal(shuffled, drawing.data["random"])
-    assert np.bincount(shuffled).tolist() == [4, 4, 4, 4]
-    assert not np.array_equal(shuffled, image)
+    assert [set(np.flatnonzero(near == k) + 1) for k in range(4)] == sets
+    np.testing.assert_array_equal(far, drawing.data["random"])
+    assert np.bincount(far).tolist() == [4, 4, 4, 4]
+    assert not np.array_equal(far, near)
 
 
 def test_the_first_data_point_that_misleads_has_its_signal_set_framed():
     drawing = draw(SYSTEM, "3", seed=1)
     values, signal = (np.array(drawing.data[name]) for name in ("values", "signal"))
-    assert words(drawing.axes) == [str(value) for value in values]
+    shown = [text.get_text().replace("\N{MINUS SIGN}", "-") for text in drawing.axes.texts]
+    assert shown == [str(value) for value in values]
     assert (values[signal] == 1).all()
-    assert np.unique(np.array(drawing.data["sets"])[signal]).size == 1
     (frame,) = [c for c in drawing.axes.collections if c.get_label() == "frame"]
     framed = np.isin(np.arange(16), signal).reshape(4, 4)
     assert {tuple(map(tuple, part.tolist())) for part in frame.get_segments()} == {
         tuple(map(tuple, part)) for part in border(framed)
     }
-    assert len(border(framed)) == 8
     number, law = drawing.data["draw"], SignalSets(localised(SYSTEM.Parameters())[0], 0.5, 0.25)
     drawn, labels = law.values(number, np.random.default_rng(1))
     np.testing.assert_array_equal(drawn[-1], values)
     misleads = (labels > 0) & (drawn.sum(axis=1) < 0)
     assert misleads.tolist() == [False] * (number - 1) + [True]
-    drawing = draw(SYSTEM, "3", SYSTEM.Parameters(D=8, C=4, q=0.5))  # no draw can mislead
-    assert drawing.data["label"] == 1
-    assert "with label +1 (number" in drawing.caption
 
 
-def test_figure_4_shows_one_run(fourth):
-    data, (_, learned, error, cosine) = fourth.data, fourth.axes
+def test_figure_4_shows_one_run():
+    drawing = draw(SYSTEM, "4", SMALL, 3, options=QUICK | {"steps": 40})
+    data, (_, learned, error, cosine) = drawing.data, drawing.axes
     problem = SYSTEM.FullEmpirical(SMALL, 200, 3, Partition(np.array(data["sets"])))
     run = dynamics.descend(problem, 0.02, 40, record="log")
     np.testing.assert_array_equal(data["A"], run["A"][-1])
@@ -81,8 +65,6 @@ def test_figure_4_shows_one_run(fourth):
         for line, name in zip(lines, names, strict=True):
             np.testing.assert_array_equal(line.get_ydata(), run[name][1:])
             np.testing.assert_array_equal(line.get_xdata(), run.steps[1:])
-    assert f"Patch association: {data['patch_association'][-1]:.0%} of the rows" in fourth.caption
-    assert "eta=0.02, 40 steps (time 0.8)" in fourth.caption
 
 
 def test_figure_2_draws_every_case_and_seed(second):
@@ -99,37 +81,26 @@ def test_figure_2_draws_every_case_and_seed(second):
     assert any(set(line.get_ydata()) == {second.data["linear_error"]} for line in error.lines)
 
 
-def test_figure_2_shows_a_seed_that_associates_and_one_that_does_not(second, monkeypatch):
-    """Their share has an interval, and the caption names the seeds that stay or diverge."""
-    made = iter(range(4))
-
+def test_figure_2_counts_the_seeds_that_associate(second, monkeypatch):
     def ended(system, name, parameters, seed, options):
+        there = float(seed != 6)
         one = dict(second.data["cases"]["gram_adam"][0]) | {"seed": seed, "outcome": "at the end"}
-        if name == "gram_adam":
-            there = next(made) in (0, 2, 3)
-            one |= {"associated": there, "patch_association": [0.0, float(there)]}
-            one["A"] = np.full((8, 8), float(seed)).tolist()
-        return one
+        one["A"] = np.full((8, 8), float(seed)).tolist()
+        return one | {"associated": there == 1.0, "patch_association": [0.0, there]}
 
     monkeypatch.setattr(figure_2, "fit", ended)
     drawing = draw(SYSTEM, "2", SMALL, 5, options=FIGURE_2 | {"gram_seeds": 4})
-    share, low, high = drawing.data["associated"]
-    assert (share, round(low, 3), round(high, 3)) == (0.75, 0.194, 0.994)
-    _, _, _, _, there, other, _ = drawing.axes
-    assert "seed 5: 100% associated" in there.get_title()
-    assert "seed 6: 0% associated" in other.get_title()
-    assert (other.images[0].get_array() == 6.0).all()
+    assert drawing.data["associated"] == pytest.approx((0.75, 0.194, 0.994), abs=5e-4)
+    assert (drawing.axes[5].images[0].get_array() == 6.0).all()
     assert "3 of 4 seeds associate every row, 75 % (95 %: 19 to 99)" in drawing.caption
     assert "the others are seeds 6 (" in drawing.caption
 
 
 def test_a_run_that_diverges_is_said_to_have():
     drawing = draw(SYSTEM, "2", SMALL, options=FIGURE_2 | {"gd_eta": 500.0})
-    (lost,) = drawing.data["cases"]["T_gd"]
-    assert lost["diverged"]
-    assert "diverged at step" in drawing.caption
-    assert "diverged" in drawing.axes[-1].get_title()
+    assert drawing.data["cases"]["T_gd"][0]["diverged"]
     assert not drawing.data["cases"]["T_adam"][0]["diverged"]
+    assert "diverged at step" in drawing.caption
 
 
 def test_the_linear_rule_errs_as_the_sums_of_the_sets_say():
@@ -142,8 +113,6 @@ def test_the_linear_rule_errs_as_the_sums_of_the_sets_say():
     [
         ("5", {}, "figure '5' of positional_attention is unknown; known are 1b, 2, 3, 4"),
         ("4", {"stepz": 1}, "option 'stepz' is unknown; known are thorough, samples, eta"),
-        ("4", {"steps": 0}, "steps=0 is too small"),
-        ("1b", {"steps": 3}, "option 'steps' is unknown; known are thorough"),
         ("2", {"seeds": 0}, "seeds=0 is too small"),
         ("2", {"samples": 9, "adam_steps": 0}, "adam_steps=0 is too small"),
     ],
@@ -161,8 +130,3 @@ def test_thorough_changes_defaults_and_options_have_the_last_word():
     assert (options["seeds"], options["adam_steps"], options["adam_eta"]) == (2, 100_000, 3e-3)
     request = FigureRequest(user_options={"thorough": False})
     assert request.options(figure_2.QUICK, figure_2.THOROUGH) == figure_2.QUICK
-
-
-def test_files_are_written(second, fourth, tmp_path):
-    for name, drawing in (("3", draw(SYSTEM, "3")), ("2", second), ("4", fourth)):
-        assert plotting.write(drawing.axes, tmp_path / f"{name}.png").stat().st_size > 10_000

@@ -78,7 +78,6 @@ def test_event_iii_is_seen_under_a_law_without_an_irreducible_error():
 
 @pytest.mark.parametrize("draws", [phases.AT_ONCE, 2000])
 def test_the_error_of_draws_is_that_of_the_whole_law(monkeypatch, draws):
-    """No set of one sign: there are no ties."""
     parameters = SYSTEM.Parameters(D=8, C=2, q=0.3, random_sets="mixed")
     monkeypatch.setattr(phases, "DRAWS", 40_000)
     monkeypatch.setattr(phases, "AT_ONCE", draws)
@@ -96,9 +95,6 @@ def test_ties_count_half():
     assert abs(error - 0.25**2 / 2) < 4 * margin
 
 
-# Zero error and Event III of mixed sets
-
-
 def law(D, C, p=3, **more):
     return SYSTEM.Parameters(D=D, C=C, p=p, random_sets="mixed", **more)
 
@@ -110,15 +106,12 @@ def law(D, C, p=3, **more):
 def test_full_attention_has_no_error_below_one_and_one_from_there_on(
     sizes, below, other, monkeypatch
 ):
-    """And another criterion is contradicted."""
     found = verdict_of(SYSTEM, "Zero error", law(*sizes))
     (row,) = found.evidence["table"]
     assert found.holds is True
     assert (row["error"] == 0, row["criterion"] < 1) == (below, below)
     monkeypatch.setattr(lemmas, "criterion", lambda *_: other)
-    found = verdict_of(SYSTEM, "Zero error", law(*sizes))
-    assert found.holds is False
-    assert ("at least 1" in found.finding.quantity) == below
+    assert verdict_of(SYSTEM, "Zero error", law(*sizes)).holds is False
 
 
 @pytest.mark.parametrize(
@@ -131,8 +124,7 @@ def test_full_attention_has_no_error_below_one_and_one_from_there_on(
 )
 def test_the_claim_is_of_mixed_sets_with_zeros_and_of_exact_sums(parameters, expectation, why):
     problem = partial(SYSTEM.ReducedPopulation, expectation=expectation)
-    system = replace(SYSTEM, ReducedPopulation=problem)
-    (found,) = dynamics.verify(system, parameters, claims=["Zero error"])
+    found = verdict_of(replace(SYSTEM, ReducedPopulation=problem), "Zero error", parameters)
     assert found.holds is None
     assert why in found.evidence["reason"]
 
@@ -157,17 +149,11 @@ def test_the_figure_draws_every_size_in_both_readings():
         ends = [row[f"end_{name}"] for row in rows if row["D"] == 8]
         lines = [line.get_ydata() for line in panel.lines]
         assert any(np.array_equal(ends, drawn, equal_nan=True) for drawn in lines)
-    # At beta = 4 half of the attention is on the diagonal at the start: T1 is T0 at the latest.
-    first = next(row for row in rows if row["beta"] == 4.0)["T1"]
-    assert first < 1.0
 
 
 def test_without_t1_there_is_nothing_to_compare_with():
     _, run = reduced_flow(SYSTEM.ReducedPopulation, SYSTEM.Parameters(D=8, C=2, q=0.9), 1e4)
     assert all(np.isnan(value) for value in flow_figures.after_t1(run).values())
-
-
-# Section 4.2
 
 
 class Repelling(SYSTEM.FullPopulation):
@@ -211,26 +197,17 @@ def test_sizes_that_cannot_be_enumerated_are_undecided(monkeypatch):
     assert "D=64" in nothing.finding.reason
 
 
-# The phase plane
-
-
 def test_both_planes_by_default_are_drawn_as_they_are_told(monkeypatch):
-    """On fewer levels of the slow manifold: what it is, is asked in the analysis."""
     monkeypatch.setattr("dynamics.analysis.phase_portrait.plane.ARROWS", 8)
     drawing = draw(SYSTEM, "plane", PLANE_LAW, options=PLANE)
     hidden = {name: told["hidden"] for name, told in drawing.data.items()}
     assert hidden == {"gamma-rho": {"alpha": "slow"}, "alpha-gamma": {"rho": "run"}}
-    labels = [(axes.get_xlabel(), axes.get_ylabel()) for axes in drawing.axes]
-    assert labels == [(r"$\gamma$", r"$\rho$"), (r"$\alpha$", r"$\gamma$")]
     for axes, told in zip(drawing.axes, drawing.data.values(), strict=True):
         drawn = [line.get_xydata() for line in axes.lines]
         branches = [each for line in told["nullclines"].values() for each in line["branches"]]
         assert branches
         for branch in branches:
             assert any(np.array_equal(branch, shown) for shown in drawn)
-
-
-def test_one_plane_alone_can_be_asked_for_and_an_unknown_one_is_refused():
     alone = draw(SYSTEM, "plane", PLANE_LAW, options=PLANE | {"plane": "gamma-rho", "grid": 4})
     assert (list(alone.data), len(alone.axes)) == (["gamma-rho"], 1)
     with pytest.raises(InvalidRequest, match="plane='beta-rho'"):

@@ -42,24 +42,19 @@ def options(folder):
 
 def test_the_figure_has_a_table_with_standard_errors_and_draws_it(drawing):
     table = [row for row in drawing.table if "original" in row]
-    rows = [(row["network"], row["steps"]) for row in table]
-    assert len(rows) == len(set(rows)) == 10
+    assert len({(row["network"], row["steps"]) for row in table}) == len(table) == 10
     shown = set()
     for row in table:
         original, moved, drop = (
             tuple(map(float, row[name].split(" ± "))) for name in ("original", "shuffled", "drop")
         )
         assert drop[0] == pytest.approx(original[0] - moved[0], abs=2e-4)
-        assert ("vanilla - positional" in row) == row["network"].startswith("positional")
         shown |= {round(100 * original[0], 2), round(100 * moved[0], 2)}
     values = drawing.data["vanilla, start 0.02, original"]["accuracy"]
     accuracies = np.array(values)[:, drawing.data["records"].index(4)]
     assert table[0]["original"] == str(protocol.estimate(accuracies))
-    accuracy, _, _, *maps = drawing.axes
-    assert shown <= {round(x, 2) for line in accuracy.lines for x in line.get_xdata()[:1]}
-    for panel in maps:
-        field = np.ma.filled(panel.images[0].get_array(), np.nan)
-        assert np.argwhere(np.isnan(field)).tolist() == [[2, 2]]
+    lines = drawing.axes[0].lines
+    assert shown <= {round(x, 2) for line in lines for x in line.get_xdata()[:1]}
 
 
 def test_the_table_has_corrected_association_before_training_and_after(drawing):
@@ -69,11 +64,6 @@ def test_the_table_has_corrected_association_before_training_and_after(drawing):
         if "pixels" in row
     }
     assert len(rows) == 4 * 3
-    for (network, *_), row in rows.items():
-        letters = ("<p,p>", "A") if network.startswith("positional") else ("<p,p>",)
-        names = [f"p {letter} at {steps}" for letter in letters for steps in (0, 4, 8)]
-        assert list(row)[3:] == names
-        assert all(0 < row[name] <= 1 for name in names)
     row = rows["positional, start 0.02", "shuffled", "original"]
     runs = drawing.data["positional, start 0.02, shuffled"]
     for column, which, kind in (("p <p,p>", "gram", "p_value"), ("p A", "scores", "either")):

@@ -76,15 +76,3 @@ def test_theorem_5_2_fails_where_sign_z_errs_less_and_less(monkeypatch):
     monkeypatch.undo()
     assert verdict_of(SYSTEM, "Theorem 5.2", at(32, 4, 16)).holds is True
     assert verdict_of(SYSTEM, "Theorem 5.2", at(32, 4, 4)).holds is None  # one law alone
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("D", [32, 64, 128])
-def test_true_sets_and_uniform_attention_at_larger_sizes(D):
-    law = at(D, 4, 8)
-    logits, _ = transfer.attentions(SYSTEM, law)
-    chosen = {kind: logits[kind] for kind in ("true sets", "uniform")}
-    found = transfer.fine_tuned(SYSTEM, law, chosen, 8, range(12))
-    least = float(sign_rule_error(D, 4, law.q).error)
-    assert np.median(found["true sets"]) <= 0.01
-    assert found["uniform"].min() >= least - 3 * np.sqrt(least * (1 - least) / 10_000)
