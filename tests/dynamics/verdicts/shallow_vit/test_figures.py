@@ -5,7 +5,6 @@ import pytest
 from matplotlib.text import Text
 
 import dynamics
-from dynamics import plotting
 from dynamics.validation import InvalidRequest
 from dynamics.verdicts.figure import draw
 from dynamics.verdicts.shallow_vit import iterations, trial_rows
@@ -15,28 +14,18 @@ SYSTEM = dynamics.load_system("shallow_vit")
 QUICK = {"trials": 3, "samples": (2, 24), "workers": 0}
 
 
-def test_figures_of_success_show_what_was_measured(tmp_path):
+def test_figures_of_success_show_what_was_measured():
     given = {"m": 40, "L": 40}
-    drawing = draw(
-        SYSTEM, "1a", user_parameters=given, options=QUICK | {"alphas": (0.35, 0.4, 0.45)}
-    )
+    options = QUICK | {"alphas": (0.35, 0.4, 0.45)}
+    drawing = draw(SYSTEM, "1a", user_parameters=given, options=options)
     share, left = drawing.data["share"], drawing.axes[0].collections[0]
     # The variable grows as alpha_* falls.
     np.testing.assert_array_equal(np.ma.filled(left.get_array(), np.nan), share[::-1].T)
-    law = iterations.law_at(_with(given), "rest", 0.35)
+    law = iterations.law_at(SYSTEM.Parameters(data="fixed_disc", **given), "rest", 0.35)
     loop = trial_rows.trials_of(SYSTEM.ReducedPopulation, law, 0, 3, (2, 24)).loss
     np.testing.assert_array_equal(share[0], (loop < trial_rows.SUCCESS).mean(axis=1))
-    once = QUICK | {"trials": 1}
-    sigma = draw(SYSTEM, "1b", user_parameters=given, options=once | {"sigmas": (0.0, 0.5)})
-    assert "Exponent of N50 in 1/(1 - sigma)" in sigma.caption
-    both = draw(SYSTEM, "3", user_parameters=given, options=once | {"alphas": (0.15, 0.3, 0.6)})
+    both = draw(SYSTEM, "3", user_parameters=given, options=options | {"alphas": (0.15, 0.3, 0.6)})
     assert both.data["trained"]["share"].shape == (3, 2)
-    for name, one in (("a", drawing), ("b", sigma), ("c", both)):
-        assert plotting.write(one.axes, tmp_path / f"{name}.png").stat().st_size > 10_000
-
-
-def _with(given):
-    return SYSTEM.Parameters(**({"data": "fixed_disc"} | given))
 
 
 def test_figure_2_is_that_of_single_runs():
@@ -53,12 +42,11 @@ def test_figure_2_is_that_of_single_runs():
     np.testing.assert_allclose(found["gap"], found["alpha_star"])
 
 
-def test_figures_of_noisy_tokens(tmp_path):
+def test_figures_of_noisy_tokens():
     given = {"m": 40, "L": 20, "d": 6}
     options = {"samples": 10, "steps": 40, "seeds": 2}
     attention = draw(SYSTEM, "4", user_parameters=given, options=options)
-    run = attention.data["margin 1"]["relevant"]
-    lines = attention.axes[0, 0].lines
+    run, lines = attention.data["margin 1"]["relevant"], attention.axes[0, 0].lines
     np.testing.assert_array_equal(lines[0].get_ydata(), np.mean(run, axis=0))
     np.testing.assert_allclose(lines[1].get_ydata(), 1 - np.mean(run, axis=0), rtol=1e-14)
     quick = options | {"removed": (0.0, 0.5), "workers": 0}
@@ -66,17 +54,13 @@ def test_figures_of_noisy_tokens(tmp_path):
     found = tokens.data["loss"][0]["irrelevant first"]
     np.testing.assert_array_equal(tokens.axes[0, 0].lines[3].get_ydata(), found.mean(axis=1))
     assert found[0].tolist() == tokens.data["loss"][0]["at random"][0].tolist()
-    for name, drawing in (("a", attention), ("t", tokens)):
-        assert plotting.write(drawing.axes, tmp_path / f"{name}.png").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize(
     ("name", "given", "options", "told"),
     [
         ("1a", {"alpha_star": 0.4}, {}, "alpha_star is an axis"),
-        ("7", {"M": 4}, {}, "M is an axis"),
         ("3", {}, {"family": "half"}, "family='half' is unknown"),
-        ("2", {}, {"families": ("half",)}, "families='half' is unknown"),
         ("4", {}, {"margins": ("two",)}, "margins='two' is unknown"),
         ("1b", {}, {"sigmas": (0.0, 1.0)}, "below 1"),
         ("5", {}, {"seeds": 0}, "seeds=0"),
@@ -88,40 +72,23 @@ def test_what_cannot_be_drawn_is_refused(name, given, options, told):
         draw(SYSTEM, name, user_parameters=given, options=options)
 
 
-@pytest.mark.parametrize(("L", "shares"), [(20, [0.05, 0.1, 0.2, 0.4, 0.8]), (5, [0.1, 0.4, 0.8])])
-def test_points_that_short_samples_do_not_have_are_left_out(L, shares):
-    laws = iterations.laws_of(SYSTEM.Parameters(m=60, L=L), "proportion")
-    assert [one.alpha_star for one in laws] == shares
-    assert all(one.n_star > one.n_confusion for one in laws)
-
-
-@pytest.mark.parametrize(
-    ("name", "axis"), [("1b", {"sigmas": (0.0, 0.5)}), ("3", {"alphas": (0.1, 0.2)})]
-)
-def test_where_nothing_was_fitted_the_caption_says_so(name, axis):
-    few = QUICK | {"samples": (2, 4), "trials": 1} | axis
-    drawing = draw(SYSTEM, name, user_parameters={"m": 40, "L": 40}, options=few)
+def test_where_nothing_was_fitted_the_caption_says_so():
+    few = QUICK | {"samples": (2, 4), "trials": 1, "sigmas": (0.0, 0.5)}
+    drawing = draw(SYSTEM, "1b", user_parameters={"m": 40, "L": 40}, options=few)
     assert "not fitted (too few values)" in drawing.caption
-    assert "> 4" in drawing.caption
     words = [text.get_text() for text in drawing.axes[0].figure.findobj(Text)]
     assert not any("nan" in word for word in [*words, drawing.caption])
 
 
 def test_the_ceiling_of_one_sample_is_not_that_of_the_law():
-    """One sample has one label: nothing keeps attention from its relevant tokens."""
-    short = {"m": 20, "L": 20, "alpha_confusion": 0.1}
+    given = {"m": 20, "L": 20, "alpha_confusion": 0.1}
 
-    def caption(samples, **more):
+    def top(samples):
         options = {"samples": samples, "steps": 20, "seeds": 1, "margins": ("one",)}
-        return draw(SYSTEM, "4", user_parameters=short | more, options=options).caption
+        caption = draw(SYSTEM, "4", user_parameters=given, options=options).caption
+        return float(caption.split("cannot exceed ")[1][:-1])
 
-    one, three, even = caption(1, noise=0.0), caption(3), caption(4)
-    assert "on tokens without noise (N=1" in one
-    assert one.endswith(" It cannot exceed 1.000.")
-    tops = [float(each.split("cannot exceed ")[1][:-1]) for each in (three, even)]
-    law = _with(short)
-    assert tops[1] == pytest.approx(ceiling(law.n_star, law.n_confusion, law.L), abs=6e-4)
-    assert tops[0] > tops[1]
-    linear = caption(4, loss="linear")  # is never called zero
-    assert "linear loss" in linear
-    assert "zero training loss" not in linear
+    law = SYSTEM.Parameters(data="fixed_disc", **given)
+    even = ceiling(law.n_star, law.n_confusion, law.L)
+    assert (top(1), top(4)) == (1.0, pytest.approx(even, abs=6e-4))
+    assert top(3) > top(4)

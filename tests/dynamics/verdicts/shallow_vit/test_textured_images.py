@@ -7,9 +7,7 @@ import pytest
 from small_images import write_bars
 
 import dynamics
-from dynamics.cli import main
 from dynamics.images import datasets
-from dynamics.images.textures import sparsified
 from dynamics.validation import InvalidRequest
 from dynamics.verdicts.figure import draw
 from dynamics.verdicts.shallow_vit import textured_images
@@ -28,16 +26,13 @@ def folder(tmp_path_factory):
     return write_bars(tmp_path_factory.mktemp("bars"), train=400, test=200)
 
 
-def test_the_figure_and_its_table(folder, tmp_path, monkeypatch):
+def test_the_figure_and_its_table(folder):
     drawing = draw(SYSTEM, "textures", options=SMALL | {"objects": folder})
-    assert len(drawing.table) == 2 * 2 + 2
     assert [row.get("spurious") for row in drawing.table] == [None] * 4 + ["90/10"] * 2
     values = np.array(drawing.data["accuracy"])
     assert values.shape == (2, 2, 2)
     curves = [np.array(one.lines[0].get_ydata(), float) for one in drawing.axes[2].containers]
     np.testing.assert_allclose(curves, 100 * values.mean(axis=2))
-    monkeypatch.chdir(tmp_path)
-    assert main(["figure", "shallow_vit", "textures", "--objects", "none"]) == 2
     with pytest.raises(InvalidRequest, match="pair='0,7' are not two classes"):
         draw(SYSTEM, "textures", options=SMALL | {"objects": folder, "pair": (0, 7)})
 
@@ -56,18 +51,6 @@ def _textured(canvases):
     """Canvases whose background is not of one colour."""
     outside = np.where(canvases.relevant, np.nan, canvases.pixels.reshape(300, -1))
     return np.nanstd(outside, axis=1) > 0
-
-
-def test_scenes_of_a_seed_differ_in_what_is_dropped_alone(folder):
-    images = datasets.load(folder)
-    scene = Scene(20, 1.0, 0, side=6, patch=1, tests=10, texture="noise")
-    one, other = (
-        textured_images.scene_data(replace(scene, share=s), images)[0] for s in (0.5, 1.0)
-    )
-    np.testing.assert_array_equal(one.canvases.pixels, other.canvases.pixels)
-    assert (one.present >= other.present).all()
-    assert one.present.sum() > other.present.sum()
-    assert sparsified(one.canvases.relevant, 1.0, np.random.default_rng(0)).sum() == 20 * 16
 
 
 def made_up(groups, seeds, along=0.0, gain=0.2, shares=SHARES):
@@ -108,10 +91,10 @@ def test_claims_follow_what_is_measured(changes, lost, monkeypatch):
     assert all(v.holds is None for v in found if v.claim.source in lost)
 
 
-@pytest.mark.parametrize(("successes", "decided"), [((2, 3), False), ((0, 5), True)])
-def test_a_difference_of_few_trials_may_be_chance(successes, decided, monkeypatch):
-    """Two of five against three of five, and none of five against all."""
-
+@pytest.mark.parametrize(
+    ("successes", "word"), [((2, 3), "not decidable with so few trials"), ((0, 5), "holds")]
+)
+def test_a_difference_of_few_trials_may_be_chance(successes, word, monkeypatch):
     def classes(samples, seeds, shares=SHARES):
         values = np.zeros((len(shares), len(samples), 5))
         for row, count in zip((0, -1), successes, strict=True):
@@ -120,10 +103,7 @@ def test_a_difference_of_few_trials_may_be_chance(successes, decided, monkeypatc
 
     monkeypatch.setattr(textured_images, "classes", classes)
     (verdict,) = dynamics.verify(SYSTEM, claims=["Figure 6b"])
-    assert verdict.holds is (True if decided else None)
-    if not decided:
-        assert verdict.word.startswith("not decidable with so few trials")
-        assert "p = 1" in verdict.finding.reason
+    assert verdict.word.startswith(word)
 
 
 def test_the_shares_of_trials_are_those_of_whole_patches(monkeypatch, folder):
@@ -135,7 +115,6 @@ def test_the_shares_of_trials_are_those_of_whole_patches(monkeypatch, folder):
 
 
 def test_an_initial_model_is_all_but_the_last_layer_of_one_of_the_other_classes(monkeypatch):
-    """And its images have all patches."""
     scene = Scene(20, 1.0, 0, (3, 8), tests=10, steps=3, texture="noise", before=30)
     seen = []
     trained = textured_images.training.train
