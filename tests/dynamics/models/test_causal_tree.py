@@ -82,7 +82,6 @@ def test_at_rate_2_a_full_run_leaves_the_classes():
 
 
 def test_the_slopes_at_the_start_are_largest_at_the_parents():
-    """By differences of the risk."""
     full = SYSTEM.FullPopulation(SYSTEM.Parameters())
     start, step = full.initial_state, 1e-3
     for i, parent in enumerate(PARENTS[2:], 2):
@@ -96,7 +95,6 @@ def test_the_slopes_at_the_start_are_largest_at_the_parents():
 
 
 def test_with_other_parents_no_claim_holds(monkeypatch):
-    """The law keeps its tree; the claims are asked for another one."""
     monkeypatch.setattr(experiments, "PARENTS", np.array([-1, 0, 1, 2, 3]))
     monkeypatch.setattr(experiments, "STAGE", 100)
     assert experiments.largest(SYSTEM, Protocol()).word == "does not hold here"

@@ -46,7 +46,6 @@ SAMPLES = {"positional": (4374, 54), "linear attention": (4096, 6), "single loca
 
 @pytest.mark.parametrize("name", TABLE)
 def test_measured_classes(name):
-    """Entries, classes, dimension of the linear space, and sizes of the table."""
     file, constants, numbers, sizes = TABLE[name]
     made = system(file)
     closure = made.closure(made.Parameters(**constants))

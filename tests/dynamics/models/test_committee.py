@@ -57,7 +57,7 @@ def test_the_risk_is_that_of_draws():
     assert abs(losses.mean() - full.risk(W.ravel())) < 4 * losses.std() / np.sqrt(len(x))
 
 
-@pytest.mark.parametrize(("n", "k", "d"), [(2, 2, 6), (2, 2, 12), (2, 2, 30), (1, 2, 5), (3, 1, 6)])
+@pytest.mark.parametrize(("n", "k", "d"), [(2, 2, 12), (1, 2, 5), (3, 1, 6)])
 def test_training_stays_in_n_times_n_plus_k_directions(n, k, d):
     closure = system().closure(system().Parameters(n=n, k=k, d=d))
     assert (closure.scalars, closure.free, closure.grade) == (n * d, n * (n + k), "proved")
@@ -101,7 +101,6 @@ def published_rows():
 @pytest.mark.long
 @pytest.mark.parametrize("d", [3, 12])
 def test_published_risks_of_ten_neurons_in_three_dimensions(d):
-    """By the rows themselves, turned so that the teacher is in front, and by their overlaps."""
     rows, law = published_rows(), system().Parameters(n=10, d=d)
     problem, state = committee.few_rows(system(), law, rows @ rows.T / 3)
     if d == 3:
@@ -114,7 +113,7 @@ def test_published_risks_of_ten_neurons_in_three_dimensions(d):
     np.testing.assert_allclose(risks, [*PUBLISHED.values()], rtol=0.01)
 
 
-@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("k", [2, 3])
 def test_equal_neurons_do_best_at_the_plateau(k):
     full = system().FullPopulation(system().Parameters(n=k, k=k, d=k))
     best = minimize(lambda row: full.risk(np.tile(row, k)), np.full(k, 0.5), tol=1e-12)

@@ -72,7 +72,6 @@ def test_the_file_is_the_built_in_system(file, beside):
 
 @pytest.mark.long
 def test_masked_image_modelling_closes_on_its_row_types():
-    """Each law is the sum of Ups_pq over q, of one row type: every entry counts once."""
     file = dynamics.load_system(LIBRARY / "masked_image_modeling.py")
     closure = problems(file, areas="0,0,0,0,1,1,2,2;0,0,1,1,0,2,0,2", masked=4)[1].closure
     assert (closure.entries, closure.scalars, closure.free) == (196, 44, 40)

@@ -93,8 +93,6 @@ def test_the_command_prints_pages_and_documents(capsys, tmp_path):
 
 
 def test_the_linear_space_is_printed_to_the_digits_that_it_has():
-    """The combinations as the page prints them, and the start of each as the file has it."""
-
     def start():
         return {"a": np.zeros(3), "c": np.full(1, 0.1)}
 
@@ -137,7 +135,6 @@ def test_an_event_that_names_minus_another_scalar_is_of_that():
 
 
 def test_each_group_has_its_learning_rate_in_the_printed_step(tmp_path, capsys):
-    """Given as ``run`` takes them, in the order of the arrays; one rate is that of all."""
     mine = tmp_path / "mine.py"
     mine.write_text(
         "import numpy as np\n\n\n"

@@ -18,7 +18,6 @@ def loaded(name, **constants):
 
 
 def test_one_batch_of_all_is_no_batch_and_batches_are_dealt_without_gaps():
-    """Mean gradients of the batches of an epoch make the whole; a step takes its own batch."""
     system, parameters = loaded("softmax_icl", K=2, N=3)
     whole, once, parts = (
         system.FullEmpirical(parameters, samples=12, seed=5, omega=0.0, **batch)
@@ -53,7 +52,6 @@ def test_empirical_on_the_command_line(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["ReducedPopulation", "FullPopulation"])
 def test_the_stability_limit_is_two_over_the_largest_curvature(kind):
-    """By differences of the gradient, of two scalars and of every entry."""
     system, parameters = loaded("single_location", L=2)
     problem = getattr(system, kind)(parameters)
     state = problem.initial_state + 0.3

@@ -83,7 +83,6 @@ def test_events_are_at_their_times_to_the_stated_error(known, name, time, record
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("width", [0.3, 3e-3, 3e-5])
 def test_no_verdict_contradicts_a_record(known, width, compiled):
-    """A rule that holds shortly, however shortly, is not a rule that is not reached."""
     texts = {"short": f"{width} - abs(s - 123.4) >= 0", "wave": f"q >= {1 - width**2}"}
     records = np.array([123.4, 161 * HALF])
     run = flow(known["clock"][0], 640.0, texts, record=records, compiled=compiled)

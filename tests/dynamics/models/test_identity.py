@@ -74,7 +74,6 @@ def slope(system):
     ],
 )
 def test_an_import_that_is_edited_makes_another_model(model, name, old, new, factor):
-    """A table of a jitted helper, branches for other constants, and what a helper imports."""
     before = dynamics.load_system(model)
     digests, at_first = dict(before.digests), slope(before)
     assert dynamics.load_system(model) is before

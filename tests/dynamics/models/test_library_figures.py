@@ -69,7 +69,6 @@ def test_plateaus_of_linear_attention():
 @pytest.mark.long
 @pytest.mark.parametrize(("rank", "drops"), [(1, 4), (2, 2), (4, 1)])
 def test_heads_of_more_rank_have_fewer_drops(rank, drops):
-    """Four equal eigenvalues, from one start: D/R plateaus are rested on after the first."""
     constants = {"heads": 4, "least": 0.25, "w0": 1e-2, "rank": rank}
     law = dynamics.load_system("linear_icl").Parameters(**constants)
     records = np.geomspace(100.0, 6e4, 4000)
@@ -120,7 +119,6 @@ def test_modes_of_deep_linear_networks_follow_the_closed_form():
 
 
 def test_the_model_file_has_the_gradient_of_the_scalars():
-    """An entry moves D times slower than a scalar of D entries."""
     file, system = problem("induction_head"), induction_head.scalar_model(3)
     scalars = system.ReducedPopulation(system.Parameters(), coordinates="classes")
     assert set(scalars.state_names) == set(file.state_names)
@@ -140,7 +138,6 @@ def test_the_symmetry_leaves_19_scalars_of_which_17_move():
 
 
 def test_sequences_approach_the_scalars_as_their_inverse_root():
-    """|gradient of n sequences - that of the law| / |that of the law|, at the start."""
     system = dynamics.load_system("induction_head")
     full = system.FullPopulation(system.Parameters())
     exact, state = full.gradient(full.initial_state), full.initial_state

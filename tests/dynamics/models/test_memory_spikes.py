@@ -51,7 +51,6 @@ def test_the_stability_limit_is_passed_at_once():
 
 
 def test_margins_follow_their_equations():
-    """The flow of the docstring, by differences, and risk and error by the margins."""
     system = dynamics.load_system("memory_spikes")
     run = dynamics.flow(
         system.ReducedPopulation(system.Parameters()), 50.0, record=np.linspace(0.0, 50.0, 5001)

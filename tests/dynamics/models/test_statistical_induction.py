@@ -92,7 +92,6 @@ def measured(measure, **how):
 
 
 def test_other_orders_of_training_have_other_phases():
-    """From a first layer that attends to the previous symbol, and without the first layer."""
     problem = SYSTEM.ReducedPopulation(SYSTEM.Parameters())
     start = problem.initial_state.copy()
     start[problem.state_names.index("v_1")] = 3.0

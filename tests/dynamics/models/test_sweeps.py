@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -69,7 +68,6 @@ def copied(swept, monkeypatch):
 
 
 def test_points_with_different_numbers_of_scalars(swept):
-    """By name, missing where a point has none; each point is the run that is made alone."""
     mine, _, found = swept
     data, system = found.dataset, dynamics.load_system(mine)
     assert found.outcomes == {"reached horizon": 6}
@@ -79,16 +77,13 @@ def test_points_with_different_numbers_of_scalars(swept):
     assert np.isfinite(three.values).sum() == (data["scalars"].sel(K=3) == 5).values.sum() > 0
     assert set(data["scalars"].sel(K=2).values) == {2.0}
     assert np.isfinite(data["Q_1_0"].sel(K=2)).all()
-    for K, p1 in ((3, 0.45),):
-        problem = system.ReducedPopulation(system.Parameters(K=K, p1=p1, N=3))
-        run = dynamics.descend(problem, eta=0.5, steps=100)
-        point = data.sel(K=K, p1=p1, method="nearest")
-        assert int(point["scalars"]) == len(run.layout.names)
-        for name in run.layout.names:
-            assert float(point[name]) == run[name][-1]
-        assert float(point["risk"]) == run["risk"][-1]
-        assert float(point["spread"]) == run["spread"][-1]
-        assert float(point["time_apart"]) == run.events["apart"].time
+    problem = system.ReducedPopulation(system.Parameters(K=3, p1=0.45, N=3))
+    run = dynamics.descend(problem, eta=0.5, steps=100)
+    point = data.sel(K=3, p1=0.45, method="nearest")
+    assert int(point["scalars"]) == len(run.layout.names)
+    for name in (*run.layout.names, "risk", "spread"):
+        assert float(point[name]) == run[name][-1]
+    assert float(point["time_apart"]) == run.events["apart"].time
     assert np.isnan(data["time_never"]).all()
 
 
@@ -108,13 +103,11 @@ def test_looking_at_what_is_there_does_not_import_jax(swept, tmp_path):
     [
         ("my.py", "** 2) * TILT / 2", "** 2) * TILT / 3", "loss"),
         ("weights.py", "np.float64(1.0)", "np.float64(1.5)", "loss"),
-        ("my.py", "N=6", "N=5", "constants"),
         ("my.py", "spread >= 0.05", "spread >= 0.06", "events"),
         ("my.py", "yield (first, *rest)", "yield (first, *rest)  # the rest", None),
     ],
 )
 def test_a_file_that_was_changed_after_the_sweep_began(copied, capsys, file, old, new, part):
-    """What counts is refused by its name; comments and what comes to the same are not."""
     path = copied.parent / file
     text = path.read_text()
     assert text.count(old) == 1
@@ -122,90 +115,56 @@ def test_a_file_that_was_changed_after_the_sweep_began(copied, capsys, file, old
     os.utime(path, ns=(1, time.time_ns()))
     os.utime(copied, ns=(1, time.time_ns()))
     code = cli.main([*WORDS, "--out", "s.zarr", "--workers", "0"])
-    captured = capsys.readouterr()
+    out, err = capsys.readouterr()
     if part is None:
-        assert (code, captured.err) == (0, "")
-        assert json.loads(captured.out)["complete"] is True
-        return
-    assert (code, captured.out, captured.err.count("\n")) == (2, "", 1)
-    assert "'s.zarr' holds another sweep (" in captured.err
-    assert f"{part} of the model: " in captured.err
+        assert (code, err, json.loads(out)["complete"]) == (0, "", True)
+    else:
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert f"{part} of the model: " in err
 
 
 def test_data_of_the_law_that_were_changed(tmp_path, monkeypatch, capsys):
-    """Numbers in a file that the model reads, which is not the model file."""
     monkeypatch.chdir(tmp_path)
     mine = put(tmp_path)
-    text = TEXT.replace("    p = [", '    p1 = p1 * np.load("tilt.npy")[0]\n    p = [')
-    mine.write_text(text)
-    np.save("tilt.npy", [1.0])
-    words = [*("sweep", "my.py", "--K", "2", "--p1", "0.3,0.4", "--N", "3"),
-             *("--steps", "5", "--workers", "0", "--out", "s.zarr")]  # fmt: skip
-    assert cli.main(words) == 0
-    before = hashed(Path("s.zarr"))
-    capsys.readouterr()
-    np.save("tilt.npy", [0.9])
-    os.utime(mine, ns=(1, time.time_ns()))
-    assert cli.main(words) == 2
-    captured = capsys.readouterr()
-    assert captured.err.count("\n") == 1
-    assert "law of the model: " in captured.err
-    assert hashed(Path("s.zarr")) == before
-
-
-def small():
-    return dynamics.Model(
-        start=lambda n=2, scale=0.5: {"w": np.full(n, scale)},
-        risk=lambda theta, xp, a=1.0: xp.sum((theta["w"] - a) ** 2) / 2,
-    )
+    mine.write_text(TEXT.replace("    p = [", '    p1 = p1 * np.load("tilt.npy")[0]\n    p = ['))
+    words = ["sweep", "my.py", "--K", "2", "--p1", "0.3,0.4", "--N", "3", "--steps", "5"]
+    for tilt, code in ((1.0, 0), (0.9, 2)):
+        np.save("tilt.npy", [tilt])
+        os.utime(mine, ns=(1, time.time_ns()))
+        assert cli.main([*words, "--workers", "0", "--out", "s.zarr"]) == code
+    assert "law of the model: " in capsys.readouterr().err
 
 
 def test_a_model_without_a_file_sweeps_in_this_process_only(tmp_path):
+    small = dynamics.Model(
+        start=lambda n=2, scale=0.5: {"w": np.full(n, scale)},
+        risk=lambda theta, xp, a=1.0: xp.sum((theta["w"] - a) ** 2) / 2,
+    )
     given = {"n": "1,2", "a": "0.5,1.0,2.0", "eta": 0.1, "steps": 10}
-    found = dynamics.sweep(small(), given, tmp_path / "m.zarr")
+    found = dynamics.sweep(small, given, tmp_path / "m.zarr")
     assert found.outcomes == {"reached horizon": 4, "invalid": 2}
-    assert {"nothing moves" in why for why in found.reasons.values()} == {True}
     expected = 2.0 - 1.5 * 0.9**10
     assert float(found.dataset["w_0"].sel(n=2, a=2.0)) == pytest.approx(expected, rel=1e-14)
     for how in ({"workers": 2}, {"scheduler": "tcp://127.0.0.1:9"}):
-        with pytest.raises(InvalidRequest, match="is in this one only") as caught:
-            dynamics.sweep(small(), given, tmp_path / "n.zarr", **how)
-        assert "\n" not in str(caught.value)
+        with pytest.raises(InvalidRequest, match="is in this one only"):
+            dynamics.sweep(small, given, tmp_path / "n.zarr", **how)
     assert not (tmp_path / "n.zarr").exists()
 
 
-def test_a_sweep_without_any_point_that_runs_is_refused(tmp_path, capsys):
-    """What is wrong is seen only when the classes are known: an event of a letter there is not."""
-    mine = put(tmp_path)
-    mine.write_text(MODEL + 'events = {"T": "zz > 1"}\n', encoding="utf-8")
-    words = ["--p1", "0.3,0.4", "--N", "3", "--eta", "0.5", "--steps", "5", "--workers", "0"]
-    code = cli.main(["sweep", str(mine), "--K", "2", *words, "--out", str(tmp_path / "s.zarr")])
-    out = capsys.readouterr().out
-    assert code == 2
-    assert "2  invalid" in out
-    assert "event T: 'zz' is unknown; nearest: " in out
-
-
 def test_points_without_a_problem_are_left_out_for_the_same_reasons_each_time(tmp_path, capsys):
-    """Parameters may be right and the model still not: here nothing moves at its start."""
     mine = tmp_path / "mine.py"
     mine.write_text(
-        "def start(D=2):\n    return {'u': 1.0 * (D - 3)}\n\n\n"
+        "def start(D=2, c=1.0):\n    return {'u': c * (D - 3)}\n\n\n"
         "def risk(theta, xp):\n    return theta['u'] ** 2 / 2\n"
     )
     given = {"D": "2:4:3", "time": 1.0}
     first, again = (dynamics.sweep(mine, given, tmp_path / "s", workers=0) for _ in range(2))
     assert list(first.reasons) == [(1,)]
     assert "nothing moves" in first.reasons[1,]
-    assert not again.refusals
     assert first.reasons == again.reasons == load(tmp_path / "s").reasons
-    words = ["sweep", str(mine), "--D", "2:4:3", "--time", "1.0", "--out", str(tmp_path / "t")]
-    said = []
-    for _ in range(2):
-        cli.main(words)
-        said.append(capsys.readouterr().out)
-    assert said[0] == said[1]
-    assert "left out: D=3: nothing moves" in said[1]
+    words = ["--D", "3", "--c", "1,2", "--time", "1", "--workers", "0"]
+    assert cli.main(["sweep", str(mine), *words]) == 2
+    assert ": nothing moves" in capsys.readouterr().out
 
 
 def test_workers_refuse_a_file_that_is_changed_while_the_sweep_goes_on(tmp_path, monkeypatch):
@@ -220,15 +179,11 @@ def test_workers_refuse_a_file_that_is_changed_while_the_sweep_goes_on(tmp_path,
 
 
 def test_a_file_that_was_moved_away(copied, capsys):
-    moved = copied.with_name("other.py")
-    shutil.move(copied, moved)
+    moved = copied.rename(copied.with_name("other.py"))
     assert cli.main([*WORDS, "--out", "s.zarr"]) == 2
-    captured = capsys.readouterr()
-    assert (captured.out, captured.err.count("\n")) == ("", 1)
-    assert "system='my.py' is missing" in captured.err
+    assert "system='my.py' is missing" in capsys.readouterr().err
     assert status("s.zarr")["done"] == status("s.zarr")["blocks"]
-    assert dynamics.load("s.zarr").complete
-    assert cli.main(["phase", "s.zarr", "--quantity", "risk", "--x", "p1", "--y", "K",
-                     "--out", "p.png"]) == 0  # fmt: skip
+    words = ["--quantity", "risk", "--x", "p1", "--y", "K", "--out", "p.png"]
+    assert cli.main(["phase", "s.zarr", *words]) == 0
     moved.unlink()
     Path("p.png").unlink()
