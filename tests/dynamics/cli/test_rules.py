@@ -30,7 +30,6 @@ def step(gradient, memory, entry, step, eta, xp):
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(MODEL)
     return "own.py"
 

@@ -31,9 +31,8 @@ def said(capsys, words):
 def test_sweep_tells_what_was_swept_and_left_out(store, capsys):
     code, out, _ = said(capsys, [*POINTS, "--out", store])
     assert code == 0
-    assert "24  reached horizon" in out
-    assert "12  invalid" in out
-    assert "C=3 does not divide D=8" in out
+    for part in ("24  reached horizon", "12  invalid", "C=3 does not divide D=8"):
+        assert part in out
     code, out, _ = said(capsys, [*POINTS, "--out", store, "--json"])
     document = json.loads(out)
     assert document["complete"] is True
@@ -55,31 +54,7 @@ def test_formulas_letters_and_files(tmp_path, capsys):
     assert float(data["q"].sel(D=16, m=2)) == 2 / 12
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--C", "3", "--D", "16"], "C=3 does not divide D=16"),
-        (["--C", "2,3", "--D", "16", "--strict"], "1 points cannot be run: C=3 does not divide"),
-        (["--q", "0.1:0.9"], "is not a grid"),
-        (["--q", "m/D"], "needs m"),
-        (["--let", "q=1"], "give it as --q"),
-        (["--let", "m=3"], "no formula uses it"),
-        (["--time", "1", "--eta", "0.1"], "not both"),
-        (["--workers", "-1"], "workers=-1 is too small"),
-        (["--workers", "1", "--scheduler", "tcp://x:1"], "give one"),
-    ],
-)
-def test_wrong_sweeps_are_one_line(words, message, tmp_path, capsys):
-    out = tmp_path / "w.zarr"
-    code, told, error = said(capsys, ["sweep", "positional_attention", *words, "--out", out])
-    assert (code, told) == (2, "")
-    assert message in error
-    assert error.count("\n") == 1
-    assert not out.exists()
-
-
 def test_a_sweep_of_no_point_leaves_no_store(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
     words = ["sweep", "positional_attention", "--D", "20000", "--C", "2", "--q", "0.4,0.6"]
     assert main([*words, "--time", "1", "--workers", "0"]) == 2
     assert "left out: q=0.4 and 1 more: D=20000 takes minutes" in capsys.readouterr().out
@@ -159,16 +134,8 @@ def test_exports_read_back_the_same_numbers(store, tmp_path, capsys):
     ],
 )
 def test_wrong_pictures_are_one_line(store, words, message, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
     code, out, error = said(capsys, ["phase", store, *words])
     assert (code, out) == (2, "")
     assert message in error
     assert error.count("\n") == 1
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
-
-
-def test_no_store(tmp_path, capsys):
-    for command in ("phase", "status"):
-        code, out, error = said(capsys, [command, tmp_path / "none"])
-        assert (code, out) == (2, "")
-        assert "holds no sweep; attdyn sweep makes one" in error
