@@ -9,7 +9,6 @@ import pytest
 
 import dynamics
 from dynamics.cli import main
-from dynamics.expectations import spectral_sum
 
 PAPERS = ["--D", "16", "--C", "4", "--random_sets", "any"]
 QUICK = ["compare", "positional_attention", "--D", "4", "--C", "2", "--steps", "20"]
@@ -104,17 +103,6 @@ def test_gradient_descent_laid_over_the_flow(capsys):
     assert document["eta"] == [0.004, 0.002]
     assert document["order"]["alpha"] == pytest.approx(1.0, abs=0.1)
     assert document["files"] == ["overlay.png"]
-
-
-def test_lost_precision_is_an_outcome(capsys, monkeypatch):
-    monkeypatch.setattr(spectral_sum, "BUDGET", 100.0)
-    words = ["run", "positional_attention", "--D", "8", "--C", "2", "--time", "1", "--out", "x"]
-    code, out, err = call(capsys, *words, "--expectation", "spectral", "--json")
-    document = json.loads(out)
-    assert code == 1
-    assert document["outcome"] == "precision lost"
-    assert "above its budget" in document["remedy"]
-    assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

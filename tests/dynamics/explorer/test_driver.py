@@ -17,6 +17,7 @@ from dynamics.training.events import Detector
 from theory.events import event_rules
 
 SYSTEM = dynamics.load_system("positional_attention")
+NAMES = ("alpha", "gamma", "rho")
 CONSTANTS = {"D": 9, "C": 3, "q": 0.5, "p": 3, "nu": 1e-3, "beta": 1.0, "scale": 1.0}
 ASK = """
   const replies = [];
@@ -64,48 +65,28 @@ def test_events_of_the_flow_are_those_of_python(script, q):
         margin = 1e-6 * event.time + event.uncertainty + shown["uncertainty"]
         assert shown["time"] == pytest.approx(event.time, abs=margin), name
         assert shown["uncertainty"] <= 1e-5 * event.time, name
-    assert times(reply)["T1"] == pytest.approx(run.events["T1"].time, rel=1e-8)
     assert times(reply)["patch_association"] == run.events["patch_association"].time == 0.0
-    for k, name in enumerate(("alpha", "gamma", "rho")):
+    for k, name in enumerate(NAMES):
         assert reply["states"][name] == pytest.approx(run.states[:, k], rel=1e-6, abs=1e-9)
     assert reply["observables"]["risk"] == pytest.approx(run.observables["risk"], rel=1e-6)
 
 
 @needs_node
-def test_descent_takes_the_steps_of_python(script):
+@pytest.mark.parametrize("start", [None, {"alpha": 0.3, "gamma": -0.5, "rho": 0.2}])
+def test_descent_takes_the_steps_of_python(script, start):
     changes = {"random_sets": "mixed"}
     request = {
         "id": 2, "kind": "descent", "constants": CONSTANTS | changes, "eta": 0.03,
-        "steps": 25000, "records": 30,
+        "steps": 25000, "records": 30, "start": start,
     }  # fmt: skip
     (reply,) = run_script(script, ASK, [request])
     steps = [int(step) for step in reply["steps"]]
-    run = dynamics.descend(problem_at(**changes), eta=0.03, steps=25000, record=steps)
-    own = {name: event.step for name, event in run.events.items()}
-    assert own == times(reply, "step")
-    assert times(reply)["T1"] == pytest.approx(0.03 * own["T1"])
-    states = np.array([reply["states"][name] for name in ("alpha", "gamma", "rho")]).T
+    initial = start and list(start.values())
+    run = dynamics.descend(problem_at(**changes), 0.03, 25000, initial=initial, record=steps)
+    assert {name: event.step for name, event in run.events.items()} == times(reply, "step")
+    states = np.transpose([reply["states"][name] for name in NAMES])
     recorded = np.isin(run.steps, steps)
     assert states == pytest.approx(run.states[recorded], rel=1e-9, abs=1e-12)
-
-
-@needs_node
-def test_runs_from_a_given_state_are_those_of_python(script):
-    start, changes = {"alpha": 0.3, "gamma": -0.5, "rho": 0.2}, {"random_sets": "mixed"}
-    usual = {"constants": CONSTANTS | changes, "start": start, "records": 20}
-    requests = [
-        {"id": 1, **usual, "kind": "flow", "horizon": 1e3, "least_time": 0.01, "precise": True},
-        {"id": 2, **usual, "kind": "descent", "eta": 0.03, "steps": 2000},
-    ]
-    flow, descent = run_script(script, ASK, requests)
-    problem, initial = problem_at(**changes), list(start.values())
-    path = dynamics.flow(problem, 1e3, initial=initial, record=np.array(flow["times"]))
-    steps = np.array(descent["steps"], dtype=int)
-    run = dynamics.descend(problem, 0.03, 2000, initial=initial, record=steps)
-    descended = run.states[np.isin(run.steps, steps)]
-    for reply, own in ((flow, path.states), (descent, descended)):
-        states = np.transpose([reply["states"][name] for name in start])
-        np.testing.assert_allclose(states, own, rtol=1e-6, atol=1e-8)
 
 
 @needs_node
@@ -158,8 +139,7 @@ def bumpy(seed, count=400):
 
 
 @needs_node
-@pytest.mark.parametrize("first", range(0, 60, 20))
-def test_rules_find_the_steps_of_the_detector(first):
+def test_rules_find_the_steps_of_the_detector():
     texts = {
         "high": "u >= 2",
         "low": "v < -1 while u > 0",
@@ -172,8 +152,7 @@ def test_rules_find_the_steps_of_the_detector(first):
     names = ("u", "v", "d_u")
     found = event_rules(texts, [*names, "c"])
     script = asset("events.js") + rules(found, names, ("d_u",))
-    seeds = range(first, first + 20)
-    runs = [bumpy(seed) for seed in seeds]
+    runs = [bumpy(seed) for seed in range(60)]
     body = """
       return given.map((rows) =>
         eventsOfDescent(Float64Array.from(rows.flat()), 3, rows.length, { c: 1 }, 1, ""));
@@ -187,4 +166,4 @@ def test_rules_find_the_steps_of_the_detector(first):
         own = {name: detection.step for name, detection in detector.detections.items()}
         assert own == {name: each["step"] for name, each in steps.items()}
         reached += sum(step is not None for step in own.values())
-    assert reached > 60  # most are found
+    assert reached > 180  # most are found

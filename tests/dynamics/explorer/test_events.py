@@ -52,7 +52,6 @@ def check(reply, run, exact):
 
 @needs_node
 def test_events_of_a_clock_are_in_order_and_none_passes_within_a_step():
-    """S is the time, and q its sine."""
     (short, long), runs = asked(
         [20.0, 2100.0],
         start=lambda: {"s": 0.0},

@@ -9,7 +9,6 @@ from node import needs_node, run_script
 
 import dynamics
 from dynamics.explorer import own_model, own_points, own_programs
-from dynamics.explorer.driver import worker_script
 from dynamics.explorer.own_model import page_model
 from dynamics.explorer.own_points import center_of, reduced_problem
 from dynamics.validation import InvalidRequest
@@ -17,7 +16,6 @@ from dynamics.validation import InvalidRequest
 SMALL = {
     "committee": {"n": 1, "d": 3},
     "deep_linear": {"D": 2, "layers": 3},
-    "single_location": {"L": 2},
     "single_location_gaussian": {"d": 3, "L": 2},
     "softmax_icl": {"K": 3, "N": 2},
 }
@@ -126,17 +124,10 @@ def check_against_python(system, parameters, script=None):
 
 
 @needs_node
-@pytest.mark.parametrize("name", SMALL)
-def test_models_of_the_library(name):
-    system = dynamics.load_system(name)
-    check_against_python(system, system.Parameters(**SMALL[name]))
-
-
-@needs_node
-@pytest.mark.parametrize("kind", ["plain", "rounded"])
-def test_a_model_of_rare_primitives(odd_path, kind):
-    system = dynamics.load_system(odd_path)
-    check_against_python(system, system.Parameters(kind=kind))
+@pytest.mark.parametrize("name", [*SMALL, "odd"])
+def test_all_that_a_page_computes_is_that_of_python(odd_path, name):
+    system = dynamics.load_system(odd_path if name == "odd" else name)
+    check_against_python(system, system.Parameters(**SMALL.get(name, {})))
 
 
 @needs_node
@@ -163,45 +154,17 @@ def test_other_words_and_sizes_are_held_and_what_is_not_is_said(odd_path, monkey
     assert (sliders["q"].minimum, sliders["q"].open_minimum) == (0.0, True)
     check_against_python(system, system.Parameters(kind="rounded"), model.script)
     usual = dataclasses.asdict(system.Parameters())
-    asked = [{}, {"kind": "rounded"}, {"K": 7}, {"q": 0.9}, {"q": -0.1}, {"kind": "other"}]
-    body = "return given.map((each) => MODEL.check(each));"
-    answers = run_script(model.script, body, [usual | changes for changes in asked])
-    assert [answer["ok"] for answer in answers] == [True, True, False, False, False, False]
-    messages = [answer["message"] for answer in answers]
+    wrong = [{"q": 0.9}, {"q": -0.1}, {"kind": "other"}]
+    asked = [usual | changes for changes in ({}, {"kind": "rounded"}, {"K": 7}, *wrong)]
+    one, two, other, *answers = run_script(model.script, "return given.map(MODEL.check);", asked)
+    assert (one["ok"], two["ok"], other["ok"]) == (True, True, False)
     command = f"attdyn explore {system.reference}"
-    assert messages[2] == f"this page holds K = 3; {command} --K 7 writes another"
-    assert answers[2]["nearest"] == usual
-    for changes, message in zip(asked[3:], messages[3:], strict=True):
+    assert other["message"] == f"this page holds K = 3; {command} --K 7 writes another"
+    assert other["nearest"] == usual
+    for changes, answer in zip(wrong, answers, strict=True):
         with pytest.raises(InvalidRequest) as refused:
             system.Parameters(**changes)
-        assert message == str(refused.value)
-
-
-@needs_node
-def test_the_driver_runs_it_as_python_does(odd_path):
-    system = dynamics.load_system(odd_path)
-    model = page_model(system, system.Parameters())
-    ask = """
-      const replies = [];
-      for (const request of given) await answer(request, (reply) => replies.push(reply));
-      return replies.filter((reply) => reply.kind !== "progress");
-    """
-    constants = dataclasses.asdict(system.Parameters())
-    requests = [
-        {"id": 1, "kind": "descent", "constants": constants, "eta": 0.02, "steps": 400,
-         "records": 9},
-        {"id": 2, "kind": "matrix", "constants": constants, "name": "w",
-         "state": dict.fromkeys(model.problem.layout.names, 0.25)},
-    ]  # fmt: skip
-    run, matrix = run_script(worker_script(model.script, model.problem), ask, requests)
-    own = dynamics.descend(system.ReducedPopulation(system.Parameters()), 0.02, 400)
-    assert run["outcome"] == "horizon"
-    assert run["states"]["a"][-1] == pytest.approx(own["a"][-1], rel=1e-11)
-    assert {event["name"]: event["step"] for event in run["events"]} == {
-        name: event.step for name, event in own.events.items()
-    }
-    assert (matrix["rows"], matrix["columns"]) == (1, 3)
-    assert set(matrix["values"]) == {0.25}
+        assert (answer["ok"], answer["message"]) == (False, str(refused.value))
 
 
 @needs_node
