@@ -1,11 +1,6 @@
-"""A model file that is right, its text with some of it replaced, and what Python says of it."""
+"""A model file that is right, and its text with some of it replaced."""
 
 from pathlib import Path
-
-import pytest
-
-import dynamics
-from dynamics.validation import InvalidRequest
 
 BASE = (Path(__file__).parent / "models/two_samples.py").read_text(encoding="utf-8")
 
@@ -37,14 +32,3 @@ def lost(body, more=""):
 DRAWN = bent(
     (LAW, 'def sample(rng, n, q=0.5):\n    return {"x": rng.standard_normal(n), "y": q}\n\n\n')
 )
-
-
-def in_python(message, path="my.py", **options):
-    def made():
-        system = dynamics.load_system(path)
-        return system.ReducedPopulation(system.Parameters(), **options)
-
-    with pytest.raises(InvalidRequest) as caught:
-        made()
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)

@@ -72,13 +72,13 @@ def contains(basin, point):
 
 
 def test_each_start_is_in_the_basin_of_its_own_run():
-    """The twin: a flow from each of 40 random starts, and the level at which its risk ends."""
+    """The twin: a flow from each of 20 random starts, and the level at which its risk ends."""
     problem = SYSTEM.ReducedPopulation(SYSTEM.Parameters())
     box = ((-3.0, 3.0), (-3.0, 3.0))
     found = portrait(problem, 300.0, ("w", "e"), box, starts=0, grid=4, basin_starts=12)
     assert len(found.basins) == 3
     (bad,) = [b for b in found.basins if problem.risk(b.ends[0]) > 0.6]
-    for w, e in np.random.default_rng(0).uniform(-3, 3, (40, 2)):
+    for w, e in np.random.default_rng(0).uniform(-3, 3, (20, 2)):
         run = dynamics.flow(problem, 3e4, initial=[e, w])
         near = min(np.hypot(*(line - (w, e)).T).min() for line in bad.separatrices or bad.outline)
         if near > 0.3:  # chords of the outline are off the curve

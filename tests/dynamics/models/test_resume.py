@@ -9,7 +9,6 @@ from runs import same
 import dynamics
 from dynamics import plotting
 from dynamics.cli import main
-from dynamics.validation import InvalidRequest
 
 BASE = (Path(__file__).parents[2] / "support/models/softmax_icl.py").read_text(encoding="utf-8")
 TEXT = (
@@ -50,36 +49,27 @@ def test_a_run_on_batches_goes_on_bitwise(here, capsys, interrupted):
     assert files(here) == ["my.py", "whole", "x"]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
-    [("** 2) / 2", "** 2) / 3", "loss=")],
-)
-def test_a_changed_model_is_refused_with_the_difference(here, capsys, interrupted, old, new, told):
+def test_a_changed_model_is_refused_with_the_difference(here, capsys, interrupted):
     assert main([*RUN, "--out", "x"]) == 130
-    assert TEXT.count(old) == 1
-    Path("my.py").write_text(TEXT.replace(old, new))
+    Path("my.py").write_text(TEXT.replace("** 2) / 2", "** 2) / 3"))
     capsys.readouterr()
     assert main([*RUN, "--out", "x", "--resume"]) == 2
     captured = capsys.readouterr()
     assert (captured.out, captured.err.count("\n")) == ("", 1)
     assert "holds another run (" in captured.err
-    assert told in captured.err
+    assert "loss=" in captured.err
     Path("my.py").write_text(TEXT + "\n# a remark\n")
     assert main([*RUN, "--out", "x", "--resume", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["outcome"] == "reached horizon"
     assert not (here / ".x.checkpoint").exists()
 
 
-def problems():
-    system = dynamics.load_system("my.py")
-    parameters = system.Parameters(p1=0.4)
-    return [kind(parameters) for kind in (system.ReducedPopulation, system.FullPopulation)]
-
-
 def test_stored_results_are_drawn_without_their_model(here):
-    reduced, full = problems()
-    run = dynamics.descend(full, eta=0.5, steps=400)
+    system = dynamics.load_system("my.py")
+    law = system.Parameters(p1=0.4)
+    reduced, full = system.ReducedPopulation(law), system.FullPopulation(law)
     result = dynamics.compare(reduced, full, eta=0.5, steps=400)
+    run = result.full
     dynamics.save(run, "run")
     dynamics.save(result, "both")
     Path("my.py").unlink()
@@ -92,5 +82,3 @@ def test_stored_results_are_drawn_without_their_model(here):
     assert again.presentation == run.presentation
     assert plotting.training(again)[0].get_ylabel()
     assert plotting.comparison(both)[0].get_ylabel()
-    with pytest.raises(InvalidRequest, match=r"'my\.py' is missing"):
-        dynamics.load_system("my.py")

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
 
 import dynamics
 from dynamics.validation import InvalidRequest
@@ -63,27 +62,6 @@ def test_a_name_of_minus_a_scalar_is_refused():
     with pytest.raises(InvalidRequest, match=r"minus A\[0, 1\]; names can be"):
         problem(start, risk, names={"beta": ("A", 1, 0)})
     assert problem(start, risk, names={"beta": ("A", 0, 1)}).state_names == ("beta",)
-
-
-def test_a_flow_does_not_step_over_what_passes_by_at_rest():
-    """Two layers at rest, pulled apart while s is near 30; steps of LSODA had grown over it."""
-
-    def risk(theta, xp):
-        s, w = theta["s"][0], theta["w"]
-        passing = xp.exp(-((s - 30.0) ** 2))
-        return -s + (w[0] * w[1] - 1) ** 2 / 2 + 0.1 * passing * w[0]
-
-    def rate(_, state):
-        s, one, two = state
-        passing, off = np.exp(-((s - 30.0) ** 2)), one * two - 1
-        slope = -1 - 0.2 * (s - 30.0) * passing * one, off * two + 0.1 * passing, off * one
-        return -np.array(slope)
-
-    run = dynamics.flow(problem({"s": np.zeros(1), "w": np.array([0.5, 0.2])}, risk), time=60)
-    exact = solve_ivp(
-        rate, (0, 60), [0.0, 0.5, 0.2], method="DOP853", rtol=1e-11, atol=1e-13, max_step=0.05
-    )
-    np.testing.assert_allclose(run.final_state, exact.y[:, -1], rtol=1e-6)
 
 
 def test_a_count_has_a_rate_and_d_of_an_array_is_no_array():
