@@ -1,7 +1,7 @@
 """Write an interactive page per model with `dynamics.explorer`, if installed.
 
-A page needs no server and no network. The site has it as ``explorers/<name>.html`` and shows it in
-a frame on the page of the model.
+A page needs no server and no network. The site has the page as ``explorers/<name>.html``, and in a
+frame on the page of the model.
 """
 
 from __future__ import annotations

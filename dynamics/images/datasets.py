@@ -52,7 +52,7 @@ class Part(NamedTuple):
 class Images:
     """A data set of images.
 
-    `test`: None if the set has no test images; they are then drawn from ``train``.
+    `test`: None if the set has no test images; test images are then drawn from ``train``.
     """
 
     name: str

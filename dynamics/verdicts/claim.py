@@ -287,7 +287,8 @@ def claim(source: str, quantity: str, relation: str, bound: float = nan, **data:
     `dynamics.verdicts.findings.MISSING`: a bound that is not met leaves the case undecided),
     ``holds`` (the verdict, in place of the comparison with bounds), ``text`` (replaces ``words``),
     ``curves`` (label -> (x, y) or (x, y, errors)) and ``trained`` (runs of reduced populations, in
-    place of the run of the case). It raises `Undecided` if the case cannot be measured.
+    place of the run of the case). The measurement raises `Undecided` if the case cannot be
+    measured.
 
     `source`: of the claim, as in its text: ``"Lemma 4.1"``; `quantity`, `relation`, `bound`, str,
     str, float: the measured value in words, and the claimed inequality; `laws`, `thorough`: grid of

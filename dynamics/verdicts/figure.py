@@ -158,9 +158,9 @@ def page(
 class Drawing:
     """A figure with its data and its caption.
 
-    `axes`: on one matplotlib Figure; `dynamics.plotting.write` saves it; `data`: the plotted data,
-    as plain values and arrays; `caption`: how it was made and what it shows, with the decisive
-    numbers; `table`: rows of numbers, by column, if the picture shows only some of them.
+    `axes`: on one matplotlib Figure, to save with `dynamics.plotting.write`; `data`: the plotted
+    data, as plain values and arrays; `caption`: protocol and result of the figure, with the
+    decisive numbers; `table`: rows of numbers, by column, if the picture shows only some of them.
     """
 
     axes: Any

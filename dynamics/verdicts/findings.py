@@ -125,7 +125,7 @@ class Verdict:
     claim : Claim
         The paper's statement.
     finding : Finding
-        The measurement, after the rules of `dynamics.verdicts.rules`.
+        The measurement, adjusted by the rules of `dynamics.verdicts.rules`.
 
     Examples
     --------

@@ -2,7 +2,8 @@
 
 Two kinds of training amplify rounding, which differs between processors: steps above the stability
 limit, and a full model that leaves its symmetric states. A check is therefore repeated from starts
-changed by `PERTURBATION`, relative; it is undecided if its verdict or its measured value changes.
+with a relative change of `PERTURBATION`; a claim is undecided if its verdict or its measured value
+changes.
 
 `dynamics.verdicts.verify` repeats every check at a user's parameters once. A claim with
 ``near_limit`` trains near the stability limit and is repeated `PERTURBATIONS` times, at any

@@ -2,8 +2,9 @@
 
 1. Parameters outside the hypothesis of a claim leave it undecided, in a check's own protocol as in
    a user's request (`dynamics.verdicts.claim`).
-2. A value on the good side of a bound supports the claim, also if it is far from the bound.
-3. A formula that is lost in the text at hand, and recalled here, is never contradicted.
+2. A measured value on the good side of a bound supports the claim, at any distance from the bound.
+3. A formula that the available text of a paper lacks, and that is recalled here, is never
+   contradicted.
 4. A statement with several readings gets a verdict on the named reading and a second verdict on
    the literal words.
 5. A contradiction at one step size, one seed or one time is undecided until it is repeated at half

@@ -1,7 +1,7 @@
 """Measure a verdict on each listed statement of a paper.
 
-A check runs an experiment that could contradict its claim and returns a `Finding`. It takes the
-problems from its `System`, so a system with another update rule or law can get other verdicts.
+A check runs an experiment that could contradict its claim and returns a `Finding`. A check takes
+the problems from its `System`, so a system with another update rule or law can get other verdicts.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def verdicts(
 def _run(check: Check, system: System, protocol: Protocol) -> Finding:
     """Finding of a check.
 
-    It is undecided if the check needs sizes that the user's parameters exclude, or if the measured
-    value is NaN.
+    The finding is undecided if the check needs sizes that the user's parameters exclude, or if the
+    measured value is NaN.
     """
     try:
         finding = check(system, protocol)

@@ -1,7 +1,8 @@
 r"""Escape times from a repelling closed space: time until training leaves it.
 
 At the end of the reduced run, with least transverse curvature :math:`-\lambda < 0`, a departure
-grows as :math:`e^{\lambda t}`. From a distance :math:`\epsilon` it reaches a given size at
+grows as :math:`e^{\lambda t}`. From a distance :math:`\epsilon` the departure reaches a given size
+at
 
 .. math:: T(\epsilon) = \frac{1}{\lambda} \ln \frac{1}{\epsilon} + \mathrm{const}. \qquad (1)
 """

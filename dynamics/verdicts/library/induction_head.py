@@ -163,7 +163,7 @@ def _emerges(case: Case, event: str) -> dict[str, Any]:
 
 
 def _three_too(rows: list[Row], finding: Finding) -> Finding:
-    """Add the exponent with three scalars alone to the reason; it does not decide the claim."""
+    """Add the exponent with three scalars alone to the reason, without deciding by it."""
     three = growth(SIZES, [row["alone"] for row in rows], finding.bound)
     reason, missing = f"{finding.reason}; of three alone: {three}", finding.missing
     if finding.holds is False:

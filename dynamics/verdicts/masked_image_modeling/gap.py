@@ -278,7 +278,7 @@ def _time_to_loss(source: str, sign: int, kappas: tuple[float, float]) -> Experi
 
 
 def _attention_at_loss(source: str, sign: int, kappas: tuple[float, float]) -> Experiment:
-    """Claim that (1 - A_m)^2 is at most 2/gamma of L_p - L*_p, where that is 1e-3, at any P."""
+    """Claim that (1 - A_m)^2 <= (2/gamma) (L_p - L*_p) when L_p - L*_p is 1e-3, at any P."""
 
     def measure(case: Case) -> Row:
         law, own = case.parameters, grid.moment(case, "E5")["A_m"]

@@ -148,7 +148,7 @@ def two_phases(run: Any) -> bool:
 
 
 def crossings(run: Any) -> int:
-    """Number of times that rho passes 1."""
+    """Number of crossings of rho through 1."""
     rho = run["rho"]
     return int(np.count_nonzero(np.diff(np.sign(rho[np.isfinite(rho)] - 1))))
 

@@ -2,8 +2,8 @@ r"""Statements that hold at every Q, measured on every entry of Q at random Q.
 
 Appendix A.1, Lemmas A.1, A.8, 5.1, 5.2, equations (3.2) and (5.1), and the key observation of
 Section 5.1. The full problem in a random basis is compared with the lemmas' formulas
-(`theory.papers.masked_image_modeling.averages`), which are lost in the text at hand. The attention
-to an area, equation (3.2), is
+(`theory.papers.masked_image_modeling.averages`), which the available text of the paper lacks. The
+attention to an area, equation (3.2), is
 
 .. math:: \sum_{q \in P_{k,a}} u_{pq} = \frac{1}{D} \Big( e^{z_a \Phi_a}
    \sum_{q \notin M} e^{\Upsilon_{p \to q}} + \sum_{q \in M} e^{\Upsilon_{p \to q}} \Big).

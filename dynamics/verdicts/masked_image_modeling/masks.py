@@ -1,7 +1,7 @@
 """Unmasked patches of an area, the loss that masks leave, and correlations with positions alone.
 
-Lemmas A.6, A.7, A.9 and A.10: their formulas are lost in the text at hand, which has their proofs
-in words. As recalled here, the number h of unmasked patches among the C of an area is
+Lemmas A.6, A.7, A.9 and A.10: the available text of the paper lacks their formulas, but has their
+proofs in words. As recalled here, the number h of unmasked patches among the C of an area is
 hypergeometric with mean (1 - gamma) C, and
 
 - A.6: |h - (1 - gamma) C| > (1 - gamma) C / 2 has at most the chance 2 exp(-(1 - gamma)^2 C / 2),

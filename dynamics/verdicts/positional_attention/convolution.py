@@ -3,16 +3,16 @@ r"""Figure 2: Gaussian patches with labels of a cubic convolution; which models 
 The paper finds that "ViTs do not always learn patch association" without spatial structure in the
 data, from P^T P of a model that fits. With :math:`z_\ell = \sum_{i \in S_\ell} \langle w^\star,
 X_i\rangle` the label is the sign of :math:`\sum_\ell z_\ell^3`. The model (T) with p = 3 represents
-it in many ways: one row of A per set suffices. The result depends on parametrization and rule, so
-the figure has each case:
+this label in many ways: one row of A per set suffices. The result depends on parametrization and
+rule, so the figure has each case:
 
 - (T), A free, Adam: fits; few rows associate (one specialist row per set);
-- A = P^T P, Adam: from most starts it fits and every row associates within some hundred steps;
-  from the others it stays at the linear rule sign(sum of all z) for 10,000 steps;
+- A = P^T P, Adam: from most starts the model fits and every row associates within some hundred
+  steps; from other starts it stays at the linear rule sign(sum of all z) for 10,000 steps;
 - (T), A free, gradient descent: stays at the linear rule, without association.
 
-Adam moves every entry by about eta per step, however small its gradient, so it fits when gradient
-descent would need too many steps; the paper's events are not defined for it.
+Adam moves every entry by about eta per step, however small its gradient, so a model fits with Adam
+when gradient descent would need too many steps; the paper's events are not defined for it.
 """
 
 from __future__ import annotations

@@ -118,7 +118,8 @@ def _tinted(index: int) -> tuple[float, float, float]:
 def partitions(system: System, request: FigureRequest) -> Drawing:
     """Figure 1b: (1) spatially localised sets, (2) sets of the same sizes drawn at random.
 
-    It has no options. ``data``: ``localised`` and ``random``, the set of each patch; ``columns``.
+    The figure has no options. ``data``: ``localised`` and ``random``, the set of each patch;
+    ``columns``.
     """
     request.options({})
     parameters = request.make_parameters(system)
@@ -143,9 +144,10 @@ def partitions(system: System, request: FigureRequest) -> Drawing:
 def data_point(system: System, request: FigureRequest) -> Drawing:
     """Figure 3: the values of one data point under Assumption 1 with localised sets.
 
-    It is the first draw of the seed with label +1 and more -1 than +1, or with label +1 only if
-    there is none among `DRAWS`. It has no options. ``data``: ``values``, ``sets``, ``signal``
-    (patches of the signal set), ``label``, ``draw`` (its number), ``columns``.
+    The data point is the first draw of the seed with label +1 and more values -1 than +1, or the
+    first with label +1 if no draw among `DRAWS` has both. The figure has no options. ``data``:
+    ``values``, ``sets``, ``signal`` (patches of the signal set), ``label``, ``draw`` (its number),
+    ``columns``.
     """
     request.options({})
     parameters = request.make_parameters(system)

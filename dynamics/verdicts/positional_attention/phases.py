@@ -206,9 +206,9 @@ LITERAL = "T1 where gamma exceeds the largest |rho| of the run"
 def _after(case: Case, which: int) -> dict[str, Any]:
     """Row on T1 in the reading here and in the literal one, by an index of three measurements.
 
-    They are alpha at the end over alpha at T1 (0), alpha at the end over its maximum since T1 (1),
-    and the share of records at which alpha rises (2), from differences of records: the gradient at
-    an integrated state on the slow manifold has the sign of the integration error.
+    The measurements are alpha at the end over alpha at T1 (0), alpha at the end over its maximum
+    since T1 (1), and the share of records at which alpha rises (2), from differences of records:
+    the gradient at an integrated state on the slow manifold has the sign of the integration error.
     """
     alpha, found = case.run["alpha"], []
     for event in (event_of(case, "T1"), case.run.events["T1_paper"]):

@@ -5,9 +5,10 @@ attention, otherwise equal, and a convolutional control. Each is trained by Adam
 rate, from several seeds, on original images and on images with permuted blocks of s x s pixels (the
 paper's grid shuffle of size s), without augmentation.
 
-Positions start as N(0, s_P^2). At 0.02 vanilla attention must learn them before it can tell patches
-apart; at 1 they differ from the start and hardly move. Association is measured from the small
-spread; vanilla attention reaches its best accuracy from the large one.
+Positions start as N(0, s_P^2). At the spread 0.02, vanilla attention must learn positions before it
+can tell patches apart; at the spread 1, positions differ from the start and hardly move.
+Association is measured from the small spread; vanilla attention reaches its best accuracy from the
+large one.
 
 Claims are measured on the digits for 500 steps, or with the protocol of the figure ``images`` if
 thorough. A contradiction at one learning rate stays undecided.

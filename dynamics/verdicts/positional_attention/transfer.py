@@ -3,13 +3,14 @@ r"""Theorems 5.1 and 5.2: the value vector is fine-tuned on a new feature, with 
 The downstream law has the same sets, and neither law nor descent prefers a feature: a run is
 gradient descent on (E) with learning rate 0 for A, from a small random v. Errors are rescaled: 0 is
 the irreducible error, 1 that of sign(Z), which needs no attention; uniform attention is a linear
-rule and stays at or above 1. They are medians over seeds: with one sample, v may grow along a patch
-with -y, and the run learns the opposite feature.
+rule and stays at or above 1. Errors are medians over seeds: with one sample, v may grow along a
+patch with -y, and the run learns the opposite feature.
 
 Without the sets, one algorithm is the leading direction of all patches, read by sign(Z). One sample
-has about C + q(D - C) patches with a feature. This is the eigenvalue of the feature; that of the
-noise is at most :math:`(1 + \sqrt{D/d})^2`, so one sample shows the feature at every D. The
-remaining error is that of sign(Z), the least of all algorithms with few samples (`least_samples`).
+has about C + q(D - C) patches with a feature. This number is the eigenvalue of the feature; the
+eigenvalue of the noise is at most :math:`(1 + \sqrt{D/d})^2`, so one sample shows the feature at
+every D. The remaining error is that of sign(Z), the least of all algorithms with few samples
+(`least_samples`).
 """
 
 from __future__ import annotations

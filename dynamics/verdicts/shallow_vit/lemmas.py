@@ -152,7 +152,7 @@ def keys_run(case: Case) -> tuple[Any, Trajectory]:
 
 
 def _of_the_hinge(rows: list[Row], finding: Finding) -> Finding:
-    """Decide by the runs with the paper's hinge loss; the linear loss alone decides nothing."""
+    """Decide by runs with the paper's hinge loss; runs with the linear loss decide nothing."""
     rows = [row for row in rows if "ratio" in row]
     hinge = [row for row in rows if row["loss"] == "hinge"] or rows
     if not hinge:
@@ -336,7 +336,7 @@ def above_the_pole(law: Any) -> list[Any]:
     picture=Picture(r"1 over the distance of $\alpha_*$ from the pole", "batch $B$"),
 )  # fmt: skip
 def equation_70(case: Case) -> Row:
-    """Both sides of (70) at the end of the hypothesis of Theorem 1 where they differ most."""
+    """Both sides of equation (70) for alpha_* approaching the end of Theorem 1's hypothesis."""
     law = case.parameters
     at = law.alpha_star, law.sigma, law.delta
     left, right, edge = derived_batch(*at), least_batch(*at), _edge(law)

@@ -53,7 +53,7 @@ def stored_sweep(
 ) -> Sweep:
     """Run or resume a stored sweep; axes map a name to values, a formula, or a setting.
 
-    Raises Interrupted if it was stopped; the finished part stays in the store.
+    Raises Interrupted if the sweep was stopped; the finished part stays in the store.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     result = sweep(system, asdict(law) | dict(axes), path, workers=workers)

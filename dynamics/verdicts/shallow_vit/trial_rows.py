@@ -1,6 +1,6 @@
 """Rows of trials at growing numbers of samples N, and N50, where half of the trials succeed.
 
-A trial trains on N samples until the training loss is zero. It succeeds if the test loss (mean
+A trial trains on N samples until the training loss is zero. A trial succeeds if the test loss (mean
 hinge on fresh samples over the margin) is below 1e-3. A row stops after two N at which all trials
 succeed.
 """

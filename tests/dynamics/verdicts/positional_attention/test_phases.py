@@ -119,7 +119,7 @@ def test_full_attention_has_no_error_below_one_and_one_from_there_on(
     [
         (SYSTEM.Parameters(D=8, C=2), "exact", "assumes random_sets=mixed"),
         (law(8, 2, q=1.0), "exact", "without zeros"),
-        (law(8, 2), "spectral", "not a sum over all"),
+        (law(8, 2), "spectral", "no exact error"),
     ],
 )
 def test_the_claim_is_of_mixed_sets_with_zeros_and_of_exact_sums(parameters, expectation, why):
