@@ -26,20 +26,17 @@ def shares(state, parameters, composition, sums, totals):
     return out
 
 
-def laid_out(problem):
-    """Types and sums Z; of configurations the type of each set and the position of Z, (n, L)."""
+def risks(problem):
+    """The risk as a function of the state, written in both ways.
+
+    Types and sums Z; of configurations the type of each set and the position of Z, (n, L).
+    """
     rows, parameters = problem.expectation.configurations, problem.parameters
     D, C, types = parameters.D, parameters.C, parameters.set_law.types
     kinds = np.searchsorted(types[:, :2] @ (C + 1, 1), rows.counts @ (C + 1, 1))
     totals = np.arange(2 * C - D, D + 1)
     columns = (rows.counts @ (1, -1)).sum(axis=1, keepdims=True).astype(int) - totals[0]
-    return types, totals, kinds, np.broadcast_to(columns, kinds.shape)
-
-
-def risks(problem):
-    """The risk as a function of the state, written in both ways."""
-    parameters, probability = problem.parameters, problem.expectation.configurations.probability
-    types, totals, kinds, columns = laid_out(problem)
+    columns, probability = np.broadcast_to(columns, kinds.shape), rows.probability
     entries = jnp.array(kinds * totals.size + columns)
     composition, sums = jnp.array(types, float), jnp.array(types[:, 0] - types[:, 1], float)
     totals, kinds, columns = jnp.array(totals, float), jnp.array(kinds), jnp.array(columns)

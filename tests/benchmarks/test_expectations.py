@@ -5,6 +5,7 @@ import time
 import numba
 import numpy as np
 import pytest
+from timing import best
 
 import dynamics
 from dynamics.validation import InvalidRequest
@@ -22,14 +23,8 @@ def system():
 
 def seconds(problem, state):
     """Best time of one gradient, as a user calls it."""
-    if not np.isfinite(problem.gradient(state)).all():
-        return None
-    times, began = [], time.perf_counter()
-    while len(times) < 5 or (time.perf_counter() - began < 0.2 and len(times) < 2000):
-        start = time.perf_counter()
-        problem.gradient(state)
-        times.append(time.perf_counter() - start)
-    return min(times)
+    found = np.isfinite(problem.gradient(state)).all()
+    return best(lambda: problem.gradient(state), 20) if found else None
 
 
 def measured(system, parameters, state, tolerance):
@@ -56,8 +51,8 @@ def test_cost_against_size(system, one_core, q, capsys):
         for tolerance in TOLERANCES:
             found = measured(system, parameters, state, tolerance)
             took = found.pop("took")
-            best = min(found[name] for name in ("exact", "spectral") if name in found)
-            worst = max(worst, found["auto"] / best)
+            least = min(found[name] for name in ("exact", "spectral") if name in found)
+            worst = max(worst, found["auto"] / least)
             with capsys.disabled():
                 row = "  ".join(f"{name} {1e3 * value:9.3g}" for name, value in found.items())
                 print(f"\nD={D:<5} q={q}/D tol={tolerance:g} ms: {row}  ({took})", end="")

@@ -1,16 +1,12 @@
 """Flows: work against precision, beside LSODA, SciPy's Radau and diffrax, in one run."""
 
-from dataclasses import replace
-from pathlib import Path
-
-import matplotlib as mpl
 import numba
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 from timing import best
 
 import dynamics
-from dynamics.plotting.style import BLUE, GREEN, ORANGE, RC, VERMILION, new_figure
 from dynamics.training.flow import integrate_flow, integrate_flows
 from dynamics.training.lsoda import by_lsoda
 
@@ -19,8 +15,6 @@ pytestmark = pytest.mark.benchmark_run
 HORIZON = 1e5
 TIMES = np.geomspace(1e-2, HORIZON, 60)
 TOLERANCES = (1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
-MANY = 24
-PLOT = Path("results/benchmarks/flow.png")
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +36,8 @@ def test_a_flow_with_its_events(system, one_core, capsys):
 
 def test_two_threads_against_one(system, capsys):
     """Flows of a sweep in q, the path alone, in one thread and in two, in turn: bitwise equal."""
-    law, many = system.Parameters(D=16, C=4), 4 * MANY
-    several = [
-        system.ReducedPopulation(replace(law, q=q), "exact") for q in np.linspace(0.2, 0.8, many)
-    ]
+    laws, many = [system.Parameters(D=16, C=4, q=q) for q in np.linspace(0.2, 0.8, 96)], 96
+    several = [system.ReducedPopulation(law, "exact") for law in laws]
     starts, threads = [problem.initial_state for problem in several], numba.get_num_threads()
     if threads < 2:
         pytest.skip("one core")
@@ -65,44 +57,35 @@ def test_two_threads_against_one(system, capsys):
     assert gain >= 1.8
 
 
-def radau(problem, rtol, times):
-    from scipy.integrate import solve_ivp
-
+def radau(problem, rtol):
     return solve_ivp(
-        lambda _, state: -problem.gradient(state),
-        (0.0, times[-1]),
-        problem.initial_state,
-        method="Radau",
-        jac=lambda _, state: -problem.jacobian(state),
-        t_eval=times,
-        rtol=rtol,
+        lambda _, state: -problem.gradient(state), (0.0, TIMES[-1]), problem.initial_state,
+        method="Radau", jac=lambda _, state: -problem.jacobian(state), t_eval=TIMES, rtol=rtol,
         atol=1e-3 * rtol,
-    ).y.T
+    ).y.T  # fmt: skip
 
 
 def solvers(problem):
     """Name -> function of a tolerance that returns the states at `TIMES`, ready to be timed."""
-    start = problem.initial_state
+    of = problem, problem.initial_state, HORIZON
     made = {
-        "collocation (attdyn)": lambda rtol: integrate_flow(problem, start, HORIZON, rtol).states(
-            TIMES
-        ),
-        "LSODA (scipy)": lambda rtol: by_lsoda(problem, start, HORIZON, rtol).states(TIMES),
-        "Radau (scipy)": lambda rtol: radau(problem, rtol, TIMES),
+        "collocation (attdyn)": lambda rtol: integrate_flow(*of, rtol).states(TIMES),
+        "LSODA (scipy)": lambda rtol: by_lsoda(*of, rtol).states(TIMES),
+        "Radau (scipy)": lambda rtol: radau(problem, rtol),
     }
     try:
         import jax_flow
     except ImportError:
         return made
     compiled = {rtol: jax_flow.flow(problem, TIMES, rtol) for rtol in TOLERANCES}
-    made["Kvaerno5 (diffrax)"] = lambda rtol: np.asarray(compiled[rtol](start))
+    made["Kvaerno5 (diffrax)"] = lambda rtol: np.asarray(compiled[rtol](of[1]))
     return made
 
 
 def test_work_and_precision(system, one_core, capsys):
     """Seconds against the largest relative error of a state, one flow at D=16 to 1e5."""
     problem = system.ReducedPopulation(system.Parameters(D=16, C=4, q=0.5))
-    exact = radau(problem, 3e-13, TIMES)
+    exact = radau(problem, 3e-13)
     size = np.maximum(np.abs(exact), 1e-3)
     results = {}
     for name, solve in solvers(problem).items():
@@ -123,7 +106,6 @@ def test_work_and_precision(system, one_core, capsys):
             error = max(ours[TOLERANCES.index(1e-8), 1], rows[:, 1].min())
             ratios[name] = time_at(error, rows) / time_at(error, ours)
             print(f"  at an error of {error:.1e} {name:<24}{ratios[name]:8.2f} times attdyn's time")
-    draw(results)
     assert all(ratio >= 3.0 for name, ratio in ratios.items() if "attdyn" not in name)
     row = TOLERANCES.index(1e-8)
     assert ours[row, 1] <= results["LSODA (scipy)"][row, 1]
@@ -133,46 +115,3 @@ def time_at(error, rows):
     """Seconds at an error, between the points (tolerance, error, seconds) of a solver."""
     ordered = np.log(rows[np.argsort(rows[:, 1]), 1:])
     return np.exp(np.interp(np.log(error), *ordered.T))
-
-
-def draw(results):
-    """The plot of work against precision."""
-    with mpl.rc_context(RC):
-        figure, axes = new_figure(5.2, 3.6)
-        looks = zip("osD^", (BLUE, VERMILION, GREEN, ORANGE), results.items(), strict=False)
-        for marker, colour, (name, rows) in looks:
-            axes.loglog(rows[:, 1], 1e3 * rows[:, 2], marker=marker, color=colour, label=name)
-        axes.set(xlabel="largest relative error of a state", ylabel="time of a flow, ms")
-        axes.set_title("$D = 16$, $C = 4$, $q = 0.5$, to time $10^5$, one core", fontsize="medium")
-        figure.legend(loc="outside lower center", ncols=2, fontsize="small")
-        PLOT.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(PLOT, dpi=200)
-
-
-def test_many_points_against_a_vmapped_peer(system, one_core, capsys):
-    """Points of a sweep in q and nu, integrated together by both; the path alone, no events."""
-    jax_flow = pytest.importorskip("jax_flow", reason="diffrax is not installed")
-    several = [
-        system.ReducedPopulation(system.Parameters(D=16, C=4, q=q, nu=nu), "exact")
-        for q in np.linspace(0.2, 0.8, MANY // 4)
-        for nu in (1e-4, 5e-4, 2e-3, 1e-2)
-    ]
-    starts = [problem.initial_state for problem in several]
-    laws = np.array([p.expectation.configurations.probability for p in several])
-    points = laws, np.array([problem.parameters.nu for problem in several])
-    times, rtol = TIMES, 1e-8
-    theirs = jax_flow.flows(several[0], times, rtol)
-    mine = integrate_flows(several, starts, HORIZON, rtol)
-    difference = np.abs(
-        np.array([each.states(times) for each in mine])
-        - np.asarray(theirs(np.array(starts), points))
-    ).max()
-    ours = best(lambda: integrate_flows(several, starts, HORIZON, rtol), 3)
-    other = best(lambda: theirs(np.array(starts), points).block_until_ready(), 2)
-    with capsys.disabled():
-        print(f"\n{MANY} flows together at D=16 to 1e5, rtol 1e-8, one core, no events")
-        print(f"  attdyn            {1e3 * ours / MANY:8.2f} ms a flow")
-        print(f"  diffrax, vmapped  {1e3 * other / MANY:8.2f} ms a flow, {other / ours:.1f} times")
-        print(f"  largest difference of a state {difference:.1e}")
-    assert difference < 1e-5
-    assert other / ours >= 3.0

@@ -1,7 +1,5 @@
 """Update rules beside plain descent, and beside optax in JAX's scan: ``make bench``."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from timing import best
@@ -11,14 +9,11 @@ from dynamics.loops import Updates
 
 pytestmark = pytest.mark.benchmark_run
 
-README = Path(__file__).resolve().parents[1] / "support" / "models" / "positional.py"
 ETA, ROUNDS = 1e-3, 5
 LIMIT, LIMIT_OF_FULL = 1.3, 1.5
 REDUCED = {
     "positional_attention, D=16 exact": ({"D": 16, "C": 4}, {"expectation": "exact"}, 4000),
     "deep_linear": ({}, {}, 50_000),
-    "linear_icl": ({}, {}, 50_000),
-    "softmax_icl": ({}, {}, 10_000),
     "topic_model": ({}, {}, 10_000),
 }
 
@@ -82,10 +77,9 @@ def by_optax(problem, steps):
     return run
 
 
-@pytest.mark.parametrize(("source", "steps"), [(README, 200), ("softmax_icl", 4000)])
-def test_full_steps_of_adam_beside_optax(source, steps, capsys):
+def test_full_steps_of_adam_beside_optax(capsys):
     """Order parameters at every step included; the same states."""
-    system = dynamics.load_system(source)
+    system, steps = dynamics.load_system("softmax_icl"), 4000
     problem = system.FullPopulation(system.Parameters())
     ours, theirs = stepping(problem, dynamics.rule("adam"), steps), by_optax(problem, steps)
     moving = problem.moving(problem.initial_state)
