@@ -64,19 +64,8 @@ def test_problems_fit_the_drivers(pair):
         assert problem.order_parameters(state).shape == (len(problem.order_names),)
         assert all(isinstance(rule, EventRule) for rule in problem.events)
         assert set(problem.order_names) <= set(problem.notation)
-        assert set(problem.observables(state)) - set(problem.notation) <= {
-            "patch_association",
-            "cosine",
-            "gamma_spread",
-            "rho_spread",
-            "error_estimate",
-        }
-
-
-def test_gradient_descent_lowers_the_risk_at_a_small_rate(pair):
-    for problem in pair[1:]:
-        run = dynamics.descend(problem, eta=1e-3, steps=20, record=1)
-        assert (np.diff(run["risk"]) < 0).all()
+        others = {"patch_association", "cosine", "gamma_spread", "rho_spread", "error_estimate"}
+        assert set(problem.observables(state)) - set(problem.notation) <= others
 
 
 def test_full_reads_back_every_reduced_state(pair):

@@ -34,7 +34,6 @@ def test_make_run_installs_only_what_the_product_needs():
 def test_the_recipe_for_slurm_is_a_sweep(monkeypatch):
     text = (ROOT / "docs" / "cluster.md").read_text()
     recipe = re.search(r"```python\n(from dask_jobqueue.*?)```", text, re.DOTALL)[1]
-    assert len(list(filter(None, recipe.splitlines()))) == 6
     scaled, waited, swept = [], [], []
     cluster = SimpleNamespace(
         scale=lambda jobs: scaled.append(jobs), scheduler_address="tcp://login:8786"
@@ -47,10 +46,7 @@ def test_the_recipe_for_slurm_is_a_sweep(monkeypatch):
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, name, module)
     signature = inspect.signature(dynamics.sweep)
-
-    def sweep(*words, **options):
-        swept.append(signature.bind(*words, **options).arguments)
-
+    sweep = lambda *words, **options: swept.append(signature.bind(*words, **options).arguments)  # noqa: E731
     exec(recipe, {"dynamics": SimpleNamespace(sweep=sweep), "system": None})
     assert (scaled, waited) == ([50], [1])
     assert swept[0]["scheduler"] == "tcp://login:8786"

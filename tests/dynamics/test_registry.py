@@ -10,7 +10,6 @@ from faulty_models import BASE
 import dynamics
 from dynamics import registry
 from dynamics.validation import InvalidRequest
-from theory.claims import Claim
 
 
 @pytest.fixture
@@ -31,14 +30,12 @@ def test_a_system_is_found_by_name_and_returned_as_it_is(system):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (0, "system=0 is not a system"),
         (None, "system=None is not a system"),
         ("no_such", "system='no_such' is unknown"),
         ("no_such.py", "system='no_such.py' is missing"),
         ("", "system='' is unknown"),
         (os.path.join("no", "folder", "x.py"), "is missing"),
         (SimpleNamespace(start=1), "is not a system"),
-        (SimpleNamespace(loss=1), "is not a system"),
     ],
 )
 def test_what_is_no_system_is_refused_in_one_line(source, message, tmp_path, monkeypatch):
@@ -85,17 +82,3 @@ def test_a_changed_model_is_refused_by_its_parts(mine):
     expected = "model 'my.py' was changed since the sweep began: .*law.*loss"
     with pytest.raises(InvalidRequest, match=f"^{expected}"):
         registry.load_unchanged(str(mine), digests)
-
-
-def test_a_claim_may_bring_its_own_check(system):
-    from dynamics.verdicts.figure import figures
-    from dynamics.verdicts.findings import Finding
-    from dynamics.verdicts.verify import checks
-
-    check = lambda system, protocol: Finding(True, "x", 1.0, 1.0, "because")  # noqa: E731
-    claim = Claim("mine", "x is 1", "", "", check=check)
-    bringing = replace(system, claims=(claim,))
-    assert checks(bringing) == {"mine": check}
-    assert figures(bringing) == {}
-    assert "4" in figures(system)
-    assert checks(replace(system, name="another")) == {}

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import zipfile
 
 import numpy as np
 import pytest
@@ -61,12 +60,9 @@ def test_several_files_and_tables(folder, capsys):
     assert [found["name"] for found in document["results"]] == ["mae", "moco", "dino"]
     assert [found["images"] for found in document["results"]] == [6, 4, 5]
     first = document["results"][0]
-    assert (first["grid"], first["k"], first["skip"], first["off_diagonal"]) == (
-        [4, 4],
-        10,
-        1,
-        True,
-    )
+    assert {name: first[name] for name in ("grid", "k", "skip", "off_diagonal")} == {
+        "grid": [4, 4], "k": 10, "skip": 1, "off_diagonal": True,
+    }  # fmt: skip
     ref = diversity(np.load("mae.npy"), skip=1, off_diagonal=True)
     assert first["diversity"] == ref.tolist()
     assert len(first["quartiles"]["total_variation"]) == 2
@@ -75,11 +71,7 @@ def test_several_files_and_tables(folder, capsys):
     assert len(rows) == 6 * 2 + 4 * 3 + 5 * 2
     assert [float(row["diversity"]) for row in rows[:12]] == ref.ravel().tolist()
     assert (rows[11]["name"], rows[11]["image"], rows[11]["head"]) == ("mae", "5", "1")
-
-
-def test_names_grids_and_shapes(folder, capsys):
-    code, out, _ = said(capsys, ["two.npz", "--name", "layer", "--grid", "1x17", "--k", "2"])
-    assert code == 0
+    _, out, _ = said(capsys, ["two.npz", "--name", "layer", "--grid", "1x17", "--k", "2"])
     assert "two: 1 image, 1 head, 1x17 patches, k=2, all P^2 pairs" in out
 
 
@@ -87,10 +79,6 @@ def test_equal_stems_are_told_apart(folder, capsys):
     np.save("dino.npy", attention((5, 2, 17, 17), 2))
     code, out, _ = said(capsys, ["dino.npy", "dino.npz", "--skip", "1", "--json"])
     assert [found["name"] for found in json.loads(out)["results"]] == ["dino.npy", "dino.npz"]
-    (folder / "other").mkdir()
-    np.save("other/dino.npy", attention((5, 2, 17, 17), 2))
-    code, out, _ = said(capsys, ["dino.npy", "other/dino.npy", "--skip", "1", "--json"])
-    assert [found["name"] for found in json.loads(out)["results"]] == ["dino.npy", "other/dino.npy"]
 
 
 @pytest.mark.parametrize(
@@ -111,13 +99,9 @@ def test_equal_stems_are_told_apart(folder, capsys):
         (["wrong.npy", "--skip", "1"], "wrong.npy: attention[1, 0, 2] sums to 2;"),
         (["objects.npy"], "file='objects.npy' is damaged, holds Python objects or is not"),
         (["cut.npy"], "is damaged"),
-        (["cut.npz"], "is damaged"),
         (["bent.npz"], "is damaged"),
         (["below.npy"], "is damaged"),
-        (["below.npz"], "is damaged"),
-        (["far.npy"], "is damaged"),
         (["locked.npz"], "is damaged"),
-        (["packed.npz"], "is damaged"),
         (["nothing.npz"], "file='nothing.npz' holds no arrays"),
     ],
 )
@@ -125,28 +109,18 @@ def test_a_wrong_request_is_one_line_and_writes_nothing(folder, words, message, 
     wrong = attention((2, 1, 17, 17))
     wrong[1, 0, 2] *= 2
     np.save("wrong.npy", wrong)
-    objects = np.array([{}, {}], dtype=object)
-    np.save("objects.npy", objects, allow_pickle=True)
-    np.savez("objects.npz", objects)
+    np.save("objects.npy", np.array([{}, {}], dtype=object), allow_pickle=True)
     np.savez("nothing.npz")
-    (folder / "text.npy").write_text("attention")
-    (folder / "empty.npy").write_bytes(b"")
-    whole = (folder / "mae.npy").read_bytes()
+    whole, packed = ((folder / name).read_bytes() for name in ("mae.npy", "dino.npz"))
     (folder / "cut.npy").write_bytes(whole[: len(whole) // 2])
-    packed = (folder / "dino.npz").read_bytes()
-    (folder / "cut.npz").write_bytes(packed[: len(packed) // 2])
     (folder / "bent.npz").write_bytes(packed[:900] + b"bent" + packed[904:])
-    for name, axis in (("below", "-6, 2"), ("far", f"{10**30}, 2")):
-        header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (%b, 17, 17)}" % axis.encode()
-        bad = b"\x93NUMPY\1\0" + (len(header) + 1).to_bytes(2, "little") + header + b"\n"
-        (folder / f"{name}.npy").write_bytes(bad + whole[128:])
-        with zipfile.ZipFile(folder / f"{name}.npz", "w") as file:
-            file.writestr("a.npy", bad + whole[128:])
-    for name, place, byte in (("locked", 6, b"\1"), ("packed", 8, b"\x63")):
-        # Of the local header and of the one in the directory: a password, another packing.
-        one, two = place, packed.index(b"PK\1\2") + place + 2
-        other = packed[:one] + byte + packed[one + 1 : two] + byte + packed[two + 1 :]
-        (folder / f"{name}.npz").write_bytes(other)
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (-6, 2, 17, 17)}"
+    bad = b"\x93NUMPY\1\0" + (len(header) + 1).to_bytes(2, "little") + header + b"\n"
+    (folder / "below.npy").write_bytes(bad + whole[128:])
+    # The flag of a password in the local header and in the one of the directory.
+    two = packed.index(b"PK\1\2") + 8
+    locked = packed[:6] + b"\1" + packed[7:two] + b"\1" + packed[two + 1 :]
+    (folder / "locked.npz").write_bytes(locked)
     before = sorted(folder.rglob("*"))
     code, out, error = said(capsys, words)
     assert (code, out) == (2, "")

@@ -1,8 +1,6 @@
 """Attention diversity and total variation against loops, known values, and symmetries."""
 
-import doctest
 import math
-import sys
 
 import naive
 import numpy as np
@@ -141,11 +139,6 @@ def test_what_is_no_attention_is_refused_in_one_line(array, options, message):
 def test_total_variation_refuses_too(array):
     with pytest.raises(InvalidRequest):
         total_variation(array)
-
-
-def test_the_example_of_the_definition():
-    failed, tried = doctest.testmod(sys.modules["dynamics.attention_maps"])
-    assert (failed, tried > 0) == (0, True)
 
 
 @pytest.mark.parametrize("excess", [-9e-4, 9e-4])

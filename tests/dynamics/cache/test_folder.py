@@ -50,7 +50,7 @@ def test_a_directory_that_cannot_be_written_falls_back_to_a_private_one(temporar
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("how", ["owner", "group", "world", "readable", "link", "file"])
+@pytest.mark.parametrize("how", ["owner", "group", "readable", "link", "file"])
 def test_a_planted_fallback_is_not_used(temporary, how, monkeypatch):
     if how == "link":
         (temporary.parent / "planted").mkdir(mode=0o700)
@@ -59,7 +59,7 @@ def test_a_planted_fallback_is_not_used(temporary, how, monkeypatch):
         temporary.write_text("")
     else:
         temporary.mkdir()
-        temporary.chmod({"group": 0o770, "world": 0o777, "readable": 0o755}.get(how, 0o700))
+        temporary.chmod({"group": 0o770, "readable": 0o755}.get(how, 0o700))
     if how == "owner":
         owned_by_another(monkeypatch, temporary)
     found = cache_directory()

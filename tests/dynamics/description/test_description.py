@@ -122,13 +122,6 @@ def test_a_file_of_ones_own_is_described(own):
     assert "Its risk is R = (w^2 − t)^2." in str(description)
 
 
-def test_a_notebook_shows_formulas_as_mathml(described):
-    html = described["linear_icl"]._repr_html_()
-    assert html.count("<math") > 20
-    assert "$" not in re.sub(r"<code.*?</code>", "", html, flags=re.DOTALL)
-    assert "<h3" in html
-
-
 def test_latex_and_json_and_wrong_requests(own, capsys):
     assert main(["describe", str(own), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

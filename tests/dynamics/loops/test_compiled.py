@@ -12,7 +12,7 @@ import pytest
 import dynamics
 from dynamics import loops
 from dynamics.loops import Updates, compiler
-from dynamics.loops.kernels import advance, elementary, kinds
+from dynamics.loops.kernels import elementary
 
 CALLER = """
 from typing import NamedTuple
@@ -103,14 +103,6 @@ def test_without_a_folder_a_process_compiles_for_itself(monkeypatch):
     assert function(0.0) == 0.5
     assert sum(function.stats.cache_hits.values()) == 0
     assert function._cache.cache_path is None
-
-
-def test_without_its_compiler_numba_leaves_python(monkeypatch):
-    monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
-    assert compiler._dispatcher.__wrapped__(advance.advance, Growth) is advance.advance
-    out = np.empty(1)
-    kinds.evaluate(0, np.array([0.5]), np.empty(1), Growth(2.0), out)
-    assert out[0] == -1.0
 
 
 @pytest.fixture

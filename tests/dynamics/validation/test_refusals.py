@@ -8,7 +8,6 @@ from dynamics.validation import InvalidRequest, learning_rate, unknown
     ("name", "wrong", "near"),
     [
         ("positional_attention", {"random_sets": "mix"}, "mixed"),
-        ("positional_attention", {"random_sets": "Mixed"}, "mixed"),
         ("shallow_vit", {"output_weights": "per_pos"}, "per_position"),
         ("shallow_vit", {"frozen": "value"}, "values"),
     ],
@@ -26,11 +25,6 @@ def test_the_nearest_word_is_the_most_similar_one(name, wrong, near):
 def test_words_of_a_realistic_run_have_their_nearest_too(system, wrong, near):
     with pytest.raises(ValueError, match=f"nearest: {near}( |$)"):
         system.FullEmpirical(system.Parameters(D=16, C=4), samples=4, **wrong)
-
-
-def test_the_nearest_expectation_is_the_most_similar_one(system):
-    with pytest.raises(ValueError, match=r"nearest: spectral$"):
-        system.ReducedPopulation(system.Parameters(D=8, C=2), expectation="spec")
 
 
 def test_an_unknown_flag_has_the_nearest_only_if_it_is_near():
