@@ -43,12 +43,17 @@ def write_mnist(folder, end=""):
             (folder / f"{name}-{kind}-ubyte{end}").write_bytes(content)
 
 
-def write_cifar(folder, names, key="labels", protocol=2):
+def write_cifar(folder, names, protocol=2):
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         pixels, labels = pictures(10, 32, 3, seed=len(name))
         rows = pixels.transpose(0, 3, 1, 2).reshape(10, 3072)
-        batch = {"batch_label": name, "data": rows, key: labels.tolist(), "filenames": ["a"] * 10}
+        batch = {
+            "batch_label": name,
+            "data": rows,
+            "labels": labels.tolist(),
+            "filenames": ["a"] * 10,
+        }
         (folder / name).write_bytes(pickle.dumps(batch, protocol=protocol))
 
 
@@ -66,23 +71,14 @@ def test_idx_files_round_trip(kind, compress, tmp_path):
 def test_idx_files_that_are_cut_or_wrong_are_refused(tmp_path):
     path, whole = tmp_path / "file", idx_bytes(np.zeros((4, 5), "u1"))
     huge = bytes([0, 0, 8, 3]) + struct.pack(">3I", 2**31, 2**31, 2**31)
-    for content in (
-        whole[:-1],
-        whole + b"\0",
-        whole[:6],
-        b"",
-        b"\x89PNG....",
-        gzip.compress(whole)[:-12],
-        gzip.compress(b"")[:5],
-        huge,
-    ):
+    packed = gzip.compress(whole)[:-12]
+    for content in (whole[:-1], whole + b"\0", whole[:6], b"", b"\x89PNG....", packed, huge):
         path.write_bytes(content)
         assert "not a whole IDX file" in refusal(read_idx, path)
     assert "no such file" in refusal(read_idx, tmp_path / "none")
 
 
-@pytest.mark.parametrize("below", ["", "raw", "MNIST/raw", "FashionMNIST/raw"])
-@pytest.mark.parametrize("end", ["", ".gz"])
+@pytest.mark.parametrize(("below", "end"), [("", ".gz"), ("raw", ""), ("FashionMNIST/raw", "")])
 def test_a_folder_as_of_mnist(below, end, tmp_path):
     write_mnist(tmp_path / below, end)
     images = datasets.load(tmp_path)
@@ -93,7 +89,7 @@ def test_a_folder_as_of_mnist(below, end, tmp_path):
     assert (images.classes, images.side, images.channels) == (10, 6, 1)
 
 
-@pytest.mark.parametrize("protocol", [2, 4, 5])
+@pytest.mark.parametrize("protocol", [2, 5])
 def test_a_folder_as_of_cifar_10(protocol, tmp_path):
     write_cifar(tmp_path / "cifar-10-batches-py", CIFAR, protocol=protocol)
     images = datasets.load(tmp_path)
@@ -155,7 +151,6 @@ def test_a_hostile_pickle_is_not_run(tmp_path):
         b"Pmine\n.",
         b"\x82\x01.",
         b"c_codecs\nencode\n(S'x'\nS'zlib'\ntR.",
-        b"c_codecs\nencode\n}S'a'\nK\x01sb.",
         b"c_codecs\nencode\n(N}S'array'\nK\x01stb.",
         b"\x80\x02}",
         b"",
@@ -180,20 +175,14 @@ def test_arrays_that_lie_about_their_size_are_refused(tmp_path):
     assert "not numbers" in refusal(read_cifar, path)
 
 
-@pytest.mark.parametrize(
-    "batch",
-    [
-        {"labels": [1]},
-        {"data": [[1, 2], [3]], "labels": [1]},
-        {"data": np.zeros((1, 3071), np.uint8), "labels": [1]},
-        {"data": np.zeros((1, 3072), np.uint8), "labels": ["cat"]},
-        {"data": np.zeros((1, 3072), np.uint8)},
-    ],
-)
-def test_batches_without_images_or_labels_are_refused(batch, tmp_path):
+def test_batches_without_images_or_labels_are_refused(tmp_path):
     write_cifar(tmp_path, CIFAR)
-    (tmp_path / "data_batch_2").write_bytes(pickle.dumps(batch))
-    assert "lacks rows of 3072 numbers, or labels" in refusal(datasets.load, tmp_path)
+    row = np.zeros((1, 3072), np.uint8)
+    for data, labels in ((None, [1]), (row[:, 1:], [1]), (row, ["cat"]), (row, None)):
+        batch = {"data": data, "labels": labels}
+        batch = {name: value for name, value in batch.items() if value is not None}
+        (tmp_path / "data_batch_2").write_bytes(pickle.dumps(batch))
+        assert "lacks rows of 3072 numbers, or labels" in refusal(datasets.load, tmp_path)
 
 
 def test_a_folder_as_of_svhn(tmp_path):
@@ -224,14 +213,6 @@ def test_folders_that_are_none_or_lack_a_part(tmp_path):
     write_cifar(tmp_path / "cifar", CIFAR)
     (tmp_path / "cifar" / "data_batch_3").unlink()
     assert "data_batch_3" in refusal(datasets.load, tmp_path / "cifar")
-
-
-def test_the_digits_are_those_of_the_wheel():
-    pytest.importorskip("sklearn")
-    images = datasets.load()
-    assert images.train.pixels.shape == (1797, 8, 8, 1)
-    assert images.train.pixels.max() == 16
-    assert images.classes == 10
 
 
 def small(count=40, tests=0):

@@ -1,5 +1,7 @@
 """Objects on backgrounds: where they are, what is dropped, what textures are."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -53,8 +55,6 @@ def test_what_cannot_be_is_refused(monkeypatch):
     for side in (6, 11):
         with pytest.raises(InvalidRequest, match=f"side={side} cannot hold objects of 8 pixels"):
             made(side=side)
-    import sys
-
     monkeypatch.setitem(sys.modules, "skimage.data", None)
     with pytest.raises(InvalidRequest, match="scikit-image, which is not installed"):
         textures.texture("brick", np.random.default_rng(0))

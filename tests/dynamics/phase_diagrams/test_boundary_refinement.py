@@ -39,16 +39,15 @@ def test_it_equals_the_dense_grid(coarse, made):
     assert found.refined.runs == found.runs + found.stored
 
 
-def test_asked_again_it_runs_nothing(coarse, made, monkeypatch):
+def test_asked_again_it_runs_nothing_and_another_lattice_only_what_is_new(
+    coarse, made, monkeypatch
+):
     out, found = made
-    monkeypatch.setattr(module, "sweep", None)
-    again = refinement(coarse, ASKED, out, workers=0)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "sweep", None)
+        again = refinement(coarse, ASKED, out, workers=0)
     np.testing.assert_array_equal(again.refined.values, found.refined.values)
     assert (again.runs, again.stored) == (0, found.runs + found.stored)
-
-
-def test_another_lattice_runs_only_what_is_new(coarse, made):
-    out, found = made
     finer = dataclasses.replace(ASKED, cells=16)
     again = refinement(coarse, finer, out, workers=0)
     assert again.stored >= found.runs

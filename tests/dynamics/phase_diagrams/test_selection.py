@@ -43,7 +43,6 @@ def test_a_slice_has_every_value_at_its_place(grid):
         assert value == q * nu if outcome == HORIZON else np.isnan(value)
     assert found.held == {"p": 3.0, "beta": 1.0, "time": 1e5}
     assert found.derived == {"q_squared": "q**2"}
-    assert found.system == "positional_attention"
     turned = select(grid, "risk", "nu", "q")
     np.testing.assert_array_equal(turned.values[0].T, found.values[0])
     line = select(grid, "risk", "nu", at={"q": 0.2 * (1 + 1e-12)})
@@ -64,12 +63,11 @@ def test_yes_and_no_know_what_is_not_known(grid):
     np.testing.assert_array_equal(small[:, 2], [1, 0, np.nan, np.nan])
 
 
-@pytest.mark.parametrize(("relation", "answer"), [
-    ("<", 0), ("<=", 1), (">", 0), (">=", 1), ("==", 1), ("!=", 0)
-])  # fmt: skip
-def test_every_relation(relation, answer):
+def test_every_relation():
     grid = sweep({"q": [0.5]}, {"risk": 0.25})
-    assert Quantity.read(f" risk {relation} 2.5e-1", grid).of(grid) == answer
+    answers = {"<": 0, "<=": 1, ">": 0, ">=": 1, "==": 1, "!=": 0}
+    for relation, answer in answers.items():
+        assert Quantity.read(f" risk {relation} 2.5e-1", grid).of(grid) == answer
 
 
 def test_a_horizon_decides_nothing_about_later_times():
@@ -109,33 +107,17 @@ def test_seeds_are_a_median_and_a_share():
     one = select(grid, "risk", "q", at={"seed": 3})
     np.testing.assert_array_equal(one.values[0, 0], [3 * 0.1, np.nan])
     assert (one.seeds, one.held["seed"]) == (0, 3.0)
-    assert select(grid, "risk", "seed", "q").values.shape == (1, 2, 5)
-
-
-def test_facets_are_panels():
-    def risk(C, q, nu):
-        return C + q + nu
-
-    grid = sweep({"C": [2, 4, 8], "q": [0.1, 0.2], "nu": [1.0, 2.0]}, {"risk": risk})
-    found = select(grid, "risk", "nu", "q", facet="C")
-    for k, row, column in np.ndindex(3, 2, 2):
-        point = [2, 4, 8][k], [0.1, 0.2][row], [1.0, 2.0][column]
-        assert found.values[k, row, column] == risk(*point)
+    facets = select(grid, "risk", "q", facet="seed").values
+    np.testing.assert_array_equal(facets[3], one.values[0])
 
 
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
         (("rsk", "q", "nu"), "quantity='rsk' is not in the dataset.*time_T1.*nearest: risk"),
-        (
-            ("reached(T2)", "q", "nu"),
-            r"quantity='T2' is not an event of the dataset; quantity can be T1; nearest: T1",
-        ),
+        (("reached(T2)", "q", "nu"), "quantity='T2' is not an event .*; quantity can be T1"),
         (("risk<=x", "q", "nu"), "compares with x, which is not a number"),
-        (
-            ("risk<nan", "q", "nu"),
-            "compares with nan, which is not a number; quantity can be .*nearest: risk",
-        ),
+        (("risk<nan", "q", "nu"), "compares with nan, which is not a number"),
         (("risk", "Q", "nu"), "x='Q' is not an axis of the sweep; x can be q, p, nu"),
         (("risk", "q", "q"), "two axes at once"),
         (("risk", "q"), "at has no nu, which the sweep varies.*nu = 0.0001, 0.001, 0.01, 0.1"),
