@@ -20,7 +20,8 @@ def test_reference_gradient(system):
     """Section 4 of the specification's measured values."""
     problem = system.ReducedPopulation(system.Parameters(D=16, C=4, q=0.5))
     found = problem.gradient((0.2, 0.03, -0.015))
-    assert found == pytest.approx([0.04525689, -4.7201e-04, 1.8278e-04], rel=2e-5)
+    assert found[0] == pytest.approx(0.04525689, abs=5e-9)
+    assert found[1:] == pytest.approx([-4.7201e-04, 1.8278e-04], abs=5e-9)
 
 
 @pytest.mark.parametrize("given", SETTINGS)
