@@ -158,7 +158,8 @@ OF_ALL_WEIGHTS = (
 def test_outside_of_a_hypothesis_nothing_is_decided(claims, given, words):
     for verdict in dynamics.verify(SYSTEM, SYSTEM.Parameters(**given), claims):
         assert verdict.holds is None, verdict.claim.source
-        assert len(claims) == 1 or verdict.word.startswith("not decidable under this law")
+        if claims == OF_ALL_WEIGHTS:
+            assert verdict.word.startswith("not decidable under this law")
         assert words in verdict.evidence["reason"]
 
 
