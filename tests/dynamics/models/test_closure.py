@@ -13,7 +13,8 @@ MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
 
 
 def system(name):
-    return dynamics.load_system(MODELS / f"{name}.py")
+    file = MODELS / f"{name}.py"
+    return dynamics.load_system(file if file.exists() else name)
 
 
 def own(start, risk=None, **others):

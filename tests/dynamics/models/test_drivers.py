@@ -12,13 +12,9 @@ from dynamics.loops import Updates
 MODELS = Path(__file__).parents[2] / "support/models"
 
 
-def loaded(name, **constants):
-    system = dynamics.load_system(MODELS / f"{name}.py")
-    return system, system.Parameters(**constants)
-
-
 def test_one_batch_of_all_is_no_batch_and_batches_are_dealt_without_gaps():
-    system, parameters = loaded("softmax_icl", K=2, N=3)
+    system = dynamics.load_system(MODELS / "softmax_icl.py")
+    parameters = system.Parameters(K=2, N=3)
     whole, once, parts = (
         system.FullEmpirical(parameters, samples=12, seed=5, omega=0.0, **batch)
         for batch in ({}, {"batch": 12}, {"batch": 4})
@@ -52,8 +48,8 @@ def test_empirical_on_the_command_line(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["ReducedPopulation", "FullPopulation"])
 def test_the_stability_limit_is_two_over_the_largest_curvature(kind):
-    system, parameters = loaded("single_location", L=2)
-    problem = getattr(system, kind)(parameters)
+    system = dynamics.load_system("single_location")
+    problem = getattr(system, kind)(system.Parameters(L=2))
     state = problem.initial_state + 0.3
     by_hand = np.empty((state.size, state.size))
     for k, step in enumerate(1e-5 * np.eye(state.size)):

@@ -29,10 +29,6 @@ def mine(tmp_path):
     return path
 
 
-def ends(found):
-    return found.dataset["u"].values
-
-
 def test_a_switch_is_an_axis_however_it_is_written(mine, tmp_path):
     for given in ("true,false", np.array([True, False])):
         found = dynamics.sweep(mine, {"steep": given, "time": TIME}, tmp_path / "s", workers=0)
@@ -41,12 +37,6 @@ def test_a_switch_is_an_axis_however_it_is_written(mine, tmp_path):
         np.testing.assert_allclose(ends, np.exp([-2 * TIME, -TIME]), rtol=1e-6)
     with pytest.raises(InvalidRequest, match="another sweep"):
         dynamics.sweep(mine, {"steep": "0:1:2", "time": TIME}, tmp_path / "s", workers=0)
-
-
-def test_a_switch_is_held_fixed(mine):
-    found = dynamics.sweep(mine, {"steep": "no", "rate": "0.5,1", "time": TIME}, workers=0)
-    ends = found.dataset["u"].values
-    np.testing.assert_allclose(ends, np.exp([-TIME, -2 * TIME]), rtol=1e-6)
 
 
 def test_what_is_no_switch_is_refused(mine):

@@ -68,10 +68,21 @@ def test_the_largest_margin_is_that_of_a_search_over_angles():
     np.testing.assert_allclose(best / np.linalg.norm(best), direction, atol=1e-8)
 
 
-def test_steps_of_one_size_in_both_coordinates_have_another_direction(monkeypatch):
-    monkeypatch.setattr(experiments, "rule", lambda *_, **__: dynamics.rule("sign"))
-    finding = experiments.converges(SYSTEM, Protocol())
-    assert (finding.word, finding.measured < 0.95) == ("not decidable to this time", True)
+LATER = "not decidable to this time"
+BROKEN = [
+    # Steps of one size in both coordinates have another direction.
+    ("rule", lambda *_, **__: dynamics.rule("sign"), "converges", LATER, 0.95),
+    ("STEPS", 30, "selects", LATER, 0.99),
+    # Small normalized steps are not faster.
+    ("RATE", 0.01, "grows", "does not hold here", np.inf),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value", "check", "word", "most"), BROKEN)
+def test_other_steps_have_other_verdicts(monkeypatch, name, value, check, word, most):
+    monkeypatch.setattr(experiments, name, value)
+    finding = getattr(experiments, check)(SYSTEM, Protocol())
+    assert (finding.word, finding.measured < most) == (word, True)
 
 
 def test_where_another_score_is_larger_attention_goes_elsewhere():
@@ -88,15 +99,3 @@ def test_tokens_that_no_query_separates_decide_nothing():
     finding = experiments.converges(SYSTEM, Protocol(law))
     assert finding.word == "not decidable under this law"
     assert "no query separates" in finding.reason
-
-
-def test_a_short_run_does_not_select(monkeypatch):
-    monkeypatch.setattr(experiments, "STEPS", 30)
-    finding = experiments.selects(SYSTEM, Protocol())
-    assert finding.word == "not decidable to this time"
-    assert finding.measured < 0.99
-
-
-def test_small_normalized_steps_are_not_faster(monkeypatch):
-    monkeypatch.setattr(experiments, "RATE", 0.01)
-    assert experiments.grows(SYSTEM, Protocol()).word == "does not hold here"
