@@ -12,7 +12,9 @@ from dynamics.validation import InvalidRequest
 
 MODEL = """
 import numpy as np
+from beside import more
 from helper import pull
+from parts.rare import more as rare
 
 
 def start(K=2):
@@ -20,10 +22,7 @@ def start(K=2):
 
 
 def risk(theta, xp, K):
-    from beside import more
-    if K > 2:
-        from parts.rare import more
-    return more(pull(xp.sum((theta["a"] - 1) ** 2), K))
+    return (more if K < 3 else rare)(pull(xp.sum((theta["a"] - 1) ** 2), K))
 """
 FILES = {
     "helper": """
@@ -42,7 +41,7 @@ def pull(x, K):
     return SCALE * scaled(x) if K < 3 else 5.0 * x
 """,
     "deeper": "SCALE = 1.0",
-    "beside": "def more(x):\n    from inner import SCALE\n    return SCALE * x",
+    "beside": "from inner import SCALE\ndef more(x):\n    return SCALE * x",
     "inner": "SCALE = 1.0",
     "parts/rare": "def more(x):\n    return 5.0 * x",
 }
@@ -50,7 +49,7 @@ def pull(x, K):
 
 @pytest.fixture
 def model(tmp_path):
-    """A model that imports files beside it, at once and inside of functions."""
+    """A model that imports files beside it, which import others."""
     (tmp_path / "parts").mkdir()
     for name, text in (FILES | {"model": MODEL}).items():
         (tmp_path / f"{name}.py").write_text(text)
