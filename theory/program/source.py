@@ -6,15 +6,14 @@ import keyword
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from itertools import count
-from typing import NamedTuple
 
 import numpy as np
 
 from theory.program.evaluate import order
 from theory.program.numbering import Ids, Values
-from theory.program.operations import FLOATS, ROWS
 from theory.program.program import Program, build
 
 LONGEST = 88
@@ -39,143 +38,84 @@ _erf = np.vectorize(math.erf, otypes=[float])
 _erfc = np.vectorize(math.erfc, otypes=[float])
 """,
 }
-"""Definitions of functions that numpy lacks, added to files that call them."""
-SUM, PRODUCT, ATOM = 1, 2, 3
-POWER = "integer_pow"
-
-
-class Text(NamedTuple):
-    """Expression with its binding level and, if it is one, its comparison or number."""
-
-    text: str
-    level: int = ATOM
-    comparison: str = ""
-    number: float | None = None
-
-    def within(self, level: int) -> str:
-        """Text for use in an expression of a binding level, in brackets if needed."""
-        return self.text if self.level >= level else f"({self.text})"
-
-
-def _number(number: float) -> Text:
-    if number != number or abs(number) == float("inf"):
-        return Text(f"np.{number}".replace("np.-inf", "-np.inf"), SUM, number=number)
-    return Text(repr(float(number)), ATOM if number >= 0 else SUM, number=float(number))
-
-
-def _sum(terms: Sequence[Text], factors: Sequence[Text]) -> Text:
-    parts, constant = [], 0.0
-    for term, factor in zip(terms, factors, strict=True):
-        assert factor.number is not None
-        if term.number is not None:
-            constant += factor.number * term.number
-            continue
-        size = abs(factor.number)
-        product = term.within(PRODUCT) if size == 1 else f"{size!r} * {term.within(PRODUCT)}"
-        parts.append((" - " if factor.number < 0 else " + ") + product)
-    if constant:
-        parts.append((" - " if constant < 0 else " + ") + repr(abs(constant)))
-    text = "".join(parts)
-    text = "-" + text[3:] if text.startswith(" - ") else text[3:]
-    return Text(text, SUM if len(parts) > 1 or text.startswith("-") else PRODUCT)
-
-
-def _folded(operation: str, row: Sequence[Text], counts: Sequence[Text]) -> Text | None:
-    """Number that an operation on numbers evaluates to; None for other operands."""
-    numbers = [text.number for text in row if text.number is not None]
-    if len(numbers) < len(row):
-        return None
-    if operation not in ROWS:
-        return _number(float(FLOATS[operation](*numbers)))
-    if operation == "sum":
-        return _number(sum(float(c.text) * x for c, x in zip(counts, numbers, strict=True) if x))
-    return _number(float(numbers[0]) ** float(counts[0].text)) if operation == POWER else None
-
-
-def _called(name: str) -> Callable[..., Text]:
-    return lambda *x: Text(f"{name}({', '.join(a.text for a in x)})")
-
-
-def _compared(sign: str) -> Callable[..., Text]:
-    def of(a: Text, b: Text) -> Text:
-        comparison = f"{a.text} {sign} {b.text}"
-        return Text(f"1.0 * ({comparison})", PRODUCT, comparison)
-
-    return of
-
-
-def _largest(rows: Sequence[Text], _: Sequence[Text]) -> Text:
-    text = rows[-1].text
-    for row in reversed(rows[:-1]):
-        text = f"np.maximum({row.text}, {text})"
-    return Text(text)
-
-
-def _logsumexp(rows: Sequence[Text], factors: Sequence[Text]) -> Text:
-    counts = ", ".join(f.text for f in factors)
-    return Text(f"_logsumexp([{counts}], {', '.join(r.text for r in rows)})")
-
-
-ARITHMETIC: dict[str, Callable[..., Text]] = {
-    "sum": _sum,
-    "logsumexp": _logsumexp,
-    "largest": _largest,
-    "integer_pow": lambda x, c: Text(f"{x[0].within(ATOM)} ** {int(float(c[0].text))}", PRODUCT),
-    "mul": lambda a, b: Text(f"{a.within(PRODUCT)} * {b.within(ATOM)}", PRODUCT),
-    "div": lambda a, b: Text(f"{a.within(PRODUCT)} / {b.within(ATOM)}", PRODUCT),
-    "share": lambda x, log_sum: Text(f"np.exp({x.text} - {log_sum.within(PRODUCT)})"),
-    "pow": lambda a, b: Text(f"np.power({a.text}, {b.text})"),
-    "select": lambda c, a, b: Text(
-        f"np.where({c.comparison or c.text + ' != 0'}, {a.text}, {b.text})"
-    ),
-    "lt": _compared("<"),
-    "le": _compared("<="),
-    "eq": _compared("=="),
-    "stop": lambda x: x,
-    "rsqrt": lambda x: Text(f"1.0 / np.sqrt({x.text})", PRODUCT),
-    "softplus": lambda x: Text(f"np.logaddexp({x.text}, 0.0)"),
-    "is_finite": lambda x: Text(f"1.0 * np.isfinite({x.text})", PRODUCT),
-    "sigmoid": _called("_sigmoid"),
-    "erf": _called("_erf"),
-    "erfc": _called("_erfc"),
-    "max": _called("np.maximum"),
-    "rem": _called("np.fmod"),
-    "abs": _called("np.abs"),
-    **{name: _called(f"np.{name}") for name in (
-        "exp", "log", "log1p", "expm1", "sqrt", "cbrt", "tanh", "sin", "cos", "tan", "sinh",
-        "cosh", "sign", "floor", "round", "trunc",
-    )},
-    **{name: _called(f"np.arc{name[1:]}") for name in (
+"""Functions that numpy lacks, for the top of a file that calls them."""
+OPERATORS = {
+    "mul": "{} * {}",
+    "div": "{} / {}",
+    "lt": "1.0 * ({} < {})",
+    "le": "1.0 * ({} <= {})",
+    "eq": "1.0 * ({} == {})",
+    "is_finite": "1.0 * np.isfinite({})",
+    "rsqrt": "1.0 / np.sqrt({})",
+    "softplus": "np.logaddexp({}, 0.0)",
+    "share": "np.exp({} - {})",
+    "select": "np.where({} != 0, {}, {})",
+    "stop": "{}",
+}
+"""Operation -> its form with operands."""
+FUNCTIONS = {
+    "sigmoid": "_sigmoid", "erf": "_erf", "erfc": "_erfc", "max": "np.maximum", "pow": "np.power",
+    "rem": "np.fmod",
+    **{name: f"np.arc{name[1:]}" for name in (
         "asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2",
     )},
 }  # fmt: skip
+"""Operation -> function that has another name."""
+Text = tuple[str, bool]
+"""An expression, and whether it is one name, number or call."""
+
+
+def _number(number: float) -> Text:
+    text = repr(number) if np.isfinite(number) else f"np.{number}".replace("np.-inf", "-np.inf")
+    return text, not text.startswith("-")
+
+
+def _sum(terms: Sequence[str], counts: Sequence[float]) -> str:
+    text = ""
+    for term, factor in zip(terms, counts, strict=True):
+        size = repr(abs(factor))
+        product = size if term == "1.0" else term if abs(factor) == 1 else f"{size} * {term}"
+        text += (" - " if factor < 0 else " + ") + product
+    return "-" + text[3:] if text.startswith(" - ") else text[3:]
+
+
+def _written(operation: str, row: Sequence[Text], counts: Sequence[float]) -> Text:
+    """An operation on expressions."""
+    plain = [text for text, _ in row]
+    within = [text if single else f"({text})" for text, single in row]
+    if operation == "sum":
+        return _sum(within, counts), False
+    if operation == "integer_pow":
+        return f"{within[0]} ** {int(counts[0])}", False
+    if operation == "logsumexp":
+        return f"_logsumexp({counts}, {', '.join(plain)})", True
+    if operation == "largest":
+        return reduce(lambda a, b: f"np.maximum({a}, {b})", plain), True
+    if operation in OPERATORS:
+        return OPERATORS[operation].format(*within), False
+    return f"{FUNCTIONS.get(operation, f'np.{operation}')}({', '.join(plain)})", True
 
 
 def statements(program: Program, inputs: Sequence[str]) -> tuple[list[str], list[str]]:
     """Assignments to t0, t1, ..., and expressions of the outputs in terms of them.
 
-    `inputs`: text of each input.
+    `inputs`: name of each input of the program, or its number as text.
     """
     (outputs,) = program.outputs.values()
     uses = Counter([*program.index.tolist(), *outputs.tolist()])
     lines: list[str] = []
-    taken = set(inputs)
-    names = (name for k in count() if (name := f"t{k}") not in taken)
-    numbers = [Text(x) if x.isidentifier() else _number(float(x)) for x in inputs]
-    numbers += map(_number, program.constants.tolist())
-    for operation, results, index, factors in program.rows():
-        for value, operands, own in zip(range(program.size)[results], index, factors, strict=True):
-            row = [numbers[k] for k in operands]
-            counts = [_number(c) for c in own.tolist()]
-            result = _folded(operation, row, counts)
-            if result is None:
-                result = ARITHMETIC[operation](*((row, counts) if operation in ROWS else row))
-            if result.number is None and (uses[value] > 1 or len(result.text) > LONGEST):
+    names = (name for k in count() if (name := f"t{k}") not in inputs)
+    texts = [(x, True) if x.isidentifier() else _number(float(x)) for x in inputs]
+    texts += map(_number, program.constants.tolist())
+    for operation, results, index, counts in program.rows():
+        for value, operands, own in zip(range(program.size)[results], index, counts, strict=True):
+            text, single = _written(operation, [texts[k] for k in operands], own.tolist())
+            if uses[value] > 1 or len(text) > LONGEST:
                 name = next(names)
-                lines.append(_assigned(name, result.text))
-                result = Text(name, comparison=f"{name} != 0" if result.comparison else "")
-            numbers.append(result)
-    return lines, [numbers[k].text for k in outputs.tolist()]
+                lines.append(_assigned(name, text))
+                text, single = name, True
+            texts.append((text, single))
+    return lines, [texts[k][0] for k in outputs.tolist()]
 
 
 def _assigned(name: str, text: str) -> str:
