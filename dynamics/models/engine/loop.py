@@ -48,20 +48,16 @@ class Loop:
         self._rows_of_all = rows_of_all
         self.records = max(16, min(STEPS, RECORDED_NUMBERS // size))
         self._gradient, self._row, self._batched = gradient, row, batched
-        self._compiled: dict[Any, tuple[Any, Any]] = {}
+        self._compiled: dict[Any, Any] = {}
 
-    def _of_rule(self, rule: UpdateRule) -> tuple[Any, Any]:
-        """The compiled functions of a rule, at any constants."""
+    def _of_rule(self, rule: UpdateRule) -> Any:
+        """The compiled steps of a rule, at any constants."""
         if rule.key not in self._compiled:
 
             def steps(*arguments: Any) -> Any:
                 return self._steps(rule, *arguments)
 
-            def first_not_finite(*arguments: Any) -> Any:
-                return self._first_not_finite(rule, *arguments)
-
-            made = compiled_program(steps), compiled_program(first_not_finite)
-            self._compiled[rule.key] = made
+            self._compiled[rule.key] = compiled_program(steps)
         return self._compiled[rule.key]
 
     def _at(self, k: Any, batches: Any, data: Any) -> Any:
@@ -71,46 +67,33 @@ class Loop:
         self, rule: UpdateRule, state: Any, given: Any, count: Any, slots: Any, batches: Any,
         data: Any,
     ) -> Any:  # fmt: skip
-        """At most `STEPS` steps: state, whether it is finite, tracked rows, records; traced."""
+        """At most `STEPS` steps, and none to a state that is not finite.
+
+        State, number of steps, tracked rows, records; traced.
+        """
         zero, size = jax.numpy.zeros((), jax.numpy.int64), given["eta"].shape[0]
 
         def tracked(now: Any, slope: Any, here: Any) -> Any:
             return self._row(now[:size], slope, data if self._rows_of_all else here)
 
         # Slices, not scatters: these are updated in place.
-        def step(k: Any, carry: Any) -> Any:
-            now, rows, records = carry
+        def step(carry: Any) -> Any:
+            k, now, _, rows, records = carry
             here = self._at(k, batches, data)
             after, slope = taken(rule, now, self._gradient(now[:size], here), k, given)
             row = tracked(now, slope, here)[None, :]
             rows = jax.lax.dynamic_update_slice(rows, row, (k, zero))
             records = jax.lax.dynamic_update_slice(records, now[None, :], (slots[k], zero))
-            return after, rows, records
+            finite = jax.numpy.isfinite(after).all()
+            return k + finite, jax.numpy.where(finite, after, now), finite, rows, records
 
         shape = jax.eval_shape(
             lambda s: tracked(s, s[:size], self._at(0, batches, data)), state
         ).shape
         records = jax.numpy.zeros((self.records + 1, state.shape[0]))
-        begin = (state, jax.numpy.zeros((STEPS, *shape)), records)
-        now, rows, records = jax.lax.fori_loop(zero, count, step, begin)
-        return now, jax.numpy.isfinite(now).all(), rows, records
-
-    def _first_not_finite(
-        self, rule: UpdateRule, state: Any, given: Any, count: Any, batches: Any, data: Any
-    ) -> Any:
-        """The last finite state, and the number of steps to it; traced."""
-        size = given["eta"].shape[0]
-
-        def step(carry: Any) -> Any:
-            k, now, _ = carry
-            slope = self._gradient(now[:size], self._at(k, batches, data))
-            proposal = taken(rule, now, slope, k, given)[0]
-            finite = jax.numpy.isfinite(proposal).all()
-            return k + finite, jax.numpy.where(finite, proposal, now), finite
-
-        begin = (jax.numpy.zeros((), jax.numpy.int64), state, jax.numpy.array(True))
-        k, now, _ = jax.lax.while_loop(lambda c: (c[0] < count) & c[2], step, begin)
-        return now, k
+        begin = (zero, state, jax.numpy.array(True), jax.numpy.zeros((STEPS, *shape)), records)
+        done = jax.lax.while_loop(lambda c: (c[0] < count) & c[2], step, begin)
+        return done[1], done[0], done[3], done[4]
 
     def advance(
         self,
@@ -126,7 +109,7 @@ class Loop:
         `state`, shape (n and the memory of the rule,); `batches`, shape (last - first, B): samples
         of each step.
         """
-        quick, checked = self._of_rule(updates.rule)
+        steps = self._of_rule(updates.rule)
         first, _ = span
         tracked, record_steps, stored = buffers
         step, done = first, 0
@@ -149,11 +132,8 @@ class Loop:
                     factors[: stop - step] = update.factors[step - low : stop - low]
                     given = update._asdict() | {"factors": factors, "first": step}
                     given |= {"program": None, "numbers": updates.rule.numbers}
-                    begin, reached = now, stop
-                    now, finite, *arrays = quick(begin, given, stop - step, slots, index, data)
-                    if not finite:
-                        now, steps = checked(begin, given, stop - step, index, data)
-                        reached = step + int(steps)
+                    now, taken_steps, *arrays = steps(now, given, stop - step, slots, index, data)
+                    reached = step + int(taken_steps)
                     rows, records = map(np.asarray, arrays)
                     rows = rows[: min(reached + 1, stop) - step]
                     tracked[step - first : step - first + len(rows)] = rows
