@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections import OrderedDict, UserDict
+from collections import UserDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pickle import PicklingError
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
@@ -157,7 +157,7 @@ def _panel(entry: object, allowed: Sequence[str]) -> Panel:
     return _numbered(words, logarithmic)
 
 
-Made = TypeVar("Made")
+Constants = tuple[tuple[str, Any], ...]
 CACHED = 6
 """Realizations that a definition holds: points of a sweep come and go."""
 DRAWS = 4000
@@ -198,8 +198,15 @@ class Definition:
             self.declaration = Declaration(
                 model, lambda constants: self.realization(self.Parameters(**constants))
             )
-        self._made: OrderedDict[Any, ClosedModel] = OrderedDict()
-        self._reduced: OrderedDict[Any, tuple[Realization, Closure]] = OrderedDict()
+        self._made = lru_cache(CACHED)(self._new)
+        self._declared = lru_cache(CACHED)(self._newly_declared)
+
+    def _new(self, constants: Constants, count: int, seed: int) -> ClosedModel:
+        return ClosedModel(self.model, dict(constants), count, seed)
+
+    def _newly_declared(self, constants: Constants, regime: Regime) -> tuple[Realization, Closure]:
+        assert self.declaration is not None
+        return self.declaration.at(dict(constants), regime)
 
     def pickled(
         self, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]
@@ -221,14 +228,12 @@ class Definition:
         Raises InvalidRequest: in one line, for anything that is wrong with the model there.
         """
         check_parameters(parameters, self.Parameters, self.name)
-        constants = dataclasses.asdict(parameters)
         count = 0
         if self.model.only_drawn:
             usual = DRAWS if samples is None else samples
             count = integer("samples", usual, at_least=1, at_most=10**8)
         seed = integer("seed", seed, at_least=0, at_most=2**63 - 1) if count else 0
-        key = (tuple(constants.items()), count, seed)
-        return _kept(self._made, key, lambda: ClosedModel(self.model, constants, count, seed))
+        return self._made(tuple(dataclasses.asdict(parameters).items()), count, seed)
 
     def reduction(
         self, parameters: Any, samples: Any = None, seed: Any = 0, regime: Regime = PLAIN
@@ -244,10 +249,7 @@ class Definition:
             made = self.realization(parameters, samples, seed)
             return made, made.closure_under(regime)
         check_parameters(parameters, self.Parameters, self.name)
-        constants = dataclasses.asdict(parameters)
-        at = self.declaration.at
-        key = regime, tuple(constants.items())
-        return _kept(self._reduced, key, lambda: at(constants, regime))
+        return self._declared(tuple(dataclasses.asdict(parameters).items()), regime)
 
     def closure(
         self, parameters: Any = None, samples: Any = None, seed: Any = 0, regime: Regime = PLAIN
@@ -287,16 +289,6 @@ class Definition:
         return Presentation(
             self.model.title or self.name, notation, plot, conditions(events), self.origin
         )
-
-
-def _kept(place: OrderedDict[Any, Made], key: Any, make: Callable[[], Made]) -> Made:
-    """Value of a key, made on first use; the last `CACHED` are kept."""
-    if key not in place:
-        place[key] = make()
-        while len(place) > CACHED:
-            place.popitem(last=False)
-    place.move_to_end(key)
-    return place[key]
 
 
 def parameters_of(model: Model, pickled: Callable[..., tuple[Any, ...]]) -> type[Any]:

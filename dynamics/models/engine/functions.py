@@ -22,9 +22,6 @@ from dynamics.models.engine.program import Program
 from theory.closure.linear import LinearSpace
 from theory.closure.partition import EntryClasses
 
-DENSE = 1 << 16
-"""Entries times scalars up to which a product with a matrix is quicker than a gather."""
-
 
 class Embedding(NamedTuple):
     """Arrays of an embedding; ``matrix`` is empty where ``labels`` select the coordinates.
@@ -71,11 +68,7 @@ def class_embedding(classes: EntryClasses) -> Embedding:
     offset = np.where(moving, 0.0, classes.start)
     labels = np.where(moving, classes.labels, 0)
     signs = np.where(moving, classes.signs, 0.0)
-    matrix = np.zeros((0, 0))
-    if labels.size * classes.count <= DENSE:
-        matrix = np.zeros((labels.size, classes.count))
-        matrix[np.arange(labels.size)[moving], labels[moving]] = signs[moving]
-    return Embedding(offset, matrix, labels, signs, 1.0 / classes.sizes)
+    return Embedding(offset, np.zeros((0, 0)), labels, signs, 1.0 / classes.sizes)
 
 
 def linear_embedding(classes: EntryClasses, space: LinearSpace) -> Embedding:
