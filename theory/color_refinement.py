@@ -1,12 +1,11 @@
 r"""Colour refinement (1-WL) of a relational structure, one vertex individualised at a time.
 
-A `RelationalStructure` has vertices with kinds and undirected edges with colours. A colouring is
-*stable* when vertices of one colour have, of every colour, equally many neighbours along edges of
-every edge colour. Starting from the kinds, with the root p in a colour of its own, refinement ends
-in the coarsest stable colouring that tells p from the rest. Colours are shared: two vertices, each
-in the colouring of its own root, have one colour exactly when the coarsest stable colouring of the
-disjoint union of all rooted copies gives them one. Roots whose colourings use every colour equally
-often are of one *type*.
+A `RelationalStructure` has vertices with kinds, and undirected edges. A colouring is *stable* when
+vertices of one colour have equally many neighbours of every colour. Starting from the kinds, with
+the root p in a colour of its own, refinement ends in the coarsest stable colouring that tells p
+from the rest. Colours are shared: two vertices, each in the colouring of its own root, have one
+colour exactly when the coarsest stable colouring of the disjoint union of all rooted copies gives
+them one. Roots whose colourings use every colour equally often are of one *type*.
 
 How it stays fast and exact:
 
@@ -57,69 +56,45 @@ def by_appearance(labels: NDArray[Any]) -> tuple[IntArray, IntArray]:
 
 
 class RelationalStructure:
-    """Vertices with kinds, undirected edges with colours.
+    """Vertices with kinds, and undirected edges.
 
-    `kinds`, shape (n,): kind of each vertex, at least 0; `edges`, shape (m, 2): the two ends of
-    each edge; `edge_colours`, shape (m,): colour of each edge; all alike by default; `rows`: the
-    vertices to individualise, one at a time; all by default; `columns`: the vertices whose colours
-    are needed; all by default. Raises ValueError if an end of an edge, a row or a column is not a
-    vertex, there is no row, or an edge has no colour, joins a vertex with itself or appears twice.
+    `kinds`, shape (n,): kind of each vertex, at least 0; `edges`, shape (m, 2): the two different
+    ends of each edge, each pair once; `rows`: the vertices to individualise, one at a time; all by
+    default; `columns`: the vertices whose colours are needed; all by default.
     """
 
     def __init__(
         self,
         kinds: ArrayLike,
         edges: ArrayLike,
-        edge_colours: ArrayLike | None = None,
-        rows: ArrayLike | None = None,
-        columns: ArrayLike | None = None,
+        rows: IntArray | None = None,
+        columns: IntArray | None = None,
     ) -> None:
-        def whole(values: ArrayLike) -> IntArray:
-            return np.asarray(values).astype(np.int64)
-
-        self.kinds, self.edges = whole(kinds), whole(edges).reshape(-1, 2)
-        every, alike = np.arange(self.size), np.zeros(len(self.edges))
-        self.edge_colours = whole(alike if edge_colours is None else edge_colours)
-        self.rows = whole(every if rows is None else rows)
-        self.columns = whole(every if columns is None else columns)
-        for name in ("edges", "rows", "columns"):
-            vertices = getattr(self, name)
-            if vertices.size and not 0 <= vertices.min() <= vertices.max() < self.size:
-                raise ValueError(f"{name} name a vertex outside 0..{self.size - 1}")
-        if self.rows.size == 0:
-            raise ValueError("rows name no vertex to individualise")
-        if self.edge_colours.shape != (len(self.edges),):
-            raise ValueError(f"{len(self.edges)} edges have {self.edge_colours.size} colours")
-        if (self.edges[:, 0] == self.edges[:, 1]).any():
-            raise ValueError("an edge joins a vertex with itself")
-        ends = np.column_stack([np.sort(self.edges, axis=1), self.edge_colours])
-        if len(np.unique(ends, axis=0)) < len(self.edges):
-            raise ValueError("an edge appears twice in one colour")
+        self.kinds = np.asarray(kinds, dtype=np.int64)
+        self.edges = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
+        self.rows = np.arange(self.size) if rows is None else rows
+        self.columns = np.arange(self.size) if columns is None else columns
 
     @property
     def size(self) -> int:
         """Number of vertices n."""
         return int(self.kinds.size)
 
-    def adjacency(self) -> list[Any]:
-        """One sparse n x n matrix of ones for each colour of edges, ascending."""
+    def adjacency(self) -> Any:
+        """Sparse n x n matrix of ones for the edges."""
         from scipy.sparse import csr_array
 
-        matrices = []
-        for colour in np.unique(self.edge_colours):
-            ends = self.edges[self.edge_colours == colour]
-            both = np.concatenate([ends, ends[:, ::-1]]).T
-            ones = np.ones(both.shape[1], dtype=np.uint64)
-            matrices.append(csr_array((ones, tuple(both)), shape=(self.size, self.size)))
-        return matrices
+        both = np.concatenate([self.edges, self.edges[:, ::-1]]).T
+        ones = np.ones(both.shape[1], dtype=np.uint64)
+        return csr_array((ones, tuple(both)), shape=(self.size, self.size))
 
     def twins(self) -> IntArray:
         """First row with the same kind and neighbours as each row, shape (rows,)."""
-        around: list[list[tuple[int, int]]] = [[] for _ in range(self.size)]
-        for (a, b), colour in zip(self.edges.tolist(), self.edge_colours.tolist(), strict=True):
-            around[a].append((colour, b))
-            around[b].append((colour, a))
-        first: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
+        around: list[list[int]] = [[] for _ in range(self.size)]
+        for a, b in self.edges.tolist():
+            around[a].append(b)
+            around[b].append(a)
+        first: dict[tuple[int, tuple[int, ...]], int] = {}
         first_of = [
             first.setdefault((int(self.kinds[row]), tuple(sorted(around[row]))), position)
             for position, row in enumerate(self.rows.tolist())
@@ -202,7 +177,7 @@ def _kinds(structure: RelationalStructure, roots: IntArray) -> HashArray:
 
 
 def _refined(
-    structure: RelationalStructure, adjacency: list[Any], roots: IntArray, salt: int
+    structure: RelationalStructure, adjacency: Any, roots: IntArray, salt: int
 ) -> NDArray[np.int32] | None:
     """Colours by hashing, shape (lines, n); None where a collision shows at once.
 
@@ -210,8 +185,7 @@ def _refined(
     """
     blocks = _blocks(structure, roots)
     states = [_mix(_kinds(structure, roots[block]), salt) for block in blocks]
-    # Scrambled, so that no sum over edges of two colours is a multiple of that over a third.
-    own, *factors = _mix(np.arange(len(adjacency) + 1, dtype=np.uint64), salt) | np.uint64(1)
+    own, factor = _mix(np.arange(2, dtype=np.uint64), salt) | np.uint64(1)
     counted = -1
     while True:
         keys = np.concatenate([state.sum(axis=0) for state in states])
@@ -224,10 +198,7 @@ def _refined(
             break
         counted = distinct.size + lines.size
         for b, state in enumerate(states):
-            total = state * own
-            for factor, matrix in zip(factors, adjacency, strict=True):
-                total += (matrix @ state) * factor
-            states[b] = _mix(total, salt)
+            states[b] = _mix(state * own + (adjacency @ state) * factor, salt)
     number_of = np.empty(distinct.size, dtype=np.int32)
     number_of[np.argsort(first)] = np.arange(distinct.size)
     refined = np.empty((roots.size, structure.size), dtype=np.int32)
@@ -272,15 +243,13 @@ class _Neighbours:
         both = np.concatenate([structure.edges, structure.edges[:, ::-1]])
         order = np.argsort(both[:, 0], kind="stable")
         self._vertex, self._other = both[order].T
-        paint = np.unique(structure.edge_colours, return_inverse=True)[1]
-        self._paint = np.tile(paint, 2)[order] * count
-        self._bound = count * (int(paint.max(initial=0)) + 1)
+        self._bound = count
         self.degrees = np.bincount(self._vertex, minlength=structure.size)
         self._begins = np.cumsum(self.degrees) - self.degrees
 
     def colours(self, colours: NDArray[np.int32]) -> IntArray:
-        """The lists, each entry an edge colour and a colour in one number; shape (2 m,)."""
-        entries = self._vertex * self._bound + self._paint + colours[self._other]
+        """The lists, one after the other; shape (2 m,)."""
+        entries = self._vertex * self._bound + colours[self._other]
         entries.sort()
         return entries - self._vertex * self._bound
 

@@ -207,15 +207,15 @@ def adam(gradient, start, eta, steps):
     return np.array(states)
 
 
-def rooted_colours(kinds, edges, edge_colours, roots):
+def rooted_colours(kinds, edges, roots):
     """Coarsest stable colouring of the disjoint union of rooted copies, by 1-WL on dictionaries.
 
     Returns {(copy, vertex): colour}; the root of each copy starts in a colour of its own.
     """
     around = {vertex: [] for vertex in range(len(kinds))}
-    for (a, b), colour in zip(edges, edge_colours, strict=True):
-        around[a].append((colour, b))
-        around[b].append((colour, a))
+    for a, b in edges:
+        around[a].append(b)
+        around[b].append(a)
     colour_of = {
         (copy, vertex): (kinds[vertex], vertex == root)
         for copy, root in enumerate(roots)
@@ -225,7 +225,7 @@ def rooted_colours(kinds, edges, edge_colours, roots):
         signatures = {
             (copy, vertex): (
                 old,
-                tuple(sorted((e, colour_of[copy, other]) for e, other in around[vertex])),
+                tuple(sorted(colour_of[copy, other] for other in around[vertex])),
             )
             for (copy, vertex), old in colour_of.items()
         }

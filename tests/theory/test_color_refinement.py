@@ -25,17 +25,16 @@ def structures(draw):
     kinds = draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
     ends = [(a, b) for a in range(n) for b in range(a)]
     chosen = draw(st.lists(st.sampled_from(ends), unique=True)) if ends else []
-    paint = draw(st.lists(st.integers(0, 3), min_size=len(chosen), max_size=len(chosen)))
-    return kinds, chosen, paint
+    return kinds, chosen
 
 
 @settings(deadline=None, max_examples=150)
 @given(structures())
 def test_equals_refinement_of_the_disjoint_union_on_dictionaries(given_structure):
-    kinds, edges, paint = given_structure
+    kinds, edges = given_structure
     n = len(kinds)
-    found = refine(RelationalStructure(kinds, edges, paint))
-    reference = naive.rooted_colours(kinds, edges, paint, range(n))
+    found = refine(RelationalStructure(kinds, edges))
+    reference = naive.rooted_colours(kinds, edges, range(n))
     colours = np.stack([found.colours(root) for root in range(n)])
     assert bijective(
         colours.ravel().tolist(), [reference[r, v] for r in range(n) for v in range(n)]
@@ -51,16 +50,6 @@ def test_the_check_refuses_what_is_too_coarse_or_loses_the_root():
         assert is_stable(structure, structure.rows, colours) is stable
 
 
-@pytest.mark.parametrize("colours", [(0, 1, 2), (5, 7, 9), (1, 0, 3)])
-def test_edges_of_two_colours_are_not_two_of_the_colour_between(colours):
-    low, middle, high = colours
-    paint = [low, high, high, low, *[middle] * 6]
-    edges = [(vertex, 5 + end) for vertex in range(5) for end in range(2)]
-    found = refine(RelationalStructure([0] * 5 + [1] * 2, edges, paint))
-    assert found.colours(2)[0] == found.colours(2)[1]
-    assert found.colours(2)[0] != found.colours(2)[3]
-
-
 def test_hashes_that_collide_are_noticed(monkeypatch):
     mix = color_refinement._mix
     monkeypatch.setattr(
@@ -68,19 +57,3 @@ def test_hashes_that_collide_are_noticed(monkeypatch):
     )
     with pytest.raises(ArithmeticError, match="collided"):
         refine(TRIANGLE_AND_SQUARE)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([0, 0], [(0, 2)]), "outside 0..1"),
-        (([0, 0], [(1, 1)]), "with itself"),
-        (([0, 0], [(0, 1), (1, 0)]), "twice"),
-        (([0, 0], [(0, 1)], [0, 1]), "1 edges have 2 colours"),
-        (([0, 0], [(0, 1)], None, [5]), "rows name"),
-        (([], []), "no vertex"),
-    ],
-)
-def test_wrong_structures_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        RelationalStructure(*arguments)

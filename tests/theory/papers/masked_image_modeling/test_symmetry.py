@@ -36,7 +36,7 @@ def test_classes_equal_refinement_on_dictionaries(areas):
     edges += [
         (P + f, P + offsets[-1] + k) for k in range(K) for f in range(offsets[k], offsets[k + 1])
     ]
-    reference = naive.rooted_colours(kinds, edges, [0] * len(edges), range(P))
+    reference = naive.rooted_colours(kinds, edges, range(P))
     pairs = set()
     for number, row in enumerate(row_types(areas)):
         for line, p in enumerate(row.patches):
