@@ -22,7 +22,7 @@ from dynamics.explorer.own_programs import Matrix
 from dynamics.explorer.page_model import PageModel
 from dynamics.library import HERE
 from dynamics.models.engine.real_constants import Reading
-from dynamics.papers.masked_image_modeling.scalars import rows_of
+from dynamics.papers.masked_image_modeling.sizes import rows_of
 from dynamics.registry import load_system
 from dynamics.system import System
 from dynamics.validation import InvalidRequest

@@ -287,21 +287,6 @@ class Declaration:
         except NoProgram as error:
             raise ModelError(f"reduced: {error}") from None
 
-    def departure_of(
-        self,
-        constants: Mapping[str, Any],
-        gradient: Callable[[tuple[str, ...], FloatArray], FloatArray],
-    ) -> float:
-        """Largest difference of another gradient to the declared one near the start, in its terms.
-
-        `constants`: a value for every constant; `gradient`: names of scalars, states of them, shape
-        (states, n) -> gradients per entry, alike.
-        """
-        inner = self.scalars(constants)
-        states = states_near(inner.flat_start)
-        slopes = gradient(tuple(inner.arrays), states)
-        return float(self._risk(inner, constants).departures(states, slopes, inner.data).max())
-
     def _check_classes(
         self,
         made: ClosedModel,

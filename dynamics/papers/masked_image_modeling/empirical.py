@@ -16,9 +16,9 @@ import pydantic
 from numpy.random import Generator
 
 from dynamics.models.engine.sampled import BATCH, DTYPE, Training
-from dynamics.papers.masked_image_modeling import cost
 from dynamics.papers.masked_image_modeling.full import FullProblem
 from dynamics.papers.masked_image_modeling.parameters import Parameters
+from dynamics.papers.masked_image_modeling.sizes import check_matrices, check_samples
 from dynamics.parameter_fields import STRICT, check_parameters, number, refusing, word
 from dynamics.problem import FloatArray
 from dynamics.training.minibatches import sampling_settings
@@ -72,9 +72,9 @@ class FullEmpirical(FullProblem):
         check_parameters(parameters, Parameters)
         self.samples = integer("samples", samples, at_least=1, at_most=10**8)
         self.training = MaskedTraining(**training)
-        cost.check_matrices(parameters)
+        check_matrices(parameters)
         of_step = min(self.samples, self.training.batch or self.samples)
-        cost.check_images(parameters, self.samples, of_step, "empirical", ("samples", self.samples))
+        check_samples(parameters, self.samples, of_step)
         streams = random_stream(seed).spawn(3)
         images = sampled_images(parameters, self.samples, streams[0])
         self._start = np.zeros(parameters.d**2)

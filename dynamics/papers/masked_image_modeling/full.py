@@ -23,11 +23,10 @@ from dynamics.models.engine.functions import Columns, Embedding
 from dynamics.models.engine.program import on_device, program_of
 from dynamics.models.engine.sampled import Training
 from dynamics.models.engine.traced_problem import TracedProblem, hash_of_file
-from dynamics.papers.masked_image_modeling import cost
 from dynamics.papers.masked_image_modeling.parameters import Parameters
 from dynamics.papers.masked_image_modeling.presentation import PRESENTATION
 from dynamics.papers.masked_image_modeling.reduced import ReducedPopulation, row_observables
-from dynamics.papers.masked_image_modeling.scalars import rows_of
+from dynamics.papers.masked_image_modeling.sizes import check_matrices, rows_of
 from dynamics.parameter_fields import check_parameters
 from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.training.minibatches import MiniBatches, fingerprint
@@ -210,8 +209,7 @@ class FullPopulation(FullProblem):
 
     `parameters`: Parameters; `max_configurations`: largest number of masked images that is
     accepted; `basis`: seed of the basis; None for the unit vectors. Raises InvalidRequest if the
-    enumeration is larger than that, with the number it needs; or if memory or the time of a
-    gradient are too much (`cost`).
+    enumeration is larger than that, with the number it needs; or if Q does not fit.
     """
 
     view = "full population"
@@ -223,9 +221,8 @@ class FullPopulation(FullProblem):
         basis: int | None = 0,
     ) -> None:
         check_parameters(parameters, Parameters)
-        cost.check_matrices(parameters)
+        check_matrices(parameters)
         needed = _enumerable(parameters, max_configurations)
-        cost.check_images(parameters, needed, needed, "population", ("masked", parameters.masked))
         self.settings = {"images": needed, "basis": "unit" if basis is None else basis}
         axes = None
         if basis is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,13 +16,11 @@ from numpy.typing import ArrayLike
 from dynamics import loops
 from dynamics.expectations import contour
 from dynamics.expectations.masks import MaskExpectation
-from dynamics.models import masked_image_modeling as file
-from dynamics.papers.held import hold
 from dynamics.papers.masked_image_modeling.parameters import Parameters
 from dynamics.papers.masked_image_modeling.presentation import PRESENTATION
-from dynamics.papers.masked_image_modeling.scalars import layout_of, rows_of
+from dynamics.papers.masked_image_modeling.sizes import rows_of
 from dynamics.parameter_fields import check_parameters
-from dynamics.problem import ExpectedProblem, FloatArray, record_of
+from dynamics.problem import ExpectedProblem, FloatArray, Layout, record_of
 from theory.page import Page
 from theory.papers.masked_image_modeling import recursion
 from theory.papers.masked_image_modeling.notation import EVENTS, ORDER_PARAMETERS
@@ -31,22 +28,6 @@ from theory.papers.masked_image_modeling.rows import Rows
 
 RATES = ("alpha_m", "alpha_0", "rho")
 """Order parameters that are read off the gradient."""
-
-HELD: dict[str, Any] = {"P": 7, "C_global": 3, "C_local": 2, "masked": 3}
-"""Size at which the contour is held against the declared recursion."""
-
-
-def _contour_gradient(names: tuple[str, ...], states: FloatArray) -> FloatArray:
-    """Gradients of the contour at `HELD`, in the order of the scalars of the model file."""
-    rows = rows_of(Parameters(**HELD))
-    named = list(file.names(HELD["P"], HELD["C_global"], HELD["C_local"], ""))
-    places = [named.index(name) for name in names]
-    made, slopes = MaskExpectation(rows, "contour"), np.empty_like(states)
-    for k, state in enumerate(states):
-        ordered = np.empty_like(state)
-        ordered[places] = state
-        slopes[k] = made.gradient(ordered)[places]
-    return slopes
 
 
 def derivation(parameters: Parameters | None = None) -> Page:
@@ -88,10 +69,9 @@ class ReducedPopulation(ExpectedProblem):
         self.rows: Rows = rows_of(parameters)
         self.presentation = replace(PRESENTATION, notation=self.rows.notation)
         self.expectation: MaskExpectation = MaskExpectation(self.rows, expectation)
-        self.layout = layout_of(self.rows)
+        names = self.rows.scalars
+        self.layout = Layout(names, ((),) * len(names), groups=("Q",) * len(names))
         self.settings = self.expectation.settings
-        if "contour" in self.expectation.name:
-            hold(self.expectation, file, HELD, _contour_gradient)
 
     @property
     def initial_state(self) -> FloatArray:

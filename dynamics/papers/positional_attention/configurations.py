@@ -114,24 +114,12 @@ def enumeration(patches: int, law: SetLaw) -> Configurations:
             "expectation",
             "exact",
             f"needs {written(number)} configurations at D={patches} C={set_size}",
-            f"sizes of at most {MAX_CONFIGURATIONS:,} configurations; the spectral expectation has "
-            "no such limit",
-            _largest(set_size),
+            f"exact up to {MAX_CONFIGURATIONS:,} configurations; the spectral expectation has no "
+            "such limit",
+            "spectral",
         )
     types = multisets(len(law.types), sets - 1)
     return assemble(law, types, multinomial_weights(types, law.probabilities))
-
-
-def _largest(set_size: int) -> str:
-    """Largest listed size with sets of C patches, or of C/2, C/4, ..."""
-    while number_of_configurations(2, set_size) > MAX_CONFIGURATIONS:
-        set_size //= 2
-    refused = next(
-        sets
-        for sets in itertools.count(3)
-        if number_of_configurations(sets, set_size) > MAX_CONFIGURATIONS
-    )
-    return f"D={(refused - 1) * set_size} at C={set_size}"
 
 
 def sample(patches: int, law: SetLaw, samples: int, seed: int) -> Configurations:

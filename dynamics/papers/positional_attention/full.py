@@ -17,23 +17,20 @@ from dynamics.papers.positional_attention.matrices import MatrixProblem
 from dynamics.papers.positional_attention.parameters import Parameters
 from dynamics.parameter_fields import check_parameters
 from dynamics.problem import ExpectedProblem, FloatArray, Layout
-from dynamics.validation import refuse, written
+from dynamics.validation import check_cost, refuse
 from theory.papers.positional_attention.data_law import bayes_error
-from theory.papers.positional_attention.enumeration import (
-    Law,
-    brute_configurations,
-    brute_law,
-    nearest_brute,
-)
+from theory.papers.positional_attention.enumeration import Law, brute_configurations, brute_law
 from theory.symmetry import Partition
+
+MOST, HUGE = 1_000_000, 10**300
+"""Configurations that are enumerated at most, and that are counted at most."""
 
 
 class FullPopulation(MatrixProblem, ExpectedProblem):
     """(P) with alpha and every off-diagonal entry of A trained, by brute enumeration.
 
-    `parameters`: Parameters; `partition`: the true sets, of size C; consecutive patches by default;
-    `max_configurations`: largest number of configurations that is accepted. Raises InvalidRequest
-    if the enumeration is larger than that, with the number it needs.
+    `parameters`: Parameters; `partition`: the true sets, of size C; consecutive patches by default.
+    Raises InvalidRequest if there are more than `MOST` configurations.
 
     Notes
     -----
@@ -48,21 +45,13 @@ class FullPopulation(MatrixProblem, ExpectedProblem):
         self,
         parameters: Parameters,
         partition: Partition | None = None,
-        max_configurations: int = 1_000_000,
     ) -> None:
         check_parameters(parameters, Parameters)
         size, set_size = parameters.D, parameters.C
-        needed = brute_configurations(size, set_size)
-        if needed > max_configurations:
-            refuse(
-                "D",
-                size,
-                f"needs {written(needed)} configurations in the full population problem at "
-                f"C={set_size}",
-                f"a size of at most {max_configurations:,} configurations "
-                "(the reduced problem has no such limit)",
-                nearest_brute(set_size, max_configurations),
-            )
+        check_cost(
+            "D", size, lambda D: float(min(brute_configurations(D, set_size), HUGE)), MOST,
+            "configurations of the full problem", range(set_size, size, set_size),
+        )  # fmt: skip
         partition = partition or Partition.contiguous([set_size] * parameters.L)
         sizes = [members.size for members in partition.sets]
         if sizes != [set_size] * parameters.L:

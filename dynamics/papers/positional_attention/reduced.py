@@ -7,7 +7,6 @@ the random sets is taken is chosen here too, once, when it is made. Its oracle i
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Mapping
 from math import sqrt
 
@@ -18,13 +17,18 @@ from numpy.typing import ArrayLike
 from dynamics.expectations import Expectation
 from dynamics.expectations.spectral_sum import SpectralSum
 from dynamics.models import positional_attention as file
-from dynamics.papers.held import hold
 from dynamics.papers.positional_attention import configurations, weighted_sum
 from dynamics.papers.positional_attention.parameters import Parameters
 from dynamics.papers.positional_attention.presentation import PositionalProblem
 from dynamics.parameter_fields import check_parameters
 from dynamics.problem import ExpectedProblem, FloatArray, Layout, record_of
-from dynamics.validation import integer, known_word, real, refuse
+from dynamics.validation import (
+    check_cost,
+    integer,
+    known_word,
+    real,
+    refuse,
+)
 from theory.page import Page
 from theory.papers.positional_attention import recursion
 from theory.papers.positional_attention.data_law import bayes_error
@@ -38,8 +42,6 @@ MOST_NUMBERS = 85_000_000
 """Numbers of all tables together, 680 MB; a gradient takes up to a second."""
 TABLES, SPREAD = 10, 33.0
 """Tables of an expectation; sums that are no less likely than 1e-60, in roots of patches."""
-HELD, HELD_DEGREE = {"D": 8, "C": 2}, 11
-"""Size and largest degree p at which the spectral sum is held against the declared recursion."""
 LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
 
 
@@ -146,33 +148,13 @@ class ReducedPopulation(PositionalProblem, ExpectedProblem):
 def _check_size(parameters: Parameters) -> None:
     """Refuse a size whose tables do not fit, or whose law of sums takes minutes."""
     patches, set_size = parameters.D, parameters.C
-    if _fits(patches, set_size):
-        return
-    divisors = [c for c in range(2, set_size) if patches % c == 0 and _fits(patches, c)]
-    near = f"D={patches} C={divisors[-1]}" if divisors else _largest(set_size)
-    problem = f"needs tables of {_numbers(patches, set_size):.1e} numbers at C={set_size}"
-    if patches > MOST_PATCHES:
-        problem = "takes minutes before the first step"
-    refuse("D", patches, problem, f"at most {MOST_PATCHES:,}, with tables that fit", near)
+    kinds, sizes = (set_size + 1) * (set_size + 2) // 2, range(set_size, patches, set_size)
 
+    def numbers(D: int) -> float:
+        return TABLES * kinds * min(2 * (D - set_size) + 1, SPREAD * sqrt(D - set_size))
 
-def _numbers(patches: int, set_size: int) -> float:
-    """Numbers in tables of types and sums of the random sets, about."""
-    kinds = (set_size + 1) * (set_size + 2) // 2
-    return TABLES * kinds * min(2 * (patches - set_size) + 1, SPREAD * sqrt(patches - set_size))
-
-
-def _fits(patches: int, set_size: int) -> bool:
-    return patches <= MOST_PATCHES and _numbers(patches, set_size) <= MOST_NUMBERS
-
-
-def _largest(set_size: int) -> str:
-    """Largest size that fits, with sets of C patches, or of C/2, C/4, ..."""
-    while not _fits(2 * set_size, set_size):
-        set_size //= 2
-    sizes = range(2 * set_size, MOST_PATCHES + 1, set_size)
-    last = bisect_left(sizes, True, key=lambda patches: not _fits(patches, set_size)) - 1
-    return f"D={sizes[last]} C={set_size}"
+    check_cost("D", patches, lambda D: D, MOST_PATCHES, "patches", sizes)
+    check_cost("D", patches, numbers, MOST_NUMBERS, "numbers in tables", sizes)
 
 
 def derived_observables(
@@ -236,19 +218,6 @@ def _exact(parameters: Parameters) -> Expectation:
 
 
 def _spectral(parameters: Parameters, tolerance: float) -> SpectralSum:
-    """The spectral sum, held against the declared recursion at a small size."""
-    made = _sum_of(parameters, tolerance)
-    constants = {"p": min(parameters.p, HELD_DEGREE), "random_sets": parameters.random_sets}
-
-    def gradient(names: tuple[str, ...], states: FloatArray) -> FloatArray:
-        small = _sum_of(Parameters(**HELD, **constants))
-        return np.array([small.gradient(state) for state in states])
-
-    hold(made, file, HELD | constants, gradient)
-    return made
-
-
-def _sum_of(parameters: Parameters, tolerance: float = 1e-12) -> SpectralSum:
     law = parameters.set_law
     return SpectralSum(
         parameters.D, parameters.C, parameters.p, parameters.nu, parameters.beta,

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.papers.masked_image_modeling.cost import gradient_seconds
+from dynamics.papers.masked_image_modeling.sizes import gradient_seconds
 from dynamics.training.descent import descend
 from dynamics.validation import InvalidRequest
 from dynamics.verdicts.cases import Case

@@ -26,7 +26,7 @@ REFUSED = {
     f"{COMPARE} --D -4": "D=-4 is too small; D can be a whole number of at least 4; nearest: 4",
     f"{COMPARE} --p 4": "p=4 is even; p can be an odd number of at least 3",
     f"{COMPARE} --steps 0": "steps=0 is too small; steps can be a whole number of at least 1",
-    f"{COMPARE} --D 16 --C 4": "D=16 needs 2,125,764 configurations",
+    f"{COMPARE} --D 16 --C 4": "D=16 needs about 2.1e+06 configurations",
     f"{COMPARE} --DD 16": "flag '--DD' is unknown",
     f"{COMPARE} --out .": "out='.' is the working folder or holds it",
     f"{COMPARE} --seeds 2": "seeds is of --full empirical",

@@ -41,11 +41,3 @@ def brute_law(partition: Partition, law: SetLaw) -> Law:
         blocks.append(values[:, weight > 0])
         weights.append(weight[weight > 0])
     return np.ascontiguousarray(np.concatenate(blocks, axis=1)), np.concatenate(weights)
-
-
-def nearest_brute(set_size: int, limit: int) -> str:
-    """Message with the largest D of given C that has at most `limit` configurations."""
-    fitting = [s for s in range(2, 64) if brute_configurations(s * set_size, set_size) <= limit]
-    if fitting:
-        return f"D={fitting[-1] * set_size} at C={set_size}"
-    return f"D=4 at C=2 (no D fits C={set_size})"

@@ -36,8 +36,6 @@ def test_law_equals_all_sequences_of_patches():
 
 
 def test_too_many_configurations_are_refused_with_their_number():
-    refused = "77,558,760 configurations at D=64 C=4.*spectral expectation has no such.*D=24 at C=4"
+    refused = "77,558,760 configurations at D=64 C=4.*nearest: spectral"
     with pytest.raises(InvalidRequest, match=refused):
         configurations.enumeration(64, SetLaw(4, 0.25))
-    with pytest.raises(InvalidRequest, match="D=300 at C=150"):
-        configurations.enumeration(600, SetLaw(300, 0.25))
