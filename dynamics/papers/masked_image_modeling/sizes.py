@@ -36,13 +36,11 @@ def rows_of(parameters: Parameters) -> Rows:
     return Rows(parameters, row_types(parameters.area_ids))
 
 
-def gradient_seconds(parameters: Parameters, samples: int | None = None) -> float:
-    """Predicted seconds of one gradient of a full problem, on samples or over all images."""
-    keys = float(parameters.P * parameters.masked)
-    if samples is not None:
-        return PER_KEY * keys * samples
+def population_seconds(parameters: Parameters) -> float:
+    """Predicted seconds of a gradient over all masked images."""
     images = 10.0 ** min(image_digits(parameters), 250.0)
-    return PER_KEY * keys * images + PER_PRODUCT * parameters.P * parameters.d**2
+    pairs = PER_KEY * parameters.P * parameters.masked * images
+    return pairs + PER_PRODUCT * parameters.P * parameters.d**2
 
 
 def check_matrices(parameters: Parameters) -> None:
@@ -56,10 +54,5 @@ def check_samples(parameters: Parameters, samples: int, batch: int) -> None:
     # Latents, the random numbers behind them, masks; see `images`.
     each = 3 * parameters.P + 2 * parameters.masked + 3 * parameters.features
     check_cost("samples", samples, lambda n: n * each, MOST_NUMBERS, "numbers")
-    check_cost(
-        "samples",
-        batch,
-        lambda n: gradient_seconds(parameters, n),
-        MOST_SECONDS,
-        "seconds for each gradient",
-    )
+    seconds = PER_KEY * parameters.P * parameters.masked
+    check_cost("samples", batch, lambda n: n * seconds, MOST_SECONDS, "seconds for each gradient")

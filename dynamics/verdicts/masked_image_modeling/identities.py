@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.papers.masked_image_modeling.sizes import gradient_seconds
+from dynamics.papers.masked_image_modeling.sizes import population_seconds
 from dynamics.training.descent import descend
 from dynamics.validation import InvalidRequest
 from dynamics.verdicts.cases import Case
@@ -67,7 +67,7 @@ def enumerated(case: Case, gradients: int, statements: int = 0) -> Any:
     """Full problem; undecided if gradients and `paper_values` would take too long."""
     law, images = case.parameters, image_count(case.parameters)
     if images <= COUNTABLE:
-        needed = gradients * gradient_seconds(law)
+        needed = gradients * population_seconds(law)
         stated = PER_AREA * law.P * law.features + PER_KEY * float(images * law.masked * law.P)
         needed += statements * stated
         if needed > MOST_SECONDS * (10 if case.thorough else 1):
