@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -22,19 +22,16 @@ ROW = 10.0
 """Height of a row of labels, in points."""
 
 
-def shade(axes: Any, run: Trajectory, settled: Iterable[Axes] = ()) -> None:
+def shade(axes: Any, run: Trajectory) -> None:
     """Shade the phases and name the events that divide them above the first panel.
 
     An event at the start divides nothing, and has no place on a logarithmic axis.
-
-    `settled`: those with a legend at the best place, which shades do not move.
     """
     plot = run.presentation.plot
     first, last = _ends(run)
     narrow = USUAL / axes[0].figure.get_figwidth()
     at = {name: max(event.time, first) for name, event in run.events.items() if event}
     lowest = SPANS + ROW * max(0, _name_events(axes, run, at, narrow) - 1)
-    style.settle_legends(settled)
     before, middle, height = True, -1.0, lowest
     for (name, begins, ends), shade in zip(plot.spans, style.SHADES.values(), strict=False):
         begin = first if begins is None else at.get(begins)
@@ -45,7 +42,11 @@ def shade(axes: Any, run: Trajectory, settled: Iterable[Axes] = ()) -> None:
         end = last if ends is None else at.get(ends, last)
         if end > begin:
             for panel in axes:
-                panel.axvspan(begin, end, color=shade, lw=0, zorder=0)
+                # Legends look for a place beside lines and rectangles, not beside collections.
+                panel.fill_between(
+                    [begin, end], 0, 1, transform=panel.get_xaxis_transform(), color=shade, lw=0,
+                    zorder=0,
+                )  # fmt: skip
             label = name if before else plot.alone.get(name, name)
             time = _middle(begin, end, run)
             place = float(choices.share(time, *_axis(run)))

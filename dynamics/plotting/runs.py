@@ -91,8 +91,7 @@ def training(
     for panel, description in zip(axes, panels, strict=True):
         _draw(panel, description, run, markers, seeds)
     style.time_axis(axes[-1], run)
-    described = zip(axes, panels, strict=True)
-    shade(axes, run, [panel for panel, each in described if len(each.curves) <= MOST_INSIDE])
+    shade(axes, run)
     others = [run for run in (markers, *seeds) if run is not None]
     notes = filter(None, [note, run.presentation.plot.omission])
     captions.state_parameters(

@@ -7,8 +7,7 @@ import inspect
 import math
 import os
 import re
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -191,21 +190,6 @@ def legend(axes: Axes, **options: Any) -> None:
     named = labelled(axes)
     if named:
         axes.legend(list(named.values()), list(named), **options)
-
-
-def settle_legends(panels: Iterable[Axes]) -> None:
-    """Keep legends where they cover no line, before shades are drawn, which would count too.
-
-    `panels`: of one figure, with legends at the best place.
-    """
-    placed = {panel: legend for panel in panels if (legend := panel.get_legend()) is not None}
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "constrained_layout")  # told when it is written
-        for panel in [*placed][:1]:
-            panel.figure.draw_without_rendering()  # type: ignore[union-attr]
-    for panel, legend in placed.items():
-        box = legend.get_window_extent().transformed(panel.transAxes.inverted())
-        legend.set_loc((box.x0, box.y0))
 
 
 def legend_below(figure: Figure, handles: Sequence[Any], most: int = 3, **options: Any) -> None:
