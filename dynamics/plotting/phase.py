@@ -30,9 +30,6 @@ NO_COLOUR, YES_COLOUR = "#E6E6E6", "#7FB8DC"
 SHARES = ("patch_association",)
 LOOKS = (("black", "-"), ("#B0006D", "--"), ("#8C4A00", ":"))
 """Colour and dash of the lines of equal value of each further quantity."""
-SHORTEST = 0.4
-"""Inches below which a line of equal value has no room for a label."""
-STAGGERED = (0.5, 0.3, 0.7)
 HALO: list[Any] = [withStroke(linewidth=2.6, foreground="white")]
 
 
@@ -171,28 +168,11 @@ def _contour(
         linewidths=1.3, linestyles=[look[1]],
     )  # fmt: skip
     artist.set_path_effects(HALO)
-    if spots := _spots(panel, artist):
-        options: dict[str, Any] = {"fmt": lambda value: f"${number(value)}$", "fontsize": 7}
-        for text in panel.clabel(artist, inline=False, manual=spots, **options):
-            text.set_path_effects(HALO)
+    options: dict[str, Any] = {"fmt": lambda value: f"${number(value)}$", "fontsize": 7}
+    for text in panel.clabel(artist, inline=False, **options):
+        text.set_path_effects(HALO)
     name = labels.quantity(curve.presentation.notation, curve.quantity)
     return {name: Line2D([], [], color=look[0], lw=1.3, ls=look[1], label=name)}
-
-
-def _spots(panel: Axes, artist: Any) -> list[Any]:
-    """Where lines of equal value are labelled: neighbours at different shares of their length."""
-    figure: Any = panel.figure
-    spots = []
-    for k, lines in enumerate(artist.allsegs):
-        for line in lines:
-            pixels = panel.transData.transform(line) / figure.dpi
-            along = np.append(0.0, np.cumsum(np.hypot(*np.diff(pixels, axis=0).T)))
-            if along[-1] > SHORTEST:
-                at = along[-1] * STAGGERED[k % len(STAGGERED)]
-                middle = [np.interp(at, along, side) for side in pixels.T]
-                spot = panel.transData.inverted().transform(np.array(middle) * figure.dpi)
-                spots.append(tuple(spot))
-    return spots
 
 
 def _boundary(
