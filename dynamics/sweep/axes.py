@@ -220,26 +220,14 @@ class Grid:
         return point
 
     def table(self, name: str) -> NDArray[np.float64]:
-        """Values of a derived name over the grid; NaN where it has none.
-
-        A formula is evaluated once for each combination of values of the axes that it needs.
-        """
-        needed = {name}
-        for other, expression in reversed(list(self.derived.items())):
-            if other in needed:
-                needed |= set(expression.names)
-        formulas = {n: expression for n, expression in self.derived.items() if n in needed}
-        counts = [len(axis.values) if axis.name in needed else 1 for axis in self.axes]
-        values = np.full(self.shape if self.paired else counts, np.nan)
+        """Values of a derived name over the grid; NaN where a formula has none."""
+        values = np.full(self.shape, np.nan)
         with progress.bar("formulas", values.size, unit="points") as bar:
-            for index in np.ndindex(values.shape):
-                point = {**self.fixed, **self.along_axes(index)}
+            for index in self:
                 with suppress(InvalidRequest):
-                    for other, expression in formulas.items():
-                        point[other] = expression.value(point)
-                    values[index] = point[name]
+                    values[index] = self.at(index)[name]
                 bar.update(1)
-        return np.broadcast_to(values, self.shape).copy()
+        return values
 
     def along_axes(self, index: Sequence[int]) -> dict[str, Number]:
         """Name of each axis and its value at a point."""
