@@ -1,14 +1,12 @@
 """What is installed, and what documents say of it."""
 
 import configparser
-import inspect
 import os
 import re
 import subprocess
 import sys
 import venv
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -29,27 +27,6 @@ def test_make_run_installs_only_what_the_product_needs():
     assert not needed & set.union(*extras.values())
     recipe = (ROOT / "Makefile").read_text().split(".venv/run.stamp:")[1].split("@touch")[0]
     assert recipe.rstrip().endswith("--editable .")
-
-
-def test_the_recipe_for_slurm_is_a_sweep(monkeypatch):
-    text = (ROOT / "docs" / "cluster.md").read_text()
-    recipe = re.search(r"```python\n(from dask_jobqueue.*?)```", text, re.DOTALL)[1]
-    scaled, waited, swept = [], [], []
-    cluster = SimpleNamespace(
-        scale=lambda jobs: scaled.append(jobs), scheduler_address="tcp://login:8786"
-    )
-    client = SimpleNamespace(wait_for_workers=waited.append)
-    modules = {
-        "dask_jobqueue": SimpleNamespace(SLURMCluster=lambda **options: cluster),
-        "distributed": SimpleNamespace(Client=lambda made: client if made is cluster else None),
-    }
-    for name, module in modules.items():
-        monkeypatch.setitem(sys.modules, name, module)
-    signature = inspect.signature(dynamics.sweep)
-    sweep = lambda *words, **options: swept.append(signature.bind(*words, **options).arguments)  # noqa: E731
-    exec(recipe, {"dynamics": SimpleNamespace(sweep=sweep), "system": None})
-    assert (scaled, waited) == ([50], [1])
-    assert swept[0]["scheduler"] == "tcp://login:8786"
 
 
 def test_attdyn_is_dynamics_and_shows_public_names_only():

@@ -1,4 +1,4 @@
-"""The site: its links, its cache, and what is shown where a page to explore can be written."""
+"""The site: its links, its cache, and its page of statements."""
 
 import importlib
 import json
@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from dynamics.registry import load_system
-from dynamics.validation import InvalidRequest
 
 SITE = Path(__file__).resolve().parents[1] / "docs" / "site"
 NAMES = ("cache", "cards", "explorers", "links", "pages", "sources", "statements")
@@ -124,22 +123,3 @@ def test_claims_without_a_verdict_are_named(site, tmp_path, monkeypatch):
     assert not item.is_current()
     report.write_text("\n".join(f"## {source}" for source in (first, *others)))
     assert item.is_current()
-
-
-def test_pages_to_explore_are_written_where_there_is_what_writes_them(site, tmp_path, monkeypatch):
-    explorers = site("explorers")
-
-    def write_page(name, path):
-        if name == "topic_model":
-            raise InvalidRequest("too large")
-        path.write_text(name)
-
-    monkeypatch.setattr("dynamics.explorer.write_page", write_page)
-    written = explorers.write_explorers(tmp_path)
-    assert "linear_icl" in written
-    assert "topic_model" not in written
-    names = {path.stem for path in (tmp_path / "explorers").glob("*.html")}
-    assert names == {*written}
-    text = explorers.listed(written, written)
-    assert all(f'"explorers/{name}.html"' in text for name in written)
-    assert 'src="../explorers/linear_icl.html"' in explorers.frame("linear_icl")

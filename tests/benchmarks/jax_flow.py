@@ -1,4 +1,4 @@
-"""The peer: the same gradient flow by diffrax, float64, its stiff Kvaerno5."""
+"""The peer: the same gradient flow by diffrax, float64, its stiff Kvaerno5, one or many."""
 
 import diffrax
 import jax
@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from jax_reduced import risks
 
 
-def flow(problem, times, rtol):
-    """Compiled flow from a start to states at some times."""
+def flow(problem, times, rtol, many=False):
+    """Compiled flow from a start, or from many, to states at some times."""
     risk = risks(problem)["direct"]
     D, C = problem.parameters.D, problem.parameters.C
     share = jnp.array([1, 1 / (D * (C - 1)), 1 / (D * (D - C))])
@@ -22,4 +22,4 @@ def flow(problem, times, rtol):
             stepsize_controller=diffrax.PIDController(rtol=rtol, atol=1e-3 * rtol),
         ).ys  # fmt: skip
 
-    return jax.jit(solve)
+    return jax.jit(jax.vmap(solve) if many else solve)

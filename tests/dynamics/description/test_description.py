@@ -90,22 +90,6 @@ def test_models_of_the_library_say_what_their_symbols_mean(name, described):
         assert any(n == key or (key != beginning and n.startswith(beginning)) for n in names), key
 
 
-def test_formulas_of_observables_are_those_of_the_derivation(described):
-    """G of the page is G of the kernels, by its value at a state."""
-    import sympy
-
-    table = {one.name: one.formula for one in described["positional_attention"].observables}
-    assert table["G"] == r"D \left(\Gamma \left(C - 1\right) + \Lambda\right)"
-    assert "N" not in table["Lambda"]
-    system = dynamics.load_system("positional_attention")
-    problem = system.ReducedPopulation(system.Parameters())
-    values = problem.observables((0.2, 0.3, -0.1))
-    C, Gamma, Lambda, D = sympy.symbols("C Gamma Lambda D")
-    formula = D * (Gamma * (C - 1) + Lambda)
-    at = {C: 4, D: 16, Gamma: values["Gamma"], Lambda: values["Lambda"]}
-    assert float(formula.subs(at)) == pytest.approx(values["G"], rel=1e-14)
-
-
 def test_a_file_of_ones_own_is_described(own):
     description = dynamics.load_system(own).describe()
     rows = {one.name: one for one in description.symbols}

@@ -8,8 +8,10 @@ from sweeps import sweep
 
 from dynamics import plotting
 from dynamics.phase_diagrams import Axis, scaling, select
+from dynamics.plotting import captions, labels, style
 from dynamics.plotting.labels import CellAxis
 from dynamics.validation import InvalidRequest
+from theory.papers.positional_attention.notation import NOTATION
 
 QS, CS = np.linspace(0.1, 0.9, 9), [2, 4, 8]
 NUS = np.geomspace(1e-5, 1e-1, 9)
@@ -168,6 +170,18 @@ def test_scaling_divides_the_other_factors_out(grid):
     title = axes[0].figure.get_suptitle()
     for count, word in ((found.used, "runs; left out"), (18, "not a valid"), (13, "not computed")):
         assert f"{count} {word}" in title
+
+
+def test_words_are_those_of_the_notation_table():
+    assert labels.label(NOTATION, "samples") == "samples $N$"
+    assert labels.label({}, "weight_decay") == "weight decay"
+    assert labels.formula(NOTATION, "nu*(D-C)**2 % samples") == r"\nu\,(D-C)^{2} \% N"
+    assert labels.formula(NOTATION, "round(D/8)") == r"\mathrm{round}(D/8)"
+    shown = [style.number(v) for v in (0.5, 1e5, 2e-7, -1e-3, 1234.0, 0.0, 196, 0.0815)]
+    assert shown == ["0.5", "10^{5}", r"2 \times 10^{-7}", "-10^{-3}", "1234", "0", "196", "0.0815"]
+    held = {"p": 3, "expectation": "auto", "d": None}
+    words = captions.fixed(NOTATION, held, {"q": "m/(D-C)"}, 6.0, 4)
+    assert words == "$p = 3$, expectation auto, $q = m/(D-C)$, median of 4 seeds"
 
 
 def test_a_sweep_with_nothing_computed_can_be_drawn(tmp_path):

@@ -19,13 +19,10 @@ def results():
     parameters = system.Parameters(D=8, C=2)
     reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
     run = dynamics.descend(full, eta=0.02, steps=100)
-    grid = {"D": 8, "C": "2,3,4", "q": "0.2:0.6:3", "time": 50}
-    sweep = dynamics.sweep("positional_attention", grid, workers=0)
-    finding = dynamics.Finding(
-        None, "spread of A", np.nan, 1e-12, "too large", {"table": [{"D": 8}] * 999}
-    )
-    claim = system.claims[0]
-    plane, flow = portrait(wells(), 5.0), dynamics.flow(reduced, 10.0)
+    sweep = dynamics.sweep(system, {"D": 8, "C": "2,3,4", "q": "0.2:0.6:3", "time": 50}, workers=0)
+    evidence = {"table": [{"D": 8}] * 999}
+    finding = dynamics.Finding(None, "spread of A", np.nan, 1e-12, "too large", evidence)
+    claim, plane, flow = system.claims[0], portrait(wells(), 5.0), dynamics.flow(reduced, 10.0)
     return [
         run, *run.events.values(), flow,
         dynamics.compare(reduced, full, eta=0.02, steps=100),

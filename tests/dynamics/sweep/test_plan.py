@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.sweep import run
 from dynamics.sweep.plan import planned
-from dynamics.sweep.point_runner import PointRunner, killed
-from dynamics.sweep.store import StoreError, SweepStore
 from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("positional_attention")
@@ -36,29 +33,6 @@ def test_invalid_points_are_found_before_anything_runs():
 
 
 LARGE = {"D": 8, "C": 2, "q": "0.1:0.9:300", "nu": "1e-3:1e-2:300:log", "time": 1.0}
-
-
-@pytest.mark.parametrize("more", [{}, {"q": "m/D", "m": "1:4:300"}])
-def test_a_large_grid_is_looked_at_block_by_block(monkeypatch, tmp_path, more):
-    """What is looked at before the store and its first block are there: the ends of blocks."""
-    looked_at, before, check = [], [], PointRunner.invalid_reason
-
-    def counted(self, point):
-        looked_at.append(point)
-        return check(self, point)
-
-    def full(self, number, block):
-        before.append(len(looked_at))
-        assert (self.path / "done" / "zarr.json").exists()
-        raise StoreError("full")
-
-    monkeypatch.setattr(PointRunner, "invalid_reason", counted)
-    monkeypatch.setattr(SweepStore, "write", full)
-    monkeypatch.setattr(run, "measure_points", lambda _, points: [killed()] * len(points))
-    with pytest.raises(StoreError):
-        dynamics.sweep(SYSTEM, LARGE | more, tmp_path / "l.zarr", workers=0)
-    blocks = len(planned(SYSTEM, LARGE | more, False, 0).blocks)
-    assert before[0] < 10 * blocks < 90_000 / 10
 
 
 def test_a_large_grid_of_which_nothing_can_be_run_is_refused_before_it_is_made(tmp_path):

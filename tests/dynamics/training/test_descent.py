@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.training import descent
 from dynamics.validation import InvalidRequest
 
 
@@ -50,18 +49,6 @@ def test_records_do_not_change_the_run_nor_its_events(problem):
             if event:
                 np.testing.assert_array_equal(event.state, run.events[name].state)
                 np.testing.assert_array_equal(event.state, every.states[event.step])
-
-
-@pytest.mark.parametrize("largest", [1, 37])
-def test_where_chunks_are_cut_changes_nothing(problem, largest, monkeypatch):
-    reference = dynamics.descend(problem, eta=0.02, steps=5000, record=7)
-    monkeypatch.setattr(descent, "LARGEST_CHUNK", largest)
-    run = dynamics.descend(problem, eta=0.02, steps=5000, record=7)
-    np.testing.assert_array_equal(run.states, reference.states)
-    for name, event in reference.events.items():
-        assert event.step == run.events[name].step
-    assert run.reasons == reference.reasons
-    assert run.outcome == reference.outcome
 
 
 @pytest.mark.parametrize("view", ["ReducedPopulation", "FullPopulation", "mini-batches"])
