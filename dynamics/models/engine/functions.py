@@ -18,9 +18,10 @@ import numpy as np
 
 from dynamics.cache import compiled_program, jax
 from dynamics.models.engine.loop import Loop
-from dynamics.models.engine.program import Program
+from dynamics.models.engine.program import Program, evaluated
 from theory.closure.linear import LinearSpace
 from theory.closure.partition import EntryClasses
+from theory.law import FloatArray
 
 
 class Embedding(NamedTuple):
@@ -186,6 +187,13 @@ class Functions:
             values["scalars"] = inside
             values["outside"] = jax.numpy.abs(flat - embedding.lift(inside)).max()
         return values
+
+    def observed(self, states: FloatArray, payload: Any) -> dict[str, Any]:
+        """`observables` of states, shape (records, n), as numpy arrays."""
+        # Of two states at least: XLA rounds a loop over one of them in another way.
+        rows = states if len(states) != 1 else np.repeat(states, 2, axis=0)
+        found = evaluated(self.compiled_observables, rows, payload)
+        return dict(jax.tree.map(lambda values: values[: len(states)], found))
 
 
 def _parts(column: tuple[str, Any]) -> tuple[tuple[str, Any], ...]:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics.cache import jax
 from dynamics.loops import Updates
 from dynamics.models.engine.functions import Columns, Embedding, functions_of
 from dynamics.models.engine.program import Data, Program, evaluated
@@ -98,10 +97,7 @@ class TracedProblem(Problem):
 
     def observed(self, states: FloatArray, payload: Any = None) -> dict[str, Any]:
         """Risk, observables and, of every entry, scalars at states, shape (records, n)."""
-        # Of two states at least: XLA rounds a loop over one of them in another way.
-        rows = states if len(states) != 1 else np.repeat(states, 2, axis=0)
-        found = self.evaluated(self._functions.compiled_observables, rows, payload=payload)
-        return dict(jax.tree.map(lambda values: values[: len(states)], found))
+        return self._functions.observed(states, self.payload if payload is None else payload)
 
     def advance(
         self, state: FloatArray, updates: Updates, first: int, last: int, buffers: tuple[Any, ...]

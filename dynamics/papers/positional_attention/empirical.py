@@ -286,8 +286,7 @@ class FullEmpirical(MatrixProblem, TracedProblem):
         pairs = np.stack([alpha, across], axis=1)
         flat = np.concatenate([pairs, self.matrices(states).reshape(len(states), -1)], axis=1)
         functions = functions_of(program, False, COLUMNS, flat.shape[1])
-        payload = self._fresh, None
-        found = self.evaluated(functions.compiled_observables, flat, payload=payload)
+        found = functions.observed(flat, (self._fresh, None))
         return np.asarray(found["observables"]["error"], dtype=float)
 
 

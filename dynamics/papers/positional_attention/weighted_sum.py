@@ -220,11 +220,8 @@ class Sampled(WeightedSum):
 
     def _observed(self, states: FloatArray) -> dict[str, FloatArray]:
         """Risk and error of states."""
-        # Of two states at least: XLA rounds a loop over one of them in another way.
-        rows = states if len(states) != 1 else np.repeat(states, 2, axis=0)
-        found = evaluated(self._functions.compiled_observables, rows, self._payload)
-        named = {"risk": found["risk"], "error": found["observables"]["error"]}
-        return {name: np.asarray(column[: len(states)]) for name, column in named.items()}
+        found = self._functions.observed(states, self._payload)
+        return {"risk": found["risk"], "error": found["observables"]["error"]}
 
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Gradients, risk, population error, and the largest standard error over gross."""
