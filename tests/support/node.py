@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 NODE = shutil.which("node")
@@ -36,6 +37,36 @@ def run_script(script, body, given=None):
         )
     assert ran.returncode == 0, ran.stderr[-2000:]
     return _numbers(json.loads(ran.stdout))
+
+
+PROBLEM = """
+  const problem = MODEL.make(given.constants), n = problem.size;
+  const slope = new Float64Array(n), derivative = new Float64Array(n * n);
+  const row = new Float64Array(problem.order_names.length);
+  const observed = new Float64Array(problem.observable_names.length);
+  const values = given.states.map((each, k) => {
+    const state = Float64Array.from(each);
+    problem.gradient(state, slope);
+    problem.order_parameters(state, slope, row);
+    problem.observables(state, observed);
+    if (k < given.jacobians) problem.jacobian(state, derivative);
+    const jacobian = k < given.jacobians ? derivative : [];
+    return [slope, row, observed, jacobian].map((values) => Array.from(values));
+  });
+  return { values, start: problem.start, names: problem.observable_names,
+    scalars: problem.state_names, check: MODEL.check(given.constants) };
+"""
+
+
+def problem_of(script, constants, states, jacobians=0):
+    """The problem of a page: start, names, and of each state (gradient, rates, records, Hessian).
+
+    Hessians are those of the first states.
+    """
+    given = {"constants": constants, "states": np.asarray(states).tolist(), "jacobians": jacobians}
+    found = run_script(script, PROBLEM, given)
+    assert found["check"]["ok"], found["check"]
+    return found
 
 
 def _numbers(value):

@@ -5,7 +5,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from node import needs_node, run_script
+from node import needs_node, problem_of, run_script
 
 import dynamics
 from dynamics.explorer import own_model, own_points, own_programs
@@ -56,21 +56,6 @@ def loss(theta, sample, xp, K, kind="plain", g=0.4):
 def observables(theta, xp):
     return {"largest": xp.max(theta["w"]), "trace": xp.trace(theta["M"][0])}
 '''
-BODY = """
-  const problem = MODEL.make(given.constants), n = problem.size;
-  const slope = new Float64Array(n), derivative = new Float64Array(n * n);
-  const row = new Float64Array(problem.order_names.length);
-  const observed = new Float64Array(problem.observable_names.length);
-  const states = given.states.map((each, k) => {
-    const state = Float64Array.from(each);
-    problem.gradient(state, slope);
-    problem.order_parameters(state, slope, row);
-    problem.observables(state, observed);
-    if (k < 20) problem.jacobian(state, derivative);
-    return [slope, row, observed, k < 20 ? derivative : []].map((values) => Array.from(values));
-  });
-  return { states, check: MODEL.check(given.constants), start: problem.start };
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -109,12 +94,10 @@ def check_against_python(system, parameters, script=None):
     problem = reduced_problem(system, there, center.draws)
     assert problem.layout.names == center.problem.layout.names
     states = np.random.default_rng(5).normal(size=(200, problem.layout.size))
-    given = {"constants": dataclasses.asdict(there), "states": states.tolist()}
-    result = run_script(script, BODY, given)
-    assert result["check"]["ok"], result["check"]
+    result = problem_of(script, dataclasses.asdict(there), states, jacobians=20)
     assert near(result["start"], problem.initial_state)
     reported = problem.observables_along(states)
-    for k, (slope, row, observed, derivative) in enumerate(result["states"]):
+    for k, (slope, row, observed, derivative) in enumerate(result["values"]):
         own = problem.gradient(states[k])
         assert near(slope, own)
         assert near(row, problem.order_parameters(states[k], own))
@@ -184,11 +167,9 @@ def test_a_constant_that_decides_something_has_some_values(tmp_path, monkeypatch
     assert sliders["a"].values == ()
     for q in sliders["q"].values:
         there = system.Parameters(q=q, a=0.7)
-        given = {"constants": dataclasses.asdict(there), "states": [[0.9]]}
-        result = run_script(model.script, BODY, given)
-        assert result["check"]["ok"]
+        result = problem_of(model.script, dataclasses.asdict(there), [[0.9]])
         assert result["start"] == [0.7]
-        assert near(result["states"][0][0], system.ReducedPopulation(there).gradient([0.9]))
+        assert near(result["values"][0][0], system.ReducedPopulation(there).gradient([0.9]))
     answer = run_script(model.script, "return MODEL.check({ q: 0.35, a: 0.7 });")
     assert answer["nearest"]["q"] in (0.3, 0.4)
     assert answer["message"].startswith("this page holds q = 0.4, 0.3")
@@ -234,5 +215,5 @@ def test_a_constant_that_turns_the_linear_space_does_not_move_freely(tmp_path):
     center = center_of(system, parameters)
     assert (center.problem.coordinates, center.held) == ("linear", ("q",))
     script, state = page_model(system, parameters).script, [0.3, -0.2]
-    result = run_script(script, BODY, {"constants": {"q": 0.7}, "states": [state]})
-    assert near(result["states"][0][0], system.ReducedPopulation(parameters).gradient(state))
+    result = problem_of(script, {"q": 0.7}, [state])
+    assert near(result["values"][0][0], system.ReducedPopulation(parameters).gradient(state))

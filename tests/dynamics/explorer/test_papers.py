@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from node import needs_node, run_script
+from node import needs_node, problem_of, run_script
 
 import dynamics
 from dynamics.explorer import own_points
@@ -19,18 +19,6 @@ POINTS = [
     (IMAGES, {"P": 12, "C_global": 8, "C_local": 2, "masked": 3}, {}),
     (IMAGES, {"family": "two_cluster_grid", "b11": 3, "b10": 2, "C_local": 2, "T": 1}, {}),
 ]
-BODY = """
-  const problem = MODEL.make(given.constants), n = problem.size;
-  const states = given.states.map((each) => {
-    const state = Float64Array.from(each), slope = new Float64Array(n);
-    const observed = new Float64Array(problem.observable_names.length);
-    problem.gradient(state, slope);
-    problem.observables(state, observed);
-    return [slope, observed];
-  });
-  return { states, names: problem.observable_names, scalars: problem.state_names,
-    start: problem.start, check: MODEL.check(given.constants) };
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -60,13 +48,11 @@ def test_gradients_are_those_of_python_at_random_states(system, first, moved):
     there = dataclasses.replace(parameters, **moved, **({"alpha0": None} if "nu" in moved else {}))
     problem = system.ReducedPopulation(there)
     states = np.random.default_rng(3).normal(size=(100, problem.layout.size))
-    given = {"constants": constants(there, model), "states": states.tolist()}
-    found = run_script(worker_script(model.script, model.problem), BODY, given)
-    assert found["check"]["ok"], found["check"]
+    script = worker_script(model.script, model.problem)
+    found = problem_of(script, constants(there, model), states)
     place = order_of(problem, found["scalars"])
     assert found["start"] == pytest.approx(problem.initial_state[place], rel=1e-14)
-    reported = [name for name in found["names"] if name != "error"]
-    for state, (slope, observed) in zip(states, found["states"], strict=True):
+    for state, (slope, _, observed, _) in zip(states, found["values"], strict=True):
         own = np.empty(state.size)
         own[place] = state
         expected = problem.gradient(own)[place]
@@ -78,7 +64,7 @@ def test_gradients_are_those_of_python_at_random_states(system, first, moved):
         assert np.abs(np.array(slope) - expected).max() <= allowed
         values = problem.observables(own)
         for name, value in zip(found["names"], observed, strict=True):
-            if name in reported:
+            if name != "error":
                 assert value == pytest.approx(values[name], rel=1e-11, abs=1e-13), name
 
 

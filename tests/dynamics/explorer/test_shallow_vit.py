@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from node import needs_node, run_script
+from node import needs_node, problem_of
 
 import dynamics
 from dynamics.explorer.driver import worker_script
@@ -31,21 +31,10 @@ def test_gradients_are_those_of_python_along_a_run(model, moved):
     there = dataclasses.replace(PARAMETERS, **moved)
     problem = SYSTEM.ReducedPopulation(there)
     states = dynamics.descend(problem, eta=0.1, steps=60, record=12).states
-    body = """
-      const problem = MODEL.make(given.constants), n = problem.size;
-      const states = given.states.map((each) => {
-        const state = Float64Array.from(each), slope = new Float64Array(n);
-        const row = new Float64Array(problem.order_names.length);
-        problem.gradient(state, slope);
-        problem.order_parameters(state, slope, row);
-        return [slope, row];
-      });
-      return { states, start: problem.start };
-    """
-    given = {"constants": constants(there, model), "states": states.tolist()}
-    found = run_script(worker_script(model.script, model.problem), body, given)
+    script = worker_script(model.script, model.problem)
+    found = problem_of(script, constants(there, model), states)
     assert found["start"] == pytest.approx(problem.initial_state, abs=1e-15)
-    for state, (slope, row) in zip(states, found["states"], strict=True):
+    for state, (slope, row, *_) in zip(states, found["values"], strict=True):
         own = problem.gradient(state)
         assert slope == pytest.approx(own, rel=1e-11, abs=1e-13 * np.abs(own).max())
         assert row == pytest.approx(problem.order_parameters(state, own), rel=1e-12)

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from node import needs_node, run_script
+from node import needs_node, problem_of
 
 import dynamics
 from dynamics import cli
@@ -128,17 +128,8 @@ def test_run_compare_and_describe_have_them(tilted, tmp_path, capsys):
 def test_a_page_moves_the_constants_of_the_held_out_law(tilted, monkeypatch):
     monkeypatch.setattr(own_points, "MOST_TRIED", 0)
     script = page_model(tilted, tilted.Parameters()).script
-    given = {"q": 0.2, "tilt": 0.7}
-    names, values = run_script(
-        script,
-        """
-  const problem = MODEL.make(given), out = new Float64Array(problem.observable_names.length);
-  problem.observables(Float64Array.of(0.4), out);
-  return [problem.observable_names, [...out]];
-""",
-        given,
-    )
+    page = problem_of(script, {"q": 0.2, "tilt": 0.7}, [[0.4]])
     risk, answer = slow_tilted(np.full(4, 0.4), 0.2, 0.7)
-    found = dict(zip(names, values, strict=True))
+    found = dict(zip(page["names"], page["values"][0][2], strict=True))
     assert found["held_out_risk"] == pytest.approx(risk, rel=1e-13)
     assert found["held_out_answer"] == pytest.approx(answer, rel=1e-13)
