@@ -1,7 +1,6 @@
 """What every system must be, whatever it is; runs on every system found."""
 
 import dataclasses
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from theory.events import EventRule
 from theory.notation import Notation
 
 SYSTEMS = built_in_names()
-THEORY_FILES = ("notation", "model", "recursion", "lemmas", "claims")
 
 
 @pytest.fixture(scope="module", params=SYSTEMS)
@@ -21,12 +19,6 @@ def pair(request):
     system = dynamics.load_system(request.param)
     parameters = system.Parameters(**system.default_runs["compare"].parameters)
     return system, system.ReducedPopulation(parameters), system.FullPopulation(parameters)
-
-
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_files_have_the_same_names_in_every_system(name):
-    for file in THEORY_FILES:
-        assert import_module(f"theory.papers.{name}.{file}").__doc__
 
 
 def test_a_system_has_table_claims_derivations_and_default_runs(pair):

@@ -1,9 +1,7 @@
 """Sums over counts and contours against loops over masks, mpmath, fractions, and each other."""
 
 import copy
-import pickle
 from fractions import Fraction
-from itertools import product
 from math import comb
 
 import masked
@@ -168,30 +166,6 @@ def test_start_is_a_fraction(system):
         assert seen["floor"] == pytest.approx(16 / 35, rel=1e-14)
 
 
-def test_rho_at_the_start_is_a_fraction(system):
-    """At Q = 0 attention is uniform: sums over counts in fractions."""
-
-    def expected(C_global, C_local, P, masked):
-        areas = [C_local - 1, C_global] + [C_local] * ((P - C_global) // C_local - 1)
-        own, other = Fraction(0), Fraction(0)
-        for h in product(*[range(size + 1) for size in areas]):
-            if sum(h) == P - masked:
-                ways = 1
-                for size, count in zip(areas, h, strict=True):
-                    ways *= comb(size, count)
-                A = [Fraction(count, P) for count in h]
-                rest = sum(a * a for a in A[2:])
-                own += ways * A[0] * ((1 - A[0]) ** 2 + A[1] ** 2 + rest)
-                other += ways * A[1] * (A[1] * (1 - A[1]) + A[0] * (1 - A[0]) - rest)
-        return other / own
-
-    for sizes, kind in product([(8, 2), (4, 4)], KINDS):
-        parameters = system.Parameters(P=12, C_global=sizes[0], C_local=sizes[1], masked=3)
-        rho = system.ReducedPopulation(parameters, kind).rho0
-        assert rho == pytest.approx(float(expected(*sizes, 12, 3)), rel=1e-13)
-        assert np.log(rho) / np.log(12) == pytest.approx(parameters.Delta_eff, abs=1e-13)
-
-
 LARGE = [
     {"P": 256},
     {"P": 256, "C_global": 16, "C_local": 16, "masked": 192},
@@ -254,20 +228,6 @@ def test_where_the_contour_ends_counts_are_named_at_once(system):
     assert counts.gradient_failure(state) == ""
 
 
-@pytest.mark.parametrize(("sizes", "opened"), [((3, 4, 2), 5), ((6,), 2), ((2, 2, 2, 2), 7)])
-def test_configurations_are_all_and_hypergeometric(sizes, opened):
-    found, chances = masks.configurations(sizes, opened)
-    expected = {
-        h: np.prod([comb(n, k) for n, k in zip(sizes, h, strict=True)]) / comb(sum(sizes), opened)
-        for h in product(*[range(n + 1) for n in sizes])
-        if sum(h) == opened
-    }
-    made = {tuple(map(int, row)): c for row, c in zip(found.T, chances, strict=True)}
-    assert made.keys() == expected.keys()
-    for h, chance in expected.items():
-        assert made[h] == pytest.approx(chance, rel=1e-14)
-
-
 def test_what_is_dropped_is_negligible_and_the_rest_is_right():
     sizes, opened = (15, 512, 496), 512
     found, chances = masks.configurations(sizes, opened)
@@ -278,21 +238,6 @@ def test_what_is_dropped_is_negligible_and_the_rest_is_right():
         ways = [comb(n, int(k)) for n, k in zip(sizes, h, strict=True)]
         exact = Fraction(ways[0] * ways[1] * ways[2], comb(sum(sizes), opened))
         assert chances[place] == pytest.approx(float(exact), rel=1e-13)
-
-
-def test_merged_areas_equal_single_ones(system, monkeypatch):
-    """Local areas alike known by their total only, against each counted by itself."""
-    parameters = system.Parameters(P=18, C_global=6, C_local=3, masked=8)
-    merged = system.ReducedPopulation(parameters, "counts")
-    original = masks.Block.single
-    monkeypatch.setattr(masks.Block, "single", lambda block, merging: original(block, False))
-    single = system.ReducedPopulation(parameters, "counts")
-    assert single.settings["configurations"] > merged.settings["configurations"]
-    state = np.random.default_rng(0).normal(size=merged.layout.size)
-    np.testing.assert_allclose(
-        merged.gradient(state), single.gradient(state), rtol=1e-12, atol=1e-16
-    )
-    assert merged.risk(state) == pytest.approx(single.risk(state), rel=1e-13)
 
 
 def test_the_cheaper_expectation_is_taken(system):
@@ -361,11 +306,3 @@ def test_an_event_that_rounding_decides_does_not_hold_up_a_flow(system):
     for name in ("E4", "E4p"):
         assert runs[1].events[name].time == pytest.approx(runs[0].events[name].time, rel=1e-6)
     np.testing.assert_allclose(runs[1].final_state, runs[0].final_state, rtol=1e-7)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_copies_of_an_expectation_have_its_bits(system, kind):
-    made = system.ReducedPopulation(cases(system)[2], kind).expectation
-    state = np.random.default_rng(4).normal(size=made.data.reading.shares.size)
-    for other in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
-        assert (other.gradient(state) == made.gradient(state)).all()

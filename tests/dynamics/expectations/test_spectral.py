@@ -5,7 +5,6 @@ import pytest
 
 import dynamics
 from dynamics.expectations import spectral_sum
-from theory.papers.positional_attention.data_law import SetLaw
 
 
 def both(system, tolerance, **settings):
@@ -120,15 +119,6 @@ def test_more_work_than_the_budget_is_not_a_number_and_no_wrong_digit(system, mo
 def test_no_finite_answer_where_there_is_none(system, state):
     problem = system.ReducedPopulation(system.Parameters(), "spectral")
     assert np.isnan(problem.gradient(np.array(state))).all()
-
-
-def test_law_of_the_sum():
-    one = SetLaw(2, 0.3)
-    law = spectral_sum.law_of_sum(5, np.bincount(one.sums + 2, one.probabilities))
-    values = np.arange(-10, 11)
-    assert law.sum() == pytest.approx(1, rel=1e-14)
-    assert law @ values == pytest.approx(0, abs=1e-15)
-    assert law @ values**2 == pytest.approx(10 * 0.3, rel=1e-13)
 
 
 def test_where_no_digit_is_left_it_says_so(system):

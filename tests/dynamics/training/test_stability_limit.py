@@ -8,13 +8,9 @@ from dynamics.training.stability_limit import limits_along, smaller_rate
 
 def test_limit_is_two_over_the_largest_curvature(system):
     problem = system.ReducedPopulation(system.Parameters())
-    state, width = np.array([0.1082, 1.4999, -0.5027]), 1e-6
-    columns = []
-    for k in range(3):
-        step = width * np.eye(3)[k]
-        slope = problem.gradient(state + step) - problem.gradient(state - step)
-        columns.append(slope / (2 * width))
-    largest = np.linalg.eigvals(np.array(columns).T).real.max()
+    state, steps = np.array([0.1082, 1.4999, -0.5027]), 1e-6 * np.eye(3)
+    columns = [problem.gradient(state + e) - problem.gradient(state - e) for e in steps]
+    largest = np.linalg.eigvals(np.array(columns).T / 2e-6).real.max()
     assert dynamics.stability_limit(problem, state) == pytest.approx(2 / largest, rel=1e-5)
     assert dynamics.stability_limit(problem, state) == pytest.approx(0.0315, abs=1e-4)
 
@@ -57,8 +53,7 @@ def two_curvatures():
         risk=lambda theta, xp: theta["u"] ** 2 / 2 + 50 * theta["w"] ** 2,
         groups={"u": "first", "w": "second"},
     )
-    system = dynamics.load_system(model)
-    return system.ReducedPopulation(system.Parameters())
+    return model.ReducedPopulation(model.Parameters())
 
 
 def test_of_groups_each_learning_rate_counts_with_its_own_curvature(two_curvatures):
@@ -82,13 +77,15 @@ def test_a_remedy_keeps_the_ratio_of_learning_rates(two_curvatures):
     assert not dynamics.descend(two_curvatures, (0.0006, 0.018), 2000).outcome.failed
 
 
+def of_one(risk):
+    model = dynamics.Model(start=lambda: {"u": 0.3}, risk=lambda theta, xp: risk(theta["u"], xp))
+    return model.ReducedPopulation(model.Parameters())
+
+
 @pytest.mark.parametrize("curvature", [0.0, 5.0])
 def test_where_the_gradient_jumps_no_learning_rate_is_named(curvature):
-    def risk(theta, xp, c=curvature):
-        return xp.abs(theta["w"][0] - 1) + c * (theta["w"][0] - 1) ** 2
-
-    kinked = dynamics.load_system(dynamics.Model(start=lambda: {"w": np.full(1, 0.3)}, risk=risk))
-    run = dynamics.descend(kinked.ReducedPopulation(kinked.Parameters()), 0.02, 2000)
+    risk = lambda u, xp: xp.abs(u - 1) + curvature * (u - 1) ** 2  # noqa: E731
+    run = dynamics.descend(of_one(risk), 0.02, 2000)
     assert run.outcome.kind == "oscillating"
     assert run.outcome.remedy.endswith("where a gradient jumps, every eta may reverse it")
     assert "try" not in run.outcome.remedy
@@ -96,13 +93,7 @@ def test_where_the_gradient_jumps_no_learning_rate_is_named(curvature):
 
 def test_a_rate_a_million_times_too_large_is_told_the_limit():
     """Twenty halvings do not get there."""
-
-    def risk(theta, xp, k=1e9):
-        return k * theta["w"][0] ** 2 / 2
-
-    model = dynamics.Model(start=lambda: {"w": np.full(1, 0.3)}, risk=risk)
-    steep = dynamics.load_system(model)
-    run = dynamics.descend(steep.ReducedPopulation(steep.Parameters()), 0.05, 200)
+    run = dynamics.descend(of_one(lambda u, xp: 1e9 * u**2 / 2), 0.05, 200)
     assert run.outcome.kind == "diverged"
     assert run.outcome.remedy.endswith("the stability limit 2e-09 there; try eta=1.8e-09")
 
