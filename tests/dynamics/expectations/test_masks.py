@@ -166,6 +166,13 @@ def test_start_is_a_fraction(system):
         assert seen["floor"] == pytest.approx(16 / 35, rel=1e-14)
 
 
+def test_the_effective_exponent_is_that_of_rho_at_the_start(system):
+    for C_global, C_local in ((8, 2), (4, 4)):
+        parameters = system.Parameters(P=12, C_global=C_global, C_local=C_local, masked=3)
+        exponent = np.log(system.ReducedPopulation(parameters).rho0) / np.log(12)
+        assert exponent == pytest.approx(parameters.Delta_eff, abs=1e-13)
+
+
 LARGE = [
     {"P": 256},
     {"P": 256, "C_global": 16, "C_local": 16, "masked": 192},
