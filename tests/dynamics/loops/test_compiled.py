@@ -9,10 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-import dynamics
 from dynamics import loops
 from dynamics.loops import Updates, compiler
-from dynamics.loops.kernels import elementary
 
 CALLER = """
 from typing import NamedTuple
@@ -92,19 +90,6 @@ def test_the_name_of_the_folder_covers_all_kernels():
     assert files <= covered
 
 
-def test_without_a_folder_a_process_compiles_for_itself(monkeypatch):
-    def refused():
-        raise OSError
-
-    monkeypatch.setattr(compiler, "cache_directory", refused)
-    assert compiler._folder.__wrapped__() == ""
-    monkeypatch.setattr(compiler, "_folder", lambda: "")
-    function = compiler._dispatcher.__wrapped__(elementary.logistic, type(None))
-    assert function(0.0) == 0.5
-    assert sum(function.stats.cache_hits.values()) == 0
-    assert function._cache.cache_path is None
-
-
 @pytest.fixture
 def unkept(monkeypatch):
     """Nothing is kept: the names of folders do not cover this file."""
@@ -158,15 +143,3 @@ def test_a_state_that_cannot_be_changed_in_place_is_refused():
     buffers = (np.empty((1, 1)), np.empty(0, dtype=np.int64), np.empty((0, 1)))
     with pytest.raises(TypeError, match="contiguous"):
         loops.advance(Growth(1.0), np.array([1]), Updates(np.ones(1)), (0, 1), True, buffers)
-
-
-def test_models_of_all_sizes_are_of_one_kind():
-    """So the loops are compiled for the first of them."""
-    import numba
-
-    kinds_of = set()
-    for name, given in (("linear_icl", {}), ("deep_linear", {}), ("deep_linear", {"layers": 3})):
-        system = dynamics.load_system(name)
-        problem = system.ReducedPopulation(system.Parameters(**given))
-        kinds_of.add(numba.typeof(problem.loop_data))
-    assert len(kinds_of) == 1

@@ -45,14 +45,12 @@ def test_long_runs_show_a_bar_on_a_terminal(monkeypatch, clock, problem):
     assert shown.getvalue() == ""  # a short one
     clock.tick = 0.4
     dynamics.descend(problem, 0.02, 20_000)
-    text = shown.getvalue()
-    assert "reduced population: " in text
-    assert "k/20.0k [" in text
-    assert " steps/s]" in text
-    assert text.endswith("\r")
+    assert all(
+        word in shown.getvalue() for word in ("reduced population: ", "k/20.0k [", "steps/s]")
+    )
+    assert shown.getvalue().endswith("\r")
     dynamics.flow(problem, 1.0)
     assert "flow, reduced population: " in shown.getvalue()
-    assert " of 1]" in shown.getvalue()
 
 
 def test_on_a_pipe_there_is_a_line_every_half_minute(monkeypatch, clock):
