@@ -45,7 +45,7 @@ def test_events_are_marked_where_they_are(result):
     written = [text.get_text() for text in axes[0].texts]
     assert {"Event I", "Event II", "Event III", r"$\min\,\alpha$"} <= set(written)
     for panel in axes:
-        begins = [patch.get_x() for patch in panel.patches]
+        begins = [shade.get_paths()[0].vertices[:, 0].min() for shade in panel.collections]
         assert begins[1:] == [events["T0"].time, events["T1"].time, events["event_III"].time][::2]
 
 
