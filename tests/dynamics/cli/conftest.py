@@ -1,6 +1,8 @@
 import pytest
 from sketches import sketched
 
+from dynamics.cli import main
+
 __all__ = ["elsewhere", "sketched"]
 
 
@@ -8,3 +10,15 @@ __all__ = ["elsewhere", "sketched"]
 def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def call(capsys):
+    """Run a command: exit code, stdout, stderr."""
+
+    def run(*words):
+        code = main([str(word) for word in words])
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    return run

@@ -1,4 +1,4 @@
-"""Runs on samples and figures, as the command line has them; requests that are refused."""
+"""Runs on samples and figures, as the command line has them."""
 
 import json
 import runpy

@@ -112,7 +112,7 @@ def test_a_store_whose_description_is_nested_without_end_is_refused(command, tmp
         [ATTENTION, "--alpha0", "1e100", "--time", "288"],
     ],
 )
-def test_a_risk_or_state_that_is_not_finite_is_an_outcome(words, tmp_path, monkeypatch, capsys):
+def test_a_risk_or_state_that_is_not_finite_is_an_outcome(words, capsys):
     assert main(["run", *words, "--json"]) == 1
     printed = capsys.readouterr()
     document = json.loads(printed.out)

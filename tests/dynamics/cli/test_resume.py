@@ -58,7 +58,7 @@ def test_a_comparison_goes_on(capsys, elsewhere, interrupted):
         same(getattr(dynamics.load("x"), view), getattr(whole, view))
 
 
-def test_a_checkpoint_elsewhere_and_a_changed_request(capsys, elsewhere, interrupted):
+def test_a_checkpoint_elsewhere_and_a_changed_request(capsys, interrupted):
     words = [*RUN, "--out", "x", "--checkpoint", "far/off"]
     assert main(words) == 130
     capsys.readouterr()

@@ -151,7 +151,7 @@ def risk(theta, xp, seed):
 """
 
 
-def test_a_constant_owns_the_flag_of_its_name(here, capsys):
+def test_a_constant_owns_the_flag_of_its_name(here):
     Path("my.py").write_text(OWNED)
     constants = ["--omega", "0.2", "--seed", "5"]
     assert cli.main(["run", "my.py", *constants, "--steps", "5", "--out", "run"]) == 0

@@ -2,13 +2,10 @@
 
 import math
 
-import numpy as np
 import pytest
 
 import dynamics
 from dynamics.training import descent
-from dynamics.training.flow_events import locate_events
-from dynamics.training.flow_path import FlowPath
 
 EVENTS = {"stop": "u stops growing", "low": "d_u <= 0", "go": "w starts growing"}
 
@@ -82,17 +79,3 @@ def test_a_rate_that_has_decayed_to_exactly_0_is_no_event(chunk, monkeypatch):
     assert run.final_state[0] == 1.0
     assert not run.events["stop"]
     assert "comes to rest" in run.reasons["stop"]
-
-
-@pytest.mark.parametrize(("error", "stops"), [(1e-9, False), (0.0, True)])
-def test_an_exact_0_counts_in_a_flow_where_its_error_cannot_have_made_it(error, stops):
-    system = model(halves, u=0.0, w=1.0)
-    problem = system.ReducedPopulation(system.Parameters())
-
-    def at(time):
-        return np.array([1.0 - np.exp(-time) if time < 10 else 1.0, np.exp(-2 * time)])
-
-    path = FlowPath(problem, np.linspace(0.0, 30.0, 200), at, lambda state: error * abs(state))
-    stop = locate_events(path)["stop"]
-    assert (stop.time is not None) is stops
-    assert stops or "comes to rest" in stop.reason
