@@ -55,11 +55,6 @@ def test_the_bayes_risk_and_its_limit():
     assert bayes[1] == pytest.approx(0.60854419, abs=5e-9)
 
 
-def test_it_closes_on_129_scalars_of_384():
-    closure = SYSTEM.closure(SYSTEM.Parameters())
-    assert (closure.scalars, closure.entries, closure.grade) == (129, 384, "proved")
-
-
 @pytest.mark.long
 def test_the_published_risk_and_the_parents():
     """Rate 2, 8000 steps: risk .608553, A1 largest at (-, 0, 0, 1, 2)."""

@@ -8,7 +8,6 @@ from scipy.optimize import minimize
 from scipy.special import erf
 
 import dynamics
-from dynamics.verdicts.findings import Protocol
 from dynamics.verdicts.library import committee
 
 PUBLISHED = {0.1: 0.10370, 1.0: 0.060632, 10.0: 0.0044393, 100.0: 6.4416e-4, 1000.0: 9.3728e-5}
@@ -119,8 +118,3 @@ def test_equal_neurons_do_best_at_the_plateau(k):
     best = minimize(lambda row: full.risk(np.tile(row, k)), np.full(k, 0.5), tol=1e-12)
     assert best.fun == pytest.approx(committee.symmetric_risk(k), rel=1e-8)
     assert best.x @ best.x / k == pytest.approx(1 / (2 * k - 1), rel=1e-4)  # of norm sqrt(d Q)
-
-
-def test_a_plateau_is_of_committees_of_one_size():
-    check = committee.plateau(system(), Protocol(system().Parameters(n=3)))
-    assert check.word == "not decidable under this law"

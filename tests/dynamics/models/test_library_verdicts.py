@@ -68,6 +68,11 @@ ELSEWHERE = [
     ("merged_staircase", {"target": "leap"}, "Staircase", "not decidable under this law"),
     ("merged_staircase", {}, "Order", "not decidable at this size"),
     ("softmax_icl", {"p1": 0.8}, "Concentration", "not decidable under this law"),
+    ("committee", {"n": 3}, "Plateau", "not decidable under this law"),
+    ("token_selection", {"spread": 2.0}, "Direction", "not decidable under this law"),
+    # Distinct tokens of one frequency have no order.
+    ("scan_and_snap", {}, "Order", "not decidable under this law"),
+    ("scan_and_snap", {}, "Snap", "not decidable under this law"),
 ]
 
 

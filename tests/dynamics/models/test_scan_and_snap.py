@@ -65,8 +65,3 @@ def test_closure_and_3000_steps_at_10000_tokens_take_less_than_a_minute(system):
     run = dynamics.descend(problem, 1.0, 3000)
     assert time.process_time() - began < 60
     assert abs(run["z_c"] + 4 * run["z_d"]).max() < 1e-12
-
-
-def test_distinct_tokens_of_one_frequency_have_no_order(system):
-    for verdict in dynamics.verify(system, system.Parameters(), ["Order", "Snap"]):
-        assert verdict.finding.word == "not decidable under this law"

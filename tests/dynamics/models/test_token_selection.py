@@ -92,10 +92,3 @@ def test_where_another_score_is_larger_attention_goes_elsewhere():
     run = dynamics.descend(SYSTEM.ReducedPopulation(law), 1.0, 4000)
     assert run["selected"][-1] < 0.01
     assert experiments.cosines(law, run)[-1] < -0.5
-
-
-def test_tokens_that_no_query_separates_decide_nothing():
-    law = SYSTEM.Parameters(spread=2.0)
-    finding = experiments.converges(SYSTEM, Protocol(law))
-    assert finding.word == "not decidable under this law"
-    assert "no query separates" in finding.reason
