@@ -1,4 +1,4 @@
-"""The engine of model files: traced by JAX, closed, run reduced and full.
+"""Engine of model files: trace with JAX, find the closure, run the reduced and the full model.
 
 `load` takes a file, `system_of` a `theory.model.Model`.
 """

@@ -1,9 +1,9 @@
-"""The closure of a realized model: classes of entries and samples, the linear space, the laws.
+"""Closure of a realized model: classes of entries and samples, linear space, conservation laws.
 
-The risk is read into a table twice. In the first table every trained entry is an input; classes are
-found there. In the second each class is one input; the linear space and the laws are found there.
-All of them are a few exact evaluations in the field (`theory.closure`). A model without a program
-is checked in floats.
+The risk is traced into a table twice. The first table has one input for each trained entry and
+gives the classes. The second table has one input for each class and gives the linear space and
+the laws. Each search takes a few exact evaluations in a finite field (`theory.closure`). A model
+without a program is checked in floats.
 """
 
 from __future__ import annotations
@@ -36,35 +36,35 @@ from theory.program import NoProgram, Values, field
 SEED = 20240
 """Seed of the random numbers of closures."""
 MOST_TRACED = 1 << 28
-"""Numbers of all samples of a law that a table may be read from."""
+"""Most numbers in all samples of a law; a larger law is not traced into a table."""
 MOST_VALUES = 4_000_000
-"""Distinct numbers of the risk of every entry."""
+"""Most distinct values in the table of the risk of every entry."""
 SCALES = (0.0, 0.1, 0.3, 1.0, 1.0)
-"""Sizes of random displacements from the start at which the gradient is looked at in floats."""
+"""Scales of random displacements from the start at which the gradient is evaluated in floats."""
 SAME = 1e-9
-"""Part of the largest gradient by which a symmetric one may differ from its image."""
+"""Tolerance on the change of a gradient under its symmetry, relative to the largest component."""
 ERRORS = 8.0
-"""Standard errors of the mean over draws that count as sampling error."""
+"""Sampling-error bound, in standard errors of the mean over draws."""
 DRAWS = 2000
-"""Draws from which that standard error is taken."""
+"""Most draws from which the standard error of a mean gradient is computed."""
 
 
 class ClosedModel(Realization):
-    """A model at one set of constants, and what its training closes on."""
+    """A model at one set of constants, with the closure of its training."""
 
     @cached_property
     def closure(self) -> Closure:
-        """The closure of gradient descent and of the flow; see `closure_under`."""
+        """Closure of gradient descent and of gradient flow; see `closure_under`."""
         return self.closure_under(PLAIN)
 
     def closure_under(self, regime: Regime) -> Closure:
-        """The closure of training by a rule.
+        """Compute the closure of training by a rule.
 
-        `regime`: of the rule. Raises InvalidRequest if the gradient is not finite at the start, or
-        a stated symmetry is none.
+        `regime`: regime of the rule. Raises InvalidRequest if the gradient at the start is not
+        finite, or the risk lacks a symmetry stated by the model.
         """
         if regime not in self._closures:
-            # Threads of BLAS that have finished wait by computing, beside those of a run.
+            # Idle BLAS threads spin and would take cores from a run.
             with refusals(), threadpool_limits(1, "blas"):
                 self._closures[regime] = Closing(self, regime).closure()
         return self._closures[regime]
@@ -77,7 +77,7 @@ class ClosedModel(Realization):
 class Closing:
     """Search for the closure of a model.
 
-    `made`: Realization; `regime`: Regime.
+    `made`: the realized model; `regime`: regime of the update rule.
     """
 
     def __init__(self, made: Realization, regime: Regime = PLAIN) -> None:
@@ -93,7 +93,7 @@ class Closing:
         self.why = ""
 
     def closure(self) -> Closure:
-        """The closure of training."""
+        """Search for the classes, the linear space and the laws, and return the closure."""
         made = self.made
         self._check_start()
         classes, samples, entries = self._stated() if made.only_sampled else self._found()
@@ -103,11 +103,11 @@ class Closing:
         exact = bool(classes.count) and not (self.why or made.only_sampled)
         scalars = self._table(classes, samples) if exact else None
         if exact and self.why:
-            self.remarks.append(f"the linear space was not sought: {self.why}")
+            self.remarks.append(f"no search for the linear space: {self.why}")
         space, laws, scope = self._space_and_laws(classes, entries, scalars)
         if len(np.unique(self.groups)) > 1:
             self.remarks.append(
-                "laws that join parameter groups need equal rates, and are left out"
+                "conservation laws across parameter groups are left out: they need equal rates"
             )
         names = made.scalar_names(classes)
         self.remarks += made.unused_names(classes)
@@ -121,21 +121,21 @@ class Closing:
         if made.only_sampled:
             assert made.law is not None
             self.remarks.append(
-                f"the law is known by {made.law.size} draws: what the gradient has outside the "
-                "classes is their sampling error; the symmetry is stated by the model"
+                f"the law is estimated from {made.law.size} draws: the gradient outside the  "
+                "classes is sampling error; the symmetry is stated by the model, not proved"
             )
             return STATED
         return CHECKED.format(len(classes.rounds)) if self.why else PROVED
 
     def gradient(self, state: FloatArray) -> FloatArray:
-        """Gradient by every entry in floats, shape (n,), with decay where the rule has it."""
+        """Gradient by every entry in floats, shape (n,), with weight decay if the rule has one."""
         return self._risk_and_gradient(state)[1] + float(self.regime.decay) * state
 
     def _risk_and_gradient(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
         return evaluated(self.made.program.compiled_descent, state, self.made.data)
 
     def _check_start(self) -> None:
-        """Refuse a risk or a gradient that is not finite where training begins."""
+        """Raise ModelError if the risk or its gradient at the start is not finite."""
         made = self.made
         risk, gradient = self._risk_and_gradient(made.flat_start)
         bad = np.flatnonzero(~np.isfinite(gradient))
@@ -150,7 +150,7 @@ class Closing:
     # Classes
 
     def _found(self) -> tuple[EntryClasses, SampleClasses | None, FieldGradient | None]:
-        """Classes of entries and of samples, and the table in which they were found."""
+        """Classes of entries, classes of samples, and their table (None without a program)."""
         made, start = self.made, self.made.flat_start
         each = EntryClasses(np.arange(start.size), np.ones(start.size), np.zeros(start.size))
         risk = self._table(each, None)
@@ -174,7 +174,7 @@ class Closing:
         return classes, SampleClasses(by_appearance(merged[risk.table.classes])[0]), risk
 
     def _orbits(self, found: EntryClasses, risk: FieldGradient | None) -> EntryClasses:
-        """Classes of the symmetry that the model states, if it does; refused where it is none."""
+        """Classes of the symmetry stated by the model, after a check; `found` if none is stated."""
         made = self.made
         if not made.generators:
             return found
@@ -188,18 +188,18 @@ class Closing:
             left = leaving(risk.of(GIVEN), classes, triples, self.generator)
             if left.size:
                 raise ModelError(
-                    "the risk does not have the symmetry that is stated: the gradient of "
-                    f"{made.entry_name(int(left[0]))} is another than that of its class"
+                    "the risk does not have the stated symmetry: the gradient of "
+                    f"{made.entry_name(int(left[0]))} differs from that of its class"
                 )
         return classes
 
     def _generators(self) -> list[Generator]:
-        """Generators of the stated symmetry; those without signs where the rule is not odd."""
+        """Generators of the stated symmetry; those without sign changes if the rule is not odd."""
         every = self.made.generators
         return [g for g in every if self.regime.signs or (g.signs > 0).all()]
 
     def _stated(self) -> tuple[EntryClasses, SampleClasses, None]:
-        """Classes of entries from the symmetry that the model states, and of draws; no table."""
+        """Classes from the symmetry stated by a sampled model, classes of equal draws, and None."""
         made = self.made
         classes = orbit_classes(made.flat_start, self._generators())
         self._check_symmetry(classes)
@@ -213,7 +213,7 @@ class Closing:
         return classes.without(moving.labels < 0), same_samples(made.law.samples), None
 
     def _check_symmetry(self, classes: EntryClasses) -> None:
-        """Refuse a symmetry that the risk does not have."""
+        """Raise ModelError if the gradient changes under a generator of the stated symmetry."""
         made = self.made
         for state in self._states(classes):
             gradient = self.gradient(state)
@@ -225,12 +225,12 @@ class Closing:
                 off = float(np.abs(generator.moved(gradient) - gradient).max())
                 if off > noise:
                     raise ModelError(
-                        f"the risk does not have the symmetry that is stated: {generator.text} "
-                        f"changes its gradient by {off:.3g} of {size:.3g}"
+                        f"the risk does not have the stated symmetry: {generator.text} "
+                        f"changes its gradient by {off:.3g}; the largest component is {size:.3g}"
                     )
 
     def _sampling_error(self, state: FloatArray) -> float:
-        """Sampling error of an entry of the gradient over draws, at a state."""
+        """Sampling error of the largest gradient component at a state, `ERRORS` standard errors."""
         made, law = self.made, self.made.law
         assert law is not None
         some = select_samples(law.samples, np.arange(min(law.size, DRAWS)))
@@ -238,13 +238,13 @@ class Closing:
         return ERRORS * float(slopes.std(axis=0).max() / np.sqrt(law.size))
 
     def _states(self, classes: EntryClasses) -> Iterable[FloatArray]:
-        """The start, and random states of the classes."""
+        """Yield the start, then random states that are equal within each class."""
         at_start = classes.start[classes.first] if classes.count else np.zeros(0)
         for scale in SCALES:
             yield classes.lift(at_start + scale * self.generator.standard_normal(classes.count))
 
     def _residual(self, classes: EntryClasses) -> float:
-        """Largest part of the gradient outside the classes in floats, relative to it."""
+        """Largest component outside the classes, relative to the largest gradient component."""
         parts = [0.0]
         for state in self._states(classes):
             slope = self.gradient(state)
@@ -256,7 +256,7 @@ class Closing:
     # Tables
 
     def _table(self, classes: EntryClasses, samples: SampleClasses | None) -> FieldGradient | None:
-        """The risk on classes in the field; None, with the reason kept, where it has no program."""
+        """Gradient of the risk on classes in the field; None without a program (see `why`)."""
         made = self.made
         names = [f"z_{k}" for k in range(classes.count)]
         count = 1 if made.law is None else made.law.size if samples is None else samples.count
@@ -279,11 +279,11 @@ class Closing:
     def _space_and_laws(
         self, classes: EntryClasses, entries: FieldGradient | None, scalars: FieldGradient | None
     ) -> tuple[LinearSpace, tuple[ConservationLaw, ...], str]:
-        """The linear space, the laws, and for which laws and constants all of it is proved."""
+        """Linear space, conservation laws, and the scope in which they are proved."""
         if scalars is None or not classes.count:
             return LinearSpace(np.eye(classes.count)), (), AS_GIVEN
         if classes.count > MOST_SCALARS:
-            remark = f"the linear space was not sought: more than {MOST_SCALARS} scalars"
+            remark = f"no search for the linear space: more than {MOST_SCALARS} scalars"
             self.remarks.append(remark)
             return LinearSpace(np.eye(classes.count)), (), AS_GIVEN
         kinds = self.arrays[classes.first], self.groups[classes.first]
@@ -294,7 +294,7 @@ class Closing:
 
 
 def same_samples(samples: object) -> SampleClasses:
-    """Classes of samples that are the same numbers."""
+    """Classes of samples whose arrays are equal."""
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(samples)]
     rows = [leaf.reshape(len(leaf), -1).astype(float) for leaf in leaves]
     merged = np.unique(np.column_stack(rows), axis=0, return_inverse=True)[1]

@@ -1,10 +1,10 @@
-"""A declared reduction: what an author has derived, held against every entry, and run beyond.
+"""Declared reductions: an author's derived recursion, compared with the gradient of every entry.
 
-`reduced`, `sizes` and `configurations` of a model file are a model of their own: its entries are
-the scalars, its samples the configurations, and a step changes a scalar by its derivative over the
-number of entries that it stands for. Where the law of the entries can be listed, the closure of
-training is found as usual, and the declared gradient is compared with that of every entry. Where
-it cannot, the declaration runs, and the closure says at which sizes it was held.
+`reduced`, `sizes` and `configurations` of a model file define a second model: its entries are the
+scalars, its samples the configurations, and a step divides the derivative by a scalar of n entries
+by n. If the law of the entries can be listed, the closure is computed from all entries, and the
+declared gradient is compared with it. Otherwise the declared model runs, and its closure names the
+sizes at which the comparison was made.
 """
 
 from __future__ import annotations
@@ -39,27 +39,27 @@ from theory.model import Model, check_name
 from theory.program import NoProgram
 
 MAX_LISTED = 200_000
-"""Samples of a law up to which a declaration is held against every entry."""
+"""Most samples of a law for which a declaration is compared with every entry."""
 SCALES = (0.03, 0.1, 0.3, 1.0, 1.0)
-"""Sizes of random departures from the start at which a program is held against JAX."""
+"""Scales of random displacements from the start at which gradients are compared."""
 SAME = 1e-10
-"""Part of the terms of a component by which the two may differ, by rounding."""
+"""Largest allowed difference of two gradient components, relative to the terms of the component."""
 UNUSED = (
     "risk", "sample", "fixed", "names", "sizes", "reduced", "configurations",
     "reduced_observables", "reduced_observe", "symmetry", "held_at",
 )  # fmt: skip
-"""Functions of a file that the model of the scalars does not have."""
+"""Functions of a model file that the model of its scalars lacks."""
 SPOKEN = {
     "law": "configurations", "loss": "reduced",
     "observables": "reduced_observables", "observe": "reduced_observe",
 }  # fmt: skip
-"""Function of the model of the scalars -> the function of the file that it is."""
+"""Function of the model of the scalars -> name of the function in the model file."""
 
 
 class Declaration:
-    """The declared reduction of a model.
+    """Declared reduction of a model.
 
-    `model`: the file, with the declaration; `entries`: constants -> the model of every entry there.
+    `model`: the model with the declaration; `entries`: constants -> the model of every entry.
     """
 
     def __init__(self, model: Model, entries: Callable[[Mapping[str, Any]], ClosedModel]) -> None:
@@ -68,12 +68,12 @@ class Declaration:
         self._models: dict[Any, Model] = {}
 
     def _model(self, groups: Mapping[str, str]) -> Model:
-        """The model whose entries are the scalars and whose samples are the configurations."""
+        """Model with the scalars as entries and the configurations as samples."""
         given = self.model
 
         def start(**constants: Any) -> dict[str, Any]:
             arrays = given.call("start", constants=constants)
-            # Constants may be symbols, and only whole ones decide the places.
+            # Constants may be symbols; the positions of scalars depend on integer constants alone.
             plain = {
                 n: given.constants[n] if isinstance(v, Basic) else v for n, v in constants.items()
             }
@@ -96,7 +96,7 @@ class Declaration:
         )  # fmt: skip
 
     def _with_defaults(self, function: Any, parameters: Any = None) -> Any:
-        """A function whose constants have the defaults of the model, wherever these stand."""
+        """Copy of a function with the model's constants as defaults of its parameters."""
         if function is None:
             return None
         constants = self.model.constants
@@ -116,7 +116,7 @@ class Declaration:
         arrays, sizes = made.starting_arrays(constants), made.table("sizes", constants)
         table = made.table("names", constants)
         if unknown := sorted(set(sizes) - set(table)):
-            raise ModelError(f"sizes: {unknown[0]!r} is none of the names, which name its entry")
+            raise ModelError(f"sizes: {unknown[0]!r} is missing in names, which gives its entry")
         places = []
         for name in sizes:
             check_name("sizes", name, constants)
@@ -132,12 +132,12 @@ class Declaration:
     def at(
         self, constants: Mapping[str, Any], regime: Regime = PLAIN
     ) -> tuple[Realization, Closure]:
-        """The model of the scalars at some constants, held against every entry, and its closure.
+        """Build the model of the scalars at some constants, compare with every entry, return both.
 
-        `constants`: a value for every constant; `regime`: of the rule of training: the scalars must
-        be the classes under it too, where the law of the entries can be listed. Raises
-        InvalidRequest if the declaration does not have the gradient of every entry, with the scalar
-        and the state at which they part.
+        `constants`: a value for every constant; `regime`: regime of the update rule. If the law of
+        the entries can be listed, the scalars must be the classes under `regime` too. Raises
+        InvalidRequest if the declared gradient differs from that of every entry; the message names
+        the scalar and the state.
         """
         with refusals():
             made = self.scalars(constants)
@@ -151,7 +151,7 @@ class Declaration:
             return made, self._closure(made, constants)
 
     def closure(self, constants: Mapping[str, Any], regime: Regime = PLAIN) -> Closure:
-        """The closure of every entry where their law can be listed, else the declared one."""
+        """Closure of every entry if the law can be listed; otherwise the declared closure."""
         with refusals():
             if not self.can_be_listed(constants):
                 return self.at(constants, regime)[1]
@@ -176,7 +176,7 @@ class Declaration:
         return bool(self._kept("listed", constants, listed))
 
     def _kept(self, what: str, constants: Mapping[str, Any], find: Callable[[], Any]) -> Any:
-        """Facts found about the file at given constants, kept in the cache on disk."""
+        """Return a result about the file at given constants, computed or from the disk cache."""
         path = self.model.path
         if path is None or not path.exists():
             return find()
@@ -184,7 +184,7 @@ class Declaration:
         return kept((what, of_file, sorted(constants.items())), find)
 
     def scalars(self, constants: Mapping[str, Any]) -> Realization:
-        """The model of the scalars at some constants.
+        """Model of the scalars at some constants.
 
         `constants`: a value for every constant.
         """
@@ -192,43 +192,43 @@ class Declaration:
         places = self._places(constants) if given else ()
         groups = {name: given[array] for name, array, _ in places if array in given}
         key = tuple(groups.items())
-        if key not in self._models:  # the same object, so that it is traced once
+        if key not in self._models:  # reused, to trace it once
             self._models[key] = self._model(groups)
         with _spoken():
             return Realization(self._models[key], constants)
 
     def _sizes(self, made: Realization, constants: Mapping[str, Any]) -> tuple[int, ...]:
-        """Entries that each scalar stands for."""
+        """Number of entries of each scalar."""
         table = self.model.table("sizes", constants)
         for name, size in table.items():
             if isinstance(size, bool) or size != int(size) or size < 1:
-                raise ModelError(f"sizes: {name} stands for {size!r} entries, no whole number")
+                raise ModelError(f"sizes: {name} has {size!r} entries; expected a positive integer")
         return tuple(int(table[name]) for name in made.arrays)
 
     def classes(self, made: Realization, constants: Mapping[str, Any]) -> EntryClasses:
-        """A class for each scalar, of as many entries as it stands for.
+        """One class for each scalar, with its declared number of entries.
 
-        `made`: the model of the scalars.
+        `made`: the model of the scalars; `constants`: a value for every constant.
         """
         count, sizes = made.flat_start.size, self._sizes(made, constants)
         return EntryClasses(np.arange(count), np.ones(count), made.flat_start, declared=sizes)
 
     def _closure(self, made: Realization, constants: Mapping[str, Any]) -> Closure:
-        """The closure of a declaration, with the sizes at which it was held."""
+        """Closure of a declaration; its scope names the sizes of comparisons with every entry."""
         assert made.law is not None
         self._hold_at_defaults(made)
         held = ", ".join(f"{size} ({off:.0e})" for size, off in self._held.items())
-        scope = "not held against the entries: the law of its default size cannot be listed"
+        scope = "not compared with the entries: the law at the default size cannot be listed"
         if held:
-            scope = f"held against every entry at {held}, in parts of the terms of the gradient"
+            scope = f"compared with every entry at {held}, relative to the terms of the gradient"
         classes = self.classes(made, constants)
         return Closure(
             classes, LinearSpace(np.eye(classes.count)), None, (), tuple(made.arrays), 0.0,
-            DECLARED, scope, (f"{made.law.size} configurations stand for the law",), made.shapes,
+            DECLARED, scope, (f"{made.law.size} configurations replace the law",), made.shapes,
         )  # fmt: skip
 
     def _hold_at_defaults(self, made: Realization) -> None:
-        """Hold the declaration at a listed size, with the real constants of a request."""
+        """Compare the declaration at a size that can be listed, with a request's real constants."""
         model = self.model
         usual = {**model.constants, **(model.held_at or {})}
         for constants in ({**usual, **made.reals}, usual):
@@ -241,19 +241,19 @@ class Declaration:
                     raise
 
     def _hold(self, constants: Mapping[str, Any]) -> str:
-        """Compare a declaration with every entry at some constants; what was found, in words."""
+        """Compare the declaration with every entry at some constants; return the remark."""
         reals = {n for n, value in constants.items() if isinstance(value, float)}
         where = " ".join(f"{n}={v}" for n, v in constants.items() if n not in reals)
         where = where or self.model.name
         off, entries = self._kept("held", constants, lambda: self._departure(constants, where))
         self._held[where] = off
         return (
-            f"the declared recursion is that of all {entries} entries at {where}, to "
+            f"the declared recursion equals that of all {entries} entries at {where} up to "
             f"{off:.0e} of the terms of each component at {len(SCALES)} states"
         )
 
     def _departure(self, constants: Mapping[str, Any], where: str) -> tuple[float, int]:
-        """Largest difference to the gradient of every entry, and the number of entries."""
+        """Largest relative difference to the gradient of every entry, and the number of entries."""
         made = self._entries(constants)
         inner, classes = self.scalars(constants), made.closure.classes
         entries = self._check_classes(made, inner, constants)
@@ -266,7 +266,7 @@ class Declaration:
             name, at = list(entries)[k], dict(zip(entries, states[state, named], strict=True))
             shown = ", ".join(f"{n}={v:.4g}" for n, v in list(at.items())[:6])
             raise ModelError(
-                f"reduced is not the recursion of every entry at {where}: d_{name} parts by "
+                f"reduced is not the recursion of every entry at {where}: d_{name} differs by "
                 f"{off[state, k]:.1e} of its terms at {shown}{', ...' if len(at) > 6 else ''}"
             )
         for state in states:
@@ -274,13 +274,13 @@ class Declaration:
             for name in whole.keys() & own.keys():
                 if not np.isclose(own[name], whole[name], rtol=SAME, atol=SAME, equal_nan=True):
                     raise ModelError(
-                        f"{name} of the declaration is {own[name]:.6g}, and {whole[name]:.6g} of "
+                        f"{name} is {own[name]:.6g} in the declaration and {whole[name]:.6g} for "
                         f"every entry, at {where} near the start"
                     )
         return float(off.max(initial=0.0)), int(classes.labels.size)
 
     def _risk(self, inner: Realization, constants: Mapping[str, Any]) -> ReducedRisk:
-        """The risk of the scalars as a program."""
+        """Risk of the scalars as a program."""
         embedding = class_embedding(self.classes(inner, constants))
         try:
             return reduced_risk(inner.program, inner.data, embedding, tuple(inner.arrays))
@@ -294,7 +294,7 @@ class Declaration:
         constants: Mapping[str, Any],
         regime: Regime = PLAIN,
     ) -> dict[str, int]:
-        """Entry of each scalar; refused are scalars and sizes other than those of the closure."""
+        """Entry of each scalar; raise ModelError if scalars or sizes differ from the closure."""
         classes, sizes = made.closure_under(regime).classes, self._sizes(inner, constants)
         places = self._places(constants)
         entries = {name: made.entry_number(array, *place) for name, array, place in places}
@@ -306,20 +306,20 @@ class Declaration:
             first = made.entry_name(int(classes.first[label]))
             if not declared:
                 raise ModelError(
-                    f"sizes: no scalar stands for {first} and what stays equal to it, {size} in all"
+                    f"sizes: no scalar covers {first} and the entries equal to it, {size} in all"
                 )
             if declared != size:
                 names = [n for n, entry in entries.items() if classes.labels[entry] == label]
-                verb = "stands" if len(names) == 1 else "stand"
+                verb = "covers" if len(names) == 1 else "cover"
                 raise ModelError(
-                    f"sizes: {' and '.join(names)} {verb} for {declared} entries, and {size} stay "
+                    f"sizes: {' and '.join(names)} {verb} {declared} entries, but {size} stay "
                     f"equal to {first}"
                 )
         return entries
 
 
 def _reported(made: Realization, state: FloatArray) -> dict[str, float]:
-    """The risk and all that a model observes at a state."""
+    """The risk and all observables of a model at a state."""
     with jax.enable_x64(True):
         values = {"risk": made.program.risk(state, made.data)}
         values |= made.program.observables(state, made.data)
@@ -327,7 +327,7 @@ def _reported(made: Realization, state: FloatArray) -> dict[str, float]:
 
 
 def states_near(start: FloatArray) -> FloatArray:
-    """Random states about a start, shape (states, n), at which programs are held against JAX.
+    """Draw random states about a start, shape (states, n), for comparisons of gradients.
 
     `start`, shape (n,).
     """
@@ -345,7 +345,7 @@ def _looked_at(made: ClosedModel) -> tuple[FloatArray, FloatArray]:
 
 @contextmanager
 def _spoken() -> Iterator[None]:
-    """Name the functions of the file in errors of the model of the scalars."""
+    """Replace function names in errors of the model of the scalars by those of the file."""
     try:
         yield
     except (ModelError, InvalidRequest) as error:

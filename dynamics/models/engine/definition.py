@@ -1,7 +1,7 @@
-"""The definition of a model: parameters and limits, notation table, panels, realizations.
+"""Definition of a model: parameters and limits, notation table, plot panels, realizations.
 
-The notation table comes from the names that the model gives to its scalars and constants. Its runs
-are plotted in its own panels, or in one for each array.
+The notation table lists the model's own names of scalars and constants. Plots have the panels of
+the model, or panels of scalars with names alike.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def notation_of(
     observables: tuple[str, ...],
     arrays: Iterable[str] = (),
 ) -> Notation:
-    """The table of constants, scalars, rates and observables of a model.
+    """Table of the constants, scalars, rates and observables of a model.
 
-    `scalars`: names of the scalars of the reduction; `observables`: names of what the model
-    observes; `arrays`: trained arrays, of which scalars are entries.
+    `scalars`: names of the scalars of the reduction; `observables`: names of observables; `arrays`:
+    names of the trained arrays.
     """
     kinds = {name: f"constant of {_users(model, name)}" for name in model.constants}
     kinds |= dict.fromkeys(scalars, "scalar of the reduction")
@@ -75,25 +75,24 @@ def notation_of(
 
 
 def _users(model: Model, constant: str) -> str:
-    """The functions of a model that take a constant."""
+    """Names of the functions of a model that take a constant, joined by "and"."""
     roles = [role for role, names in model.arguments.items() if constant in names]
     return " and ".join(filter(None, [", ".join(roles[:-1]), roles[-1]]))
 
 
 HELD_OUT_RISK = f"{HELD_OUT}risk"
 MOST_PANELS = 5
-"""Panels of scalars, where the model does not say which."""
+"""Most panels of scalars if the model has no `panels`."""
 
 
 def plot_description(
     model: Model, scalars: Sequence[str], observables: Sequence[str], events: Sequence[str]
 ) -> PlotDescription:
-    """Panels, and a mark for each event.
+    """Plot description of a model: its panels, and a mark for each event.
 
-    `model`: its ``panels`` are tuples of names, one a panel; a name with ``log`` before it, as
-    ``"log risk"``, makes the axis of its panel logarithmic; `scalars`, `observables`: names that a
-    panel can show; `events`: names of the events. Raises ModelError if a panel names something that
-    the model does not have.
+    `model`: its ``panels`` are tuples of names, one tuple a panel; a name after ``log``, as in
+    ``"log risk"``, makes the panel's axis logarithmic; `scalars`, `observables`: names that a panel
+    can show; `events`: names of the events. Raises ModelError if a panel has an unknown name.
     """
     allowed = [*scalars, *observables, "risk"]
     if model.panels:
@@ -114,7 +113,7 @@ def plot_description(
 
 
 def _omission(drawn: set[str], scalars: Sequence[str], observables: Sequence[str]) -> str:
-    """How many of the scalars and observables the panels show; empty where they show all."""
+    """Text with the numbers of scalars and observables shown; empty if all are shown."""
     kinds = {"scalars": scalars, "observables": observables}
     parts = [
         f"{len(drawn.intersection(names))} of {len(names)} {kind}"
@@ -125,12 +124,12 @@ def _omission(drawn: set[str], scalars: Sequence[str], observables: Sequence[str
 
 
 def _mark(event: str) -> str:
-    """Name of an event in a picture: T_v as a formula, a word as it is."""
+    """Label of an event in a plot: T_v as a formula, a word unchanged."""
     return f"${latex_of(event)}$" if "_" in event else event
 
 
 def _together(names: Sequence[str]) -> list[list[str]]:
-    """Names that share a panel; where there are many, those that begin with the same letters."""
+    """Names grouped by panel; more than `LOOKS` names are grouped by their initial letters."""
     groups: dict[str, list[str]] = {}
     for name in names:
         letters = re.match(r"[A-Za-z]*", name)
@@ -159,20 +158,20 @@ def _panel(entry: object, allowed: Sequence[str]) -> Panel:
 
 Constants = tuple[tuple[str, Any], ...]
 CACHED = 6
-"""Realizations that a definition holds: points of a sweep come and go."""
+"""Most realizations that a definition keeps in memory."""
 DRAWS = 4000
-"""Samples of a law that can only be sampled, by default."""
+"""Default number of draws from a law that can only be sampled."""
 
 
 class Digests(UserDict[str, str]):
-    """Part of a model -> short hash, computed on first access."""
+    """Mapping of the parts of a model to short hashes, computed on first access."""
 
     def __init__(self, compute: Callable[[], dict[str, str]]) -> None:
         self._compute = compute
 
     @cached_property
     def data(self) -> dict[str, str]:  # type: ignore[override]
-        """The hashes."""
+        """Part of the model -> hash."""
         return self._compute()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -180,10 +179,10 @@ class Digests(UserDict[str, str]):
 
 
 class Definition:
-    """A model, ready to be realized at any constants.
+    """A model with its parameters, realized at any constants.
 
-    `model`: Model; `again`: Path of a model file, name of a part of its system, and its arguments
-    -> that part.
+    `model`: the model; `again`: function of the path of a model file, the name of a part of its
+    system and the arguments; it returns the part.
     """
 
     def __init__(self, model: Model, again: Callable[..., Any]) -> None:
@@ -211,9 +210,9 @@ class Definition:
     def pickled(
         self, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]
     ) -> tuple[Any, ...]:
-        """A part of the system, for pickle, which finds it by the file of the model."""
+        """Arguments of pickle for a part of the system, found again by its model file."""
         if self.model.path is None:
-            raise PicklingError(f"{self.name} is in no file, where another process finds it")
+            raise PicklingError(f"{self.name} has no model file, so another process cannot load it")
         return self._again, (str(self.model.path), name, arguments, options)
 
     @property
@@ -223,9 +222,10 @@ class Definition:
         return Origin(path, self.digests)
 
     def realization(self, parameters: Any, samples: Any = None, seed: Any = 0) -> ClosedModel:
-        """The model at some parameters; the same object for the same ones.
+        """The model at some parameters; equal parameters give the same object.
 
-        Raises InvalidRequest: in one line, for anything that is wrong with the model there.
+        `samples`, `seed`: number and seed of the draws of a law that can only be sampled. Raises
+        InvalidRequest if the model is wrong at these parameters.
         """
         check_parameters(parameters, self.Parameters, self.name)
         count = 0
@@ -238,12 +238,10 @@ class Definition:
     def reduction(
         self, parameters: Any, samples: Any = None, seed: Any = 0, regime: Regime = PLAIN
     ) -> tuple[Realization, Closure]:
-        """The model whose reduction runs at some parameters, and what training closes on there.
+        """The model whose reduction runs at some parameters, and the closure of its training.
 
-        By gradient descent, or by a rule of another regime.
-
-        Raises InvalidRequest as of `realization`, or if a declared reduction is not that of every
-        entry.
+        `regime`: regime of the update rule, default gradient descent. Raises InvalidRequest
+        like `realization`, or if a declared reduction differs from that of every entry.
         """
         if self.declaration is None:
             made = self.realization(parameters, samples, seed)
@@ -254,7 +252,7 @@ class Definition:
     def closure(
         self, parameters: Any = None, samples: Any = None, seed: Any = 0, regime: Regime = PLAIN
     ) -> Closure:
-        """The closure of training at some parameters; see `theory.closure.Closure`."""
+        """Closure of training at some parameters; see `theory.closure.Closure`."""
         selected = self.Parameters() if parameters is None else parameters
         if self.declaration is None:
             return self.realization(selected, samples, seed).closure_under(regime)
@@ -262,7 +260,7 @@ class Definition:
         return self.declaration.closure(dataclasses.asdict(selected), regime)
 
     def own_rule(self, constants: Mapping[str, Any]) -> UpdateRule | None:
-        """The update rule ``step`` of the model at some constants, where it has one."""
+        """Update rule ``step`` of the model at some constants; None without a ``step``."""
         if self.model.step is None:
             return None
         with refusals(), self.model.blamed("step"):
@@ -276,10 +274,10 @@ class Definition:
         events: tuple[EventRule, ...],
         arrays: Iterable[str] = (),
     ) -> Presentation:
-        """Letters, panels and events of a problem.
+        """Notation, plot panels and events of a problem.
 
-        `scalars`, `observables`, `frozen`: names of what the problem trains, of what else it
-        reports, and of entries that never move, which only a panel of the model shows; `arrays`:
+        `scalars`: names of the trained scalars; `observables`: names of other reported numbers;
+        `frozen`: names of entries that never move, shown only by a panel of the model; `arrays`:
         trained arrays.
         """
         with refusals():
@@ -292,9 +290,9 @@ class Definition:
 
 
 def parameters_of(model: Model, pickled: Callable[..., tuple[Any, ...]]) -> type[Any]:
-    """The frozen, validated type of a model's constants, within its limits.
+    """Frozen dataclass of a model's constants, validated against its limits.
 
-    `pickled`: a value of the type -> what ``__reduce__`` gives of it.
+    `pickled`: function that returns the ``__reduce__`` value for a name, arguments and options.
     """
     kinds = {bool: bool, int: whole(NEGATIVE, at_most=2**63 - 1), float: number(), str: str}
     fields: list[Any] = []

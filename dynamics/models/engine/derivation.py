@@ -1,6 +1,6 @@
-"""The derivation of a model as a page: what stays equal, the law, the risk, one step.
+"""Derivation of a model as a page: equal entries, data law, risk, one training step.
 
-Risk and steps are those that are trained, read from the program of the model on its scalars
+The printed risk and steps are read from the traced program that is trained
 (`dynamics.models.engine.expressions`).
 """
 
@@ -37,16 +37,16 @@ from theory.rule_page import SPELLED, rule_section
 from theory.update_rules import GD, UpdateRule
 
 MOST_WRITTEN = 5000
-"""Operations of a risk up to which it is written out."""
+"""Most operations of a risk that is written out."""
 SHOWN_CLASSES = 6
 STEP, GRADIENT = "Gradient descent", "Gradient of an entry of each scalar"
 """Headings."""
 Integrals = Sequence[tuple[sympy.Expr, float]]
 """First integrals of the flow, with their values at the start."""
 ByRule = Callable[[bool], Section] | None
-"""Whether gradients are written -> section of an update rule; None of gradient descent."""
+"""Section of an update rule, given whether gradients are written; None for gradient descent."""
 MOST_EQUATIONS, MOST_STEPS, MOST_CONSERVED = 9, 4, 3
-"""Equations of a risk, steps, and conserved sums on the page of `defining`."""
+"""On the page of `defining`: most equations of a risk, most steps, most conserved sums."""
 
 
 def page(
@@ -57,11 +57,11 @@ def page(
     rule: UpdateRule = GD,
     by_array: bool = False,
 ) -> Page:
-    """The derivation of a model at some parameters.
+    """Derivation of a model at some parameters.
 
-    `eta`: learning rates; `eliminate`: whether conserved linear combinations are put into risk and
-    steps; `rule`: of training; `by_array`: whether training has stages. Raises InvalidRequest if
-    there is none to put in.
+    `eta`: learning rates; `eliminate`: whether conserved linear combinations are substituted into
+    risk and steps; `rule`: update rule; `by_array`: whether training has stages. Raises
+    InvalidRequest if `eliminate` is set and no linear combination is conserved.
     """
     made, closure = definition.reduction(parameters, regime=Regime.of(rule, by_array))
     names = [made.entry_name(k) for k in range(closure.classes.labels.size)]
@@ -92,9 +92,9 @@ def defining(
     rule: UpdateRule = GD,
     by_array: bool = False,
 ) -> Page:
-    """The defining equations of a model at some parameters: law, risk, one step.
+    """Defining equations of a model at some parameters: law, risk, one step.
 
-    `eta`: learning rates; `rule`, `by_array`: as of `page`.
+    `eta`: learning rates; `rule`, `by_array`: see `page`.
     """
     made, closure = definition.reduction(parameters, regime=Regime.of(rule, by_array))
     if not closure.scalars:
@@ -116,19 +116,19 @@ def _risk_and_step(
     found: Expressions | str,
     by_rule: ByRule,
 ) -> Iterator[Section]:
-    """The risk where it is short, and one step: its field where training follows no gradient."""
+    """Yield the risk if short, and one step; the field too if training follows no gradient."""
     step = by_rule(False) if by_rule else _descent(made, closure, eta, MOST_STEPS)
     if isinstance(found, str):
         yield from (Section("Risk", (found,)), step)
         return
-    more = f"{found.operations} operations, which attdyn derive prints"
+    more = f"{found.operations} operations; attdyn derive prints them"
     risk = field = Section("Risk", (more,))
     if found.operations <= LONG:
         risk, field, *_ = _written(found, MOST_STEPS, by_rule)
     yield risk if len(risk.equations) <= MOST_EQUATIONS else Section("Risk", (more,))
     if found.follows_a_field:
         long = not field.equations or len(field.equations) > MOST_EQUATIONS
-        words = "what a step subtracts, which attdyn derive prints, is no gradient of `R`"
+        words = "a step follows no gradient of `R`; attdyn derive prints its direction"
         field = Section(GRADIENT if by_rule else STEP, (words,)) if long else field
         if by_rule:
             yield field
@@ -137,19 +137,19 @@ def _risk_and_step(
 
 
 def _law_of(made: Realization, closure: Closure, integrals: Integrals = ()) -> Section:
-    """The expectation, the scalars on which training closes, and what it keeps."""
+    """Expectation over the data, scalars of the closure, and conserved quantities."""
     if not made.program.has_law:
         words = "the population risk is given in closed form: nothing is sampled"
     elif closure.grade == DECLARED:
         words = closure.remarks[0]
     elif made.only_sampled:
-        words = f"the law can only be drawn from: {closure.samples} draws stand for it"
+        words = f"the law can only be sampled: its mean is over {closure.samples} draws"
     else:
         words = f"{closure.samples} samples, all of them enumerated"
         if closure.sample_classes != closure.samples:
-            words += f"; on the scalars below {closure.sample_classes} losses are different"
+            words += f"; on the scalars below they have {closure.sample_classes} different losses"
     if made.held_out is not None:
-        words += f"; {made.held_out.size} samples of a held-out law, on which nothing is trained"
+        words += f"; {made.held_out.size} samples of a held-out law, not used in training"
     conserved = tuple(
         f"training keeps `{text} = {law.value:.6g}`"
         for text, law in zip(closure.conserved, closure.laws, strict=True)
@@ -170,7 +170,7 @@ def _samples(made: Realization, closure: Closure) -> Iterator[Section]:
     weights = groups.summed(made.law.weights)
     fractions = exact_weights(weights)
     order = np.argsort(-weights, kind="stable")
-    lines = [f"{groups.labels.size} samples; on these scalars {groups.count} losses are different"]
+    lines = [f"{groups.labels.size} samples, with {groups.count} different losses on these scalars"]
     for k in order[:SHOWN_CLASSES]:
         members = int((groups.labels == k).sum())
         sample = sample_text(select_samples(made.law.samples, int(groups.first[k])))
@@ -183,10 +183,10 @@ def _samples(made: Realization, closure: Closure) -> Iterator[Section]:
 
 
 def _descent(made: Realization, closure: Closure, eta: tuple[float, ...], most: int) -> Section:
-    """One step of gradient descent on each scalar; on a typical one if there are many."""
+    """One step of gradient descent on each scalar; on a generic one above `most` scalars."""
     sentences = []
     if made.only_sampled:
-        sentences.append("`R` is the mean loss over the samples that are drawn")
+        sentences.append("`R` is the mean loss over the drawn samples")
     elif made.program.has_law:
         sentences.append("`R` is the mean loss over the law")
     several, rates = len(eta) > 1, rate_names(made, closure, eta)
@@ -202,8 +202,8 @@ def _descent(made: Realization, closure: Closure, eta: tuple[float, ...], most: 
         steps = [(left, HandWritten(any_of, right))]
     elif len(steps) > MOST_SCALARS:
         sentences.append(
-            f"the steps of the first {MOST_SCALARS} of {len(steps)} scalars; from each of the "
-            "others, too, its derivative is taken, times the rate over the number of its entries"
+            f"the steps of the first {MOST_SCALARS} of {len(steps)} scalars; a step subtracts from "
+            "each scalar its derivative, times the learning rate over the number of its entries"
         )
     letters = (*_rates(made, eta, rates), ("R", "risk"), ("'", "the next step"))
     return Section(STEP, tuple(sentences), tuple(steps[:MOST_SCALARS]), (), letters)
@@ -212,7 +212,7 @@ def _descent(made: Realization, closure: Closure, eta: tuple[float, ...], most: 
 def _expressions(
     made: Realization, closure: Closure, eta: tuple[float, ...], eliminate: bool = False
 ) -> Expressions | str:
-    """Risk and steps as expressions; why there are none."""
+    """Risk and steps as expressions, or the reason for which they cannot be written."""
     try:
         return Expressions(made, closure, eta, eliminate)
     except InvalidRequest as error:
@@ -228,35 +228,35 @@ def _recursion(
     found: Expressions | str,
     by_rule: ByRule,
 ) -> Iterator[Section]:
-    """The risk carried out over the law, and one step."""
+    """Yield the risk as a mean over the law, and one step."""
     if isinstance(found, Expressions) and found.operations <= MOST_WRITTEN:
         if found.eliminated:
-            words = "what training keeps, put in below"
+            words = "conserved combinations, substituted below"
             yield Section("Eliminated", (words,), tuple(found.eliminated.items()))
         yield from _written(found, MOST_SCALARS, by_rule)
         return
     if isinstance(found, Expressions):
-        found = f"{found.operations} operations, which --as python writes and this page does not"
+        found = f"{found.operations} operations: too long for this page; --as python writes them"
     yield Section("Risk", (found,))
     yield by_rule(False) if by_rule else _descent(made, closure, eta, MOST_SCALARS)
 
 
 def _written(found: Expressions, most: int, by_rule: ByRule) -> Iterator[Section]:
-    """The risk, and the steps of the first scalars, common parts named once.
+    """Yield the risk, and the steps of the first `most` scalars; common subexpressions have names.
 
-    By an update rule their gradients, and its step.
+    With an update rule: the gradients of the scalars, then the step of the rule.
     """
     parts, risk, later, slopes = found.written(most)
     sentences, steps = [], []
     if found.operations > LONG:
         sentences.append(
-            f"{found.operations} operations: parts that occur more than once have names, `t0` and "
+            f"{found.operations} operations: repeated parts are named `t0`, `t1` and "
             "so on; --as python writes a function file"
         )
     yield Section("Risk", tuple(sentences), (*parts, (HandWritten("R", "R"), risk)))
     words = []
     if found.follows_a_field:
-        words.append("stop_gradient holds parts of the loss: a step follows no gradient of `R`")
+        words.append("the loss has stop_gradient: a step follows no gradient of `R`")
     if len(found.names) > most:
         those = "those" if by_rule else "the steps"
         words.append(f"{those} of the first {most} of {len(found.names)} scalars")
@@ -286,7 +286,7 @@ def _rates(
 
 
 def _step(made: Realization, name: str, count: int, eta: str) -> tuple[HandWritten, HandWritten]:
-    """One step of gradient descent on a scalar that stands for some entries, at a rate."""
+    """One step of gradient descent on a scalar of `count` entries at a learning rate."""
     letter, share = latex_of(name, made.shapes), "" if count == 1 else f"/{count}"
     rate = latex_of(eta) if count == 1 else rf"\frac{{{latex_of(eta)}}}{{{count}}}"
     right = rf"{letter} - {rate} \frac{{\partial R}}{{\partial {letter}}}"
@@ -313,10 +313,10 @@ def size_table(
     others: Mapping[str, Any],
     regime: Regime = PLAIN,
 ) -> Section:
-    """Multiplicities at several sizes, as polynomials of the constants.
+    """Table of the numbers of entries of scalars at several sizes, as polynomials of the constants.
 
-    `grids`: constant -> values; `others`: the other constants; `regime`: of the rule of training.
-    Raises InvalidRequest if the model cannot be made at fewer than two of the sizes.
+    `grids`: constant -> values; `others`: the other constants; `regime`: regime of the update rule.
+    Raises InvalidRequest if the model can be realized at fewer than two sizes.
     """
     names = list(grids)
     where = {
@@ -332,7 +332,7 @@ def size_table(
         except ValueError as error:
             left_out.append(f"{point} is left out: {str(error).splitlines()[0][:120]}")
     if len(closures) < 2:
-        raise InvalidRequest(f"sizes: fewer than two can be made; {'; '.join(left_out)}")
+        raise InvalidRequest(f"sizes: fewer than two can be realized; {'; '.join(left_out)}")
     lines = []
     sizes: dict[str, dict[tuple[int, ...], int]] = {}
     for values, closure in closures.items():
@@ -345,15 +345,15 @@ def size_table(
     number, checks = multiplicities(counts, names)
     if number is None:
         fewer = [where[values] for values, count in counts.items() if count < max(counts.values())]
-        often = "has fewer scalars than other sizes: perhaps a coincidence there"
+        often = "has fewer scalars than other sizes, perhaps by coincidence"
         lines += [f"{point} {often}" for point in fewer]
     elif len(set(counts.values())) > 1:
-        lines.append(f"the number of scalars is {number}, {checks} of the sizes being a check")
+        lines.append(f"the number of scalars is {number}, with {checks} of the sizes as a check")
     rows: list[tuple[Any, Any]] = []
     for name, sizes_of in sizes.items():
         polynomial, checks = multiplicities(sizes_of, names)
         if polynomial is None:
-            lines.append(f"{name}: no polynomial is fixed by these {len(sizes_of)} sizes")
+            lines.append(f"{name}: {len(sizes_of)} sizes do not determine a polynomial")
         else:
             rows.append((HandWritten(f"n({name})", f"n({latex_of(name)})"), polynomial))
             lines.append(f"n({name}) fits all {len(sizes_of)} sizes, {checks} of them as a check")

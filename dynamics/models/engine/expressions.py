@@ -1,4 +1,4 @@
-"""Risk and recursion of a model as expressions of sympy, and as files that run elsewhere."""
+"""Risk and recursion of a model as SymPy expressions and as standalone files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STOP = CODE["stop"]
 
 
 def exact_weights(weights: FloatArray) -> list[Fraction]:
-    """Probabilities as fractions: simple ones where these are next to them and sum up to 1.
+    """Probabilities as fractions: simple ones if they equal the weights to rounding and sum to 1.
 
     `weights`, shape (n,).
     """
@@ -39,21 +39,21 @@ def exact_weights(weights: FloatArray) -> list[Fraction]:
 
 
 def symbol(name: str) -> sympy.Symbol:
-    """The symbol of a scalar, of a real constant or of a learning rate."""
+    """SymPy symbol of a scalar, a real constant or a learning rate."""
     return sympy.Symbol(name, real=True)
 
 
 class Expressions:
-    """The loss of a model as expressions in its scalars and real constants.
+    """Loss of a model as expressions in its scalars and real constants.
 
-    What passes through the law, `fixed` and `start` are numbers.
+    Results of the functions `law`, `fixed` and `start` enter as numbers.
 
-    `made`: Realization; `closure`: Closure; `eta`: learning rates: one, or one for each parameter
-    group; `eliminate`: whether conserved linear combinations are put in. `table`: ReducedRisk;
-    `given_numbers`: real constants, then the weight of each class of samples; `eliminated`: symbol
-    -> expression that conserved combinations leave for it; `names`: the scalars that are left;
-    `rates`: letter of the learning rate of each. Raises InvalidRequest if the law can only be drawn
-    from, nothing moves, or something has no program.
+    `made`: the realized model; `closure`: its closure; `eta`: one learning rate, or one for each
+    parameter group; `eliminate`: whether conserved linear combinations are substituted. `table`:
+    the traced risk; `given_numbers`: real constants, then the weight of each class of samples;
+    `eliminated`: eliminated symbol -> expression; `names`: scalars that remain; `rates`: letter of
+    the learning rate of each. Raises InvalidRequest if the law can only be sampled, no scalar
+    moves, or an operation cannot be traced.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Expressions:
         name = made.model.name
         if made.only_sampled:
             raise InvalidRequest(
-                f"the law of {name} is known by draws alone, over which no risk is carried out"
+                f"the law of {name} can only be sampled: its risk has no expression"
             )
         if not closure.scalars:
             raise InvalidRequest(f"nothing moves: the gradient of {name} vanishes at its start")
@@ -76,7 +76,7 @@ class Expressions:
         self.given_numbers = self.table.numbers(data)
         self.eliminated = _eliminated(closure) if eliminate else {}
         if eliminate and not self.eliminated:
-            raise InvalidRequest(f"eliminate: training of {name} keeps no simple combination")
+            raise InvalidRequest(f"eliminate: training of {name} conserves no linear combination")
         scalars = {
             int(k): symbol(n) for k, n in zip(self.table.scalars, closure.names, strict=True)
         }
@@ -92,32 +92,32 @@ class Expressions:
 
     @property
     def follows_a_field(self) -> bool:
-        """Whether training follows no gradient: a part of the risk has its gradient stopped."""
+        """Whether a stop_gradient in the risk makes training follow no gradient."""
         values = self.table.values
         return bool((values.code[order(values, [self.table.risk], ())] == STOP).any())
 
     @property
     def real_constants(self) -> dict[sympy.Symbol, float]:
-        """Real constants that are symbols -> their numbers."""
+        """Symbols of real constants -> their numbers."""
         names = self.table.reals
         return {symbol(n): x for n, x in zip(names, self.given_numbers.tolist(), strict=False)}
 
     @cached_property
     def operations(self) -> int:
-        """Terms of sums, and other operations, of the risk."""
+        """Number of terms of sums and other operations of the risk."""
         return symbolic.operations(self.table.values, [self.table.risk], self.given)
 
     def slopes(self, count: int | None = None) -> list[int]:
-        """Values that a step subtracts from the first scalars that are left, divided by eta."""
+        """Ids of the values that a step subtracts from the first scalars, divided by eta."""
         return [int(v) for v in self.table.gradient[self._left[:count]]]
 
     def whole(self, roots: Sequence[int]) -> list[sympy.Expr]:
-        """Expressions of values, simplified where they are short."""
+        """Expressions of values, simplified if short."""
         found = symbolic.expressions(self.table.values, roots, self.given, decimal)
         return [symbolic.simplified(expression) for expression in found]
 
     def risk(self) -> sympy.Expr:
-        """The population risk."""
+        """Population risk."""
         return self.whole([self.table.risk])[0]
 
     def recursion(self) -> dict[str, sympy.Expr]:
@@ -126,10 +126,10 @@ class Expressions:
         return {name: symbol(name) - symbol(rate) * slope for name, rate, slope in steps}
 
     def written(self, most: int) -> tuple[Parts, sympy.Expr, Parts, list[sympy.Expr]]:
-        """Risk and first slopes with their common parts named once.
+        """Risk and first slopes with their common subexpressions named once.
 
-        `most`: scalars whose slopes are written. Returns parts of the risk, the risk, further
-        parts, slopes.
+        `most`: number of scalars whose slopes are written. Returns named parts of the risk, the
+        risk, further named parts, slopes.
         """
         values, roots = self.table.values, [self.table.risk, *self.slopes(most)]
         taken = (*self.closure.names, *self.made.constants)
@@ -149,7 +149,7 @@ class Expressions:
         return first[::-1], risk, later, slopes
 
     def as_python(self) -> str:
-        """A function file on numpy alone."""
+        """Text of a Python file of risk and step that imports numpy alone."""
         model, table = self.made.model, self.table
         start = self.closure.classes.start[self.closure.classes.first]
         constants = ", ".join(f"{k}={v!r}" for k, v in self.made.constants.items())
@@ -163,7 +163,7 @@ class Expressions:
         )  # fmt: skip
 
     def document(self) -> dict[str, Any]:
-        """The program of risk and gradient as plain values, with the numbers of its inputs."""
+        """Program of risk and gradient as plain values, with the numbers of its inputs."""
         table = self.table
         program = table.program({"risk": np.array([table.risk]), "gradient": table.gradient})
         start = self.closure.classes.start[self.closure.classes.first]
@@ -178,7 +178,7 @@ class Expressions:
         }
 
     def _given_numbers(self) -> dict[int, float]:
-        """Real constants and weights -> their numbers."""
+        """Ids of real constants and weights -> their numbers."""
         inputs = [*self.table.reals.values(), *self.table.weights.tolist()]
         return dict(zip(inputs, self.given_numbers.tolist(), strict=True))
 
@@ -190,12 +190,12 @@ class Expressions:
 
 
 def arrays_of(made: Realization, closure: Closure) -> list[str]:
-    """The array of the first entry of each scalar."""
+    """Array of the first entry of each scalar."""
     return [made.entry_position(int(entry))[0] for entry in closure.classes.first]
 
 
 def rate_names(made: Realization, closure: Closure, eta: tuple[float, ...]) -> list[str]:
-    """Letter of the learning rate of each scalar: ``eta``, or one for each parameter group."""
+    """Letter of each scalar's learning rate: ``eta``, or one letter for each parameter group."""
     if len(eta) == 1:
         return ["eta"] * closure.scalars
     groups = made.group_of_arrays()
@@ -203,7 +203,7 @@ def rate_names(made: Realization, closure: Closure, eta: tuple[float, ...]) -> l
 
 
 def _eliminated(closure: Closure) -> dict[sympy.Symbol, sympy.Expr]:
-    """Scalars that conserved linear combinations express by those before them."""
+    """Scalars that conserved linear combinations express by earlier scalars."""
     start = closure.classes.start[closure.classes.first]
     symbols = [symbol(name) for name in closure.names]
     rows = []
@@ -222,9 +222,9 @@ def _eliminated(closure: Closure) -> dict[sympy.Symbol, sympy.Expr]:
 
 
 def expressions_of(definition: Definition, parameters: Any = None) -> Expressions:
-    """The expressions of a model at some parameters, with its own learning rates.
+    """Expressions of a model at some parameters, with the model's learning rates.
 
-    `parameters`: its defaults by default.
+    `parameters`: defaults if None.
     """
     given = definition.Parameters() if parameters is None else parameters
     made, closure = definition.reduction(given)

@@ -1,4 +1,4 @@
-"""Gradient of a risk in the field, with weights and real constants given or unknown."""
+"""Gradient of a risk in a finite field, with weights and real constants given or random."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from theory.program.field import Triples
 from theory.program.identities import Identities
 
 GIVEN, ANY_LAW, ANY = "given", "any law", "any"
-"""Weights and real constants as given; weights unknown; real constants of the loss too."""
+"""Numbers given; weights random; weights and the loss's real constants random."""
 DATA = ("start", "fixed", "law", "sample")
-"""Functions whose numbers a table has as constants, with the real constants in them."""
+"""Functions of a model whose results, with the real constants in them, are numbers of the table."""
 SAME_WEIGHT = 1e-13
-"""Relative difference up to which two weights of a law are one unknown."""
+"""Relative difference up to which two weights of a law share one unknown."""
 NUMBERS = 1 << 23
-"""Numbers of one evaluation of a table at several points, about."""
+"""Approximate number of field elements in one evaluation of a table at several points."""
 
 
 class FieldGradient:
-    """Gradient and other values of a table of a risk, in the field.
+    """Gradient and other values of the table of a risk, in the field.
 
-    `table`: ReducedRisk; `made`: Realization; `data`: that of the table; `labels`, shape
-    (samples,): class of each sample of the law in the table; `generator`: draws what is unknown;
-    `decay`: whether an unknown multiple of each entry is added to its gradient. `loose`: real
-    constants of the loss alone, which can be unknown.
+    `table`: the traced risk; `made`: the realized model; `data`: data of the table; `labels`, shape
+    (samples,): class of each sample of the law; `generator`: draws the unknowns; `decay`: whether a
+    random multiple of each entry is added to its gradient. `loose`: real constants of the loss
+    alone, which can be random.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class FieldGradient:
         self._gradient = Identities(values, table.gradient)
 
     def numbers(self, numbers: FloatArray) -> Triples:
-        """Numbers in the field, as the table reads them, shape (n, 3)."""
+        """Numbers in the field, rounded like those of the table, shape (n, 3)."""
         ids = self.table.values.constants(numbers)
         return self.table.values.triples[ids]
 
@@ -77,7 +77,7 @@ class FieldGradient:
         return sums % field.PRIMES
 
     def of(self, how: str) -> Gradient:
-        """The gradient by the scalars at points, with weights and constants as ``how`` says."""
+        """Gradient by the scalars, as a function of points; `how`: GIVEN, ANY_LAW or ANY."""
         most = max(1, NUMBERS // max(1, len(self.table.values)))
 
         def at(points: Triples) -> Triples:
@@ -90,7 +90,7 @@ class FieldGradient:
         return at
 
     def values(self, ids: Ids, point: Triples) -> Triples:
-        """Other values at a point, shape (n, 3), at the given constants, shape (m, 3)."""
+        """Values `ids` at one point of shape (n, 3), at the given constants, shape (m, 3)."""
         return self._at(Identities(self.table.values, ids), point[:, None], GIVEN)[:, 0]
 
     def _at(self, identities: Identities, points: Triples, how: str) -> Triples:
@@ -99,7 +99,7 @@ class FieldGradient:
 
 
 def _alike(weights: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Distinct weights, and the number of each; nearly equal ones are one."""
+    """Distinct weights, and the label of each weight; nearly equal weights are merged."""
     order = np.argsort(weights, kind="stable")
     near = np.diff(weights[order]) <= SAME_WEIGHT * np.abs(weights[order][1:])
     label = np.zeros(weights.size, dtype=np.int64)

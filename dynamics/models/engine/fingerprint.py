@@ -1,10 +1,10 @@
-"""The fingerprint of a model: a short hash of each of its parts.
+"""Fingerprint of a model: a short hash of each of its parts.
 
 A part is hashed by its value at the default constants (the start, every sample and its probability,
-the traced program) and by the syntax of its function, with that of what the function uses of the
-same file: so data that a file imports count, and so does what only other constants reach. Comments,
-docstrings and the layout of the text do not. All source that the file imports from outside of
-installed packages counts, and so does the version of JAX.
+the traced program) and by the syntax tree of its function, with all definitions that it uses in the
+same file. Data imported by the file and branches reached by other constants are so included;
+comments, docstrings and formatting are not. Source files imported from outside installed packages
+and the version of JAX are hashed too.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from theory.model import LEADING
 
 
 def digests(made: Realization) -> dict[str, str]:
-    """Part of a model -> short hash of what counts in it.
+    """Part of a model -> short hash.
 
-    `made`: of the model at its default constants, or where its declared reduction is held.
+    `made`: the model at its default constants, or at `held_at` for a declared reduction.
     """
     model, program = made.model, made.program
     parts: dict[str, list[Any]] = {
@@ -60,9 +60,9 @@ def digests(made: Realization) -> dict[str, str]:
 
 
 def syntax(path: Path | None) -> dict[str, str]:
-    """Function of a model file -> its syntax, with that of what it uses of the file.
+    """Function of a model file -> its syntax tree as text, with all definitions that it uses.
 
-    Nothing for a model without a file, or one whose file is not there any more.
+    Empty for a model without a file, or with a deleted file.
     """
     if path is None or not path.exists():
         return {}
@@ -75,7 +75,7 @@ def syntax(path: Path | None) -> dict[str, str]:
 
 
 def _names(statement: ast.stmt) -> set[str]:
-    """Names that a statement at the top of a file binds."""
+    """Names bound by a statement at the top level of a file."""
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         return {statement.name}
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
@@ -85,7 +85,7 @@ def _names(statement: ast.stmt) -> set[str]:
 
 
 def _closure(role: str, named: dict[str, list[ast.stmt]]) -> str:
-    """The syntax of a function and of everything of the file that it uses."""
+    """Syntax of a function and of all definitions of the file that it uses."""
     pending, observables = [role], {role}
     texts = []
     for name in pending:
@@ -100,7 +100,7 @@ def _closure(role: str, named: dict[str, list[ast.stmt]]) -> str:
 
 
 def _without_docstrings(statement: ast.stmt) -> ast.stmt:
-    """A statement whose functions have no docstrings."""
+    """Remove the docstrings of a statement's functions and classes."""
     for node in ast.walk(statement):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node):
             node.body = node.body[1:] or [ast.Pass()]

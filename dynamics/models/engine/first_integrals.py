@@ -1,6 +1,6 @@
 """First integrals of the flow of a model, beyond linear and quadratic laws.
 
-`theory.closure.first_integrals` finds them from the rates and the expressions of two scalars.
+`theory.closure.first_integrals` derives them from the rates and expressions of two scalars.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from theory.rendering import MOST_SCALARS
 
 SEED = 70
 CHECKS, KEPT = 8, 1e-8
-"""Random states at which a law is checked, and the part of its terms by which it may change."""
+"""Number of random states of a check; largest change of a law there, relative to its terms."""
 
 
 def first_integrals(found: Expressions) -> tuple[tuple[sympy.Expr, float], ...]:
-    """Laws f(x) + g(y) that the flow keeps, with their values at the start.
+    """Laws f(x) + g(y) conserved by the flow, with their values at the start.
 
-    Laws that others imply are left out. Empty for many scalars, where conserved combinations are
-    put in, and for several learning rates.
+    Laws implied by earlier ones are left out. Empty above `MOST_SCALARS` scalars, if conserved
+    combinations are substituted, and for several learning rates.
     """
     closure = found.closure
     if closure.scalars > MOST_SCALARS or found.eliminated or len(set(found.rates)) > 1:

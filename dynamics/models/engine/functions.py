@@ -1,12 +1,11 @@
 r"""Compiled functions of one program: embedding, gradient, order parameters, steps of descent.
 
-*Embedding*, from reduced coordinates to every trained entry. Classes: :math:`\theta_i = \sigma_i
-z_{k(i)}`, and frozen entries as at the start; one step changes :math:`z_k` by
+An *embedding* maps reduced coordinates to every trained entry. Classes: :math:`\theta_i = \sigma_i
+z_{k(i)}`, and frozen entries keep their start; one step changes :math:`z_k` by
 :math:`-\eta\,(1/n_k)\,\partial R/\partial z_k`. A linear space: :math:`\theta = \theta(0) + U z`
-with orthonormal columns, :math:`z` changes by :math:`-\eta\,\partial R/\partial z`.
-
-*Functions* take a ``payload``, the pair of data and embedding, as an argument, so that problems at
-other real constants, or with other classes of the same sizes, compile nothing new.
+with orthonormal columns; one step changes :math:`z` by :math:`-\eta\,\partial R/\partial z`.
+*Functions* take a ``payload``, the pair of data and embedding, as an argument. Problems at other
+real constants, or with other classes of the same sizes, reuse the compiled code.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from theory.law import FloatArray
 
 
 class Embedding(NamedTuple):
-    """Arrays of an embedding; ``matrix`` is empty where ``labels`` select the coordinates.
+    """Arrays of an embedding; ``matrix`` is empty if ``labels`` select the coordinates.
 
-    `offset`, shape (n,): entries that do not depend on the coordinates; the start of a linear
+    `offset`, shape (n,): entries that do not depend on the coordinates, or the start of a linear
     space; `matrix`, shape (n, count) or (0, 0); `labels`, shape (n,): coordinate of each entry;
-    `signs`, shape (n,): 0 for an entry without one; `share`, shape (count,): factor from the
-    derivative by a coordinate to its rate.
+    `signs`, shape (n,): 0 for an entry without a coordinate; `share`, shape (count,): factor from
+    the derivative by a coordinate to its rate.
     """
 
     offset: Any
@@ -40,7 +39,7 @@ class Embedding(NamedTuple):
     share: Any
 
     def lift(self, state: Any) -> Any:
-        """Every entry, shape (n,); traced."""
+        """Every entry, shape (n,), at reduced coordinates; traced."""
         if self.matrix.shape[0]:
             return self.offset + self.matrix @ state
         return self.offset + self.signs * state[self.labels]
@@ -64,7 +63,7 @@ class Embedding(NamedTuple):
 
 
 def class_embedding(classes: EntryClasses) -> Embedding:
-    """The embedding of one value for each class."""
+    """Embedding of one value for each class."""
     moving = classes.labels >= 0
     offset = np.where(moving, 0.0, classes.start)
     labels = np.where(moving, classes.labels, 0)
@@ -73,7 +72,7 @@ def class_embedding(classes: EntryClasses) -> Embedding:
 
 
 def linear_embedding(classes: EntryClasses, space: LinearSpace) -> Embedding:
-    """The embedding of a linear space by orthonormal directions of the entries."""
+    """Embedding of a linear space by orthonormal directions of the entries."""
     matrix = classes.tangent(space.directions(classes).T).T
     nothing = np.zeros(0)
     return Embedding(
@@ -82,22 +81,23 @@ def linear_embedding(classes: EntryClasses, space: LinearSpace) -> Embedding:
 
 
 Columns = tuple[tuple[str, Any], ...]
-"""("state", k), ("rate", k) of coordinates; ("entry", (k, name)), ("entry_rate", (k, name)) of the
-full state; ("observable", name), ("observable_rate", name); ("risk", ""); ("ratio", (one, other)),
-the size of a column over that of another, NaN over 0."""
+"""Order parameters: ("state", k), ("rate", k) of coordinate k; ("entry", (k, name)) and
+("entry_rate", (k, name)) of entry k; ("observable", name), ("observable_rate", name);
+("risk", ""); ("ratio", (a, b)): absolute value of column a over that of b, NaN if b is 0.
+"""
 WATCHED: Columns = (("rate", 0),)
-"""The rate that is watched for oscillations, which every problem tracks."""
+"""Rate watched for oscillations; every problem tracks it."""
 
 
 class Functions:
     """Gradient, risk, observables and the loop of gradient descent of one kind of problem.
 
-    `program`: Program; `reduced`: whether the state are coordinates of the embedding, or every
-    entry; `columns`: order parameters of the event rules; `size`: entries of a state; `batched`:
-    whether each step has samples of its own; `rows_of_all`: whether order parameters are those of
-    all samples all the same. `compiled_slope`, `compiled_row`, `compiled_jacobian`,
-    `compiled_product`: slope, row, the derivative of the slope, and that times a direction;
-    `compiled_observables`: `observables` of many states; `loop`: gradient descent.
+    `program`: traced functions of the model; `reduced`: whether a state is coordinates of the
+    embedding or every entry; `columns`: order parameters of the event rules; `size`: length of a
+    state; `batched`: whether each step has its own samples; `rows_of_all`: whether order parameters
+    use all samples in a batched problem. `compiled_slope`, `compiled_row`, `compiled_jacobian`,
+    `compiled_product`: slope, order parameters, derivative of the slope, its product with a
+    direction; `compiled_observables`: observables of many states; `loop`: gradient descent.
     """
 
     def __init__(
@@ -127,20 +127,20 @@ class Functions:
         self.loop = Loop(slope, self.row, size, of_a_step, rows_of_all)
 
     def flat(self, state: Any, payload: Any) -> Any:
-        """Every entry, of a full problem in the type of its samples; traced."""
+        """Every entry; of a full problem in the dtype of its samples; traced."""
         return payload[1].lift(state) if self.reduced else state.astype(payload[0].weights.dtype)
 
     def slope(self, state: Any, payload: Any) -> Any:
-        """Traced step, divided by -eta."""
+        """Direction subtracted by a step, divided by eta; traced."""
         return _slope(self.program, self.reduced, state, payload)
 
     def row(self, state: Any, slope: Any, payload: Any) -> Any:
-        """Order parameters at a state; traced."""
+        """Order parameters at a state, shape (columns,); traced."""
         data, embedding = payload
         flat = self.flat(state, payload)
 
         def observe(flat: Any) -> dict[str, Any]:
-            """Values as real numbers, so that counts have a rate."""
+            """Observables as floats, to give integer counts a rate."""
             values = self.program.observables(flat, data)
             return {n: jax.numpy.asarray(v, dtype=state.dtype) for n, v in values.items()}
 
@@ -175,7 +175,7 @@ class Functions:
         return jax.numpy.stack(row)
 
     def observables(self, state: Any, payload: Any) -> dict[str, Any]:
-        """Risk, what the model observes, and the coordinates of a full state; traced."""
+        """Risk, model observables, and the coordinates of a full state; traced."""
         data, embedding = payload
         flat = self.flat(state, payload)
         values = {
@@ -189,20 +189,20 @@ class Functions:
         return values
 
     def observed(self, states: FloatArray, payload: Any) -> dict[str, Any]:
-        """`observables` of states, shape (records, n), as numpy arrays."""
-        # Of two states at least: XLA rounds a loop over one of them in another way.
+        """Observables of states, shape (records, n), as numpy arrays."""
+        # At least two states: XLA rounds a loop over a single state differently.
         rows = states if len(states) != 1 else np.repeat(states, 2, axis=0)
         found = evaluated(self.compiled_observables, rows, payload)
         return dict(jax.tree.map(lambda values: values[: len(states)], found))
 
 
 def _parts(column: tuple[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """The columns that a ratio is of; any other column itself."""
+    """The two columns of a ratio, or a plain column as a 1-tuple."""
     return column[1] if column[0] == "ratio" else (column,)
 
 
 def _slope(program: Program, reduced: bool, state: Any, payload: Any) -> Any:
-    """The slope: what a step subtracts, divided by eta; traced."""
+    """Direction subtracted by a step, divided by eta; traced."""
     data, embedding = payload
     if not reduced:
         kind = data.weights.dtype
@@ -221,9 +221,9 @@ def _samples_of_a_step(payload: Any, index: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def slope_of(program: Program, reduced: bool) -> Any:
-    """(state, payload) -> what a step subtracts, divided by eta; compiled on first call.
+    """Compiled function (state, payload) -> direction subtracted by a step, divided by eta.
 
-    `program`, `reduced`: as for `Functions`.
+    `program`, `reduced`: see `Functions`.
     """
     return compiled_program(partial(_slope, program, reduced))
 
@@ -237,8 +237,8 @@ def functions_of(
     batched: bool = False,
     rows_of_all: bool = False,
 ) -> Functions:
-    """The functions of a program; the same object for the same arguments.
+    """The `Functions` of a program; equal arguments give the same object.
 
-    `program`, `reduced`, `columns`, `size`, `batched`, `rows_of_all`: as for `Functions`.
+    `program`, `reduced`, `columns`, `size`, `batched`, `rows_of_all`: see `Functions`.
     """
     return Functions(program, reduced, columns, size, batched, rows_of_all)

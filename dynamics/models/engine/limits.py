@@ -1,8 +1,8 @@
-"""Limits of the constants of a model, read from text.
+"""Limits of the constants of a model, parsed from text.
 
-A limit compares formulas in the constants (`dynamics.results.expression`): ``"K >= 2"``,
-``"0 < p1 < 1"``, ``"s + t*(D - 1) > 0"``; or it lists the words that a constant may be:
-``"target in staircase, leap"``.
+A limit compares formulas in the constants (`dynamics.results.expression`): ``"K >= 2"``, ``"0 < p1
+< 1"``, ``"s + t*(D - 1) > 0"``; or it lists the words allowed for a constant: ``"target in
+staircase, leap"``.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ WORDS = re.compile(r"\s*(\w+) in (.+)")
 class Limit:
     """A condition on the constants of a model.
 
-    `text`: as the model states it; `names`: the constants that it speaks of; `holds`: constants, by
-    name -> bool; `defaults`: those constants that have a whole number by default -> it.
+    `text`: the limit as written in the model; `names`: constants in the limit; `holds`: function of
+    the constants -> bool; `defaults`: constant with an integer default -> the default.
     """
 
     text: str
@@ -37,10 +37,9 @@ class Limit:
     defaults: Mapping[str, int] = field(default_factory=dict)
 
     def check(self, model: str, constants: Mapping[str, Any]) -> None:
-        """Refuse constants that the model does not allow.
+        """Raise InvalidRequest if the limit does not hold; the message names its constants.
 
-        `model`: its name; `constants`: constant -> value. Raises InvalidRequest with those that the
-        limit speaks of.
+        `model`: name of the model; `constants`: constant -> value.
         """
         if not self.holds(constants):
             there = " ".join(f"{name}={shown(constants[name])}" for name in self.names)
@@ -49,7 +48,7 @@ class Limit:
             )
 
     def _near(self, constants: Mapping[str, Any]) -> str:
-        """The whole number nearest to that of the request with which the limit holds."""
+        """Text with the integer nearest to the requested one that satisfies the limit, or ""."""
         for name, inside in self.defaults.items():
             outside = constants[name]
             if type(outside) is not int or not self.holds({**constants, name: inside}):
@@ -63,11 +62,11 @@ class Limit:
 
 
 def parse_limits(texts: Iterable[Any], constants: Iterable[str]) -> tuple[Limit, ...]:
-    """The limits of a model, read once.
+    """Parse the limits of a model.
 
-    `constants`: names of the model's constants, with their defaults where a refusal names a value
-    that fits. Raises ModelError if one is not a comparison of formulas in constants. Raises
-    InvalidRequest if a formula cannot be read.
+    `constants`: names of the model's constants, or a mapping to their defaults, from which messages
+    take an allowed value. Raises ModelError if a limit is not a comparison of formulas in
+    constants. Raises InvalidRequest if a formula cannot be parsed.
 
     Examples
     --------
@@ -78,11 +77,11 @@ def parse_limits(texts: Iterable[Any], constants: Iterable[str]) -> tuple[Limit,
     limits, allowed = [], set(constants)
     for text in texts:
         if not isinstance(text, str):
-            raise ModelError(f"limits: {text!r} is not text, as 'K >= 2'")
+            raise ModelError(f"limits: {text!r} is not text such as 'K >= 2'")
         words = WORDS.fullmatch(text)
         limit = _one_of(text, *words.groups()) if words else _comparison(text)
         if unknown := [name for name in limit.names if name not in allowed]:
-            raise ModelError(f"limits: {text!r} speaks of {unknown[0]}, which is not a constant")
+            raise ModelError(f"limits: {text!r} contains {unknown[0]}, which is not a constant")
         if isinstance(constants, Mapping):
             whole_ones = {n: constants[n] for n in limit.names if type(constants[n]) is int}
             limit = replace(limit, defaults=whole_ones)
@@ -98,7 +97,7 @@ def _one_of(text: str, name: str, words: str) -> Limit:
 def _comparison(text: str) -> Limit:
     parts = SIGN.split(text)
     if len(parts) < 3 or not all(side.strip() for side in parts[::2]):
-        raise ModelError(f"limits: {text!r} is not a comparison, as 'K >= 2'")
+        raise ModelError(f"limits: {text!r} is not a comparison such as 'K >= 2'")
     sides = [Expression(part, "limits") for part in parts[::2]]
     signs = [SIGNS[sign] for sign in parts[1::2]]
 

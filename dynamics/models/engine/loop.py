@@ -1,7 +1,7 @@
-r"""Steps of an update rule, traced: the array twin of `dynamics.loops.kernels.advance`.
+"""Steps of an update rule, traced by JAX: the counterpart of `dynamics.loops.kernels.advance`.
 
-With the order parameters of every step for the events, the states at recorded steps, and the check
-that the next state is finite. One compiled function takes any number of steps up to `STEPS`.
+The loop computes the order parameters of every step, stores the recorded states, and checks that
+the next state is finite. One compiled function takes up to `STEPS` steps.
 """
 
 from __future__ import annotations
@@ -18,23 +18,18 @@ from theory.law import FloatArray
 from theory.update_rules import UpdateRule
 
 STEPS = 1024
-"""Steps of one compiled call, at most."""
+"""Most steps of one compiled call."""
 RECORDED_NUMBERS = 1 << 18
-"""Numbers that the records of one call may hold."""
+"""Most numbers in the records of one call."""
 
 
 class Loop:
     """Compiled steps of update rules.
 
-    `gradient`, `row`, `batched`: (state, data) -> gradient; (state, gradient, data) -> order
-    parameters, shape (width,); (data, index) -> data of the samples of one step, or None. All are
-    traced; `size`: entries of a state; `rows_of_all`: whether order parameters are those of all
-    samples, not of the samples of the step.
-
-    Notes
-    -----
-    Whether states are finite is checked once for all steps of a call: one that is not stays so.
-    Only then are the steps repeated one by one, up to the last finite state.
+    `gradient`: (state, data) -> gradient; `row`: (state, gradient, data) -> order parameters, shape
+    (width,); `batched`: (data, index) -> data of the samples of one step, or None; all three are
+    traced. `size`: length of a state; `rows_of_all`: whether order parameters use all samples
+    instead of those of the step. The loop stops at the last finite state.
     """
 
     def __init__(
@@ -51,7 +46,7 @@ class Loop:
         self._compiled: dict[Any, Any] = {}
 
     def _of_rule(self, rule: UpdateRule) -> Any:
-        """The compiled steps of a rule, at any constants."""
+        """Compiled steps of a rule; its constants are arguments."""
         if rule.key not in self._compiled:
 
             def steps(*arguments: Any) -> Any:
@@ -67,16 +62,16 @@ class Loop:
         self, rule: UpdateRule, state: Any, given: Any, count: Any, slots: Any, batches: Any,
         data: Any,
     ) -> Any:  # fmt: skip
-        """At most `STEPS` steps, and none to a state that is not finite.
+        """Take at most `STEPS` steps, up to the last finite state; traced.
 
-        State, number of steps, tracked rows, records; traced.
+        Returns the state, the number of steps, tracked rows, records.
         """
         zero, size = jax.numpy.zeros((), jax.numpy.int64), given["eta"].shape[0]
 
         def tracked(now: Any, slope: Any, here: Any) -> Any:
             return self._row(now[:size], slope, data if self._rows_of_all else here)
 
-        # Slices, not scatters: these are updated in place.
+        # XLA updates slices in place, but not scatters.
         def step(carry: Any) -> Any:
             k, now, _, rows, records = carry
             here = self._at(k, batches, data)
@@ -149,7 +144,7 @@ class Loop:
 
 
 def taken(rule: UpdateRule, now: Any, slope: Any, k: Any, given: Any) -> tuple[Any, Any]:
-    """The state after a step, and minus the change in a unit of time; traced.
+    """State after a step, and minus its change per unit of time; traced.
 
     `now`, shape (n and the memory of the rule,); `slope`, shape (n,); `k`: step of this call;
     `given`: fields of `dynamics.loops.kernels.update.Update`, ``first`` and ``numbers``.

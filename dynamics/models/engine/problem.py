@@ -1,4 +1,4 @@
-"""The problems of a model: on the scalars that training closes on, and on every trained entry."""
+"""Problems of a model: on the scalars of its closure, and on every trained entry."""
 
 from __future__ import annotations
 
@@ -35,30 +35,31 @@ from theory.program import NoProgram
 from theory.update_rules import UpdateRule
 
 MOST_NAMED = 256
-"""Scalars that have names of their own; more are parts of their arrays."""
+"""Most scalars with a part of the state each; more are grouped by array."""
 LINEAR_FROM = 8
-"""Scalars from which a linear space of at most half as many directions is used instead."""
+"""``auto`` takes a linear space above this number of scalars, if it halves their number."""
 COORDINATES = ("auto", "classes", "linear")
 INSIDE = 1e-9
-"""Distance from the closed space, over the largest entry, of a start that lies in it."""
+"""Largest distance of a start inside the closed space from it, relative to its largest entry."""
 SAME = 1e-9
-"""Part of the terms of a component by which program and JAX may differ, by rounding."""
+"""Largest allowed difference of the gradients by program and by JAX, relative to their terms."""
 MAX_VALUES = 2_000_000
-"""Distinct numbers of a program that is worth running in place of JAX's arrays."""
+"""Most distinct values of a program that is run instead of JAX."""
 
 Realized = tuple[Realization, Closure]
 
 
 class Reduction:
-    """A model at some parameters, on coordinates of the space that training closes on.
+    """A model at some parameters, on coordinates of its closed space.
 
-    All problems there share it: names, events, order parameters, panels.
+    All problems of the model share its names, events, order parameters and panels.
 
-    `definition`: Definition; `made`: Realization; `closure`: Closure; `coordinates`: one of
-    `COORDINATES`; `events`: in place of those of the model. `embedding`: Embedding; `scalars`:
-    names of the coordinates; `entries`: name beside the coordinates -> entry: those that never
-    move; of a linear space the first of each class; `events`, `columns`, `order_names`,
-    `presentation`: as of a problem; `settings`: mapping. Raises InvalidRequest if nothing moves.
+    `definition`: definition of the model; `made`: the realized model; `closure`: its closure;
+    `coordinates`: one of `COORDINATES`; `events`: rules instead of those of the model. `embedding`:
+    from coordinates to every entry; `scalars`: names of the coordinates; `entries`: further
+    reported entries, name -> number: frozen entries, and in a linear space the first of each class;
+    `columns`, `order_names`, `presentation`, `settings`: as in a problem. Raises InvalidRequest if
+    nothing moves.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class Reduction:
         self.made, self.closure, name = made, closure, definition.name
         if closure.scalars == 0:
             raise InvalidRequest(
-                f"nothing moves: the gradient of {name} vanishes at its start; give it another"
+                f"nothing moves: the gradient of {name} vanishes at its start; choose another start"
             )
         self.coordinates = _coordinates(closure, coordinates)
         linear = self.coordinates == "linear"
@@ -96,7 +97,7 @@ class Reduction:
         self._name = name
 
     def _names_beside(self, linear: bool) -> tuple[dict[str, int], dict[str, int]]:
-        """Frozen entries by their names; in a linear space the firsts of (few) classes too."""
+        """Numbers of named frozen entries; in a linear space also those of each class's first."""
         classes, named = self.closure.classes, self.made.named_entries()
         frozen = {name: entry for name, entry in named.items() if classes.labels[entry] < 0}
         few = self.closure.scalars <= MOST_NAMED
@@ -112,7 +113,7 @@ class Reduction:
             return event_rules(table, names, made.equal_names(self.closure.classes))
 
     def _columns_of_rules(self) -> Columns:
-        """The order parameters that the rules use, the rate of a scalar among them."""
+        """Order parameters in the event rules, after the watched rate."""
         used = {
             symbol.name
             for rule in self.events
@@ -144,12 +145,12 @@ class Reduction:
 
     @cached_property
     def reduced_layout(self) -> Layout:
-        """Parts of a state of coordinates."""
+        """Layout of a state of coordinates."""
         count = len(self.scalars)
         if self.coordinates == "linear":
             return Layout(self.scalars, ((),) * count, (DEFAULT_GROUP,) * count)
         groups, arrays = self.made.group_of_arrays(), self.arrays_of_scalars()
-        # Of the whole model: what never moves has no scalar, and may be the first of its group.
+        # Groups of all arrays: an array without scalars can be the first of its group.
         every = tuple(dict.fromkeys(groups.values()))
         if count <= MOST_NAMED:
             return Layout(self.scalars, ((),) * count, tuple(groups[a] for a in arrays), every)
@@ -159,30 +160,30 @@ class Reduction:
 
     @cached_property
     def full_layout(self) -> Layout:
-        """Parts of a state of every entry."""
+        """Layout of a state of every entry."""
         shapes, groups = self.made.shapes, self.made.group_of_arrays()
         return Layout(tuple(shapes), tuple(shapes.values()), tuple(groups[n] for n in shapes))
 
     def arrays_of_scalars(self) -> list[str]:
-        """The array of the first entry of each class."""
+        """Array of the first entry of each class."""
         first = self.closure.classes.first
         return [self.made.entry_position(int(entry))[0] for entry in first]
 
     @cached_property
     def start(self) -> FloatArray:
-        """The coordinates at step 0; 0 in a linear space."""
+        """Coordinates at step 0; zeros in a linear space."""
         classes = self.closure.classes
         linear = self.coordinates == "linear"
         return np.zeros(len(self.scalars)) if linear else classes.start[classes.first]
 
     @cached_property
     def data(self) -> Data:
-        """Samples of the reduced risk: one of each class."""
+        """Data of the reduced risk: one sample of each class."""
         return self.made.representatives(self.closure.sample_groups)
 
     @cached_property
     def compiled(self) -> CompiledRisk | None:
-        """The programs of the reduced risk; None where it has none, or a long one."""
+        """Programs of the reduced risk; None if it has none, or more than `MAX_VALUES` values."""
         made = self.made
         if len(self.scalars) > MOST_WHOLE or made.only_sampled:
             return None
@@ -198,20 +199,20 @@ class Reduction:
         return CompiledRisk(risk, self.columns, self.data)
 
     def _hold(self, risk: ReducedRisk) -> None:
-        """Hold the gradient of a program against that of JAX near the start."""
+        """Raise InvalidRequest if the program's gradient differs from JAX's near the start."""
         states, slope = states_near(self.start), slope_of(self.made.program, True)
         payload = self.data, self.on_device
         expected = np.array([evaluated(slope, state, payload) for state in states])
         off = risk.departures(states, expected, self.data).max(initial=0.0)
         if off > SAME:
             raise InvalidRequest(
-                f"the program of {self._name} does not have the gradient of its loss (they "
-                f"differ by {off:.1e} of its terms): a fault of this package; please report it"
+                f"the program of {self._name} has a wrong gradient of its loss (error  "
+                f"{off:.1e} relative to its terms): a bug of this package; please report it"
             )
 
 
 def _coordinates(closure: Closure, name: str) -> str:
-    """Coordinates by their name, ``auto`` decided by the closure."""
+    """Replace the coordinates ``auto`` by ``linear`` or ``classes``."""
     known_word("coordinates", name, COORDINATES)
     if name == "auto":
         many = closure.scalars > LINEAR_FROM and 2 * closure.free <= closure.scalars
@@ -222,10 +223,10 @@ def _coordinates(closure: Closure, name: str) -> str:
 class ModelProblem(TracedProblem):
     """Base of the problems of a model.
 
-    `parameters`: Parameters; `realized`: (Realization, Closure); `reduced`: whether a state are
-    coordinates of the closed space, or every entry; `coordinates`: one of `COORDINATES`; `seed`: of
-    the draws, where the law can only be sampled; `data`: of the gradient; that of the law by
-    default; `minibatches`: samples of each step; all of them by default. Raises InvalidRequest if
+    `parameters`: Parameters; `realized`: the realized model and its closure; `reduced`: whether a
+    state is coordinates of the closed space or every entry; `coordinates`: one of `COORDINATES`;
+    `seed`: seed of the draws if the law can only be sampled; `data`: data of the gradient, default
+    that of the law; `minibatches`: samples of each step, default all. Raises InvalidRequest if
     nothing moves.
     """
 
@@ -272,9 +273,10 @@ class ModelProblem(TracedProblem):
 
     @classmethod
     def realized(cls, parameters: Any, draws: tuple[Any, Any], regime: Regime = PLAIN) -> Realized:
-        """The model at some parameters, and what training closes on.
+        """The model at some parameters, and its closure.
 
-        `draws`: of a law that can only be sampled; `regime`: of the rule of training.
+        `draws`: number and seed of the draws of a law that can only be sampled; `regime`: regime of
+        the update rule.
         """
         made = cls.definition.realization(parameters, *draws)
         return made, made.closure_under(regime)
@@ -292,11 +294,11 @@ class ModelProblem(TracedProblem):
         return type(self)(**options)
 
     def own_rule(self) -> UpdateRule | None:
-        """The rule ``step`` of the file, at the constants of the problem."""
+        """Update rule ``step`` of the model file, at the constants of the problem."""
         return self.definition.own_rule(self.realization.constants)
 
     def entries_of(self, name: str) -> NDArray[np.bool_]:
-        """Mask of the entries of a state that belong to an array, a group or a part, shape (n,)."""
+        """Mask of the entries of a state in an array, a group or a part, shape (n,)."""
         linear = self.reduced and self.coordinates == "linear"
         if linear or name not in self.realization.shapes:
             return super().entries_of(name)
@@ -307,15 +309,16 @@ class ModelProblem(TracedProblem):
 
     @property
     def multiplicities(self) -> FloatArray:
-        """Trained entries that each number of a state stands for, shape (n,)."""
+        """Number of trained entries for each number of a state, shape (n,)."""
         if self.reduced and self.coordinates == "classes":
             return np.asarray(self.closure.sizes, dtype=float)
         return np.ones(self.layout.size)
 
     def moving(self, start: FloatArray) -> NDArray[np.bool_]:
-        """Numbers of a state that can move; others have a gradient that is proved to be 0.
+        """Mask of the numbers of a state that can move, shape (n,).
 
-        It is proved in the closed space alone.
+        The gradient of the other numbers is proved to be 0 in the closed space; outside all can
+        move.
         """
         classes = self.closure.classes
         if self.reduced or self.closure.grade != PROVED:
@@ -327,14 +330,14 @@ class ModelProblem(TracedProblem):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Settings that decide the gradients, beside the parameters."""
+        """Settings other than the parameters that determine the gradients."""
         labels = np.ascontiguousarray(self.closure.classes.labels)
         classes = hashlib.sha256(labels.tobytes()).hexdigest()[:12]
         own = {name: entry for name, entry in self.settings.items() if name != "closure"}
         return {**own, "classes": classes, "model": dict(self.definition.digests)}
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Risk, and what the model observes, at a state."""
+        """Risk, model observables and named entries at a state."""
         return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
@@ -350,7 +353,7 @@ class ModelProblem(TracedProblem):
         return {name: np.array(column, dtype=np.float64) for name, column in columns.items()}
 
     def entries_along(self, states: FloatArray, full: bool) -> dict[str, FloatArray]:
-        """Named entries beside the scalars at states of every entry or of coordinates."""
+        """Named entries other than the scalars, shape (records,); `full`: whether states are."""
         classes, embedding = self.closure.classes, self.embedding
         found = {}
         for name, entry in self.reduction.entries.items():

@@ -1,11 +1,9 @@
-r"""The functions of a model, traced by JAX in double precision: risk, gradient, observables.
+"""Functions of a model, traced by JAX in double precision: risk, gradient, observables.
 
-A `Program` belongs to one model and one set of static constants (whole numbers, words, truth
-values). Real constants, weights, samples and untrained arrays are arguments: another value of them
-needs no new compilation. States are flat vectors of every trained entry; sums over the law are
-computed in blocks that fit in memory.
-
-JAX's switch for double precision is a context here, never the global flag of the process.
+A `Program` belongs to one model and one set of static constants (integers, words, booleans). Real
+constants, weights, samples and untrained arrays are arguments; new values reuse the compiled code.
+States are flat vectors of every trained entry; sums over the law are computed in blocks that fit in
+memory. Double precision is set in a context, never by JAX's global flag.
 """
 
 from __future__ import annotations
@@ -27,15 +25,16 @@ from theory.law import Law, ModelError
 from theory.model import HELD_OUT, LEADING, Model, check_name
 
 BLOCK_NUMBERS = 1 << 22
-"""Numbers that the samples of one block may need at a time."""
+"""Most numbers needed at a time by the samples of one block."""
 LEAST_BLOCK = 64
 
 
 class Data(NamedTuple):
-    """Arguments of a traced function beside the state.
+    """Arguments of a traced function after the state.
 
-    `weights`, shape (N,): empty where the risk is in closed form; `samples`, of shape (N, ...);
-    `fixed`: untrained arrays; `held_out`: of the held-out law; `reals`: real constants.
+    `weights`, shape (N,): empty if the risk is in closed form; `samples`, arrays of shape (N, ...);
+    `fixed`: untrained arrays; `held_out`: weights and samples of the held-out law; `reals`: real
+    constants.
     """
 
     weights: Any
@@ -46,18 +45,18 @@ class Data(NamedTuple):
 
     @property
     def of_held_out(self) -> Data:
-        """Program with the held-out law in place of the law."""
+        """Data with the held-out law instead of the law."""
         weights, samples = self.held_out
         return self._replace(weights=weights, samples=samples, held_out=None)
 
 
 class Program:
-    """The traced functions of a model.
+    """Traced functions of a model.
 
-    `model`: Model; `statics`: constants that are not real numbers; `shapes`: trained array ->
-    shape, in the order of the flat state. `compiled_descent`, `compiled_slopes`: (flat, data) ->
-    risk and gradient; (flat, direction, data) -> numbers of each sample; (flat, samples, data) ->
-    gradient of the loss of each sample; compiled on first call.
+    `model`: the model; `statics`: constants that are not real numbers; `shapes`: trained array ->
+    shape, in the order of the flat state. `compiled_descent`: (flat, data) -> risk and gradient;
+    `compiled_slopes`: (flat, samples, data) -> gradient of the loss of each sample. Both compile on
+    the first call.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class Program:
         return result
 
     def call(self, role: str, theta: Any, sample: Any, data: Data) -> Any:
-        """A function of the model, of a sample where it takes one; traced."""
+        """Call a function of the model, with a sample if it takes one; traced."""
         constants = {**self.statics, **data.reals}
         arguments = {name: constants[name] for name in self.model.arguments[role]}
         leading = (theta, sample) if "sample" in LEADING[role] else (theta,)
@@ -91,7 +90,7 @@ class Program:
             return getattr(self.model, role)(*leading, namespace(), **arguments)
 
     def sample_loss(self, flat: Any, sample: Any, data: Data) -> Any:
-        """The loss of one sample, or the risk where it is in closed form; traced."""
+        """Loss of one sample, or the risk if it is in closed form; traced."""
         return self.call(self.expectation, self.theta(flat, data.fixed), sample, data)
 
     @property
@@ -101,17 +100,17 @@ class Program:
 
     @property
     def expectation(self) -> str:
-        """The function of the model that is descended: ``loss`` or ``risk``."""
+        """Name of the trained function of the model: ``loss`` or ``risk``."""
         return "loss" if self.has_law else "risk"
 
     def block(self, data: Data) -> int:
-        """Samples of a block."""
+        """Number of samples in a block."""
         count = int(data.weights.shape[0])
         most = max(LEAST_BLOCK, BLOCK_NUMBERS // max(1, self.numbers_of_a_sample(data)))
         return ceil(count / ceil(count / most))
 
     def numbers_of_a_sample(self, data: Data) -> int:
-        """Numbers that the loss of one more sample needs at a time, roughly."""
+        """Approximate count of numbers in memory for the loss of one more sample."""
         flat = jax.ShapeDtypeStruct((self.size,), data.weights.dtype)
         shapes = jax.tree.map(lambda part: (part.shape[1:], str(part.dtype)), data.samples)
         key = str(shapes), str(flat.dtype)
@@ -130,7 +129,7 @@ class Program:
         return self._counted[key]
 
     def blocks(self, data: Data) -> tuple[Any, Any, int]:
-        """Weights and samples cut into blocks, (blocks, M, ...), the last filled with weight 0."""
+        """Weights and samples as blocks (blocks, M, ...), padded with weight 0; block count."""
         count, size = int(data.weights.shape[0]), self.block(data)
         number = ceil(count / size)
 
@@ -146,13 +145,13 @@ class Program:
         return weights.reshape(number, size), jax.tree.map(cut, data.samples), number
 
     def weighted_loss(self, flat: Any, block: tuple[Any, Any], data: Data) -> Any:
-        """Sum of weights times losses of samples, of a pair of both; traced."""
+        """Sum of weights times losses over a pair (weights, samples); traced."""
         weights, samples = block
         losses = jax.vmap(lambda sample: self.sample_loss(flat, sample, data))(samples)
         return (weights * losses).sum()
 
     def _summed(self, of: Callable[[Any], Any], data: Data) -> Any:
-        """Sum over blocks of what a function of (weights, samples) gives; traced."""
+        """Sum over blocks of a function of (weights, samples); traced."""
         weights, samples, number = self.blocks(data)
         if number == 1:
             return of((data.weights, data.samples))
@@ -160,7 +159,7 @@ class Program:
         return jax.tree.map(lambda values: values.sum(), parts)
 
     def risk(self, flat: Any, data: Data) -> Any:
-        """The risk at a flat state; traced."""
+        """Risk at a flat state; traced."""
         if not self.has_law:
             return self.sample_loss(flat, None, data)
         return self._summed(lambda block: self.weighted_loss(flat, block, data), data)
@@ -180,7 +179,7 @@ class Program:
         return jax.lax.scan(add, zero, self.blocks(data)[:2])[0]
 
     def observables(self, flat: Any, data: Data) -> dict[str, Any]:
-        """Everything the model observes at a state, by name, on the held-out law too; traced."""
+        """All observables at a state, by name, those on the held-out law too; traced."""
         result: dict[str, Any] = {}
         if self.model.observables is not None:
             result |= self.call("observables", self.theta(flat, data.fixed), None, data)
@@ -192,7 +191,7 @@ class Program:
         return result
 
     def averages(self, flat: Any, data: Data) -> dict[str, Any]:
-        """Averages over the law of what the model observes of samples; traced."""
+        """Means of ``observe`` over the law; traced."""
         if self.model.observe is None:
             return {}
         theta = self.theta(flat, data.fixed)
@@ -203,20 +202,17 @@ class Program:
             sums = jax.tree.map(lambda values: (weights * values).sum(), each)
             return {"sums": sums, "weights": weights.sum()}
 
-        # Ten weights of .1 sum up to less than 1: what is 1 of every sample is 1 of them all.
+        # Divided by the rounded sum of weights, so that the mean of a constant is exact.
         found = self._summed(averaged, data)
         return dict(jax.tree.map(lambda values: values / found["weights"], found["sums"]))
 
     def check(self, data: Data) -> tuple[str, ...]:
-        """Trace every function once, so that what cannot be traced is refused with its line.
+        """Trace every function once; raise an error with the line that cannot be traced.
 
-        Data of the same shapes are traced alike, and only the first of them is traced.
-
-        Returns tuple of str: names of what the model observes, in the order of the alphabet, as JAX
-        has them.
+        Data of equal shapes are traced once. Returns the names of observables, sorted as by JAX.
         """
         path = self.model.path
-        # As the arrays themselves, so that the first call of `compiled_descent` is not traced anew.
+        # Weak types as in the arrays: the first call of `compiled_descent` reuses the trace.
         abstract = jax.tree.map(
             lambda part: jax.ShapeDtypeStruct(part.shape, part.dtype, weak_type=part.weak_type),
             data,
@@ -251,11 +247,11 @@ class Program:
 
     @property
     def held_out_names(self) -> tuple[str, ...]:
-        """Names of what is recorded on a held-out law: its risk, then what is averaged."""
+        """Names of the records on a held-out law: its risk, then its means of ``observe``."""
         return tuple(HELD_OUT + name for name in ("risk", *self.observed_names[1]))
 
     def _traced_twice(self, role: str, flat: Any, data: Any) -> Any:
-        """Shapes of what a function gives; one that changes between two traces is refused."""
+        """Shapes of a function's result; raise ModelError if two traces differ."""
 
         def traced() -> tuple[Any, Any]:
             values = partial(self.first_values, role)
@@ -264,13 +260,13 @@ class Program:
         (first, shapes), (second, _) = traced(), traced()
         if traced_text(first) != traced_text(second):
             raise ModelError(
-                f"{role} computes something else when it is called again, as where it draws random "
-                "numbers or counts its calls; it can use its arguments alone"
+                f"{role} computes something else in a second call, as if it draws random "
+                "numbers or counts its calls; it may use only its arguments"
             )
         return shapes
 
     def first_values(self, role: str, flat: Any, data: Data) -> Any:
-        """Result of a function of the model, at the first sample where it takes one; traced.
+        """Result of a function of the model, at the first sample if it takes one; traced.
 
         `role`: ``loss``, ``risk``, ``observables`` or ``observe``; `flat`, shape (n,).
         """
@@ -279,7 +275,7 @@ class Program:
         for leaf in jax.tree.leaves(values):
             plain = np.isscalar(leaf) and not isinstance(leaf, str)
             if not plain and not hasattr(leaf, "__array__"):
-                raise ModelError(f"{role} gives {type(leaf).__name__}, which is not a number")
+                raise ModelError(f"{role} returns {type(leaf).__name__}, which is not a number")
         return values
 
 
@@ -296,7 +292,7 @@ def array_hash(array: Any) -> str:
 
 
 def _description(value: Any) -> str:
-    """A traced value as words: ``float64 of shape (2,)``, or its type."""
+    """A traced value in words: ``float64 of shape (2,)``, or its type."""
     if not hasattr(value, "shape"):
         return type(value).__name__
     return str(value.dtype) + (f" of shape {value.shape}" if value.shape else "")
@@ -304,14 +300,12 @@ def _description(value: Any) -> str:
 
 def _one_number(role: str, shape: Any) -> None:
     if getattr(shape, "shape", None) != () or np.dtype(shape.dtype).kind != "f":
-        raise InvalidRequest(f"{role} gives {_description(shape)}; {role} can give one real number")
+        raise InvalidRequest(f"{role} returns {_description(shape)}; it must be one real number")
 
 
 def _numbers_by_name(role: str, shapes: Any) -> None:
     if not isinstance(shapes, Mapping):
-        raise InvalidRequest(
-            f"{role} gives {_description(shapes)}; {role} can give a dict of numbers"
-        )
+        raise InvalidRequest(f"{role} returns {_description(shapes)}; it must be a dict of numbers")
     for name, shape in shapes.items():
         if getattr(shape, "shape", None) != () or np.dtype(shape.dtype).kind not in "biuf":
             raise InvalidRequest(f"{role}: {name!r} is {_description(shape)}, not one real number")
@@ -323,7 +317,7 @@ def program_of(
     statics: tuple[tuple[str, Any], ...],
     shapes: tuple[tuple[str, tuple[int, ...]], ...],
 ) -> Program:
-    """The program of a model at static constants; the same object for the same ones.
+    """The program of a model at static constants; equal arguments give the same object.
 
     `statics`: constants that are not real numbers, by name; `shapes`: trained array -> shape.
     """
@@ -336,7 +330,7 @@ def data_of(
     reals: Mapping[str, float],
     held_out: Law | None = None,
 ) -> Data:
-    """Data of laws, as they are.
+    """Arguments of traced functions from laws, as numpy arrays.
 
     `fixed`: untrained arrays; `reals`: real constants.
     """
@@ -347,10 +341,10 @@ def data_of(
 
 
 def on_device(tree: Any) -> Any:
-    """Numbers and arrays of a tree as arrays of JAX in double precision."""
+    """Copy of a tree with its numbers and arrays as JAX arrays in double precision."""
 
     def moved(part: Any) -> Any:
-        # A copy is moved as it is; `asarray` would compile a program for each shape.
+        # `device_put` compiles nothing; `asarray` compiles a program for each shape.
         array = isinstance(part, np.ndarray) and part.dtype.kind in "biuf"
         return jax.device_put(part.copy()) if array else jax.numpy.asarray(part)
 
@@ -361,9 +355,9 @@ def on_device(tree: Any) -> Any:
 def evaluated(function: Callable[..., Any], *arguments: Any) -> Any:
     """Result of a compiled function in double precision, as a tree of numpy arrays.
 
-    `*arguments`: its arguments.
+    `*arguments`: arguments of `function`.
     """
-    # What has been compiled is called often: the folder of programs is then not looked for.
+    # A compiled function is called often; its calls skip the look-up of the cache directory.
     compiled = getattr(function, "_cache_size", int)() > 0
     with jax.enable_x64(True, kept=not compiled):
         return jax.tree.map(np.asarray, function(*arguments))

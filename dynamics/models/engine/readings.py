@@ -1,9 +1,9 @@
-"""How the arrays of a model depend on its real constants, read off by running it on symbols.
+"""Dependence of a model's arrays on its real constants, found by running it on symbols.
 
 The functions of a model that are plain Python, ``law``, ``sample``, ``start`` and ``fixed``, are
-called once with symbols for all real constants. Each array that they return is then a `Reading`:
-few functions of the constants, which are printed, times tables. A model that compares a constant,
-or passes it to a function of floats, cannot be read so; `Readings.unread` names the function.
+called once with SymPy symbols for all real constants. Each returned array becomes a `Reading`:
+tables times a few functions of the constants, which are printed. A function that compares a
+constant, or passes it to a function of floats, fails on symbols; `Readings.unread` names it.
 `holds` compares readings with the model at other values of the constants.
 """
 
@@ -25,9 +25,9 @@ from dynamics.models.engine.realization import Realization
 from theory.law import ModelError
 
 MOST_SAMPLES = 40_000
-"""Samples of a law that is read by symbols."""
+"""Most samples of a law that is called with symbols."""
 TOLERANCE = 1e-13
-"""Deviation from the model, relative to the largest entry."""
+"""Largest allowed difference from the model's array, relative to its largest entry."""
 UNREADABLE = (ModelError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError)
 ROLES = ("law", "sample", "held_out", "start", "fixed")
 """Functions of a model that are plain Python."""
@@ -35,11 +35,11 @@ ROLES = ("law", "sample", "held_out", "start", "fixed")
 
 @dataclass(frozen=True)
 class Readings:
-    """The arrays of a reduced problem.
+    """Arrays of a reduced problem as functions of the real constants.
 
     `inputs`: leaves of the data in the order of `jax.tree.leaves`, and the offset of the embedding;
-    `start`: the scalars at step 0; `unread`: functions of the model that cannot be read by symbols;
-    theirs are numbers.
+    `start`: the scalars at step 0; `unread`: functions of the model that fail on symbols; their
+    arrays are numbers.
     """
 
     inputs: tuple[Reading, ...]
@@ -50,10 +50,10 @@ class Readings:
 def readings(
     problem: ModelProblem, draws: tuple[int, int] = (0, 0), roles: Sequence[str] = ROLES
 ) -> Readings:
-    """The arrays of a reduced problem as functions of the real constants.
+    """Arrays of a reduced problem as functions of the real constants.
 
-    `draws`: of a law that can only be sampled; `roles`: functions of the model that are read by
-    symbols; what the others give are numbers.
+    `draws`: number and seed of the draws of a law that can only be sampled; `roles`: functions of
+    the model called with symbols; arrays of other functions are numbers.
     """
     import jax
 
@@ -90,7 +90,7 @@ def readings(
 
 
 def _is_leaf(part: Any) -> bool:
-    """Whether a part of a sample is an array: also a row of numbers, as in `theory.law`."""
+    """Whether a part of a sample is an array; a list of numbers is one, as in `theory.law`."""
     if isinstance(part, list):
         return all(isinstance(entry, Real | sympy.Basic) for entry in part)
     return isinstance(part, np.ndarray | sympy.Basic)
@@ -115,7 +115,7 @@ def _start(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
 
 
 def _fixed(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
-    """The arrays that are not trained, in symbols."""
+    """Untrained arrays, in symbols."""
     arrays = problem.realization.model.call("fixed", constants=_symbolic(problem.realization))
     return {"fixed": {name: np.asarray(array) for name, array in arrays.items()}}
 
@@ -139,7 +139,7 @@ def _law(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
 
 
 def _pairs(made: Realization, role: str, count: int) -> list[tuple[sympy.Expr, Any]]:
-    """The (probability, sample) pairs of a listed law of that many samples, in symbols."""
+    """The (probability, sample) pairs of a law in symbols; ValueError if not `count` of them."""
     if count > MOST_SAMPLES:
         raise ValueError("too many samples for symbols")
     positive = (
@@ -172,11 +172,11 @@ def _samples(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
 READERS = {
     "law": _law, "sample": _samples, "held_out": _held_out, "start": _start, "fixed": _fixed,
 }  # fmt: skip
-"""Function of a model -> what reads the arrays that it gives, in symbols."""
+"""Function of a model -> reader of its returned arrays, in symbols."""
 
 
 def _stacked(samples: Iterable[Any]) -> Any:
-    """Samples of one structure, each part of them as one array."""
+    """Samples of one structure, stacked leaf by leaf."""
     import jax
 
     return jax.tree.map(
@@ -185,9 +185,9 @@ def _stacked(samples: Iterable[Any]) -> Any:
 
 
 def holds(read: Readings, problems: Sequence[ModelProblem]) -> bool:
-    """Whether readings give the arrays of compiled problems of the same classes.
+    """Whether readings equal the arrays of compiled problems with the same classes.
 
-    `problems`: at any real constants.
+    `problems`: problems at any real constants.
     """
     import jax
 

@@ -18,11 +18,11 @@ from theory.program.algebra import Algebra
 from theory.program.numbering import Ids
 
 MOST_FUNCTIONS = 200
-"""Functions of the constants in one array, at most."""
+"""Most functions of the constants in one array."""
 
 
 class Constant(sympy.Symbol):  # type: ignore[misc]
-    """A real constant; times a truth value it is itself or zero, as a float would be."""
+    """Symbol of a real constant; its product with a boolean is itself or 0, like a float's."""
 
     def __mul__(self, other: Any) -> Any:
         return super().__mul__(plain(other))
@@ -32,12 +32,12 @@ class Constant(sympy.Symbol):  # type: ignore[misc]
 
 
 def plain(other: Any) -> Any:
-    """A truth value as 0 or 1, anything else as it is."""
+    """A boolean as 0 or 1; any other value unchanged."""
     return int(other) if isinstance(other, bool | np.bool_) else other
 
 
 def symbol(name: str) -> Constant:
-    """The symbol of a real constant."""
+    """Symbol of a real constant."""
     return Constant(name, real=True)
 
 
@@ -45,16 +45,16 @@ def symbol(name: str) -> Constant:
 class Reading:
     """An array as a sum of functions of the real constants times tables.
 
-    `parts`: a sympy expression in the constants, and a float array, shape (size,).
+    `parts`: pairs of a SymPy expression in the constants and a float table, shape (size,).
     """
 
     shape: tuple[int, ...]
     parts: tuple[tuple[sympy.Expr, NDArray[np.float64]], ...]
 
     def at(self, constants: Mapping[str, Any]) -> NDArray[np.float64]:
-        """The array at some constants; NaN where a formula has no real value, as 0 / 0.
+        """Value of the array at some constants; NaN if a formula has no real value, as in 0 / 0.
 
-        `constants`: name -> value; whole ones may be among them.
+        `constants`: name -> value; integers are ignored.
         """
         total = np.zeros(int(np.prod(self.shape)))
         values = {symbol(name): sympy.Float(value, 17) for name, value in constants.items()
@@ -65,7 +65,7 @@ class Reading:
         return total.reshape(self.shape)
 
     def added(self, labels: NDArray[np.int64], count: int) -> Reading:
-        """The sums of the entries of each label, shape (count,)."""
+        """Sums of the entries of each label, shape (count,)."""
         sums = np.zeros((len(self.parts), count))
         for row, (_, table) in zip(sums, self.parts, strict=True):
             np.add.at(row, labels, table)
@@ -74,9 +74,9 @@ class Reading:
         )
 
     def entered(self, values: Values, given: dict[sympy.Expr, int]) -> Ids:
-        """Ids of the entries: constants, and sums of constants times inputs.
+        """Ids of the entries in a table: constants, and sums of constants times inputs.
 
-        `given`: function of the constants -> its input; gains those of the array.
+        `given`: function of the constants -> its input; the array's functions are added.
         """
         size = int(np.prod(self.shape))
         fixed, index, columns = np.zeros(size), [ONE], []
@@ -93,15 +93,14 @@ class Reading:
 
     @property
     def constant(self) -> bool:
-        """Whether no constant is in it."""
+        """Whether the array does not depend on the constants."""
         return all(not function.free_symbols for function, _ in self.parts)
 
 
 def reading(entries: Any) -> Reading:
-    """An array of numbers and expressions, split into functions and tables.
+    """Split an array of numbers and expressions into functions of the constants and tables.
 
-    `entries`: of floats, or objects. Raises ValueError if it has too many functions of the
-    constants.
+    `entries`: floats or objects. Raises ValueError above `MOST_FUNCTIONS` functions.
     """
     array = np.asarray(entries)
     if array.dtype != object:

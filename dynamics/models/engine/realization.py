@@ -30,17 +30,17 @@ from theory.model import Model, check_name
 
 DEFAULT_GROUP = "entries"
 FAR = 1e8
-"""Times the start, or 1: a run beyond it diverges, and no gradient there is evaluated."""
+"""A run above this many times the start (or 1) diverges; no gradient is evaluated there."""
 LEAVES = 1e-9
-"""Part of the largest gradient outside the classes by which it leaves them."""
+"""Largest gradient outside the classes in a valid closure, relative to the largest gradient."""
 OF_SPACE = 1e-6
-"""Part of the largest gradient outside a linear space by which it leaves the space."""
+"""Largest gradient outside a linear space in a valid closure, relative to the largest gradient."""
 SHOWN_EVERY = 1000
-"""Samples of a law from which its progress is shown on."""
+"""Samples of a law between two updates of the progress bar."""
 
 
 def _watched(samples: Iterable[Any]) -> Iterator[Any]:
-    """The samples of a law, with progress where they take long."""
+    """Yield the samples of a law, with a progress bar."""
     with bar("law", unit="samples") as shown:
         for number, sample in enumerate(samples, 1):
             yield sample
@@ -51,10 +51,11 @@ def _watched(samples: Iterable[Any]) -> Iterator[Any]:
 class Realization:
     """A model at one set of constants.
 
-    `model`: Model; `constants`: a value for every constant; `samples`, `seed`: of the draws, where
-    the law can only be sampled. `observable_names`: what the model observes, on the held-out law
-    too; `law`, `held_out`: Law or None; `reductions`: what its problems share, by closure and
-    coordinates. Raises InvalidRequest: in one line, for anything that is wrong with the model.
+    `model`: the model; `constants`: a value for every constant; `samples`, `seed`: number and seed
+    of the draws if the law can only be sampled. `observable_names`: names of observables, those on
+    the held-out law too; `law`, `held_out`: Law or None; `reductions`: `Reduction` shared by
+    problems, by closure and coordinates. Raises InvalidRequest if the model is wrong, with a
+    message of one line.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Realization:
 
     @cached_property
     def generators(self) -> list[Generator]:
-        """The symmetry that the model states; none where it states none."""
+        """Generators of the symmetry stated by the model; empty if it states none."""
         if self.model.symmetry is None:
             return []
         with refusals():
@@ -107,20 +108,20 @@ class Realization:
         return {name: self.model.groups.get(name, DEFAULT_GROUP) for name in self.shapes}
 
     def rates(self, eta: Any = None) -> tuple[float, ...]:
-        """Learning rates: one, or one for each parameter group; the model's own by default."""
+        """Learning rates: one, or one for each parameter group; by default those of the model."""
         given = learning_rate(self.model.eta if eta is None else eta, None)
         groups = tuple(dict.fromkeys(self.group_of_arrays().values()))
         return given if len(given) == 1 else learning_rate(given, groups)
 
     def entry_name(self, entry: int) -> str:
-        """An entry of the flat state by its array and position: ``A[0, 3]``."""
+        """Array and position of an entry of the flat state as text: ``A[0, 3]``."""
         array, position = self.entry_position(entry)
         return f"{array}[{', '.join(map(str, position))}]" if position else array
 
     def scalar_names(self, classes: EntryClasses) -> tuple[str, ...]:
-        """Name of each scalar: as the model says, else by the first entry of its class.
+        """Names of the scalars: from the model, or from the first entry of the class.
 
-        Raises ModelError if a name is of a constant, or names two scalars.
+        Raises ModelError if a name is also that of a constant, an observable or another scalar.
         """
         positions = [self.entry_position(int(entry)) for entry in classes.first]
         names = ["_".join([array, *map(str, position)]) for array, position in positions]
@@ -133,29 +134,29 @@ class Realization:
         for name in names:
             if name in others:
                 raise ModelError(
-                    f"{name!r} is a scalar and something else; rename the array or that"
+                    f"{name!r} names a scalar and a constant or observable; rename one of them"
                 )
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise ModelError(f"names: {twice!r} is the name of two scalars; give them others")
+            raise ModelError(f"names: {twice!r} names two scalars; rename one of them")
         return tuple(names)
 
     def _check_signs(self, classes: EntryClasses, names: Sequence[str]) -> None:
-        """Refuse a name of an entry that is minus the scalar, which is the first of its class."""
+        """Raise ModelError if a name is given to an entry equal to minus the first of its class."""
         entries = self.named_entries()
         for name, first in zip(names, classes.first, strict=True):
             entry = entries.get(name, first)
             if classes.signs[entry] * classes.signs[first] < 0:
                 raise ModelError(
                     f"names: {name} names {self.entry_name(entry)}, which stays equal to minus "
-                    f"{self.entry_name(int(first))}; names can be of {self.entry_name(int(first))}"
+                    f"{self.entry_name(int(first))}; name {self.entry_name(int(first))} instead"
                 )
 
     def unused_names(self, classes: EntryClasses) -> tuple[str, ...]:
-        """Remarks on entries that the model names and that have no scalar of that name.
+        """Remarks on names in the model that are not names of scalars.
 
-        Of two names of entries that stay equal the first is used; an entry that never moves has
-        none.
+        Two names of equal entries leave the first in use; an entry that never moves is not a
+        scalar.
         """
         equal = self.equal_names(classes)
         remarks: list[str] = []
@@ -168,7 +169,7 @@ class Realization:
         return tuple(remarks)
 
     def equal_names(self, classes: EntryClasses) -> dict[str, str]:
-        """Name whose entry stays equal to that of an earlier name -> that name, with its sign."""
+        """Name of an entry equal to one with an earlier name -> the earlier name, with its sign."""
         first: dict[int, tuple[str, float]] = {}
         equal: dict[str, str] = {}
         for name, entry in self.named_entries().items():
@@ -179,22 +180,22 @@ class Realization:
         return equal
 
     def _named_classes(self, classes: EntryClasses) -> dict[str, int]:
-        """Name that the model gives -> class of the entry that it names."""
+        """Name in the model -> class of its entry."""
         return {n: int(classes.labels[entry]) for n, entry in self.named_entries().items()}
 
     def named_entries(self) -> dict[str, int]:
-        """Name that the model gives -> the entry of the flat state that it names."""
+        """Name in the model -> number of its entry in the flat state."""
         entries: dict[str, int] = {}
         for name, entry in self.model.table("names", self.constants).items():
             array, *position = entry if isinstance(entry, (tuple, list)) and entry else (entry,)
             if not isinstance(array, str):
-                raise ModelError(f"names: {name} = {entry!r} is not an entry, as ('A', 0, 1)")
+                raise ModelError(f"names: {name} = {entry!r} is not an entry such as ('A', 0, 1)")
             entries[name] = self.entry_number(array, *position)
         return entries
 
     @cached_property
     def _numbers(self) -> dict[str, NDArray[np.int64]]:
-        """Array -> the positions of its entries in the flat state, in its shape."""
+        """Array -> numbers of its entries in the flat state, in its shape."""
         sizes = [array.size for array in self.arrays.values()]
         parts = np.split(np.arange(self.flat_start.size), np.cumsum(sizes)[:-1])
         return {
@@ -211,9 +212,9 @@ class Realization:
         raise IndexError(entry)
 
     def entry_number(self, array: str, *position: int) -> int:
-        """Position in the flat state of an entry, from its array and position.
+        """Number of an entry in the flat state, from its array and position.
 
-        Raises InvalidRequest if there is no such entry.
+        Raises InvalidRequest if the array or the position does not exist.
         """
         if array not in self._numbers:
             raise InvalidRequest(f"names: there is no trained array {array!r}")
@@ -226,11 +227,11 @@ class Realization:
         except IndexError:
             shape = numbers.shape
             raise InvalidRequest(
-                f"names: {array} has the shape {shape}, and no entry {position}"
+                f"names: {array} has shape {shape}; entry {position} does not exist"
             ) from None
 
     def representatives(self, groups: SampleClasses | None) -> Data:
-        """One sample of each class, with the probability of all; the whole data without classes."""
+        """Data with one sample of each class, weighted by the class; all data without classes."""
         if groups is None or self.law is None:
             return self.data
         samples = select_samples(self.law.samples, groups.first)
@@ -239,7 +240,7 @@ class Realization:
 
     @cached_property
     def open_closure(self) -> Closure:
-        """Every entry a scalar of its own: what a start without symmetry closes on."""
+        """Closure with every entry as its own scalar, for a start without symmetry."""
         size = self.program.size
         classes = EntryClasses(np.arange(size), np.ones(size), self.flat_start)
         groups = None if self.law is None else SampleClasses(np.arange(self.law.size))
@@ -251,11 +252,11 @@ class Realization:
     def first_leaving(
         self, closure: Closure, states: FloatArray, linear: bool = False
     ) -> tuple[int, str] | None:
-        """The first of some states at which the full gradient is not the closed one, and why.
+        """Index of the first state with a gradient outside the closed space, and a sentence on it.
 
-        None for a closure that is proved.
+        None for a proved closure, or if all gradients are inside.
 
-        `states`, shape (states, n): of every entry; `linear`: whether the gradient must lie in the
+        `states`, shape (states, n): full states; `linear`: whether the gradient must lie in the
         linear space too.
         """
         if closure.grade == PROVED and (closure.space.proved or not linear):
@@ -272,7 +273,7 @@ class Realization:
             off, largest = np.abs(classes.residual(slope)), max(largest, size)
             if off.max() > LEAVES * largest:
                 entry = self.entry_name(int(np.argmax(off)))
-                return number, f"the gradient of {entry} is another than that of its class"
+                return number, f"the gradient of {entry} differs from that of its class"
             if linear:
                 roots = np.sqrt(classes.sizes)
                 basis = np.linalg.qr(closure.space.basis * roots[:, None])[0]
@@ -282,7 +283,7 @@ class Realization:
         return None
 
     def numbers_of_a_sample(self) -> int:
-        """Numbers that the loss of one sample needs, roughly."""
+        """Approximate count of numbers in memory for the loss of one sample."""
         if self.law is None:
             return 64 * self.program.size
         with jax.enable_x64(True):

@@ -1,9 +1,9 @@
-"""The risk of a model on its scalars as a table of distinct values, and programs of it.
+"""Risk of a model on its scalars as a table of distinct values, and programs built from it.
 
-The loss of every class of samples is traced once by JAX, with the scalars of the closure in place
-of the entries, and read into the table (`theory.program`). Scalars, real constants and the weights
-of the law are inputs; samples and untrained arrays are constants. Samples are one class where the
-loss and all that is observed are the same values.
+JAX traces the loss of every class of samples once, with the scalars of the closure in place of the
+entries; the trace is read into the table (`theory.program`). Scalars, real constants and the
+weights of the law are inputs; samples and untrained arrays are constants. Samples with equal values
+of loss and observables form one class.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from theory.program.numbering import Ids
 
 @lru_cache(maxsize=32)
 def _kept(key: str) -> dict[str, Any]:
-    """A place for what is made once for a key."""
+    """Mutable cache entry for a key."""
     return {}
 
 
 LEAST_TERMS = 1e-5
-"""Part of the largest terms of a component, over states, that a difference is measured by."""
+"""Lower bound of the terms that divide a difference, relative to their largest over the states."""
 
 
 def reduced_risk(
     program: Program, data: Data, embedding: Embedding, names: Sequence[str]
 ) -> ReducedRisk:
-    """The `ReducedRisk` of some arguments; the same one at other real constants and weights.
+    """The `ReducedRisk` of some arguments, shared by other real constants and weights.
 
-    `program`, `data`, `embedding`, `names`: as for `ReducedRisk`.
+    `program`, `data`, `embedding`, `names`: see `ReducedRisk`.
     """
     digest = hashlib.sha256(repr((id(program), tuple(names), tuple(data.reals))).encode())
     for leaf in jax.tree.leaves((data.samples, data.fixed, data.held_out, tuple(embedding))):
@@ -54,26 +54,28 @@ def reduced_risk(
         digest.update(f"{array.shape}{array.dtype}".encode() + array.tobytes())
     place = _kept(digest.hexdigest())
     if "risk" not in place:
-        place["program"] = program  # so that no other one has its id
+        place["program"] = program  # keeps the id in use
         place["risk"] = ReducedRisk(program, data, embedding, names)
     return place["risk"]
 
 
 class ReducedRisk:
-    """The risk on some coordinates of a closed space.
+    """Risk on coordinates of a closed space.
 
-    `program`: the traced functions of the model; `data`: of all samples, or of representatives with
-    their weights; `embedding`: from coordinates to every entry; `names`: of the coordinates;
-    `arrays`: what stands for samples, untrained arrays and the held-out law in the order of
-    `jax.tree.leaves`, then for the offset of the embedding: functions of the real constants; None
-    where every entry is an input. Their numbers by default, as constants. `values`: Values;
-    `scalars`, `weights`: inputs: coordinates, and the weight of each class of samples; `reals`:
-    real constant, or function of these -> its input; `free`: entry of an array whose entries are
-    inputs -> its input; `classes`, shape (samples,): class of each sample; `rows`, shape (classes,
-    values): the loss of each class of samples, and what is observed of it; `losses`, shape
-    (classes,); `risk`: int; `entries`, shape (n,): value of each entry; `observed`: what the model
-    observes -> its value; `held`: whether its gradient was compared with that of JAX. Raises
-    NoProgram if the model computes something that has none, or too many numbers.
+    `program`: the traced functions of the model; `data`: all samples, or representatives with their
+    weights; `embedding`: from coordinates to every entry; `names`: names of the coordinates;
+    `arrays`: for each leaf of samples, untrained arrays and held-out law (in the order of
+    `jax.tree.leaves`) and for the offset of the embedding: a `Reading` in the real constants, or
+    None to make every entry an input; by default the arrays enter as constants. `values`: the
+    table.
+
+    `scalars`, `weights`: inputs for the coordinates and for the weight of each class of samples;
+    `reals`: real constant, or function of them -> its input; `free`: entry of an array of inputs ->
+    its input; `classes`, shape (samples,): class of each sample; `rows`, shape (classes, values):
+    loss and observables of each class; `losses`, shape (classes,); `risk`: its value; `entries`,
+    shape (n,): value of each entry; `observed`: observable -> its value; `held`: whether the
+    gradient was compared with JAX's. Raises NoProgram if an operation cannot be traced or the table
+    is too large.
     """
 
     def __init__(
@@ -144,7 +146,7 @@ class ReducedRisk:
         return int(self._sum(self._algebra.mul(ids, weights)))
 
     def _averages(self, names: Sequence[str], rows: Iterable[Ids], weights: Ids) -> dict[str, int]:
-        """Mean of each row of values of samples, over the sum of the weights."""
+        """Mean of each row of values of samples, divided by the sum of the weights."""
         total = self._sum(weights)
         means = (self._mean(row, weights) for row in rows)
         return {
@@ -153,13 +155,13 @@ class ReducedRisk:
 
     @cached_property
     def gradient(self) -> Ids:
-        """Step of each coordinate, divided by -eta."""
+        """Gradient by each coordinate, per entry: the change of a step divided by -eta."""
         slopes = adjoints(self.values, {self.risk: ONE}, self.scalars)
         return self._algebra.mul(slopes, self._algebra.number(self.share))
 
     @cached_property
     def directions(self) -> Ids:
-        """Inputs: a direction of the coordinates."""
+        """Inputs for the components of a direction of the coordinates."""
         names = [self.values.names[int(k)] for k in self.scalars]
         return self.values.inputs([f"d_{name}" for name in names])
 
@@ -169,7 +171,7 @@ class ReducedRisk:
         return tangents(self.values, roots, dict(pairs))
 
     def program(self, outputs: Mapping[str, Any], directed: bool = False) -> ReducedProgram:
-        """A program of some values.
+        """Program of some values.
 
         `outputs`: name -> ids; `directed`: whether `directions` are inputs after the coordinates.
         """
@@ -178,18 +180,18 @@ class ReducedRisk:
         return build(self.values, [*first, *others], outputs)
 
     def listed(self, ids: Ids, directed: bool = False) -> List:
-        """A program of some values as compiled loops take it, with the constants as given."""
+        """Program of some values, with its constants, in the format of compiled loops."""
         made = self.program({"": ids}, directed)
         outputs = made.outputs[""].astype(np.int64)
-        index = made.index.astype(np.uint32)  # signed ones are looked at for wrap-around
+        index = made.index.astype(np.uint32)  # numba checks signed indices for wrap-around
         arrays = (made.constants, made.instructions, index, made.count, outputs)
         return List(*arrays, made.size)
 
     def departures(self, states: FloatArray, expected: FloatArray, data: Data) -> FloatArray:
-        """Differences of the gradient to an expected one, over the sizes of its terms.
+        """Differences from an expected gradient, relative to the size of its terms.
 
-        Terms count as `LEAST_TERMS` of their largest over the states at least. 0 at a state at
-        which one of the two is not finite.
+        Terms are at least `LEAST_TERMS` of their largest over the states. The difference is 0 at a
+        state with a gradient that is not finite.
 
         `states`, `expected`, shape (states, n).
         """
@@ -198,7 +200,7 @@ class ReducedRisk:
         found = [run_floats(program, np.concatenate([state, numbers])) for state in states]
         terms = np.array([gross(program, values)[places] for values in found])
         off = np.abs(np.array([values[places] for values in found]) - expected)
-        # Rounding of the entries remains where all terms of the program vanish.
+        # Where all terms of the program vanish, the difference is rounding of the entries.
         least = LEAST_TERMS * np.nanmax(np.where(np.isfinite(terms), terms, 0.0), axis=0)
         known = np.isfinite(off).all(axis=1, keepdims=True)
         return np.where(known, off / np.maximum(terms, least + 1e-300), 0.0)
@@ -206,7 +208,7 @@ class ReducedRisk:
     def numbers(self, data: Data) -> FloatArray:
         """Values of the real constants, and the weight of each class of samples.
 
-        `data`: of the same samples.
+        `data`: data with the same samples.
         """
         reals = [float(data.reals[name]) for name in self.reals]
         weights = np.asarray(data.weights, dtype=float)[: self.classes.size]
@@ -214,7 +216,7 @@ class ReducedRisk:
 
 
 def _entries(algebra: Algebra, scalars: Ids, embedding: Embedding, offset: Ids) -> Ids:
-    """The value of every entry."""
+    """Value id of every entry."""
     labels, signs = np.asarray(embedding.labels), np.asarray(embedding.signs)
     if labels.size:
         return np.where(signs == 0, offset, algebra.mul(scalars[labels], algebra.number(signs)))
@@ -224,10 +226,7 @@ def _entries(algebra: Algebra, scalars: Ids, embedding: Embedding, offset: Ids) 
 
 
 def traced(program: Program, data: Data) -> Any:
-    """The losses of all samples, what is observed of each, and observables, as a jaxpr.
-
-    Then the same of the samples of the held-out law.
-    """
+    """Jaxpr of losses and observables of all samples, model observables, and held-out samples."""
     names, of_samples = program.observed_names
 
     def one(flat: Any, sample: Any, here: Data) -> tuple[Any, ...]:
@@ -257,7 +256,7 @@ def traced(program: Program, data: Data) -> Any:
 
 
 def order_parameters(risk: ReducedRisk, columns: Columns) -> Ids:
-    """Values of order parameters; `ReducedRisk.directions` stand for the slope of a step."""
+    """Value ids of order parameters; `ReducedRisk.directions` replace the slope of a step."""
     algebra = Algebra(risk.values)
 
     def rate(value: int) -> int:
@@ -278,10 +277,10 @@ def order_parameters(risk: ReducedRisk, columns: Columns) -> Ids:
 
 
 class CompiledRisk:
-    """The programs of a reduced problem, with their constants, for compiled loops.
+    """Programs of a reduced problem, with their constants, for compiled loops.
 
-    `risk`: ReducedRisk; `columns`: order parameters; `data`: real constants and weights. `names`:
-    columns of `rows`: the risk, and what is observed; `data`: ProgramData.
+    `risk`: the traced risk; `columns`: order parameters; `data`: real constants and weights.
+    `names`: columns of `rows`: the risk and the observables; `data` (attribute): ProgramData.
     """
 
     def __init__(self, risk: ReducedRisk, columns: Columns, data: Data) -> None:

@@ -24,10 +24,10 @@ DTYPE = "float64 (default) or float32, of samples and their sums"
 @refusing
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
 class Training:
-    """How a problem is trained on samples.
+    """Options of training on samples.
 
-    `batch`: samples of a mini-batch, reshuffled every epoch; all samples by default; `dtype`:
-    ``"float64"``, or ``"float32"`` for samples, fresh ones too, and sums.
+    `batch`: number of samples of a mini-batch, reshuffled every epoch; default all samples;
+    `dtype`: ``"float64"``, or ``"float32"`` for samples (also fresh ones) and sums.
     """
 
     batch: whole(1, optional=True) = None  # type: ignore[valid-type]
@@ -35,13 +35,13 @@ class Training:
 
     @property
     def changed(self) -> dict[str, Any]:
-        """The options that are not the default."""
+        """Options that differ from their defaults."""
         fields = dataclasses.fields(self)
         held = {field.name: getattr(self, field.name) for field in fields}
         return {f.name: held[f.name] for f in fields if held[f.name] != f.default}
 
     def minibatches(self, seed: Any, samples: int) -> MiniBatches | None:
-        """The batches of a run on N samples; None where every step is on all of them.
+        """Mini-batches of a run on N samples; None if every step uses all samples.
 
         `samples`: N.
         """
@@ -63,6 +63,6 @@ class Training:
 
 
 def _single(part: Any) -> NDArray[Any]:
-    """A number or an array, real ones in single precision."""
+    """Copy of a number or an array, in single precision if real."""
     array = np.asarray(part)
     return array.astype(np.float32) if array.dtype.kind == "f" else array

@@ -1,4 +1,4 @@
-"""Linear space and laws of a closure on its scalars, and for which laws and constants they hold."""
+"""Linear space and laws of a closure on its scalars, and the laws and constants in their scope."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from theory.program.evaluate import generic, run_floats
 from theory.program.field import Triples
 
 AS_GIVEN = "at these constants"
-"""Scope of a closure of which nothing more is known."""
+"""Scope of a closure that is proved at the given constants alone."""
 
 
 class SpaceSearch:
-    """Search for the linear space and the laws of classes.
+    """Search for the linear space and the conservation laws of given classes.
 
-    `classes`: EntryClasses; `kinds`, of shape (count,): array and parameter group of each scalar;
-    `tables`: gradient by every entry, None where the classes are stated; gradient by the scalars;
-    `gradient`: from a state of every entry to the gradient in floats, both shape (n,); `generator`:
-    numpy Generator. `remarks`: what the user should know.
+    `classes`: classes of entries; `kinds`, shape (count,) each: array and parameter group of each
+    scalar; `tables`: gradient by every entry (None if the classes are stated), gradient by the
+    scalars; `gradient`: gradient in floats at a state of every entry, shape (n,); `generator`:
+    random numbers. `remarks`: messages for the user.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class SpaceSearch:
         self.remarks: list[str] = []
 
     def found(self, regime: Regime) -> tuple[LinearSpace, tuple[ConservationLaw, ...], str]:
-        """The space, the laws, and for which laws and constants all of it is proved.
+        """Linear space, conservation laws, and the scope in which they are proved.
 
-        `regime`: of the rule of training.
+        `regime`: regime of the update rule.
         """
         slopes, start, generator = self._scalars.of(GIVEN), self._start, self._generator
         laws: list[ConservationLaw] = []
@@ -93,9 +93,10 @@ class SpaceSearch:
         return space, tuple(laws), scope
 
     def _pairs(self, regime: Regime) -> list[ConservationLaw]:
-        """Laws of two scalars that any rule changes alike.
+        """Conserved sums or differences of two scalars under any update rule.
 
-        They start equal and stay so; or, without decay, their gradients are equal in every state.
+        The scalars start equal and stay equal; or, without decay, their gradients are equal in
+        every state.
         """
         slopes, at_start, generator = self._scalars.of(GIVEN), self._at_start, self._generator
         tied = refine(slopes, at_start, self._start, self._groups, generator, regime.signs)
@@ -110,10 +111,10 @@ class SpaceSearch:
         return list({law.terms: law for law in laws}.values())
 
     def _in_floats(self, span: Span) -> LinearSpace:
-        """Basis of the space in floats: from fractions, else from gradients.
+        """Basis of the space in floats: from fractions, or else from gradients.
 
-        The field does not see relations between data that are not simple fractions. There a smaller
-        space is taken where gradients show it, with rounding alone outside of it.
+        The field misses relations between data that are not simple fractions. If gradients lie in a
+        smaller space up to rounding, that space is returned with a remark.
         """
         table, free, count = self._scalars.table, len(span.rows), self.classes.count
         basis, simple = exact_basis(span), table.values.simple
@@ -129,8 +130,8 @@ class SpaceSearch:
         found, clear = numeric_basis(rates, self._at_start, self._groups, self._generator)
         if clear and found.shape[1] < free and not simple:
             self.remarks.append(
-                f"the linear space of {found.shape[1]} is checked by gradients, not proved: the "
-                f"data are not simple fractions (proved: {free})"
+                f"the linear space of dimension {found.shape[1]} is checked by gradients, not "
+                f"proved: the data are not simple fractions (proved dimension: {free})"
             )
             return LinearSpace(found, proved=False)
         if basis is None and found.shape[1] == free:
@@ -138,7 +139,7 @@ class SpaceSearch:
         return LinearSpace(np.eye(count) if basis is None else basis)
 
     def _product_rates(self, space: LinearSpace, products: Products) -> FloatArray:
-        """Changes of products of scalars at random states of the space, in floats."""
+        """Rates of products of scalars at random states of the space, in floats."""
         size = products.first.size + 8
         moved = self._generator.standard_normal((size, space.free))
         states = self._at_start + moved @ np.linalg.qr(space.basis)[0].T
@@ -158,7 +159,7 @@ class SpaceSearch:
         return f"{AS_GIVEN} alone"
 
     def _holds(self, how: str, span: Span, products: Products, forms: Triples) -> bool:
-        """Whether classes, space and laws hold with some weights and constants unknown."""
+        """Whether classes, space and laws hold with random weights and constants (`how`)."""
         if self._entries is not None:
             start = self._entries.numbers(self.classes.start)
             if leaving(self._entries.of(how), self.classes, start, self._generator).size:

@@ -1,4 +1,4 @@
-"""The square of a model: its scalars, every entry of the whole law, and every entry on N draws."""
+"""Problems of a model: on its scalars, on every entry of the whole law, and on N draws."""
 
 from __future__ import annotations
 
@@ -28,21 +28,22 @@ if TYPE_CHECKING:
     from dynamics.results.trajectory import Trajectory
 
 LOOKS_ALONG = 24
-"""States of a run at which the gradient of every entry is checked afterwards."""
+"""Number of states of a run at which the gradient of every entry is checked afterwards."""
 START, FRESH = 1, 2
-"""Streams of a seed beside that of the samples: the start, fresh samples."""
+"""Random streams of a seed other than that of the samples: the start, fresh samples."""
 OMEGA = 1e-3
-"""Standard deviation of the noise on every entry of the declared start."""
+"""Default standard deviation of the noise on every entry of the declared start."""
 
 
 class ReducedPopulation(ModelProblem):
-    """Gradient descent on the scalars that training closes on.
+    """Gradient descent on the scalars of the closure.
 
     `parameters`: Parameters; `coordinates`: ``"classes"``: one value for each class of equal
-    entries; ``"linear"``: directions of the smallest linear space; ``"auto"``: the second where it
-    has at most half as many; `samples`, `seed`: of the draws, where the law can only be sampled;
-    `regime`: of the rule of training, which decides what it closes on; gradient descent by default.
-    Raises InvalidRequest if the model is wrong, in one line, or nothing moves.
+    entries; ``"linear"``: directions of the smallest linear space; ``"auto"``: linear for many
+    scalars, if it has at most half as many directions; `samples`, `seed`: number and seed of the
+    draws if the law can only be sampled; `regime`: regime of the update rule, which decides the
+    closure; default gradient descent. Raises InvalidRequest if the model is wrong, or nothing
+    moves.
     """
 
     view = "reduced population"
@@ -67,11 +68,11 @@ class ReducedPopulation(ModelProblem):
 
     @property
     def loop_data(self) -> Any:
-        """Its programs for compiled loops; None where it has none."""
+        """Programs for compiled loops; None if the model has none."""
         return None if self._compiled is None else self._compiled.data
 
     def gradient(self, state: ArrayLike) -> FloatArray:
-        """The gradient, which one step subtracts times eta; see `ModelProblem.gradient`."""
+        """Gradient per entry: the direction subtracted by a step, divided by eta, shape (n,)."""
         if self.loop_data is None:
             return super().gradient(state)
         return loops.gradient(self.loop_data, self.layout.flatten(state))
@@ -108,13 +109,13 @@ class ReducedPopulation(ModelProblem):
 
     @property
     def initial_state(self) -> FloatArray:
-        """The scalars at step 0; 0 in a linear space."""
+        """Scalars at step 0; zeros in a linear space."""
         return self.reduction.start.copy()
 
     def leaving(self, run: Trajectory) -> str:
-        """A sentence on where the gradient of every entry leaves the space along a run; else "".
+        """Sentence on the first record with a gradient outside the closed space, or "".
 
-        `run`: of this problem.
+        `run`: a run of this problem.
         """
         made = self.realization
         if made.only_sampled:
@@ -137,18 +138,18 @@ class ReducedPopulation(ModelProblem):
 
 
 class FullModelProblem(ModelProblem):
-    """A problem with every trained entry, which can be laid beside the reduced one."""
+    """Base of the problems on every trained entry, comparable with the reduced problem."""
 
     @classmethod
     def realized(cls, parameters: Any, draws: tuple[Any, Any], regime: Regime = PLAIN) -> Realized:
-        """The model at some parameters, and what training closes on; see `ModelProblem`."""
+        """The model at some parameters, and its closure; see `ModelProblem`."""
         model = cls.definition.model
         check_parameters(parameters, cls.definition.Parameters, model.name)
         declared = cls.definition.declaration
         if declared is not None and not declared.can_be_listed(asdict(parameters)):
             raise InvalidRequest(
                 f"the law of {model.name} has more than {MAX_LISTED:,} samples here, and its "
-                "declared reduction no entries: there is no full problem at this size"
+                "declared reduction has no entries: a full problem is impossible at this size"
             )
         return super().realized(parameters, draws, regime)
 
@@ -159,9 +160,9 @@ class FullModelProblem(ModelProblem):
         return self.closure.classes.residual(vector)
 
     def lift(self, states: FloatArray, scalars: tuple[str, ...]) -> FloatArray:
-        """Every trained entry, shape (..., n), of reduced states, shape (..., scalars), by name.
+        """Every trained entry, shape (..., n), from reduced states, shape (..., scalars), by name.
 
-        A declared reduction names scalars that may be of one class.
+        Several scalars of a declared reduction may belong to one class.
         """
         if self.coordinates == "linear":
             return np.asarray(self.embedding.offset + states @ self.embedding.matrix.T)
@@ -177,9 +178,9 @@ class FullModelProblem(ModelProblem):
         return classes.lift(values)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Scalar -> every entry that stands for it, with its sign, shape (records, entries).
+        """Scalar -> entries of its class, times their signs, shape (records, entries).
 
-        Beside a direction of a linear space stands the projection, shape (records, 1).
+        In a linear space: direction -> projection of the state, shape (records, 1).
         """
         classes = self.closure.classes
         if self.coordinates == "linear":
@@ -201,8 +202,7 @@ class FullModelProblem(ModelProblem):
 class FullPopulation(FullModelProblem):
     """Every trained entry, over every sample of the law, by automatic differentiation.
 
-    `parameters`: Parameters; `coordinates`: as for `ReducedPopulation`; `samples`, `seed`: of the
-    draws, where the law can only be sampled; `regime`: as for `ReducedPopulation`.
+    `parameters`, `coordinates`, `samples`, `seed`, `regime`: see `ReducedPopulation`.
     """
 
     view = "full population"
@@ -228,12 +228,12 @@ class FullPopulation(FullModelProblem):
 @refusing
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
 class DrawnTraining(Training):
-    """How `FullEmpirical` of a model file is trained.
+    """Options of training for `FullEmpirical` of a model file.
 
     `start`: ``"declared"``, or one of the ``starts`` of the file; `omega`: standard deviation of
-    what is added to every entry of the start: by default 1e-3, and 0 for one of ``starts``;
-    `test_samples`: fresh samples, for ``test_risk`` and ``test_`` of what is averaged over the law;
-    none by default.
+    the noise added to every entry of the start, default 1e-3 for the declared start and 0 for
+    another; `test_samples`: number of fresh samples for ``test_risk`` and ``test_`` of each mean of
+    ``observe``; default none.
     """
 
     start: str = DECLARED_START
@@ -244,10 +244,10 @@ class DrawnTraining(Training):
 class FullEmpirical(FullModelProblem):
     """Every trained entry on N draws of the law, from a start with noise.
 
-    `parameters`: Parameters; `samples`: N; `seed`: of the draws and of the start; `coordinates`,
-    `regime`: as for `ReducedPopulation`; `**training`: see `DrawnTraining`: ``start``, ``omega``,
-    ``batch``, ``dtype``, ``test_samples``. Raises InvalidRequest if the model has no law to draw
-    from.
+    `parameters`: Parameters; `samples`: N; `seed`: seed of the draws and of the start;
+    `coordinates`, `regime`: see `ReducedPopulation`; `**training`: see `DrawnTraining`: ``start``,
+    ``omega``, ``batch``, ``dtype``, ``test_samples``. Raises InvalidRequest if the model has no law
+    to sample.
     """
 
     view = "full empirical"
@@ -265,7 +265,7 @@ class FullEmpirical(FullModelProblem):
         check_parameters(parameters, self.definition.Parameters, model.name)
         if model.loss is None or (model.law is None and not model.can_be_drawn):
             raise InvalidRequest(
-                f"{model.name} has its risk in closed form and nothing to draw from; "
+                f"{model.name} has a risk in closed form and no law to sample; "
                 "give it a law and a loss, or a sample and a loss, for --full empirical"
             )
         self.samples = integer("samples", samples, at_least=1, at_most=10**8)
@@ -274,7 +274,7 @@ class FullEmpirical(FullModelProblem):
         known_word("start", how.start, (DECLARED_START, *model.starts))
         made, closure = self.realized(parameters, (self.samples, seed), regime)
         if closure.scalars == 0:
-            # The noise of the start may move what the start itself does not.
+            # Noise on the start may give entries a gradient that vanishes at the declared start.
             closure = made.open_closure
 
         def drawn(count: int, seed: Any, held_out: Law | None = None) -> Data:
@@ -295,7 +295,7 @@ class FullEmpirical(FullModelProblem):
         self.settings = {**self.settings, "samples": self.samples, "seed": seed, **stated}
 
     def _drawn_start(self, generator: np.random.Generator) -> tuple[FloatArray, float]:
-        """The start with noise, shape (n,), and the standard deviation of the noise."""
+        """Start with noise, shape (n,), and the standard deviation of the noise."""
         how, start = self.training, self.realization.flat_start
         declared = how.start == DECLARED_START
         if not declared:
@@ -308,15 +308,15 @@ class FullEmpirical(FullModelProblem):
 
     @property
     def initial_state(self) -> FloatArray:
-        """The start with noise, shape (n,)."""
+        """Start with noise, shape (n,)."""
         return self._start.copy()
 
     def moving(self, start: FloatArray) -> NDArray[np.bool_]:
-        """All: a draw has no proof of what never moves."""
+        """Mask of True: an empirical problem has no proof that an entry never moves."""
         return np.ones(self.layout.size, dtype=bool)
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
-        """`observables` of states, shape (records, n), those on fresh samples among them."""
+        """`observables` of states, shape (records, n), including those on fresh samples."""
         columns = super().observables_along(states)
         if self._fresh is None:
             return columns

@@ -1,4 +1,4 @@
-"""A system made of a model: what commands and drivers expect, from its one file."""
+"""System of a model, with the interface of commands and drivers, from its one file."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 EMPIRICAL_SAMPLES = 1000
 _FILES: dict[tuple[str, int, int], System] = {}
-"""Path, time of change and size of a model file -> its system."""
+"""Path, modification time and size of a model file -> its system."""
 
 
 def load(source: str | os.PathLike[str], anew: bool = False) -> System:
-    """The system of a model file, the same one until the file or what it imports changes.
+    """Load the system of a model file; cached until the file or its imports change.
 
-    `anew`: whether to read it again in any case. Raises InvalidRequest if the file is missing,
-    holds no model, or cannot be run; in one line.
+    `anew`: whether to ignore the cache. Raises InvalidRequest if the file is missing, contains no
+    model, or cannot be run.
     """
     path = os.path.abspath(path_of("system", source))
     try:
@@ -59,14 +59,14 @@ def load(source: str | os.PathLike[str], anew: bool = False) -> System:
 
 
 def _part(path: str, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    """A part of the system of a model file, for pickle."""
+    """Part of the system of a model file, for pickle."""
     return getattr(load(path), name)(*arguments, **options)
 
 
 def system_of(model: Model) -> System:
-    """The system of a model.
+    """System of a model.
 
-    Raises InvalidRequest if its claims are none.
+    Raises InvalidRequest if the model's claims are invalid.
     """
     definition = Definition(model, _part)
     with refusals():
@@ -120,7 +120,7 @@ def system_of(model: Model) -> System:
 class FileDerivation(Derivation):
     """Derivation of a model file.
 
-    `definition`: Definition.
+    `definition`: definition of the model.
     """
 
     def __init__(self, definition: Definition) -> None:
@@ -137,7 +137,7 @@ class FileDerivation(Derivation):
         return getattr(derivation, name)(definition, selected, rates, **options)
 
     def __call__(self, parameters: Any = None, rule: UpdateRule = GD, **options: Any) -> Page:
-        """The page of the derivation, of training by an update rule."""
+        """Page of the derivation, with the step of an update rule."""
         return self.page(parameters, rule=rule, **options)
 
     def defining(
@@ -157,26 +157,26 @@ class FileDerivation(Derivation):
         return expressions_of(self._definition, parameters)
 
     def first_integrals(self, parameters: Any = None) -> Any:
-        """Laws f(x) + g(y) of the flow, with their values at the start."""
+        """First integrals f(x) + g(y) of the flow, with their values at the start."""
         from dynamics.models.engine.first_integrals import first_integrals
 
         return first_integrals(self.expressions(parameters))
 
 
 def _empirical_options(model: Model) -> dict[str, str]:
-    """Options of `FullEmpirical` -> their meaning; ``start`` where the file has ``starts``."""
+    """Options of `FullEmpirical` -> help text; ``start`` is included if the file has ``starts``."""
     starts = {"start": f"declared (default), {', '.join(model.starts)}"} if model.starts else {}
     usual = " and 0 for another start" if starts else ""
     return starts | {
         "omega": f"standard deviation of noise on every entry of the start (default 1e-3{usual})",
         "batch": BATCH,
         "dtype": DTYPE,
-        "test_samples": "fresh samples, of which records report test_risk (default: none)",
+        "test_samples": "number of fresh samples for test_risk (default: none)",
     }
 
 
 def _rules_by_name(model: Model) -> tuple[EventRule, ...]:
-    """The events by name alone, for a system without a problem."""
+    """Events with names alone, for a system without a problem."""
     import sympy
 
     one = sympy.Integer(1)
@@ -185,7 +185,7 @@ def _rules_by_name(model: Model) -> tuple[EventRule, ...]:
 
 
 def _claims(model: Model) -> tuple[Claim, ...]:
-    """The claims of a model file with their checks; the library has texts and checks elsewhere."""
+    """Claims of a model file with their checks; models of the library have them in TOML files."""
     if model.path is not None and in_library(model.path):
         texts = model.path.with_suffix(".toml")
         return read_claims(texts) if texts.is_file() else ()
@@ -211,7 +211,7 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 
 def _guarded(function: Callable[..., Any], model: Model) -> Callable[..., Any]:
-    """A check whose errors are one line, and which must give a Finding."""
+    """Wrap a check: its errors become one line, and its result must be a Finding."""
     name_of_check = _name_of(function)
 
     def check(system: Any, protocol: Any) -> Any:
@@ -219,7 +219,7 @@ def _guarded(function: Callable[..., Any], model: Model) -> Callable[..., Any]:
             finding = function(system, protocol)
         if not all(hasattr(finding, name) for name in ("holds", "measured", "bound", "reason")):
             raise InvalidRequest(
-                f"claim {name_of_check} gives {type(finding).__name__}, not a Finding"
+                f"claim {name_of_check} returns {type(finding).__name__}, not a Finding"
             )
         return finding
 

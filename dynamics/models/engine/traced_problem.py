@@ -1,4 +1,4 @@
-"""A problem whose gradient JAX traces from the loss of one sample."""
+"""Problem with a gradient traced by JAX from the loss of one sample."""
 
 from __future__ import annotations
 
@@ -18,24 +18,23 @@ from dynamics.problem import FloatArray, Layout, Problem
 from dynamics.training.minibatches import MiniBatches
 
 MOST_WHOLE = 256
-"""Entries up to which the Jacobian is a full matrix."""
+"""Most entries of a state with a full Jacobian matrix."""
 
 
 @cache
 def hash_of_file(module: ModuleType) -> str:
-    """A short hash of the file of a module, by which a resumed run knows its loss again."""
+    """Short hash of a module's file; a resumed run compares it to detect a changed loss."""
     return hashlib.sha256(Path(str(module.__file__)).read_bytes()).hexdigest()[:12]
 
 
 class TracedProblem(Problem):
-    """Base of the problems on JAX's arrays.
+    """Base of the problems on JAX arrays.
 
-    `program`: loss and observables of a sample; `payload`: samples with their weights, of the type
-    in which sums are taken, and the scalars among the entries, where order parameters are among
-    them; both `on_device`; `layout`: of the state: coordinates of the embedding where ``reduced``,
-    else every entry; `columns`: order parameters; `reduced`: bool; `minibatches`: samples of each
-    step; all of them by default. `rows_of_all`: whether order parameters are those of all samples
-    where a step is on a mini-batch.
+    `program`: loss and observables of a sample; `payload`: samples with their weights, in the dtype
+    of the sums, and the embedding of the scalars (or None), both `on_device`; `layout`: layout of
+    the state: coordinates of the embedding if `reduced`, else every entry; `columns`: order
+    parameters; `reduced`: bool; `minibatches`: samples of each step, default all. `rows_of_all`:
+    whether order parameters use all samples if a step uses a mini-batch.
     """
 
     rows_of_all = False
@@ -58,13 +57,13 @@ class TracedProblem(Problem):
         )
 
     def evaluated(self, function: Any, *arguments: Any, payload: Any = None) -> Any:
-        """Result of a compiled function at a payload, its own by default, as numpy arrays."""
+        """Result of a compiled function at a payload, by default the problem's, as numpy arrays."""
         return evaluated(function, *arguments, self.payload if payload is None else payload)
 
     def gradient(self, state: ArrayLike) -> FloatArray:
-        """The gradient, which one step subtracts times eta, shape (n,), at a state or its parts.
+        """Gradient per entry, shape (n,): the direction subtracted by a step, divided by eta.
 
-        Per entry: the derivative by a scalar over the number of its entries.
+        The derivative by a scalar is divided by the number of its entries.
         """
         return self.evaluated(self._functions.compiled_slope, self.layout.flatten(state))
 
@@ -84,7 +83,7 @@ class TracedProblem(Problem):
         return self.evaluated(self._functions.compiled_jacobian, self.layout.flatten(state))
 
     def hessian_product(self, state: ArrayLike, direction: ArrayLike) -> FloatArray:
-        """The Jacobian of the gradient at a state times a direction, shape (n,).
+        """Product of the gradient's Jacobian at a state with a direction, shape (n,).
 
         `state`, `direction`, shape (n,).
         """
@@ -96,7 +95,7 @@ class TracedProblem(Problem):
         return self.observables(state)["risk"]
 
     def observed(self, states: FloatArray, payload: Any = None) -> dict[str, Any]:
-        """Risk, observables and, of every entry, scalars at states, shape (records, n)."""
+        """Risk, observables and, for a full problem, scalars at states, shape (records, n)."""
         return self._functions.observed(states, self.payload if payload is None else payload)
 
     def advance(
@@ -108,7 +107,7 @@ class TracedProblem(Problem):
         return loop.advance(state, updates, (first, last), buffers, self.payload, batches)
 
     def _batches(self, first: int, last: int) -> NDArray[np.int64] | None:
-        """Samples of each step, shape (steps, B), -1 where a batch has fewer; None for all."""
+        """Samples of each step, shape (steps, B), padded with -1; None for all samples."""
         if self.minibatches is None:
             return None
         rows = np.full((last - first, self.minibatches.size), -1, dtype=np.int64)

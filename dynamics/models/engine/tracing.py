@@ -1,8 +1,8 @@
-"""Tracing a model by JAX: errors as one line, and the array namespace ``xp``.
+"""Tracing of a model by JAX: error messages of one line, and the array namespace ``xp``.
 
-What goes wrong while a model is traced is one line with the line of the user's file. ``xp`` has the
-elementary functions of JAX in double precision; another name is refused with the nearest that it
-has, before anything is traced.
+An error while a model is traced becomes one line with the line number of the user's file. ``xp``
+has elementary functions of JAX in double precision; an unknown name is refused before tracing, with
+the nearest known names.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ HINTS = {
 }
 LARGE = "has a whole number of 2^63 or more; write it as a float: 1e19"
 OF_LARGE = ("argument to a jitted computation", "too large to convert to int64")
-"""Parts of what JAX and numpy say of such numbers."""
+"""Parts of the messages of JAX and numpy on too large integers."""
 
 
 @contextmanager
 def refusals(role: str = "", path: Path | None = None) -> Iterator[None]:
-    """Turn errors of a model, and of tracing it, into one line.
+    """Turn errors of a model, and of tracing it, into messages of one line.
 
-    `role`: the function that is traced; errors of other kinds pass where it is empty; `path`: file
-    of the model, for the number of the line.
+    `role`: name of the traced function; with an empty name only ModelError is turned; `path`: model
+    file, for the line number.
     """
     try:
         yield
@@ -83,7 +83,7 @@ LAX = {"stop_gradient": "stop_gradient", "erf": "erf"}
 
 
 class Namespace:
-    """The array namespace ``xp`` of a loss."""
+    """Array namespace ``xp`` of a loss."""
 
     def __init__(self, functions: dict[str, Any]) -> None:
         vars(self).update(functions)
@@ -100,7 +100,7 @@ class Namespace:
 
 
 def _named(name: str) -> Any:
-    """A function of rows that programs read as an operation of its own."""
+    """Function of rows, traced as one named operation for programs."""
     plain = getattr(jax.nn, name)
     named = named_function(plain, f"attdyn_{name}", static_argnames=("axis", "keepdims"))
 
@@ -113,7 +113,7 @@ def _named(name: str) -> Any:
 
 @cache
 def namespace() -> Namespace:
-    """The namespace; imports JAX."""
+    """The array namespace ``xp``; imports JAX."""
     functions = {name: getattr(jax.numpy, name) for name in NUMPY}
     functions |= {name: getattr(jax.nn, name) for name in NEURAL}
     functions |= {name: getattr(jax.lax, target) for name, target in LAX.items()}

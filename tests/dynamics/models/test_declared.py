@@ -69,13 +69,13 @@ def parity():
 def test_where_inputs_can_be_listed_the_closure_is_proved_and_beyond_declared(parity):
     closure, D = parity.closure(), 51
     assert (closure.scalars, closure.grade, closure.entries) == (48, "proved", 120)
-    assert "the declared recursion is that of all 120 entries at D=8" in closure.remarks[-1]
+    assert "the declared recursion equals that of all 120 entries at D=8" in closure.remarks[-1]
     run = dynamics.descend(parity.ReducedPopulation(parity.Parameters()), 0.2, 1500)
     assert run["risk"][-1] == pytest.approx(7.812385e-06, rel=1e-6)
     closure = parity.closure(parity.Parameters(D=D))
     assert (closure.scalars, closure.entries, closure.grade) == (48, 12 * D + 24, "declared")
     assert closure.sizes[:2] == (3, D - 3)
-    assert "held against every entry at D=8 half=6 k=3 (" in closure.proof
+    assert "compared with every entry at D=8 half=6 k=3 (" in closure.proof
     run = dynamics.descend(parity.ReducedPopulation(parity.Parameters(D=D)), 0.2, 300)
     assert run["risk"][-1] == pytest.approx(parity_risk(D, 0.2, 300), rel=1e-9)
 
@@ -90,7 +90,7 @@ def test_where_inputs_can_be_listed_the_closure_is_proved_and_beyond_declared(pa
 def test_positional_attention_by_central_moments_is_the_recursion_of_every_entry(sizes):
     closure = POSITIONAL.closure(POSITIONAL.Parameters(**sizes))
     assert (closure.scalars, closure.grade) == (3, "proved")
-    assert "is that of all" in closure.remarks[-1]
+    assert "equals that of all" in closure.remarks[-1]
 
 
 def test_positional_attention_beyond_is_the_paper_kernel():
@@ -109,10 +109,10 @@ def test_positional_attention_beyond_is_the_paper_kernel():
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("", "", "reduced is not the recursion of every entry at D=5: d_[ab] parts by"),
-        ('"b": D - 1', '"b": D - 2', "b stands for 3 entries, and 4 stay equal to w\\[1\\]"),
-        ('"b": D - 1', '"b": 0', "b stands for 0 entries, no whole number"),
-        ('"b": D - 1', '"e": D - 1', "'e' is none of the names"),
+        ("", "", "reduced is not the recursion of every entry at D=5: d_[ab] differs by"),
+        ('"b": D - 1', '"b": D - 2', "b covers 3 entries, but 4 stay equal to w\\[1\\]"),
+        ('"b": D - 1', '"b": 0', "b has 0 entries; expected a positive integer"),
+        ('"b": D - 1', '"e": D - 1', "'e' is missing in names"),
         ("scalars[\"a\"] *", "scalars[\"f\"] *", "reduced raises KeyError"),
         ("yield p / 2", "yield p / 3", "the probabilities of configurations sum to 0.66"),
     ],
@@ -127,10 +127,10 @@ def test_a_wrong_declaration_is_refused_in_one_line(old, new, words, tmp_path):
 
 def test_one_that_is_right_only_at_some_constant_is_refused_at_others(tmp_path):
     system = in_file(tmp_path, SQUARES)
-    assert "is that of all 5 entries" in system.closure(system.Parameters(c=0.0)).remarks[-1]
-    with pytest.raises(InvalidRequest, match="parts by"):
+    assert "equals that of all 5 entries" in system.closure(system.Parameters(c=0.0)).remarks[-1]
+    with pytest.raises(InvalidRequest, match="differs by"):
         system.closure(system.Parameters(c=0.1))
-    with pytest.raises(InvalidRequest, match="parts by"):  # held at D=5 first
+    with pytest.raises(InvalidRequest, match="differs by"):  # held at D=5 first
         system.closure(system.Parameters(c=0.1, D=40))
 
 
@@ -138,7 +138,7 @@ def test_observables_are_held_too(tmp_path):
     text = SQUARES + "def observables(theta, xp):\n    return {'n': xp.sum(theta['w'])}\n"
     text += "def reduced_observables(scalars, xp, D):\n    return {'n': scalars['a'] * D}\n"
     system = in_file(tmp_path, text)
-    with pytest.raises(InvalidRequest, match=r"n of the declaration is .* of every entry"):
+    with pytest.raises(InvalidRequest, match=r"n is .* in the declaration and .* for every entry"):
         system.closure(system.Parameters(c=0.0))
 
 
@@ -156,7 +156,7 @@ def test_commands_take_sizes_beyond(tmp_path, capsys):
     closure = json.loads(capsys.readouterr().out)["closure"]
     assert (closure["grade"], closure["scalars"], closure["entries"]) == ("declared", 48, 636)
     assert main(["derive", "sparse_parity", "--D", "51"]) == 0
-    assert "declared by the model; held against every entry at D=8" in capsys.readouterr().out
+    assert "declared by the model; compared with every entry at D=8" in capsys.readouterr().out
     assert main(["derive", "sparse_parity", "--D", "51", "--prove"]) == 2
     assert main(["compare", "sparse_parity", "--D", "51", "--steps", "20"]) == 2
     assert "more than" in capsys.readouterr().err

@@ -67,9 +67,9 @@ def test_draws_have_no_proof_and_are_said_to_be_draws(capsys):
     assert main(["derive", "single_location_gaussian", "--prove"]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "known by 4000 draws" in error
+    assert "estimated from 4000 draws" in error
     assert main(["derive", "single_location_gaussian"]) == 0
-    assert "R is the mean loss over the samples that are drawn" in capsys.readouterr().out
+    assert "R is the mean loss over the drawn samples" in capsys.readouterr().out
 
 
 def test_the_command_prints_pages_and_documents(capsys, tmp_path):

@@ -70,7 +70,7 @@ def test_a_stated_symmetry_that_only_a_far_state_breaks_is_refused():
         {"z": np.zeros(2)}, law=law, loss=loss, axes={"z": ("k",)},
         symmetry=lambda: [{"k": np.array([1, 0])}],
     )  # fmt: skip
-    with pytest.raises(dynamics.validation.InvalidRequest, match="the symmetry that is stated"):
+    with pytest.raises(dynamics.validation.InvalidRequest, match="the stated symmetry"):
         system.closure()
 
 

@@ -121,7 +121,7 @@ def test_run_compare_and_describe_have_them(tilted, tmp_path, capsys):
     assert "held_out_risk=" in capsys.readouterr().out
     assert cli.main(["describe", path]) == 0
     described = " ".join(capsys.readouterr().out.split())
-    assert "2 samples of a held-out law, on which nothing is trained" in described
+    assert "2 samples of a held-out law, not used in training" in described
 
 
 @needs_node

@@ -36,5 +36,5 @@ def test_a_model_in_no_file_says_why_not():
         start=lambda w=0.1: {"w": [w]}, risk=lambda theta, xp: theta["w"][0] ** 2
     )
     parameters = dynamics.load_system(model).Parameters()
-    with pytest.raises(pickle.PicklingError, match="is in no file"):
+    with pytest.raises(pickle.PicklingError, match="has no model file"):
         pickle.dumps(parameters)

@@ -34,8 +34,8 @@ def test_the_command_line(refused, words, message):
 def test_a_risk_alone_has_nothing_to_draw_from(refused):
     text = 'import numpy as np\n\n\ndef start():\n    return {"w": np.ones(2)}\n\n\n'
     text += 'def risk(theta, xp):\n    return xp.sum(theta["w"] ** 2)\n'
-    refused(text, "nothing to draw from", "--full", "empirical")
-    refused(text, "nothing to draw from", "--full", "empirical", command="sweep")
+    refused(text, "no law to sample", "--full", "empirical")
+    refused(text, "no law to sample", "--full", "empirical", command="sweep")
 
 
 FILES = {

@@ -54,10 +54,10 @@ STARTS = {
     "symmetry raises TypeError": swapped('[{"i": (1, 0)}]', "3"),
 }  # fmt: skip
 LOSSES = {
-    "loss gives float64 of shape (2,); loss can give one real": 'return theta["w"] * a',
-    "loss gives int64": 'return xp.round(theta["b"]).astype(int)',
-    "loss gives complex128": 'return theta["b"] * 1j',
-    "loss gives NoneType": 'theta["b"] ** 2',
+    "loss returns float64 of shape (2,); it must be one real": 'return theta["w"] * a',
+    "loss returns int64": 'return xp.round(theta["b"]).astype(int)',
+    "loss returns complex128": 'return theta["b"] * 1j',
+    "loss returns NoneType": 'theta["b"] ** 2',
     "use xp.where": 'if theta["b"] > 0:\n        return a\n    return theta["b"]',
     "use xp.where, or make the constant": 'if a > 0:\n        return a\n    return theta["b"]',
     "needs the value of a traced number": 'return float(theta["b"])',
@@ -86,7 +86,7 @@ def test_starts_laws_constants_and_symmetries(refused, message):
 @pytest.mark.parametrize("message", LOSSES)
 def test_losses(refused, message):
     told = refused(lost(f"    {LOSSES[message]}\n"), message)
-    if not any(part in message for part in ("gives", "finite", "nothing")):
+    if not any(part in message for part in ("returns", "finite", "nothing")):
         assert f"(my.py, line {LINE})" in told
 
 
@@ -103,25 +103,25 @@ def observables(body, name="observables(theta, xp)"):
 TABLES = {
     "observables: 'g' is float64 of shape (2,), not one real number":
         observables('return {"g": theta["w"]}'),
-    "observables gives float64": observables('return theta["b"]'),
+    "observables returns float64": observables('return theta["b"]'),
     "'g' is complex128": observables('return {"g": 1j * theta["b"]}'),
     "observe: 'g' is": observables('return {"g": sample["x"]}', "observe(theta, sample, xp)"),
     "observables: 'q' is the name of something else": observables('return {"q": theta["b"]}'),
     "'risk' is the name of": observables('return {"risk": theta["b"]}'),
-    "'w_0' is a scalar and": observables('return {"w_0": theta["b"]}'),
+    "'w_0' names a scalar and": observables('return {"w_0": theta["b"]}'),
     "observe: 'g' is the name": observables('return {"g": theta["b"]}')
         + observables('return {"g": theta["b"]}', "observe(theta, sample, xp)"),
     "event T: 'zz' is unknown; nearest:": 'events = {"T": "zz > 1"}',
     "events raises ZeroDivisionError": "def events(n):\n    return {'T': 1 / 0}",
     "names: there is no trained array 'A'": 'names = {"alpha": ("A", 0)}',
-    "names: w has the shape (2,), and no entry (7,)": 'names = {"alpha": ("w", 7)}',
+    "names: w has shape (2,); entry (7,) does not exist": 'names = {"alpha": ("w", 7)}',
     "names: alpha = () is not an entry": 'names = {"alpha": ()}',
-    "names: 'w_0' is the name of two scalars": 'names = {"w_0": ("b",)}',
+    "names: 'w_0' names two scalars": 'names = {"w_0": ("b",)}',
     "panels: 'zz' is unknown; known are w_0, b, risk": 'panels = [("zz",)]',
     "q=0.5 is outside the limits of my: 0 < q < .05": 'limits = ("0 < q < .05",)',
-    "limits: 'b0 > 0' speaks of b0, which is not a constant": 'limits = ("b0 > 0",)',
-    "limits: 'q >' is not a comparison, as 'K >= 2'": 'limits = ("q >",)',
-    "limits: 3 is not text, as 'K >= 2'": "limits = (3,)",
+    "limits: 'b0 > 0' contains b0, which is not a constant": 'limits = ("b0 > 0",)',
+    "limits: 'q >' is not a comparison such as 'K >= 2'": 'limits = ("q >",)',
+    "limits: 3 is not text such as 'K >= 2'": "limits = (3,)",
     "limits is str; limits can be a tuple or a list": 'limits = "q > 0"',
     "claims: 'x' is not a function (system, protocol) -> Finding": 'claims = ["x"]',
 }  # fmt: skip
@@ -195,7 +195,7 @@ def test_symmetries_that_are(here):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("return 3", "claim mine gives int, not a Finding"),
+        ("return 3", "claim mine returns int, not a Finding"),
         ("1 / 0", "claim mine raises ZeroDivisionError: division by zero (my.py, line"),
     ],
 )
