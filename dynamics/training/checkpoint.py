@@ -1,11 +1,10 @@
-"""The whole state of a run on disk, so that an interrupted run goes on as if it had not been.
+"""Checkpoints: the state of an interrupted run in a file, from which the run is resumed.
 
-A checkpoint is one ``.npz`` file without pickles: a JSON text with everything that is not an array,
-and the arrays. It holds the *request* (system, view, parameters, settings of the problem, eta,
-steps, records, start, versions) and the *state* of the run; a run of another request is refused. It
-is written to a temporary name in the same folder, synced, and renamed at once, so that the
-file is always whole: a killed process loses the steps since the last one, and no more. On one
-kind of machine, the end of a resumed run is bitwise that of a run that was never interrupted.
+A checkpoint is one ``.npz`` file without pickles: the arrays, and a JSON text with everything else.
+It holds the *request* (system, view, parameters, settings, eta, steps, records, start, versions)
+and the *state* of the run. A checkpoint of another request is refused. Writing is atomic, so a
+killed process loses only the steps since the last checkpoint. On one kind of machine a resumed run
+ends bitwise like an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -30,19 +29,18 @@ from dynamics.validation import InvalidRequest, path_of, refuse
 
 FORMAT = 7
 SECONDS = 5.0
-"""Wall time from one checkpoint to the next."""
+"""Seconds of wall time between two checkpoints, at least."""
 SHARE = 20.0
-"""A checkpoint that takes long to write is written more rarely: 1/20 of the time at most."""
+"""Wall time between two checkpoints over the time of writing one, at least."""
 TEXT, ARRAY = "checkpoint", "__array__"
 LOG = logging.getLogger(__name__)
 
 
 @dataclass
 class Checkpoint:
-    """The file that holds the state of one run.
+    """The checkpoint file of one run.
 
-    `keep`: leave the file when the run has finished: the caller discards it once the result is
-    safe.
+    `keep`: leave the file when the run has finished; the caller then discards it.
     """
 
     path: Path
@@ -57,32 +55,31 @@ class Checkpoint:
 
     @classmethod
     def at(cls, path: str | os.PathLike[str] | Checkpoint) -> Checkpoint:
-        """A path as a checkpoint; a checkpoint as itself."""
+        """Convert a path to a Checkpoint; a Checkpoint is returned unchanged."""
         return path if isinstance(path, Checkpoint) else cls(path_of("checkpoint", path))
 
     def part(self, name: str) -> Checkpoint:
-        """The checkpoint of one of several runs: beside this one, and left to the caller."""
+        """Checkpoint of one run of several, in the same folder; the caller discards the file."""
         return Checkpoint(self.path.with_name(f"{self.path.name}.{name}"), keep=True)
 
     @property
     def partial(self) -> Path:
-        """The temporary name; always the same, so that killed writers leave one file at most."""
+        """Path of the temporary file; always the same, so killed writers leave at most one file."""
         return self.path.with_name(f"{self.path.name}.partial")
 
     def exists(self) -> bool:
-        """Whether there is a file."""
+        """Whether the checkpoint file exists."""
         return self.path.exists()
 
     def due(self) -> bool:
-        """Whether it is time to write."""
+        """Whether enough wall time has passed to write again."""
         return time.monotonic() >= self._next
 
     def write(self, request: Mapping[str, Any], state: Any) -> None:
-        """Write a state over the earlier one, whole or not at all.
+        """Replace the checkpoint by a new state, atomically.
 
-        A disk that cannot be written to is reported once, and does not end the run.
-
-        `request`: of `request_of`.
+        A failed write (full disk) is logged once, and the run continues. `request`: from
+        `request_of`.
         """
         began = time.monotonic()
         arrays: list[NDArray[Any]] = []
@@ -105,9 +102,9 @@ class Checkpoint:
         self._next = now + max(SECONDS, SHARE * (now - began))
 
     def read(self, request: Mapping[str, Any]) -> Any:
-        """State of the requested run; None without a file.
+        """State of the requested run; None if the file is missing.
 
-        Raises InvalidRequest if the file is not a checkpoint, cannot be read, or is of another
+        Raises InvalidRequest if the file is not a checkpoint, cannot be read, or holds another
         request.
         """
         self._next = time.monotonic() + SECONDS
@@ -121,14 +118,14 @@ class Checkpoint:
         return _unpacked(packed["state"], arrays)
 
     def check(self) -> None:
-        """Make sure that it can be written and replaces nothing but a checkpoint.
+        """Check that the file can be written and would replace only a checkpoint.
 
-        Raises InvalidRequest: in one line, before anything is computed.
+        Raises InvalidRequest otherwise, before anything is computed.
         """
         try:
             if self.exists():
                 self._load()
-            self.partial.exists()  # an error where a name is too long
+            self.partial.exists()  # raises OSError if the name is too long
             folder = next(p for p in self.path.absolute().parents if p.exists())
             writable = folder.is_dir() and os.access(folder, os.W_OK)
         except OSError:
@@ -140,7 +137,7 @@ class Checkpoint:
             )
 
     def discard(self) -> None:
-        """Remove the file, and what a killed writer may have left."""
+        """Remove the file and the temporary file of a killed writer."""
         for path in (self.path, self.partial):
             path.unlink(missing_ok=True)
 
@@ -165,7 +162,7 @@ class Checkpoint:
 def request_of(
     problem: Problem, start: FloatArray, records: NDArray[np.int64], **settings: Any
 ) -> dict[str, Any]:
-    """Everything that decides what a run will be, as plain values.
+    """Everything that determines a run, as plain values.
 
     `start`, shape (n,); `records`: recorded steps; `**settings`: of the driver: eta, steps.
     """
@@ -191,7 +188,7 @@ def _named(path: Path) -> str:
 
 
 def _packed(tree: Any, arrays: list[NDArray[Any]]) -> Any:
-    """The tree as JSON, its arrays collected in a list; floats keep every bit."""
+    """The tree as JSON; its arrays are appended to `arrays`, and floats keep every bit."""
     if isinstance(tree, np.ndarray):
         arrays.append(tree)
         return {ARRAY: len(arrays) - 1}

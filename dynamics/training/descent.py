@@ -1,9 +1,9 @@
-r"""Training step by step: gradient descent, and other update rules.
+"""Training step by step: gradient descent and other update rules.
 
 The compiled loop of `dynamics.loops.kernels.advance` takes the steps in chunks and returns the
-order parameters of every step. Between two chunks a `Run` looks for events and compares the
-learning rate with the stability limit; there it can be written to a checkpoint and interrupted.
-Where the chunks are cut changes no number.
+order parameters of every step. After each chunk a `Run` searches for events, compares the learning
+rate with the stability limit, and may write a checkpoint or stop. The sizes of the chunks do not
+change the results.
 """
 
 from __future__ import annotations
@@ -44,20 +44,22 @@ from dynamics.validation import learning_rate
 from theory.events import EventRule
 
 FIRST_CHUNK, LARGEST_CHUNK = 4, 1 << 12
-"""Steps of a chunk."""
+"""Number of steps of the first chunk, and of the largest."""
 SECONDS_PER_CHUNK = 0.2
 RECORDS_AT_ONCE = 1 << 18
-"""Numbers of the states whose observables are computed in one call."""
+"""Most numbers (states times entries) whose observables are computed in one call."""
 AFTER_SIGNAL = 0.5
-"""Seconds after an interruption for observables; records without them are left out."""
+"""Most seconds spent on observables after an interruption; records without observables are
+dropped."""
 BETWEEN_CHECKS = 1.25
-"""Factor in the step from one check of the stability limit to the next: it moves with log time."""
+"""Ratio of the steps of two successive checks of the stability limit, which moves with log time."""
 NEVER = 1 << 62
-"""Step of the next check where there is none."""
+"""Value of the step of the next check after the last check."""
 RESTING = 1e-8
-"""Largest change of an entry at rest in a unit of time, relative to the entry."""
+"""A run is at rest if no entry changes by more than this per unit of time, relative to the
+entry."""
 LEAST = float(np.finfo(np.float64).tiny)
-"""Change of an entry that is rounding, however small the entry."""
+"""Absolute change of an entry that counts as rounding, whatever the size of the entry."""
 LOWER = "a smaller eta, or a schedule that lowers it"
 CONTINUE = "start again from its final state for the remaining steps"
 RESUME = "the same run with the same checkpoint goes on from there"
@@ -87,42 +89,46 @@ def descend(
     ----------
     problem : Problem
     eta : float or sequence of float
-        Learning rate, or one for each parameter group, where 0 keeps a group at rest; time is the
-        largest times steps.
+        Learning rate; or one for each parameter group, where 0 freezes a group. Time is the largest
+        learning rate times steps.
     steps : int
     rule : str, UpdateRule or callable
-        A name of `theory.update_rules.RULES`, a rule at other constants by `dynamics.rule`, or a
-        function of one entry, as there. A reduced problem runs on what training by it closes on.
+        A name of `theory.update_rules.RULES`, a rule with other constants from `dynamics.rule`, or
+        a function of one entry, as described there. A reduced problem trains the scalars that
+        training by this rule closes on.
     record : int, "log", int array or None
-        Every so many steps; at 400 logarithmically spaced steps; or at these steps. The first and
+        Interval in steps; 400 logarithmically spaced steps; or the steps themselves. The first and
         the last state are always recorded. The default is ``"log"``, with fewer records (at least
-        64) where 400 states take more than 16 MiB. A record costs what its observables cost.
+        64) if 400 states take more than 16 MiB.
     initial : array, optional
-        Where to start; the problem's own start by default.
+        Initial state; default: ``problem.initial_state``.
     checkpoint : path-like, optional
-        A file with the state of the run while it is under way. If it exists, the run goes on from
-        there, to bitwise the same end. It is removed when the run has finished.
+        A file with the state of the unfinished run. If the file exists, the run resumes from it and
+        ends bitwise like an uninterrupted run. The file is removed when the run has finished.
     schedule : str, optional
         Factor of all learning rates at each step: ``warmup:N``, ``cosine``, ``cosine:N``,
-        ``staircase:N:f``, or a formula in ``step`` (from 0) and ``steps``; time is the sum of them.
+        ``staircase:N:f``, or a formula in ``step`` (from 0) and ``steps``. Time is then the sum of
+        the learning rates.
     stages : sequence of (str, int), optional
-        Which arrays move, and for how many steps: ``[("A", 2000), ("v", 500)]``; ``"A+v"`` moves
-        both. An array at rest keeps its memory.
+        Arrays trained in each stage, and its number of steps: ``[("A", 2000), ("v", 500)]``;
+        ``"A+v"`` trains both. A frozen array keeps the memory of its update rule.
 
     Returns
     -------
     Trajectory
-        Up to where a run diverges, oscillates or is interrupted, which its outcome says.
+        The run until the last step, or until it diverges, oscillates or is interrupted; its
+        ``outcome`` says which.
 
     Raises
     ------
     InvalidRequest
-        If an argument is not valid, or the checkpoint is of another run or damaged.
+        If an argument is invalid, or the checkpoint is damaged or belongs to another run.
 
     Warns
     -----
     TrainingWarning
-        As kept in ``remarks``: of the reduction, the learning rate, or rounding.
+        If the reduction stops being exact, the learning rate is near the stability limit, or
+        rounding decides the run. The texts are also in ``remarks``.
 
     Examples
     --------
@@ -155,14 +161,14 @@ def descend(
 def _trained(
     run: Run, settings: Mapping[str, Any], file: str | os.PathLike[str] | Checkpoint | None
 ) -> Trajectory:
-    """Take all steps of a run, with its state in a checkpoint meanwhile."""
+    """Take all steps of a run, writing its state to a checkpoint."""
     problem, store = run.problem, None if file is None else Checkpoint.at(file)
     request: dict[str, Any] = {}
     if store:
         how = {"eta": list(run.rates), "steps": run.steps, **settings}
         request = request_of(problem, run.start, run.schedule, **how)
         run.restore(store.read(request))
-    for remark in run.remarks:  # another process may have told it
+    for remark in run.remarks:  # including those of an earlier process
         warnings.warn(remark, TrainingWarning, stacklevel=3)
     with interruption() as interrupted, bar(problem.view, run.steps, run.step) as progress:
         while run.step < run.steps and not run.diverged and not interrupted.is_set():
@@ -185,9 +191,9 @@ def _trained(
 
 
 class Records(NamedTuple):
-    """Recorded steps, states with the memory of the rule, shape (records, n), and observables.
+    """Recorded steps, observables, and states with the rule's memory, shape (records, n).
 
-    ``complete`` says whether the run is finished and all of its records are here.
+    ``complete`` is True if the run has finished and all its records are present.
     """
 
     steps: NDArray[np.int64]
@@ -197,13 +203,13 @@ class Records(NamedTuple):
 
 
 class Run:
-    """One run in progress: the state at a step, the records so far, and what is detected so far.
+    """A run in progress: its present state, the records and the detected events.
 
-    `problem`: Problem; `rates`: learning rate of each parameter group; time is the largest times
-    steps; `updates`: the rule at these rates; `start`, shape (n,); `schedule`: steps to record,
-    ascending; the last one is that of the run. `step`: where the run is; `now`, shape (n and the
-    memory of the rule,): the state there; `diverged`: whether the next state is not finite;
-    `remarks`: warnings so far, those before the run was resumed included.
+    `problem`: Problem; `rates`: learning rate of each parameter group; `updates`: the update rule
+    at these rates; `start`, shape (n,); `schedule`: steps to record, ascending, the last step of
+    the run included. `step`: present step; `now`: present state followed by the memory of the rule;
+    `diverged`: whether the next state is not finite; `remarks`: warnings so far, those before a
+    resume included.
     """
 
     def __init__(
@@ -224,11 +230,11 @@ class Run:
         self.remarks: list[str] = []
         self._check = 1 if start.size <= SMALL and updates.alike else NEVER
         self._chunk = FIRST_CHUNK
-        # Pages of memory are taken when they are written.
+        # Uninitialized: the operating system assigns memory pages only when they are written.
         self._states = np.empty((schedule.size, self.now.size))
 
     def advance(self) -> str:
-        """Take a chunk of steps; return a remark on the learning rate, made once, else nothing."""
+        """Take a chunk of steps; return a remark on the learning rate (once a run), else ""."""
         remark = ""
         if self.step == self._check:
             self._check = max(self._check + 1, int(BETWEEN_CHECKS * self._check))
@@ -247,7 +253,7 @@ class Run:
         return remark
 
     def _look(self, first: int, rows: FloatArray, state: FloatArray) -> None:
-        """Look for events in the order parameters of steps from a state on."""
+        """Search for events in the order parameters `rows` of the steps from `first` on."""
         self.detector.feed(first, rows, state)
         self.oscillation.feed(first, rows)
 
@@ -256,14 +262,14 @@ class Run:
         return int(np.searchsorted(self.schedule, self.step + self.diverged))
 
     def records(self, interrupted: threading.Event) -> Records:
-        """The records and the present state; an interruption may leave the last ones out."""
+        """Records and present state; after an interruption the last records may be missing."""
         count = self._recorded()
         steps, states = self.schedule[:count], self._states[:count]
         if not (count and steps[-1] == self.step):
             steps, states = np.append(steps, self.step), self._states[: count + 1]
             states[-1] = self.now
         together, begun = max(1, RECORDS_AT_ONCE // self.now.size), time.monotonic()
-        if interrupted.is_set():  # a record costs a few steps
+        if interrupted.is_set():  # a record costs as much as a few steps
             together = min(together, self._chunk)
         parts, done = [], 0
         while done < steps.size:
@@ -277,9 +283,9 @@ class Run:
         return Records(steps[:done], states[:done], observables, complete)
 
     def end(self, records: Records, remedy: str, interrupted: threading.Event) -> Outcome:
-        """How the run ended; rules that need the whole run are applied, and it cannot go on.
+        """Outcome of the run; also applies the event rules that need the whole run.
 
-        `remedy`: what to do where the run was interrupted.
+        `remedy`: text for an interrupted run. The run cannot be continued afterwards.
         """
         after = self.now if self.diverged else self._after()
         outcome = self._outcome(after, records, remedy, interrupted)
@@ -293,11 +299,11 @@ class Run:
         return outcome
 
     def time(self, step: int) -> float:
-        """Sum of the rates of the steps before one."""
+        """Time of a step: the sum of the learning rates of the steps before it."""
         return float(self.updates.time(np.array([step]))[0])
 
     def _after(self) -> FloatArray:
-        """The state after the present one, at which events are looked for too; NaN for infinity."""
+        """State after the present one, for the detection of events; infinities become NaN."""
         rows, after, step = np.empty((1, len(self.problem.order_names))), self.now.copy(), self.step
         buffers = rows, self.schedule[:0], self._states[:0]
         reached = self.problem.advance(after, self.updates, step, step + 1, buffers)
@@ -307,7 +313,7 @@ class Run:
     def _outcome(
         self, after: FloatArray, records: Records, remedy: str, interrupted: threading.Event
     ) -> Outcome:
-        """The outcome, of a run whose next state is known."""
+        """The outcome of a run whose next state `after` is known."""
         problem = self.problem
         now, after = self.now[: self.size], after[: self.size]
         plain = self.updates.alike
@@ -355,7 +361,7 @@ class Run:
         return replace(found, remedy=undefined(records.observables) or found.remedy)
 
     def replay(self, state: FloatArray, first: int, last: int) -> tuple[FloatArray, FloatArray]:
-        """Run the steps first..last once more: order parameters at each, and the state at last."""
+        """Repeat the steps first..last: order parameters at each step, and the state at `last`."""
         rows = np.empty((last - first + 1, len(self.problem.order_names)))
         record, state = np.empty((1, state.size)), state.copy()
         buffers = rows, np.array([last]), record
@@ -363,7 +369,7 @@ class Run:
         return rows, record[0]
 
     def _again(self, interrupted: threading.Event) -> Iterator[tuple[int, FloatArray, FloatArray]]:
-        """All steps once more: first step, order parameters, state there; less if interrupted."""
+        """Repeat the run in chunks of (first step, order parameters, state), unless interrupted."""
         first, state, chunk = 0, self.start, FIRST_CHUNK
         with bar(f"{self.problem.view}, events", self.step) as progress:
             while not interrupted.is_set():
@@ -378,7 +384,7 @@ class Run:
                 first, state = last, after
 
     def event(self, rule: EventRule, records: Records) -> Event:
-        """The event of a rule; its state is computed from the last known one before it."""
+        """The event of a rule; its state is recomputed from the last stored state before it."""
         detected = self.detector.detections[rule.name]
         step = detected.step
         if step is None:
@@ -392,7 +398,7 @@ class Run:
         return Event(rule.name, self.time(step), step, state, horizon)
 
     def state(self) -> dict[str, Any]:
-        """All that the run needs to go on, as plain values and arrays, for `restore`."""
+        """Everything needed to resume the run, as plain values and arrays, for `restore`."""
         own = ("step", "now", "diverged", "remarks", "_check")
         return {
             "run": {name: getattr(self, name) for name in own},
@@ -402,7 +408,7 @@ class Run:
         }
 
     def restore(self, state: dict[str, Any] | None) -> None:
-        """Go on from the `state` of a run of the same problem, if there is one."""
+        """Resume from the `state` of a run of the same problem; None starts anew."""
         if state is None:
             return
         vars(self).update(state["run"])
@@ -412,7 +418,7 @@ class Run:
 
 
 def _next_chunk(steps: int, seconds: float) -> int:
-    """Number of steps of the next chunk, from the last one and its time."""
+    """Number of steps of the next chunk, from the number and the duration of the last one."""
     if seconds > 2 * SECONDS_PER_CHUNK:
         return max(1, steps // 2)
     return min(LARGEST_CHUNK, 4 * steps) if seconds < SECONDS_PER_CHUNK / 2 else steps

@@ -1,8 +1,8 @@
-"""Finding the events of a run of gradient descent, at every step and in one pass.
+"""Detection of the events of gradient descent, at every step and in one pass.
 
-A `Detector` is fed the order parameters of consecutive steps, chunk by chunk; what it detects
-does not depend on where the chunks are cut, nor on what is recorded. The events of a flow are
-located by the same rules, in `dynamics.training.flow_events`.
+A `Detector` receives the order parameters of consecutive steps in chunks. The detected events
+depend neither on the sizes of the chunks nor on the recorded steps.
+`dynamics.training.flow_events` locates the events of a gradient flow by the same rules.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from theory.events import Crossing, EventRule, ExceedsRunMaximum, RisesAgain
 
 Column = Callable[[FloatArray], FloatArray]
 Chunks = Iterable[tuple[int, FloatArray, FloatArray]]
-"""First step, order parameters of consecutive steps, and the state at the first, as of `feed`."""
+"""Chunks of a run: first step, order parameters of consecutive steps, state at the first step."""
 STILL_OPEN = "not decidable to this time"
-"""Reason for a rise that the horizon cuts off."""
+"""Reason of a `RisesAgain` event whose quantity still rises at the end of the run."""
 TOO_LATE = "not decided: {} is known only at the end, and the steps were not run once more"
 AT_REST = "comes to rest: from some time on the sign of the rate is rounding, and decides nothing"
 
 
 @dataclass
 class Detection:
-    """First step that satisfies a rule, or why there is none.
+    """First step that satisfies a rule, or the reason why the rule is never satisfied.
 
-    ``origin`` is a step at or before it, with its state, from which the step can be run again.
+    ``origin``: an earlier or equal step and its state, from which the step can be recomputed.
     """
 
     step: int | None = None
@@ -43,11 +43,11 @@ class Detection:
 class Rise:
     """A quantity that falls and may rise again; see `theory.events.RisesAgain`.
 
-    `relative`: part of the first value by which it must be exceeded; `first`, `last`: first and
-    last value; `least`, `least_step`, `origin`: least value up to the first one above the level,
-    its step, and a step at or before it with its state; `beyond`: whether the level was exceeded
-    after a fall; `largest`: largest rise above the least value so far, in parts of it; `falling`:
-    whether the last step fell.
+    `relative`: required excess over the first value, relative to it; `first`, `last`: first and
+    last value; `least`, `least_step`: least value before the level was exceeded, and its step;
+    `origin`: an earlier step and its state; `beyond`: whether the level was exceeded after a fall;
+    `largest`: largest rise above the least value so far, relative to it; `falling`: whether the
+    last step fell.
     """
 
     relative: float
@@ -61,7 +61,7 @@ class Rise:
     falling: bool = False
 
     def feed(self, step: int, values: FloatArray, origin: tuple[int, FloatArray]) -> None:
-        """Values of the steps ``step``, ``step`` + 1, ...; ``origin`` is as in `Detection`."""
+        """Process the values at ``step``, ``step`` + 1, ...; ``origin`` as in `Detection`."""
         if not values.size:
             return
         if np.isnan(self.first):
@@ -86,11 +86,11 @@ class Rise:
 
     @property
     def lasts(self) -> bool:
-        """Whether it rose far enough after a fall, and is above the first value at the end."""
+        """Whether the value rose above the level after a fall and ends above the first value."""
         return self.beyond and self.last > self.first
 
     def reason(self, begin: str | None) -> str:
-        """Why it does not rise again, from the event ``begin`` on, or from the start."""
+        """Why the quantity does not rise again after the event ``begin`` (None: the start)."""
         since = begin or "the start"
         share = f"{self.last / self.first:.3g} of its value at {since}" if self.first else "0"
         if self.beyond:
@@ -105,10 +105,10 @@ class Rise:
 
 @dataclass
 class Detector:
-    """Looks for every event of a problem.
+    """Detector of all events of a problem.
 
-    `rules`: in an order in which ``after`` refers to earlier ones; `names`: order parameters, the
-    columns of what is fed; `parameters`: supplies the values of other symbols (D); `step_time`:
+    `rules`: sorted so that each rule comes later than the rule of its ``after``; `names`: order
+    parameters, the columns of the rows; `parameters`: values of the other symbols (D); `step_time`:
     time of one step, eta.
     """
 
@@ -120,8 +120,8 @@ class Detector:
 
     def __post_init__(self) -> None:
         self.detections = {rule.name: Detection() for rule in self.rules}
-        # Of rules on the maximum of the run: the largest quantity so far, and the largest bound,
-        # which is known from the start where the run is taken once more.
+        # For rules on the maximum of the run: the largest quantity and the largest bound so far.
+        # In a repeated run the largest bound is known from the start.
         maxima = [rule.name for rule in self.rules if isinstance(rule, ExceedsRunMaximum)]
         self._tops = dict.fromkeys(maxima, (-np.inf, -np.inf))
         self._once_more = False
@@ -130,10 +130,10 @@ class Detector:
         self._columns: dict[tuple[str, str], Column] = {}
 
     def feed(self, first: int, rows: FloatArray, state: FloatArray) -> None:
-        """Order parameters at steps first, first + 1, ...
+        """Process the order parameters at steps first, first + 1, ...
 
         `first`: step of the first row; `rows`, shape (steps, order parameters); `state`, shape
-        (n,): state at step ``first``; the steps can be run again from it.
+        (n,): state at step ``first``.
         """
         for rule in self.rules:
             detection = self.detections[rule.name]
@@ -157,17 +157,16 @@ class Detector:
                 detection.origin = (first, state)
 
     def finish(self, last: int, fate: str, again: Callable[[], Chunks] | None = None) -> bool:
-        """Apply the rules that look at the whole run, and say why the others have no step.
+        """Apply the rules on the whole run, and set the reasons of events that were not reached.
 
-        `last`: last step that was fed; `fate`: what else decides that nothing rises again:
-        ``"oscillating"``; empty if nothing does; `again`: the whole run once more, in chunks, for
-        the steps at which the maximum of the run is exceeded, and for rules that are sought after
-        one that looks at the whole run. Without it, or where it ends early, these are not decided.
-        Returns bool: whether all are decided.
+        `last`: last step of the run; `fate`: a text that excludes a later rise, such as
+        ``"oscillating"``, else empty; `again`: function that repeats the run in chunks, for the
+        rules that refer to the maximum of the run or follow a rule on the whole run. Returns
+        whether all rules are decided; False if they need `again` and it is missing or stops early.
         """
         horizon = f"time {last * self.step_time:.6g}"
         waiting: list[EventRule] = []
-        late: set[str] = set()  # what is known only now, or awaits what is
+        late: set[str] = set()  # rules decided only at the end of the run, or following one
         for rule in self.rules:
             detection = self.detections[rule.name]
             if detection.step is not None:
@@ -198,7 +197,7 @@ class Detector:
     def _find(
         self, rules: list[EventRule], last: int, fate: str, again: Callable[[], Chunks] | None
     ) -> bool:
-        """Look for rules in the run once more; whether all are decided."""
+        """Search a repeated run for the rules; return whether all are decided."""
         later = Detector(tuple(rules), self.names, self.parameters, self.step_time)
         later.detections = self.detections | later.detections
         later._tops = {name: (-np.inf, level) for name, (_, level) in self._tops.items()}
@@ -219,7 +218,7 @@ class Detector:
         return decided
 
     def _holds(self, rule: EventRule, rows: FloatArray) -> NDArray[np.bool_] | None:
-        """At which rows a rule holds; None of one that only the end of the run decides."""
+        """Mask of the rows that satisfy a rule; None if only the end of the run decides it."""
         if isinstance(rule, Crossing):
             return self._crossed(rule, rows)
         if isinstance(rule, ExceedsRunMaximum):
@@ -238,7 +237,7 @@ class Detector:
                 largest, last = self._rates.get(rule.name, (0.0, 0.0))
                 sizes = np.fmax.accumulate(np.fmax(np.abs(value), largest))
                 moving = _last_nonzero(value, last)
-                # A rate of exactly 0 counts where it stopped at once, not where it has decayed.
+                # A rate of exactly 0 counts if it stopped abruptly, not if it has decayed to 0.
                 at_once = (value == 0) & (np.abs(moving) > rule.resolution * sizes)
                 above &= at_once | (value > rule.resolution * sizes)
                 self._rates[rule.name] = (float(sizes[-1]), float(moving[-1]))
@@ -259,7 +258,7 @@ class Detector:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a `state`."""
+        """Restore what `state` returned."""
         for name, (step, reason, origin) in state["detections"].items():
             self.detections[name] = Detection(step, reason, origin and (origin[0], origin[1]))
         self._tops = {name: tuple(top) for name, top in state["tops"].items()}
@@ -267,7 +266,7 @@ class Detector:
         self._rates = {name: tuple(rate) for name, rate in state["rates"].items()}
 
     def column(self, rule: EventRule, attribute: str) -> Column:
-        """A rule's expression as a function of rows of order parameters."""
+        """Compile an expression of a rule to a function of rows of order parameters."""
         key = (rule.name, attribute)
         if key not in self._columns:
             self._columns[key] = columns(getattr(rule, attribute), self.names, self.parameters)
@@ -275,16 +274,16 @@ class Detector:
 
 
 def _last_nonzero(values: FloatArray, last: float) -> FloatArray:
-    """The last value up to each that is not 0; ``last`` where there is none."""
+    """Last nonzero value up to each position; ``last`` before the first nonzero value."""
     positions = np.where(values != 0, np.arange(1, values.size + 1), 0)
     return np.append(last, values)[np.maximum.accumulate(positions)]
 
 
 def columns(expression: Any, names: tuple[str, ...], parameters: Any) -> Column:
-    """Compile an expression of order parameters and parameters to act on rows.
+    """Compile an expression of order parameters and parameters to a function of rows.
 
-    `names`: order parameters, the columns of the rows; `parameters`: supplies the values of the
-    other symbols as attributes.
+    `names`: order parameters, the columns of the rows; `parameters`: object whose attributes are
+    the values of the other symbols.
     """
     function, letters = _compiled(expression, names)
     others = [float(getattr(parameters, letter)) for letter in letters]
@@ -298,7 +297,7 @@ def columns(expression: Any, names: tuple[str, ...], parameters: Any) -> Column:
 
 @lru_cache(maxsize=256)
 def _compiled(expression: Any, names: tuple[str, ...]) -> tuple[Callable[..., Any], list[str]]:
-    """A function of order parameters, then other symbols; and the names of these."""
+    """Compiled function of order parameters and other symbols, and the names of the latter."""
     import sympy
 
     symbols = {s.name: s for s in expression.free_symbols}

@@ -1,10 +1,10 @@
 r"""Gradient flow, :math:`d\theta/d\tau = -g(\theta)`: training in continuous time.
 
-alpha relaxes in a time of order 0.01 to 1 while gamma and rho move over 1e2 to 1e7, so the problem
-is stiff. Where the gradient is compiled and the state small, it is integrated by collocation in
-logarithmic time (`dynamics.loops.kernels.collocation`), with no Python between the steps; else by
-LSODA (`dynamics.training.lsoda`). The events are located on the path
-(`dynamics.training.flow_events`). Time is the same axis as eta times steps.
+Fast scalars relax in a time of 0.01 to 1 while slow scalars move over 1e2 to 1e7, so the problem is
+stiff. A small state with a compiled gradient is integrated by collocation in logarithmic time
+(`dynamics.loops.kernels.collocation`); other problems by LSODA (`dynamics.training.lsoda`). Events
+are located on the path (`dynamics.training.flow_events`). The time is that of descent, eta times
+steps.
 """
 
 from __future__ import annotations
@@ -45,19 +45,18 @@ from dynamics.training.progress import Bar, bar, interruption
 from dynamics.training.settings import check_flow, record_times, starting_state
 
 MOST_IMPLICIT = 32
-"""Entries of the largest state whose linear systems collocation solves."""
+"""Most entries of a state that collocation integrates; larger states use LSODA."""
 OF_A_STEP, ENOUGH = 0.1, 1e-9
-"""What a step of collocation may err relative to the state: over the relative tolerance, and what
-is small enough in any case (at 1e-8, the loosest of a flow, they are the same). A rate that is near
-0, and the time at which it is 0, err some hundred times as much as the states."""
+"""Tolerance of one collocation step: the first times rtol, but at least the smaller of rtol and the
+second. A rate near 0 and the time of its root have errors about 100 times those of the states."""
 FINE, FINE_BY_LSODA = 1e-12, 1e-10
-"""What a step of the second path may err, by collocation and by LSODA, which takes endless steps at
-rest where it may err less."""
+"""Relative tolerance of a step of the second, finer path: by collocation, and by LSODA (which takes
+endless steps at rest at smaller tolerances)."""
 FEWEST_AGAIN, MOST_AGAIN = 500, 8
-"""Steps of the second path: at most as many as the first, or so many times those of the first.
-Where they do not reach its end, rounding allows nothing closer."""
+"""Most steps of the second path: the first, or the second times the steps of the first path if that
+is more. A path that needs more steps is limited by rounding."""
 BEYOND = 1.2
-"""Time to which LSODA integrates again, over that of the last event."""
+"""End time of the second path of LSODA, over the time of the last event."""
 EARLIER = "start elsewhere, or stop at this time"
 
 
@@ -77,32 +76,32 @@ def flow(
     time : float
         Horizon, in units of eta * steps.
     rtol : float
-        Relative tolerance of the states; nothing looser than 1e-8 is used, so that event times are
-        right to 1e-5.
+        Relative tolerance of the states. Values above 1e-8 are replaced by 1e-8, so that event
+        times are right to 1e-5.
     initial : array, optional
-        Where to start; the problem's own start by default.
+        Initial state; default: ``problem.initial_state``.
     record : int or float array, optional
-        Number of logarithmically spaced records (default 300), or the times themselves, in any
-        order, of which each is recorded once; those that a run does not reach are left out.
+        Number of logarithmically spaced records (default 300), or their times in any order.
+        Duplicates, and times after the end of the run, are dropped.
     compiled : bool
-        Whether the compiled integrator is used where the gradient is compiled and the state small;
-        else LSODA of scipy.
+        False: always integrate by LSODA of scipy. True: only if the gradient is not compiled or the
+        state is large.
 
     Returns
     -------
     Trajectory
-        ``steps`` is empty; the events are located by root finding inside the steps. Its setting
-        ``integrator`` says which it was.
+        ``steps`` is empty; events are located by root finding inside the integration steps. Its
+        setting ``integrator`` names the integrator.
 
     Raises
     ------
     InvalidRequest
-        If problem is none, or time, rtol, initial or record is not valid.
+        If problem is not a Problem, or time, rtol, initial or record is invalid.
 
     Warns
     -----
     TrainingWarning
-        Where a reduction does not hold to the end of the run; also in its ``remarks``.
+        If the reduction stops being exact during the run; the text is also in ``remarks``.
 
     Examples
     --------
@@ -125,7 +124,7 @@ def flows(
     rtol: float = 1e-8,
     record: int | ArrayLike | None = None,
 ) -> list[Trajectory]:
-    """Integrate the gradient flows of several problems, in as many threads as numba has.
+    """Integrate the gradient flows of several problems in parallel, with numba's threads.
 
     Parameters
     ----------
@@ -136,12 +135,12 @@ def flows(
     Returns
     -------
     list of Trajectory
-        Each bitwise what `flow` returns.
+        Each is bitwise the result of `flow`.
 
     Raises
     ------
     InvalidRequest
-        If one of the problems is none, or time, rtol or record is not valid.
+        If an item is not a Problem, or time, rtol or record is invalid.
 
     Examples
     --------
@@ -161,17 +160,17 @@ def flows(
 
 
 def implicit_model(problem: Problem) -> Any:
-    """Data of the compiled functions with which collocation integrates; None where it does not."""
+    """Data of the compiled functions for collocation; None if the problem needs LSODA."""
     return compiled_model(problem) if problem.layout.size <= MOST_IMPLICIT else None
 
 
 def integrate_flow(
     problem: Problem, start: FloatArray, time: float, rtol: float, compiled: bool = True
 ) -> FlowPath:
-    """The flow from a start to a horizon, without records and events.
+    """Integrate a flow from a start to a horizon, without records and events.
 
-    `start`, shape (n,); `time`: horizon; `rtol`: relative tolerance; `compiled`: whether
-    collocation is used where it can be; else LSODA.
+    `start`, shape (n,); `time`: horizon; `rtol`: relative tolerance; `compiled`: False forces
+    LSODA.
     """
     path = None
     if compiled:
@@ -183,7 +182,7 @@ def integrate_flow(
 def integrate_flows(
     problems: Sequence[Problem], starts: Sequence[FloatArray], time: float, rtol: float
 ) -> list[FlowPath]:
-    """The flows of several problems, in as many threads as numba has; each as it is alone."""
+    """Integrate the flows of several problems in parallel; each bitwise as by `integrate_flow`."""
     pairs = list(zip(problems, starts, strict=True))
     with interruption():
         paths = in_threads(lambda pair: _by_collocation(pair[0], pair[1], time, rtol), pairs)
@@ -195,7 +194,7 @@ def integrate_flows(
 def _by_collocation(
     problem: Problem, start: FloatArray, time: float, rtol: float, shown: Bar | None = None
 ) -> FlowPath | None:
-    """The flow by collocation; None where the compiled gradient cannot go on, or there is none."""
+    """The flow by collocation; None if the gradient is not compiled or the compiled one fails."""
     if (model := implicit_model(problem)) is None:
         return None
     of_step = max(OF_A_STEP * rtol, min(rtol, ENOUGH))
@@ -206,7 +205,7 @@ def _by_collocation(
     elif running.outcome == STUCK:
         refused = running.control.refused
         if np.isfinite(refused).all():
-            # A compiled gradient may overflow where that of the problem does not.
+            # A compiled gradient may overflow although the problem's own gradient is finite.
             if np.isfinite(problem.gradient(refused)).all():
                 return None
             failure = gradient_failure(problem, refused)
@@ -215,7 +214,7 @@ def _by_collocation(
 
 
 def _proceed(running: Integration, most: int, shown: Bar | None = None) -> str:
-    """Integrate to the end, for some steps, or up to an interruption; return how it ended."""
+    """Integrate to the end, `most` steps, or an interruption; return the kind of the outcome."""
     with interruption() as interrupted:
         while True:
             before = running.steps
@@ -239,7 +238,7 @@ def _path(
     kind: str,
     failure: str = "",
 ) -> FlowPath:
-    """Result of a collocation; it has the requested and the reported tolerance."""
+    """FlowPath of a collocation; `tolerances`: requested, and of its error estimate."""
     rtol, reported = tolerances
     made = Polynomials(running.path(), start, running.data) if running.steps else None
     nodes, at = (made.path.nodes, made) if made else (NO_STEPS, lambda _: start)
@@ -248,9 +247,9 @@ def _path(
 
 
 def _again(path: FlowPath, end: float) -> FlowPath | None:
-    """The flow to some time near rounding, or looser where the path itself is near rounding.
+    """The flow integrated once more: finer, or looser if the path is already near rounding.
 
-    It goes as far as it can; None where that is nowhere.
+    It may end before `end`; None if not a single step succeeds.
     """
     problem, start, at = path.problem, path.at(0.0), path.at
     least = FINE if isinstance(at, Polynomials) else FINE_BY_LSODA
@@ -266,14 +265,14 @@ def _again(path: FlowPath, end: float) -> FlowPath | None:
 
 
 def _observed(problem: Problem, states: FloatArray) -> dict[str, FloatArray]:
-    """Observables of every state; a problem of a caller's own may know them of one at a time."""
+    """Observables of every state; computed state by state if the problem does not accept arrays."""
     if hasattr(problem, "observables_along"):
         return problem.observables_along(states)
     return columns_of([problem.observables(state) for state in states])
 
 
 def _trajectory(path: FlowPath, time: float, record: int | ArrayLike | None = None) -> Trajectory:
-    """The records and events of a flow to a horizon."""
+    """Trajectory of an integrated flow: records and events up to the horizon `time`."""
     problem, nodes, kind, failure = path.problem, path.nodes, path.kind, path.failure
     times = record_times(nodes, record, time)
     states = path.states(times)
@@ -317,10 +316,10 @@ def _trajectory(path: FlowPath, time: float, record: int | ArrayLike | None = No
 
 
 def _far_enough(path: FlowPath, located: dict[str, EventTime]) -> float:
-    """The time to which a path is compared with one at another tolerance; 0 where to none.
+    """Time up to which a path is compared with a path at another tolerance; 0 for no comparison.
 
-    Of LSODA, whose steps at rest are dear, to the last event that the path alone has, unless it
-    leaves one undecided.
+    For LSODA, whose steps at rest are expensive, the comparison ends at the last event found,
+    unless an event is undecided.
     """
     end, rules = float(path.nodes[-1]), path.problem.events
     if not rules or end <= np.finfo(np.float64).tiny:
@@ -335,7 +334,7 @@ def _far_enough(path: FlowPath, located: dict[str, EventTime]) -> float:
 
 
 def _events(problem: Problem, path: FlowPath, located: dict[str, EventTime]) -> Events:
-    """The located events with their states; those that are not reached too."""
+    """Events of the located times with their states, those not reached included."""
     horizon, size = float(path.nodes[-1]), path.at(0.0).size
     whole = {rule.name for rule in problem.events if rule.whole_run}
     events = Events()

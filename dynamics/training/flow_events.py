@@ -1,13 +1,13 @@
-"""Locating the events of a gradient flow: roots inside the steps of its path.
+"""Event times of a gradient flow: roots inside the integration steps of its path.
 
-Every step is looked at, at its ends and at points between, and each function of a rule is
-interpolated through its values there. Where the interpolant comes near 0 between two looks of the
-same sign, the function is looked at there too, and the step is halved until that is settled.
+The function of each rule is evaluated at the ends of every step and at points between, and
+interpolated. Where the interpolant comes near 0 without a change of sign, the function is evaluated
+there too, and the step is bisected until the sign is certain.
 
-The flow has been integrated at two tolerances. Events are located on the finer path, and its error
-is what the other differs from it, and what a few of its own steps may err. A rule holds where its
-functions are beyond the changes that these errors make in them. The stated error of a time is the
-half width of the interval around it in which the function is smaller than its error.
+The flow is integrated at two tolerances. Events are located on the finer path. Its error is
+estimated from the distance of the other path and the tolerance of a few steps. A rule is satisfied
+if its functions exceed their errors. The error of an event time is half the width of the interval
+in which the function is smaller than its error.
 """
 
 from __future__ import annotations
@@ -28,18 +28,20 @@ from theory.events import Crossing, EventRule, ExceedsRunMaximum, RisesAgain
 
 UNRESOLVED = "not decidable: the errors of the integration change its time by more than itself"
 STEPS = 4.0
-"""Errors of single steps that add up; times the root of their number where there is one path."""
+"""Number of step errors that add up in the error of a state; with one path only, this times the
+square root of the number of steps."""
 LOOKS, MOST_LOOKS, IN_GAP = 7, 64, 8
-"""Looks at a step, its ends included; looks at one for a function, about; and points between two
-looks at which an interpolant is computed."""
+"""First: evaluation points in a step, ends included. Second: about the most evaluations of a
+function in one step. Third: points between two evaluations at which the interpolant is computed."""
 CLOSE, GRID, ROUNDS = 1e-12, 33, 12
-"""Part of a time within which its root is found, by so many points at once, so many times."""
+"""First: relative accuracy of the time of a root. Second: grid points of each refinement. Third:
+most refinements."""
 ROUNDED = float(np.sqrt(np.finfo(np.float64).eps))
-"""Part of its time by which rounding moves a minimum."""
+"""Relative error by which rounding moves the time of a minimum."""
 ROUNDING = 2.0**-40
-"""Part of a gradient that is rounding at the start, where the path has no other error."""
+"""Relative rounding error of the gradient at the start, where the path has no other error."""
 TINY = float(np.finfo(np.float64).tiny)
-"""Stands for a value of 0, with a sign."""
+"""Replacement of a value of exactly 0, so that it has a sign."""
 NOTHING = np.empty(0)
 
 NODES = -np.cos(np.pi * np.arange(LOOKS) / (LOOKS - 1))
@@ -47,12 +49,13 @@ BETWEEN = (NODES[:-1, None] + np.diff(NODES)[:, None] * (np.arange(IN_GAP) + 0.5
 COEFFICIENTS = np.linalg.inv(chebyshev.chebvander(NODES, LOOKS - 1))
 ON_GRID = chebyshev.chebvander(BETWEEN, LOOKS - 1) @ COEFFICIENTS
 POSITIONS, PLACES = 0.5 + 0.5 * NODES, (0.5 + 0.5 * BETWEEN).reshape(-1, IN_GAP)
-"""Positions of the looks in a step, and of the points in each gap between them."""
+"""Positions (0 to 1) in a step: of the evaluation points, and of the points in each gap between
+them."""
 
 
 @dataclass(frozen=True)
 class EventTime:
-    """Time of an event in a flow, or why there is none, and what errors may change in it."""
+    """Time of an event in a flow and its uncertainty, or the reason why it was not reached."""
 
     time: float | None
     reason: str = ""
@@ -62,10 +65,10 @@ class EventTime:
 def locate_events(
     path: FlowPath, other: FlowPath | None = None, records: FloatArray = NOTHING
 ) -> dict[str, EventTime]:
-    """Every event of the problem on a path: name of the rule -> `EventTime`.
+    """Locate all events of the problem on a path; returns name of the rule -> `EventTime`.
 
-    `other`: the same flow at another tolerance, perhaps not as far; `records`: times at which the
-    path is looked at in any case.
+    `other`: the same flow at another tolerance, possibly shorter; `records`: additional times at
+    which rules are evaluated.
     """
     searches = [_Search(path, None, records)]
     if other is not None:
@@ -80,7 +83,7 @@ def locate_events(
             times[rule.name] = EventTime(None, f"{rule.after} is not reached")
             continue
         begin, width = earlier.time, earlier.uncertainty
-        # A rule on the whole run is decided on a path to its end.
+        # A rule on the whole run needs the path that reaches the horizon.
         for search in searches[-1:] if rule.whole_run else searches:
             if begin <= search.end:
                 times[rule.name] = search.locate(rule, begin, width)
@@ -93,20 +96,20 @@ def locate_events(
 
 
 class _Function(NamedTuple):
-    """A function of rows, whether 0 counts as positive, and what is added to its error."""
+    """A function of rows, the sign given to a value of 0, and an additional error."""
 
     value: Column
     counts: bool = False
     error: float = 0.0
 
     def signed(self, rows: FloatArray) -> FloatArray:
-        """Its values, positive where it holds, else negative; never 0."""
+        """Values, positive where the condition holds, else negative; never 0."""
         values = self.value(rows)
         return np.where(values == 0, TINY if self.counts else -TINY, values)
 
 
 class _Search:
-    """The search for events on one path, whose error another one tells."""
+    """Search for events on a path; the distance of another path estimates its error."""
 
     def __init__(self, path: FlowPath, other: FlowPath | None, records: FloatArray) -> None:
         self.path, self.other, self.end = path, other, float(path.nodes[-1])
@@ -116,11 +119,11 @@ class _Search:
         rows = path.order_rows(np.append(self.times[:, :-1].ravel(), self.end))
         ends = rows[LOOKS - 1 :: LOOKS - 1, None]
         self.rows = np.append(rows[:-1].reshape(*self.times[:, :-1].shape, -1), ends, axis=1)
-        # No `cache` of a method: a path would wait for the collector of cycles.
+        # A dict, not `functools.cache`: a cached method would keep the path alive in a cycle.
         self._changes: dict[float, FloatArray] = {}
 
     def locate(self, rule: EventRule, begin: float, width: float) -> EventTime:
-        """The event of a rule from a time on that is known within a width."""
+        """Event of a rule after the time `begin`, which has the uncertainty `width`."""
         with np.errstate(all="ignore"):
             if isinstance(rule, ExceedsRunMaximum):
                 return self._exceeds(rule, begin, width)
@@ -144,13 +147,13 @@ class _Search:
     def _changes_at(self, time: float) -> FloatArray:
         path, other, problem = self.path, self.other, self.path.problem
         step = max(int(path.nodes.searchsorted(time)) - 1, 0)
-        # The start is exact: in the first step errors grow from 0.
+        # The start is exact, so errors grow from 0 during the first step.
         times = self.times[step] * (time / path.nodes[1] if step == 0 else 1.0)
         rows, now = path.order_rows(times), np.array([time])
         state, slope = (each[0] for each in path.along(now))
         if other is not None:
             several, apart = STEPS, other.order_rows(times) - rows
-        else:  # it may be late by the errors of all steps before
+        else:  # errors of all earlier steps may shift the path in time
             several = STEPS * float(np.sqrt(step + 1))
             apart = path.order_rows(times * max(0.0, 1.0 - several * path.of_step)) - rows
         error = several * path.error(state)
@@ -158,7 +161,7 @@ class _Search:
         error = error if time > 0.0 else 0.0 * error
         known = getattr(problem, "gradient_error", lambda _: None)(state)
         of_slope = of_slope + (0.0 if known is None else known)
-        # Signs by the binary digits of the number of an entry: no two entries are alike in all.
+        # Signs from the binary digits of an entry's index: any two entries differ in some pattern.
         digits = np.arange(state.size)[:, None] >> np.arange((state.size - 1).bit_length() + 1)
         signs = np.where(digits.T & 1, -1.0, 1.0)
         moved = [
@@ -174,7 +177,7 @@ class _Search:
         return np.abs(values - function.value(rows)[:, None]).max(axis=1) + function.error
 
     def _looks(self, functions: list[_Function], begin: float) -> tuple[FloatArray, FloatArray]:
-        """Times from begin on at which functions are looked at, and order parameters there."""
+        """Evaluation times of the functions from `begin` on, and order parameters there."""
         closer = [times for each in functions for times in self._closer(each, begin)]
         more = np.concatenate([np.array([begin]), self.records, *closer])
         times = np.append(self.times[:, 1:].ravel(), more)
@@ -185,14 +188,14 @@ class _Search:
         return once[later], rows[order[later]]
 
     def _closer(self, function: _Function, begin: float) -> list[FloatArray]:
-        """Times of more looks, in steps where an interpolant comes near 0."""
+        """Additional evaluation times, in steps where the interpolant comes near 0."""
         steps, count, names = self.rows.shape
         values = function.value(self.rows.reshape(-1, names)).reshape(steps, count)
         near = _near(values)[0].any(axis=1) & (self.path.nodes[1:] > begin)
         found: list[FloatArray] = []
         for step in np.flatnonzero(near):
             error = self._error(function, self.rows[step], self.times[step, -1])
-            if (np.abs(values[step]) <= error).all():  # what is all error has nothing to look at
+            if (np.abs(values[step]) <= error).all():  # no certain sign
                 continue
             parts, done = [(0.0, 1.0)], 0
             while parts and done < MOST_LOOKS:
@@ -241,7 +244,7 @@ class _Search:
         return _resolved(EventTime(time, "", error))
 
     def _held_by_record(self, functions: list[_Function], after: float) -> bool:
-        """Whether all hold at a record of the other path."""
+        """Whether all functions are positive at a record of the other path."""
         assert self.other is not None
         rows = self.other.order_rows(self.records[self.records >= after])
         return bool((np.min([each.signed(rows) for each in functions], axis=0) > 0).any())
@@ -250,10 +253,10 @@ class _Search:
         self, functions: list[_Function], times: FloatArray, rows: FloatArray,
         holds: NDArray[np.bool_], least: FloatArray,
     ) -> Any:  # fmt: skip
-        """The looks at which all hold, and are beyond their errors, one after the other."""
+        """Yield indices of `times` at which all functions hold and exceed their errors."""
         held = np.flatnonzero(holds)
         ends = np.maximum(self.path.nodes.searchsorted(times[held]), 1)
-        alone = (ends == 1) & (times[held] > 0)  # the error in the first step grows from 0
+        alone = (ends == 1) & (times[held] > 0)  # errors grow from 0 during the first step
         keys = np.where(alone, times[held], self.path.nodes[ends])
         keys[times[held] == 0] = 0.0
         for key in np.unique(keys):
@@ -268,9 +271,9 @@ class _Search:
             yield from part[sure]
 
     def _half_width(self, function: _Function, time: float, flat: bool = False) -> float:
-        """How far from its root, or its minimum, a function that rises from it exceeds its error.
+        """Distance from a root or minimum at which the rising function exceeds its error.
 
-        Infinite where it does not do so down to the start.
+        Infinite if the function does not exceed it down to the start.
         """
         at = lambda times: function.value(self.path.order_rows(times))  # noqa: E731
         row = self.path.order_rows(np.array([time]))
@@ -283,7 +286,7 @@ class _Search:
 
         far = CLOSE * time * np.exp2(np.arange(40, dtype=np.float64))
         far = np.append(far[far < time], time)
-        # At two places: a value that rounds may be beyond its error by chance.
+        # Required at two points: a rounded value may exceed its error by chance.
         known = beyond(far) >= 0
         known[:-1] &= known[1:]
         if not known.any():
@@ -306,7 +309,7 @@ class _Search:
         return found
 
     def _rise(self, rule: RisesAgain, begin: float) -> EventTime:
-        """The minimum before a lasting rise: the root of the quantity's rate if it has one."""
+        """Minimum before a lasting rise: a root of the quantity's rate if the problem has one."""
         from sympy import Symbol
 
         quantity = self._column(rule.quantity)
@@ -332,9 +335,9 @@ class _Search:
 
 
 def _near(values: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
-    """Of values at the looks of parts, by gap: whether the interpolant may change its sign there.
+    """Gaps between evaluation points in which the interpolant may change its sign, and where.
 
-    Only gaps between looks of the same sign count; and the place where that is nearest.
+    Only gaps whose two ends have the same sign count.
     """
     between = (values @ ON_GRID.T).reshape(len(values), LOOKS - 1, IN_GAP)
     tail = np.abs(values @ COEFFICIENTS[LOOKS // 2 + 1 :].T).sum(axis=1)
@@ -349,10 +352,10 @@ def _near(values: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
 def rising(
     function: Callable[[FloatArray], FloatArray], low: float, high: float, part: float = CLOSE
 ) -> tuple[float, float]:
-    """Places next to each other between which a function becomes positive, on a finer grid each.
+    """Bracket the place at which a function becomes positive, by successively finer grids.
 
     `function`: places, shape (P,) -> values; not positive at ``low``, positive at ``high``; `part`:
-    part of its place within which it is found.
+    relative width of the bracket.
     """
     for _ in range(ROUNDS):
         if high - low <= part * high:
@@ -364,7 +367,7 @@ def rising(
 
 
 def lowest(function: Callable[[FloatArray], FloatArray], times: FloatArray, k: int) -> float:
-    """The time at which a function is least, next to the k-th of some times.
+    """Time of the minimum of a function near ``times[k]``.
 
     `function`: times, shape (T,) -> values.
     """
@@ -383,6 +386,6 @@ def _above(quantity: Column, level: float, rows: FloatArray) -> FloatArray:
 
 
 def _resolved(event: EventTime) -> EventTime:
-    """An event, or none where errors do not tell its time from 0."""
+    """The event, or an undecided one if its time is below its uncertainty."""
     known = event.time is None or event.uncertainty < event.time
     return event if known else EventTime(None, UNRESOLVED)

@@ -1,4 +1,4 @@
-"""A flow that has been integrated: its steps, states between them, and the errors of a step."""
+"""An integrated flow: its steps, the states between them, and the errors of a step."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ TOO_MANY = (
     "try gradient descent, or a flow that stops before"
 )
 NO_STEPS = np.array([0.0, np.finfo(np.float64).tiny])
-"""Nodes of a path that could not begin."""
+"""Nodes of a path whose first step failed."""
 OF_FLOOR = 1e-3
-"""Absolute tolerance over the relative one times the size of an entry."""
+"""Absolute tolerance of an entry, over the relative tolerance times the size of the entry."""
 
 
 def tolerance_floor(start: FloatArray, rtol: float) -> FloatArray:
-    """The absolute tolerance of every entry, where it is rounding.
+    """Absolute tolerance of every entry, used for entries at rounding level.
 
     `start`, shape (n,).
     """
@@ -34,10 +34,10 @@ def tolerance_floor(start: FloatArray, rtol: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class Allowed:
-    """Allowed error of a step of a flow at a state, by entry.
+    """Allowed error of one integration step, by entry.
 
-    `floor`, shape (n,): added where an entry is rounding together with its rate; `time`: time over
-    which a state changes, at most.
+    `floor`, shape (n,): absolute tolerance added if an entry and its rate are rounding; `time`:
+    longest time over which a state changes.
     """
 
     problem: Problem
@@ -51,7 +51,7 @@ class Allowed:
         return self.rtol * size + np.where(self.rounding(state, size), self.floor, 0.0)
 
     def rounding(self, state: FloatArray, size: FloatArray) -> Any:
-        """Mask of entries whose rates are rounding; twin of `find_floor` of the compiled loop."""
+        """Mask of entries whose rates are rounding; twin of the compiled `find_floor`."""
         small = self.rtol * size < self.floor
         if not small.any():
             return small
@@ -67,10 +67,10 @@ class Allowed:
 
 @dataclass(frozen=True)
 class Polynomials:
-    """States of a path whose steps are polynomials, and rates, which are their derivatives.
+    """States of a path whose steps are polynomials, and their derivatives.
 
-    `path`: as the compiled integrator makes it; `start`, shape (n,): the state at its beginning,
-    which a polynomial has up to rounding; `model`: data of its kernels.
+    `path`: output of the compiled integrator; `start`, shape (n,): exact initial state; `model`:
+    data of its kernels.
     """
 
     path: loops.Path
@@ -78,7 +78,7 @@ class Polynomials:
     model: Any
 
     def __call__(self, time: float) -> FloatArray:
-        """The state at a time, shape (n,)."""
+        """State at a time, shape (n,)."""
         return self.along(np.array([time], dtype=np.float64))[0]
 
     def along(self, times: FloatArray) -> FloatArray:
@@ -94,14 +94,12 @@ class Polynomials:
 
 @dataclass(frozen=True)
 class FlowPath:
-    """A flow that has been integrated.
+    """An integrated flow.
 
-    `nodes`: times of the accepted steps; `at`: time -> state; `Polynomials` where the integrator is
-    compiled; `error`: state -> what the tolerance allows in one step, by entry; collocation is held
-    to less of the state where that is above `dynamics.training.flow.ENOUGH`; `rtol`, `of_step`:
-    relative tolerance of the path, and of one step; `kind`: how it ended, of
-    `dynamics.results.outcome`; `failure`: why the problem could not go on; empty if it is not
-    known.
+    `nodes`: times of the accepted steps; `at`: function time -> state; `error`: function state ->
+    allowed error of one step, by entry; `rtol`, `of_step`: relative tolerance of the path and of
+    one step (collocation may use a smaller one); `kind`: kind of the outcome; `failure`: why the
+    gradient failed, empty if unknown.
     """
 
     problem: Problem
@@ -123,10 +121,10 @@ class FlowPath:
         return np.array([self.at(time) for time in times])
 
     def inside(self, steps: IntArray, positions: FloatArray) -> FloatArray:
-        """Times at positions from 0 to 1 in steps, shape (steps, positions)."""
+        """Times at positions 0 to 1 in the steps, shape (steps, positions)."""
         low, high = self.nodes[steps][:, None], self.nodes[steps + 1][:, None]
         times = low + (high - low) * positions
-        if isinstance(self.at, Polynomials):  # evenly in logarithmic time, as the polynomials are
+        if isinstance(self.at, Polynomials):  # evenly in logarithmic time
             scales = self.at.path.scales[steps][:, None]
             times = low + scales * np.expm1(positions * np.log1p((high - low) / scales))
         return np.clip(times, low, high)
@@ -134,8 +132,8 @@ class FlowPath:
     def along(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """States at times and minus their derivatives, each of shape (T, n).
 
-        Gradients where the path has no derivative. Where the state relaxes quickly, a gradient
-        magnifies the error of the state, and a derivative does not.
+        A path without derivatives returns gradients. In fast relaxation a gradient magnifies the
+        error of the state; the derivative of the path does not.
         """
         states = self.states(times)
         if isinstance(self.at, Polynomials):
@@ -149,11 +147,11 @@ class FlowPath:
         return states, slopes
 
     def order_rows(self, times: FloatArray) -> FloatArray:
-        """Order parameters at times, shape (T, order parameters), with rates as of `along`."""
+        """Order parameters at times, shape (T, order parameters); rates as in `along`."""
         rows = np.full((times.size, len(self.problem.order_names)), np.nan)
         if isinstance(self.at, Polynomials):
             rows = self.at.order_rows(times, rows.shape[1])
-        # The start is exact; a compiled function may overflow where that of the problem does not.
+        # The start is exact; a compiled function may overflow although the problem's own does not.
         other = np.flatnonzero((times <= self.nodes[0]) | ~np.isfinite(rows).all(axis=1))
         if other.size:
             both = zip(*self.along(times[other]), strict=True)
@@ -162,13 +160,13 @@ class FlowPath:
 
 
 PART = 1e-3
-"""Distance of the points of a difference, as a part of a step."""
+"""Step of a finite difference, over the integration step."""
 STENCIL = np.array([-2.0, -1.0, 1.0, 2.0])
 WEIGHTS = np.array([1.0, -8.0, 8.0, -1.0]) / 12.0
 
 
 def _slopes(solution: Any, times: FloatArray) -> FloatArray:
-    """Minus the derivative of an `OdeSolution` of scipy, by differences in the steps, as states."""
+    """Minus the derivative of a scipy `OdeSolution`, by finite differences inside the steps."""
     last = len(solution.interpolants) - 1
     steps = np.clip(np.searchsorted(solution.ts, times) - 1, 0, last)
     order = np.argsort(steps, kind="stable")
@@ -183,10 +181,7 @@ def _slopes(solution: Any, times: FloatArray) -> FloatArray:
 
 
 def compiled_model(problem: Problem) -> Any:
-    """The compiled functions of a problem, if its gradient is that which was compiled.
-
-    A class that computes another one in Python, on top of a compiled class, has none.
-    """
+    """Compiled functions of a problem; None if a subclass overrides the gradient in Python."""
     model = getattr(problem, "loop_data", None)
     kinds = type(problem).__mro__
     made = next((k for k, kind in enumerate(kinds) if "loop_data" in vars(kind)), len(kinds))

@@ -1,8 +1,8 @@
-"""Flows of any problem by LSODA of scipy, whose tolerances follow the sizes of entries.
+"""Integration of any flow by scipy's LSODA, with tolerances that follow the sizes of the entries.
 
-Every entry is integrated to a part of its own size, however small it is: training starts where
-states are small, and an entry may fall far before it grows. An entry that is rounding together with
-its rate has an absolute tolerance, so that no steps are spent on it.
+The tolerance of every entry is relative to its present size: entries start small, and may fall far
+before they grow. An entry that is rounding together with its rate has an absolute tolerance, so
+that it does not limit the step size.
 """
 
 from __future__ import annotations
@@ -26,27 +26,26 @@ from dynamics.training.flow_path import (
 from dynamics.training.progress import bar, interruption
 
 FEWEST_STEPS = 64
-"""Least number of steps of a flow: at rest steps grow over what passes by meanwhile, and no error
-shows it."""
+"""Least number of steps of a flow; at rest, larger steps would skip a later change unnoticed."""
 FALL = 0.1
-"""Size of an entry over the one that its tolerance was made for, at which LSODA starts again."""
+"""LSODA is restarted if an entry falls below this part of the size its tolerance was set for."""
 CREDIT, COST = 160, 20
-"""Steps of LSODA that pay for restarts in advance, and those that pay for one. Where they do not,
-entries are followed no more."""
+"""Restart budget: LSODA starts with the first, gains 1 a step up to it, and a restart costs the
+second. With less than the cost left, tolerances follow entries no longer."""
 ROUNDED = 1e-12
-"""Rate over the largest one, below which it may be rounding."""
+"""A rate below this part of the largest rate may be rounding."""
 BETWEEN_PROBES = 8
-"""Steps of LSODA between two looks at small entries."""
+"""Steps of LSODA between two checks of small entries."""
 
 
 class _Lsoda:
-    """LSODA of scipy from time 0 on; it starts again where an entry falls below its tolerance."""
+    """scipy's LSODA from time 0, restarted when an entry falls below its tolerance."""
 
     def __init__(
         self, problem: Problem, start: FloatArray, end: float, rtol: float, floor: FloatArray
     ) -> None:
         self.problem, self.end, self.rtol, self._floor = problem, end, rtol, floor
-        # States of the last step that have no gradient.
+        # States of the last step with a gradient that is not finite.
         self.refused: list[FloatArray] = []
         self._slope = self._last = -problem.gradient(start)
         self._tolerance, self._followed = floor.copy(), np.ones(start.size, dtype=bool)
@@ -61,12 +60,12 @@ class _Lsoda:
         self._begin(0.0, start)
 
     def _too_small(self, size: FloatArray) -> Any:
-        """Entries whose size is below that for which their tolerance was made."""
+        """Mask of entries smaller than the size their tolerance was set for."""
         fallen = OF_FLOOR * self.rtol * size < FALL * self._tolerance
         return fallen & (self._tolerance > LEAST) & self._followed
 
     def _may_follow(self, state: FloatArray, size: FloatArray, time: float) -> Any:
-        """Entries that have fallen but are above rounding; others are not followed further."""
+        """Mask of fallen entries above rounding; entries at rounding are excluded from now on."""
         fallen, below = self._too_small(size), self._tolerance < self._floor
         if not (fallen | below).any():
             return fallen
@@ -75,7 +74,7 @@ class _Lsoda:
         return fallen & ~rounding & self._followed
 
     def _set_tolerance(self, fallen: Any, size: FloatArray) -> bool:
-        """Give entries the tolerance of their size, or of rounding; whether one has changed."""
+        """Reset tolerances to the sizes of entries, or to rounding; return whether any changed."""
         below = self._tolerance < self._floor
         if not (fallen.any() or (below & ~self._followed).any()):
             return False
@@ -116,16 +115,16 @@ class _Lsoda:
 
     @property
     def t(self) -> float:
-        """Time that is reached."""
+        """Present time."""
         return float(self._solver.t)
 
     @property
     def y(self) -> FloatArray:
-        """State there."""
+        """Present state."""
         return self._solver.y
 
     def step(self) -> Any:
-        """Take a step; its dense output, or None where it failed."""
+        """Take a step; return its dense output, or None if it failed."""
         self.refused.clear()
         before = self.t, self.y.copy()
         self._solver.step()
@@ -146,7 +145,7 @@ class _Lsoda:
         return piece
 
     def _follow(self, time: float, state: FloatArray) -> None:
-        """Start again where entries have fallen; one that crosses 0 has the size of its turn."""
+        """Restart if entries have fallen; an entry crossing 0 has the size of its turning point."""
         width, slope = self._solver.step_size, self._last
         if not width:
             return
@@ -169,10 +168,10 @@ def by_lsoda(
     floor: FloatArray | None = None,
     most: int | None = None,
 ) -> FlowPath:
-    """The flow by LSODA: of any problem, a step at a time from Python.
+    """Integrate the flow of any problem by LSODA, stepping from Python.
 
-    `start`, shape (n,); `floor`, shape (n,): what a step may err in any case; that of the relative
-    tolerance by default; `most`: steps at most; `MAX_STEPS` by default.
+    `start`, shape (n,); `floor`, shape (n,): absolute tolerance of each entry, by default
+    `tolerance_floor`; `most`: most steps, by default `MAX_STEPS`.
     """
     from scipy.integrate import OdeSolution
 
@@ -184,7 +183,7 @@ def by_lsoda(
     with interruption() as interrupted, bar(f"flow, {problem.view}") as shown:
         while solver.status == "running":
             piece = solver.step()
-            stuck = solver.t <= nodes[-1]  # the step is below the spacing of numbers there
+            stuck = solver.t <= nodes[-1]  # the step is below the spacing of floats
             if stuck or solver.status == "failed" or not np.isfinite(solver.y).all():
                 failure = gradient_failure(problem, solver.refused[0]) if solver.refused else ""
                 kind = ends.PRECISION_LOST if failure else ends.DIVERGED

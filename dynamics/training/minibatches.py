@@ -1,7 +1,7 @@
-"""Mini-batches: which samples every step is on, decided by the number of the step alone.
+"""Mini-batches: the samples of every step, determined by the number of the step alone.
 
-Every epoch takes each sample once, in batches that are new: consecutive slices of a permutation of
-the samples. A run can therefore be cut and resumed at any step.
+Every epoch uses each sample once: its batches are slices of a new permutation. A run can therefore
+be resumed at any step.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class MiniBatches:
-    """The batches of a problem.
+    """The mini-batches of a problem.
 
-    `seed`: of the permutations; `samples`: N; `size`: samples of a batch; the last one of an epoch
-    holds those that are left.
+    `seed`: of the permutations; `samples`: N; `size`: samples of a batch, fewer in the last batch
+    of an epoch.
     """
 
     seed: int
@@ -43,10 +43,7 @@ class MiniBatches:
 
 
 def fingerprint(arrays: Iterable[np.ndarray]) -> str:
-    """A short hash of random numbers, by which a resumed run knows that they are the same.
-
-    Returns str: 16 hexadecimal digits.
-    """
+    """Hash of random numbers (16 hexadecimal digits), which a resumed run compares."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -58,7 +55,7 @@ def sampling_settings(
 ) -> dict[str, Any]:
     """Settings of a problem on samples, without the options that are None.
 
-    `samples`: N; `options`: how it is trained.
+    `samples`: N; `options`: options of its training.
     """
     fields = options if isinstance(options, Mapping) else asdict(options)
     stated = {"samples": samples, "seed": seed if isinstance(seed, int) else "generator"}

@@ -1,4 +1,4 @@
-"""A period of two that does not die out, in the order parameters of a run of gradient descent."""
+"""Detection of a lasting period two in the order parameters of gradient descent."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,14 +11,15 @@ from dynamics.problem import FloatArray
 LEAST_STREAK = 50
 MAX_SAMPLES = 4096
 VANISHING = 0.5
-"""Extrapolated amplitude over the last one, below which an oscillation dies out."""
+"""Extrapolated final amplitude over the last one, below which an oscillation counts as dying
+out."""
 
 
 @dataclass
 class Oscillation:
     """A period of two: every step reverses the sign of a rate.
 
-    `column`: the rate to watch.
+    `column`: index of the rate among the order parameters.
     """
 
     column: int
@@ -29,7 +30,7 @@ class Oscillation:
     sizes: FloatArray = field(default_factory=lambda: np.empty(0))
 
     def feed(self, first: int, rows: FloatArray) -> None:
-        """Order parameters at steps first, first + 1, ..."""
+        """Process the order parameters at steps first, first + 1, ..."""
         rate = np.concatenate([[self.previous], rows[:, self.column]])
         steady = np.flatnonzero(~(np.sign(rate[1:]) * np.sign(rate[:-1]) < 0))
         if steady.size:
@@ -49,14 +50,13 @@ class Oscillation:
         return dict(vars(self))
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a `state`."""
+        """Restore what `state` returned."""
         vars(self).update(state)
 
     def decay(self, last: int) -> float | None:
-        """Factor of the amplitude from step to step, where the amplitude falls geometrically to 0.
+        """Factor of the amplitude per step if the amplitude decays geometrically to 0, else None.
 
-        None where it tends to another value: three means over the window of `lasting` are
-        extrapolated as a geometric sequence.
+        The limit is extrapolated from three means over the window of `lasting`.
         """
         window = max(LEAST_STREAK, last // 10)
         count = int(np.count_nonzero(self.sampled > last - window)) // 3
@@ -69,10 +69,10 @@ class Oscillation:
         return float((third / first) ** (1.0 / (2 * count * self.stride)))
 
     def lasting(self, last: int) -> bool:
-        """Whether a run that ends at step ``last`` oscillates for good.
+        """Whether a run that ends at step ``last`` has a lasting period two.
 
-        Every one of the last tenth of its steps (and of 50 at least) reversed the rate, and the
-        amplitude did not fall by half from the first to the second half of that time.
+        True if each of the last tenth of its steps (at least 50) reversed the rate, and the
+        amplitude did not fall by half from the first to the second half of these steps.
         """
         window = max(LEAST_STREAK, last // 10)
         if last - self.began < window:

@@ -1,7 +1,7 @@
-"""Progress display of a long run, and its early end.
+"""Progress display and interruption of a long run.
 
-A progress bar on stderr where that is a terminal, a line every half minute elsewhere (a pipe, the
-log of a batch system); Ctrl-C and SIGTERM end a run that keeps what it has.
+Progress is a bar on a terminal, and a line every 30 seconds on any other stderr (a pipe, the log of
+a batch system). Ctrl-C and SIGTERM end a run, which keeps its records so far.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any
 from tqdm import tqdm
 
 DELAY = 1.0
-"""Seconds before a bar appears: short runs show none."""
+"""Seconds before a progress bar appears."""
 EVERY = 30.0
-"""Seconds from line to line where stderr is not a terminal."""
+"""Seconds between two progress lines if stderr is not a terminal."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _active: list[threading.Event] = []
@@ -30,7 +30,7 @@ _repeats: list[threading.Timer] = []
 
 
 class Bar(tqdm):  # type: ignore[misc]  # tqdm has no types
-    """A bar of tqdm without its thread and its lock between processes, which killed ones leave."""
+    """tqdm bar without tqdm's thread and interprocess lock, which killed processes leave behind."""
 
     monitor_interval = 0
 
@@ -43,14 +43,13 @@ Bar.set_lock(threading.RLock())
 
 
 def bar(what: str, total: int | None = None, done: int = 0, unit: str = "steps") -> Bar:
-    """A progress bar, shown after a delay: how many steps, how many per second, the time left.
+    """Progress bar with steps, steps per second and remaining time, shown after `DELAY` seconds.
 
-    Where stderr is not a terminal it is a line, written every `EVERY` seconds, and nothing in a
-    process of a sweep, whose own bar counts its points.
+    If stderr is not a terminal, a line every `EVERY` seconds replaces the bar. Workers of a sweep
+    show nothing.
 
-    `what`: what is under way, in front of the bar; `total`: steps in all; without it no time left
-    is shown; `done`: steps that were done before, and do not count for the speed; `unit`: what is
-    counted.
+    `what`: text in front of the bar; `total`: number of steps, needed for the remaining time;
+    `done`: steps done before, excluded from the speed; `unit`: name of what is counted.
     """
     terminal = sys.stderr.isatty()
     look: dict[str, Any] = {"delay": DELAY, **_size()}
@@ -64,12 +63,12 @@ def bar(what: str, total: int | None = None, done: int = 0, unit: str = "steps")
 
 
 class _Lines:
-    """A stream to stderr on which every picture of a bar is a line of its own."""
+    """Stream to stderr that prints every update of a bar as a new line."""
 
     encoding = "ascii"
 
     def write(self, text: str) -> None:
-        """Write a line, without the returns and blanks that erase a bar."""
+        """Write a line without the carriage returns and blanks that erase a bar."""
         if text.strip():
             sys.stderr.write(f"{text.strip()}\n")
 
@@ -79,7 +78,7 @@ class _Lines:
 
 
 def _size() -> dict[str, Any]:
-    """Follow the terminal; one that does not know its size gets 80 columns, not an empty bar."""
+    """Width options of tqdm: follow the terminal; 80 columns if its size is unknown."""
     try:
         sized = min(os.get_terminal_size(sys.stderr.fileno())) > 0
     except (OSError, ValueError, AttributeError):
@@ -94,10 +93,10 @@ def is_command() -> bool:
 
 
 def leave_at_signals() -> None:
-    """Let Ctrl-C and SIGTERM end a command at once, in one line, before `main` handles them."""
+    """Make Ctrl-C and SIGTERM end a command at once with one line, before `main` handles them."""
     for number in SIGNALS:
         signal.signal(number, _leave)
-    # Python repeats a KeyboardInterrupt that went through C code as a signal at its end.
+    # At exit Python raises a signal again if its KeyboardInterrupt passed through C code.
     atexit.register(signal.pthread_sigmask, signal.SIG_BLOCK, SIGNALS)
 
 
@@ -108,13 +107,11 @@ def _leave(*_: object) -> None:
 
 @contextmanager
 def interruption() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set, so that a run ends between chunks with all it has.
+    """Context with an event that Ctrl-C and SIGTERM set; a run then ends after its chunk.
 
-    A second signal raises KeyboardInterrupt at once.
-
-    While numba compiles, which takes long and computes nothing, they raise KeyboardInterrupt.
-    Nested uses share one event: after a signal nothing inside the outermost one goes on. Outside
-    the main thread, where signals do not arrive, the event is never set.
+    A second signal, or a signal while numba compiles, raises KeyboardInterrupt at once. Nested
+    contexts share one event. Outside the main thread, which alone receives signals, the event is
+    never set.
     """
     if _active or threading.current_thread() is not threading.main_thread():
         yield _active[0] if _active else threading.Event()
@@ -140,10 +137,10 @@ def interruption() -> Iterator[threading.Event]:
 
 @contextmanager
 def termination() -> Iterator[None]:
-    """Let SIGTERM and Ctrl-C raise KeyboardInterrupt, where no run is under way.
+    """Context in which SIGTERM and Ctrl-C raise KeyboardInterrupt.
 
-    An interrupt that C code drops, as LLVM does where it calls back into Python, is repeated; what
-    fails because of it meanwhile is an interrupt too, no error of the program.
+    An interrupt that C code drops (LLVM calling back into Python) is raised again. An error that
+    such an interrupt causes is reported as the interrupt.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -163,7 +160,7 @@ def termination() -> Iterator[None]:
 
 
 def _again(lost: Any) -> None:
-    """Repeat a KeyboardInterrupt that came in a destructor or callback, where Python drops it."""
+    """Raise again a KeyboardInterrupt that Python dropped in a destructor or callback."""
     if isinstance(lost.exc_value, KeyboardInterrupt):
         _repeats.append(threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)))
         _repeats[-1].start()
@@ -178,5 +175,5 @@ def _handled(signals: tuple[signal.Signals, ...], handler: Callable[..., Any]) -
         yield
     finally:
         for number, before in earlier.items():
-            # None stands for a handler that was not installed from Python.
+            # `before` is None for a handler that was not installed from Python.
             signal.signal(number, signal.SIG_DFL if before is None else before)

@@ -1,4 +1,4 @@
-"""Requests for update rules: their names and constants, checked; what a run of one rests on."""
+"""Update rules of a run: checks of names and constants, and warnings about rounding."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from theory.program import run_floats
 from theory.update_rules import CONSTANTS, RULES, UpdateRule, own_rule
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
-"""Gradient or change of an entry, over the largest, that may be rounding alone."""
+"""Gradient or change of an entry that may be pure rounding, relative to the largest."""
 AMPLIFIED = 1e3
-"""Size of a step, over eta and such a gradient, that is told."""
+"""A step over eta times a rounding-level gradient that is larger than this causes a remark."""
 BELOW_ONE = np.nextafter(1.0, 0.0)
 RANGES: dict[str, Callable[[str, object], Any]] = {
     "momentum": partial(real, at_least=0.0, at_most=BELOW_ONE),
@@ -38,22 +38,21 @@ RANGES: dict[str, Callable[[str, object], Any]] = {
     "eps": partial(real, at_least=0.0),
     "weight_decay": partial(real, at_least=0.0),
 }
-"""Checks of the constants of rules."""
+"""Constant of a rule -> check of its value."""
 
 
 def rule(name: str | UpdateRule | Callable[..., Any], **constants: Any) -> UpdateRule:
-    """An update rule at some constants.
+    """Update rule with given constants.
 
     Parameters
     ----------
     name : str, UpdateRule or callable
-        ``gd``, ``momentum`` (with ``nesterov=True`` Nesterov's), ``sign``, ``adam``, ``adamw``,
-        ``normalized``; or a function ``step(gradient, memory, entry, step, eta, xp)`` of one
-        entry, which returns its change and its memory.
+        ``gd``, ``momentum`` (``nesterov=True`` for Nesterov momentum), ``sign``, ``adam``,
+        ``adamw``, ``normalized``; or a function ``step(gradient, memory, entry, step, eta, xp)`` of
+        one entry that returns its change and its memory.
     **constants
-        Other values of the constants of the rule, which have the names and defaults of optax, and
-        ``weight_decay``: a multiple of each entry that is added to its gradient (of ``adamw`` it
-        is subtracted from the step instead).
+        Constants of the rule, named as in optax, and ``weight_decay``, a multiple of each entry
+        that is added to its gradient (``adamw`` subtracts it from the step instead).
 
     Returns
     -------
@@ -62,7 +61,7 @@ def rule(name: str | UpdateRule | Callable[..., Any], **constants: Any) -> Updat
     Raises
     ------
     InvalidRequest
-        If there is no such rule or constant, or a value is not valid.
+        If the rule or a constant is unknown, or a value is invalid.
 
     Examples
     --------
@@ -91,7 +90,7 @@ def rule(name: str | UpdateRule | Callable[..., Any], **constants: Any) -> Updat
 
 
 def _checked(name: str, value: object, default: object) -> Any:
-    """A constant of a rule within its range."""
+    """Check that a constant of a rule is in its range, and return it."""
     if isinstance(default, bool):
         if value not in (True, False):
             refuse(name, value, "is not a truth value", "True or False", default)
@@ -100,7 +99,7 @@ def _checked(name: str, value: object, default: object) -> Any:
 
 
 def rule_of(problem: Problem, name: Any) -> UpdateRule:
-    """An update rule, ``step`` that of the model of a problem.
+    """Update rule by name; ``step`` is the rule that the problem's model defines.
 
     `name`: as for `rule`.
     """
@@ -112,11 +111,11 @@ def rule_of(problem: Problem, name: Any) -> UpdateRule:
 
 
 def requested(given: Mapping[str, Any], default: DefaultRun) -> dict[str, Any]:
-    """The rule, schedule and stages of a command or a sweep, as `dynamics.descend` takes them.
+    """Rule, schedule and stages of a command or a sweep, as arguments of `dynamics.descend`.
 
     `given`: name -> value, of `theory.update_rules.OPTIONS` and others; `default`: of the system.
-    Raises InvalidRequest if a rule or a constant is not valid, or a rule other than the default has
-    no rate.
+    Raises InvalidRequest if a rule or constant is invalid, or a rule other than the default has no
+    eta.
     """
     name = given.get("rule", default.rule)
     constants = {n: given[n] for n in CONSTANTS if n in given}
@@ -139,7 +138,7 @@ def requested(given: Mapping[str, Any], default: DefaultRun) -> dict[str, Any]:
 
 
 def check_rated(given: Mapping[str, Any], default: DefaultRun) -> None:
-    """Refuse a rule that is not the default without an ``eta``.
+    """Refuse a rule other than the default without an ``eta``.
 
     `given`: settings of a request.
     """
@@ -151,23 +150,23 @@ def check_rated(given: Mapping[str, Any], default: DefaultRun) -> None:
 
 
 def default_words(default: DefaultRun) -> dict[str, str]:
-    """Rule, schedule and stages of the runs of a model file as words; none of gradient descent."""
+    """Rule, schedule and stages of the default run as text; empty for plain gradient descent."""
     words = {"rule": "" if default.rule == "gd" else default.rule, "schedule": default.schedule}
     words["stages"] = stages_text(default.stages) if default.stages else None
     return {name: word for name, word in words.items() if word}
 
 
 def _usual(rule: UpdateRule) -> UpdateRule | None:
-    """The rule of `RULES` that this is at other constants; None of a function of a user."""
+    """The rule of `RULES` with the same name; None for a user's function."""
     known = RULES.get(rule.name)
     return known if known is not None and known.function is rule.function else None
 
 
 def in_words(entries: Mapping[str, Any], parameters: Collection[str]) -> dict[str, Any]:
-    """The entries of a sweep with rule and stages as words.
+    """Entries of a sweep with rule and stages as text.
 
-    `entries`: a rule at constants of its own is its name, and these; `parameters`: constants of the
-    model. Raises InvalidRequest if the rule is a function, which has no name.
+    A rule with non-default constants becomes its name and these constants. `parameters`: names of
+    the model's constants. Raises InvalidRequest if the rule is a function without a name.
     """
     made = dict(entries)
     chosen, stages = made.get("rule", "gd"), made.get("stages", "")
@@ -183,9 +182,9 @@ def in_words(entries: Mapping[str, Any], parameters: Collection[str]) -> dict[st
 
 
 def under(problem: Problem, rule: UpdateRule, stages: Stages | None = None) -> Problem:
-    """The problem on what training by a rule closes on.
+    """The problem in the scalars that training by a rule closes on.
 
-    `stages`: as of `dynamics.descend`.
+    `stages`: as for `dynamics.descend`.
     """
     if rule.plain and stages is None:
         return problem
@@ -193,9 +192,9 @@ def under(problem: Problem, rule: UpdateRule, stages: Stages | None = None) -> P
 
 
 def amplified_rounding(problem: Problem, updates: Updates, start: FloatArray) -> Iterator[str]:
-    """A remark where a rule makes large steps of gradients that are rounding at the start.
+    """Yield a remark if a rule takes large steps from rounding-level gradients at the start.
 
-    `updates`: the rule at the rates of a run; `start`, shape (n,).
+    `updates`: the rule at the learning rates of a run; `start`, shape (n,).
     """
     used, moves, rates = updates.rule, updates.moves, updates.eta
     if used.spaces or moves is None:
@@ -220,23 +219,23 @@ def amplified_rounding(problem: Problem, updates: Updates, start: FloatArray) ->
         yield (
             f"gradients of {small.size} of {slope.size} numbers are as small as rounding at the "
             f"start (at most {abs(gradient):.0e} beside {largest:.0e}), and {used.name} multiplies "
-            f"them by {factor:.0e}{why}: where they go is decided by rounding"
+            f"them by {factor:.0e}{why}: rounding decides their direction"
         )
 
 
 def check_rule(
     problem: Problem, steps: int, rule: Any, schedule: Any = None, stages: Stages | None = None
 ) -> None:
-    """Refuse what `dynamics.descend` would refuse of a rule, its schedule and its stages.
+    """Raise InvalidRequest if `dynamics.descend` would refuse a rule, its schedule or its stages.
 
-    `rule`, `schedule`, `stages`: as of `dynamics.descend`.
+    `rule`, `schedule`, `stages`: as for `dynamics.descend`.
     """
     schedule_of(schedule, steps)
     stages_of(stages, under(problem, rule_of(problem, rule), stages), steps)
 
 
 def described(rule: UpdateRule, schedule: str | None, stages: Stages | None) -> dict[str, Any]:
-    """The settings of a run that is not plain gradient descent, as plain values."""
+    """Settings of rule, schedule and stages as plain values; empty for plain gradient descent."""
     said: dict[str, Any] = {}
     if not rule.plain:
         options = {name: value for name, value in rule.options.items() if value}

@@ -1,4 +1,4 @@
-"""Schedules of a run: the factor of the learning rates, and the arrays that move."""
+"""Schedules of learning rates, and stages in which some arrays are frozen."""
 
 from __future__ import annotations
 
@@ -15,23 +15,20 @@ from dynamics.results.expression import Expression
 from dynamics.validation import InvalidRequest, integer, real, refuse
 
 Stages = Sequence[tuple[Any, int]]
-"""Names of what moves, and steps."""
+"""Stages of a run: names of the trained arrays, and number of steps."""
 MAX_SCHEDULED = 10**7
-"""Steps of a run with a schedule, whose rates are summed one by one."""
+"""Most steps of a run with a schedule, whose learning rates are summed one by one."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Factors of the learning rates over a run.
-
-    `steps`: of the run.
-    """
+    """Factors of the learning rates over a run of `steps` steps."""
 
     text: str
     steps: int
 
     def __call__(self, at: NDArray[np.int64]) -> FloatArray:
-        """The factor at steps counted from 0, that of the last step after it, shape (steps,)."""
+        """Factor at each step of `at`, counted from 0; after the last step its factor is kept."""
         kind, *numbers = self.text.split(":")
         time, total = np.minimum(at, self.steps - 1).astype(np.float64), float(self.steps)
         if kind in SHAPES:
@@ -58,16 +55,16 @@ SHAPES: dict[str, Callable[..., FloatArray]] = {
     "cosine": _cosine,
     "staircase": _staircase,
 }
-"""Schedules by name: ``warmup:N``, ``cosine`` or ``cosine:N`` after N steps of warm-up,
-``staircase:N:f``, the factor f every N steps; as optax has them."""
+"""Schedules as in optax: ``warmup:N``; ``cosine``, or ``cosine:N`` after N steps of warm-up;
+``staircase:N:f``, a factor f every N steps."""
 FORMS = "'constant', 'warmup:N', 'cosine', 'cosine:N', 'staircase:N:f', or a formula in step, steps"
 
 
 def schedule_of(text: object, steps: int) -> Callable[[NDArray[np.int64]], FloatArray]:
-    """The factors of a schedule, checked at every step.
+    """Factors of a schedule, checked at every step.
 
-    `steps`: of the run. Raises InvalidRequest if it cannot be read, or a factor is negative, not
-    finite, or 0 at every step.
+    `steps`: of the run. Raises InvalidRequest if the text cannot be parsed, or a factor is
+    negative, not finite, or 0 at every step.
     """
     if text is None or text == "constant":
         return constant
@@ -98,10 +95,10 @@ def schedule_of(text: object, steps: int) -> Callable[[NDArray[np.int64]], Float
 def stages_of(
     stages: Stages | None, problem: Problem, steps: int
 ) -> tuple[tuple[NDArray[np.bool_], int], ...]:
-    """Entries that move in each stage, and its steps.
+    """Mask of the trained entries of each stage, and its number of steps.
 
-    `stages`: names of arrays, groups or parts of the state, and numbers of steps, which sum to
-    ``steps``. Raises InvalidRequest if a name is not known, or the steps have another sum.
+    `stages`: names of arrays, groups or parts of the state, and numbers of steps that sum to
+    ``steps``. Raises InvalidRequest if a name is unknown or the sum differs.
     """
     if stages is None:
         return ()
@@ -117,9 +114,9 @@ def stages_of(
 
 
 def read_stages(text: str) -> list[tuple[str, float]]:
-    """``"A:2000,v:500"`` as names and steps.
+    """Parse ``"A:2000,v:500"`` to names and steps.
 
-    Raises InvalidRequest if it cannot be read.
+    Raises InvalidRequest if it cannot be parsed.
     """
     parts = [part.partition(":") for part in text.split(",")]
     try:
@@ -129,6 +126,6 @@ def read_stages(text: str) -> list[tuple[str, float]]:
 
 
 def stages_text(stages: Stages) -> str:
-    """Stages as ``"A:2000,v:500"``."""
+    """Format stages as ``"A:2000,v:500"``."""
     listed = ((n if isinstance(n, str) else "+".join(n), steps) for n, steps in stages)
     return ",".join(f"{names}:{steps}" for names, steps in listed)

@@ -1,4 +1,4 @@
-"""Checks of the request for a run: steps, times, records, start."""
+"""Checks of the settings of a run: steps, times, records, start."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from dynamics.problem import FloatArray, Problem
 from dynamics.validation import integer, learning_rate, real, refuse
 
 RECORDS = 400
-"""Records of gradient descent where they are spaced logarithmically."""
+"""Number of logarithmically spaced records of gradient descent, by default."""
 FEWEST_RECORDS = 64
 MOST_BY_DEFAULT = 2**21
-"""Numbers that the records hold by default, 16 MiB, where these are `FEWEST_RECORDS` at least."""
+"""Most numbers (records times entries) recorded by default, 16 MiB; at least `FEWEST_RECORDS`
+records."""
 FLOW_RECORDS = 300
 LOOSEST = 1e-8
-"""Looser tolerances would put event times off by more than 1e-5."""
+"""Largest relative tolerance of a flow; it keeps errors of event times below 1e-5."""
 MOST_STEPS = 10**12
-"""Steps of gradient descent that a run may have."""
+"""Most steps of gradient descent in a run."""
 MOST_RECORDED = 2**30
-"""Numbers that the records of a run may hold: 8 GiB."""
+"""Most numbers that the records of a run hold: 8 GiB."""
 
 
 def check_steps(steps: object) -> int:
-    """A number of steps that can be counted."""
+    """Check a number of steps and return it as an int."""
     return integer("steps", steps, at_least=1, at_most=MOST_STEPS)
 
 
 def record_schedule(steps: int, record: Any, size: int = 0) -> NDArray[np.int64]:
-    """Steps at which the state is recorded, ascending, 0 and ``steps`` among them.
+    """Recorded steps, ascending; 0 and ``steps`` are included.
 
-    `steps`: steps of the run; `record`: as that of `dynamics.descend`; `size`: entries of a state;
-    0 where it is not known yet. Raises InvalidRequest if ``record`` is neither a positive whole
-    number, nor "log", nor steps within the run, or the records do not fit in memory.
+    `steps`: steps of the run; `record`: as for `dynamics.descend`; `size`: entries of a state, 0 if
+    unknown. Raises InvalidRequest if ``record`` is invalid or the records do not fit in memory.
     """
     if record is None or isinstance(record, str):
         if record not in (None, "log"):
@@ -60,7 +60,7 @@ def record_schedule(steps: int, record: Any, size: int = 0) -> NDArray[np.int64]
 
 
 def starting_state(problem: Problem, initial: ArrayLike | None) -> FloatArray:
-    """The problem's own start, or that of the user, which must be finite.
+    """Initial state: the problem's own, or the user's.
 
     Raises InvalidRequest if an entry is not finite.
     """
@@ -73,19 +73,19 @@ def starting_state(problem: Problem, initial: ArrayLike | None) -> FloatArray:
 
 
 def check_settings(eta: Any, steps: Any, record: Any) -> None:
-    """Refuse settings that `dynamics.descend` would refuse, before anything is compiled.
+    """Raise InvalidRequest for settings that `dynamics.descend` would refuse, before compiling.
 
-    `eta`, `steps`, `record`: as those of `dynamics.descend`.
+    `eta`, `steps`, `record`: as for `dynamics.descend`.
     """
     learning_rate(eta, None)
     record_schedule(check_steps(steps), record)
 
 
 def check_flow(time: object, rtol: object, flows: bool = True) -> tuple[float, float]:
-    """Time and tolerance as they will be used, of a problem that has a flow.
+    """Checked time and tolerance of a gradient flow.
 
     `time`: horizon; `rtol`: relative tolerance; `flows`: whether the problem has a gradient flow.
-    Raises InvalidRequest if one of them is not valid.
+    Raises InvalidRequest if one of them is invalid or the problem has no flow.
     """
     if not flows:
         problem = "asks for a gradient flow, and this system has none: its loss has kinks"
@@ -95,14 +95,14 @@ def check_flow(time: object, rtol: object, flows: bool = True) -> tuple[float, f
 
 
 def record_times(nodes: FloatArray, record: int | ArrayLike | None, horizon: float) -> FloatArray:
-    """Times of the records, ascending: 0, then logarithmically spaced; or those of the user, once.
+    """Times of the records, ascending: 0, then logarithmically spaced; or the user's.
 
-    `nodes`: times of the steps that the integrator took; `record`: number of records, or their
-    times; `horizon`: largest time that may be recorded.
+    `nodes`: times of the integration steps; `record`: number of records, or their times; `horizon`:
+    largest time that may be recorded.
     """
     if record is None or np.ndim(record) == 0:
         count = FLOW_RECORDS if record is None else integer("record", record, at_least=2)
-        begun = nodes[-1] > np.finfo(np.float64).tiny  # a flow that could not begin has one record
+        begun = nodes[-1] > np.finfo(np.float64).tiny  # one record if the first step failed
         first = max(min(nodes[1], 1e-3 * nodes[-1]), 1e-10 * nodes[-1]) if begun else nodes[-1]
         spaced = np.geomspace(first, nodes[-1], count)
         return np.unique(np.concatenate([[0.0], np.minimum(spaced, nodes[-1])]))

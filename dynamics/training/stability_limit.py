@@ -19,21 +19,21 @@ from dynamics.results.trajectory import Trajectory
 from dynamics.training.settings import record_schedule
 
 CALM_STEPS, FEWEST_CALM = 20_000, 200
-"""Most and fewest steps of the runs at smaller learning rates from which a remedy is computed."""
+"""Most and fewest steps of a trial run at a smaller learning rate."""
 BRIEF = 0.05
-"""Seconds of a chunk of steps up to which the next one is longer."""
+"""Seconds; a chunk of a trial run that takes less is followed by a longer chunk."""
 SEARCH_SECONDS = 10.0
-"""Seconds of a search for a remedy."""
+"""Most seconds of the search for a smaller learning rate."""
 NEAR_LIMIT = 0.8
-"""Part of the stability limit from which a learning rate is warned of."""
+"""Learning rate over the stability limit from which a remark is made."""
 AT_LIMIT = 1e-6
-"""Relative distance from the stability limit below which a learning rate is at it."""
+"""Relative distance below which a learning rate counts as equal to the stability limit."""
 JUMPS = "where a gradient jumps, every eta may reverse it"
 FOR_EVER = "a zigzag that neither grows nor shrinks"
 
 
 def stability_limit(problem: Problem, state: ArrayLike) -> float:
-    """2 / (largest eigenvalue of the Jacobian of the gradient).
+    """Largest stable learning rate, 2 / (largest eigenvalue of the Jacobian of the gradient).
 
     Parameters
     ----------
@@ -43,13 +43,12 @@ def stability_limit(problem: Problem, state: ArrayLike) -> float:
     Returns
     -------
     float
-        A learning rate; infinite where the curvature is nowhere positive, NaN where the gradient
-        is not finite.
+        Learning rate; infinite if no eigenvalue is positive, NaN if the gradient is not finite.
 
     Raises
     ------
     InvalidRequest
-        If problem is none, or state is not a state of it.
+        If problem is not a Problem, or state is not one of its states.
 
     Examples
     --------
@@ -71,7 +70,7 @@ def _limit(curvature: float) -> float:
 
 
 def limit_of_rates(problem: Problem, rates: tuple[float, ...], state: FloatArray) -> float:
-    """The largest rate of those that have the ratios of these and are just stable at a state.
+    """Stability limit of the largest learning rate, for rates in the given ratios.
 
     `rates`: learning rate of each parameter group; `state`, shape (n,).
     """
@@ -81,9 +80,9 @@ def limit_of_rates(problem: Problem, rates: tuple[float, ...], state: FloatArray
 
 
 def rates_text(rates: tuple[float, ...], largest: float, digits: int = 6) -> str:
-    """Learning rates as a request has them, of these ratios: one number, or one for each group.
+    """Learning rates as text, scaled to a given largest rate: one number, or one for each group.
 
-    `rates`: learning rate of each parameter group; `largest`: the largest of them.
+    `rates`: learning rate of each parameter group; `largest`: the largest rate to print.
     """
     if len(set(rates)) <= 1:
         return f"{largest:.{digits}g}"
@@ -91,7 +90,7 @@ def rates_text(rates: tuple[float, ...], largest: float, digits: int = 6) -> str
 
 
 def near_limit(problem: Problem, rates: tuple[float, ...], state: FloatArray, step: int) -> str:
-    """A remark on learning rates near the stability limit or beyond it; empty for others.
+    """Remark on learning rates near or above the stability limit; empty if they are below.
 
     `rates`: learning rate of each parameter group; `state`, shape (n,); `step`: of the state.
     """
@@ -107,10 +106,7 @@ def near_limit(problem: Problem, rates: tuple[float, ...], state: FloatArray, st
 
 
 def limits_along(problem: Problem, run: Trajectory) -> FloatArray:
-    """Stability limit at every record of a run.
-
-    `run`: of the same problem. Returns float array, shape (records,).
-    """
+    """Stability limit at every record of a run of the same problem, shape (records,)."""
     return np.array([stability_limit(problem, state) for state in run.states])
 
 
@@ -122,17 +118,16 @@ def smaller_rate(
     reversing: bool = False,
     proceed: Callable[[], bool] = lambda: True,
 ) -> str:
-    """Remedy for learning rates that are too large, in words.
+    """Remedy for learning rates that are too large, as text.
 
-    It is halved, 20 times at most, until as many steps as are requested, `FEWEST_CALM` to
-    `CALM_STEPS`, from ``start`` have no reversal of the first rate in their second half; the
-    stability limit is the least along that run, or that of ``start`` where no run ends so. After
-    `SEARCH_SECONDS` the words are of what is known.
+    The rates are halved, at most 20 times, until a trial run from ``start`` of the requested length
+    (`FEWEST_CALM` to `CALM_STEPS` steps) has no reversal of the first rate in its second half. The
+    stability limit of the text is the least along that run; without such a run, that of ``start``.
+    After `SEARCH_SECONDS` the text states the result so far.
 
     `rates`: learning rate of each parameter group; `start`, shape (n,); `steps`: of the request;
-    `reversing`: whether every step reverses a rate there, which takes a rate above the stability
-    limit, or a gradient that jumps; `proceed`: whether to go on, asked before every chunk of steps
-    and before every limit: at an interruption the words have no numbers but the learning rate.
+    `reversing`: whether every step reverses a rate; `proceed`: called before every chunk and every
+    limit; False ends the search.
     """
     largest, ends = max(rates), time.perf_counter() + SEARCH_SECONDS
     used, rate = f"eta={rates_text(rates, largest)}", largest
@@ -160,7 +155,7 @@ def smaller_rate(
         if reversing and abs(limit / largest - 1) < AT_LIMIT:
             bound, tried = rates_text(rates, limit, 4), rates_text(rates, 0.9 * limit, 2)
             return f"{used} is at the stability limit {bound} there: {FOR_EVER}; try eta={tried}"
-        if limit < largest:  # not of all states: what has gone well is the safer one
+        if limit < largest:  # not of all states: the rate of the trial run is safer
             return above(limit, 0.9 * limit if whole else min(0.9 * limit, rate))
         if reversing and whole:
             bound = rates_text(rates, limit, 4)
@@ -182,9 +177,9 @@ def _calm_states(
     problem: Problem, start: FloatArray, rates: tuple[float, ...], rate: float, steps: int,
     going: Callable[[], bool],
 ) -> FloatArray | None:  # fmt: skip
-    """States of a run whose first rate keeps its sign in the second half; None of another."""
+    """States of a run whose first rate keeps its sign in the second half, else None."""
     updates, state = Updates(problem.layout.per_entry(rates) * (rate / max(rates))), start.copy()
-    # Contiguous: another layout would be compiled anew.
+    # Contiguous: numba would compile another array layout anew.
     schedule = record_schedule(steps, "log")[::8].copy()
     rows, records = (
         np.empty((steps, len(problem.order_names))),
