@@ -1,10 +1,10 @@
-"""Models, data laws, symmetries and the reduced recursions, derived by sympy.
+"""Models, data laws, symmetries and reduced recursions, derived with SymPy.
 
-What a user of theory calls is here: a model from a file or from functions, classes of equal
-parameters, and a derivation as a page. `theory.notation`, `theory.claims` and `theory.events` hold
-the types that papers fill in `theory.papers.<paper>`; `theory.closure` is what training of a model
-closes on. Nothing here runs a simulation, and nothing here imports `dynamics`, numba or matplotlib.
-sympy is imported with the first name that needs it.
+The public names: a model from a file or from functions, classes of equal parameters, and
+permutation groups. `theory.notation`, `theory.claims` and `theory.events` define the types used by
+`theory.papers.<paper>`; `theory.closure` finds the closure of a model's training. This package runs
+no simulation and never imports `dynamics`, numba or matplotlib. SymPy is imported with the first
+name that needs it.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
-"""A paper's statement, what would falsify it, and what proofs by computation share.
+"""Claims of papers, evidence from symbolic proofs, and functions shared by these proofs.
 
-A `Claim` never carries a verdict. Where a statement can be proved by computation for a case with
-all symbols free, `proof` does so and returns the evidence; measured verdicts belong to `dynamics`.
+A `Claim` never carries a verdict. Where a statement can be proved symbolically for one case,
+`proof` returns the `Evidence`; measured verdicts belong to `dynamics`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from theory.summary import summarized
 class Evidence:
     """Result of a symbolic check.
 
-    `holds`: whether the statement came out true; None where computation alone cannot decide it;
-    `case`: the case that was computed, with the symbols that were free; `findings`: what was
-    compared and what came out, a line each.
+    `holds`: whether the statement is true; None if computation alone cannot decide; `case`: the
+    case that was computed, with its free symbols; `findings`: each comparison with its result, a
+    line each.
     """
 
     holds: bool | None
@@ -37,30 +37,30 @@ class Evidence:
 @summarized
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a paper; the lines of its texts are joined by single spaces.
+    """One statement of a paper; line breaks in its texts become single spaces.
 
     Attributes
     ----------
     source : str
-        Where it stands: ``"Lemma 4.1"``.
+        Place in the paper: ``"Lemma 4.1"``.
     statement : str
         The paper's own sentence, in LaTeX.
     hypothesis : str
-        What the paper assumes for it.
+        Assumptions of the paper.
     falsified_by : str
-        The observation that would contradict it.
+        Observation that would contradict the statement.
     proof : callable or None
         Computes `Evidence` symbolically, without assuming the statement.
     one_sided : bool
-        The statement is a sufficient condition or a bound: doing better does not contradict it.
+        Whether the statement is a sufficient condition or a bound, which a better result confirms.
     recalled : bool
-        The text at hand has lost a formula of the statement, which is derived anew here.
+        Whether a formula of the statement is lost in the available text and derived anew.
     reading : str
-        How the statement is read where its literal words fail or are empty; "" where they stand.
+        Interpretation used if the literal words fail or are empty; "" for the literal words.
     ours : bool
-        The statement is of this project and not of a paper.
+        Whether the statement is made by this project and not by a paper.
     check : callable or None
-        System, protocol -> `dynamics.Finding`, of a claim of a model file of one's own.
+        Function (system, protocol) -> `dynamics.Finding`, for a claim of a user's model file.
     """
 
     source: str
@@ -75,17 +75,17 @@ class Claim:
     check: Callable[..., Any] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        """Join the lines of every text."""
+        """Replace line breaks in every text by spaces."""
         for name in ("source", "statement", "hypothesis", "falsified_by", "reading"):
             object.__setattr__(self, name, " ".join(getattr(self, name).split()))
 
 
 def read_claims(path: Path, *modules: ModuleType) -> tuple[Claim, ...]:
-    """The claims of a file: ``[[claim]]`` with the fields of `Claim`, ``[texts]`` they share.
+    """Read the claims of a TOML file: ``[[claim]]`` with the fields of `Claim`, shared ``[texts]``.
 
-    ``<NAME>`` in a text stands for one of the shared texts.
+    ``<NAME>`` in a text is replaced by the shared text of that name.
 
-    `path`: the TOML file; `*modules`: where the proofs are, which a claim names as
+    `path`: the TOML file; `*modules`: modules of the proofs, named in a claim as
     ``module.function``.
     """
     table = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -107,10 +107,10 @@ def read_claims(path: Path, *modules: ModuleType) -> tuple[Claim, ...]:
 
 
 class Exponential(sympy.Function):  # type: ignore[misc]
-    """The exponential, without merging products of several into one."""
+    """Exponential function whose products SymPy does not merge."""
 
     def fdiff(self, argindex: int = 1) -> sympy.Expr:
-        """Its derivative is itself."""
+        """Derivative of the exponential."""
         del argindex
         return self
 
@@ -118,7 +118,7 @@ class Exponential(sympy.Function):  # type: ignore[misc]
 def softmax(scores: Iterable[Any], exponential: Callable[[Any], Any] = sympy.exp) -> list[Any]:
     """Softmax of explicit scores.
 
-    `exponential`: stands for the exponential.
+    `exponential`: function used as the exponential.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def softmax(scores: Iterable[Any], exponential: Callable[[Any], Any] = sympy.exp
 
 
 def count_equal(pairs: Sequence[tuple[Any, Any]]) -> int:
-    """Number of pairs of expressions that are equal when expanded.
+    """Number of pairs of expressions that are equal after expansion.
 
     Examples
     --------

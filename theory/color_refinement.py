@@ -1,22 +1,20 @@
-r"""Colour refinement (1-WL) of a relational structure, one vertex individualised at a time.
+"""Colour refinement (1-WL) of a relational structure, with one vertex individualised at a time.
 
-A `RelationalStructure` has vertices with kinds, and undirected edges. A colouring is *stable* when
-vertices of one colour have equally many neighbours of every colour. Starting from the kinds, with
-the root p in a colour of its own, refinement ends in the coarsest stable colouring that tells p
-from the rest. Colours are shared: two vertices, each in the colouring of its own root, have one
-colour exactly when the coarsest stable colouring of the disjoint union of all rooted copies gives
-them one. Roots whose colourings use every colour equally often are of one *type*.
+A `RelationalStructure` has vertices with kinds, and undirected edges. A colouring is *stable* if
+vertices of one colour have equally many neighbours of every colour. Refinement starts from the
+kinds, with the root p in its own colour, and ends in the coarsest stable colouring that separates p
+from the rest. Colours are shared by all roots: they are those of the coarsest stable colouring of
+the disjoint union of all rooted copies. Roots whose colourings use every colour equally often have
+one *type*.
 
-How it stays fast and exact:
-
-- Vertices with the same kind and the same neighbours are *twins*. Exchanging two of them is an
-  automorphism, so one root of each class of twins is refined, and the others follow by the
-  exchange. Equal colours without a root do not suffice for that: all vertices of a triangle and a
-  square side by side have one colour, and their rooted colourings differ.
+- Vertices with the same kind and the same neighbours are *twins*. Exchanging twins is an
+  automorphism, so one root of each class of twins is refined; the colourings of the others follow
+  by the exchange. Equal colours without a root are not enough: all vertices of a triangle and a
+  square side by side have one colour, but their rooted colourings differ.
 - All roots are refined at once on 64-bit hashes, in which a multiset of neighbours is a sum. Equal
   true colours have equal hashes, so a collision can only make the result too coarse.
-- The result is then checked, in integers, to be stable. Every stable colouring is at least as fine
-  as the coarsest one, hence what passes is the coarsest one; what fails is done again with other
+- The result is then checked in integers to be stable. Every stable colouring is at least as fine
+  as the coarsest one, so a result that passes is the coarsest; a failure is retried with other
   hashes.
 """
 
@@ -33,16 +31,16 @@ IntArray = NDArray[np.int64]
 HashArray = NDArray[np.uint64]
 
 ATTEMPTS = 8
-"""Hashes that are tried."""
+"""Number of hash functions tried before an error."""
 BLOCK = 1 << 17
-"""Colours that are worked on together: few enough for a cache."""
+"""Colours processed at a time, few enough for a CPU cache."""
 
 
 def by_appearance(labels: NDArray[Any]) -> tuple[IntArray, IntArray]:
-    """Labels as numbers 0, 1, ... in the order of first appearance.
+    """Renumber labels as 0, 1, ... in the order of first appearance.
 
-    `labels`, shape (n,). Returns int array, shape (n,), and int array, shape (distinct,): the
-    numbers, and where each is first.
+    `labels`, shape (n,). Returns the numbers, int array, shape (n,), and the index of the first
+    appearance of each, int array, shape (distinct,).
 
     Examples
     --------
@@ -59,8 +57,8 @@ class RelationalStructure:
     """Vertices with kinds, and undirected edges.
 
     `kinds`, shape (n,): kind of each vertex, at least 0; `edges`, shape (m, 2): the two different
-    ends of each edge, each pair once; `rows`: the vertices to individualise, one at a time; all by
-    default; `columns`: the vertices whose colours are needed; all by default.
+    ends of each edge, each pair once; `rows`: vertices to individualise, one at a time, default
+    all; `columns`: vertices whose colours are needed, default all.
     """
 
     def __init__(
@@ -104,11 +102,11 @@ class RelationalStructure:
 
 @dataclass(frozen=True, eq=False)
 class Refinement:
-    """The stable colourings of a structure, one for each root.
+    """Stable colourings of a structure, one for each root.
 
-    `twin_of`, shape (rows,): which line of `refined` serves each row; `roots`, shape (lines,): the
-    vertex that is individualised in each line; `refined`, shape (lines, n): colours of all
-    vertices, shared by all lines, numbered by first appearance.
+    `twin_of`, shape (rows,): line of `refined` for each row; `roots`, shape (lines,):
+    individualised vertex of each line; `refined`, shape (lines, n): colours of all vertices, shared
+    by all lines, numbered by first appearance.
     """
 
     structure: RelationalStructure
@@ -117,7 +115,7 @@ class Refinement:
     refined: NDArray[np.int32]
 
     def colours(self, row: int) -> NDArray[np.int32]:
-        """Colours of all vertices when a row's vertex is individualised, shape (n,)."""
+        """Colours of all vertices with a row's vertex individualised, shape (n,)."""
         line = self.twin_of[row]
         colours = self.refined[line].copy()
         pair = [self.structure.rows[row], self.roots[line]]
@@ -135,9 +133,9 @@ class Refinement:
 
 
 def refine(structure: RelationalStructure) -> Refinement:
-    """Refine with every row's vertex individualised in turn, colours shared by all.
+    """Refine with every row's vertex individualised in turn; colours are shared by all rows.
 
-    Raises ArithmeticError if hashes collided in every attempt, which chance does not explain.
+    Raises ArithmeticError if hashes collide in all `ATTEMPTS`, which is improbable by chance.
     """
     first, twin_of = np.unique(structure.twins(), return_inverse=True)
     roots = structure.rows[first]
@@ -150,7 +148,7 @@ def refine(structure: RelationalStructure) -> Refinement:
 
 
 def _mix(values: HashArray, salt: int) -> HashArray:
-    """Scramble 64 bits (the finaliser of splitmix64), with a constant of its own per salt."""
+    """Scramble 64 bits (finaliser of splitmix64), with a constant that depends on the salt."""
     mixed = values + _odd(salt)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed ^= mixed >> np.uint64(shift)
@@ -164,13 +162,13 @@ def _odd(salt: int) -> np.uint64:
 
 
 def _blocks(structure: RelationalStructure, roots: IntArray) -> list[slice]:
-    """Lines that are worked on together."""
+    """Slices of lines that are processed together."""
     width = max(1, BLOCK // max(1, structure.size))
     return [slice(begin, begin + width) for begin in range(0, roots.size, width)]
 
 
 def _kinds(structure: RelationalStructure, roots: IntArray) -> HashArray:
-    """Kind of each vertex, roots being of kinds of their own: shape (n, lines)."""
+    """Kind of each vertex, with a separate kind for each root, shape (n, lines)."""
     kinds = np.tile(structure.kinds.astype(np.uint64)[:, None], (1, roots.size))
     kinds[roots, np.arange(roots.size)] += np.uint64(structure.kinds.max(initial=0) + 1)
     return kinds
@@ -179,9 +177,9 @@ def _kinds(structure: RelationalStructure, roots: IntArray) -> HashArray:
 def _refined(
     structure: RelationalStructure, adjacency: Any, roots: IntArray, salt: int
 ) -> NDArray[np.int32] | None:
-    """Colours by hashing, shape (lines, n); None where a collision shows at once.
+    """Colours by hashing, shape (lines, n); None if hashes collide visibly.
 
-    Two lines with equal sums of hashes hold the same colours, so one of them is counted.
+    Two lines with equal sums of hashes have the same colours; only one of them is counted.
     """
     blocks = _blocks(structure, roots)
     states = [_mix(_kinds(structure, roots[block]), salt) for block in blocks]
@@ -211,7 +209,7 @@ def _refined(
 
 
 def is_stable(structure: RelationalStructure, roots: IntArray, refined: NDArray[np.int32]) -> bool:
-    """Whether colourings are stable, tell the root from the rest, and respect the kinds.
+    """Whether colourings are stable, separate the root from the rest, and respect the kinds.
 
     `roots`, shape (lines,); `refined`, shape (lines, n): colours 0, 1, ..., shared by all lines.
     """
@@ -237,7 +235,7 @@ def is_stable(structure: RelationalStructure, roots: IntArray, refined: NDArray[
 
 
 class _Neighbours:
-    """Sorted colours of the neighbours of each vertex, one vertex after the other."""
+    """Sorted colours of the neighbours of each vertex, concatenated over vertices."""
 
     def __init__(self, structure: RelationalStructure, count: int) -> None:
         both = np.concatenate([structure.edges, structure.edges[:, ::-1]])
@@ -248,16 +246,16 @@ class _Neighbours:
         self._begins = np.cumsum(self.degrees) - self.degrees
 
     def colours(self, colours: NDArray[np.int32]) -> IntArray:
-        """The lists, one after the other; shape (2 m,)."""
+        """Sorted neighbour colours of all vertices, concatenated, shape (2 m,)."""
         entries = self._vertex * self._bound + colours[self._other]
         entries.sort()
         return entries - self._vertex * self._bound
 
     def starts(self, vertices: IntArray, copy: int) -> IntArray:
-        """Begin and length of lists in several copies, one after the other; shape (., 2)."""
+        """Begin and length of the lists of `vertices` in copy number `copy`, shape (., 2)."""
         begins = self._begins[vertices] + copy * self._vertex.size
         return np.column_stack([begins, self.degrees[vertices]])
 
     def along(self, begins: IntArray) -> IntArray:
-        """Places of all entries, when the list of each vertex begins elsewhere; shape (2 m,)."""
+        """Indices of all entries if the list of each vertex begins at `begins`, shape (2 m,)."""
         return np.repeat(begins - self._begins, self.degrees) + np.arange(self._vertex.size)

@@ -1,13 +1,13 @@
-r"""Docstrings of model files: a title, paragraphs with formulas, and what each symbol means.
+r"""Docstrings of model files: a title, paragraphs with formulas, and the meaning of each symbol.
 
-A docstring is reStructuredText as it is written elsewhere here: formulas are
-``:math:`R(\theta)``` or displayed by ``.. math::``. Symbols have a list of fields::
+A docstring is reStructuredText: formulas are ``:math:`R(\theta)``` or displayed by ``.. math::``.
+Symbols are described in a list of fields::
 
     :D: dimension of the inputs
-    :s, u: entries of the two layers that are not zero
+    :s, u: nonzero entries of the two layers
     :w*: entry of a mode, largest first
 
-A name that ends with ``*`` stands for all that begin so.
+A name that ends with ``*`` matches all names with that beginning.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from inspect import cleandoc
 MATH = re.compile(r":math:`([^`]+)`")
 DISPLAYED = re.compile(r"^\.\. math::(.*\n(?:[ \t]+\S.*\n)*)", re.MULTILINE)
 FENCE = re.compile(r"^(\s*)(?=~~~|```)", re.MULTILINE)
-"""Beginning of code in Markdown; in a docstring it underlines a heading, or is text."""
+"""Fence of a Markdown code block; docstrings use these characters to underline headings."""
 FIELD = re.compile(r"^:([A-Za-z_][\w, *]*):[ \t]+(\S.*(?:\n[ \t]+\S.*)*)(?:\n|\Z)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Documentation:
-    r"""The docstring of a model.
+    r"""Parsed docstring of a model.
 
-    `text`: as it is written.
+    `text`: the docstring.
 
     Examples
     --------
@@ -44,18 +44,18 @@ class Documentation:
 
     @property
     def title(self) -> str:
-        """Its first line."""
+        """First line of the docstring, without the full stop."""
         return (cleandoc(self.text).splitlines() or [""])[0].rstrip(".")
 
     @property
     def markdown(self) -> str:
-        """Its other paragraphs as Markdown, without the fields."""
+        """Paragraphs after the title as Markdown, without the fields."""
         text = FIELD.sub("", cleandoc(self.text) + "\n")
         return from_docstring(text.partition("\n")[2])
 
     @cached_property
     def fields(self) -> Mapping[str, str]:
-        """Name, or beginning of names with a ``*``, -> meaning, formulas between dollar signs."""
+        """Name (or prefix of names with a ``*``) -> meaning, with formulas between dollar signs."""
         return {
             name.strip(): from_docstring(_joined(meaning))
             for names, meaning in FIELD.findall(cleandoc(self.text) + "\n")
@@ -63,7 +63,7 @@ class Documentation:
         }
 
     def meaning(self, name: str) -> str:
-        """Meaning of a symbol; "" where the docstring has none."""
+        """Meaning of a symbol; "" if the docstring has none."""
         if name in self.fields:
             return self.fields[name]
         begun = [key for key in self.fields if key.endswith("*") and name.startswith(key[:-1])]

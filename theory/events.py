@@ -1,19 +1,17 @@
-"""The type of a training event: a named condition, and when it is first sought.
+"""Rules of training events: named conditions on a run.
 
-A rule speaks of *order parameters*: time, the few scalars of the reduction, and their rates
-(``d_alpha`` is minus the per-entry gradient: change per unit of time, time being eta times steps).
-The same rule is therefore evaluated on reduced and on full runs. It is evaluated at every step of
-gradient descent (the event is the first step that satisfies it), whatever is recorded.
-
-Three shapes of condition are enough so far:
+A rule is an expression in *order parameters*: time, the scalars of the reduction, observables,
+``risk``, constants, and rates (``d_alpha`` is minus the per-entry gradient: change per unit of
+time, with time = eta times steps). One rule applies to reduced and to full runs. Gradient descent
+evaluates it at every step, recorded or not; the event is the first step that satisfies it.
 
 - `Crossing`: an expression becomes non-negative.
-- `ExceedsRunMaximum`: a quantity exceeds the maximum of another over the *whole* run. Such an event
+- `ExceedsRunMaximum`: a quantity exceeds the maximum of another over the *whole* run. The event
   depends on the horizon and is stored with it.
-- `RisesAgain`: a quantity falls, and rises above the value from which it fell. It depends on the
-  horizon too.
+- `RisesAgain`: a quantity falls, then rises above the value from which it fell. The event depends
+  on the horizon too.
 
-`event_rules` compiles rules as a theorist writes them to these shapes:
+`event_rules` parses rules as text:
 
 ========================================  =====================================================
 ``"G >= D/2"``, also ``> <= <``           first step at which it holds (`Crossing`)
@@ -25,11 +23,8 @@ Three shapes of condition are enough so far:
 ``"... after T0"``                        sought from the time of another event on
 ========================================  =====================================================
 
-What comes to rest has a rate whose sign is rounding in the end: it neither stops nor starts growing
+The rate of a quantity at rest has a sign that is only rounding; it neither stops nor starts growing
 there, unless the rate is exactly 0 (see `Crossing`).
-
-Names in rules are scalars, observables, ``risk``, rates (``d_alpha``: change per unit of time),
-constants.
 """
 
 from __future__ import annotations
@@ -52,7 +47,7 @@ if TYPE_CHECKING:
 
 LARGEST_POWER = 1024
 LISTED = 6
-"""Names that a refusal of another one lists, at most."""
+"""Most known names listed in the message on an unknown name."""
 
 
 def _always() -> sympy.Expr:
@@ -63,15 +58,15 @@ def _always() -> sympy.Expr:
 
 @dataclass(frozen=True)
 class EventRule:
-    """The fields that every rule has.
+    """Fields common to all rules.
 
-    `name`: key under which the event is reported; `meaning`: one line for a reader; `latex`: the
-    condition, for pictures and tables; `after`: the event is first sought at the time of this other
-    event; `note`: what a reader should know of its time, where that misleads; "" where it does not.
+    `name`: key of the event in results; `meaning`: description in one line; `latex`: the condition,
+    for plots and tables; `after`: name of the event at whose time the search begins; `note`: remark
+    on a time that misleads, else "".
     """
 
     whole_run: ClassVar[bool] = False
-    """Whether the rule looks at the whole run, so that the event depends on the horizon."""
+    """Whether the rule needs the whole run, so that the event depends on the horizon."""
 
     name: str
     meaning: str
@@ -81,7 +76,7 @@ class EventRule:
 
     @cached_property
     def expressions(self) -> tuple[sympy.Expr, ...]:
-        """The expressions of order parameters that the rule is made of."""
+        """Expressions of order parameters in the rule."""
         values = (getattr(self, field.name) for field in fields(self))
         return tuple(value for value in values if hasattr(value, "free_symbols"))
 
@@ -93,12 +88,12 @@ class Crossing(EventRule):
     Attributes
     ----------
     expression, guard : sympy.Expr
-        In symbols named like the order parameters; without a guard, at any time.
+        In symbols named like the order parameters; the default guard always holds.
     strict : bool
         If True, the condition is ``expression > 0``.
     resolution : float
-        Of an expression of rates that comes to rest at 0: part of its largest absolute value so
-        far below which its sign is rounding, and decides nothing. An exact 0 after motion counts.
+        For an expression of rates that comes to rest at 0: smallest absolute value whose sign
+        counts, relative to the largest one of the run. An exact 0 after motion counts.
     guard_strict : bool
         If False, the guard is ``guard >= 0``.
     """
@@ -128,11 +123,11 @@ class ExceedsRunMaximum(EventRule):
 
 @dataclass(frozen=True)
 class RisesAgain(EventRule):
-    """The minimum from which ``quantity`` rises above the value that it had when the search began.
+    """Minimum from which ``quantity`` rises above its value at the begin of the search.
 
     The search begins at the event ``after``, with the value q0. The quantity must fall below q0,
-    exceed :math:`q_0 + r |q_0|` later, and be above q0 at the end of the run. The time is that of
-    its least value between. A rise that stays below this is not an event, however long it lasts.
+    exceed :math:`q_0 + r |q_0|` later, and be above q0 at the end of the run. The time of the event
+    is that of the least value in between. A smaller rise is not an event, however long it lasts.
 
     Attributes
     ----------
@@ -149,40 +144,40 @@ class RisesAgain(EventRule):
 
 
 RISE = 0.05
-"""Part of its value where the search begins by which a quantity that rises again exceeds that."""
+"""Rise above the value at the begin of the search for "rises again", relative to that value."""
 RESOLUTION = 1e-12
-"""Part of its largest absolute value below which the sign of a rate decides nothing."""
+"""Smallest absolute value of a rate whose sign counts, relative to the largest one of the run."""
 FORMS = (
     "'G >= D/2', 'v stops growing', 'v starts growing', 'alpha rises again', "
     "'gamma exceeds the maximum of rho', each with 'after NAME' where needed"
 )
 FUNCTIONS = {"sqrt": 1, "log": 1, "exp": 1, "Abs": 1, "tanh": 1, "Min": 2, "Max": 2}
-"""Function -> arguments, at least for the last two."""
+"""Function -> number of arguments; Min and Max accept more."""
 SPELLED = {"abs": "Abs", "min": "Min", "max": "Max"}
 
 
 Letters = Callable[[str], Any]
-"""Name in a rule -> its symbol; an unknown one is refused."""
+"""Function from a name in a rule to its symbol; raises ModelError for an unknown name."""
 
 
 def event_rules(
     texts: Mapping[str, Any], names: Sequence[str], equal: Mapping[str, str] | None = None
 ) -> tuple[EventRule, ...]:
-    """The rules of a model, in an order in which ``after`` refers to earlier ones.
+    """Parse the rules of a model; ``after`` must refer to earlier ones.
 
-    `texts`: name of the event -> rule; `names`: names that a rule may use; `equal`: name -> the
-    name, or minus the name, that is always equal to it and stands for it. Raises ModelError if a
-    rule has none of the forms, or uses a name that there is not.
+    `texts`: name of the event -> rule; `names`: names allowed in rules; `equal`: name -> the name,
+    or ``-`` and the name, of an order parameter always equal to it, which replaces it. Raises
+    ModelError if a rule has none of the forms, or contains an unknown name.
     """
     rules: list[EventRule] = []
     for name, text in texts.items():
         if not isinstance(name, str) or not name.isidentifier():
-            raise ModelError(f"events: {name!r} is not a word, as T1 or half_attended")
+            raise ModelError(f"events: {name!r} is not a word such as T1 or half_attended")
         if not isinstance(text, str):
-            raise ModelError(f"event {name}: {text!r} is not a rule; rules are text, as {FORMS}")
+            raise ModelError(f"event {name}: {text!r} is not a rule; rules are text: {FORMS}")
         rule = event_rule(name, text, names, equal)
         if rule.after is not None and rule.after not in [earlier.name for earlier in rules]:
-            raise ModelError(f"event {name}: there is no event {rule.after!r} before it")
+            raise ModelError(f"event {name}: no event {rule.after!r} is defined before it")
         rules.append(rule)
     return tuple(rules)
 
@@ -190,10 +185,10 @@ def event_rules(
 def event_rule(
     name: str, text: str, names: Sequence[str], equal: Mapping[str, str] | None = None
 ) -> EventRule:
-    """One rule from its text; see the module for the forms.
+    """Parse one rule; see the module for the forms.
 
-    `name`: name of the event; `names`, `equal`: as for `event_rules`. Raises ModelError if it has
-    none of the forms, or uses a name that there is not.
+    `name`: name of the event; `names`, `equal`: see `event_rules`. Raises ModelError if the text
+    has none of the forms, or contains an unknown name.
     """
     try:
         return _rule(name, text, partial(_symbol, names=names, equal=equal or {}))
@@ -253,7 +248,7 @@ def _rule(name: str, text: str, symbol: Letters) -> EventRule:
 
 
 def _resolution(expression: sympy.Expr) -> float:
-    """`RESOLUTION` where the expression is 0 at rest, so that only its sign counts; else 0."""
+    """`RESOLUTION` for an expression that is 0 at rest, since only its sign counts; else 0."""
     rates = {symbol: 0 for symbol in expression.free_symbols if symbol.name.startswith("d_")}
     return RESOLUTION if rates and expression.subs(rates) == 0 else 0.0
 
@@ -274,9 +269,9 @@ def _latex(expression: sympy.Expr) -> str:
 
 
 def _difference(text: str, symbol: Letters) -> tuple[sympy.Expr, bool, str]:
-    """A comparison as (expression, strict, LaTeX).
+    """Parse a comparison into (expression, strict, LaTeX).
 
-    The expression is what must not be negative, or must be positive.
+    The comparison holds if the expression is positive, or at least 0 if not strict.
     """
     match = re.fullmatch(r"(.*?)(>=|<=|>|<)(.*)", text)
     if not match or re.search(r"[<>=]", match[3]):
@@ -288,7 +283,7 @@ def _difference(text: str, symbol: Letters) -> tuple[sympy.Expr, bool, str]:
 
 
 def _expression(text: str, symbol: Letters) -> sympy.Expr:
-    """Arithmetic of the letters as sympy."""
+    """Parse an arithmetic expression of names."""
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -337,11 +332,11 @@ def _read(node: ast.AST, symbol: Letters) -> Any:
 
 
 def _held(node: ast.AST, value: Any) -> Any:
-    """A value, as a float where whole numbers of 53 bits do not hold it; none beyond floats."""
+    """The value, as a float if its integers exceed 53 bits; ModelError if no float can hold it."""
     import sympy
 
     if not value.is_number or value.is_real is not True:
-        return value  # what is not a number at all is refused by its condition
+        return value  # `_expression` refuses values that are not real numbers
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):

@@ -1,7 +1,7 @@
-"""Checked results of the functions of a model: laws of samples, named arrays, and errors.
+"""Checked results of a model's functions: laws of samples, named arrays, and errors.
 
-A law is every sample of one structure in one array, with its probability. What is wrong with a
-model is a `ModelError`, one line with the line of the user's file.
+A law has every sample, of one structure, stacked in arrays, with probabilities. A `ModelError` has
+a message of one line with the line number of the user's file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 
 class ModelError(ValueError):
-    """A model that cannot be used; the message is one line.
+    """Invalid model; the message is one line.
 
     Examples
     --------
@@ -33,9 +33,9 @@ class ModelError(ValueError):
 
 @contextmanager
 def blamed(role: str, path: Path | None) -> Iterator[None]:
-    """Turn an error of a user's function into a `ModelError` with the line where it rose.
+    """Turn an error of a user's function into a `ModelError` with the line that raised it.
 
-    `role`: the function; `path`: file of the model.
+    `role`: name of the function; `path`: model file.
     """
     try:
         yield
@@ -47,16 +47,16 @@ def blamed(role: str, path: Path | None) -> Iterator[None]:
 
 
 def error_text(error: BaseException) -> str:
-    """The kind of an error and the first line of what it says."""
+    """Type of an error and the first line of its message."""
     said = error.msg if isinstance(error, SyntaxError) else str(error)
     lines = said.strip().splitlines()
     return type(error).__name__ + (f": {lines[0][:160]}" if lines else "")
 
 
 def line_of(error: BaseException, path: Path | None) -> str:
-    """`` (my.py, line 7)``: the last line of the model's file that an error went through.
+    """Text `` (my.py, line 7)`` with the last line of the model file in an error's traceback.
 
-    `path`: file of the model.
+    `path`: model file.
     """
     if path is None:
         return ""
@@ -68,9 +68,9 @@ def line_of(error: BaseException, path: Path | None) -> str:
 
 
 def line_of_function(function: Any, path: Path | None) -> str:
-    """`` (my.py, line 7)``: where a function of a model's file begins.
+    """Text `` (my.py, line 7)`` with the first line of a function of the model file.
 
-    `path`: file of the model.
+    `path`: model file.
     """
     code = getattr(function, "__code__", None)
     if path is None or code is None:
@@ -83,9 +83,10 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Law:
-    """A law with every sample in one array.
+    """A law of samples, stacked in arrays.
 
-    `weights`, shape (N,): probabilities; their sum is 1; `samples`, of shape (N, ...).
+    `weights`, shape (N,): probabilities with sum 1; `samples`: array or structure of arrays, shape
+    (N, ...).
     """
 
     weights: FloatArray
@@ -98,21 +99,21 @@ class Law:
 
 
 def stacked(samples: list[Any], role: str) -> Any:
-    """Samples of one structure as one structure of arrays with a leading axis.
+    """Stack samples of one structure into arrays with a leading axis.
 
-    `role`: the function that gives them, for messages. Raises ModelError if two samples differ in
-    structure or shape, or one is not a number.
+    `role`: name of the function that returned them, for messages. Raises ModelError if two samples
+    differ in structure or shape, or one is not a number.
     """
     first = samples[0]
     if isinstance(first, Mapping):
         for k, sample in enumerate(samples):
             if not isinstance(sample, Mapping) or sample.keys() != first.keys():
-                raise ModelError(f"{role}: sample {k} has other parts than sample 0")
+                raise ModelError(f"{role}: sample {k} has different parts from sample 0")
         return {name: stacked([s[name] for s in samples], f"{role}, {name}") for name in first}
     if isinstance(first, (tuple, list)) and not _is_row(first):
         for k, sample in enumerate(samples):
             if not isinstance(sample, (tuple, list)) or len(sample) != len(first):
-                raise ModelError(f"{role}: sample {k} has other parts than sample 0")
+                raise ModelError(f"{role}: sample {k} has different parts from sample 0")
         parts = [stacked([s[j] for s in samples], f"{role}, {j}") for j in range(len(first))]
         return tuple(parts)
     arrays = [_array(f"{role}: sample {k}", sample) for k, sample in enumerate(samples)]
@@ -135,10 +136,10 @@ def stacked(samples: list[Any], role: str) -> Any:
 def leading_axis(
     drawn: Any, count: int, like: Any = None, place: str = "", role: str = "samples"
 ) -> Any:
-    """Arrays of samples, checked: one leading axis, parts and shapes of the law's samples.
+    """Check arrays of samples: one leading axis, parts and shapes like the law's samples.
 
-    `drawn`, of shape (count, ...); `like`: samples of the law; `place`: line of the function, for
-    messages; `role`: the function that gives them, and their part, for messages. Raises ModelError.
+    `drawn`, shape (count, ...); `like`: samples of the law; `place`: line of the function, for
+    messages; `role`: name of the function and of the part, for messages. Raises ModelError.
     """
     usual = drawn if like is None else like
     if isinstance(usual, (Mapping, tuple, list)):
@@ -169,7 +170,7 @@ def leading_axis(
 
 
 def _keys(structure: Any) -> dict[str, Any]:
-    """Parts of a sample, as words -> as keys; none of an array."""
+    """Parts of a sample: name in messages -> key; empty for an array."""
     if isinstance(structure, Mapping):
         return {str(key): key for key in structure}
     many = len(structure) if isinstance(structure, (tuple, list)) else 0
@@ -177,7 +178,7 @@ def _keys(structure: Any) -> dict[str, Any]:
 
 
 def select_samples(samples: Any, index: Any) -> Any:
-    """Some of the samples, by an index of the leading axis.
+    """Samples at an index of the leading axis.
 
     `samples`, of shape (N, ...).
     """
@@ -189,12 +190,12 @@ def select_samples(samples: Any, index: Any) -> Any:
 
 
 def _is_row(value: Any) -> bool:
-    """Whether a list is a row of plain numbers, which is an array and no structure."""
+    """Whether a value is a list of real numbers, which is read as an array."""
     return isinstance(value, list) and all(isinstance(v, numbers.Real) for v in value)
 
 
 def own_arrays(sample: Any) -> Any:
-    """A sample with copies of its arrays: a law may fill the same one again for the next."""
+    """Copy of a sample with copies of its arrays, since a law may reuse its arrays."""
     if isinstance(sample, np.ndarray):
         return sample.copy()
     if isinstance(sample, dict):
@@ -213,7 +214,7 @@ def numbers_in(sample: Any) -> int:
 
 
 def pairs(law: Any, role: str = "law") -> Iterable[tuple[Any, Any]]:
-    """The (probability, sample) pairs of a law, each checked."""
+    """Yield the (probability, sample) pairs of a law; ModelError for an item that is not a pair."""
     can = f"{role} can yield (probability, sample) pairs"
     try:
         iterator = iter(law)
@@ -226,9 +227,9 @@ def pairs(law: Any, role: str = "law") -> Iterable[tuple[Any, Any]]:
 
 
 def named_arrays(role: str, value: Any) -> dict[str, FloatArray]:
-    """The arrays that ``start`` or ``fixed`` gives, in double precision.
+    """Arrays returned by ``start`` or ``fixed``, in double precision.
 
-    `role`: ``start`` or ``fixed``, for messages; `value`: what the function gives.
+    `role`: ``start`` or ``fixed``, for messages; `value`: result of the function.
     """
     if not isinstance(value, Mapping) or not value:
         given = "an empty dict" if value == {} else type(value).__name__
@@ -236,7 +237,7 @@ def named_arrays(role: str, value: Any) -> dict[str, FloatArray]:
     arrays = {}
     for name, entry in value.items():
         if not isinstance(name, str) or not name.isidentifier():
-            raise ModelError(f"{role} names an array {name!r}; names are words, as A or W_1")
+            raise ModelError(f"{role} names an array {name!r}; names are words such as A or W_1")
         array = _array(f"{role}: {name}", entry)
         if array.dtype.kind not in "iuf" or array.size == 0:
             raise ModelError(f"{role}: {name} holds no real numbers")
@@ -247,7 +248,7 @@ def named_arrays(role: str, value: Any) -> dict[str, FloatArray]:
 
 
 def _array(what: str, entry: Any) -> NDArray[Any]:
-    """A copy of a value as an array; one of rows of different lengths is refused."""
+    """Copy of a value as an array; ModelError if NumPy cannot convert it."""
     try:
         return np.array(entry)
     except (ValueError, TypeError) as error:
@@ -255,5 +256,5 @@ def _array(what: str, entry: Any) -> NDArray[Any]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a real number, and no truth value."""
+    """Whether a value is a real number and not a boolean."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)

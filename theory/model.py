@@ -1,14 +1,14 @@
-r"""A model as a theorist writes it: what is trained, from which start, on which law, which loss.
+r"""Models as a few functions: trained arrays at the start, data law, loss.
 
-A model is a few functions. Their keyword arguments are the constants of the model, and the defaults
-of these arguments are the defaults of the constants. The expectation has one of three forms:
+The keyword arguments of the functions are the constants of the model, with the defaults of the
+arguments. The expectation has one of three forms:
 
-1. ``law`` and ``loss``: a finite law, :math:`R(\theta) = \sum_s P_s\, \ell(\theta, s)`, exact;
-2. ``risk``: the population risk in closed form;
-3. ``sample``, ``loss`` and ``symmetry``: a law that can be sampled, with the symmetry stated.
+1. ``law`` and ``loss``: a finite law, :math:`R(\theta) = \sum_s P_s\, \ell(\theta, s)`, exact; 2.
+``risk``: the population risk in closed form; 3. ``sample``, ``loss`` and ``symmetry``: a law that
+can be sampled, with the symmetry stated.
 
-Nothing is compiled here. `theory.closure` finds which entries stay equal under gradient descent,
-and the engine of `dynamics` runs the model. `theory.model_file` reads one from a Python file.
+Nothing is compiled here. `theory.closure` finds the entries that stay equal under gradient descent,
+the engine of `dynamics` runs the model, and `theory.model_file` reads a model from a Python file.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ LEADING: Mapping[str, tuple[str, ...]] = {
     "reduced_observe": ("scalars", "sample", "xp"),
     "step": ("gradient", "memory", "entry", "step", "eta", "xp"),
 }
-"""Functions of a model, and the arguments that are not constants."""
+"""Functions of a model -> their arguments that are not constants."""
 TABLES: Mapping[str, tuple[type, ...]] = {
     "names": (Mapping,),
     "events": (Mapping,),
@@ -77,11 +77,11 @@ TABLES: Mapping[str, tuple[type, ...]] = {
     "limits": (tuple, list),
     "claims": (tuple, list, Mapping),
 }
-"""Parts that may be plain values, and their types; names, events, sizes are also functions."""
+"""Parts of a model given as plain values -> types; names, events and sizes may be functions."""
 DECLARED = ("reduced", "sizes", "configurations", "names")
-"""Parts of a declared reduction, which belong together."""
+"""Parts of a declared reduction; all of them are required."""
 SETTINGS = ("eta", "steps", "rule", "schedule", "stages")
-"""Plain values of a model file beside its tables."""
+"""Run settings of a model file, plain values."""
 RESERVED = frozenset({
     "time", "rtol", "eta", "steps", "rule", "schedule", "stages", "record", "samples", "seeds",
     "full", "expectation",
@@ -92,34 +92,34 @@ RESERVED = frozenset({
     "point", "risk", "outside", "outcome", "end_time", "entries", "scalars", "free", "done",
     "block", "R",
 })  # fmt: skip
-"""Names of flags, of arguments, of quantities and of letters of the page, which no constant has."""
+"""Names of flags, arguments, results and letters of pages, forbidden for constants."""
 SHARED = frozenset({
     "omega", "seed", "format", "width", "linear", "start", "dtype", "test_samples",
     "momentum", "nesterov", "b1", "b2", "eps", "weight_decay", "plane", "basins", "x", "y",
 })  # fmt: skip
-"""Names of flags that a constant may have: the flag is then that of the constant."""
+"""Names of flags allowed for constants; the flag then sets the constant."""
 QUANTITIES = frozenset({
     "risk", "outside", "time", "steps", "record", "event", "entry", "event_state", "outcome",
     "end_time", "entries", "scalars", "free", "done", "block", "point", "R", "eta",
 })  # fmt: skip
-"""Names that results and pages use for other things, which no scalar or observable may have."""
+"""Names used by results and pages, forbidden for scalars and observables."""
 DECLARED_START = "declared"
-"""Name of the start that ``start`` gives."""
+"""Name of the start returned by ``start``."""
 HELD_OUT = "held_out_"
-"""Beginning of the names of what is recorded on the held-out law."""
+"""Prefix of the names of results on the held-out law."""
 BEGINNINGS = ("d_", "time_", "path_", "uncertainty_", "observed_", HELD_OUT)
-"""Beginnings of such names."""
+"""Prefixes forbidden for names of scalars and observables."""
 SUM_TOLERANCE = 1e-12
 MOST_SAMPLES = 5_000_000
-"""Samples of a law that is enumerated, at most; those of probability 0 count."""
+"""Most samples of an enumerated law, including those with probability 0."""
 MOST_NUMBERS = 2**29
-"""Numbers in all of them: 4 GiB."""
+"""Most numbers in all samples of an enumerated law: 4 GiB in double precision."""
 
 
 @summarized
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The functions of a model; each constant is a keyword argument of some of them.
+    """Functions of a model; their keyword arguments are its constants.
 
     Attributes
     ----------
@@ -129,8 +129,8 @@ class Model:
         ``law(**constants)`` -> (probability, sample) pairs.
     held_out : callable, optional
         ``held_out(**constants)`` -> (probability, sample) pairs of a second law, like those of
-        ``law``, on which nothing is trained: its mean loss and what ``observe`` gives are recorded
-        as ``held_out_risk`` and ``held_out_`` of each name.
+        ``law``, not used in training: its mean loss and the means of ``observe`` are recorded as
+        ``held_out_risk`` and ``held_out_`` with each name.
     loss : callable, optional
         ``loss(theta, sample, xp, **constants)`` -> one number; ``xp`` is the array namespace.
     risk : callable, optional
@@ -138,19 +138,19 @@ class Model:
     sample : callable, optional
         ``sample(rng, **constants)`` -> one sample, by a numpy Generator.
     samples : callable, optional
-        ``samples(rng, count, **constants)`` -> that many samples, with a leading axis, in one call.
+        ``samples(rng, count, **constants)`` -> `count` samples, with a leading axis, in one call.
     fixed : callable, optional
-        ``fixed(**constants)`` -> dict of arrays that are not trained, beside those of ``start``.
+        ``fixed(**constants)`` -> dict of untrained arrays, with other names than ``start``.
     observables : callable, optional
         ``observables(theta, xp, **constants)`` -> dict of numbers.
     observe : callable, optional
         ``observe(theta, sample, xp, **constants)`` -> dict of numbers, averaged over the law.
     names : mapping or callable, optional
-        Name -> an entry of its scalar: ``{"alpha": ("v", 0), "gamma": ("A", 0, 1)}``.
+        Name of a scalar -> one of its entries: ``{"alpha": ("v", 0), "gamma": ("A", 0, 1)}``.
     events : mapping or callable, optional
         Name -> rule, as text: ``{"T1": "G >= D/2"}``; see `theory.events`.
     groups : mapping, optional
-        Array -> parameter group; groups may have learning rates of their own.
+        Array -> parameter group; each group may have its own learning rate.
     starts : mapping, optional
         Name -> function ``(rng, **constants)`` -> trained arrays of another start of runs on draws.
     symmetry : callable, optional
@@ -159,15 +159,15 @@ class Model:
         Array -> the index set of each of its axes, for ``symmetry``.
     reduced : callable, optional
         ``reduced(scalars, sample, xp, **constants)`` -> the loss of one configuration in the
-        scalars, a dict of numbers: a reduction that the author has derived. It is held against
-        start, law and loss at sizes whose law can be listed, and runs at those where it cannot.
+        scalars (a dict of numbers): a reduction derived by the author. It is compared with start,
+        law and loss at sizes whose law can be listed, and runs at any size.
     sizes : callable or mapping, optional
-        Name of a scalar, one of ``names`` -> number of entries that it stands for.
+        Name of a scalar, one of ``names`` -> number of its entries.
     configurations : callable, optional
         ``configurations(**constants)`` -> (probability, configuration) pairs.
     held_at : mapping, optional
-        Constant -> value of a size whose law can be listed, where that of the defaults cannot: the
-        declared reduction is held there.
+        Constant -> value: a size whose law can be listed, for comparisons of the declared reduction
+        if the law at the default constants cannot be listed.
     reduced_observables : callable, optional
         ``reduced_observables(scalars, xp, **constants)`` -> dict of numbers; ``observables`` in
         the scalars.
@@ -175,34 +175,33 @@ class Model:
         ``reduced_observe(scalars, sample, xp, **constants)`` -> dict of numbers, averaged over the
         configurations; ``observe`` in the scalars.
     panels : sequence, optional
-        Panels of the picture of a run: tuples of names, one a panel.
+        Panels of the plot of a run: tuples of names, one a panel.
     limits : sequence of str, optional
-        What constants must fulfil: ``("K >= 2", "0 < p < 1")``.
+        Conditions on the constants: ``("K >= 2", "0 < p < 1")``.
     claims : mapping or sequence, optional
-        Functions ``claim(system, protocol) -> Finding``, their docstring the statement.
+        Functions ``claim(system, protocol) -> Finding``; the docstring is the statement.
     step : callable, optional
         ``step(gradient, memory, entry, step, eta, xp, **constants)`` -> (change, memory): an update
-        rule of its own, of one entry, named ``step``; see `theory.update_rules`.
+        rule for one entry, named ``step``; see `theory.update_rules`.
     eta, steps : float, int
-        Learning rate and steps of a run by default.
+        Default learning rate and number of steps of a run.
     rule, schedule, stages : str, str, sequence
-        Update rule of a run by default (``step`` where there is one, else ``gd``), its schedule and
-        its stages, as of `dynamics.descend`.
+        Default update rule of a run (``step`` if defined, else ``gd``), schedule and stages;
+        see `dynamics.descend`.
     name, title, source : str
         Code name, a line for readers, and the paper.
     documentation : str
-        Docstring of the file: what the model is, and what its symbols mean
-        (`theory.documentation`).
+        Docstring of the file: the model and the meaning of its symbols (`theory.documentation`).
     path : Path or None
-        File of the model.
+        Model file.
     imported : mapping
-        Source outside of installed packages that the file imports -> hash.
+        Source file outside installed packages that the model file imports -> hash.
 
     Raises
     ------
     ModelError
-        If there is none of the three forms of the expectation, a function has other arguments,
-        or a constant has no default, two different ones, or a name of something else.
+        If the expectation has none of the three forms, a function has wrong arguments, or a
+        constant has no default, two different defaults, or a reserved name.
 
     Examples
     --------
@@ -276,19 +275,19 @@ class Model:
         elif self.law is not None:
             raise ModelError("a model has a law or a closed risk, not both; leave one of them out")
         if self.observe is not None and self.law is None and not self.can_be_drawn:
-            raise ModelError("observe is averaged over a law, and this model has a closed risk")
+            raise ModelError("observe is averaged over a law, but this model has a closed risk")
         if self.held_out is not None and (self.risk is not None or self.reduced is not None):
             other = "risk in closed form" if self.risk is not None else "declared reduction"
             raise ModelError(
-                f"held_out is evaluated by loss at every entry, and this model has a {other}; "
+                f"held_out is evaluated by loss on every entry, but this model has a {other}; "
                 "leave one of them out"
             )
         declared = [role for role in DECLARED[:3] if getattr(self, role) is not None]
         missing = [role for role in DECLARED if getattr(self, role) is None]
         if declared and missing:
-            raise ModelError(f"{declared[0]} needs {' and '.join(missing)} beside it")
+            raise ModelError(f"{declared[0]} needs {' and '.join(missing)} as well")
         if declared and self.law is None:
-            raise ModelError("reduced is held against law and loss, and this model has no law")
+            raise ModelError("reduced is compared with law and loss, but this model has no law")
         if self.symmetry is not None and not self.axes:
             raise ModelError("symmetry needs axes: the index set of each axis of each array")
         rate_ok = is_number(self.eta) and 0 < self.eta < math.inf
@@ -296,10 +295,10 @@ class Model:
         if not rate_ok or not steps_ok:
             raise ModelError("eta is a positive number and steps a whole number of at least 1")
         self._check_tables()
-        self.constants  # refuses constants that cannot be  # noqa: B018
+        self.constants  # raises ModelError for invalid constants  # noqa: B018
 
     def _check_tables(self) -> None:
-        """Refuse a table of another kind than it can be."""
+        """Raise ModelError for a table of a wrong type or with an unknown name."""
         for role, kinds in TABLES.items():
             value = getattr(self, role)
             if value is None or (role in LEADING and callable(value)):
@@ -316,20 +315,15 @@ class Model:
                 raise ModelError(f"starts: {name} is {type(function).__name__}, not a function")
         for array, group in self.groups.items():
             if not isinstance(group, str) or not group.isidentifier():
-                raise ModelError(f"groups: {group!r} of {array!r} is not a word, as 'value'")
+                raise ModelError(f"groups: {group!r} of {array!r} is not a word such as 'value'")
 
     @cached_property
     def documented(self) -> Documentation:
-        """Its documentation, read."""
+        """Parsed documentation."""
         return Documentation(self.documentation)
 
     def meaning(self, name: str) -> str:
-        """Meaning of a symbol by the documentation; empty where it has none.
-
-        Parameters
-        ----------
-        name : str
-        """
+        """Meaning of a symbol from the documentation; "" if missing."""
         words, base = self.documented.meaning(name), name.removeprefix(HELD_OUT)
         if words or base == name:
             return words
@@ -338,7 +332,7 @@ class Model:
 
     @cached_property
     def constants(self) -> dict[str, Any]:
-        """Constants and their defaults, in the order in which the functions name them."""
+        """Constant -> default, in the order of the functions' arguments."""
         defaults: dict[str, Any] = {}
         first: dict[str, str] = {}
         missing: dict[str, str] = {}
@@ -347,7 +341,7 @@ class Model:
                 if name in RESERVED or name.startswith(HELD_OUT):
                     raise ModelError(
                         f"constant {name!r} of {role} has the name of a setting or a result of "
-                        f"runs; rename it, as {name}_0"
+                        f"runs; rename it, e.g. {name}_0"
                     )
                 if parameter.default is inspect.Parameter.empty:
                     missing.setdefault(name, role)
@@ -374,19 +368,19 @@ class Model:
 
     @property
     def can_be_drawn(self) -> bool:
-        """Whether a function draws from the law."""
+        """Whether the model has ``sample`` or ``samples``."""
         return self.sample is not None or self.samples is not None
 
     @cached_property
     def functions(self) -> dict[str, Callable[..., Any]]:
-        """Role -> function; a start by its name, as ``starts, random``."""
+        """Role -> function; a start has a role such as ``starts, random``."""
         roles = {role: getattr(self, role) for role in LEADING}
         roles |= {_start(name): function for name, function in self.starts.items()}
         return {role: function for role, function in roles.items() if callable(function)}
 
     @cached_property
     def arguments(self) -> dict[str, dict[str, inspect.Parameter]]:
-        """Function -> its constants."""
+        """Role -> constants of the function."""
         result: dict[str, dict[str, inspect.Parameter]] = {}
         for role, function in self.functions.items():
             leading = LEADING.get(role, ("rng",))
@@ -404,39 +398,39 @@ class Model:
         return result
 
     def call(self, role: str, *leading: Any, constants: Mapping[str, Any]) -> Any:
-        """A function of the model at some constants.
+        """Call a function of the model at some constants.
 
         Raises
         ------
         ModelError
-            With the line of the file where the function itself raises.
+            With the line of the file, if the function raises.
         """
         arguments = {name: constants[name] for name in self.arguments[role]}
         with self.blamed(role):
             return self.functions[role](*leading, **arguments)
 
     def blamed(self, role: str) -> AbstractContextManager[None]:
-        """A context in which errors of a user's function become one line, with that of the file."""
+        """Context that turns errors of a user's function into messages of one line."""
         return blamed(role, self.path)
 
     def starting_arrays(self, constants: Mapping[str, Any]) -> dict[str, FloatArray]:
-        """The trained arrays at step 0.
+        """Trained arrays at step 0.
 
         Raises
         ------
         ModelError
-            If there are none, or an entry is not a finite number.
+            If there are no arrays, or an entry is not a finite number.
         """
         result = named_arrays("start", self.call("start", constants=constants))
         for name in result:
             if name in constants or name in QUANTITIES:
                 raise ModelError(
-                    f"start names an array {name!r}, which is the name of something else; rename it"
+                    f"start names an array {name!r}, a reserved name or a constant; rename it"
                 )
             if name.removeprefix("d_") != name and name.removeprefix("d_") in result:
                 raise ModelError(
-                    f"start names an array {name!r}, which is what the rate of "
-                    f"{name.removeprefix('d_')!r} is called; rename it"
+                    f"start names an array {name!r}, which is the name of the rate of "
+                    f"{name.removeprefix('d_')!r}; rename it"
                 )
         for name in self.groups:
             if name not in result:
@@ -448,12 +442,12 @@ class Model:
     def random_start(
         self, name: str, generator: np.random.Generator, constants: Mapping[str, Any]
     ) -> dict[str, FloatArray]:
-        """The trained arrays of one of ``starts``, with the names and shapes of ``start``.
+        """Trained arrays of one of ``starts``, with the names and shapes of ``start``.
 
         Raises
         ------
         ModelError
-            As for `starting_arrays`, or if names or shapes are others.
+            As for `starting_arrays`, or if names or shapes differ.
         """
         role = _start(name)
         found = named_arrays(role, self.call(role, generator, constants=constants))
@@ -466,7 +460,7 @@ class Model:
         return {name: found[name] for name in usual}
 
     def fixed_arrays(self, constants: Mapping[str, Any]) -> dict[str, FloatArray]:
-        """The arrays that are not trained; none where the model has no ``fixed``."""
+        """Untrained arrays; empty if the model has no ``fixed``."""
         if self.fixed is None:
             return {}
         return named_arrays("fixed", self.call("fixed", constants=constants))
@@ -483,7 +477,7 @@ class Model:
         ----------
         constants : mapping
         watched : callable
-            Pairs of probability and sample -> the same, one by one, so that progress can be shown.
+            Wrapper of the iterable of (probability, sample) pairs, to show progress.
         role : str
             ``law`` or ``held_out``.
 
@@ -510,8 +504,8 @@ class Model:
                 if given > MOST_SAMPLES:
                     raise ModelError(
                         f"{role} gives more than {MOST_SAMPLES:,} samples, {len(samples):,} of "
-                        "them with a probability above 0; smaller sizes have fewer, and sample can "
-                        "draw from a law"
+                        "them with a probability above 0; take a smaller size, or define sample to "
+                        "draw from the law"
                     )
                 if len(samples) * size > MOST_NUMBERS:
                     raise ModelError(
@@ -533,12 +527,12 @@ class Model:
         ----------
         constants : mapping
         like : Law
-            The law of training: the samples have the same parts, shapes and types.
+            Law of training: the samples have the same parts, shapes and types.
 
         Raises
         ------
         ModelError
-            As for `enumerated_law`, or if the samples are unlike those of the law.
+            As for `enumerated_law`, or if the samples differ from those of the law in form.
         """
         law = self.enumerated_law(constants, role="held_out")
         place = line_of_function(self.held_out, self.path)
@@ -557,12 +551,12 @@ class Model:
         count : int
         seed : int or sequence of int
         law : Law, optional
-            The law, or other draws from it, where it is at hand: ``samples`` is checked by it.
+            The law, or earlier draws from it, to check the result of ``samples``.
 
         Raises
         ------
         ModelError
-            If what is drawn has no leading axis of this length, or is not like the law's samples.
+            If the samples have no leading axis of this length, or differ from the law's in form.
         """
         generator, weights = np.random.default_rng(seed), np.full(count, 1 / count)
         if self.samples is not None:
@@ -592,19 +586,18 @@ class Model:
 
 
 def check_name(role: str, name: Any, others: Mapping[str, Any]) -> None:
-    """Refuse a name of a scalar or an observable that is not a word, or is taken.
+    """Raise ModelError if a name of a scalar or an observable is not a word, or is taken.
 
-    `role`: for the message; `others`: names of other things, such as the constants. Raises
-    ModelError.
+    `role`: part of the model, for the message; `others`: taken names, such as the constants.
     """
     if not isinstance(name, str) or not name.isidentifier():
-        raise ModelError(f"{role}: {name!r} is not a word, as alpha or S_12")
+        raise ModelError(f"{role}: {name!r} is not a word such as alpha or S_12")
     if name in others or name in QUANTITIES or name.startswith(BEGINNINGS):
-        raise ModelError(f"{role}: {name!r} is the name of something else; give it another")
+        raise ModelError(f"{role}: {name!r} is a reserved name or already used; rename it")
 
 
 def _start(name: str) -> str:
-    """The role of a start, in messages and in `Model.functions`."""
+    """Role of a start, in messages and in `Model.functions`."""
     return f"starts, {name}"
 
 
@@ -613,7 +606,7 @@ def _shapes(shapes: Mapping[str, Any]) -> str:
 
 
 def _plain(name: str, default: Any) -> Any:
-    """A default as a plain value: whole number, real number, word, truth value or None."""
+    """A default as a plain value: int, float, str, bool or None."""
     if isinstance(default, np.generic):
         default = default.item()
     if isinstance(default, (bool, str)) or default is None:

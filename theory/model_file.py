@@ -1,4 +1,4 @@
-"""A model from a Python file; no module stays imported afterwards."""
+"""Models read from Python files; helper modules are not kept in `sys.modules`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from theory.model import LEADING, SETTINGS, TABLES, Model
 PACKAGES = tuple(
     f"{Path(__file__).resolve().parents[1] / name}{os.sep}" for name in ("theory", "dynamics")
 )
-"""Folders whose modules are not source of a model."""
+"""Directories whose modules do not belong to a model's source."""
 
 
 def read_model(path: str | Path) -> Model:
-    r"""The model of a Python file.
+    r"""Read the model of a Python file.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def read_model(path: str | Path) -> Model:
     Raises
     ------
     ModelError
-        If the file cannot be read or run, or holds no model.
+        If the file cannot be read or run, or defines no model.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def read_model(path: str | Path) -> Model:
     names_of_parts = [*LEADING, *TABLES, *SETTINGS]
     arguments = {name: content[name] for name in names_of_parts if content.get(name) is not None}
     if "start" not in arguments:
-        raise ModelError(f"{file.name} holds no model: it has no function start(...)")
+        raise ModelError(f"{file.name} defines no model: it has no function start(...)")
     arguments["imported"] = {name: _digest(name) for name in sorted(imported - {str(file)})}
     documentation = module.__doc__ or ""
     arguments |= {"documentation": documentation, "source": str(content.get("SOURCE", ""))}
@@ -90,9 +90,9 @@ def read_model(path: str | Path) -> Model:
 
 @contextmanager
 def _imports_from(folder: Path) -> Iterator[set[str]]:
-    """Import helpers from a folder, and forget them; yields their files.
+    """Import helper modules from a folder, remove them from `sys.modules`, yield their files.
 
-    They are run again for each model: one may have changed, or have the name of another model's.
+    They run again for each model: a helper may have changed, or share its name with another's.
     """
     files, hidden, writes = set[str](), _modules_in(folder), sys.dont_write_bytecode
     for name in hidden:
@@ -111,7 +111,7 @@ def _imports_from(folder: Path) -> Iterator[set[str]]:
 
 
 def _modules_in(folder: Path) -> dict[str, types.ModuleType]:
-    """Modules whose source, or whose folder, lies in a folder and is no installed package."""
+    """Modules with their file or package inside a folder, except installed packages."""
     found = {}
     for name, module in list(sys.modules.items()):
         paths = getattr(module, "__file__", None), *getattr(module, "__path__", ())
@@ -123,7 +123,7 @@ def _modules_in(folder: Path) -> dict[str, types.ModuleType]:
 
 
 def imports_are_unchanged(model: Model) -> bool:
-    """Whether the sources that the file of a model imported are what they were."""
+    """Whether all files imported by a model's file are unchanged."""
     return all(_digest(name) == digest for name, digest in model.imported.items())
 
 

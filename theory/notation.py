@@ -1,8 +1,7 @@
-"""The type of a notation table: every letter of a paper, once.
+"""Notation tables: every letter of a paper, once.
 
-A paper's letter has a code name, a LaTeX form, a shape and a meaning. Each system fills one
-`Notation`; derivations take their sympy symbols from it, and pictures and printed derivations take
-their labels from it, so a letter is never spelled twice.
+A letter has a code name, a LaTeX form, a shape and a meaning. Each system fills one `Notation`;
+derivations take their SymPy symbols from it, plots and printed derivations their labels.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ class NotationEntry:
     """One row of a notation table.
 
     `name`: code name, ASCII (``"alpha"``); `letter`: the paper's letter as plain text (``"α"``);
-    `latex`: LaTeX form without dollar signs; `meaning`: one line, with the unit where there is one;
-    `assumptions`: what sympy may assume of the symbol; `shape`: ``"scalar"`` or for example ``"D x
+    `latex`: LaTeX form without dollar signs; `meaning`: one line, with the unit if there is one;
+    `assumptions`: assumptions of the SymPy symbol; `shape`: ``"scalar"`` or for example ``"D x
     D"``.
     """
 
@@ -51,11 +50,11 @@ class NotationEntry:
 
 
 Row = tuple[Any, ...]
-"""The fields of a `NotationEntry`, in their order."""
+"""Fields of a `NotationEntry`, in their order."""
 
 
 def word(name: str, meaning: str) -> Row:
-    r"""The row of a quantity that has no letter: its name in words, upright in LaTeX.
+    r"""Row of a quantity without a letter: its name in words, upright in LaTeX.
 
     `name`: code name.
 
@@ -69,12 +68,12 @@ def word(name: str, meaning: str) -> Row:
 
 
 class Notation(Mapping[str, NotationEntry]):
-    """The notation table of one system: code name -> `NotationEntry`.
+    """Notation table of one system: code name -> `NotationEntry`.
 
     Parameters
     ----------
     source : str
-        The paper whose letters these are.
+        Paper that uses these letters.
     rows : iterable of NotationEntry, or of tuples of its fields
         Code names are unique.
 
@@ -106,13 +105,13 @@ class Notation(Mapping[str, NotationEntry]):
         return len(self._letters)
 
     def symbol(self, name: str) -> sympy.Symbol:
-        """The sympy symbol of a code name, with the table's assumptions."""
+        """SymPy symbol of a code name, with the assumptions of the table."""
         import sympy  # a stored table is read without it
 
         return sympy.Symbol(name, **dict(self[name].assumptions))
 
     def symbols(self, names: str) -> Any:
-        """Several symbols at once, from a space-separated list of code names."""
+        """Symbols of a space-separated list of code names."""
         return tuple(self.symbol(name) for name in names.split())
 
     def latex(self, name: str) -> str:
@@ -125,7 +124,7 @@ class Notation(Mapping[str, NotationEntry]):
     def label(self, name: str) -> str:
         """Label for an axis or a legend: the LaTeX form between dollar signs.
 
-        A name without a row, such as a state that only some parameters have, is written out.
+        The label of a name without a row is the name, with spaces for underscores.
         """
         return f"${self[name].latex}$" if name in self else name.replace("_", " ")
 
@@ -139,13 +138,13 @@ class Notation(Mapping[str, NotationEntry]):
 
 
 def latex_of(name: str, arrays: Iterable[str] = ()) -> str:
-    r"""A code name as LaTeX: ``alpha0`` is ``\alpha_{0}``, ``A_0_1`` is ``A_{0,1}``.
+    r"""LaTeX of a code name: ``alpha0`` is ``\alpha_{0}``, ``A_0_1`` is ``A_{0,1}``.
 
-    Words below a letter stand apart, as in ``A_{to mask}``. An entry of an array whose letter has
-    an index stands behind it in brackets, ``(W_{1})_{0,0}``. What is recorded on the held-out law
-    is marked so above its letter.
+    Words in an index are separated by spaces, as in ``A_{to mask}``. An array with an index is put
+    in brackets before the index of its entry, ``(W_{1})_{0,0}``. A quantity on the held-out law has
+    the superscript "held out".
 
-    `arrays`: names of arrays, of whose entries ``name`` may be one.
+    `arrays`: names of arrays; ``name`` may be that of an entry.
     """
     if name.startswith(HELD_OUT):
         base = name.removeprefix(HELD_OUT)

@@ -1,8 +1,8 @@
-r"""Pages: sections of sentences and equations, as text or LaTeX.
+"""Pages of sections with sentences and equations, printed as text, LaTeX or Markdown.
 
-A side of an equation is a sympy expression, which both printers write, a `HandWritten`, or a
-string. In sentences, what stands between backticks is mathematics: ``"of type `k`"``; between two
-of them, what the sentence defines.
+A side of an equation is a SymPy expression, a `HandWritten`, or a string. Text between single
+backticks in a sentence is mathematics: ``"of type `k`"``; text between double backticks is the term
+defined by the sentence.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from sympy.printing.str import StrPrinter
 from theory.summary import summarized
 
 WIDTH = 100
-"""Columns of a page whose lines are wrapped."""
+"""Columns of a page with wrapped lines."""
 GAP = " " * 4
-"""Between equations of one line."""
+"""Space between equations on one line."""
 SHORT = WIDTH // 2
-"""Columns up to which an equation may stand beside another."""
+"""Most columns of an equation that shares its line with another."""
 LONGEST = 90
-"""Signs of a line of a sum in LaTeX, commands not counted."""
+"""Most characters in a line of a sum in LaTeX, without commands."""
 MEAN, INNER = "E", "inner"
-"""Functions written ``E[f]`` and ``<u, v>``."""
+"""Names of the functions printed as ``E[f]`` and ``<u, v>``."""
 PREAMBLE = r"""\documentclass{article}
 \usepackage[a4paper,margin=2.2cm]{geometry}
 \usepackage{amsmath,amssymb}
@@ -44,7 +44,7 @@ _SIGNS = {"": "=", "=": "=", "<=": r"\leq"}
 
 @dataclass(frozen=True)
 class HandWritten:
-    """A side of an equation that is written by hand: as text, and as LaTeX."""
+    """Side of an equation with its text and its LaTeX written by hand."""
 
     text: str
     latex: str
@@ -57,9 +57,10 @@ class HandWritten:
 class Section:
     """A heading, letters, sentences and equations.
 
-    `sentences`: before the equations; `equations`: strings, sympy expressions, or `HandWritten`;
-    the relation is ``"="`` or ``"<="``; `arrays`: small arrays, after the equations; `letters`:
-    what is defined in words, before the sentences.
+    `sentences`: printed before the equations; `equations`: tuples (left, right) or (left, right,
+    relation) of strings, SymPy expressions or `HandWritten`, with the relation ``"="`` or ``"<="``;
+    `arrays`: small arrays, printed after the equations; `letters`: definitions in words, printed
+    before the sentences.
     """
 
     heading: str
@@ -72,7 +73,7 @@ class Section:
 @summarized
 @dataclass(frozen=True)
 class Page:
-    """A derivation to be written.
+    """Derivation as a title and sections.
 
     Attributes
     ----------
@@ -81,9 +82,9 @@ class Page:
     letters : mapping
         Code name -> LaTeX.
     wrapped : bool
-        Whether lines are at most `WIDTH` columns.
+        Whether lines have at most `WIDTH` columns.
     model : tuple of Section
-        What defines the model, in about five equations: the law, the network, the risk, the step.
+        Definition of the model in about five equations: law, network, risk, step.
     """
 
     title: str
@@ -122,7 +123,7 @@ class Page:
         return "\n".join(lines[:-1] if self.wrapped else lines)
 
     def _groups(self, section: Section) -> Iterator[list[tuple[Any, ...]]]:
-        """Equations in order, on a wrapped page short ones beside each other."""
+        """Yield groups of equations for one line; short ones share a line on a wrapped page."""
         if not self.wrapped:
             yield from ([equation] for equation in section.equations)
             return
@@ -150,12 +151,12 @@ class Page:
         )
 
     def as_latex(self, standalone: bool = False) -> str:
-        """LaTeX: a paragraph a section, equations in an align environment.
+        """LaTeX with a paragraph for each section, equations in an align environment.
 
         Parameters
         ----------
         standalone : bool
-            A whole document, which needs amsmath, amssymb and geometry.
+            Whether to return a whole document, which needs amsmath, amssymb and geometry.
         """
         lines = [rf"\section*{{{_escaped(self.title)}}}"]
         lines += [_escaped(self.source), ""] if self.source else []
@@ -170,12 +171,12 @@ class Page:
         return "\n".join(lines)
 
     def as_markdown(self, level: int = 2) -> str:
-        """The sections as Markdown, formulas in LaTeX between dollar signs.
+        """Sections as Markdown, formulas in LaTeX between dollar signs.
 
         Parameters
         ----------
         level : int
-            Of the headings.
+            Level of the headings.
         """
         parts = []
         for section in self.sections:
@@ -192,7 +193,7 @@ class Page:
         return "\n\n".join(parts) + "\n"
 
     def formula(self, side: Any) -> str:
-        """A side of an equation in LaTeX."""
+        """Side of an equation in LaTeX."""
         printer = _LatexPrinter(self.letters)
         if isinstance(side, HandWritten):
             return side.latex
@@ -203,7 +204,7 @@ class Page:
         return self.letters.get(str(side), rf"\mathrm{{{_escaped(str(side))}}}")
 
     def _array(self, name: str, rows: tuple[tuple[str, ...], ...]) -> str:
-        """A small array as a displayed matrix."""
+        """Small array as a displayed LaTeX matrix."""
         body = r" \\ ".join(" & ".join(r"\cdot" if x == "." else x for x in row) for row in rows)
         columns = "c" * max(map(len, rows))
         return (
@@ -215,7 +216,7 @@ class Page:
         return _LatexPrinter(self.letters).inline(text)
 
     def _aligned(self, section: Section) -> list[str]:
-        """The equations of a section as an align environment; no line where there are none."""
+        """Lines of an align environment with a section's equations; empty without equations."""
         rows = [
             r", \qquad ".join(
                 f"{self.formula(left)} {sign}{_SIGNS[''.join(relation)]} {self.formula(right)}"
@@ -228,7 +229,7 @@ class Page:
 
 
 def _array_lines(section: Section) -> list[str]:
-    """The arrays of a section as text in a fixed pitch."""
+    """Arrays of a section as lines of monospaced text."""
     lines: list[str] = []
     for name, rows in section.arrays:
         width = max(len(cell) for row in rows for cell in row) + 1
@@ -238,13 +239,13 @@ def _array_lines(section: Section) -> list[str]:
 
 
 def _capitalized(text: str) -> str:
-    """A sentence with a capital, unless a name begins it that something is said to be equal to."""
+    """Sentence with an initial capital, unless it begins with a name and an equals sign."""
     named = re.match(r"\w+ *(=|,[^.]*=)", text)
     return text if named else text[:1].upper() + text[1:]
 
 
 def _sentences(section: Section) -> list[str]:
-    """Letters with their meanings, then the sentences."""
+    """Definitions of the letters, then the sentences."""
     words = "; ".join(f"`{name}`: {meaning}" for name, meaning in section.letters)
     return ([words + "."] if words else []) + list(section.sentences)
 
@@ -255,40 +256,40 @@ def _row(equation: tuple[Any, ...]) -> str:
 
 
 class Entry(sympy.Indexed):  # type: ignore[misc]
-    """An entry of `Entries`, printed among the letters of a product."""
+    """Entry of `Entries`, sorted among the letters of a product."""
 
     @classmethod
     def class_key(cls) -> tuple[int, int, str]:
-        """Key of sympy's order of factors."""
+        """Sort key of SymPy for factors."""
         return 2, 0, cls.__name__
 
 
 class Entries(sympy.IndexedBase):  # type: ignore[misc]
-    """A letter with indices."""
+    """Letter with indices."""
 
     def __getitem__(self, indices: Any, **options: Any) -> Entry:
         return Entry(self, *(indices if isinstance(indices, tuple) else (indices,)))
 
 
 class Named(AppliedUndef):  # type: ignore[misc]
-    """A function without an expression, printed after numbers and letters in a product."""
+    """Undefined function, printed after numbers and letters in a product."""
 
     @classmethod
     def class_key(cls) -> tuple[int, int, str]:
-        """Key of sympy's order of factors."""
+        """Sort key of SymPy for factors."""
         return 6, 0, cls.__name__
 
 
 def functions(names: str) -> list[Any]:
-    """The functions of a space-separated list of names."""
+    """Undefined functions with the names of a space-separated list."""
     return [UndefinedFunction(name, bases=(Named,)) for name in names.split()]
 
 
 class _Readable:
-    """The part of the printers that is common to text and LaTeX.
+    """Rules common to the text and the LaTeX printer.
 
-    Sums begin with a term without a minus sign, letters stand before functions, and decimals have
-    at most 15 digits, which is what a float carries.
+    Sums begin with a term without a minus sign, letters precede functions, and decimals have at
+    most 15 digits, the precision of a float.
     """
 
     def _print_Float(self, expr: sympy.Float) -> str:  # noqa: N802
@@ -333,7 +334,7 @@ class _TextPrinter(_Readable, StrPrinter):  # type: ignore[misc]
 
 
 class _LatexPrinter(_Readable, LatexPrinter):  # type: ignore[misc]
-    r"""LaTeX with the letters of a page.
+    r"""LaTeX printer with the letters of a page.
 
     ``dO(x, theta)`` is written :math:`\partial_\theta O(x)`, ``dG/dgamma`` with a fraction bar.
     """
@@ -364,7 +365,7 @@ class _LatexPrinter(_Readable, LatexPrinter):  # type: ignore[misc]
         return rf"\mathrm{{{name}}}" if letter == name and len(name) > 1 else letter
 
     def broken(self, expr: sympy.Add) -> str:
-        """A sum, on several lines of an align environment where it is long."""
+        """LaTeX of a sum, on several lines of an align environment if it is long."""
         lines = [""]
         for term in self._as_ordered_terms(expr):
             written = self._print(term)
@@ -423,14 +424,14 @@ class _LatexPrinter(_Readable, LatexPrinter):  # type: ignore[misc]
 
 
 def plain(side: Any) -> str:
-    """A side of an equation as text."""
+    """Side of an equation as text."""
     return str(_TextPrinter().doprint(side)) if isinstance(side, sympy.Basic) else str(side)
 
 
 def _with_mathematics(
     sentence: str, inline: Callable[[str], str], escaped: Callable[[str], str] | None = None
 ) -> str:
-    """A sentence in LaTeX, or in Markdown; mathematics between dollar signs."""
+    """Sentence in LaTeX or Markdown, with mathematics between dollar signs."""
     parts = sentence.replace("``", "`").split("`")
     return "".join(
         f"${inline(part).strip()}$" if k % 2 else (escaped or _escaped)(part)
@@ -439,7 +440,7 @@ def _with_mathematics(
 
 
 def _in_markdown(text: str) -> str:
-    """Text without emphasis, formulas, code and links."""
+    """Markdown text with the signs of emphasis, formulas, code and links escaped."""
     return re.sub(r"[\\*<$~]|(?<=\])[(\[:]", r"\\\g<0>", text)
 
 

@@ -1,4 +1,4 @@
-"""Sections of the page of a model file on its closure; the engine of `dynamics` makes the page."""
+"""Page sections on the closure of a model file; the engine of `dynamics` makes the page."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from theory.notation import latex_of
 from theory.page import HandWritten, Section
 
 MOST_ROWS = 16
-"""Rows and columns up to which the classes of an array are written out."""
+"""Most rows and columns of an array whose classes are printed."""
 MOST_ENTRIES = 4
-"""Entries of a class that are named."""
+"""Most entries of a class that are printed."""
 MOST_SCALARS = 24
-"""Scalars whose derivative is written out."""
+"""Most scalars with a printed derivative."""
 MOST_LAWS = 12
 BY_THE_FLOW = (
     "first integrals of the flow, compared with its rates at random states; gradient descent "
     "breaks them at order eta"
 )
 DIGITS = 1e-12
-"""Part of the largest coefficient below which one is not written."""
+"""Smallest printed coefficient, relative to the largest one."""
 
 
 def closure_sections(
@@ -37,7 +37,7 @@ def closure_sections(
 ) -> list[Section]:
     """Sections on the scalars, the linear space and the conserved quantities.
 
-    `entry_names`: every entry by its array and position; `integrals`: first integrals of the flow
+    `entry_names`: array and position of every entry; `integrals`: first integrals of the flow
     beyond the laws of the closure, with their values.
     """
     equal, still = [], []
@@ -92,18 +92,18 @@ def closure_sections(
 def law_equations(
     laws: Sequence[tuple[sympy.Expr, float]],
 ) -> list[tuple[sympy.Expr, HandWritten]]:
-    """Equations of conserved quantities, and their values at the start."""
+    """Equations of conserved quantities with their values at the start."""
     return [(law, HandWritten(f"{value:.6g}", f"{value:.6g}")) for law, value in laws]
 
 
 def _entry(name: str) -> str:
-    """LaTeX of an entry by its array and position, as ``A[0, 3]``."""
+    """LaTeX of an entry given by array and position, such as ``A[0, 3]``."""
     array, _, position = name.partition("[")
     return latex_of("_".join([array, *re.findall(r"\d+", position)]), [array])
 
 
 def _law(closure: Closure, law: ConservationLaw) -> sympy.Expr:
-    """Expression that a law with fractions keeps."""
+    """Expression conserved by a law with rational coefficients."""
     letters = [sympy.Symbol(name, real=True) for name in closure.names]
     terms = zip(law.fractions, law.terms, strict=True)
     return sympy.Add(
@@ -112,7 +112,7 @@ def _law(closure: Closure, law: ConservationLaw) -> sympy.Expr:
 
 
 def _linear_section(closure: Closure) -> Section:
-    """The scalars as combinations of the directions of the linear space."""
+    """Section with the scalars as combinations of the directions of the linear space."""
     columns = closure.space.directions(closure.classes)
     letters = [sympy.Symbol(f"z_{k + 1}", real=True) for k in range(columns.shape[1])]
     small = DIGITS * np.abs(columns).max(initial=0.0)
@@ -130,7 +130,7 @@ def _linear_section(closure: Closure) -> Section:
 
 
 def _class_numbers(closure: Closure) -> tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]:
-    """Small arrays with the number of the scalar of each entry, 1, 2, ...; a dot never moves."""
+    """Small arrays with the number of each entry's scalar, from 1; a dot marks a frozen entry."""
     arrays = []
     for name, entries in closure.labels().items():
         matrix = np.atleast_1d(np.array(entries))
@@ -144,11 +144,11 @@ def _class_numbers(closure: Closure) -> tuple[tuple[str, tuple[tuple[str, ...], 
 def multiplicities(
     sizes: Mapping[tuple[int, ...], int], names: Sequence[str]
 ) -> tuple[sympy.Expr | None, int]:
-    """The polynomial of the constants that gives the number of entries of a scalar.
+    """Fit a polynomial of the constants to the number of entries of a scalar.
 
-    `sizes`: values of the constants -> number of entries; `names`: the constants. Returns
-    sympy.Expr or None, and int: the polynomial of least degree through all points, with at least
-    one more point than coefficients; None if there is none. How many points were left to check it.
+    `sizes`: values of the constants -> number of entries; `names`: the constants. Returns the
+    polynomial of least degree through all points, or None if the points do not determine one and
+    check it; and the number of points that check it.
     """
     symbols = [sympy.Symbol(name, real=True) for name in names]
     points = [dict(zip(symbols, point, strict=True)) for point in sizes]

@@ -1,4 +1,4 @@
-"""The section of a page on an update rule: its recursion, and what of a closure it keeps."""
+"""Page section on an update rule: its recursion, and the part of a closure that it conserves."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from theory.page import HandWritten, Section
 from theory.update_rules import INPUTS, UpdateRule
 
 LETTERS = {"gradient": "g", "entry": "theta", "step": "t", "norm": "norm_g"}
-"""Letters of inputs; others have their names."""
+"""Letters of inputs; other inputs are printed by name."""
 SPELLED = {"weight_decay": r"\mathrm{weight\_decay}", "norm_g": r"\lVert g \rVert"}
-"""LaTeX of letters of rules, for the page."""
+"""LaTeX of the letters of rules."""
 
 
 def rule_section(rule: UpdateRule, by_array: bool = False, gradients: bool = False) -> Section:
-    """The recursion of a rule for one entry, and what stays true of training by it.
+    """Section with the recursion of a rule for one entry, and the properties conserved by training.
 
-    `by_array`: whether arrays have stages of their own; `gradients`: whether the page has the
-    gradient ``g(theta)`` of every scalar.
+    `by_array`: whether arrays have their own stages; `gradients`: whether the page has the gradient
+    ``g(theta)`` of every scalar.
     """
     names = [*INPUTS, *rule.numbers]
     symbols = {n: sympy.Symbol(LETTERS.get(n, n), real=True) for n in names}
@@ -51,27 +51,27 @@ def rule_section(rule: UpdateRule, by_array: bool = False, gradients: bool = Fal
 
 
 def _kept(regime: Regime) -> Iterator[str]:
-    """Part of a closure that holds under a rule, in sentences."""
+    """Yield sentences on the part of a closure that holds under a rule."""
     yield "entries that are equal and have equal gradients stay equal"
     if regime.signs:
         yield "the rule is odd: opposite entries with opposite gradients stay opposite"
     else:
-        yield "the rule is not odd: opposite entries part, and the classes have no signs"
+        yield "the rule is not odd: opposite entries separate, and the classes have no signs"
     if regime.decay:
         yield "entries without a gradient decay: those that do not start at 0 are scalars"
     if regime.spaces:
         each = ", of each array by itself" if regime.by_array else ""
         kept = "linear spaces and linear laws"
         if regime.decay:
-            kept = "linear spaces that hold 0 and linear laws of value 0"
-        yield f"{kept} are kept{each}"
+            kept = "linear spaces that contain 0 and linear laws of value 0"
+        yield f"{kept} are conserved{each}"
     else:
         yield (
-            "of linear laws only those of two entries are kept, whose gradients are equal or "
-            "opposite in every state"
+            "linear laws of two entries are conserved if their gradients are equal or opposite in "
+            "every state; other linear laws are not"
         )
     if not regime.flow:
-        yield "quadratic laws of the flow are not kept"
+        yield "quadratic laws of the flow are not conserved"
 
 
 def _heading(rule: UpdateRule) -> str:

@@ -1,4 +1,4 @@
-"""The short form of a result for ``print`` and for a notebook: a few lines, not every number."""
+"""Short form of a result for ``print`` and notebooks: a few lines instead of every number."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any, TypeVar
 import numpy as np
 
 ROWS, WIDTH = 7, 72
-"""Most lines below the first, and most characters of a value in them."""
+"""Most lines below the first, and most characters of a value in a line."""
 LINE = 88
-"""Most characters of a result that fits in one line."""
+"""Most characters of a result printed in one line."""
 ENTRIES = 4
-"""Most numbers of an array that are written out."""
+"""Most numbers of an array that are printed."""
 HIDDEN = ("presentation",)
-"""Fields that describe the picture of a result."""
+"""Fields that describe the plot of a result and are not printed."""
 
 Result = TypeVar("Result", bound=type)
 
 
 def summarized(cls: Result) -> Result:
-    """Give a class of results a short ``repr``, and a table where a notebook shows it.
+    """Give a class of results a short ``repr``, and an HTML table for notebooks.
 
-    Rows are what its method ``overview`` returns, a mapping from label to value; without one, its
+    Rows are the mapping from label to value returned by the method ``overview``; by default the
     fields.
 
     Examples
@@ -50,7 +50,7 @@ def summarized(cls: Result) -> Result:
 
 
 def _rows(result: Any) -> dict[str, str]:
-    """Label -> text, without what is empty; the last row says how many more there are."""
+    """Label -> text of nonempty values; the last row lists further labels."""
     if hasattr(result, "overview"):
         content = result.overview()
     else:
@@ -107,14 +107,14 @@ def _text(value: Any) -> str:
 
 
 def _sequence(values: Sequence[Any]) -> str:
-    """A few plain values, or how many there are of what."""
+    """Comma-separated plain values, or the length and the type of other values."""
     if all(isinstance(value, str | int | float) for value in values):
         return ", ".join(map(_text, values[:WIDTH]))
     return f"{len(values)} {type(values[0]).__name__}"
 
 
 def _array(values: np.ndarray) -> str:
-    """The numbers of a short array; kind, shape and extent of another."""
+    """Numbers of a short array; dtype, shape and range of a longer one."""
     if values.size <= ENTRIES and values.dtype.kind in "biufc":
         return "[" + ", ".join(f"{entry:.4g}" for entry in values.ravel()) + "]"
     text = f"{values.dtype} array {values.shape}"

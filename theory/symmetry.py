@@ -5,14 +5,10 @@ If a group :math:`H` of permutations of the patches leaves the population risk u
 gradient descent from a symmetric start keeps :math:`A_{ij} = A_{\pi(i)\pi(j)}` for ever. The
 entries of A that stay equal are the orbits of :math:`H` on index pairs. They are the connected
 components of the graph on the :math:`D^2` pairs with an edge
-:math:`(i, j) - (\pi(i), \pi(j))` for each *generator*: the group itself is never enumerated.
+:math:`(i, j) - (\pi(i), \pi(j))` for each *generator*; the group itself is never enumerated.
 
-Where there is no group, colour refinement of a relational structure
-(`theory.color_refinement`) finds classes that stay equal for a gradient which depends on stable
-colours only; orbits refine them.
-
-`classes` takes any structure that knows its symmetry (a `PermutationGroup`, a `Partition`) or is
-refined (a `RelationalStructure`) and returns `Classes`.
+Without a group, colour refinement of a relational structure (`theory.color_refinement`) finds
+classes that stay equal for a gradient that depends on stable colours only; orbits refine them.
 """
 
 from __future__ import annotations
@@ -30,7 +26,7 @@ from theory.summary import summarized
 @summarized
 @dataclass(frozen=True)
 class PermutationGroup:
-    """A group of permutations of ``range(size)``, by a few generators.
+    """Group of permutations of ``range(size)``, given by generators.
 
     Attributes
     ----------
@@ -65,7 +61,7 @@ class PermutationGroup:
 @summarized
 @dataclass(frozen=True)
 class Partition:
-    """A partition of the patches into sets, of equal or unequal sizes, contiguous or not.
+    """Partition of the patches into sets of any sizes, contiguous or not.
 
     Attributes
     ----------
@@ -96,12 +92,12 @@ class Partition:
 
     @classmethod
     def contiguous(cls, sizes: Sequence[int]) -> Partition:
-        """Consecutive runs of these sizes: ``(2, 3)`` is {0, 1}, {2, 3, 4}."""
+        """Partition into consecutive runs of these sizes: ``(2, 3)`` is {0, 1}, {2, 3, 4}."""
         return cls(np.repeat(np.arange(len(sizes)), sizes))
 
     @classmethod
     def grid(cls, rows: int, columns: int, height: int, width: int) -> Partition:
-        """Patches of a grid, row by row, in localised blocks of height by width (Figure 1b-1).
+        """Partition of a grid, row by row, into blocks of height by width (Figure 1b-1).
 
         Raises
         ------
@@ -114,7 +110,7 @@ class Partition:
         return cls(down // height * (columns // width) + along // width)
 
     def shuffled(self, generator: np.random.Generator) -> Partition:
-        """Sets of the same sizes, their members random (Figure 1b-2)."""
+        """Partition into sets of the same sizes with random members (Figure 1b-2)."""
         return Partition(generator.permutation(self.labels))
 
     @property
@@ -128,11 +124,12 @@ class Partition:
         return tuple(np.flatnonzero(self.labels == k) for k in range(self.labels.max() + 1))
 
     def group(self) -> PermutationGroup:
-        """The permutations that map sets onto sets: product of wreath products S_c wr S_m.
+        """Group of permutations that map sets onto sets: product of wreath products S_c wr S_m.
 
         For each size ``c`` that occurs ``m`` times: a transposition and a cycle inside the first
-        set of that size, a swap of the first two such sets and a cycle through all of them. These
-        generate S_c wr S_m, because conjugation carries the first set's S_c to the others.
+        set of that size, a swap of the first two sets of that size and a cycle through all of them.
+        These generate S_c wr S_m, because conjugation carries the first set's S_c to the other
+        sets.
         """
         by_size: dict[int, list[IntArray]] = {}
         for members in self.sets:
@@ -159,7 +156,7 @@ class Classes:
     """Classes of index pairs that stay equal under training.
 
     `labels`, shape (D, D), or (rows, columns) of a relational structure: class of each pair,
-    numbered in order of first appearance reading row by row, so the class of (0, 0) is 0.
+    numbered by first appearance row by row, so the class of (0, 0) is 0.
     """
 
     labels: IntArray
@@ -182,23 +179,23 @@ class Classes:
 
 
 def classes(structure: object) -> Classes:
-    """Classes of index pairs that a structure's symmetry keeps equal.
+    """Classes of index pairs that stay equal by the symmetry of a structure.
 
     Parameters
     ----------
     structure : PermutationGroup, Partition or RelationalStructure
-        What is symmetric, or is refined.
+        A group or partition gives orbits; a relational structure is refined.
 
     Returns
     -------
     Classes
-        Orbits of the ordered pairs (i, j), the diagonal included; of a relational structure, the
+        Orbits of the ordered pairs (i, j), the diagonal included; for a relational structure, the
         type of row i and the stable colour of column j with row i individualised.
 
     Raises
     ------
     TypeError
-        If the structure is of a kind without symmetry.
+        For an object of another type.
 
     Notes
     -----
@@ -223,12 +220,12 @@ def classes(structure: object) -> Classes:
         group = structure.group() if isinstance(structure, Partition) else structure
         labels = _orbits(group)
     else:
-        raise TypeError(f"no symmetry is known for a {type(structure).__name__}")
+        raise TypeError(f"classes: no symmetry of a {type(structure).__name__} is known")
     return Classes(by_appearance(labels.ravel())[0].reshape(labels.shape))
 
 
 def _orbits(group: PermutationGroup) -> IntArray:
-    """The orbit of every pair under a group: components of the graph of the generators."""
+    """Orbit of every pair under a group, as components of the graph of the generators."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

@@ -1,9 +1,9 @@
-r"""Update rules: how a step of training is made of the gradient, entry by entry.
+r"""Update rules: the change of each entry in a step of training, from its gradient.
 
 A rule is a function of one entry, :math:`(g, m, \theta, t, \eta) \mapsto (\Delta\theta, m)`, with
 memory :math:`m` that starts at 0 and steps :math:`t` that count from 1. Names, defaults and
-formulas are those of optax. Entries that are equal and have equal gradients stay equal under any
-rule; of opposite entries this holds where the rule is odd. Only rules that are linear in the
+formulas are those of optax. Equal entries with equal gradients stay equal under any rule; opposite
+entries with opposite gradients stay opposite under an odd rule. Only rules that are linear in the
 gradient keep linear spaces.
 """
 
@@ -27,21 +27,21 @@ from theory.summary import summarized
 Step = Callable[..., Any]
 ARGUMENTS = ("gradient", "memory", "entry", "step", "eta", "xp")
 INPUTS = ("gradient", "entry", "step", "eta", "norm")
-"""Inputs of the program of a rule; its memory and its constants stand after them."""
+"""First inputs of the program of a rule; memory and constants follow."""
 MOST_MEMORY = 4
-"""Numbers that a rule may keep of each entry."""
+"""Most numbers in the memory of a rule for each entry."""
 
 
 @summarized
 @dataclass(frozen=True)
 class UpdateRule:
-    """How a step is made of the gradient.
+    """Update rule of training.
 
-    `function`: (gradient, memory, entry, step, eta, xp, constants by name) -> (change, memory).
-    Memory is one number, or a tuple of several; `constants`: its numbers by name; a truth value
-    chooses a formula; `memory`: numbers kept of each entry; `spaces`: whether it keeps linear
-    spaces: each change is one linear map of all gradients so far; `weight_decay`: multiple of each
-    entry that is added to its gradient before the rule.
+    `function`: (gradient, memory, entry, step, eta, xp, constants by name) -> (change, memory),
+    with memory one number or a tuple of several; `constants`: values by name; a boolean selects a
+    formula; `memory`: count of numbers stored for each entry; `spaces`: whether the rule keeps
+    linear spaces: each change is one linear map of all gradients up to the step; `weight_decay`:
+    multiple of each entry added to its gradient before the rule.
     """
 
     name: str
@@ -52,12 +52,12 @@ class UpdateRule:
     weight_decay: float = 0.0
 
     def overview(self) -> dict[str, Any]:
-        """Name and constants."""
+        """Name and constants of the rule."""
         return {"name": self.name, **self.options}
 
     @property
     def plain(self) -> bool:
-        """Whether it is gradient descent without decay."""
+        """Whether the rule is gradient descent without decay."""
         return self.function is gd and not self.weight_decay
 
     @property
@@ -67,7 +67,7 @@ class UpdateRule:
 
     @property
     def with_norm(self) -> bool:
-        """Whether it takes the norm of the gradient by all entries."""
+        """Whether the rule takes the norm of the gradient by all entries."""
         return "norm" in inspect.signature(self.function).parameters
 
     @property
@@ -77,19 +77,19 @@ class UpdateRule:
 
     @property
     def numbers(self) -> dict[str, float]:
-        """Constants that enter formulas."""
+        """Constants in the formulas; booleans, which select a formula, are left out."""
         return {n: float(v) for n, v in self.constants.items() if not isinstance(v, bool)}
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Key of its formulas, independent of its numbers."""
+        """Key of the formulas of the rule, independent of its numbers."""
         chosen = tuple((n, v) for n, v in self.constants.items() if isinstance(v, bool))
         return self.function, chosen, tuple(self.numbers), self.memory
 
     def changed(self, **constants: float) -> UpdateRule:
-        """The rule at other constants, ``weight_decay`` among them.
+        """Copy of the rule with other constants, including ``weight_decay``.
 
-        Raises ModelError if it has no such constant.
+        Raises ModelError for an unknown constant.
         """
         for name in constants.keys() - self.options.keys():
             known = ", ".join(self.options)
@@ -104,10 +104,10 @@ class UpdateRule:
         self, gradient: Any, memory: Any, entry: Any, step: Any, eta: Any, xp: Any,
         norm: Any = None, numbers: Mapping[str, Any] | None = None,
     ) -> tuple[Any, list[Any]]:  # fmt: skip
-        """Change of entries and their new memory, from decayed gradients.
+        """Change of entries and their new memory, from gradients that include decay.
 
-        `step`: from 1; `xp`: functions of arrays: numpy, or JAX's; `norm`: of the gradient by all
-        entries; `numbers`: stand for `numbers`, as traced values.
+        `step`: from 1; `xp`: array namespace, numpy or JAX; `norm`: norm of the gradient by all
+        entries; `numbers`: traced values that replace the attribute `numbers`.
         """
         known = {**self.constants, **(self.numbers if numbers is None else numbers)}
         if self.with_norm:
@@ -116,12 +116,12 @@ class UpdateRule:
         change, kept = self.function(gradient, kept, entry, step, eta, xp, **known)
         listed = list(kept) if isinstance(kept, (tuple, list)) else [kept]
         if self.memory and len(listed) != self.memory:
-            raise TypeError(f"memory has {self.memory} numbers, and {len(listed)} are returned")
+            raise TypeError(f"memory has {self.memory} numbers, but {len(listed)} are returned")
         return change, listed[: self.memory]
 
     @property
     def program(self) -> Program:
-        """Its program: `INPUTS`, memory and `numbers` to ``change`` and ``memory``."""
+        """Program of the rule: `INPUTS`, memory and `numbers` to ``change`` and ``memory``."""
         return _traced(self.key).program
 
     @property
@@ -130,9 +130,9 @@ class UpdateRule:
         return _traced(self.key).odd
 
     def expressions(self, symbols: Mapping[str, Any]) -> tuple[list[Any], Any]:
-        """New memory, and the change in terms of it, as sympy expressions.
+        """New memory, and the change in terms of it, as SymPy expressions.
 
-        `symbols`: input of `program` -> symbol; ``new_1``, ... -> that of the new memory.
+        `symbols`: input of `program` -> symbol; ``new_1``, ... -> symbols of the new memory.
         """
         from theory.program.symbolic import expressions
 
@@ -145,14 +145,14 @@ class UpdateRule:
 
 
 def _structured(memory: Any) -> Any:
-    """Memory as a rule takes it: a number, or a tuple of several."""
+    """Memory in the format of a rule: a number, or a tuple of several."""
     return (memory[0] if len(memory) else 0.0) if len(memory) < 2 else tuple(memory)
 
 
 class Traced(NamedTuple):
-    """The table of a rule, its inputs and outputs (change, new memory), and what is made of it.
+    """Table of a traced rule, its inputs, outputs (change, new memory) and program.
 
-    ``odd`` says whether the change is odd in gradient and entry, each memory being odd or even.
+    ``odd``: whether the change is odd in gradient and entry, with each memory odd or even.
     """
 
     values: Values
@@ -164,7 +164,7 @@ class Traced(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _traced(key: tuple[Any, ...]) -> Traced:
-    """A rule as a table, at any constants; its function is traced on numbers by JAX."""
+    """Trace the function of a rule on numbers by JAX, into a table with constants as inputs."""
     import jax
 
     function, chosen, names, memory = key
@@ -187,7 +187,7 @@ def _traced(key: tuple[Any, ...]) -> Traced:
 
 
 def _is_odd(values: Values, ids: Ids, outputs: Ids, memory: int) -> bool:
-    """Whether the change is odd in gradient and entry, each memory being odd or even, exactly."""
+    """Whether the change is odd in gradient and entry, with each memory odd or even, exactly."""
     identities, point = Identities(values, outputs), values.triples[ids]
     turned_inputs = {INPUTS.index("gradient"), INPUTS.index("entry")}
     found = identities.at(ids, point[:, None])[:, 0]
@@ -203,9 +203,9 @@ def _is_odd(values: Values, ids: Ids, outputs: Ids, memory: int) -> bool:
 
 
 def gd(gradient: Any, memory: Any, entry: Any, step: Any, eta: Any, xp: Any) -> Any:
-    """Gradient descent.
+    """Gradient descent: change -eta times the gradient.
 
-    `gradient`, `memory`, `entry`, `step`, `eta`, `xp`: as of `UpdateRule.function`.
+    `gradient`, `memory`, `entry`, `step`, `eta`, `xp`: see `UpdateRule.function`.
     """
     return -(eta * gradient), memory
 
@@ -214,7 +214,7 @@ def _momentum(
     gradient: Any, memory: Any, entry: Any, step: Any, eta: Any, xp: Any, momentum: Any,
     nesterov: bool,
 ) -> Any:  # fmt: skip
-    """Heavy ball; Nesterov's looks one step ahead."""
+    """Heavy-ball momentum, or Nesterov's with the gradient one step ahead."""
     memory = gradient + momentum * memory
     return -(eta * (gradient + momentum * memory if nesterov else memory)), memory
 
@@ -238,7 +238,7 @@ def _adamw(
     gradient: Any, memory: Any, entry: Any, step: Any, eta: Any, xp: Any, b1: Any, b2: Any,
     eps: Any, weight_decay: Any,
 ) -> Any:  # fmt: skip
-    """Adam with weight decay that does not pass through its means."""
+    """Adam with weight decay added to the change, outside the means."""
     change, memory = _adam(gradient, memory, entry, step, eta, xp, b1, b2, eps)
     return change - eta * weight_decay * entry, memory
 
@@ -246,7 +246,7 @@ def _adamw(
 def _normalized(
     gradient: Any, memory: Any, entry: Any, step: Any, eta: Any, xp: Any, eps: Any, norm: Any
 ) -> Any:
-    """Steps of length eta along the gradient by all entries."""
+    """Step of length eta along the gradient by all entries."""
     return -(eta * (gradient / (norm + eps))), memory
 
 
@@ -262,23 +262,24 @@ RULES = {
         UpdateRule("normalized", _normalized, {"eps": 1e-6}, spaces=True),
     )
 }
-"""Rules by name; Nesterov's is that of momentum at ``nesterov=True``."""
+"""Update rules by name; Nesterov's is momentum with ``nesterov=True``."""
 GD = RULES["gd"]
 CONSTANTS = tuple(dict.fromkeys(name for rule in RULES.values() for name in rule.options))
 OPTIONS = ("rule", "schedule", "stages", *CONSTANTS, *(f"rule.{name}" for name in CONSTANTS))
-"""Settings in commands and sweeps; ``rule.b1`` is that of the rule where a model has a ``b1``."""
+"""Settings of rules in commands and sweeps; ``rule.b1`` is unambiguous if a model has a ``b1``."""
 
 
 def own_rule(function: Step, constants: Mapping[str, float] | None = None) -> UpdateRule:
-    """The rule of a user's function ``step(gradient, memory, entry, step, eta, xp, ...)``.
+    """Update rule of a user's function ``step(gradient, memory, entry, step, eta, xp, ...)``.
 
     `function`: returns (change, memory) of one entry; further arguments are constants; `constants`:
-    values of further arguments; those that are not given need defaults. Raises ModelError if it
-    does not take these arguments or return a change and a memory, mixes entries, or has no program.
+    values of further arguments; the others need defaults. Raises ModelError if the function takes
+    other arguments, returns something other than a change and a memory, mixes entries, or cannot be
+    traced.
     """
     parameters = list(inspect.signature(function).parameters.values())
     if tuple(p.name for p in parameters[: len(ARGUMENTS)]) != ARGUMENTS:
-        raise ModelError(f"step can begin: def step({', '.join(ARGUMENTS)})")
+        raise ModelError(f"step must begin: def step({', '.join(ARGUMENTS)})")
     own = {}
     for parameter in parameters[len(ARGUMENTS) :]:
         known = (constants or {}).get(parameter.name, parameter.default)

@@ -209,7 +209,7 @@ def test_a_run_without_a_matrix_has_no_picture_of_attention(square):
 
 
 def test_wrong_calls_of_theory():
-    with pytest.raises(TypeError, match="no symmetry is known for a str"):
+    with pytest.raises(TypeError, match="no symmetry of a str is known"):
         theory.classes("x")
     for path, part in (("nowhere.py", "cannot be read"), (3, "is not a path")):
         with pytest.raises(theory.ModelError, match=part):

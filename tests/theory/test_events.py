@@ -90,8 +90,8 @@ def test_what_is_no_rule(text, message):
     ("texts", "message"),
     [
         *(({name: "v > 1"}, "^events: .* is not a word") for name in ("T 1", "", "1", 3, "T-1")),
-        ({"T": "v > 1 after T"}, "event T: there is no event 'T' before it"),
-        ({"T": "v > 1 after S", "S": "v > 0"}, "event T: there is no event 'S' before it"),
+        ({"T": "v > 1 after T"}, "event T: no event 'T' is defined before it"),
+        ({"T": "v > 1 after S", "S": "v > 0"}, "event T: no event 'S' is defined before it"),
     ],
 )
 def test_names_and_orders_that_cannot_be(texts, message):

@@ -39,7 +39,7 @@ def test_constants_are_the_keyword_arguments_in_the_order_of_the_functions():
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda theta, sample, xp, eta=1: 0, "constant 'eta' of loss.*rename it, as eta_0"),
+        (lambda theta, sample, xp, eta=1: 0, "constant 'eta' of loss.*rename it, e.g. eta_0"),
         (lambda theta, sample, xp, risk=1: 0, "constant 'risk' of loss"),
         (lambda theta, sample, xp, q=0.5: 0, r"'q' has two defaults, 0\.25 in law and 0\.5 in l"),
         (lambda theta, sample, xp, n=2.0: 0, r"'n' has two defaults, 2 in start and 2\.0 in loss"),
@@ -91,7 +91,7 @@ def test_doors_and_tables(functions, message):
         ({"w": []}, "w holds no real numbers"),
         ({"w": [[1.0], [1.0, 2.0]]}, "start: w is not an array"),
         ({"w": [1.0, np.nan]}, "w has an entry that is not finite"),
-        ({"q": 1.0}, "names an array 'q', which is the name of something else"),
+        ({"q": 1.0}, "names an array 'q', a reserved name or a constant"),
         ({"u": 1.0}, "groups: there is no trained array 'w'; there are u"),
     ],
 )

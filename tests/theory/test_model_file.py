@@ -45,8 +45,8 @@ def test_a_file_is_a_model(written):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "my.py holds no model: it has no function start"),
-        ("start = None\n", "holds no model"),
+        ("", "my.py defines no model: it has no function start"),
+        ("start = None\n", "defines no model"),
         (FILE + "1 / 0\n", r"cannot be run: ZeroDivisionError: division .* \(my\.py, line 15\)"),
         (FILE + "def f(:\n", r"cannot be run: SyntaxError: invalid syntax \(my\.py, line 15\)$"),
         ("import nonesuch_at_all\n" + FILE, r"No module named 'nonesuch_at_all' \(my\.py, line 1"),

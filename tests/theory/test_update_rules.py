@@ -61,7 +61,7 @@ def test_decay_is_coupled_but_in_adamw():
 @pytest.mark.parametrize(
     ("step", "words"),
     [
-        (lambda gradient, eta: 0, "step can begin: def step(gradient, memory, entry"),
+        (lambda gradient, eta: 0, "step must begin: def step(gradient, memory, entry"),
         (lambda gradient, memory, entry, step, eta, xp: (gradient[0], memory), "Too many indices"),
         (lambda gradient, memory, entry, step, eta, xp: (xp.fft.fft(gradient), memory), "program"),
         (lambda gradient, memory, entry, step, eta, xp, k: (k, memory), "'k', which is not a"),

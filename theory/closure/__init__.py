@@ -1,10 +1,10 @@
-r"""The closure of a model: entries that stay equal, the space of training, conserved quantities.
+"""Closure of a model: entries that stay equal, linear space of training, conserved quantities.
 
-The risk is a list of distinct numbers (`theory.program`). A closure is found by a few exact
+A traced risk is a table of distinct values (`theory.program`). A closure takes a few exact
 evaluations of its gradient in a finite field: `refinement` finds classes of equal entries, `linear`
-the smallest linear space, `conservation` constants of motion. A model without such a list is
-checked in floats at some states (`checked`), and its grade says so. `orbits` has the classes of a
-symmetry that a model states. A closure that does not reduce is a result.
+the smallest linear space, `conservation` constants of motion. A model that cannot be traced is
+checked in floats at some states (`checked`), with a lower grade. `orbits` computes the classes of a
+symmetry stated by the model. A closure without any reduction is a valid result.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ class Closure:
     Attributes
     ----------
     classes : EntryClasses
-        Which trained entries stay equal.
+        Classes of trained entries that stay equal.
     space : LinearSpace
-        The linear space in which their values stay.
+        Linear space in which the values of the classes stay.
     sample_groups : SampleClasses or None
-        Which samples have equal losses there; None without a finite law.
+        Classes of samples with equal losses on the classes; None without a finite law.
     laws : tuple of ConservationLaw
-        Quantities that training conserves.
+        Quantities conserved by training.
     names : tuple of str
         Name of each scalar.
     residual : float
-        Largest part of the gradient outside the classes in floats, relative to the gradient, at a
-        few random states.
+        Largest gradient component outside the classes in floats at a few random states, relative to
+        the largest component.
     grade : str
         ``proved``, ``checked at N states``, ``stated`` or ``declared`` by the model.
     scope : str
-        For which laws and constants it is proved, in words.
+        Laws and constants for which the closure is proved, in words.
     remarks : tuple of str
-        What the user should know.
+        Messages for the user.
     shapes : mapping
         Trained array -> its shape, in the order of the entries.
     """
@@ -64,22 +64,22 @@ class Closure:
 
     @property
     def entries(self) -> int:
-        """Trained entries; those that its scalars stand for, of a declaration."""
+        """Number of trained entries; for a declaration, the sum of the declared sizes."""
         return int(sum(self.classes.declared) or self.classes.labels.size)
 
     @property
     def scalars(self) -> int:
-        """Classes of entries that move."""
+        """Number of classes of entries that move."""
         return self.classes.count
 
     @property
     def frozen(self) -> int:
-        """Entries that never move."""
+        """Number of entries that never move."""
         return int((self.classes.labels < 0).sum())
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Entries of each class, in the order of the scalars."""
+        """Number of entries of each class, in the order of the scalars."""
         return tuple(int(n) for n in self.classes.sizes)
 
     @property
@@ -89,24 +89,24 @@ class Closure:
 
     @property
     def conserved(self) -> tuple[str, ...]:
-        """Conserved quantities, in the names of the scalars."""
+        """Conserved quantities as text, in the names of the scalars."""
         return tuple(law.text(self.names) for law in self.laws)
 
     @property
     def samples(self) -> int:
-        """Samples of the law; 0 where the risk is in closed form."""
+        """Number of samples of the law; 0 if the risk is in closed form."""
         return 0 if self.sample_groups is None else int(self.sample_groups.labels.size)
 
     @property
     def sample_classes(self) -> int:
-        """Classes of samples with equal losses."""
+        """Number of classes of samples with equal losses."""
         return 0 if self.sample_groups is None else self.sample_groups.count
 
     def labels(self) -> dict[str, Any]:
-        """Array -> nested lists: the scalar of each entry, negative where the sign is.
+        """Array -> nested lists with the scalar number of each entry, negative for a minus sign.
 
-        Scalars are numbered from 1; 0 is an entry that never moves. Empty for many entries, and
-        for those of a declaration, which are not known.
+        Scalars are numbered from 1; 0 is an entry that never moves. Empty above `MOST_LABELLED`
+        entries, and for a declaration, whose entries are unknown.
         """
         if self.classes.declared or self.entries > MOST_LABELLED:
             return {}
@@ -119,7 +119,7 @@ class Closure:
         return nested
 
     def document(self) -> dict[str, Any]:
-        """The closure as plain values."""
+        """Closure as plain values."""
         return {
             "entries": self.entries,
             "scalars": self.scalars,
@@ -144,7 +144,7 @@ class Closure:
 
     @property
     def proof(self) -> str:
-        """Sentence on what is proved, or on what was checked instead."""
+        """Sentence on the proof of the closure, or on the check that replaces it."""
         if self.grade == DECLARED:
             return f"declared by the model; {self.scope}"
         if self.grade == STATED:
@@ -159,7 +159,7 @@ class Closure:
         return f"{text}{scope} (modulo three primes; error probability below 1e-9)"
 
     def summary(self) -> str:
-        """One line: ``closes on 3 scalars of 82 entries (1, 18, 54; 9 frozen)``."""
+        """Closure in one line: ``closes on 3 scalars of 82 entries (1, 18, 54; 9 frozen)``."""
         return closure_lines(self.document())[0]
 
 
@@ -167,19 +167,19 @@ PROVED, STATED, CHECKED = "proved", "stated", "checked at {} states"
 DECLARED = "declared"
 
 MOST_LABELLED = 20_000
-"""Entries up to which the class of each is listed."""
+"""Most entries of a closure whose classes are listed entry by entry."""
 ROUNDING = 1e-12
-"""Part of a gradient outside the classes up to which it is rounding."""
+"""Largest residual that counts as rounding, relative to the gradient."""
 MOST_SHOWN = 12
-"""Sizes and laws that a summary lists."""
+"""Most sizes and most laws printed in a summary."""
 
 
 def closure_lines(document: Mapping[str, Any], laws: bool = True) -> list[str]:
-    """A closure in a few lines for a reader, from its plain values.
+    """Lines for a reader on a closure, from its plain values.
 
-    `document`: of `Closure.document`; `laws`: whether to list what training conserves; rounding
-    breaks it in a run that diverges. Returns list of str: what training closes on; samples; what it
-    conserves; what is proved; remarks.
+    `document`: result of `Closure.document`; `laws`: whether to list conserved quantities, which
+    rounding breaks in a run that diverges. Returns lines on scalars, samples, conserved quantities,
+    proof and remarks.
     """
     scalars, entries, sizes = document["scalars"], document["entries"], document["sizes"]
     listed = ", ".join(map(str, sizes[:MOST_SHOWN])) + (", ..." if scalars > MOST_SHOWN else "")

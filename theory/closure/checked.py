@@ -1,6 +1,6 @@
-"""Classes of entries from gradients at some states, for a model without a program.
+"""Classes of entries from gradients at some states, for a model that cannot be traced.
 
-They are checked at these states, and not proved.
+The classes are checked at these states, not proved.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from theory.color_refinement import IntArray
 from theory.law import FloatArray
 
 STATES = 60
-"""States at which gradients are compared."""
+"""Number of states at which gradients are compared."""
 SCALES = (0.1, 0.3, 1.0, 3.0, 10.0)
-"""Sizes of random displacements of the classes from the start, in turn."""
+"""Scales of random displacements of the classes from the start, in turn."""
 SAME = 1e-10
-"""Part of the largest gradient of a class by which equal ones may differ."""
+"""Largest difference of equal gradients, relative to the largest gradient of the class."""
 
 
 def refine(
@@ -30,11 +30,11 @@ def refine(
     generator: np.random.Generator,
     opposite: bool = True,
 ) -> EntryClasses:
-    """Coarsest classes of entries that have one gradient at some states.
+    """Coarsest classes of entries with equal gradients at some states.
 
     `gradient`: from a state to its gradient, both shape (n,); `start`, shape (n,); `arrays`, shape
     (n,): number of the array of each entry; `generator`: draws the states; `opposite`: whether
-    opposite entries are of one class.
+    opposite entries share a class.
     """
     labels = cells(start, arrays, opposite)
     signs = np.sign(start) if opposite else np.ones(start.size)
@@ -55,7 +55,7 @@ def refine(
 
 
 def largest(slope: FloatArray, labels: IntArray) -> FloatArray:
-    """Largest entry of a gradient in the class of each entry, shape (n,).
+    """Largest absolute gradient in the class of each entry, shape (n,).
 
     `slope`, shape (n,); `labels`, shape (n,).
     """
@@ -67,7 +67,7 @@ def largest(slope: FloatArray, labels: IntArray) -> FloatArray:
 def _split(
     labels: IntArray, active: NDArray[np.bool_], values: FloatArray, least: FloatArray
 ) -> IntArray:
-    """Finer labels: a class ends where sorted values have a gap."""
+    """Refined labels, which separate values with a gap of more than `least` between them."""
     order = np.lexsort((values, active, labels))
     before, after = order[:-1], order[1:]
     apart = (labels[before] != labels[after]) | (active[before] != active[after])

@@ -1,13 +1,14 @@
 r"""Conserved quantities of training on a closed set of scalars.
 
 *Linear.* A combination :math:`c \cdot z` of scalars is constant under gradient descent and under
-the flow where :math:`c` is orthogonal to the space of training: the left null space of its span.
+the flow if :math:`c` is orthogonal to the space of training: the left null space of its span.
 
-*Quadratic.* :math:`z^T S z` is constant along the flow where :math:`g(z)^T S z = 0` in the whole
-space: the null space of the products :math:`z_i g_j + z_j g_i` at random points of the field, less
-forms that are constant in the space. Gradient descent breaks such a law at order :math:`\eta`.
+*Quadratic.* :math:`z^T S z` is constant along the flow if :math:`g(z)^T S z = 0` in the whole
+space: the null space of the products :math:`z_i g_j + z_j g_i` at random points of the field,
+without forms that are constant in the space. Gradient descent breaks a quadratic law at order
+:math:`\eta`.
 
-Both are exact modulo three primes. Coefficients are read back as fractions. Where one is no small
+Both are exact modulo three primes. Coefficients are converted to fractions. If one is not a small
 fraction, all coefficients of the law are computed in floats.
 """
 
@@ -30,20 +31,20 @@ from theory.program import field
 from theory.program.field import Triples
 
 MOST_PRODUCTS = 640
-"""Products of scalars up to which quadratic laws are sought."""
+"""Most products of scalars in a search for quadratic laws."""
 SPARE = 8
-"""Random points beyond the number of unknowns."""
+"""Number of random points beyond the number of unknowns."""
 DENOMINATOR, FRACTION = 64, 1e-9
-"""Denominator, and relative distance, up to which a coefficient in floats is a fraction."""
+"""Float to fraction: largest denominator; largest relative difference."""
 
 
 @dataclass(frozen=True)
 class ConservationLaw:
     """Linear or quadratic combination of scalars that training conserves.
 
-    `terms`: scalars of each term: one of a linear law, two of a quadratic one; `coefficients`: of
-    each term; `fractions`: the same as fractions; empty where they are decimal; `value`: of the law
-    at the start.
+    `terms`: scalars of each term: one in a linear law, two in a quadratic law; `coefficients`:
+    factor of each term; `fractions`: the factors as fractions, empty for decimal factors; `value`:
+    value of the law at the start.
     """
 
     terms: tuple[tuple[int, ...], ...]
@@ -53,7 +54,7 @@ class ConservationLaw:
 
     @property
     def degree(self) -> int:
-        """1 for a linear law, which gradient descent conserves; 2 for one of the flow alone."""
+        """Degree: 1 for a law of gradient descent and the flow; 2 for a law of the flow alone."""
         return len(self.terms[0])
 
     @property
@@ -62,7 +63,7 @@ class ConservationLaw:
         return bool(self.fractions)
 
     def at(self, scalars: FloatArray) -> FloatArray:
-        """Its value at scalars of shape (..., count)."""
+        """Value of the law at scalars of shape (..., count)."""
         parts = [
             factor * np.prod(np.asarray(scalars)[..., list(term)], axis=-1)
             for factor, term in zip(self.coefficients, self.terms, strict=True)
@@ -70,7 +71,7 @@ class ConservationLaw:
         return np.asarray(sum(parts))
 
     def text(self, names: Sequence[str]) -> str:
-        """``u**2 - 4*s**2``, in the names of the scalars; decimal factors have an ``~``."""
+        """Text such as ``u**2 - 4*s**2``, with names of scalars; ``~`` marks decimal factors."""
         written = []
         for k, term in enumerate(self.terms):
             factor = self.fractions[k] if self.exact else self.coefficients[k]
@@ -88,7 +89,8 @@ class ConservationLaw:
 def linear_laws(span: Span, basis: FloatArray, at_start: FloatArray) -> list[ConservationLaw]:
     """Linear laws: combinations of scalars that are constant in a space.
 
-    `basis`, shape (count, free): the same space in floats; `at_start`, shape (count,).
+    `span`: the space in the field; `basis`, shape (count, free): the space in floats; `at_start`,
+    shape (count,).
     """
     terms = [(k,) for k in range(basis.shape[0])]
     null = modular.null_space(span.rows)
@@ -96,7 +98,7 @@ def linear_laws(span: Span, basis: FloatArray, at_start: FloatArray) -> list[Con
 
 
 def linear_laws_in_floats(basis: FloatArray, at_start: FloatArray) -> list[ConservationLaw]:
-    """Linear laws of a space that is known in floats alone.
+    """Linear laws of a space known in floats alone.
 
     `basis`, shape (count, free); `at_start`, shape (count,).
     """
@@ -124,9 +126,9 @@ def linear_laws_in_floats(basis: FloatArray, at_start: FloatArray) -> list[Conse
 
 @dataclass(frozen=True)
 class Products:
-    """Products of two scalars, in which quadratic forms are rows of coefficients.
+    """Products of two scalars; quadratic forms are rows of coefficients of products.
 
-    `first`, `second`, shape (products,).
+    `first`, `second`, shape (products,): the two scalars of each product.
     """
 
     first: IntArray
@@ -134,7 +136,7 @@ class Products:
 
     @classmethod
     def of(cls, arrays: IntArray) -> Products:
-        """All products where they are few, else those within an array, else none."""
+        """All products of scalars; above `MOST_PRODUCTS`, those within an array, or none."""
         pairs = np.array(list(combinations_with_replacement(range(arrays.size), 2))).reshape(-1, 2)
         if len(pairs) > MOST_PRODUCTS:
             pairs = pairs[arrays[pairs[:, 0]] == arrays[pairs[:, 1]]]
@@ -144,21 +146,21 @@ class Products:
 
     @property
     def terms(self) -> list[tuple[int, ...]]:
-        """The scalars of each product."""
+        """The two scalars of each product."""
         return list(zip(self.first.tolist(), self.second.tolist(), strict=True))
 
     def values(self, points: Triples) -> Triples:
-        """Products at points, shape (count, points, 3), as rows of shape (points, products, 3)."""
+        """Products at points, shape (count, points, 3), as rows, shape (points, products, 3)."""
         return field.multiply(points[self.first], points[self.second]).transpose(1, 0, 2)
 
     def rates(self, points: Triples, slope: Triples) -> Triples:
-        """Their changes along a gradient, as rows of shape (points, products, 3)."""
+        """Rates of the products along a gradient, as rows of shape (points, products, 3)."""
         one = field.multiply(points[self.first], slope[self.second])
         two = field.multiply(points[self.second], slope[self.first])
         return field.add(one, two).transpose(1, 0, 2)
 
     def rates_in_floats(self, points: FloatArray, slope: FloatArray) -> FloatArray:
-        """Rates of change in floats, from rows of shape (points, count)."""
+        """Rates of the products in floats, from rows of shape (points, count)."""
         one = points[:, self.first] * slope[:, self.second]
         return np.asarray(one + points[:, self.second] * slope[:, self.first])
 
@@ -170,10 +172,10 @@ def quadratic_forms(
     start: Triples,
     generator: np.random.Generator,
 ) -> Triples:
-    """Quadratic forms that the flow conserves, less those that are constant in the space.
+    """Quadratic forms conserved by the flow, without forms constant in the space.
 
-    `gradient`: of the scalars; `start`, shape (count, 3). Returns Triples, shape (forms, products,
-    3): in reduced echelon form.
+    `gradient`: gradient by the scalars; `start`, shape (count, 3). Returns Triples, shape (forms,
+    products, 3), in reduced echelon form.
     """
     width = products.first.size
     points = span.points(start, width + SPARE, generator)
@@ -193,8 +195,8 @@ def quadratic_laws(
 ) -> list[ConservationLaw]:
     """Conservation laws from quadratic forms in the field.
 
-    `forms`, shape (forms, products, 3); `rows`, shape (points, products): changes of the products
-    in floats; `at_start`, shape (count,).
+    `forms`, shape (forms, products, 3); `rows`, shape (points, products): rates of the products in
+    floats; `at_start`, shape (count,).
     """
     rows = rows[np.isfinite(rows).all(axis=1)]
     known = [form for form in forms if len(rows) or modular.fractions(form)]
@@ -204,7 +206,7 @@ def quadratic_laws(
 def _law(
     terms: Sequence[tuple[int, ...]], vector: Triples, rows: FloatArray, at_start: FloatArray
 ) -> ConservationLaw:
-    """A law from its coefficients in the field; in floats that which rows annihilate."""
+    """Law from its coefficients in the field, or in floats from the null space of rows."""
     used = np.flatnonzero(vector.any(axis=1))
     numbers: Sequence[Fraction] | FloatArray = modular.fractions(vector[used])
     if not numbers:
@@ -218,7 +220,7 @@ def _law(
 def _stated(
     terms: Sequence[tuple[int, ...]], numbers: Sequence[Fraction] | FloatArray, at_start: FloatArray
 ) -> ConservationLaw:
-    """A law, its first coefficient positive: of whole numbers, or with its smallest one 1."""
+    """Law scaled to a positive first coefficient: to integers, or to a smallest float of 1."""
     if isinstance(numbers[0], Fraction):
         whole = lcm(*(number.denominator for number in numbers))
         unit = Fraction(gcd(*(int(number * whole) for number in numbers)), whole)
@@ -231,10 +233,10 @@ def _stated(
 
 
 def pair_laws(labels: IntArray, signs: FloatArray, at_start: FloatArray) -> list[ConservationLaw]:
-    """The difference of each scalar of a class to the first one, or their sum.
+    """Conserved difference of each scalar of a class to the first, or sum for opposite signs.
 
-    `labels`, shape (count,): classes of scalars that change alike; `signs`, shape (count,): with
-    which they do; `at_start`, shape (count,).
+    `labels`, shape (count,): classes of scalars with equal changes up to a sign; `signs`, shape
+    (count,): the sign of the change; `at_start`, shape (count,).
     """
     laws: list[ConservationLaw] = []
     first: dict[int, int] = {}
@@ -249,11 +251,11 @@ def pair_laws(labels: IntArray, signs: FloatArray, at_start: FloatArray) -> list
 def break_by_descent(
     law: ConservationLaw, run: Callable[[float], FloatArray], rates: Sequence[float]
 ) -> tuple[FloatArray, float]:
-    """How far gradient descent breaks a law, and the power of eta with which it does.
+    """Largest change of a law along runs of gradient descent, and its power of eta.
 
-    `run`: learning rate -> scalars of a run to one time, shape (records, count); `rates`: learning
-    rates. Returns float array, shape (rates,), and float: largest change of the law along each run;
-    slope of log(change) against log(eta).
+    `run`: function of the learning rate -> scalars of a run to a fixed time, shape (records,
+    count); `rates`: learning rates. Returns the changes, float array, shape (rates,), and the slope
+    of log(change) against log(eta), float.
     """
     changes = np.array([float(np.abs(law.at(run(eta)) - law.value).max()) for eta in rates])
     if (changes <= 0).any():

@@ -1,12 +1,12 @@
 r"""First integrals of the flow of the form f(x) + g(y), beyond linear and quadratic laws.
 
-Where the ratio of the rates of two scalars is a function of one times a function of the other,
+If the ratio of the rates of two scalars is a function of one times a function of the other,
 
 .. math:: \dot x / \dot y = a(x)\, b(y),
 
-the flow keeps :math:`\int dx / a(x) - \int b(y)\, dy`. Pairs are found by rates at random states;
-their ratio is an expression, whose factors are integrated by sympy. Gradient descent breaks such a
-law at order :math:`\eta`.
+the flow conserves :math:`\int dx / a(x) - \int b(y)\, dy`. Pairs are found by rates at random
+states; SymPy integrates the factors of the ratio. Gradient descent breaks the law at order
+:math:`\eta`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from theory.law import FloatArray
 from theory.program.symbolic import SIMPLIFIED, Parts, size
 
 SAME = 1e-9
-"""Relative difference of ratios up to which they are one."""
+"""Largest relative difference of two ratios that count as equal."""
 SCALES, TRIALS = (1.0, 0.3, 0.1), 4
-"""Sizes of random displacements from the start, and how often each is tried for each state."""
+"""Scales of random displacements from the start; trials of each scale for each state."""
 PLACES = tuple(map(sympy.Rational, ("1", "2", "1/3", "5/7")))
-"""Values at which the other factor of a ratio is held, the first where it is neither 0 nor pole."""
+"""Trial values of both scalars; the first at which a ratio is finite and nonzero is used."""
 U, V = sympy.symbols("_u _v", positive=True)
 """Absolute values of the two scalars."""
 
@@ -39,11 +39,11 @@ def separating_pairs(
 ) -> list[Pair]:
     """Pairs of scalars whose ratio of rates is a product of a function of each.
 
-    Left out are pairs that one of the known laws joins, and pairs of scalars of which each moves
-    by itself alone, where the law would be the difference of two clocks.
+    Pairs joined by a known law are left out, as are pairs of scalars that each depend on themselves
+    alone, since their law only compares two clocks.
 
-    `rates`: state -> rates, both of shape (n,); `start`, shape (n,); `known`: scalars of each law
-    that is known.
+    `rates`: state -> rates, both of shape (n,); `start`, shape (n,); `known`: scalars of each known
+    law.
     """
     count, joined = start.size, [set(law) for law in known]
     one, other = states_near(rates, start, 2, draw)
@@ -66,7 +66,7 @@ def separating_pairs(
 def states_near(
     rates: Rates, start: FloatArray, count: int, draw: np.random.Generator
 ) -> FloatArray:
-    """Random states with finite rates, shape (count, n); the start where too few are found.
+    """Random states with finite rates, shape (count, n); padded with the start.
 
     `start`, shape (n,).
     """
@@ -81,14 +81,14 @@ def states_near(
 
 
 def _with(one: FloatArray, other: FloatArray, places: Collection[int]) -> FloatArray:
-    """A state with some entries of another one."""
+    """Copy of a state with some entries of another one."""
     state = one.copy()
     state[list(places)] = other[list(places)]
     return state
 
 
 def _alike(numbers: FloatArray, number: float) -> bool:
-    """Whether finite numbers are one number, up to rounding."""
+    """Whether finite numbers are equal to one number, up to rounding."""
     return bool((np.abs(numbers - number) <= SAME * np.abs(number)).all())
 
 
@@ -98,11 +98,10 @@ def first_integral(
     parts: Parts,
     constants: Collection[sympy.Symbol] = (),
 ) -> sympy.Expr | None:
-    """The law f(x) + g(y) of two scalars, f with leading coefficient 1.
+    """Law f(x) + g(y) of two scalars, with leading coefficient 1 in f; None if SymPy finds none.
 
-    `letters`: x and y, real; `slopes`: their gradients, in the names of parts; `parts`: in order of
-    use; `constants`: symbols that the law may contain beside x and y. Returns Expr or None: None
-    where sympy finds no separation or no integral.
+    `letters`: x and y, real; `slopes`: their gradients, in the names of parts; `parts`: named
+    subexpressions in order of use; `constants`: further symbols allowed in the law.
 
     Examples
     --------
@@ -132,9 +131,9 @@ def first_integral(
 def _ratio(
     slopes: tuple[sympy.Expr, sympy.Expr], parts: Parts, where: Mapping[sympy.Symbol, sympy.Expr]
 ) -> sympy.Expr | None:
-    """The quotient of two slopes for some signs of the letters, without names of parts."""
+    """Quotient of two slopes for given signs of the letters, without named parts."""
     above, below = (slope.xreplace(where) for slope in slopes)
-    found = _cancelled(above / below)  # names that are common factors go first
+    found = _cancelled(above / below)  # cancels named common factors before they expand
     for name, part in reversed(parts):
         if found is not None and found.has(name):
             found = _cancelled(found.xreplace({name: part.xreplace(where)}))
@@ -142,14 +141,14 @@ def _ratio(
 
 
 def _cancelled(quotient: sympy.Expr) -> sympy.Expr | None:
-    """A quotient without common factors; None where it is long, or has branches."""
+    """Quotient without common factors; None if it is long, or has branches."""
     if size(quotient, SIMPLIFIED) > SIMPLIFIED or quotient.has(sympy.Piecewise, sympy.Max):
         return None
     return sympy.cancel(quotient)
 
 
 def _regular(ratios: Mapping[tuple[int, int], sympy.Expr], place: sympy.Expr) -> bool:
-    """Whether ratios are finite and not 0 where both letters have some absolute value."""
+    """Whether ratios are finite and nonzero at `place`, the absolute value of both letters."""
     values = [ratio.subs({U: place, V: place}) for ratio in ratios.values()]
     return all(value.is_zero is False and value.is_finite is not False for value in values)
 
@@ -157,7 +156,7 @@ def _regular(ratios: Mapping[tuple[int, int], sympy.Expr], place: sympy.Expr) ->
 def _integral(
     branches: Sequence[sympy.Expr], size_: sympy.Symbol, letter: sympy.Symbol
 ) -> sympy.Expr | None:
-    """Antiderivative of a function that is given for both signs of a letter, by its size."""
+    """Antiderivative of a function given for both signs of a letter, by the letter's size."""
     above, below = branches
     first = manualintegrate(sympy.expand(above), size_)
     if sympy.cancel(below - above.subs(size_, -size_)) == 0:  # one formula for both signs
@@ -170,13 +169,13 @@ def _integral(
 
 
 def _of_sizes(integral: sympy.Expr) -> sympy.Expr:
-    """An antiderivative with logarithms of absolute values."""
+    """Antiderivative with logarithms of absolute values."""
     real = integral.replace(sympy.log, lambda x: sympy.log(sympy.Abs(x)))
     return sympy.expand(real)
 
 
 def _scaled(f: sympy.Expr, g: sympy.Expr, letters: tuple[sympy.Symbol, sympy.Symbol]) -> sympy.Expr:
-    """The difference f - g without constants, the first coefficient of f being 1."""
+    """Difference f - g without constants, scaled to first coefficient 1 in f."""
     terms = [term.as_independent(*letters) for term in sympy.Add.make_args(sympy.expand(f - g))]
     lead = next(c for c, rest in terms if rest.has(letters[0]))
     return sympy.Add(*(sympy.cancel(c / lead) * rest for c, rest in terms if rest != 1))
@@ -186,9 +185,9 @@ def change(
     law: sympy.Expr, letters: tuple[sympy.Symbol, sympy.Symbol], rates: tuple[float, float],
     at: Mapping[sympy.Symbol, float],
 ) -> float:  # fmt: skip
-    """The rate of a law over the sizes of its two terms, at a state.
+    """Rate of a law at a state, relative to the larger of its two terms.
 
-    `rates`: of the letters; `at`: symbol -> number, of the letters and the constants.
+    `rates`: rates of the letters; `at`: letter or constant -> number.
     """
     slopes = [
         sympy.diff(law, letter).replace(sympy.DiracDelta, lambda *_: sympy.S.Zero)

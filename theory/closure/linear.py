@@ -1,14 +1,13 @@
-r"""The smallest linear space through the start that gradient descent does not leave.
+r"""Smallest linear space through the start that contains the trajectory of gradient descent.
 
-Beyond equal entries, training may stay in a smaller linear space: :math:`v = \alpha w_*` for a
+Besides equal entries, training may stay in a smaller linear space: :math:`v = \alpha w_*` for a
 general :math:`w_*`, the eigenvectors of a covariance, the aligned modes of a deep linear network.
-In the field this is exact: the gradient at random points of start + span is added to the span until
-further points add nothing. The same search in floats is for data that are not simple fractions. It
-is believed only if what it leaves out is rounding.
+The search in the field is exact: gradients at random points of start + span join the span until
+further points add nothing. The search in floats is for data that are not simple fractions; its
+result is used only if the remaining gradients are rounding.
 
-Where parameter groups have learning rates of their own, each group is closed for itself. Rules that
-are linear in the gradients keep the space; one that treats entries one by one, such as Adam, keeps
-the classes alone.
+If parameter groups have different learning rates, each group is closed separately. Rules that are
+linear in the gradients keep the space; a rule such as Adam keeps only the classes.
 """
 
 from __future__ import annotations
@@ -27,26 +26,25 @@ from theory.program import field
 from theory.program.field import Triples
 
 Rates = Callable[[FloatArray], FloatArray]
-"""From scalars to the gradient per entry, both shape (count,)."""
+"""Function from scalars to the gradient per entry, both shape (count,)."""
 MOST_SCALARS = 600
-"""Classes up to which a space is sought."""
+"""Most classes in a search for a linear space."""
 POINTS = 8, 64
-"""Points of a round in the field, at least and at most."""
+"""Points in a round of the search in the field: least; most."""
 QUIET = 6
-"""Points in a row that must add nothing, in floats."""
+"""Consecutive points without a new direction that end the search in floats."""
 SIZES = (0.1, 0.3, 1.0, 3.0)
-"""Sizes of random displacements in floats, in turn."""
+"""Scales of random displacements in the search in floats, in turn."""
 SIGNAL, NOISE = 1e-9, 2e-12
-"""Part of a gradient outside the span that is a direction of its own, and that is rounding."""
+"""Gradient part outside the span, relative: first: least new direction; second: most rounding."""
 
 
 @dataclass(frozen=True)
 class LinearSpace:
-    """A linear space through the start, in the coordinates of the classes.
+    """Linear space through the start, in the coordinates of the classes.
 
-    `basis`, shape (count, free): columns: directions of the scalars; displacements of the scalars
-    are combinations of them; `proved`: whether it was found in the field; else gradients at some
-    states lie in it.
+    `basis`, shape (count, free): columns are directions of the scalars; `proved`: whether the space
+    was found in the field, and not from gradients at some states.
     """
 
     basis: FloatArray
@@ -55,8 +53,7 @@ class LinearSpace:
     def directions(self, classes: EntryClasses) -> FloatArray:
         """Orthonormal directions of the entries, as changes of the scalars.
 
-        Returns float array, shape (count, free): columns, each with its largest coefficient
-        positive.
+        Returns float array, shape (count, free): columns with a positive largest coefficient.
         """
         roots = np.sqrt(classes.sizes)
         columns = np.linalg.qr(self.basis * roots[:, None])[0] / roots[:, None]
@@ -71,9 +68,9 @@ class LinearSpace:
 
 @dataclass(frozen=True)
 class Span:
-    """A span of directions in the field.
+    """Span of directions in the field.
 
-    `rows`, shape (free, count, 3): in reduced echelon form; `pivots`, shape (free,).
+    `rows`, shape (free, count, 3), in reduced echelon form; `pivots`, shape (free,).
     """
 
     rows: Triples
@@ -89,7 +86,7 @@ class Span:
 
 
 def whole_span(count: int) -> Span:
-    """The span of all directions."""
+    """Span of all directions."""
     rows = np.zeros((count, count, 3), dtype=np.uint64)
     rows[np.arange(count), np.arange(count)] = 1
     return Span(rows, np.arange(count))
@@ -98,10 +95,10 @@ def whole_span(count: int) -> Span:
 def closed_span(
     gradient: Gradient, start: Triples, groups: IntArray, generator: np.random.Generator
 ) -> Span:
-    """Smallest span for which start + span is closed under the gradient.
+    """Smallest span such that start + span is closed under the gradient.
 
-    `gradient`: of the scalars; `start`, shape (count, 3); `groups`, shape (count,): parameter group
-    of each scalar.
+    `gradient`: gradient by the scalars; `start`, shape (count, 3); `groups`, shape (count,):
+    parameter group of each scalar.
     """
     count = len(start)
     span = Span(np.zeros((0, count, 3), dtype=np.uint64), np.zeros(0, dtype=np.int64))
@@ -120,7 +117,7 @@ def closed_span(
 def leaves(
     span: Span, gradient: Gradient, start: Triples, groups: IntArray, generator: np.random.Generator
 ) -> bool:
-    """Whether the gradient at random points of start + span has a part outside of the span.
+    """Whether gradients at random points of start + span have a part outside the span.
 
     `gradient`: gradient by the scalars; `start`, shape (count, 3); `groups`, shape (count,).
     """
@@ -129,7 +126,7 @@ def leaves(
 
 
 def _outside(span: Span, slopes: Triples, groups: IntArray) -> Triples:
-    """Parts of gradients outside of a span, of each parameter group by itself."""
+    """Parts of gradients outside a span, separately for each parameter group."""
     vectors = slopes.transpose(1, 0, 2)
     masks = groups == np.unique(groups)[:, None]
     vectors = np.concatenate([np.where(mask[:, None], vectors, 0) for mask in masks])
@@ -137,7 +134,7 @@ def _outside(span: Span, slopes: Triples, groups: IntArray) -> Triples:
 
 
 def exact_basis(span: Span) -> FloatArray | None:
-    """Basis of small fractions, shape (count, free); None where a coefficient is another number."""
+    """Basis of small fractions, shape (count, free); None if a coefficient is not one."""
     found = [modular.fractions(row) for row in span.rows]
     if not all(found):
         return None
@@ -145,7 +142,7 @@ def exact_basis(span: Span) -> FloatArray | None:
 
 
 def reduced_basis(basis: FloatArray, span: Span) -> FloatArray:
-    """Columns of the same space as those of a span, with its zeros.
+    """Basis of the same space with the pivots and zeros of a span, shape (count, free).
 
     `basis`, shape (count, free).
     """
@@ -184,7 +181,7 @@ def numeric_basis(
 
 
 def _normalized(slope: FloatArray, groups: IntArray) -> Iterator[FloatArray]:
-    """The part of a gradient in each parameter group, of length 1; none where it is 0."""
+    """Yield the nonzero parts of a gradient in each parameter group, normalized to length 1."""
     for group in np.unique(groups):
         vector = np.where(groups == group, slope, 0.0)
         length = float(np.linalg.norm(vector))

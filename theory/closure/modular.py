@@ -12,11 +12,11 @@ from theory.program import field
 from theory.program.field import PRIMES, Triples
 
 SMALL = 10**6
-"""Numerators and denominators up to which a number of the field is read back as a fraction."""
+"""Largest numerator or denominator of a number of the field converted to a fraction."""
 
 
 def product(left: Triples, right: Triples) -> Triples:
-    """Product of two matrices, shapes (m, k, 3) and (k, n, 3).
+    """Product of two matrices, shape (m, n, 3).
 
     `left`, `right`, shapes (m, k, 3) and (k, n, 3).
     """
@@ -32,19 +32,19 @@ def echelon(rows: Triples) -> tuple[Triples, IntArray]:
     """Reduced row echelon form of a matrix, and its pivot columns.
 
     `rows`, shape (m, n, 3). Returns Triples, shape (rank, n, 3), and int array, shape (rank,).
-    Raises ArithmeticError if the primes disagree on the rank, which has a probability below 1e-6.
+    Raises ArithmeticError if the ranks modulo the primes differ, with probability below 1e-6.
     """
     parts = [_eliminated(rows[..., k].copy(), prime, True) for k, prime in enumerate(PRIMES)]
     pivots = parts[0][1]
     if any(not np.array_equal(pivots, other) for _, other in parts[1:]):
-        raise ArithmeticError("a matrix has another rank modulo another prime")
+        raise ArithmeticError("the ranks of a matrix modulo two primes differ")
     return np.stack([part for part, _ in parts], axis=-1), pivots
 
 
 def _eliminated(
     rows: NDArray[np.uint64], prime: np.uint64, above: bool
 ) -> tuple[NDArray[np.uint64], IntArray]:
-    """Echelon form by Gauss (by Jordan with ``above``), and its pivots."""
+    """Echelon form by Gauss, or by Gauss-Jordan if `above`, and its pivots."""
     pivots: list[int] = []
     for column in range(rows.shape[1]):
         place = len(pivots)
@@ -67,7 +67,7 @@ def _eliminated(
 
 
 def null_space(rows: Triples) -> Triples:
-    """Vectors that every row annihilates, in reduced echelon form, shape (k, n, 3).
+    """Null space of a matrix, in reduced echelon form, shape (k, n, 3).
 
     `rows`, shape (m, n, 3).
     """
@@ -81,7 +81,7 @@ def null_space(rows: Triples) -> Triples:
 
 
 def outside(vectors: Triples, span: Triples, pivots: IntArray) -> Triples:
-    """Vectors less their parts in a span that is in reduced echelon form.
+    """Vectors minus their parts in a span, with the span in reduced echelon form.
 
     `vectors`, shape (m, n, 3); `span`, shape (k, n, 3); `pivots`, shape (k,).
     """
@@ -91,7 +91,7 @@ def outside(vectors: Triples, span: Triples, pivots: IntArray) -> Triples:
 
 
 def fraction(triple: Triples) -> Fraction | None:
-    """The small fraction that a number of the field is; None where it is none."""
+    """Small fraction equal to a number of the field, or None."""
     found = field.read_back(triple)
     if found is None or max(abs(found.numerator), found.denominator) > SMALL:
         return None
@@ -99,7 +99,7 @@ def fraction(triple: Triples) -> Fraction | None:
 
 
 def fractions(row: Triples) -> tuple[Fraction, ...]:
-    """Numbers as small fractions; empty where one of them is another number.
+    """Numbers as small fractions; empty if one is not a small fraction.
 
     `row`, shape (n, 3).
     """

@@ -1,10 +1,10 @@
 r"""Classes of entries from a stated symmetry: orbits under signed permutations of index sets.
 
-A law that can only be sampled has no exact symmetry in any finite draw, so the user states it.
-``axes`` gives the index set of each axis of each array (None for an axis that is not permuted), and
+A law that can only be sampled has no exact symmetry in a finite draw, so the user states it.
+``axes`` gives the index set of each axis of each array (None for an axis without permutation);
 each generator maps index sets to permutations, or to pairs (permutation, signs). An entry
-:math:`A_{ij}` goes to :math:`\sigma_i \tau_j A_{\pi(i)\pi'(j)}`; an entry that an element of the
-group maps to minus itself is 0 on the fixed space.
+:math:`A_{ij}` maps to :math:`\sigma_i \tau_j A_{\pi(i)\pi'(j)}`; an entry mapped to minus itself
+is 0 on the fixed space.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from theory.color_refinement import IntArray, by_appearance
 from theory.law import FloatArray, ModelError
 
 LONGEST = 60
-"""Characters of a permutation in messages."""
+"""Most characters of a permutation in a message."""
 
 
 @dataclass(frozen=True)
 class Generator:
-    """A signed permutation of all entries.
+    """Signed permutation of all entries.
 
-    `images`, shape (n,): entry -> the entry it goes to; `signs`, shape (n,): sign with which it
-    goes there; `text`: for messages.
+    `images`, shape (n,): entry -> its image; `signs`, shape (n,): sign of the image; `text`:
+    description for messages.
     """
 
     images: IntArray
@@ -37,7 +37,7 @@ class Generator:
     text: str
 
     def moved(self, state: FloatArray) -> FloatArray:
-        """The state after the generator, shape (n,)."""
+        """State after the generator, shape (n,)."""
         out = np.empty_like(state)
         out[self.images] = self.signs * state
         return out
@@ -46,18 +46,18 @@ class Generator:
 def generators_of(
     stated: Any, axes: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]
 ) -> list[Generator]:
-    """The generators of a model as signed permutations of its flat state.
+    """Generators of a model as signed permutations of its flat state.
 
-    `stated`: mappings from index sets to permutations or (permutation, signs); plain permutations
-    where there is one index set; `axes`: array -> index set of each axis; `shapes`: array -> its
-    shape, in the order of the flat state. Raises ModelError if a generator is not a permutation of
-    its index set, or the sizes do not fit.
+    `stated`: mappings from index sets to permutations or (permutation, signs); or plain
+    permutations for a single index set; `axes`: array -> index set of each axis; `shapes`: array ->
+    its shape, in the order of the flat state. Raises ModelError if a generator is not a permutation
+    of its index set, or the sizes do not fit.
     """
     for name, shape in shapes.items():
         if name not in axes:
             raise ModelError(f"axes does not name the array {name}; axes can have {name!r}: (...)")
         if len(_axes(axes[name])) != len(shape):
-            raise ModelError(f"axes of {name} are {axes[name]!r}, and it has {len(shape)} axes")
+            raise ModelError(f"axes of {name} are {axes[name]!r}, but it has {len(shape)} axes")
     sets = list(dict.fromkeys(a for name in shapes for a in _axes(axes[name]) if a is not None))
     items: Iterable[Any] = getattr(stated, "generators", stated)
     generators = []
@@ -101,7 +101,7 @@ def _generator(
 
 
 def _brief(entry: Any) -> str:
-    """A permutation in one line, a long one shortened."""
+    """Permutation in one line, shortened to `LONGEST` characters."""
     parts = entry if isinstance(entry, (tuple, list)) else (entry,)
     text = " ".join(str(np.asarray(part).tolist()) for part in parts) if parts else ""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
@@ -124,7 +124,7 @@ def _parts(number: int, index_set: Any, entry: Any, size: int) -> tuple[IntArray
 
 
 def orbit_classes(start: FloatArray, generators: Sequence[Generator]) -> EntryClasses:
-    """Orbits of the entries, with signs, through a start that the group fixes.
+    """Orbits of the entries, with signs, through a start fixed by the group.
 
     `start`, shape (n,). Raises ModelError if a generator moves the start.
     """

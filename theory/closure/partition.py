@@ -1,7 +1,7 @@
-r"""Classes of trained entries that stay equal, and classes of samples.
+"""Classes of trained entries that stay equal, and classes of samples.
 
-`theory.closure.refinement` finds classes of entries exactly, from a program.
-`theory.closure.checked` finds them from gradients at states, for a model without a program.
+`theory.closure.refinement` finds classes of entries exactly, from a traced program.
+`theory.closure.checked` finds them from gradients at some states.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ FROZEN = -1
 
 
 def cells(start: FloatArray, arrays: IntArray, opposite: bool = True) -> IntArray:
-    """Class that each entry begins in, shape (n,): of its array and its absolute value.
+    """Initial class of each entry, by its array and its absolute value, shape (n,).
 
     `start`, shape (n,); `arrays`, shape (n,): number of the array of each entry; `opposite`:
-    whether opposite entries are of one class.
+    whether opposite entries share a class.
     """
     values = np.abs(start) if opposite else start
     sizes = np.unique(values, return_inverse=True)[1].reshape(-1)
@@ -34,11 +34,11 @@ def cells(start: FloatArray, arrays: IntArray, opposite: bool = True) -> IntArra
 class EntryClasses:
     """Classes of trained entries that gradient descent keeps equal up to a sign.
 
-    `labels`, shape (n,): class of each entry, in the order of first entries; `FROZEN` for one that
-    never moves; `signs`, shape (n,): sign of each entry relative to the first of its class; 0 for a
-    frozen one; `start`, shape (n,): every entry at step 0; `rounds`: how many classes moved after
-    each round of the refinement; `declared`: entries that each class stands for, where a model
-    declares its scalars: they are then all that is known of the entries, and are the entries here.
+    `labels`, shape (n,): class of each entry, in the order of first entries; `FROZEN` for an entry
+    that never moves; `signs`, shape (n,): sign relative to the first entry of the class, 0 for a
+    frozen entry; `start`, shape (n,): every entry at step 0; `rounds`: number of moving classes
+    after each round of the refinement; `declared`: number of entries of each class, if a model
+    declares its scalars; the scalars then replace the entries.
     """
 
     labels: IntArray
@@ -54,19 +54,19 @@ class EntryClasses:
 
     @property
     def sizes(self) -> IntArray:
-        """Entries of each class, shape (count,)."""
+        """Number of entries of each class, shape (count,)."""
         if self.declared:
             return np.array(self.declared)
         return np.bincount(self.labels[self.labels >= 0], minlength=self.count)
 
     @property
     def first(self) -> IntArray:
-        """The first entry of each class, shape (count,)."""
+        """First entry of each class, shape (count,)."""
         moving = np.flatnonzero(self.labels >= 0)
         return moving[np.unique(self.labels[moving], return_index=True)[1]]
 
     def without(self, still: NDArray[np.bool_]) -> EntryClasses:
-        """The classes with some of them frozen; ``still`` has shape (count,)."""
+        """Copy with the classes of the mask ``still``, shape (count,), frozen."""
         numbers = np.where(still, FROZEN, np.cumsum(~still) - 1)
         labels = np.where(self.labels >= 0, numbers[self.labels], FROZEN)
         signs = np.where(labels >= 0, self.signs, 0.0)
@@ -81,7 +81,7 @@ class EntryClasses:
         return states
 
     def tangent(self, change: FloatArray) -> FloatArray:
-        """Change of every entry, shape (..., n), from that of each class; 0 for frozen ones."""
+        """Change of every entry, shape (..., n), from those of classes; 0 for frozen entries."""
         return replace(self, start=np.zeros_like(self.start)).lift(change)
 
     def project(self, vectors: FloatArray) -> FloatArray:
@@ -104,7 +104,7 @@ class EntryClasses:
 
 @dataclass(frozen=True)
 class SampleClasses:
-    """Classes of samples with equal restricted loss.
+    """Classes of samples with equal losses on the classes of entries.
 
     `labels`, shape (N,): class of each sample, in the order of first samples.
     """
@@ -118,7 +118,7 @@ class SampleClasses:
 
     @property
     def first(self) -> IntArray:
-        """The first sample of each class, shape (count,)."""
+        """First sample of each class, shape (count,)."""
         return np.unique(self.labels, return_index=True)[1]
 
     def summed(self, weights: FloatArray) -> FloatArray:

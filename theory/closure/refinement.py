@@ -1,12 +1,12 @@
 r"""Classes of entries that gradient descent keeps equal, by exact evaluations in a finite field.
 
-Entries of one array with one absolute value :math:`|\theta_i(0)|` begin as one class. The gradient
-of every entry is evaluated with the entries of a class tied to one random number of the field (with
-their signs), and with entries that have not moved yet at their start. An entry whose gradient is
-not 0 moves from then on. One that starts at 0 gets its sign from it. A class is split where the
-signed gradients of its entries differ. The search ends after two rounds without a change. The
-gradient is then one expression in each class, and 0 for entries that have not moved: in every
-state, kinks included. This is colour refinement with the gradient as the colour.
+Entries of one array with one absolute value :math:`|\theta_i(0)|` begin as one class. In each round
+the gradient of every entry is evaluated with the entries of a class set to one random number of the
+field (times their signs), and frozen entries at their start. An entry with a nonzero gradient moves
+in later rounds; if it starts at 0, the gradient gives its sign. A class is split if the signed
+gradients of its entries differ. The search ends after two rounds without a change. The gradient is
+then one expression in each class, and 0 for frozen entries, in every state including kinks. This is
+colour refinement with the gradient as the colour.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from theory.program import field
 from theory.program.field import Triples
 
 Gradient = Callable[[Triples], Triples]
-"""From points, shape (n, points, 3), to the gradient there, of the same shape."""
+"""Function from points, shape (n, points, 3), to gradients of the same shape."""
 QUIET = 2
-"""Rounds in a row that must change nothing."""
+"""Consecutive rounds without a change that end the refinement."""
 
 
 def refine(
@@ -36,11 +36,11 @@ def refine(
     generator: np.random.Generator,
     opposite: bool = True,
 ) -> EntryClasses:
-    """Coarsest classes of entries that have one gradient in every state.
+    """Coarsest classes of entries with equal gradients in every state.
 
     `gradient`: gradient by every entry; `start`, shape (n,); `triples`, shape (n, 3): the start in
     the field; `arrays`, shape (n,): number of the array of each entry; `generator`: draws the
-    numbers of the classes; `opposite`: whether opposite entries are of one class.
+    numbers of the classes; `opposite`: whether opposite entries share a class.
     """
     size = start.size
     labels = cells(start, arrays, opposite)
@@ -70,7 +70,7 @@ def oriented(
     start: FloatArray,
     rounds: tuple[int, ...],
 ) -> EntryClasses:
-    """Classes in the order of their first entries, with signs relative to these.
+    """Classes in the order of their first entries, with signs relative to the first entry.
 
     `labels`, shape (n,); `signs`, shape (n,); `active`, shape (n,): whether an entry moves;
     `start`, shape (n,).
@@ -86,7 +86,7 @@ def oriented(
 def leaving(
     gradient: Gradient, classes: EntryClasses, triples: Triples, generator: np.random.Generator
 ) -> IntArray:
-    """Entries whose gradient is not that of their class, or not 0 where they never move.
+    """Entries whose gradient differs from that of their class, or frozen entries with a gradient.
 
     `triples`, shape (n, 3): the start in the field.
     """
@@ -97,14 +97,14 @@ def leaving(
     expected, start = np.zeros_like(signed), classes.signs * classes.start
     expected[moving] = signed[first]
     off = (signed != expected).any(axis=1)
-    off[moving] |= start[moving] != start[first]  # a class must hold where training begins
+    off[moving] |= start[moving] != start[first]  # entries of a class must be equal at the start
     return np.flatnonzero(off)
 
 
 def tied(
     labels: IntArray, signs: FloatArray, triples: Triples, generator: np.random.Generator
 ) -> Triples:
-    """Entries at one random number for each class, shape (n, 3); at their start for sign 0.
+    """Entries set to one random number for each class, or to their start for sign 0, shape (n, 3).
 
     `labels`, shape (n,); `signs`, shape (n,); `triples`, shape (n, 3).
     """
@@ -120,5 +120,5 @@ def _along(
     triples: Triples,
     generator: np.random.Generator,
 ) -> Triples:
-    """The gradient where the entries of each class are tied, shape (n, 3)."""
+    """Gradient with the entries of each class set to one random number, shape (n, 3)."""
     return gradient(tied(labels, signs, triples, generator)[:, None])[:, 0]

@@ -1,4 +1,4 @@
-"""Part of a closure that holds under an update rule."""
+"""Properties of update rules that determine the closure of training."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from theory.update_rules import UpdateRule
 
 @dataclass(frozen=True)
 class Regime:
-    """Properties of an update rule that decide what training closes on.
+    """Properties of an update rule that determine the closure of training.
 
-    `signs`: whether opposite entries with opposite gradients stay opposite: the rule is odd;
-    `spaces`: whether linear spaces are kept: the rule is linear in the gradients so far; `decay`:
-    whether entries without a gradient decay; `by_array`: whether each array has a rate of its own,
-    as in stages; `flow`: whether quadratic laws are listed, which the gradient flow keeps.
+    `signs`: whether opposite entries with opposite gradients stay opposite (the rule is odd);
+    `spaces`: whether linear spaces are kept (the rule is linear in past gradients); `decay`:
+    whether entries without a gradient decay; `by_array`: whether each array has its own learning
+    rate, as in stages; `flow`: whether to list quadratic laws, which the gradient flow conserves.
     """
 
     signs: bool = True
@@ -25,7 +25,7 @@ class Regime:
 
     @classmethod
     def of(cls, rule: UpdateRule, by_array: bool = False) -> Regime:
-        """The regime of a rule."""
+        """Regime of an update rule."""
         if rule.plain:
             return cls(by_array=by_array, flow=not by_array)
         return cls(rule.odd, rule.spaces, rule.decays, by_array, False)

@@ -145,7 +145,7 @@ def test_observables_are_held_too(tmp_path):
 @pytest.mark.parametrize("part", ["sizes", "configurations", "names"])
 def test_parts_of_a_declaration_belong_together(part, tmp_path):
     text = SQUARES.replace("names =", "others =") if part == "names" else SQUARES
-    with pytest.raises(InvalidRequest, match=f"reduced needs {part} beside it"):
+    with pytest.raises(InvalidRequest, match=f"reduced needs {part} as well"):
         in_file(tmp_path, text.replace(f"def {part}(", f"def other_{part}("))
 
 

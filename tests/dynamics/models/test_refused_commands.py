@@ -41,7 +41,7 @@ def test_a_risk_alone_has_nothing_to_draw_from(refused):
 FILES = {
     f"ZeroDivisionError: division by zero (my.py, line {OTHER_LINE})": bent(more="x = 1 / 0\n"),
     f"SyntaxError: invalid syntax (my.py, line {OTHER_LINE})": bent(more="def f(:\n"),
-    "my.py holds no model: it has no function start(...)": "",
+    "my.py defines no model: it has no function start(...)": "",
     "cannot be run: SystemExit": bent(more="raise SystemExit(0)\n"),
 }
 

@@ -48,7 +48,7 @@ STARTS = {
         DRAWN.replace("a * xp.sum(", "a * xp.sum(xp.array([1.0, 3.0]) * ") + SWAP,
     "the start is not symmetric: generator 0": bent((WEIGHTS, "np.array([0.1, 0.2])"), more=SWAP),
     "axes does not name the array b": swapped(', "b": ()', ""),
-    "axes of b are ('i',), and it has 0": swapped('"b": ()', '"b": ("i",)'),
+    "axes of b are ('i',), but it has 0": swapped('"b": ()', '"b": ("i",)'),
     "generator 0 of symmetry is not a permutation": swapped("(1, 0)", "(1, 1)"),
     "generator 0 of symmetry moves 'j', which axes lacks": swapped('{"i"', '{"j"'),
     "symmetry raises TypeError": swapped('[{"i": (1, 0)}]', "3"),
@@ -106,10 +106,10 @@ TABLES = {
     "observables returns float64": observables('return theta["b"]'),
     "'g' is complex128": observables('return {"g": 1j * theta["b"]}'),
     "observe: 'g' is": observables('return {"g": sample["x"]}', "observe(theta, sample, xp)"),
-    "observables: 'q' is the name of something else": observables('return {"q": theta["b"]}'),
-    "'risk' is the name of": observables('return {"risk": theta["b"]}'),
+    "observables: 'q' is a reserved name or already used": observables('return {"q": theta["b"]}'),
+    "'risk' is a reserved name": observables('return {"risk": theta["b"]}'),
     "'w_0' names a scalar and": observables('return {"w_0": theta["b"]}'),
-    "observe: 'g' is the name": observables('return {"g": theta["b"]}')
+    "observe: 'g' is a reserved name or already used": observables('return {"g": theta["b"]}')
         + observables('return {"g": theta["b"]}', "observe(theta, sample, xp)"),
     "event T: 'zz' is unknown; nearest:": 'events = {"T": "zz > 1"}',
     "events raises ZeroDivisionError": "def events(n):\n    return {'T': 1 / 0}",

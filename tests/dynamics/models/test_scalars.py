@@ -78,7 +78,7 @@ def test_a_count_has_a_rate_and_d_of_an_array_is_no_array():
     run = dynamics.descend(problem({"a": np.full(1, 0.1)}, **given), eta=0.1, steps=20)
     assert run["n"].tolist()[::20] == [0.0, 1.0]
     assert "still" in run.reasons
-    with pytest.raises(InvalidRequest, match="the rate of 'a' is called"):
+    with pytest.raises(InvalidRequest, match="the name of the rate of 'a'"):
         problem({"a": np.full(1, 0.1), "d_a": np.ones(1)}, **given)
 
 

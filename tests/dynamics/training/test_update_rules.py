@@ -177,7 +177,7 @@ def test_events_are_of_the_step_taken():
         ({"rule": "sign", "schedule": "1-step"}, "negative|is -1"),
         ({"rule": "sign", "stages": [("w", 3)]}, "steps=10"),
         ({"rule": "sign", "stages": [("q", 10)]}, "'q'"),
-        ({"rule": lambda gradient: gradient}, "step can begin"),
+        ({"rule": lambda gradient: gradient}, "step must begin"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_line(general, options, words):
