@@ -1,4 +1,4 @@
-"""Several runs side by side: a reduced and a full one, a flow and descents, update rules."""
+"""Several runs compared: reduced and full, flow and descents, or update rules."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     import pandas
 
 DEPARTURE_SHARES = (0.01, 0.1, 0.5)
-"""Deviations, relative to the reduced value, whose times are reported and drawn."""
+"""Relative deviations whose first times are reported and drawn."""
 
 
 def side_by_side(runs: Mapping[str, Trajectory], by: str = "time") -> pandas.DataFrame:
-    """A row for each time, with the columns of every run under ``<its name>_``; NaN without one.
+    """One table of several runs: a row for each time, columns ``<run>_<column>``, NaN if missing.
 
     `runs`: name -> run; `by`: ``time``, or ``step``.
 
@@ -54,12 +54,12 @@ class Comparison:
     ----------
     reduced, full : Trajectory
     deviations : mapping
-        Reduced state -> largest absolute distance, over what stands beside it in the full runs
-        (every entry, or the mean of an orbit), at each record of `time`; shape (records,).
+        Reduced state -> largest absolute distance to the full entries it represents (or to the mean
+        of an orbit) at each record of `time`, over all full runs; shape (records,).
     others : tuple of Trajectory
-        More runs of the full problem, of other seeds.
+        Further full runs, at other seeds.
     partners : tuple of Trajectory
-        The reduced runs of those seeds, where each has its own.
+        Reduced runs paired with `others`, if each seed has its own.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Comparison:
 
     @property
     def largest_deviation(self) -> float:
-        """Over all scalars and times; outside the closed space too, where the model has one."""
+        """Largest deviation over all scalars and times, off the closed space included."""
         outside = self.full.observables.get("outside", np.zeros(1))
         return max(*self.deviation.values(), float(outside.max()))
 
@@ -94,7 +94,7 @@ class Comparison:
 
     @property
     def time(self) -> FloatArray:
-        """Time of the records that both runs have."""
+        """Time of the records common to both runs."""
         return self.reduced.time[: len(next(iter(self.deviations.values())))]
 
     @property
@@ -106,8 +106,8 @@ class Comparison:
     def relative_deviations(self) -> dict[str, FloatArray]:
         """Scalar state -> relative distance of every full run, shape (runs, records).
 
-        The size of full less reduced over that of reduced, of the states that a full run reports
-        itself, such as a mean over an orbit; infinite where the reduced value alone is 0.
+        |full - reduced| / |reduced|, for states that a full run also reports as a scalar (such as
+        the mean of an orbit); infinite if only the reduced value is 0.
         """
         same = (self.reduced,) * len(self.fulls)
         alone = (self.reduced, *self.partners) if self.partners else same
@@ -124,18 +124,18 @@ class Comparison:
         return relative
 
     def departures(self, share: float) -> dict[str, FloatArray]:
-        """The times from which on full runs stay away from the reduced one, to the end.
+        """Times after which the full runs deviate from the reduced one until the end.
 
         Parameters
         ----------
         share : float
-            Of the reduced value, that the deviation exceeds.
+            Threshold of the relative deviation.
 
         Returns
         -------
         dict
-            Scalar state -> time of every full run, shape (runs,): that of the first record from
-            which on `relative_deviations` exceeds the share; infinite where it does not at the end.
+            Scalar state -> time of every full run, shape (runs,): the first record after which all
+            `relative_deviations` exceed the share; infinite if the last record does not.
         """
         times = {}
         for name, relative in self.relative_deviations.items():
@@ -146,7 +146,7 @@ class Comparison:
 
     @property
     def events(self) -> dict[str, Mapping[str, Event]]:
-        """Events of the two runs, under ``"reduced"`` and ``"full"``."""
+        """Events of the two runs, with keys ``"reduced"`` and ``"full"``."""
         return {"reduced": self.reduced.events, "full": self.full.events}
 
     @property
@@ -159,8 +159,8 @@ class Comparison:
     def to_dataframe(self) -> pandas.DataFrame:
         """A row for each record: time, step, deviations, and the columns of every run.
 
-        They are ``deviation_alpha``, ``reduced_alpha``, ``full_alpha``, ...; NaN where a run ended
-        before.
+        Columns are ``deviation_alpha``, ``reduced_alpha``, ``full_alpha``, ...; NaN after the end
+        of a run.
         """
         whole = side_by_side(self.named_runs)
         steps = [name for name in whole if name.endswith("_step")]
@@ -173,14 +173,14 @@ class Comparison:
 
     @property
     def outcome(self) -> Outcome:
-        """The worst of all: failed, else interrupted, else the reduced run's."""
+        """Outcome of a failed run, else of an interrupted one, else of the reduced run."""
         ends = [run.outcome for run in (*self.fulls, *self.partners, self.reduced)]
         failed = [end for end in ends if end.failed]
         stopped = [end for end in ends if end.kind == INTERRUPTED]
         return (failed or stopped or ends[-1:])[0]
 
     def overview(self) -> dict[str, Any]:
-        """Entries of its text: both problems, their largest distance, events and outcome."""
+        """Entries of the text form: both problems, largest deviation, events and outcome."""
         runs = (self.reduced, self.full)
         views = (f"{run.view} ({run.layout.size} entries)" for run in runs)
         seeds = f", {len(self.fulls)} seeds" if self.others else ""
@@ -196,21 +196,21 @@ class Comparison:
 
     @property
     def interrupted(self) -> bool:
-        """Whether one of the runs was."""
+        """Whether any run was interrupted."""
         return any(run.interrupted for run in self.named_runs.values())
 
 
 @summarized
 @dataclass(frozen=True)
 class Overlay:
-    """Runs of gradient descent over a flow to the same time, or several update rules.
+    """Gradient descent compared with the flow at the same times, or several update rules.
 
     Attributes
     ----------
     flow : Trajectory or None
-        With the times of all runs among its records.
+        Gradient flow, recorded at the times of all runs; None if update rules are compared.
     runs : tuple of Trajectory
-        Over a flow gradient descent, largest learning rate first; else runs of equal steps.
+        Descents, largest learning rate first; or runs of update rules with equal steps.
     deviations : mapping
         State -> largest absolute distance from the flow over the records, for each run.
 
@@ -230,7 +230,7 @@ class Overlay:
 
     @property
     def first(self) -> Trajectory:
-        """The run that stands for all: the flow, or the first rule."""
+        """Representative run: the flow, or the run of the first rule."""
         return self.runs[0] if self.flow is None else self.flow
 
     @property
@@ -240,7 +240,7 @@ class Overlay:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Update rule of each run, with the constants that are not its defaults."""
+        """Update rule of each run, with its non-default constants."""
         return tuple(_rule_name(run.settings.get("rule", {"name": "gd"})) for run in self.runs)
 
     @property
@@ -250,29 +250,29 @@ class Overlay:
 
     @property
     def shared(self) -> dict[str, Any]:
-        """Settings that all runs have."""
+        """Settings common to all runs."""
         runs = self.runs if self.flow is None else [self.flow]
         first = self.first.settings
         return {n: v for n, v in first.items() if all(r.settings.get(n) == v for r in runs)}
 
     @property
     def named_runs(self) -> dict[str, Trajectory]:
-        """All runs by name: ``flow`` where there is one, ``run_0``, ``run_1``, ..."""
+        """All runs by name: ``flow`` (if present), ``run_0``, ``run_1``, ..."""
         flow = {} if self.flow is None else {"flow": self.flow}
         return {**flow, **{f"run_{k}": run for k, run in enumerate(self.runs)}}
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A row for each time, with ``flow_alpha``, ``run_0_step``, ``run_0_alpha``, ...
+        """A row for each time, with columns ``flow_alpha``, ``run_0_step``, ``run_0_alpha``, ...
 
-        Without a flow, a row for each step, with ``run_0_time``.
+        Without a flow: a row for each step, with ``run_0_time`` instead of ``run_0_step``.
         """
         return side_by_side(self.named_runs, "step" if self.flow is None else "time")
 
     @property
     def orders(self) -> dict[str, float]:
-        """State -> measured power of eta in the distance, over the runs that did not fail.
+        """State -> fitted exponent of eta in the distance from the flow, without failed runs.
 
-        NaN where fewer than two are left.
+        NaN with fewer than two runs.
         """
         good = np.array([not run.outcome.failed for run in self.runs])
         used = {name: good & (distance > 0) for name, distance in self.deviations.items()}
@@ -283,9 +283,9 @@ class Overlay:
 
     @property
     def outcome(self) -> Outcome:
-        """The flow's; without one, that of a rule only if no run went well.
+        """Outcome of the flow; without a flow, an interrupted one, else the first successful one.
 
-        A rule or a rate that fails is what an overlay shows.
+        Failed rules and rates are part of the comparison, so they do not fail the overlay.
         """
         ends = [run.outcome for run in self.runs]
         good = [end for end in ends if not end.failed]
@@ -293,7 +293,7 @@ class Overlay:
         return (stopped or good or ends)[0] if self.flow is None else self.flow.outcome
 
     def overview(self) -> dict[str, Any]:
-        """Entries of its text: the problem, rules and learning rates, events, the order in eta."""
+        """Entries of the text form: problem, rules and rates, events, exponent of eta."""
         first = self.first.overview()
         entries = {name: first[name] for name in ("system", "parameters")}
         if self.flow is None:
@@ -311,12 +311,12 @@ class Overlay:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the flow was, or a run of a rule."""
+        """Whether the flow was interrupted; without a flow, whether any run was."""
         return any(run.interrupted for run in (self.runs if self.flow is None else [self.flow]))
 
 
 def _rule_name(stored: Mapping[str, Any]) -> str:
-    """A rule as settings have it, in words: ``adam, b1 = 0.5``."""
+    """Text of the update rule of stored settings: ``adam, b1 = 0.5``."""
     name = stored["name"]
     usual = RULES[name].options if name in RULES else {"weight_decay": 0.0}
     own = {n: stored.get(n, 0.0) for n in usual if stored.get(n, 0.0) != usual[n]}

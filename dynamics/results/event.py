@@ -1,4 +1,4 @@
-"""Events of a run: when each happened, or why it did not."""
+"""Events of a run: their times, or why they were not reached."""
 
 from __future__ import annotations
 
@@ -19,26 +19,25 @@ if TYPE_CHECKING:
 @summarized
 @dataclass(frozen=True, eq=False)
 class Event:
-    """When an event happened; false, with the reason, where it was not reached.
+    """Time and state of an event, or the reason why it was not reached (then its bool is False).
 
     Attributes
     ----------
     name : str
-        Name of its rule.
+        Name of the rule.
     time : float
-        eta * steps; NaN where it was not reached, since a run says nothing of what comes after it.
+        eta * steps; NaN if not reached within the run.
     step : int or None
-        First step that satisfies the rule; None on a flow, and where it was not reached.
+        First step that satisfies the rule; None on a flow, or if not reached.
     state : float array, shape (n,)
-        The flat state at that moment; NaN where it was not reached.
+        Flat state at the event; NaN if not reached.
     horizon : float or None
-        For rules that look at the whole run: the time up to which the run went.
+        End time of the run, for rules that use the whole run.
     uncertainty : float
-        Of a flow, what the errors of the gradient and of the integration may change in the time, by
-        an estimate (see `dynamics.training.flow_events`). 0 for gradient descent, which has
-        neither error.
+        Estimated error of the time of a flow, from the errors of the gradient and of the
+        integration (see `dynamics.training.flow_events`); 0 for gradient descent.
     reason : str
-        Why it was not reached, or what one that happened is due to; empty where nothing is to say.
+        Why the event was not reached, or a remark on a reached one; may be empty.
 
     Examples
     --------
@@ -62,14 +61,14 @@ class Event:
 
     @property
     def reached(self) -> bool:
-        """Whether it happened within the run; also the truth value of the event."""
+        """Whether the event was reached within the run; also its truth value."""
         return not math.isnan(self.time)
 
     def __bool__(self) -> bool:
         return self.reached
 
     def __eq__(self, other: object) -> bool:
-        """Whether all that is known of two events is the same; what is not known is equal."""
+        """Field-wise equality; NaNs compare equal."""
         if not isinstance(other, Event):
             return NotImplemented
         names = [name for name in self.__dataclass_fields__ if name not in ("time", "state")]
@@ -82,16 +81,16 @@ class Event:
 
     @classmethod
     def missing(cls, name: str, entries: int) -> Event:
-        """An event that was not reached, of a run with flat states of this length."""
+        """Event that was not reached, of a run with states of `entries` entries."""
         return cls(name, math.nan, None, np.full(entries, math.nan))
 
     def overview(self) -> dict[str, Any]:
-        """Entries of its text: when it happened, or why it did not."""
+        """Entries of the text form: time and step, or the reason."""
         at = {"time": self.time, "step": self.step} if self else {"reached": self.reached}
         return {"name": self.name, **at, "reason": self.reason}
 
     def record(self) -> dict[str, Any]:
-        """Everything but name, state and reason, as plain values."""
+        """All fields except name, state and reason, as plain values."""
         return {
             "time": self.time,
             "step": self.step,
@@ -101,22 +100,22 @@ class Event:
 
 
 class Events(dict[str, Event]):
-    """The events of a run by name, reached or not; another name is refused with those there are."""
+    """Events of a run by name, reached or not; an unknown name raises KeyError."""
 
     @classmethod
     def explained(cls, events: Mapping[str, Event], reasons: Mapping[str, str]) -> Events:
-        """Events with their reasons, where there are any."""
+        """Events completed with their reasons."""
         return cls({n: replace(event, reason=reasons.get(n, "")) for n, event in events.items()})
 
     @property
     def line(self) -> str:
-        """Times of those that were reached, then names of the others, in one line."""
+        """One line: times of the reached events, then names of the others."""
         reached = ", ".join(f"{name} {event.time:.5g}" for name, event in self.items() if event)
         others = ", ".join(name for name, event in self.items() if not event)
         return "; ".join(filter(None, [reached, others and f"not {others}"]))
 
     def to_xarray(self) -> xarray.Dataset:
-        """Times, steps, states and reasons along ``event``; NaN where one was not reached."""
+        """Dataset of times, steps, states and reasons along ``event``; NaN if not reached."""
         import xarray
 
         events = list(self.values())
@@ -132,4 +131,4 @@ class Events(dict[str, Event]):
         )
 
     def __missing__(self, name: str) -> Event:
-        raise KeyError(f"no event {name!r}; there are {', '.join(self) or 'none'}")
+        raise KeyError(f"no event {name!r}; events are {', '.join(self) or 'none'}")

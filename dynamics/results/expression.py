@@ -1,13 +1,13 @@
 r"""Arithmetic written as text: ``m/(D-C)``, ``round(D/8)``, ``log2(D)**2``.
 
-An `Expression` is a formula in numbers and names with + - * / // % \*\*, parentheses and the
-functions `FUNCTIONS`. It is read by Python's own parser and evaluated node by node; anything else
-(attributes, indices, comparisons, strings, other calls) is refused, so text from a file or a
-command line is safe to evaluate. Text, whole powers and so the time of an evaluation are bounded.
+An `Expression` may contain numbers, names, + - * / // % \*\*, parentheses and the functions
+`FUNCTIONS`. Python's parser reads it, and it is evaluated node by node. Anything else (attributes,
+indices, comparisons, strings, other calls) is refused, so untrusted text is safe to evaluate. The
+length and the size of integer powers are bounded, and with them the time of an evaluation.
 
-Numbers behave as in Python: whole numbers stay whole, ``/`` makes floats, ``round``, ``floor`` and
-``ceil`` give whole numbers. Arrays are taken entry by entry and broadcast; there, what is not
-defined (a division by zero, the logarithm of a negative number) is NaN, while a number is refused.
+Numbers behave as in Python: integers stay integers, ``/`` gives floats, ``round``, ``floor`` and
+``ceil`` give integers. Arrays are evaluated entry by entry and broadcast. An undefined operation
+(division by zero, logarithm of a negative number) gives NaN in an array, and an error for a number.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ import numpy as np
 from dynamics.validation import refuse
 
 LONGEST = 300
-"""Characters of an expression."""
+"""Most characters of an expression."""
 BITS = 1024
-"""Size of a whole power: what is larger is not a float either."""
+"""Most bits of an integer power; larger numbers exceed the range of a float."""
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -36,12 +36,12 @@ def _power(base: Any, exponent: Any) -> Any:
         raise OverflowError("a power is too large")
     power = base**exponent
     if isinstance(power, complex):
-        raise ValueError("a broken power of a negative number is not real")
+        raise ValueError("a fractional power of a negative number is not real")
     return power
 
 
 def _extreme(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """The least or the greatest of several values; NaN if one of them is."""
+    """Least or greatest of several values; NaN if any value is NaN."""
     return lambda *values: math.nan if any(v != v for v in values) else rule(values)
 
 
@@ -68,9 +68,9 @@ ALLOWED = f"numbers, names, + - * / // % **, parentheses and {', '.join(FUNCTION
 class Expression:
     """A formula in names.
 
-    `text`: the formula, at most 300 characters; `parameter`: what it is the formula of, for
-    messages. `names`: the names in it, each once, in the order in which they appear. Raises
-    InvalidRequest if the text is not such a formula.
+    `text`: the formula, at most 300 characters; `parameter`: name of the value it computes, for
+    messages; `names`: the names in it, in order of appearance. Raises InvalidRequest if the text is
+    not a formula.
     """
 
     text: str
@@ -85,7 +85,7 @@ class Expression:
             self._refuse(f"has more than {LONGEST} characters", "a shorter one")
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # "2if D": what it warns of is refused below
+                warnings.simplefilter("ignore")  # such as of "2if D", refused below
                 tree = ast.parse(self.text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             self._refuse("cannot be read", "the formula with its signs and parentheses in pairs")
@@ -95,12 +95,11 @@ class Expression:
         object.__setattr__(self, "_tree", tree)
 
     def value(self, mapping: Mapping[str, Any]) -> Any:
-        """The value where names have values.
+        """Evaluate the formula.
 
-        `mapping`: name -> int, float, or array; arrays broadcast. Other names may be in it. Returns
-        int, float, or array: an int where Python's rules give one, an array where a name in it
-        stands for one. Raises InvalidRequest if a name is missing, or a number is not defined or
-        too large.
+        `mapping`: name -> int, float, or array; arrays broadcast, extra names are ignored. Returns
+        int, float, or array, by Python's rules. Raises InvalidRequest if a name is missing, or a
+        number is undefined or too large.
         """
         missing = [name for name in self.names if name not in mapping]
         if missing:
@@ -126,7 +125,7 @@ class Expression:
         return result
 
     def _entry(self, values: Mapping[str, Any]) -> float:
-        """The value at one entry of arrays; NaN where there is none."""
+        """Value at one entry of arrays; NaN if undefined."""
         try:
             return float(self._evaluate(self._tree, values))
         except (ArithmeticError, ValueError):
@@ -139,7 +138,7 @@ class Expression:
         refuse(self.parameter, self.text, problem, f"a formula of {ALLOWED}", nearest)
 
     def _check(self, node: ast.expr, names: dict[str, None]) -> None:
-        """Refuse what is not arithmetic; collect the names."""
+        """Refuse nodes that are not arithmetic; collect the names in `names`."""
         match node:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 if not math.isfinite(value):
@@ -181,7 +180,7 @@ class Expression:
 
 
 def _number(value: Any) -> Any:
-    """A value as a Python number or an array."""
+    """Convert a value to a Python number or an array."""
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         refuse("value", value, "is not a number", "a number or an array of them", 1)

@@ -1,10 +1,10 @@
-r"""Formulas in LaTeX as readers see them: MathML in a browser, plain text in a terminal.
+r"""LaTeX formulas as MathML for browsers, and as plain text for terminals.
 
-`plain` walks the MathML of a formula: ``\frac{a}{b}`` is ``a/b``, indices are ``a_i``, powers
-``a^2``; accents are combining characters. In a text, formulas stand between dollar signs.
+`plain` walks the MathML of a formula: ``\frac{a}{b}`` becomes ``a/b``, indices ``a_i``, powers
+``a^2``, accents combining characters. Formulas in texts are enclosed in dollar signs.
 
-Formulas are of users' docstrings too. One with an unknown command, or one that gives a sign more
-than a look, is shown as its source, and all text is escaped.
+Formulas may come from users. One with an unknown command, or with MathML beyond presentation
+(links, styles), is shown as its source, and all text is escaped.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from xml.etree import ElementTree
 
 FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$]+)\$", re.DOTALL)
 ACCENTS = {"^": "\u0302", "~": "\u0303", "¯": "\u0304", "˙": "\u0307", "¨": "\u0308", "→": "\u20d7"}
-"""Sign above a letter -> combining character."""
+"""MathML accent -> combining character."""
 SPACED = {*"=<>≤≥≈∝→∈≫≪≠≡∼+-−×⋅·∀∃∧∨⟹⟶←⇒⇔:"}
-"""Operators with a space on both sides."""
+"""Operators printed with a space on both sides."""
 FUNCTIONS = {"exp", "log", "ln", "max", "min", "sup", "inf", "sin", "cos", "tanh", "arg", "lim"}
 UPRIGHT = re.compile(r'(?<=\w)</mi><mi mathvariant="normal">(?=\w)')
-"""Between two letters of an upright word, each of which is an element of its own."""
+"""Boundary between two letters of an upright word; MathML has one element per letter."""
 FUNCTION = rf"<mi>(?:{'|'.join(sorted(FUNCTIONS))})</mi>"
 LETTER = "(?:mi|mn|mrow|msub|msup|mfrac)"
 THIN = '<mspace width="0.167em" />'
-"""Space of TeX between the name of a function and a letter or a number."""
+"""TeX's thin space between the name of a function and a letter or a number."""
 HARMLESS = set(
     """xmlns display displaystyle scriptlevel mathvariant stretchy fence form separator accent
     accentunder linebreak linethickness minsize maxsize width height depth lspace rspace symmetric
     columnalign columnspacing columnlines rowspacing rowlines movablelimits largeop notation
     """.split()  # noqa: SIM905
 )
-"""Attributes of MathML that are shown: none has an address or a style."""
+"""Permitted MathML attributes: purely presentational, without addresses or styles."""
 SHORT = 12
-"""Letters of an index that is written without spaces."""
+"""Longest index, in characters, that is written without spaces."""
 SINGLE = re.compile(
     r"\w+(?:\.\d+)?['′\u0300-\u036f]*|[^\W\d_]+_\w|\([^()]*\)|⟨[^⟨⟩]*⟩|‖[^‖]*‖|\|[^|]*\|"
 )
-"""Formulas that need no brackets in a fraction or an index."""
+"""Formulas that need no parentheses in a fraction or an index."""
 
 
 def mathml(latex: str, display: bool = False) -> str:
-    r"""A formula as a MathML element, or its source in one where it cannot be shown.
+    r"""MathML element of a formula, or of its source if it cannot be converted.
 
-    `latex`: without dollar signs; `display`: a line of its own.
+    `latex`: without dollar signs; `display`: True for a displayed formula.
 
     Examples
     --------
@@ -53,34 +53,34 @@ def mathml(latex: str, display: bool = False) -> str:
     """
     try:
         return _converted(latex, display)
-    except Exception:  # a user's own LaTeX, for which the converter raises whatever goes wrong
+    except Exception:  # the converter raises exceptions of many types for invalid LaTeX
         shown = "".join(sign for sign in latex if sign.isprintable() or sign.isspace())
         return f"<math><mtext>{html.escape(shown, quote=False)}</mtext></math>"
 
 
 def _converted(latex: str, display: bool = False) -> str:
-    """A formula as MathML; ValueError where it has an unknown command, or more than signs."""
+    """Convert a formula to MathML; ValueError for unknown commands or elements not permitted."""
     from latex2mathml.converter import convert_to_element
 
-    for name in ("aligned", "split"):  # which the converter does not know by these names
+    for name in ("aligned", "split"):  # names unknown to the converter
         latex = latex.replace(f"{{{name}}}", "{align*}")
     tree = convert_to_element(latex, display="block" if display else "inline")
     for element in tree.iter():
         if element.text == "&" or (element.text or "").startswith("\\"):
             raise ValueError(f"{element.text} is unknown")
         if not element.attrib.keys() <= HARMLESS:
-            raise ValueError(f"{element.tag} does more than be read")
-        # Symbols are references to characters, which would be escaped once more.
+            raise ValueError(f"{element.tag} is not presentational")
+        # Symbols are character references; unescape them, or they would be escaped twice.
         element.text = html.unescape(element.text) if element.text else None
     made = ElementTree.tostring(tree, encoding="unicode")
     made = re.sub(rf"(</{LETTER}>)(?={FUNCTION})", rf"\1{THIN}", UPRIGHT.sub("", made))
     made = re.sub(rf"({FUNCTION})(?=<{LETTER}>)", rf"\1{THIN}", made)
-    ElementTree.fromstring(made)  # which has no control characters
+    ElementTree.fromstring(made)  # raises if there are control characters
     return made
 
 
 def plain(latex: str) -> str:
-    r"""A formula as text.
+    r"""Plain text of a formula.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def plain(latex: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    r"""A text with formulas between dollar signs, and code between backticks, as plain text.
+    r"""Convert a text with formulas (dollar signs) and code (backticks) to plain text.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def plain_text(text: str) -> str:
 
 
 def _written(node: ElementTree.Element) -> str:
-    """A MathML element as text."""
+    """Plain text of a MathML element."""
     kind, parts = node.tag.rpartition("}")[2], list(node)
     if kind == "mtext":
         return f" {(node.text or '').replace(chr(160), ' ')} "
@@ -134,13 +134,13 @@ def _written(node: ElementTree.Element) -> str:
 
 
 def _joined(parts: list[ElementTree.Element]) -> str:
-    """Elements after each other; letters that would run together stand apart."""
+    """Join texts of elements; adjacent letters are separated by a space."""
     text = ""
     for part in parts:
         piece = _written(part)
         sign = text.rstrip()[-1:]
         if piece in (" − ", " + ", " ± ") and (not sign or sign in "([{,;=≤≥<>→^/∈"):
-            piece = piece.strip()  # of a number, not between two
+            piece = piece.strip()  # a sign of a number, not an operator between two
         after = re.search(r"[^\W_]['′)\]]*$", text) or re.search(r"[_^]\S*[\w)′*]$", text)
         numbers = re.search(r"[\d.]$", text) and re.match(r"[\d.]", piece)
         apart = after and not numbers and re.match(r"\w|√|∑|∏", piece)
@@ -149,7 +149,7 @@ def _joined(parts: list[ElementTree.Element]) -> str:
 
 
 def _token(kind: str, text: str) -> str:
-    """A letter, a number or an operator."""
+    """Plain text of a letter, a number or an operator."""
     if text in SPACED or (text in FUNCTIONS and kind in ("mi", "mo")):
         return f" {text} "
     if kind == "mo" and text in (",", ";"):
@@ -158,20 +158,20 @@ def _token(kind: str, text: str) -> str:
 
 
 def _whole(node: ElementTree.Element, inside: list[ElementTree.Element] | None = None) -> str:
-    """An element in brackets where it has several parts."""
+    """Plain text of an element, in parentheses if it has several parts."""
     made = _written(node) if inside is None else _joined(inside)
     text = re.sub(r"\s+", " ", made).strip()
     return text if len(text) < 2 or SINGLE.fullmatch(text) else f"({text})"
 
 
 def _script(node: ElementTree.Element) -> str:
-    """An index or an exponent, without spaces around its operators."""
+    """Plain text of an index or exponent, without spaces around operators."""
     text = _whole(node)
     return re.sub(r" ?([^\w\s()]) ?", r"\1", text) if len(text) < SHORT else text
 
 
 def _above(base: ElementTree.Element, upper: ElementTree.Element) -> str:
-    """A power, an accent, or a prime."""
+    """Plain text of a power, an accent, or a prime."""
     text, sign = re.sub(r"\s+", " ", _written(base)).strip(), _written(upper).strip()
     if sign in ACCENTS and upper.tag.rpartition("}")[2] == "mo" and len(text) == 1:
         return text + ACCENTS[sign]

@@ -1,7 +1,6 @@
-"""Markdown as HTML, with formulas as MathML and pictures inside.
+"""Conversion of Markdown to self-contained HTML, with formulas as MathML and embedded pictures.
 
-A page is one file that is read without script and network. Its content security policy forbids
-both, whatever its texts are.
+The content security policy of a page forbids scripts and network access, whatever its texts are.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ pre { overflow-x: auto; }
 
 
 def anchor(heading: str) -> str:
-    """The anchor of a heading, as Markdown's readers make it."""
+    """Anchor of a heading, as Markdown renderers make it."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 def code(text: str) -> str:
-    """A text as code within a line of Markdown, whatever backticks it has.
+    """Inline code in Markdown, for a text with any backticks.
 
     Examples
     --------
@@ -51,19 +50,19 @@ def code(text: str) -> str:
 
 
 def code_block(text: str, language: str = "") -> str:
-    """Block of code in Markdown, with a fence longer than any run of backticks in it.
+    """Code block in Markdown, with a fence longer than any run of backticks in the text.
 
-    `language`: of the highlighting; none by default.
+    `language`: language for highlighting; none by default.
     """
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence}{language}\n{text}\n{fence}"
 
 
 def fragment(page: str, pictures: Mapping[str, bytes] | None = None) -> str:
-    r"""A page in Markdown as elements of HTML.
+    r"""Convert a Markdown page to HTML elements.
 
-    `page`: formulas between dollar signs; `pictures`: address in the page -> bytes of a PNG, which
-    is put into the page. Other pictures are left out: no address is opened by reading.
+    `page`: Markdown, formulas between dollar signs; `pictures`: address in the page -> bytes of a
+    PNG to embed. Other pictures are replaced by their alternative text, so no address is requested.
 
     Examples
     --------
@@ -98,10 +97,9 @@ def fragment(page: str, pictures: Mapping[str, bytes] | None = None) -> str:
 
 
 def html(title: str, page: str, folder: Path | None = None) -> str:
-    """A page in Markdown as a whole HTML document.
+    """Convert a Markdown page to a complete HTML document.
 
-    `page`: Markdown, formulas between dollar signs; `folder`: whose PNG files are the pictures of
-    the page.
+    `page`: Markdown, formulas between dollar signs; `folder`: folder whose PNG files are embedded.
     """
     pictures = {path.name: path.read_bytes() for path in folder.glob("*.png")} if folder else {}
     return (

@@ -1,4 +1,4 @@
-"""How a run ended, as a value: what happened, at which step, and what to do about it."""
+"""Outcome of a run: how it ended, at which step, and the remedy."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ FAILURES = (OSCILLATING, DIVERGED, PRECISION_LOST, STALLED)
 
 KILLED = "killed its worker"
 POINT_KINDS = (*KINDS[:-1], KILLED, STALLED)
-"""How a point of a sweep may end; stored as an index into this, so that new ones come last."""
+"""How a point of a sweep may end. Stores hold indices into this tuple, so new kinds are
+appended."""
 PENDING, INVALID = -1, -2
-"""Stored instead for a point that was not run yet, and for one that cannot be."""
+"""Stored codes of a point that has not run yet, and of a point with invalid parameters."""
 
 
 class TrainingWarning(UserWarning):
-    """A run that was made, and holds less than it seems to; kept in ``Trajectory.remarks``.
+    """Warning about a limitation of a finished run; the text is kept in ``Trajectory.remarks``.
 
     Examples
     --------
@@ -34,18 +35,17 @@ class TrainingWarning(UserWarning):
 
 
 SMALLER = "parameters or a start of smaller size"
-"""Remedy where the start itself has no finite risk."""
+"""Remedy of a run whose initial state has no finite risk."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """The end of a run.
 
-    `kind`: one of `KINDS`; `step`: where it happened: the last step for a run that ended by itself,
-    the first step of the oscillation, the first step whose successor is not finite, the first
-    record whose risk or state is not. None on a flow; `time`: the same in units of time; `remedy`:
-    what to try, with the numbers that matter, or which observables are not finite at the end; empty
-    where nothing is wrong.
+    `kind`: one of `KINDS`; `step`: the last step of a run that ended by itself, the first step of
+    an oscillation, the last step before a state that is not finite, or the first record whose risk
+    or state is not finite; None on a flow; `time`: time of that step; `remedy`: suggested change
+    with numbers, or the observables that are not finite; empty for a normal end.
     """
 
     kind: str
@@ -55,7 +55,7 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """Whether the run went wrong (exit code 1 on the command line)."""
+        """Whether the run failed (exit code 1 on the command line)."""
         return self.kind in FAILURES
 
     def __str__(self) -> str:

@@ -2,9 +2,9 @@ r"""Power laws fitted by least squares in the logarithms, with standard errors.
 
 .. math:: \log y = \log c + \sum_k e_k \log x_k + \text{residual}.
 
-Without errors of the values, the errors of the exponents :math:`e_k` are those of independent
-residuals of equal spread. With errors, the residuals are weighted by them, and where they scatter
-more than the errors allow, the errors of the exponents grow with that scatter.
+Without errors of the values, the standard errors of the exponents :math:`e_k` assume independent
+residuals of equal variance. Given errors weight the residuals; if the residuals scatter more than
+the errors explain, the standard errors are increased accordingly.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dynamics.problem import FloatArray
 from theory.summary import summarized
 
 LEVEL = 0.95
-"""Level of the confidence intervals."""
+"""Confidence level of the intervals."""
 
 
 @summarized
@@ -28,10 +28,10 @@ class PowerLaw:
     """A fitted power law.
 
     `exponents`, `errors`, shape (factors,): exponents and their standard errors; `intervals`, shape
-    (factors, 2): 95 % intervals of the exponents, of Student's distribution; `prefactor`: c, in the
-    unit of the values; `r2`: share of the variance of the logarithms that is explained; `spread`:
-    standard deviation of the residuals of log y (about the relative error of the law); `fitted`,
-    shape (n,): what the law gives at the points that were used.
+    (factors, 2): 95 % confidence intervals, by Student's distribution; `prefactor`: c, in the unit
+    of the values; `r2`: coefficient of determination of the logarithms; `spread`: standard
+    deviation of the residuals of log y (about the relative error of the law); `fitted`, shape (n,):
+    values of the law at the fitted points.
     """
 
     exponents: FloatArray
@@ -62,9 +62,9 @@ def power_law(factors: ArrayLike, values: ArrayLike, errors: ArrayLike | None = 
     """Fit ``values = prefactor * product of factors ** exponents``.
 
     `factors`, shape (n,) or (n, factors): positive; `values`, shape (n,): positive; `errors`, shape
-    (n,): standard errors of the logarithms of the values. Points whose error is infinite, or whose
-    value is NaN, are left out. Returns PowerLaw: all NaN with fewer points than exponents and one
-    more.
+    (n,): standard errors of the logarithms of the values. Points with an infinite error or a NaN
+    value are dropped. Returns PowerLaw: all NaN unless there are at least two more points than
+    factors.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def exponent(sizes: ArrayLike, values: ArrayLike) -> float:
     """Exponent of a power law of values in sizes, by least squares.
 
     `sizes`, shape (n,): positive; `values`, shape (n,). Returns float: NaN with fewer than two
-    values, or where one has no logarithm.
+    values, or if a value is not positive.
 
     Examples
     --------

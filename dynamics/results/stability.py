@@ -1,4 +1,4 @@
-"""The time up to which the scalars of a reduction are stable, as a value with a sentence."""
+"""Time up to which the scalars of a reduction are stable, with its evidence and a sentence."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 from theory.summary import summarized
 
 OFF, LEFT = 1e-10, 1e-3
-"""Departure of a start from the closed space, and the one at which training has left it."""
+"""Distance of an entry from the closed space: of a perturbed start, and at which training counts as
+having left the space."""
 GROWS = 1.005
-"""Factor from which a departure is said to grow."""
+"""Least growth factor of a distance that is reported as growth."""
 COUNTS = ("no start", "a start", "two starts", "three starts")
 
 
 @summarized
 @dataclass(frozen=True)
 class Stability:
-    """Until when training stays on the classes of a reduction, up to a horizon.
+    """Time up to which training stays on the classes of a reduction.
 
-    `horizon`: time up to which it was asked; `growth`: largest factor by which a departure grows up
-    to there, or a bound on it; NaN where full training decides alone, or nothing was measured;
-    `safe`: time up to which that growth keeps starts that are off by `OFF` within `LEFT`; `left`:
-    for each start that was trained, the time at which it has departed by `LEFT`; infinite where it
-    does not, NaN where training ended before the horizon; `where`: the size at which it was
-    measured, where that is another one, or why nothing was measured.
+    `horizon`: largest time considered; `growth`: largest factor by which a distance from the closed
+    space grows, or a bound on it, NaN if not measured; `safe`: time up to which this growth keeps a
+    start within `LEFT` that is off by `OFF`; `left`: for each trained start, the time at which its
+    distance reaches `LEFT`, infinite if never, NaN if training ended early; `where`: the size of
+    the measured model if it differs, or why nothing was measured.
 
     Examples
     --------
@@ -44,12 +44,12 @@ class Stability:
 
     @property
     def measured(self) -> bool:
-        """Whether something is known."""
+        """Whether growth or training was measured."""
         return bool(self.left) or not isnan(self.growth)
 
     @property
     def until(self) -> float:
-        """Time up to which the classes hold, as far as it is known; NaN where nothing is."""
+        """Largest time up to which the classes are known to hold; NaN if unknown."""
         if not self.measured:
             return nan
         times = [self.safe if isnan(time) else time for time in self.left or (self.safe,)]
@@ -57,7 +57,7 @@ class Stability:
 
     @property
     def limited(self) -> bool:
-        """Whether the classes are left before the horizon, as far as it is known."""
+        """Whether the classes are known to be left before the horizon."""
         return self.until < self.horizon
 
     def __str__(self) -> str:
@@ -81,7 +81,7 @@ class Stability:
         return f"{begin}: {words}{where}"
 
     def document(self) -> dict[str, Any]:
-        """Plain values (JSON); a time at which no start departs is null."""
+        """JSON-ready values; an infinite or NaN time is null."""
         times = [time if isfinite(time) else None for time in self.left]
         known = {"until": self.until if self.measured else None, "limited": self.limited}
         growth = self.growth if isfinite(self.growth) else None

@@ -1,12 +1,11 @@
-"""Results on disk: xarray datasets in zarr v3, whole or not at all.
+"""Results on disk: xarray datasets in zarr v3, written atomically.
 
-A `Trajectory` is one group, a `Comparison` a group with the sub-groups ``reduced``, ``full`` and,
-of more seeds, ``full_1``, ... (with ``reduced_1``, ... where each has its own), an `Overlay` one
-with ``run_0``, ``run_1``, ..., and ``flow`` where it has one.
-The command line keeps such a store as ``result.zarr`` in a folder with pictures; `load` takes both.
-Every file has a checksum, and `load` refuses one that is damaged. Variables hold what was computed;
-parameters, settings, events and outcome are attributes, as JSON, with the versions of the programs.
-No clock reading is stored: equal runs give equal stores.
+A `Trajectory` is one group. A `Comparison` has the sub-groups ``reduced`` and ``full``; further
+seeds are ``full_1``, ... (and ``reduced_1``, ...). An `Overlay` has ``run_0``, ``run_1``, ..., and
+optionally ``flow``. The command line writes such a store as ``result.zarr`` into a folder with
+pictures; `load` accepts both. Every file has a checksum, and `load` refuses a damaged file.
+Parameters, settings, events, outcome and program versions are JSON attributes. No clock time is
+stored: equal runs give equal stores.
 """
 
 from __future__ import annotations
@@ -37,15 +36,16 @@ Result = Trajectory | Comparison | Overlay
 KINDS = ("trajectory", "comparison", "overlay")
 VERSIONS = ("attdyn", "numpy", "scipy", "numba", "sympy")
 ZARR, LISTED = "zarr.json", "consolidated_metadata"
-"""Description of a group; of the outermost one with two attributes: ``checksums``, a JSON text of
-file -> checksum for every other file of the store, and ``checksum``, that of its own content."""
+"""File with the metadata of a group, and its key of the consolidated metadata. The root group has
+two attributes: ``checksums`` (JSON text, file -> checksum) and ``checksum`` (of its own
+content)."""
 OTHERS, OWN = "checksums", "checksum"
 SCRATCH = ".attdyn-"
-"""Begin of the names of folders that are gone when a command ends, but if it is killed."""
+"""Prefix of temporary folders, removed at the end of a command unless it is killed."""
 LOOKS = 3
-"""Times that a path is looked at, which another writer may replace meanwhile."""
+"""Most attempts to read a path that another process may replace."""
 FEW = 3
-"""Differences of two requests that are named."""
+"""Most differences between two requests that are printed."""
 
 
 @functools.cache
@@ -57,11 +57,10 @@ def versions() -> dict[str, str]:
 def differences(
     stored: Mapping[str, Any], requested: Mapping[str, Any]
 ) -> list[tuple[str, Any, Any]]:
-    """Entries in which two requests differ.
+    """Differences between two requests.
 
-    `stored`: read from a JSON text; may be nested. Returns list of (name, stored value, requested
-    value): names of nested entries are joined by points; None stands for an entry that is not
-    there.
+    `stored`: read from JSON, may be nested. Returns list of (name, stored value, requested value):
+    nested names are joined by points; a missing entry is None.
 
     Examples
     --------
@@ -77,9 +76,9 @@ def differences(
 
 
 def different(stored: Mapping[str, Any], requested: Mapping[str, Any]) -> str:
-    """The first few `differences` in words; empty for equal requests.
+    """Text of the first few `differences`; empty for equal requests.
 
-    `stored`, `requested`: of `differences`.
+    `stored`, `requested`: as for `differences`.
     """
     pairs = [f"{name}={a} there and {b} here" for name, a, b in differences(stored, requested)]
     more = f", and {len(pairs) - FEW} more" if len(pairs) > FEW else ""
@@ -99,7 +98,7 @@ def _stamped(dataset: xarray.Dataset) -> xarray.Dataset:
 
 
 def save(result: Result, path: str | os.PathLike[str]) -> Path:
-    """Write a result; an earlier result at the same path is replaced, anything else is not.
+    """Write a result; an earlier result at the same path is replaced.
 
     Parameters
     ----------
@@ -110,12 +109,12 @@ def save(result: Result, path: str | os.PathLike[str]) -> Path:
     Returns
     -------
     Path
-        Where it was written.
+        The path written.
 
     Raises
     ------
     InvalidRequest
-        If something that is not a result is there, or the path cannot be written.
+        If the path holds anything but a result, or cannot be written.
 
     Examples
     --------
@@ -140,7 +139,7 @@ def save(result: Result, path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def fresh_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A new, empty folder beside ``path``, for `put`; it is gone after the block if not put."""
+    """Context with a temporary folder in the folder of ``path``, for `put`; removed at the end."""
     parent = check_writable(path).parent
     parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=parent, prefix=SCRATCH) as folder:
@@ -150,11 +149,10 @@ def fresh_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def put(fresh: Path, target: Path) -> Path:
-    """Give a fresh folder its name in one step; of several writers the last one has it, whole.
+    """Rename a complete temporary folder to its target in one step; the last writer wins.
 
-    `fresh`: of `fresh_folder`, written to the end; `target`: an earlier result there is replaced;
-    it is never mixed with the new one. Returns Path: the target. Raises InvalidRequest if something
-    else is there by now.
+    `fresh`: folder of `fresh_folder`, completely written; `target`: an earlier result there is
+    replaced. Returns the target. Raises InvalidRequest if the target is not a result.
     """
     for attempt in itertools.count():
         try:
@@ -165,17 +163,14 @@ def put(fresh: Path, target: Path) -> Path:
         else:
             break
         check_writable(target)
-        # Another writer may move it away at the same moment.
+        # Another process may move the target at the same moment.
         with suppress(FileNotFoundError):
             os.rename(target, fresh.with_name(f"replaced_{attempt}"))
     return target
 
 
 def write_groups(result: Result, folder: Path) -> None:
-    """Write the groups of a result into a folder.
-
-    `folder`: of the store, which is made.
-    """
+    """Write the groups of a result into a new folder."""
     import xarray
 
     groups: Mapping[str | None, xarray.Dataset]
@@ -200,9 +195,9 @@ def write_groups(result: Result, folder: Path) -> None:
 
 
 def consolidate(store: Path, groups: Iterable[str] = ("",)) -> None:
-    """Copy the descriptions of arrays into those of their groups, where xarray looks for them.
+    """Copy the metadata of arrays into their groups, where xarray reads it.
 
-    In one order: that of zarr is the order of files in a folder.
+    Entries are sorted; zarr itself would use the order of files in a folder.
     """
     for folder in (store / group for group in groups):
         files = sorted(folder.rglob(ZARR))
@@ -217,10 +212,10 @@ def consolidate(store: Path, groups: Iterable[str] = ("",)) -> None:
 
 
 def check_writable(path: str | os.PathLike[str], flag: str = "out") -> Path:
-    """Make sure that a result can be written, and leave nothing behind.
+    """Check that a result can be written, without leaving files.
 
-    `flag`: that names the path in a refusal. Raises InvalidRequest: in one line, before anything
-    was computed.
+    `flag`: name of the path's option in messages. Raises InvalidRequest otherwise, before anything
+    is computed.
     """
     target = path_of(flag, path)
 
@@ -245,7 +240,7 @@ def check_writable(path: str | os.PathLike[str], flag: str = "out") -> Path:
 
 
 def obstacle(path: Path) -> str:
-    """Why a path can be no result of this program, to be replaced; empty if it can."""
+    """Reason why a path cannot be replaced by a result; empty if it can."""
     strange = ""
     for _ in range(LOOKS):
         with suppress(FileNotFoundError):
@@ -256,7 +251,7 @@ def obstacle(path: Path) -> str:
 
 
 def _foreign(path: Path) -> str:
-    """First entry of a folder that is not part of an earlier result, in words; empty if all are."""
+    """Text naming the first entry of a folder that is not part of a result; empty if all are."""
     if not os.path.lexists(path):
         return ""
     if path.is_dir() and not any(path.iterdir()):
@@ -271,12 +266,12 @@ def _foreign(path: Path) -> str:
     for entry in path.iterdir():
         part = store == path and (entry / "zarr.json").exists()
         if entry.name not in own and not part and not entry.name.startswith(SCRATCH):
-            return f"holds {entry.name!r}, which is not of the result"
+            return f"holds {entry.name!r}, which is not part of a result"
     return ""
 
 
 def _written(path: Path) -> set[str]:
-    """Files that a command has listed in its summary, the summary among them; empty without one."""
+    """Files listed in a command's summary, the summary included; empty without a summary."""
     try:
         summary = json.loads((path / "summary.json").read_text(encoding="utf-8"))
         return {"summary.json", *summary["files"]}
@@ -285,7 +280,7 @@ def _written(path: Path) -> set[str]:
 
 
 def attributes(store: Path) -> dict[str, object]:
-    """Attributes of a zarr group; empty where there is none."""
+    """Attributes of a zarr group; empty if missing."""
     try:
         group = json.loads((store / "zarr.json").read_text(encoding="utf-8"))
         return dict(group.get("attributes", {}))
@@ -294,13 +289,13 @@ def attributes(store: Path) -> dict[str, object]:
 
 
 def _store_in(path: Path) -> Path | None:
-    """Where the store of a result is: the folder itself, or ``result.zarr`` in it."""
+    """Path of the store of a result: the folder itself, or ``result.zarr`` in it."""
     stores = (store for store in (path, path / INSIDE) if (store / "zarr.json").exists())
     return next(stores, None)
 
 
 def load(path: str | os.PathLike[str]) -> Result:
-    """Read what `save` wrote, or a command with it.
+    """Read a result of `save` or of a command.
 
     `path`: a zarr store, or the folder of a command. Raises InvalidRequest as for `dynamics.load`.
     """
@@ -349,12 +344,12 @@ def _read(store: Path) -> Result:
 
 
 def _deviations(root: xarray.Dataset, run: Trajectory) -> dict[str, Any]:
-    """Stored deviations by the names of a state."""
+    """Stored deviations, by names of states."""
     return {name: root[name].values for name in run.layout.names if name in root.data_vars}
 
 
 def _seal(store: Path) -> None:
-    """Write the checksums of all files of a store into its outermost group."""
+    """Write the checksums of all files of a store into its root group."""
     group = json.loads((store / ZARR).read_text(encoding="utf-8"))
     files = sorted(path for path in store.rglob("*") if path.is_file())
     names = [path.relative_to(store).as_posix() for path in files]
@@ -365,7 +360,7 @@ def _seal(store: Path) -> None:
 
 
 def _check(store: Path) -> None:
-    """Refuse a file of a store that is damaged or gone; a store of before has no checksums."""
+    """Refuse a store with a damaged or missing file; older stores have no checksums."""
     try:
         group = json.loads((store / ZARR).read_text(encoding="utf-8"))
         stored = group["attributes"]
@@ -380,13 +375,13 @@ def _check(store: Path) -> None:
     for name, digest in digests.items():
         path = store / name
         if not path.is_file():
-            raise ValueError(f"its {name} is gone")
+            raise ValueError(f"its {name} is missing")
         if _digest(path.read_bytes()) != digest:
             raise ValueError(f"its {name} is damaged")
 
 
 def _own(group: dict[str, Any]) -> str:
-    """Checksum of the content of a group beside this checksum itself."""
+    """Checksum of the metadata of a group, without the checksum itself."""
     others = {name: entry for name, entry in group["attributes"].items() if name != OWN}
     return _digest(json.dumps(group | {"attributes": others}, sort_keys=True).encode())
 

@@ -31,14 +31,14 @@ class Trajectory:
     Attributes
     ----------
     system, view : str
-        Which system, and which problem of it (``"reduced population"``).
+        Names of the system and of its problem (``"reduced population"``).
     parameters : mapping
         Parameters of the system.
     layout : Layout
-        Parts of the state.
+        Names and shapes of the parts of a state.
     settings : mapping
-        How the run was made: ``eta`` and ``steps``, or ``time`` and ``rtol``, and what the
-        problem adds.
+        Settings of the run: ``eta`` and ``steps``, or ``time`` and ``rtol``, and those of the
+        problem.
     steps : int array, shape (records,)
         Recorded steps; empty on a flow.
     time : float array, shape (records,)
@@ -48,16 +48,16 @@ class Trajectory:
     observables : mapping
         Name -> float array, shape (records,).
     events : Events
-        Name -> `Event`, false where it was not reached; their reasons are those of `reasons`.
+        Name -> `Event`; its truth value says whether it was reached.
     outcome : Outcome
         How the run ended.
     reasons : mapping
-        Name -> why an event did not happen, or what one that did is due to (`explained`).
+        Name -> why an event was not reached, or a remark on a reached one.
     presentation : Presentation
-        Titles, letters and panels: those of its problem, or plain ones.
+        Titles, symbols and panels for plots.
     remarks : tuple of str
-        What a reader should know of the run: where a reduction does not hold to its end, or a
-        learning rate is near the stability limit.
+        Limitations of the run: a reduction that stops being exact, or a learning rate near the
+        stability limit.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Trajectory:
     events: Events
     outcome: Outcome
     reasons: Mapping[str, str] = field(default_factory=dict)
-    presentation: Presentation = None  # type: ignore[assignment]  # made below
+    presentation: Presentation = None  # type: ignore[assignment]  # set in __post_init__
     remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -102,33 +102,33 @@ class Trajectory:
         if name in self.observables:
             return self.observables[name]
         names = ", ".join((*self.layout.names, *self.observables))
-        raise KeyError(f"no {name!r} in this trajectory; there are {names}")
+        raise KeyError(f"no {name!r} in this trajectory; names are {names}")
 
     def series(self, name: str) -> FloatArray:
-        """A scalar of the state, or an observable, shape (records,); else as ``run[name]``.
+        """Scalar of the state, or observable, shape (records,); else ``run[name]``.
 
-        An observable may be named like an array of the state, such as an entry that stands for all.
+        An observable takes precedence over an array of the state with the same name.
 
         Raises
         ------
         KeyError
-            With the names there are.
+            If the name is unknown; the message lists the names.
         """
         scalars = self.scalars
         return scalars[name] if name in scalars else self[name]
 
     @property
     def final_state(self) -> FloatArray:
-        """The last state, flat; the last finite one where the run diverged."""
+        """Last flat state; the last finite one if the run diverged."""
         return self.states[-1]
 
     @property
     def interrupted(self) -> bool:
-        """Whether there is more to do."""
+        """Whether the run was interrupted before its end."""
         return self.outcome.kind == INTERRUPTED
 
     def overview(self) -> dict[str, Any]:
-        """Entries of its text: system, size, events and outcome."""
+        """Entries of the text form: system, size, events and outcome."""
         shapes = zip(self.layout.names, self.layout.shapes, strict=True)
         states = ", ".join(name + (f" {shape}" if shape else "") for name, shape in shapes)
         return {
@@ -143,14 +143,14 @@ class Trajectory:
 
     @property
     def scalars(self) -> dict[str, FloatArray]:
-        """Series of the scalar parts of the state, then of the observables; shape (records,)."""
+        """Scalar parts of the state, then observables: name -> series, shape (records,)."""
         state = {name: self[name] for name in self.layout.scalars}
         return state | {name: s for name, s in self.observables.items() if name not in state}
 
     def to_dataframe(self) -> pandas.DataFrame:
         """A row for each record: time (eta * steps), step, scalars, risk and other observables.
 
-        Without ``step`` on a flow. Arrays of the state are not in it: they are in `to_xarray`.
+        A flow has no ``step``. Arrays of the state are only in `to_xarray`.
         """
         import pandas
 
@@ -160,19 +160,19 @@ class Trajectory:
         return pandas.DataFrame({"time": self.time, **steps, **{n: scalars[n] for n in order}})
 
     def to_xarray(self) -> xarray.Dataset:
-        """The records as a dataset along ``time``; what is not an array is an attribute, as JSON.
+        """Dataset of the records along ``time``; settings, events and outcome are JSON attributes.
 
-        ``steps`` is a coordinate on gradient descent; an observable named like a part of the state
-        is ``observed_<name>``. States at the events are in ``run.events.to_xarray()``.
+        Gradient descent has the coordinate ``steps``. An observable with the name of a part of the
+        state is called ``observed_<name>``. States at the events are in ``run.events.to_xarray()``.
         """
         records = self.stored().drop_dims("event", errors="ignore")
         return records.swap_dims(record="time")
 
     def stored(self) -> xarray.Dataset:
-        """The whole run as a dataset along ``record``, as it is on disk.
+        """Dataset of the whole run along ``record``, as stored on disk.
 
-        Coordinates are ``time`` and, on gradient descent, ``steps``; an observable named like a
-        part of the state is stored as ``observed_<name>``; ``event_state`` holds the states at
+        Coordinates are ``time`` and, for gradient descent, ``steps``. An observable with the name
+        of a part of the state is stored as ``observed_<name>``; ``event_state`` holds the states at
         the events.
         """
         import xarray
@@ -208,7 +208,7 @@ class Trajectory:
 
     @classmethod
     def from_stored(cls, dataset: xarray.Dataset) -> Trajectory:
-        """The run that `stored` made a dataset of; an older one has a plain presentation."""
+        """Trajectory from the dataset of `stored`; older datasets get a plain presentation."""
         read = {name: json.loads(dataset.attrs[name]) for name in TEXTS}
         names, shapes, groups = read["layout"]
         layout = Layout(tuple(names), tuple(map(tuple, shapes)), tuple(groups))
@@ -242,10 +242,7 @@ class Trajectory:
 
 
 def with_remarks(run: Trajectory, problem: Any) -> Trajectory:
-    """A run with what its problem finds wrong with it, which is also warned of.
-
-    `problem`: of the run.
-    """
+    """The run with the remarks of its problem, which are also issued as warnings."""
     leaving = getattr(problem, "leaving", None)
     if leaving is None or not (remark := leaving(run)):
         return run
@@ -256,9 +253,9 @@ def with_remarks(run: Trajectory, problem: Any) -> Trajectory:
 def explained(
     reasons: Mapping[str, str], problem: Any, observables: Mapping[str, FloatArray]
 ) -> dict[str, str]:
-    """Reasons for events, followed by the remarks of a problem that has any.
+    """Reasons of events, followed by the problem's remarks on events, if any.
 
-    `reasons`: Event -> why it did not happen; `observables`: name -> values of all records.
+    `reasons`: event -> reason; `observables`: name -> values of all records.
     """
     remarks: dict[str, str] = {}
     if observables and hasattr(problem, "remarks"):
@@ -268,7 +265,7 @@ def explained(
 
 
 def first_not_finite(states: FloatArray, observables: Mapping[str, FloatArray]) -> int | None:
-    """The first record whose state or risk is not finite, or None.
+    """Index of the first record whose state or risk is not finite, or None.
 
     `states`, shape (records, n); `observables`: name -> values of all records.
     """
@@ -277,7 +274,7 @@ def first_not_finite(states: FloatArray, observables: Mapping[str, FloatArray]) 
 
 
 def undefined(observables: Mapping[str, FloatArray]) -> str:
-    """Remark that names the observables that are not finite in the last record; empty for none."""
+    """Remark naming the observables that are not finite in the last record; empty if all are."""
     names = [name for name, values in observables.items() if not isfinite(values[-1])]
     return f"not finite at the end: {', '.join(names)}" if names else ""
 

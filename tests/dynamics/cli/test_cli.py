@@ -75,7 +75,7 @@ def test_earlier_results_are_replaced_but_not_with_files_of_others(call):
     Path("x/notes.txt").write_text("mine")
     code, _, err = call(*QUICK, "--out", "x")
     assert code == 2
-    assert "holds 'notes.txt', which is not of the result" in err
+    assert "holds 'notes.txt', which is not part of a result" in err
     assert Path("x/notes.txt").read_text() == "mine"
 
 

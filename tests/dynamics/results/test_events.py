@@ -34,7 +34,7 @@ def test_events_are_a_mapping_that_names_what_there_is(run):
     assert isinstance(run.events, dict)
     assert run.events.get("T2") is None
     assert [name for name, event in run.events.items() if event][:1] == ["T0"]
-    with pytest.raises(KeyError, match=r"no event 'T2'; there are T0, T1"):
+    with pytest.raises(KeyError, match=r"no event 'T2'; events are T0, T1"):
         run.events["T2"]
     again = pickle.loads(pickle.dumps(run.events))
     assert again["T0"].step == 28
