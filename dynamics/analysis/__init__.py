@@ -1,1 +1,1 @@
-"""Analyses of problems and runs: reduced beside full, step sizes, stability, planes."""
+"""Analyses of problems and runs: comparison with full training, stability, phase planes."""

@@ -1,9 +1,9 @@
-r"""Reduced against full: the same gradient descent, laid side by side.
+"""Comparison of a reduced and a full run by the same gradient descent.
 
-The reduction is exact for the population problem, so the deviation measures rounding (or a wrong
-derivation), and the events fall on the same steps. For the empirical problem, whose samples and
-start are random, it measures how realistic the idealised dynamics is; several seeds give a band.
-Where the reduced problem draws its start, every seed has a reduced run of its own.
+For the population problem the reduction is exact, so the deviation measures rounding (or a wrong
+derivation) and events have the same steps. For the empirical problem, with random samples and
+start, the deviation measures how realistic the idealized dynamics is. If the reduced problem draws
+its start, every seed has its own reduced run.
 """
 
 from __future__ import annotations
@@ -33,12 +33,14 @@ from dynamics.training.settings import check_flow, check_settings, record_schedu
 from dynamics.validation import InvalidRequest
 
 ROUNDING = 1e-11
-"""Deviations below this need no explanation."""
+"""Largest deviation that is attributed to rounding without further explanation."""
 GROWN = 1e5
-"""Roundings of one step, or tolerances of a flow, that may add up along a run, before they grow."""
+"""Number of single-step roundings (or flow tolerances) that may add up before they are
+amplified."""
 WRONG = "the reduction is wrong"
 BELOW = 1e-6
-"""Part of a gradient that is rounding, from which the direction of a step is not known."""
+"""Rounding error of a gradient over the gradient, above which the direction of a step is
+unknown."""
 
 
 def compare(
@@ -54,29 +56,29 @@ def compare(
     schedule: str | None = None,
     stages: Stages | None = None,
 ) -> Comparison:
-    """Run both problems and measure how far they are apart.
+    """Run both problems and measure their deviation.
 
     Parameters
     ----------
     reduced : Problem or sequence of them
-        Few scalars; one for all full problems, or one for each.
+        Problem in a few scalars; one for all full problems, or one for each.
     full : Problem or sequence of them
-        Every entry, with ``orbit_values``; several are seeds of one problem.
+        Problem in every entry, with ``orbit_values``; several are seeds of one problem.
     eta, steps, rule, record, schedule, stages
-        As for `dynamics.descend`, the same for both. Under a rule but gradient descent the full
-        run holds entries whose gradient is proved to be 0: its rounding would move them.
+        As for `dynamics.descend`, for both problems. Under a rule other than gradient descent the
+        full run freezes entries whose gradient is proved to be 0: rounding would move them.
     time, rtol
-        As for `dynamics.flow`: with a time, the gradient flows are compared instead.
+        As for `dynamics.flow`; given a time, the gradient flows are compared instead.
     checkpoint : path-like, optional
-        As for `dynamics.descend`; the runs have theirs in ``<checkpoint>.reduced``,
+        As for `dynamics.descend`; each run has its own file: ``<checkpoint>.reduced``,
         ``<checkpoint>.full``, ``<checkpoint>.full_1``, ..., ``<checkpoint>.reduced_1``, ...
 
     Raises
     ------
     InvalidRequest
-        If there are neither one nor as many reduced problems as full ones.
+        If the number of reduced problems is neither 1 nor that of the full ones.
         If the two problems differ in a parameter.
-        If eta, steps, record, time or rtol is not valid, or neither steps nor a time is given.
+        If eta, steps, record, time or rtol is invalid, or both steps and time are missing.
 
     Examples
     --------
@@ -123,7 +125,7 @@ def compare(
 
 
 def _flows(problems: Sequence[Problem], time: float, rtol: float) -> list[Trajectory]:
-    """Flows of all problems by one integrator: of two the comparison would be of their errors."""
+    """Flows of all problems by one integrator; the errors of two integrators would differ."""
     alike = None not in map(implicit_model, problems)
     check_flow(time, rtol, all(problem.flows for problem in problems))
     first = flow(problems[0], time, rtol, compiled=alike)
@@ -133,7 +135,7 @@ def _flows(problems: Sequence[Problem], time: float, rtol: float) -> list[Trajec
 
 
 def _checked_pairs(reduced: Any, full: Any) -> tuple[list[Any], list[Any]]:
-    """Reduced and full problems that can be compared."""
+    """Check reduced and full problems, and return both as lists."""
     fulls = list(full) if isinstance(full, Sequence) else [full]
     firsts = list(reduced) if isinstance(reduced, Sequence) else [reduced]
     projected = fulls and all(hasattr(problem, "orbit_values") for problem in fulls)
@@ -153,14 +155,14 @@ def _checked_pairs(reduced: Any, full: Any) -> tuple[list[Any], list[Any]]:
 def _deviations(
     alone: list[Trajectory], whole: list[Trajectory], fulls: list[Any]
 ) -> dict[str, FloatArray]:
-    """The largest over all pairs; of one reduced run, each full one is paired with it."""
+    """Largest deviations over all pairs; one reduced run is paired with every full run."""
     pairs = list(zip(alone if len(alone) > 1 else alone * len(whole), whole, strict=True))
     common = min(_common(alone[0], run) for pair in pairs for run in pair)
     deviations = {name: np.zeros(common) for name in alone[0].layout.names}
     for problem, (first, run) in zip(fulls, pairs, strict=True):
         values = problem.orbit_values(run.states[:common])
         for name, largest in deviations.items():
-            # A scalar stands beside many entries, a part with a shape beside its like.
+            # A scalar is compared with many entries, an array with an array of its shape.
             one = first[name][:common].reshape(common, -1)
             distance = np.abs(values[name].reshape(common, -1) - one)
             np.maximum(largest, distance.max(axis=1), out=largest)
@@ -168,9 +170,9 @@ def _deviations(
 
 
 def parts(checkpoint: Checkpoint, fulls: int = 1, reduced: int = 1) -> list[Checkpoint]:
-    """The checkpoints of the first reduced run, of the full ones, of the other reduced ones.
+    """Checkpoints of the first reduced run, the full runs, and the other reduced runs.
 
-    `checkpoint`: of the comparison; `fulls`, `reduced`: how many full and reduced runs there are.
+    `checkpoint`: of the comparison; `fulls`, `reduced`: numbers of full and reduced runs.
     """
     names = ["reduced", "full", *(f"full_{k}" for k in range(1, fulls))]
     names += [f"reduced_{k}" for k in range(1, reduced)]
@@ -178,20 +180,19 @@ def parts(checkpoint: Checkpoint, fulls: int = 1, reduced: int = 1) -> list[Chec
 
 
 def _common(one: Trajectory, two: Trajectory) -> int:
-    """How many first records of two runs are of the same times."""
+    """Number of initial records at which two runs have the same times."""
     common = min(len(one.time), len(two.time))
     agree = one.time[:common] == two.time[:common]
     return common if agree.all() else int(np.argmin(agree))
 
 
 def explanation(result: Comparison, reduced: Any, full: Any) -> str:
-    """Why a reduced run parts from the full one, and whether a start that is off would leave it.
+    """Explain why the reduced and the full run deviate, or report an unstable closed space.
 
-    `reduced`, `full`: of a model of one's own. Returns str: where the runs part: that the reduction
-    is wrong, with the entry that leaves it; or that rounding grows on a manifold that repels, if
-    the growth measured up to the first record with a deviation accounts for it. Where they do not:
-    that the closed space is unstable, if a second full run from a start beside it leaves. Else
-    empty.
+    `reduced`, `full`: problems of a user's model. For deviating runs the text says that the
+    reduction is wrong, with the entry that leaves it, or that rounding grows on a repelling
+    manifold, if the measured growth accounts for the deviation. Otherwise the text says that the
+    closed space is unstable, if a full run from a perturbed start leaves it; else it is empty.
     """
     made, run = reduced.realization, result.reduced
     if "rule" in run.settings or "stages" in run.settings:
@@ -236,9 +237,9 @@ def explanation(result: Comparison, reduced: Any, full: Any) -> str:
 
 
 def _by_rounding(result: Comparison, reduced: Any, full: Any) -> str:
-    """Why runs by another rule part: a gradient near its rounding; empty where they do not.
+    """Explain a deviation under another rule by gradients near rounding; empty if there is none.
 
-    The rounding of a gradient is its difference between the two problems at one state.
+    The rounding of a gradient is measured as its difference between the two problems at one state.
     """
     run, deviation = result.reduced, np.max(list(result.deviations.values()), axis=0)
     scale = max(1.0, float(np.abs(run.states).max()))
@@ -263,7 +264,7 @@ def _by_rounding(result: Comparison, reduced: Any, full: Any) -> str:
 
 
 def _instability(result: Comparison, reduced: Any, full: Any) -> str:
-    """A sentence where a start off the classes leaves them; else empty."""
+    """Sentence for an unstable closed space; empty if a perturbed start stays near it."""
     run = result.reduced
     found = stability(reduced, full, run, starts=1)
     if not any(map(isfinite, found.left)):

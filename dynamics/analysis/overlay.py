@@ -1,8 +1,8 @@
-r"""Several runs from one start, laid over each other: learning rates, update rules, the flow.
+r"""Comparison of runs from one start: learning rates, update rules, or descent and flow.
 
-On the shared axis :math:`\tau = \eta \times` steps, gradient descent tends to the flow as eta tends
-to 0, with a distance of order eta: the measured order says whether both are right. Rules share the
-number of steps alone.
+On the common axis :math:`\tau = \eta \times` steps, gradient descent converges to the flow as eta
+tends to 0, with an error of order eta; the measured order checks both. Update rules are compared
+step by step.
 """
 
 from __future__ import annotations
@@ -36,35 +36,35 @@ def overlay(
     time: float | None = None,
     rtol: float = 1e-8,
 ) -> Overlay:
-    """Run several learning rates or update rules from the same start; or rates over the flow.
+    """Run several learning rates or update rules from the same start, optionally with the flow.
 
     Parameters
     ----------
     problem : Problem
     eta : float or sequence of float
-        Learning rate of each run; one for all rules, or of each of them.
+        Learning rate of each run; one for all rules, or one for each.
     steps : int, optional
-        Of every run.
+        Number of steps of every run.
     rule : str, UpdateRule, callable, or list of these
-        As for `dynamics.descend`: one, or that of each run.
+        As for `dynamics.descend`: one for all runs, or one for each.
     record, initial, schedule, stages
         As for `dynamics.descend`, the same for all runs.
     time : float, optional
-        Horizon of the flow; instead of steps. Gradient descent at every rate is laid over the flow,
-        and takes the whole number of steps that comes nearest.
+        Horizon of a flow, instead of steps. Gradient descent at every rate is compared with the
+        flow; its number of steps is time / eta, rounded.
     rtol : float
-        Of the flow.
+        Relative tolerance of the flow.
 
     Raises
     ------
     InvalidRequest
-        If problem is none; if there are neither steps nor a time; if rules and rates are of
-        different numbers; if a learning rate is not positive, larger than the horizon, or so small
-        that the steps cannot be counted; if another option is not valid.
+        If problem is not a Problem; if both steps and time are missing; if the numbers of rules and
+        rates differ; if a learning rate is not positive, exceeds the horizon, or needs too many
+        steps; if another option is invalid.
 
     Examples
     --------
-    Half the learning rate, half the distance from the flow:
+    Half the learning rate halves the distance from the flow:
 
     >>> import dynamics
     >>> system = dynamics.load_system("positional_attention")
@@ -113,7 +113,7 @@ def _listed(value: Any) -> list[Any]:
 def _over_flow(
     problem: Problem, etas: Any, time: float, rtol: float, initial: ArrayLike | None
 ) -> Overlay:
-    """Gradient descent at several rates over the flow."""
+    """Overlay of gradient descent at several rates and the flow."""
     time, rtol = check_flow(time, rtol, problem.flows)
     rates = check_rates(etas, time)
     with interruption():
@@ -135,10 +135,10 @@ def _over_flow(
 
 
 def check_rates(etas: Sequence[float], time: float) -> list[float]:
-    """Learning rates, largest first.
+    """Check learning rates and sort them, largest first.
 
-    `time`: horizon of the runs. Raises InvalidRequest if there is none, or one is not positive,
-    longer than the horizon, or so small that its steps cannot be counted.
+    `time`: horizon of the runs. Raises InvalidRequest if there are no rates, or a rate is not
+    positive, exceeds the horizon, or needs too many steps.
     """
     if not np.size(etas):
         refuse("eta", [], "is empty", "one or more learning rates", 1e-2)
@@ -148,7 +148,7 @@ def check_rates(etas: Sequence[float], time: float) -> list[float]:
 
 
 def _distance(smooth: Trajectory, run: Trajectory, name: str) -> float:
-    """Largest distance over the records that both have."""
+    """Largest distance of a state over the common records."""
     index = np.searchsorted(smooth.time, run.time)
     common = index < smooth.time.size
     return float(np.abs(smooth[name][index[common]] - run[name][common]).max())

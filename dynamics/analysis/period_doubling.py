@@ -1,8 +1,8 @@
-r"""Gradient descent above the stability limit: period two first, then no finite state.
+r"""Gradient descent above the stability limit: period two first, then states that are not finite.
 
-From a slowly moving state the limit :math:`2/\lambda_{max}` predicts where a small deviation stops
-dying out. Here the same is observed: the learning rates are bisected at which gradient descent
-alternates for good, and at which it leaves the finite numbers.
+The limit :math:`2/\lambda_{max}` at a slowly moving state predicts the learning rate at which small
+deviations stop decaying. Here the onset is observed: bisection finds the learning rates at which
+gradient descent alternates lastingly, and at which a state is not finite.
 """
 
 from __future__ import annotations
@@ -25,35 +25,36 @@ STEPS = 4000
 PRECISION = 1e-3
 WIDEST = 100.0
 KICK = 1e-6
-"""First deviation, as a part of the scale of an entry."""
+"""Initial deviation of an entry, over the scale of the entry."""
 SMALLEST = 1e-3
-"""Least scale of an entry, as a part of the largest: one that rests at 0 has none of its own."""
+"""Least scale of an entry, over the largest entry; for entries that are 0."""
 UNEQUAL = (5.0**0.5 - 1.0) / 2.0
-"""Entries deviate by unequal parts, so that equal ones part."""
+"""Golden ratio step; it makes the deviations of the entries unequal, so that equal entries
+separate."""
 LASTING = 1e-4
-"""Alternation that is visible, as a part of the scale."""
+"""Least amplitude of a visible alternation, over the scale of the entry."""
 KEPT = 0.9
-"""A lasting alternation keeps at least this part of its size over the second half of the last
-states; one that dies out at 0.2 percent below the limit does not."""
+"""A lasting alternation keeps at least this part of its amplitude over the second half of the last
+states; an alternation 0.2 percent below the limit decays faster."""
 LAST_STATES = 64
 
 
 @summarized
 @dataclass(frozen=True)
 class Onsets:
-    """Learning rates at which something sets in, from one state.
+    """Predicted and observed critical learning rates at one state.
 
     Attributes
     ----------
     limit : float
         Predicted: 2 over the largest eigenvalue.
     period_two : float
-        Observed: least learning rate at which the deviation alternates for good; infinite if there
-        is none, as where the run leaves the finite numbers first: a state that drifts towards a
-        smaller limit within the trial does so below its own.
+        Observed: least learning rate with a lasting alternation; infinite if states stop being
+        finite first. It lies below `limit` if the state drifts towards a smaller limit during the
+        trial.
     non_finite : float
-        Observed: least learning rate found at which a state is not finite; infinite if there is
-        none between half the limit and 100 times the limit.
+        Observed: least learning rate at which a state is not finite; infinite if not found between
+        half the limit and 100 times the limit.
 
     Examples
     --------
@@ -78,16 +79,17 @@ def onsets(problem: Problem, state: ArrayLike, steps: int = STEPS) -> Onsets:
     ----------
     problem : Problem
     state : float array, shape (n,)
-        A slowly moving state, such as one of the flow.
+        A slowly moving state, such as a late state of the flow.
     steps : int
-        Steps of each trial, 256 at least. At the first every entry deviates, by about one millionth
-        of its size, or of a thousandth of the largest entry where it is smaller than that; of 1
-        where all are 0.
+        Steps of each trial, at least 256. A trial starts with a perturbation of every entry by
+        about 1e-6 of its size; the size counts as at least 1e-3 of the largest entry, or 1 if all
+        are 0.
 
     Raises
     ------
     InvalidRequest
-        If problem is not one, state does not fit or has no stability limit, or steps is too small.
+        If problem is not a Problem, state does not fit it or has no stability limit, or steps is
+        too small.
 
     Examples
     --------
@@ -110,10 +112,9 @@ def onsets(problem: Problem, state: ArrayLike, steps: int = STEPS) -> Onsets:
 
 
 def late_states(problem: Problem, start: FloatArray, eta: float, steps: int) -> FloatArray | None:
-    """The last states of a trial.
+    """Last states of a trial, shape (64, n); None if a state is not finite.
 
-    `start`, shape (n,): a small deviation from it is the first state. Returns float array, shape
-    (64, n), or None: None if a state was not finite.
+    `start`, shape (n,): the trial begins with a small deviation from it.
     """
     parts = 1.0 - (np.arange(start.size) * UNEQUAL) % 1.0 / 2.0
     state = start + KICK * parts * np.where(start < 0, -1.0, 1.0) * _scales(start)
@@ -127,7 +128,7 @@ def late_states(problem: Problem, start: FloatArray, eta: float, steps: int) -> 
 
 
 def alternates(problem: Problem, start: FloatArray, eta: float, steps: int = STEPS) -> bool:
-    """Whether the fastest state goes up and down at every one of the last steps, visibly, for good.
+    """Whether the order parameter that changes fastest alternates visibly and lastingly at the end.
 
     `start`, shape (n,).
     """
@@ -144,13 +145,13 @@ def alternates(problem: Problem, start: FloatArray, eta: float, steps: int = STE
 
 
 def _scales(start: FloatArray) -> FloatArray:
-    """The size of every entry, not below a part of the largest, or of 1 where all are 0."""
+    """Scale of every entry: its size, at least `SMALLEST` of the largest; 1 if all are 0."""
     sizes = np.abs(start)
     return np.maximum(sizes, SMALLEST * (sizes.max(initial=0.0) or 1.0))
 
 
 def _first(condition: Callable[[float], bool], limit: float, widest: float) -> float:
-    """Least learning rate at which a condition holds, from half the limit on; or infinity."""
+    """Least learning rate above half the limit that meets a condition; infinite if none."""
     grid = limit * np.geomspace(0.5, widest, 120)
     first = next((k for k, eta in enumerate(grid) if condition(eta)), None)
     if not first:
@@ -165,18 +166,18 @@ def _first(condition: Callable[[float], bool], limit: float, widest: float) -> f
 @summarized
 @dataclass(frozen=True)
 class Branches:
-    """Where gradient descent ends from one state, against the learning rate.
+    """Bifurcation diagram: last values of a scalar of gradient descent against the learning rate.
 
     Attributes
     ----------
     system, name : str
-        The system, and the part of the state in `values`.
+        Names of the system, and of the scalar in `values`.
     etas : float array, shape (n,)
     values : float array, shape (n, 64)
-        The last values of the state; NaN where a state was not finite.
+        Last values of the scalar; NaN if a state was not finite.
     onsets : Onsets
     presentation : Presentation
-        That of the problem.
+        Of the problem.
     parameters : mapping
         Of the problem.
 
@@ -203,17 +204,18 @@ class Branches:
 def branches(
     problem: Problem, state: ArrayLike, name: str, count: int = 240, steps: int = STEPS
 ) -> Branches:
-    """Last values of one part of the state for learning rates around the limit and beyond.
+    """Bifurcation diagram of one scalar, for learning rates around and above the stability limit.
 
     Parameters
     ----------
     problem : Problem
     state : float array, shape (n,)
+        Initial state of all trials.
     name : str
         A scalar part of the state.
     count : int
         Number of learning rates, from 0.7 times the limit to 1.15 times the onset of non-finite
-        values, or to three times the limit where there is none.
+        values, or to 3 times the limit without such an onset.
     steps : int
         Steps of each trial.
 
@@ -224,7 +226,7 @@ def branches(
     Raises
     ------
     InvalidRequest
-        If there is no such scalar part, count is none, or as of `onsets`.
+        If name is not a scalar part, count is invalid, or as for `onsets`.
 
     Examples
     --------

@@ -1,17 +1,15 @@
-r"""Until when the scalars of a reduction are stable: departures of starts off its closed space.
+r"""Time up to which the scalars of a reduction are stable against starts off its closed space.
 
-Training from a start in the closed space stays there. A start that is off by :math:`\xi_0` departs,
-to first order, by at most :math:`\Phi(\tau) \|\xi_0\|`, with the amplification :math:`\Phi` of
-`dynamics.analysis.transverse_growth`. So of n entries that are off by `OFF` at most, none departs
-by `LEFT` while
+Training from a start in the closed space stays there. A perturbation :math:`\xi_0` of the start
+grows, to first order, to at most :math:`\Phi(\tau) \|\xi_0\|`, with the amplification :math:`\Phi`
+of `dynamics.analysis.transverse_growth`. If n entries are off by at most `OFF`, no entry is off by
+`LEFT` while
 
 .. math:: \Phi(\tau) < \mathrm{LEFT} / (\mathrm{OFF} \sqrt{n}). \qquad (1)
 
-Where (1) fails, full training from `STARTS` such starts decides. Steps of gradient descent may
-repel by their size alone; there full training decides in any case.
-
-The full flow is integrated by an explicit method. An implicit one takes steps that are long beside
-the time in which a departure grows, and damps it while it is below the tolerance.
+If (1) fails, full training from `STARTS` perturbed starts decides; for gradient descent it always
+decides, because large steps may repel by themselves. The full flow uses an explicit integrator: an
+implicit one damps perturbations below its tolerance.
 """
 
 from __future__ import annotations
@@ -31,11 +29,11 @@ from dynamics.training.progress import bar, interruption
 from dynamics.validation import InvalidRequest
 
 STARTS = 3
-"""Starts that confirm a departure."""
+"""Number of perturbed starts of full training."""
 RTOL, ATOL = 1e-8, 1e-12
-"""Tolerances of the full flow."""
+"""Relative and absolute tolerance of the full flow."""
 MOST_STEPS = 50_000
-"""Steps of the full flow, twelve gradients each, at most."""
+"""Most steps of the full flow, of twelve gradients each."""
 FEWEST_STEPS = 400
 
 
@@ -43,9 +41,9 @@ FEWEST_STEPS = 400
 class Departure:
     """Full training from a start off the closed space.
 
-    `time`, shape (records,); `states`, shape (records, n): every entry; `distance`, shape
+    `time`, shape (records,); `states`, shape (records, n): all entries; `distance`, shape
     (records,): largest distance of an entry from the closed space; `complete`: whether training
-    went on to the horizon, or to the distance at which it was to end.
+    reached the horizon or the requested distance.
     """
 
     time: FloatArray
@@ -54,7 +52,7 @@ class Departure:
     complete: bool = True
 
     def reaches(self, distance: float = LEFT) -> float:
-        """Time at which a distance is reached; infinite where it is not, NaN if not known."""
+        """Time at which a distance is reached; infinite if never, NaN if unknown."""
         beyond = np.flatnonzero(~(self.distance < distance))
         if not beyond.size:
             return inf if self.complete else nan
@@ -68,12 +66,12 @@ class Departure:
 def stability(
     reduced: Any, full: Any, run: Trajectory, starts: int = STARTS, records: int = RECORDS
 ) -> Stability:
-    """Measure until when starts near that of a run stay on the classes, to its end.
+    """Measure the time up to which perturbed starts stay near the classes of a reduced run.
 
-    `reduced`, `full`: as of `transverse_growth`; `run`: of the reduced problem, by the flow or by
-    gradient descent; `starts`: starts of full training where the growth does not decide; with 0 the
-    growth alone is measured, which knows nothing of the size of steps; `records`: states of the run
-    at which the curvature is computed.
+    `reduced`, `full`: as for `transverse_growth`; `run`: of the reduced problem, by flow or
+    descent; `starts`: number of full training runs if the growth does not decide; 0 measures the
+    growth alone, which ignores effects of the step size; `records`: states of the run at which the
+    curvature is computed.
 
     Examples
     --------
@@ -96,9 +94,9 @@ def stability(
 
 
 def of_growth(growth: TransverseGrowth, entries: int) -> Stability:
-    """Judge the growth of departures along a run by (1).
+    """Stability by criterion (1), from the growth along a run.
 
-    `entries`: trained entries.
+    `entries`: number of trained entries.
     """
     horizon, along = float(growth.time[-1]), growth.amplification.copy()
     along[-1] = max(along[-1], growth.halved)
@@ -108,10 +106,10 @@ def of_growth(growth: TransverseGrowth, entries: int) -> Stability:
 
 
 def off_start(full: Any, seed: int = 0, off: float = OFF) -> FloatArray:
-    """A start off the closed space in a random direction.
+    """Initial state perturbed in a random direction off the closed space.
 
-    `seed`: of the direction; `off`: largest distance of an entry. Raises InvalidRequest if every
-    entry is a scalar.
+    `seed`: of the direction; `off`: largest perturbation of an entry. Raises InvalidRequest if
+    every entry is a scalar.
     """
     start, across = full.initial_state, _across(full, seed)
     size = float(np.abs(across).max(initial=0.0))
@@ -121,16 +119,16 @@ def off_start(full: Any, seed: int = 0, off: float = OFF) -> FloatArray:
 
 
 def _across(full: Any, seed: int) -> FloatArray:
-    """A random direction across the closed space."""
+    """Random direction orthogonal to the closed space."""
     random = np.random.default_rng(seed).standard_normal(full.layout.size)
     return np.asarray(full.outside(random))
 
 
 def departure(full: Any, run: Trajectory, start: FloatArray, most: float = LEFT) -> Departure:
-    """Train every entry as a reduced run was trained, from another start.
+    """Train every entry with the settings of a reduced run, from another start.
 
-    `run`: of the reduced problem, by the flow or by gradient descent; `start`, shape (n,); `most`:
-    distance from the closed space at which the flow ends.
+    `run`: of the reduced problem, by flow or descent; `start`, shape (n,); `most`: distance from
+    the closed space at which a flow stops.
     """
     if run.steps.size:
         again = descend(full, run.settings["eta"], int(run.steps[-1]), initial=start)
@@ -139,13 +137,13 @@ def departure(full: Any, run: Trajectory, start: FloatArray, most: float = LEFT)
 
 
 def _distances(full: Any, states: FloatArray) -> FloatArray:
-    """Largest distance of an entry from the closed space, through the start, at states."""
+    """Largest distance of an entry from the closed space at each state."""
     moved = states - full.initial_state
     return np.array([np.abs(full.outside(state)).max(initial=0.0) for state in moved])
 
 
 def _flow(full: Any, start: FloatArray, end: float, most: float) -> Departure:
-    """The full flow by an explicit method, to a time or a distance."""
+    """Full flow by an explicit method, up to a time or a distance from the closed space."""
     from scipy.integrate import DOP853
 
     how = {"rtol": RTOL, "atol": ATOL, "max_step": end / FEWEST_STEPS}

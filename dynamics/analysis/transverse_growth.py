@@ -1,9 +1,9 @@
-r"""How much a deviation from the closed space of a model may grow along its reduced run.
+r"""Bound on the growth of perturbations off the closed space of a model, along its reduced run.
 
-Deviations obey :math:`d\xi/d\tau = -H_\perp(\tau)\,\xi`, as in
-`dynamics.analysis.transverse_stability`, so none grows faster than minus the least eigenvalue of
-:math:`H_\perp`. For any model that eigenvalue follows by Lanczos iteration on Hessian-vector
-products; the exponential of its integral bounds what rounding becomes.
+Perturbations obey :math:`d\xi/d\tau = -H_\perp(\tau)\,\xi`, as in
+`dynamics.analysis.transverse_stability`, so their growth rate is at most minus the least eigenvalue
+of :math:`H_\perp`. That eigenvalue is computed by Lanczos iteration on Hessian-vector products. The
+exponential of its integral bounds the growth of rounding.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from dynamics.results.trajectory import Trajectory
 from theory.summary import summarized
 
 RECORDS = 64
-"""States of a run at which the least curvature is computed."""
+"""Number of states of a run at which the least curvature is computed."""
 DENSE = 48
-"""Entries up to which the Hessian is taken whole."""
+"""Most entries for which the whole Hessian is computed."""
 TOLERANCE = 1e-6
-"""Error of the least curvature of more entries, as a part of the largest, or of its own size."""
+"""Error of the least curvature by Lanczos, relative to the largest curvature or to itself."""
 
 
 @summarized
 @dataclass(frozen=True)
 class TransverseGrowth:
-    """The most negative transverse curvature along a reduced run.
+    """Most negative transverse curvature along a reduced run.
 
-    `time`, shape (records,); `least`, shape (records,): least eigenvalue of the Hessian across the
-    closed space; negative repels; `amplification`, shape (records,): bound on the growth of a
-    deviation since the start, exp of the integral of the largest rate, by the trapezoidal rule over
-    the records.
+    `time`, shape (records,); `least`, shape (records,): least eigenvalue of the Hessian orthogonal
+    to the closed space, negative if it repels; `amplification`, shape (records,): bound on the
+    growth of a perturbation since the start: exp of the integral of the growth rate, by the
+    trapezoidal rule.
 
     Notes
     -----
-    The rule errs by about as much as `halved` differs from the last of ``amplification``.
+    The error of the rule is about the difference between `halved` and the last ``amplification``.
     """
 
     time: FloatArray
@@ -46,7 +46,7 @@ class TransverseGrowth:
 
     @classmethod
     def of(cls, time: FloatArray, least: FloatArray) -> TransverseGrowth:
-        """The growth along a run from its least curvatures.
+        """Growth along a run from its least curvatures.
 
         `time`, `least`, shape (records,).
         """
@@ -54,7 +54,7 @@ class TransverseGrowth:
 
     @property
     def halved(self) -> float:
-        """The last of ``amplification`` from every second record, and the last."""
+        """Last ``amplification`` computed from every second record, for an error estimate."""
         half = np.unique(np.append(np.arange(0, len(self.time), 2), len(self.time) - 1))
         return float(_growth(self.time[half], self.least[half])[-1])
 
@@ -62,18 +62,18 @@ class TransverseGrowth:
 def transverse_growth(
     reduced: Any, full: Any, run: Trajectory, records: int = RECORDS
 ) -> TransverseGrowth:
-    """The most negative curvature across the closed space, along a run.
+    """Most negative curvature orthogonal to the closed space, along a run.
 
     Parameters
     ----------
     reduced : ReducedPopulation
-        Of a model of one's own.
+        Reduced problem of a user's model.
     full : FullPopulation
-        Of the same, with ``hessian_product``.
+        Full problem of the same model, with ``hessian_product``.
     run : Trajectory
-        Of the reduced problem.
+        Run of the reduced problem.
     records : int
-        States at which it is computed.
+        Number of states at which the curvature is computed.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def transverse_growth(
 
 
 def _growth(time: FloatArray, least: FloatArray) -> FloatArray:
-    """Exp of the integral of the largest rate, by the trapezoidal rule."""
+    """Exp of the integral of the largest growth rate, by the trapezoidal rule."""
     from scipy.integrate import cumulative_trapezoid
 
     growth = cumulative_trapezoid(np.maximum(-least, 0.0), time, initial=0.0)
@@ -105,11 +105,11 @@ def _growth(time: FloatArray, least: FloatArray) -> FloatArray:
 
 
 def least_curvature(full: Any, state: FloatArray) -> float:
-    """Least eigenvalue of the Hessian across the closed space.
+    """Least eigenvalue of the Hessian orthogonal to the closed space.
 
-    `full`: as in `transverse_growth`; `state`, shape (entries,): a state of every entry. Returns
-    float: infinite where the space has no complement. Of more than 48 entries it errs by 1e-6 of
-    the largest curvature in size at most.
+    `full`: as for `transverse_growth`; `state`, shape (entries,): full state. Returns float:
+    infinite if the closed space is the whole space. With more than 48 entries its error is at most
+    1e-6 of the largest curvature.
     """
     size = state.size
     if len(full.scalars) == size:
@@ -133,8 +133,8 @@ def least_curvature(full: Any, state: FloatArray) -> float:
         return 0.0
 
     def shifted(vector: FloatArray) -> FloatArray:
-        # In units of the largest curvature, as tolerances are not below some absolute ones; and
-        # the closed directions, which have eigenvalue 0, are shifted to be never the least.
+        # In units of the largest curvature, because the solver's tolerance has an absolute floor.
+        # The closed directions, with eigenvalue 0, are shifted above the least eigenvalue.
         plain = np.asarray(vector, dtype=np.float64).ravel()
         return product(plain) / scale - full.outside(plain)
 
@@ -144,7 +144,7 @@ def least_curvature(full: Any, state: FloatArray) -> float:
 
 
 def _largest(product: Any, start: FloatArray) -> float:
-    """Size of the largest eigenvalue, roughly: a power iteration."""
+    """Rough size of the largest eigenvalue, by power iteration."""
     image, size = start, float(np.linalg.norm(start))
     for _ in range(12):
         if size == 0.0:

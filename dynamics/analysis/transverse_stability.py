@@ -1,20 +1,18 @@
-r"""Is the symmetric manifold attracting? The flow linearised across it.
+r"""Stability of the symmetric manifold: the flow linearized orthogonal to it.
 
-A risk that a permutation group of its parameters leaves unchanged has a gradient tangent to the
-states that the group fixes, so a symmetric start stays symmetric for ever. A start that is a little
-off moves, to first order, by
+If a permutation group of the parameters leaves the risk unchanged, its gradient is tangent to the
+states fixed by the group, so a symmetric start stays symmetric. A small perturbation of the start
+moves, to first order, by
 
 .. math:: \frac{d\xi}{d\tau} = -H_\perp(\tau)\,\xi,
 
-with :math:`H_\perp` the Hessian of the risk on the orthogonal complement of the fixed directions,
-along the symmetric run. The Hessian commutes with the group, so the two parts do not mix. Negative
-eigenvalues of :math:`H_\perp` repel. The *amplification* :math:`\Phi(\tau)` is the operator norm of
-the propagator: the factor by which the worst deviation has grown. :math:`H_\perp` at different
-times need not commute, so the matrix itself is propagated, by the exponential of the mean of the
-Hessian at both ends of each interval (second order in its length).
+where :math:`H_\perp` is the Hessian of the risk on the orthogonal complement of the fixed
+directions, along the symmetric run. Negative eigenvalues of :math:`H_\perp` repel. The
+*amplification* :math:`\Phi(\tau)` is the operator norm of the propagator: the largest growth factor
+of a perturbation. :math:`H_\perp` at different times need not commute, so the matrix is propagated,
+by the exponential of the mean Hessian of each interval (second order in its length).
 
-For a model of one's own the least eigenvalue alone is computed
-(`dynamics.analysis.transverse_growth`).
+For a user's model only the least eigenvalue is computed (`dynamics.analysis.transverse_growth`).
 """
 
 from __future__ import annotations
@@ -32,41 +30,41 @@ from theory.summary import summarized
 from theory.symmetry import PermutationGroup
 
 BEYOND, LARGEST_STEP = 1e100, 300.0
-"""Amplification from which on it counts as infinite, and its largest logarithm in one interval."""
+"""Least amplification that counts as infinite; and its largest logarithm in one interval."""
 EQUAL = 1e-6
-"""Eigenvalues that differ by less, relative to the largest, are one."""
+"""Eigenvalues whose difference, over the largest eigenvalue, is below this are equal."""
 
 
 class Manifold(Protocol):
-    """Symmetric states, and the Hessian at them."""
+    """Symmetric states of a problem, and the Hessian at them."""
 
     @property
     def symmetry(self) -> PermutationGroup:
-        """The group, acting on the trained entries."""
+        """The symmetry group, acting on the trained entries."""
         ...
 
     @property
     def sectors(self) -> Mapping[str, FloatArray]:
-        """Spanning columns of named subspaces that the group maps onto themselves."""
+        """Name -> spanning columns of a subspace that the group maps onto itself."""
         ...
 
     def hessian(self, state: ArrayLike) -> FloatArray:
-        """Hessian by the trained entries at a reduced state."""
+        """Hessian with respect to the trained entries, at a reduced state."""
         ...
 
 
 @summarized
 @dataclass(frozen=True)
 class Transverse:
-    """The transverse spectrum along a run.
+    """Transverse spectrum along a run.
 
     `run`: the symmetric run; `eigenvalues`, shape (records, m): of the transverse Hessian,
     ascending; `shares`: sector -> share of each eigenvector in it, shape (records, m); `symmetric`,
-    shape (records, k): eigenvalues on the fixed directions, ascending: those of the reduced
-    problem; `amplification`, shape (records,): operator norm of the
-    propagator from the start of the run; `typical`, shape (records,): root mean square growth of a
-    random start that prefers no direction: Frobenius norm of the propagator over sqrt(m); `worst`,
-    shape (n,): the unit deviation at the start that has grown most at the time of the peak.
+    shape (records, k): eigenvalues on the fixed directions, those of the reduced problem,
+    ascending; `amplification`, shape (records,): operator norm of the propagator from the start;
+    `typical`, shape (records,): root mean square growth of an isotropic random perturbation, the
+    Frobenius norm of the propagator over sqrt(m); `worst`, shape (n,): initial unit perturbation
+    with the largest growth at the peak.
     """
 
     run: Trajectory
@@ -84,7 +82,7 @@ class Transverse:
 
     @property
     def negative(self) -> np.ndarray:
-        """How many directions repel, shape (records,)."""
+        """Number of repelling directions, shape (records,)."""
         return (self.eigenvalues < 0).sum(axis=1)
 
     @property
@@ -94,7 +92,7 @@ class Transverse:
 
     @property
     def attracting_from(self) -> float:
-        """Time from which on no direction repels; infinite where one does at the end."""
+        """Time after which no direction repels; infinite if one repels at the end."""
         repelling = np.flatnonzero(self.negative)
         if repelling.size == 0:
             return float(self.time[0])
@@ -114,12 +112,12 @@ class Transverse:
         return int((values - values[0] <= EQUAL * np.abs(values).max()).sum())
 
     def branches(self, sectors: Sequence[str]) -> dict[str, FloatArray]:
-        """Eigenvalues by the first of some sectors that holds more than half of the eigenvector.
+        """Group eigenvalues by sector: the first sector with more than half of the eigenvector.
 
-        `sectors`: for branches that are continuous in time, first those that hold all or nothing.
-        Returns dict: sector -> float array, shape (records, count), ascending in each record.
-        Raises ValueError if an eigenvector is in none, or if a sector holds more of them at some
-        times.
+        `sectors`: names, those that contain eigenvectors entirely first, for branches continuous in
+        time. Returns sector -> float array, shape (records, count), ascending in each record.
+        Raises ValueError if an eigenvector is in no sector, or the number of eigenvectors in a
+        sector changes.
         """
         inside = np.array([self.shares[name] > 0.5 for name in sectors])
         first = np.where(inside.any(axis=0), inside.argmax(axis=0), -1)
@@ -133,14 +131,14 @@ class Transverse:
 
 
 def transverse(manifold: Manifold, run: Trajectory) -> Transverse:
-    """Spectrum across a symmetric manifold, and the growth of deviations from it, along a run.
+    """Spectrum orthogonal to a symmetric manifold, and growth of perturbations, along a run.
 
     Parameters
     ----------
     manifold : Manifold
     run : Trajectory
-        Of the reduced problem. Its records are the intervals of the propagator: 240 or more,
-        logarithmically spaced, give the peak to about a per cent.
+        Run of the reduced problem. Its records define the intervals of the propagator; 240
+        logarithmically spaced records give the peak to about one per cent.
 
     Returns
     -------
@@ -148,7 +146,7 @@ def transverse(manifold: Manifold, run: Trajectory) -> Transverse:
 
     Examples
     --------
-    Positional attention of 8 patches repels deviations at first, and attracts them in the end:
+    Positional attention with 8 patches first repels perturbations and finally attracts them:
 
     >>> import dynamics
     >>> from dynamics.papers.positional_attention.manifold import Manifold
@@ -192,11 +190,11 @@ def transverse(manifold: Manifold, run: Trajectory) -> Transverse:
 def propagate(
     time: FloatArray, hessians: Sequence[FloatArray]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    r"""Growth of deviations under :math:`d\xi/d\tau = -H(\tau)\xi`.
+    r"""Growth of perturbations under :math:`d\xi/d\tau = -H(\tau)\xi`.
 
     `time`, shape (records,): ascending; `hessians`, shape (m, m): symmetric, one for each time.
     Returns amplification, typical, worst, shape (records,), (records,), (m,): as in `Transverse`;
-    infinite from 1e100 on.
+    values above 1e100 are infinite.
     """
     size = len(hessians[0])
     growth, worst = np.eye(size), np.eye(size)[0]
@@ -208,7 +206,7 @@ def propagate(
         if np.abs(growth).max() > BEYOND:
             rest = [np.inf] * (len(time) - 1 - k)
             return np.array(largest + rest), np.array(spread + rest), worst
-        # Not an SVD: what has decayed to 1e-200 can keep it from converging.
+        # Not an SVD, which may fail to converge if components have decayed to 1e-200.
         squares, starts = eigenvectors(growth.T @ growth)
         length = float(np.sqrt(squares[-1]))
         if length > max(largest):
@@ -219,10 +217,11 @@ def propagate(
 
 
 def eigenvectors(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Eigenvalues of a symmetric matrix, ascending, and eigenvectors, by columns.
+    """Eigenvalues of a symmetric matrix, ascending, and eigenvectors as columns.
 
-    By iterations of QR: divide and conquer, as of numpy, gives up on rare matrices with many equal
-    eigenvalues, and relatively robust representations lose vectors where values differ by 1e300.
+    Uses QR iterations. Divide and conquer (numpy) fails for rare matrices with many equal
+    eigenvalues; relatively robust representations lose eigenvectors if eigenvalues differ by a
+    factor 1e300.
 
     `matrix`, shape (m, m).
     """
@@ -233,10 +232,10 @@ def eigenvectors(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def split(group: PermutationGroup) -> tuple[FloatArray, FloatArray]:
-    """Orthonormal bases of the directions that a group fixes, and of their complement.
+    """Orthonormal bases of the directions fixed by a group, and of their complement.
 
-    `group`: acting on n entries. Returns float arrays, shape (n, k) and (n, n - k): the normalised
-    indicators of the k orbits; any basis of the rest.
+    `group`: acting on n entries. Returns float arrays, shape (n, k) and (n, n - k): normalized
+    indicators of the k orbits; any basis of the complement.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

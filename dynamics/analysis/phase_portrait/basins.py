@@ -1,9 +1,9 @@
-"""Basins of a plane: the end to which each start of a grid goes, and the separatrices between them.
+"""Basins of a plane: limit states of the flow from a grid of starts, and separatrices between them.
 
-Neighbours are in one basin where the end is a continuous function of the start between them. Parts
-of their edge whose ends differ by more than `NEAR` are halved. Where a part is left after `DECIDED`
-halvings, a separatrix crosses it, and bisection goes on to its place. So a basin may lead to a
-curve of ends.
+Neighbouring starts are in one basin if the limit is a continuous function along the edge between
+them. Edges whose limits differ by more than `NEAR` are bisected. If a difference remains after
+`DECIDED` bisections, a separatrix crosses the edge, and bisection locates the crossing. The limits
+of one basin may therefore form a curve.
 """
 
 from __future__ import annotations
@@ -24,30 +24,32 @@ from theory.summary import summarized
 
 RTOL = 1e-8
 DECIDED, HALVINGS = 12, 24
-"""Halvings of an edge after which ends that differ are of two basins; halvings to its crossing."""
+"""Bisections of an edge after which different limits count as two basins, and to locate the
+crossing."""
 EARLY, RESTS = 0.01, 1e-4
-"""Part of the horizon at which flows are looked at first, and the relative change of a state over
-half of that time up to which it rests."""
+"""Part of the horizon at which flows are first checked; and largest relative change of a state over
+the second half of that time at which the flow counts as converged."""
 NEAR = 0.02
-"""Distance of the ends of two neighbours, over the sides, up to which nothing divides them."""
+"""Largest distance of the limits of two neighbours in one basin, over the sides."""
 SAME = 1e-3
-"""Distance of the ends of two regions, as a part of the sides, up to which they are one end."""
+"""Largest distance of the limits of two regions that are merged into one basin, over the sides."""
 OUTSIDE = -1
-"""Label beyond the rectangle."""
+"""Label of points outside the rectangle."""
 
 Ends = Callable[[FloatArray], FloatArray]
-"""Starts, shape (n, 2) -> where they end, shape (n, entries); NaN where they end nowhere."""
+"""Function: starts, shape (n, 2) -> limit states, shape (n, entries); NaN if the flow is
+undefined."""
 
 
 @summarized
 @dataclass(frozen=True)
 class Basin:
-    """The starts of a plane that end alike.
+    """Starts of a plane with a common limit.
 
-    `starts`: nodes of the grid in it; `ends`, shape (starts, entries): the whole states at which
-    they end; NaN where the flow is undefined; `outline`, shape (points, 2): closed polylines around
-    it, and around its holes, within the rectangle; `separatrices`, shape (points, 2): the parts of
-    its outline that divide it from basins after it.
+    `starts`: number of grid nodes in the basin; `ends`, shape (starts, entries): their whole limit
+    states, NaN if the flow is undefined; `outline`, shape (points, 2): closed polylines around the
+    basin and its holes, within the rectangle; `separatrices`, shape (points, 2): the parts of the
+    outline shared with later basins.
     """
 
     starts: int
@@ -62,10 +64,10 @@ def ends_of(
     time: float,
     interrupted: threading.Event | None = None,
 ) -> Ends:
-    """The ends of the gradient flow from points of a plane.
+    """Function that integrates the gradient flow from points of a plane to its limit.
 
-    `state`: point -> whole state, NaN where there is none; `time`: Horizon. A flow that rests from
-    half of `EARLY` of it on is not followed further; `interrupted`: once set, flows are refused by
+    `state`: point -> whole state, NaN if undefined; `time`: horizon. Flows that have converged at
+    `EARLY` times the horizon are not continued; `interrupted`: once set, the function raises
     KeyboardInterrupt.
     """
 
@@ -93,18 +95,18 @@ def ends_of(
 def bisected(
     ends: Ends, pairs: FloatArray, known: FloatArray, sides: FloatArray, near: float
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Places between pairs of starts at which the end jumps, NaN where it does not, and whether.
+    """Bisect edges between starts for jumps of the limit; return places (NaN if none) and mask.
 
-    `pairs`, shape (n, 2, 2): both starts of each pair; `known`, shape (n, 2, entries): their ends;
-    `sides`, shape (entries,): sizes by which differences of ends are divided; `near`: greatest
-    difference of ends that are one. Returns float array, shape (n, 2), and bool array, shape (n,).
+    `pairs`, shape (n, 2, 2): both starts of each edge; `known`, shape (n, 2, entries): their
+    limits; `sides`, shape (entries,): units of the entries; `near`: largest distance of limits that
+    count as equal. Returns float array, shape (n, 2), and bool array, shape (n,).
     """
     places, jumps = np.full((len(pairs), 2), np.nan), np.zeros(len(pairs), dtype=bool)
     edge, points, found = np.arange(len(pairs)), np.asarray(pairs, dtype=float), np.asarray(known)
     for halving in range(HALVINGS + 1):
         gaps = _distance(found[:, 0], found[:, 1], sides)
         kept = np.flatnonzero(gaps > near) if halving <= DECIDED else np.arange(edge.size)
-        if halving >= DECIDED:  # of each edge the part whose ends differ most
+        if halving >= DECIDED:  # keep only the part of each edge whose limits differ most
             order = kept[np.lexsort((-gaps[kept], edge[kept]))]
             kept = order[np.unique(edge[order], return_index=True)[1]]
         if not kept.size or halving == HALVINGS:
@@ -122,18 +124,18 @@ def bisected(
 
 
 def _distance(one: FloatArray, other: FloatArray, sides: FloatArray) -> FloatArray:
-    """Largest difference of ends over the sides; infinite of an end and none, 0 of two of none."""
+    """Largest difference of limits in units of the sides; infinite if one is NaN, 0 if both are."""
     defined = np.isfinite(one).all(axis=-1), np.isfinite(other).all(axis=-1)
     off = np.abs(np.where(np.isfinite(one - other), one - other, 0.0) / sides).max(axis=-1)
     return np.where(defined[0] == defined[1], off, np.inf)
 
 
 def basins(ends: Ends, box: Box, plane: tuple[int, int], count: int) -> tuple[Basin, ...]:
-    """The basins of a rectangle, that of most starts first.
+    """Basins of a rectangle, sorted by decreasing number of starts.
 
-    `box`: the rectangle; `plane`: entries of an end that are the coordinates of the plane; `count`:
-    starts along each side, the corners among them; an even number has none on the axes of a
-    rectangle around the origin.
+    `box`: the rectangle; `plane`: indices of the entries that are the coordinates; `count`: starts
+    along each side, the corners included; with an even number no start lies on the axes of a
+    rectangle centred at the origin.
 
     Examples
     --------
@@ -161,7 +163,7 @@ def basins(ends: Ends, box: Box, plane: tuple[int, int], count: int) -> tuple[Ba
 
 
 def _sides(known: FloatArray, box: Box, plane: tuple[int, int]) -> FloatArray:
-    """Sizes of the entries of ends: the sides of the plane, and ranges of what it does not show."""
+    """Units of the entries of limits: sides of the plane, and ranges of the other entries."""
     finite = known[np.isfinite(known).all(axis=1)]
     sides = np.ones(known.shape[1])
     if len(finite):
@@ -172,7 +174,7 @@ def _sides(known: FloatArray, box: Box, plane: tuple[int, int]) -> FloatArray:
 
 
 def _edges(count: int) -> IntArray:
-    """Pairs of neighbours of a square grid, the smaller number first."""
+    """Pairs of neighbours of a square grid, smaller index first."""
     number = np.arange(count * count).reshape(count, count)
     across = np.stack([number[:, :-1], number[:, 1:]], axis=-1)
     up = np.stack([number[:-1], number[1:]], axis=-1)
@@ -180,7 +182,7 @@ def _edges(count: int) -> IntArray:
 
 
 def _labels(known: FloatArray, edges: list[list[int]]) -> IntArray:
-    """Number of the basin of each node: joined by edges, or by an end; that of most nodes is 0."""
+    """Basin index of each node, joined along edges and by equal limits; largest basin first."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
     from scipy.spatial import cKDTree
@@ -198,7 +200,7 @@ def _labels(known: FloatArray, edges: list[list[int]]) -> IntArray:
 
 
 class _Outlines:
-    """Outlines of the labels of a grid with a frame that is outside."""
+    """Outlines of the labels of a grid, which a frame of `OUTSIDE` surrounds."""
 
     def __init__(
         self, labels: IntArray, nodes: FloatArray, crossed: dict[tuple[int, ...], FloatArray]
@@ -207,7 +209,7 @@ class _Outlines:
         self._count = labels.shape[0] - 2
 
     def of(self, label: int) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
-        """Closed outlines of a label, and their parts that divide it from later labels."""
+        """Closed outlines of a label, and their parts shared with later labels."""
         outlines, parts = [], []
         for chain in edge_contours((self._labels == label).astype(float)):
             points = [*self._along(chain, label)]
@@ -216,7 +218,7 @@ class _Outlines:
         return tuple(outlines), tuple(parts)
 
     def _along(self, chain: IntArray, label: int) -> Iterator[tuple[FloatArray, bool]]:
-        """Points of an outline, and whether they divide the label from a later one."""
+        """Points of an outline, each with whether it separates the label from a later one."""
         for k, edge in enumerate(chain):
             if k and (corner := self._corner(np.concatenate([chain[k - 1], edge]))) is not None:
                 yield corner, True
@@ -227,13 +229,13 @@ class _Outlines:
         return (node[0] - 1) * self._count + node[1] - 1
 
     def _place(self, edge: list[list[int]]) -> FloatArray:
-        """Where an outline crosses an edge: at the node itself where the other is outside."""
+        """Crossing of an outline with an edge: the inner node itself if the other is outside."""
         inner = [node for node in edge if self._labels[tuple(node)] != OUTSIDE]
         numbers = sorted(map(self._number, inner))
         return self._nodes[numbers[0]] if len(numbers) == 1 else self._crossed[tuple(numbers)]
 
     def _corner(self, nodes: IntArray) -> FloatArray | None:
-        """The point at which three or more labels meet, in the cell of two edges."""
+        """Point in the cell of two edges at which three or more labels meet."""
         (row, column), (last, right) = nodes.min(axis=0), nodes.max(axis=0)
         cell = self._labels[row : last + 1, column : right + 1]
         if cell.shape != (2, 2) or (cell == OUTSIDE).any() or len(np.unique(cell)) < 3:
@@ -246,7 +248,7 @@ class _Outlines:
 
 
 def _runs(points: list[tuple[FloatArray, bool]]) -> list[FloatArray]:
-    """Stretches of two points or more that divide, of a closed chain."""
+    """Maximal runs of at least two separating points along a closed chain."""
     divides = np.array([each for _, each in points[:-1]], dtype=bool)
     places = np.array([place for place, _ in points[:-1]])
     if divides.all():

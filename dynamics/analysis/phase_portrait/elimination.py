@@ -1,9 +1,9 @@
-"""Scalars that a plane does not show, as functions of the two that it shows.
+"""Elimination of the scalars that a plane does not show, as functions of its two coordinates.
 
-- *slow*: the scalar relaxes fast and sits on the attracting branch of its slow manifold that the
-  main run is on, continued from there.
-- *run*: it has the value that it had on the main run when one scalar of the plane was there, on
-  the part of the run from its start on which that scalar is monotone; beyond it, the last value.
+- *slow*: a fast scalar takes its value on the attracting branch of its slow manifold, continued
+  from the branch that the main run follows.
+- *run*: the scalar takes its value on the main run at the same value of one coordinate, over the
+  initial part of the run on which that coordinate is monotone; constant beyond.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from theory.summary import summarized
 
 SLOW, RUN = "slow", "run"
 FAST = 1e-2
-"""A scalar is fast if it stays nearer to its rest than this part of the range that it covers."""
+"""A scalar is fast if its distance from its zero-rate value is below this part of its range."""
 REACH = 10.0
-"""How far a rest may be, in the scalar's largest value along the run."""
+"""Largest zero-rate value of a scalar that is searched, over its largest value along the run."""
 ROUNDING = 1e-9
-"""Changes below this part of the range are not a turn."""
+"""Largest change, over the range, that is ignored when testing for monotonicity."""
 BEYOND = 0.2
-"""How far a rest may be from a Newton step, as a part of the step, at first."""
+"""First half width of the bracket around a Newton step, over the step."""
 
 PlaneFunction = Callable[[float, float], float]
 Index = tuple[int, ...]
@@ -46,10 +46,10 @@ Index = tuple[int, ...]
 @summarized
 @dataclass(frozen=True)
 class Elimination:
-    """How a scalar that a plane does not show is eliminated.
+    """Method of eliminating a scalar from a plane.
 
-    `kind`: ``"slow"`` or ``"run"``; `along`: for ``"run"``: the scalar of the plane that it is a
-    function of; `until`: for ``"run"``: the time up to which the run is followed.
+    `kind`: ``"slow"`` or ``"run"``; `along`: for ``"run"``, the coordinate it is a function of;
+    `until`: for ``"run"``, the time up to which the run is used.
     """
 
     kind: str
@@ -58,7 +58,7 @@ class Elimination:
 
 
 def is_fast(problem: GradientField, run: Trajectory, name: str) -> bool:
-    """Whether a scalar sits near its rest over the last two thirds of a run's records."""
+    """Whether a scalar stays near its zero-rate value over the last two thirds of a run."""
     values, names = run[name], problem.layout.names
     span = float(np.ptp(values))
     gaps = []
@@ -73,7 +73,7 @@ def is_fast(problem: GradientField, run: Trajectory, name: str) -> bool:
 def eliminations(
     problem: GradientField, run: Trajectory, plane: tuple[str, str]
 ) -> dict[str, Elimination]:
-    """How every scalar that is not in the plane is eliminated: one fast one slaved, others as run.
+    """Elimination of the scalars outside the plane: one fast scalar slow, the others by the run.
 
     `run`: the main run.
     """
@@ -91,7 +91,7 @@ def eliminations(
 
 
 def _monotone(run: Trajectory, plane: tuple[str, str]) -> tuple[str, int]:
-    """The scalar of the plane that is monotone for longest, and the number of records it is."""
+    """Coordinate that is monotone for most records, and the number of these records."""
     lasts = {}
     for name in plane:
         changes = np.diff(run[name])
@@ -106,7 +106,7 @@ def _monotone(run: Trajectory, plane: tuple[str, str]) -> tuple[str, int]:
 def along_run(
     run: Trajectory, name: str, plane: tuple[str, str], elimination: Elimination
 ) -> PlaneFunction:
-    """A scalar as a function of the plane: as along the run, constant outside of it.
+    """A scalar as a function of the plane by its values on the run, constant beyond them.
 
     `name`: the scalar; `elimination`: of kind ``"run"``.
     """
@@ -124,12 +124,12 @@ def along_run(
 
 
 class SlavedScalar:
-    """A scalar on one attracting branch of its slow manifold, as a function of the plane.
+    """A scalar on an attracting branch of its slow manifold, as a function of the plane.
 
     `problem`: GradientField; `name`: str; `plane`: (str, str); `box`: the rectangle; `others`: name
     -> function of the plane, for every further scalar; `run`: its last state in the box selects the
-    branch, and how far to look; `grid`: cells along each side of the table from which values are
-    continued. Raises InvalidRequest if there is no attracting branch where the run ends.
+    branch, its values limit the search; `grid`: cells along each side of the table of initial
+    values. Raises InvalidRequest without an attracting branch at the end of the run.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class SlavedScalar:
         self._cell_values = np.stack(branch)
 
     def __call__(self, x: float, y: float) -> float:
-        """The value on the branch; NaN where the branch does not exist."""
+        """Value on the branch; NaN if the branch does not exist."""
         shares = [
             min(max((v - axis[0]) / (axis[1] - axis[0]), 0.0), len(axis) - 1.0)
             for v, axis in zip((x, y), self.axes, strict=True)
@@ -194,11 +194,11 @@ def follow_branch(
     seed: tuple[Index, float],
     bounds: tuple[float, float],
 ) -> tuple[FloatArray, FloatArray]:
-    """One attracting branch of the rests of a scalar, from a point of a grid outwards.
+    """Continue an attracting branch of zero-rate values of a scalar over a grid, from a seed.
 
-    `at`: name -> float array of the grid: values of every other scalar; `seed`: a point of the
-    grid, and a value near the branch there; `bounds`: values beyond are discarded. Returns values,
-    NaN where the branch does not exist, and slopes of the scalar's own gradient component there.
+    `at`: name -> float array of the grid: values of every other scalar; `seed`: index of a grid
+    point, and a value near the branch there; `bounds`: values outside are discarded. Returns
+    values, NaN if the branch does not exist, and slopes of the scalar's own gradient component.
     """
     first, guess = seed
     shape = next(iter(at.values())).shape
@@ -220,7 +220,7 @@ def follow_branch(
 
 
 def _extrapolated(values: FloatArray, index: Index, guess: float) -> float:
-    """Mean of the linear extrapolations from known neighbours to a point of the grid."""
+    """Mean of the linear extrapolations from known neighbours to a grid point."""
     lines = []
     for near in _neighbours(index, values.shape):
         beyond = tuple(2 * n - k for n, k in zip(near, index, strict=True))

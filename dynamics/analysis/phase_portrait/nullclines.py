@@ -1,19 +1,16 @@
 """Nullclines: zero sets of functions on a rectangle.
 
-The function is sampled on a grid of cells, nine values each (corners, middles of the sides,
-centre). Columns and rows are divided in two where the second differences in one of their cells are
-not small beside its range, if both signs occur in it or if a smooth function of that bend could
-still reach zero in it; so branches that nearly touch, and loops smaller than a cell, get cells of
-their own size. `contourpy` follows the changes of sign from edge to edge. Every crossing of an edge
-is then polished onto the zero along that edge; a change of sign through a pole or a jump is no
-crossing. Chords between crossings are halved, by the zero across the middle of the chord, until the
-curvature of the polyline says that they follow the curve.
+The function is sampled at nine points of each cell of a grid (corners, midpoints, centre). Columns
+and rows are bisected if the second differences in one of their cells are large relative to its
+range and a zero in the cell is possible, so close branches and small loops are resolved.
+`contourpy` connects the sign changes on the edges. Every crossing is then refined to the zero along
+its edge; sign changes at poles and jumps are dropped. Chords of the polyline are bisected until its
+curvature shows that they follow the curve.
 
-All of this is done again from cells half as large, until two resolutions in succession give the
-same number of open and of closed branches; `Nullcline.converged` says whether they did. A zero set
-where the function touches zero without a change of sign is not detected, except on the edge of the
-rectangle, where it need not have one. Branches that cross are returned as arcs that turn at the
-crossing.
+The search is repeated with cells half as large until two successive resolutions give the same
+numbers of open and closed branches; `Nullcline.converged` reports this. A zero without a sign
+change is found only on the edge of the rectangle. Branches that cross are returned as arcs that
+turn at the crossing.
 """
 
 from __future__ import annotations
@@ -30,19 +27,19 @@ from dynamics.problem import FloatArray
 from theory.summary import summarized
 
 RESOLUTIONS = 4
-"""Resolutions that are tried, each twice as fine as the one before."""
+"""Most resolutions tried; each doubles the number of cells per side."""
 DIVISIONS = 8
-"""How often a column or a row is divided in two."""
+"""Most bisections of a column or row."""
 BUDGET = 200_000
 PLAIN = 0.25
-"""A cell is plain where its second differences are below this part of its range."""
+"""A cell is resolved if its second differences are below this part of its range."""
 CHORD = 2e-4
-"""How far a chord may be from the curve, as a part of the side."""
+"""Largest distance of a chord from the curve, over the side of the rectangle."""
 HALVINGS = 4
-"""How often a chord is halved: at a corner, where branches cross, it never follows the curve."""
+"""Most bisections of a chord; near a corner, where branches cross, a chord never follows the
+curve."""
 SAFETY = 4.0
-"""Safety factor of the bound by which second differences let a smooth function of one sign reach
-zero: a cone."""
+"""Factor on the bound, by second differences, within which a smooth function may reach zero."""
 
 Function = Callable[[float, float], float]
 IntArray = NDArray[np.int64]
@@ -51,12 +48,12 @@ IntArray = NDArray[np.int64]
 @summarized
 @dataclass(frozen=True)
 class Nullcline:
-    """The zero set of a function on a rectangle.
+    """Zero set of a function on a rectangle.
 
-    `branches`, shape (points, 2): one polyline each; of a closed one the last point is the first;
-    `converged`: whether two resolutions in succession gave the same numbers of open and closed
-    branches; `unresolved`: smallest cells in which the function is still not plain: a crossing, a
-    cusp, or branches closer than that.
+    `branches`, shape (points, 2): polylines; a closed one repeats its first point; `converged`:
+    whether two successive resolutions gave the same numbers of open and closed branches;
+    `unresolved`: number of smallest cells that are not resolved, because of a crossing, a cusp, or
+    closer branches.
     """
 
     branches: tuple[FloatArray, ...]
@@ -65,7 +62,7 @@ class Nullcline:
 
     @property
     def closed(self) -> tuple[bool, ...]:
-        """Whether each branch is a loop."""
+        """Whether each branch is closed."""
         return tuple(bool((line[0] == line[-1]).all()) for line in self.branches)
 
     @property
@@ -81,12 +78,11 @@ def nullcline(
     tolerance: float = 1e-12,
     budget: int = BUDGET,
 ) -> Nullcline:
-    """Every branch of the zero set of a function on a rectangle.
+    """All branches of the zero set of a function on a rectangle.
 
-    `function`: ``function(x, y)``, a float; NaN, or an ArithmeticError, where it is undefined; `x`,
-    `y`: the rectangle; `grid`: cells along each side at the first resolution; each has nine values;
-    `tolerance`: how far a point may be from the zero along its edge, as a part of the side;
-    `budget`: greatest number of nodes of a grid: one that would have more is not begun.
+    `function`: ``function(x, y)`` -> float; NaN or ArithmeticError if undefined; `x`, `y`: sides of
+    the rectangle; `grid`: cells along each side at the first resolution; `tolerance`: largest error
+    of a point along its edge, over the side; `budget`: most nodes of a grid.
 
     Examples
     --------
@@ -105,9 +101,9 @@ def nullcline(
 
 
 class _Samples:
-    """A function on a lattice of ``size`` steps along each side of a rectangle, called once each.
+    """A function sampled on a lattice of ``size`` steps along each side, cached at each point.
 
-    Positions are pairs in steps of the lattice, so grids of all resolutions share their nodes.
+    Positions are integer pairs in steps of the lattice, so grids of all resolutions share nodes.
     """
 
     def __init__(self, function: Function, box: Box, size: int) -> None:
@@ -122,7 +118,7 @@ class _Samples:
         return coordinates
 
     def at(self, positions: NDArray[Any]) -> FloatArray:
-        """The function at positions, shape (..., 2)."""
+        """Values of the function at positions, shape (..., 2)."""
         flat, values = np.asarray(positions).reshape(-1, 2), self._values
         keys = list(zip(*flat.T.tolist(), strict=True))
         new = [number for number, key in enumerate(keys) if key not in values]
@@ -132,7 +128,7 @@ class _Samples:
         return np.array([values[key] for key in keys]).reshape(np.shape(positions)[:-1])
 
     def put(self, positions: IntArray, value: float) -> None:
-        """Take a value for that of the function at positions, shape (points, 2)."""
+        """Replace the value of the function at positions, shape (points, 2)."""
         self._values.update(dict.fromkeys(map(tuple, positions.tolist()), value))
 
     def _value(self, x: float, y: float) -> float:
@@ -143,7 +139,7 @@ class _Samples:
 
 
 def _resolution(samples: _Samples, base: int, tolerance: float, budget: int) -> Nullcline:
-    """The zero set from ``base`` cells along each side."""
+    """Zero set found with ``base`` cells along each side."""
     nodes, values, unresolved = _divided(samples, base, budget)
     branches: list[FloatArray] = []
     for chain in edge_contours(_above(samples, nodes, values, tolerance)):
@@ -157,7 +153,7 @@ def _resolution(samples: _Samples, base: int, tolerance: float, budget: int) -> 
 
 
 def _divided(samples: _Samples, base: int, budget: int) -> tuple[IntArray, FloatArray, int]:
-    """Nodes of all cells, shape (y, x, 2), values there, and how many cells are still not plain."""
+    """Nodes of all cells, shape (y, x, 2), values there, and the number of unresolved cells."""
     borders = [np.arange(0, samples.size + 1, samples.size // base)] * 2
     for division in range(DIVISIONS + 1):
         middles = [(side[1:] + side[:-1]) // 2 for side in borders]
@@ -179,7 +175,7 @@ def _divided(samples: _Samples, base: int, budget: int) -> tuple[IntArray, Float
 
 
 def _bent(values: FloatArray) -> NDArray[np.bool_]:
-    """Whether cells are not plain, by their bends along x and y: shape (2, rows, columns)."""
+    """Mask of unresolved cells, by second differences along x and y, shape (2, rows, columns)."""
     cells = np.lib.stride_tricks.sliding_window_view(values, (3, 3))[::2, ::2]
     low, high = cells.min(axis=(2, 3)), cells.max(axis=(2, 3))
     bends = np.stack([np.abs(np.diff(cells, 2, axis=axis)).max(axis=(2, 3)) for axis in (3, 2)])
@@ -189,10 +185,10 @@ def _bent(values: FloatArray) -> NDArray[np.bool_]:
 
 
 def _above(samples: _Samples, nodes: IntArray, values: FloatArray, tolerance: float) -> FloatArray:
-    """Whether the function is positive at nodes: 1 or 0, NaN where it is unknown.
+    """Sign of the function at nodes: 1 if positive, else 0; NaN if unknown.
 
-    A zero on the edge of the rectangle, up to the tolerance, has the sign that its inner neighbour
-    has not: so a branch along the edge is found whatever the sign of the function inside.
+    A zero on the edge of the rectangle (within the tolerance) gets the sign opposite to its inner
+    neighbour, so a branch along the edge is found.
     """
     above = np.where(np.isnan(values), np.nan, values >= 0)
     rows, columns = np.indices(values.shape)
@@ -208,13 +204,13 @@ def _above(samples: _Samples, nodes: IntArray, values: FloatArray, tolerance: fl
 
 
 def edge_contours(above: FloatArray) -> list[IntArray]:
-    """Lines between the nodes of a grid that are above and those that are below.
+    """Boundary segments between grid nodes with `above` 1 and 0.
 
-    Where two lines meet in one cell, its corners above are joined.
+    If two boundaries meet in one cell, the corners with 1 are connected.
 
-    `above`, shape (rows, columns): 1 above, 0 below, NaN where there is no line. Returns list of
-    int array, shape (edges, 2, 2): edges that a line crosses, in order: row and column of both
-    ends. Of a closed line the last edge is the first.
+    `above`, shape (rows, columns): 1 or 0, or NaN for no boundary. Returns list of int array, shape
+    (edges, 2, 2): the grid edges crossed by each boundary, in order, as row and column of both
+    ends. A closed boundary repeats its first edge.
     """
     from contourpy import contour_generator
 
@@ -227,7 +223,7 @@ def edge_contours(above: FloatArray) -> list[IntArray]:
 
 
 def _polished(samples: _Samples, ends: NDArray[Any], tolerance: float) -> FloatArray:
-    """Zeros between ends (edges, 2, 2), shape (edges, 2); NaN at a pole, a jump or one sign."""
+    """Zeros between `ends` (edges, 2, 2), shape (edges, 2); NaN without a zero, or at a pole."""
     from scipy.optimize.elementwise import find_root
 
     first, along = ends[:, 0], ends[:, 1] - ends[:, 0]
@@ -248,7 +244,7 @@ def _polished(samples: _Samples, ends: NDArray[Any], tolerance: float) -> FloatA
 
 
 def _arcs(positions: FloatArray, closed: bool, near: float) -> list[FloatArray]:
-    """A chain of positions, cut where they are NaN, without repeats at nodes that edges share."""
+    """Split a chain of positions at NaN, and drop repeated points at shared nodes."""
     finite = np.isfinite(positions[:, 0])
     if closed and not finite.all():
         positions = np.roll(positions[:-1], -int(finite.argmin()), axis=0)
@@ -267,7 +263,7 @@ def _arcs(positions: FloatArray, closed: bool, near: float) -> list[FloatArray]:
 
 
 def _halved(samples: _Samples, arc: FloatArray, tolerance: float) -> FloatArray:
-    """A polyline with more points where its chords are not on the curve."""
+    """Polyline with points added where its chords are far from the curve."""
     closed = bool((arc[0] == arc[-1]).all())
     for _ in range(HALVINGS):
         chords = np.diff(arc, axis=0)

@@ -1,7 +1,7 @@
-"""Phase portraits: the flow of a reduced problem, seen in the plane of two of its scalars.
+"""Phase portraits: the flow of a reduced problem in the plane of two of its scalars.
 
-The field is minus the gradient of the two scalars. The others are eliminated (`elimination`), so
-arrows, nullclines and fixed points are of the plane; runs are of the whole problem, projected.
+The field is minus the gradient of the two scalars, with the others eliminated (`elimination`);
+arrows, nullclines and fixed points refer to it. Runs use the whole problem and are projected.
 """
 
 from __future__ import annotations
@@ -45,25 +45,26 @@ from dynamics.validation import integer, refuse
 from theory.summary import summarized
 
 MARGINS = (0.10, 0.14)
-"""Below and above the main run's extent, as parts of it."""
+"""Margins below and above the main run, over its range."""
 RECORDS = 150
 """Records of each further run."""
 LATE = 100.0
-"""Time to which the starts of basins are followed, over that of the runs."""
+"""Horizon of the flows that determine basins, over the horizon of the runs."""
 ARROWS = 24
 BUDGET = 40
-"""Most nodes of a grid on which a nullcline is sought, over the square of ``grid``."""
+"""Most nodes of the grid of a nullcline, over the square of ``grid``."""
 Window = tuple[tuple[float, float] | None, tuple[float, float] | None]
 LOOKS, RESTS = 8, 1e-12
-"""States of the run, and the part of their rates below which a plane is at rest."""
+"""Number of states of the run that are checked; and rate of the plane, over the rates at these
+states, below which the plane is at rest."""
 GOLDEN = 1.32471795724474602596
-"""The plastic number: its powers fill a square evenly."""
+"""The plastic number; its powers give points that fill a square evenly."""
 
 
 @summarized
 @dataclass(frozen=True)
 class SlowManifold:
-    """Points of a plane at which a fast scalar rests: lines on which that attracts, or repels.
+    """Lines of the plane on which a fast scalar has rate zero, attracting or repelling.
 
     `name`: the scalar; `attracting`, `repelling`: float arrays, each of shape (points, 2).
     """
@@ -76,7 +77,7 @@ class SlowManifold:
 @summarized
 @dataclass(frozen=True)
 class Portrait:
-    """The plane of two scalars.
+    """Phase portrait in the plane of two scalars.
 
     Attributes
     ----------
@@ -89,22 +90,22 @@ class Portrait:
     eliminated : mapping
         Name -> `Elimination` of every further scalar.
     x, y : float array, shape (points,)
-        Where the field is given.
+        Coordinates of the field.
     rates : float array, shape (2, points, points)
-        Rate of each scalar by [., row of y, column of x]; NaN where it is not known.
+        Rate of each scalar by [., row of y, column of x]; NaN if unknown.
     nullclines : mapping
-        Name of each of the two -> `Nullcline` of its rate.
+        Coordinate name -> `Nullcline` of its rate.
     fixed_points : tuple of FixedPoint
     slow : SlowManifold or None
-        Of a fast scalar of the plane; None if neither is fast.
+        Slow manifold of a fast coordinate; None if neither is fast.
     runs : tuple of Trajectory
         The main run first.
     basins : tuple of Basin
-        By where the starts of a grid end; empty where none were asked for.
+        Basins of attraction; empty if not requested.
     gradients : int
-        Taken for all but the runs.
+        Number of gradient evaluations, without those of the runs.
     presentation : Presentation
-        That of the problem.
+        Of the problem.
     """
 
     system: str
@@ -125,7 +126,7 @@ class Portrait:
     presentation: Presentation
 
     def overview(self) -> dict[str, Any]:
-        """Summary: the plane, its fixed points, nullclines and runs."""
+        """Entries of the text form: plane, fixed points, nullclines and runs."""
         (left, right), (low, high) = self.box
         x, y = self.plane
         kinds = Counter(point.kind for point in self.fixed_points)
@@ -150,25 +151,25 @@ def portrait(
     grid: int = 32,
     basin_starts: int = 0,
 ) -> Portrait:
-    """The phase portrait of a reduced problem in the plane of two of its scalars.
+    """Phase portrait of a reduced problem in the plane of two of its scalars.
 
     Parameters
     ----------
     problem : Problem
-        Whose state is scalars, at least two.
+        A problem whose state consists of at least two scalars.
     time : float
         Horizon of the runs.
     plane : (str, str), optional
         The scalars along x and y; by default the last two.
     box : two pairs of float, optional
-        The rectangle; a side that is None, as both are by default, is around the main run.
+        The rectangle; a side that is None (default) encloses the main run.
     starts : int
-        Number of further runs, spread over the rectangle.
+        Number of further runs, with starts spread over the rectangle.
     grid : int
-        Cells along each side at the first resolution; gradients are about 20 grid^2, or 160 grid^2.
+        Cells along each side at the first resolution; 20 to 160 times grid^2 gradients are needed.
     basin_starts : int
-        Starts along each side, at least 4, of flows to `LATE` times the horizon, by whose ends the
-        rectangle is divided into basins; 0 for none.
+        Starts along each side (at least 4) of flows to `LATE` times the horizon, from which basins
+        are computed; 0 for no basins.
 
     Returns
     -------
@@ -177,7 +178,7 @@ def portrait(
     Raises
     ------
     InvalidRequest
-        If an argument cannot be.
+        If an argument is invalid.
 
     Examples
     --------
@@ -232,7 +233,7 @@ def _contents(
     eliminated: Mapping[str, Elimination],
     grid: int,
 ) -> tuple[PlaneField, dict[str, Any]]:
-    """The field, and what a `Portrait` shows of it, by name."""
+    """Field, nullclines, fixed points and slow manifold of a `Portrait`, by attribute name."""
     functions = _functions(problem, main, plane, box, eliminated, grid)
     field = PlaneField(problem, plane, functions)
     middles = (np.arange(min(grid, ARROWS)) + 0.5) / min(grid, ARROWS)
@@ -256,12 +257,12 @@ def _moves(
     eliminated: Mapping[str, Elimination],
     rates: FloatArray,
 ) -> None:
-    """Refuse a plane in which nothing moves, tied to a slaved scalar by a conserved law."""
+    """Refuse a plane without motion, tied to a slaved scalar by a conservation law."""
     some = main.states[:: max(1, len(main.states) // LOOKS)]
     along = max(float(np.abs(problem.gradient(state)).max()) for state in some)
     if eliminated and np.nanmax(np.abs(rates), initial=0.0) < RESTS * along:
         rest = ", ".join(eliminated)
-        words = f"is at rest wherever {rest} is: conserved laws tie them"
+        words = f"is at rest wherever {rest} is: conservation laws tie them"
         refuse("plane", plane, words, f"two of {', '.join(main.layout.scalars)}", "")
 
 
@@ -277,7 +278,7 @@ def _plane(names: tuple[str, ...], plane: object) -> tuple[str, str]:
 
 
 def _side(run: Trajectory, name: str, side: tuple[float, float] | None) -> tuple[float, float]:
-    """A side of the rectangle: as it is given, or around the main run."""
+    """A side of the rectangle: the given one, or the range of the main run with margins."""
     if side is not None:
         low, high = side
         if not -np.inf < low < high < np.inf:
@@ -289,7 +290,7 @@ def _side(run: Trajectory, name: str, side: tuple[float, float] | None) -> tuple
 
 
 def _spread(starts: int) -> FloatArray:
-    """Points that fill the unit square evenly, however many."""
+    """Points that fill the unit square evenly, for any number of points."""
     numbers = np.arange(1, integer("starts", starts, 0, 100) + 1)[:, None]
     return 0.06 + 0.88 * (numbers / np.array([GOLDEN, GOLDEN**2]) % 1)
 
@@ -321,7 +322,7 @@ def _slow_in_plane(
     box: Box,
     lines: Mapping[str, Nullcline],
 ) -> SlowManifold | None:
-    """The nullcline of a fast scalar of the plane, cut where its rate turns along the scalar."""
+    """Nullcline of a fast coordinate, cut where the slope of its rate along itself changes sign."""
     for k, name in enumerate(plane):
         if not is_fast(problem, run, name):
             continue
@@ -336,7 +337,7 @@ def _slow_in_plane(
 
 
 def summary(result: Portrait) -> dict[str, Any]:
-    """A portrait as plain values, for JSON."""
+    """JSON-ready values of a portrait."""
     return {
         "box": [list(side) for side in result.box],
         "hidden": {name: how.kind for name, how in result.eliminated.items()},

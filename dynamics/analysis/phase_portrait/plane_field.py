@@ -1,4 +1,4 @@
-"""Rates of two scalars of a reduced problem as functions of them, the others eliminated."""
+"""Rates of two scalars of a reduced problem as functions of the two, with the others eliminated."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dynamics.analysis.phase_portrait.elimination import PlaneFunction
 from dynamics.problem import FloatArray
 
 UNSURE = 1e-2
-"""Rates are unknown where their error may be over this part of the median rate of the plane."""
+"""Rates are unknown if their estimated error may exceed this part of the plane's median rate."""
 
 
 class CountedGradient:
-    """A problem's gradient, counted; an interruption ends it."""
+    """Counted gradient of a problem; an interruption raises KeyboardInterrupt."""
 
     def __init__(self, problem: Any, interrupted: threading.Event) -> None:
         self.view, self.layout, self._interrupted = problem.view, problem.layout, interrupted
@@ -25,14 +25,14 @@ class CountedGradient:
         self._bound = getattr(problem, "gradient_error", lambda state: None)
 
     def gradient(self, state: ArrayLike) -> FloatArray:
-        """The problem's gradient."""
+        """Gradient of the problem."""
         if self._interrupted.is_set():
             raise KeyboardInterrupt
         self.count += 1
         return self._gradient(state)
 
     def gradient_error(self, state: ArrayLike) -> FloatArray | None:
-        """Estimated error of each entry of the gradient, where the problem knows one."""
+        """Estimated error of each entry of the gradient; None if the problem has no estimate."""
         self.count += 1
         return self._bound(state)
 
@@ -54,7 +54,7 @@ class PlaneField:
         self._limits: FloatArray | None = None
 
     def state(self, x: float, y: float) -> FloatArray:
-        """The whole state at a point of the plane."""
+        """Whole state at a point of the plane."""
         state = np.empty(self._size)
         state[self._axes] = x, y
         for k, function in self._eliminated.items():
@@ -62,7 +62,7 @@ class PlaneField:
         return state
 
     def __call__(self, x: float, y: float) -> tuple[float, float]:
-        """Rates of both; NaN where the state or its gradient is not a number."""
+        """Rates of both scalars; NaN if the state or its gradient is NaN."""
         if (x, y) not in self._rates:
             state = self.state(x, y)
             gradient = np.full(2, np.nan)
@@ -80,9 +80,10 @@ class PlaneField:
         return self(x, y)[number]
 
     def grid(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        """Rates at all pairs, shape (2, y, x).
+        """Rates at all pairs of x and y, shape (2, y, x).
 
-        From then on, rates whose error may be over a part of the medians of these are unknown.
+        Later evaluations return NaN if their error may exceed `UNSURE` times the median of these
+        rates.
         """
         rates = np.array([[self(u, v) for u in x] for v in y])
         sizes = np.nanmedian(np.abs(rates), axis=(0, 1)) if np.isfinite(rates).any() else 0.0

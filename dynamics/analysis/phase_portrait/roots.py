@@ -1,4 +1,4 @@
-"""Zeros in a plane: fixed points of a field, and values at which one scalar is at rest."""
+"""Fixed points of a field in a plane, and zero-rate values of one scalar."""
 
 from __future__ import annotations
 
@@ -17,29 +17,31 @@ from dynamics.validation import refuse
 from theory.summary import summarized
 
 TOLERANCE = 1e-14
-"""Tolerance of values at rest, as a part of the larger end of the bracket."""
+"""Tolerance of a zero-rate value, over the larger end of the bracket."""
 OPENINGS = 12
-"""How often an interval around a guess is doubled."""
+"""Most doublings of the bracket around a guess."""
 STEP, LEAP = 0.02, 0.5
-"""Parts by which a value is expected, and at most allowed, to miss its extrapolation."""
+"""Relative distance of a value from its extrapolation: expected, and largest allowed."""
 SHRUNK = 1e-3
-"""At a zero, values at the ends of the last bracket are below this part of the first ones."""
+"""Function at the ends of the last bracket over that of the first bracket; a larger ratio is a
+pole."""
 SINK, SADDLE, SOURCE, DEGENERATE = "sink", "saddle", "source", "degenerate"
 CONTINUUM = "continuum"
 NEAR = 0.05
-"""How far Newton's method may go from a crossing of two polylines, as a part of the sides."""
+"""Largest distance of a fixed point from the crossing of two polylines, over the sides."""
 WIDTH = 1e-5
-"""Step of the differences that give a derivative, as a part of the sides."""
+"""Step of finite differences, over the sides."""
 SLACK = 1e-9
-"""How far two chords may miss each other at their ends, as a part of them, and a zero its linear
-approximation, as a part of the sides."""
+"""Gap between the ends of two chords, over the chords, up to which they count as crossing; and
+residual of a fixed point over the rates across a side."""
 FLAT = 1e-9
-"""An eigenvalue below this part of the other is indistinguishable from 0."""
+"""An eigenvalue below this part of the other counts as 0."""
 ASIDE = (1e-4, 2e-4, 4e-4)
-"""Distances, as parts of the sides, at which a zero that is not isolated has others."""
+"""Distances, over the sides, at which a zero is tested for further zeros around it."""
 SHORT_STEPS, SINGULAR, VANISHING = 10, 1e-8, 1e-12
-"""Steps towards these; the part of the largest singular value below which one is the error of
-differences; and rates that vanish, as parts of those that a whole side would change."""
+"""First: Newton steps of a test for further zeros. Second: singular value, over the largest, that
+counts as 0 (error of finite differences). Third: rates that count as 0, over those across a side.
+"""
 
 Field = Callable[[float, float], tuple[float, float]]
 Box = tuple[tuple[float, float], tuple[float, float]]
@@ -54,7 +56,7 @@ class Rest(NamedTuple):
 
 
 class GradientField(Protocol):
-    """Interface of a problem that has a phase portrait."""
+    """Interface of problems with a phase portrait."""
 
     view: str
     layout: Layout
@@ -65,9 +67,9 @@ class GradientField(Protocol):
 
 
 def scalar_names(problem: GradientField) -> tuple[str, ...]:
-    """Names of the parts of a state of scalars.
+    """Names of the scalars of a state.
 
-    Raises InvalidRequest if one of them is not a scalar.
+    Raises InvalidRequest if a part of the state is an array.
     """
     layout = problem.layout
     for name, shape in zip(layout.names, layout.shapes, strict=True):
@@ -77,10 +79,9 @@ def scalar_names(problem: GradientField) -> tuple[str, ...]:
 
 
 def partial_gradient(problem: GradientField, name: str, at: Mapping[str, float]) -> Scalar:
-    """A scalar's own gradient component as a function of it.
+    """A scalar's own gradient component as a function of the scalar.
 
-    `name`: the scalar; `at`: name -> value of the others. Returns callable: value of the scalar ->
-    component; each value is evaluated once.
+    `name`: the scalar; `at`: name -> value of the others. Each value is evaluated once.
     """
     names = problem.layout.names
     position = names.index(name)
@@ -97,7 +98,7 @@ def partial_gradient(problem: GradientField, name: str, at: Mapping[str, float])
 def slope(component: Scalar, value: float, span: float) -> float:
     """Derivative of a component by central differences.
 
-    `value`: where; `span`: size of the values that the scalar takes.
+    `value`: argument; `span`: range of the scalar, the unit of the step.
     """
     width = 1e-5 * max(abs(value), 1e-3 * span)
     return (component(value + width) - component(value - width)) / (2 * width)
@@ -106,11 +107,10 @@ def slope(component: Scalar, value: float, span: float) -> float:
 def refine_root(
     component: Scalar, guess: float, width: float, bounds: tuple[float, float]
 ) -> Rest | None:
-    """The zero of a component near a guess, and its mean slope around it.
+    """Zero of a component near a guess, and its mean slope around the zero.
 
-    `width`: half of the first interval around the guess, which is doubled until the sign changes;
-    `bounds`: of the interval. Returns Rest or None: None if the sign does not change within the
-    bounds.
+    `width`: first half width of the bracket around the guess, which doubles until the sign changes;
+    `bounds`: largest bracket. Returns None if the sign does not change within the bounds.
     """
     low, high = bounds
     largest = max(abs(low), abs(high))
@@ -131,16 +131,15 @@ def refine_root(
 
 
 def branch_bounds(guess: float, bounds: tuple[float, float]) -> tuple[float, float]:
-    """The part of some bounds in which a value belongs to the same branch as a guess."""
+    """Bounds within which a value counts as on the same branch as a guess."""
     reach = max(LEAP * abs(guess), STEP * (bounds[1] - bounds[0]))
     return max(bounds[0], guess - reach), min(bounds[1], guess + reach)
 
 
 def bracketed_root(component: Scalar, ends: tuple[float, float], tolerance: float) -> float | None:
-    """The zero of a component between ends of different sign.
+    """Zero of a component between ends of different sign.
 
-    `tolerance`: of the value. Returns float or None: None where the sign changes at a pole or a
-    jump.
+    `tolerance`: of the value. Returns None if the sign changes at a pole or a jump.
     """
     from scipy.optimize import brentq
 
@@ -152,11 +151,11 @@ def bracketed_root(component: Scalar, ends: tuple[float, float], tolerance: floa
 @summarized
 @dataclass(frozen=True)
 class FixedPoint:
-    """A point at which a field on the plane is zero.
+    """A zero of a field on the plane.
 
     `position`, shape (2,); `eigenvalues`, shape (2,): of the derivative of the field, per unit of
-    time, by their real parts; `kind`: ``"sink"``, ``"saddle"``, ``"source"``; ``"degenerate"``
-    where one of them is 0; ``"continuum"`` where it is one of a curve or a region of zeros.
+    time, sorted by real part; `kind`: ``"sink"``, ``"saddle"``, ``"source"``, ``"degenerate"`` (an
+    eigenvalue is 0) or ``"continuum"`` (on a curve or in a region of zeros).
     """
 
     position: FloatArray
@@ -167,17 +166,16 @@ class FixedPoint:
 def fixed_points(
     field: Field, box: Box, first: Sequence[FloatArray], second: Sequence[FloatArray]
 ) -> tuple[FixedPoint, ...]:
-    """Where two nullclines meet in a rectangle, its edge included.
+    """Fixed points in a rectangle, its edges included: common zeros of two rates.
 
-    Crossings of the polylines are the starts of Newton's method, and so are their ends, where
-    others meet them on the edge, and the corners, where a nullcline need have no other point of the
-    rectangle. The eigenvalues of the field's derivative classify the point. The field may be NaN
-    outside. A zero that has others at each of three small distances in one direction is one of a
-    curve or a region of them, of which one point is kept where those found are close to each other.
+    Newton's method starts from the crossings of the nullclines, from their ends on the edges, and
+    from the corners. A zero is classified by the eigenvalues of the field's derivative. A zero with
+    further zeros at three small distances in one direction is on a continuum, of which one point is
+    kept for each cluster of zeros.
 
-    `field`: ``field(x, y)``, the rates of both; `box`: the rectangle; `first`, `second`, shape
-    (points, 2): branches of the nullclines of the two rates. Returns tuple of FixedPoint: from left
-    to right.
+    `field`: ``field(x, y)`` -> the two rates, NaN if undefined; `box`: the rectangle; `first`,
+    `second`, shape (points, 2): branches of the nullclines of the two rates. Returns tuple of
+    FixedPoint, from left to right.
 
     Examples
     --------
@@ -214,7 +212,7 @@ def fixed_points(
 
 
 def _isolated(field: Callable[[FloatArray], FloatArray], zero: FloatArray) -> bool:
-    """Whether in no direction there are zeros at all distances of `ASIDE`."""
+    """Whether no direction has zeros at all distances of `ASIDE`."""
     directions = np.linalg.svd(_derivative(field, zero))[2]
     return not any(
         all(_has_zero_near(field, zero + sign * part * direction, part / 2) for part in ASIDE)
@@ -226,7 +224,7 @@ def _isolated(field: Callable[[FloatArray], FloatArray], zero: FloatArray) -> bo
 def _has_zero_near(
     field: Callable[[FloatArray], FloatArray], place: FloatArray, distance: float
 ) -> bool:
-    """Whether Newton's method, by the shortest steps, finds a zero near a place of the square."""
+    """Whether Newton's method with minimal-norm steps finds a zero near a place."""
     point = place.copy()
     for _ in range(SHORT_STEPS):
         if (point < 0).any() or (point > 1).any() or np.abs(point - place).max() > distance:
@@ -241,7 +239,7 @@ def _has_zero_near(
 
 
 def _one_of_each(zeros: Sequence[FloatArray]) -> list[FloatArray]:
-    """Of zeros that are linked by others at most `NEAR` apart, the one nearest to their mean."""
+    """One zero of each cluster (zeros linked by gaps up to `NEAR`): the one nearest to the mean."""
     groups: list[list[FloatArray]] = []
     for zero in zeros:
         linked = [g for g in groups if any(np.abs(zero - other).max() <= NEAR for other in g)]
@@ -261,7 +259,7 @@ def kind_of(eigenvalues: np.ndarray) -> str:
 
 
 def crossings(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Points at which two polylines cross; where that is at a vertex, perhaps twice.
+    """Crossings of two polylines; a crossing at a vertex may appear twice.
 
     `first`, `second`, shape (points, 2). Returns float array, shape (crossings, 2).
     """
@@ -282,7 +280,7 @@ def _cross(u: FloatArray, w: FloatArray) -> FloatArray:
 
 
 def _derivative(field: Callable[[FloatArray], FloatArray], point: FloatArray) -> FloatArray:
-    """The derivative at a point, from both sides where the field is known there, else from one."""
+    """Derivative at a point by central differences; one-sided if one side is unknown."""
     columns = []
     for step in WIDTH * np.eye(2):
         column = (field(point + step) - field(point - step)) / (2 * WIDTH)
@@ -295,7 +293,7 @@ def _derivative(field: Callable[[FloatArray], FloatArray], point: FloatArray) ->
 
 
 def _newton(field: Callable[[FloatArray], FloatArray], start: FloatArray) -> FloatArray | None:
-    """The zero in the unit square near a start, in units of the sides; None if there is none."""
+    """Zero in the unit square near a start, by Newton's method; None if not found."""
     point = start.copy()
     for _ in range(30):
         slopes, value = _derivative(field, point), field(point)

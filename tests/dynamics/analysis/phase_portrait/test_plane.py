@@ -100,5 +100,5 @@ def test_one_scalar_and_a_plane_that_a_conserved_law_ties_are_refused():
         portrait(Scalars(("x",), lambda x: (x,), (1.0,)), 1.0)
     system = dynamics.load_system("attention_sink")
     problem = system.ReducedPopulation(system.Parameters())
-    with pytest.raises(InvalidRequest, match="conserved laws tie them"):
+    with pytest.raises(InvalidRequest, match="conservation laws tie them"):
         portrait(problem, 3000.0, ("a", "b_c"), grid=8)
