@@ -1,4 +1,4 @@
-"""Expectations of a risk over its law: the one protocol that problems use."""
+"""Expectations of a risk over its law: the common protocol of all problems."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ FloatArray = NDArray[np.float64]
 
 
 class Expectation:
-    """The expectation of a risk over its law, which several threads may use at once.
+    """Expectation of a risk over its law; several threads may share it.
 
-    `settings`: how it was made, stored with every run; `data`: what its kernels need beside the
-    state, by whose type loops choose them; they write none of it. None where gradients are not
-    compiled; `has_hessian`: bool.
+    `settings`: settings of the expectation, stored with every run; `data`: read-only arguments of
+    its kernels besides the state, whose type selects the compiled loops; None without compiled
+    gradients; `has_hessian`: bool.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Expectation:
 
     @property
     def source(self) -> str:
-        """Text that its gradients are computed from."""
+        """Source text of the gradients."""
         return loops.source(type(self.data))
 
     def value(self, state: FloatArray) -> float:
@@ -55,19 +55,19 @@ class Expectation:
         return loops.advance(self.data, state, updates, (first, last), True, buffers)
 
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Return ``value``, gradient and then risk, and the ``estimate`` of its error.
+        """Gradient and risk as ``value``, shape (n + 1,), and the ``estimate`` of their errors.
 
-        Shape (n + 1,) each; NaN where errors are not estimated. Where they are known, ``gross`` has
-        the sizes of all contributions, and a sampled expectation has a ``standard_error`` in place
-        of the estimate.
+        The estimate is NaN if errors are not estimated. Some expectations also return ``gross``,
+        the sum of absolute contributions; a sampled one returns ``standard_error`` instead of the
+        estimate.
         """
         value = np.append(self.gradient(state), self.value(state))
         return {"value": value, "estimate": np.full(value.size, np.nan)}
 
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
-        """Return gradients at states, shape (records, n), and what else is known there, by name.
+        """Gradients at states, shape (records, n), and the risk and error estimate at each record.
 
-        That is the risk, and the largest error of a component of the gradient in its gross.
+        ``error_estimate`` is the largest error of a gradient component, relative to its gross.
         """
         known = [self.error_estimate(state) for state in states]
         values = np.array([each["value"] for each in known]).reshape(len(states), -1)
@@ -75,18 +75,18 @@ class Expectation:
         return values[:, :-1], {"risk": values[:, -1], "error_estimate": errors}
 
     def failure(self, state: FloatArray) -> str:
-        """Reason why a state has no gradient; empty where it has one."""
+        """Reason for which a state has no gradient; "" if it has one."""
         return ""
 
 
 FLOOR = 1e-290
-"""Errors of this size are those of underflow, of which nothing is known."""
+"""Error from underflow; smaller errors are unknown."""
 
 
 def relative_error(error: FloatArray, gross: FloatArray) -> float:
-    """Largest error of a component of the gradient in its gross; 0 where both underflow.
+    """Largest error of a gradient component, relative to its gross; 0 where both underflow.
 
-    `error`, `gross`, shape (n + 1,): the last is that of the risk, which does not count.
+    `error`, `gross`, shape (n + 1,): gradient, then the risk, which is ignored.
     """
     with np.errstate(all="ignore"):
         known = np.where(error[:-1] > 2 * FLOOR, error[:-1] / gross[:-1], 0.0)

@@ -1,15 +1,15 @@
-r"""The expectation over masks and latents of one masked patch: a contour integral, or a sum.
+r"""Expectation over masks and latents of one masked patch: contour integral, or sum over counts.
 
-A *block* is one row type in one cluster. Fix a patch p of it that is masked. The other patches of
-one *class* (those of one Ups in an area) are alike: :math:`w^-_c = e^{\Upsilon}` is the weight of a
-masked key, :math:`w^+_c = e^{\Upsilon + z\Phi}` that of an unmasked one, m the area of p, D the sum
-of all weights, A_a the attention on the unmasked patches of area a, and
+A *block* is one row type in one cluster. Fix a masked patch p of the block. The other patches of
+one *class* (equal Ups, one area) are alike: :math:`w^-_c = e^{\Upsilon}` is the weight of a masked
+key, :math:`w^+_c = e^{\Upsilon + z\Phi}` that of an unmasked one, m the area of p, D the sum of all
+weights, A_a the attention on the unmasked patches of area a, and
 
 .. math:: \ell = \tfrac12 z_m^2 - z_m^2 A_m + \tfrac12 \sum_a z_a^2 A_a^2.
 
-`contour_block` costs the same whatever the counts are.
-:math:`D^{-k} = \int_0^\infty s^{k-1} e^{-sD} ds / \Gamma(k)`, and that M - 1 of the P - 1 other
-patches are masked is the coefficient of :math:`x^{M-1}` in
+`contour_block` has a cost independent of the counts. It uses
+:math:`D^{-k} = \int_0^\infty s^{k-1} e^{-sD} ds / \Gamma(k)`; the condition that M - 1 of the P - 1
+other patches are masked takes the coefficient of :math:`x^{M-1}` in
 
 .. math:: F = e^{-s w_p} \prod_j \Big( E_z \prod_{c \in j}
     (e^{-s w^+_c} + x e^{-s w^-_c})^{n_c} \Big).
@@ -22,13 +22,12 @@ At given (s, x) patches are independent, unmasked with the complex probability
     R = \sum_a \tfrac12 z_a^2 S_{2,a} - z_m^2 S_{1,m}, \qquad
     \partial_\theta E[\ell] = \int R\, \partial_\theta \ln F + \partial_\theta R.
 
-The radius of the circle makes the mean number of masked patches right at every s (saddle point).
-Its nodes stand at half steps: one at :math:`x < 0` would meet zeros of the factors. In s the rule
+The radius of the circle gives the correct mean number of masked patches at every s (saddle point).
+Its nodes are at half steps: a node at :math:`x < 0` would meet zeros of the factors. In s the rule
 is double exponential on the left. Sums are divided by the same sum at s = 0.
 
-`counts_block` sums over the numbers h_c of unmasked patches of every class. Of areas alike only
-the total is known there; the mean of their :math:`\sum_i A_i^2` is a factor times the square of
-their sum.
+`counts_block` sums over the numbers h_c of unmasked patches of every class. For areas alike it
+knows only the total; the mean of :math:`\sum_i A_i^2` is a factor times the square of the total.
 """
 
 from math import asinh, atan2, cos, exp, log, log1p, pi, sin, sinh, sqrt
@@ -39,28 +38,28 @@ import numpy as np
 from dynamics.loops.kernels import inlined, kernels
 
 MAX_NODES = 20_000
-"""Values of s. Thirty keys, each far from all others, take this many."""
+"""Most values of s; thirty keys with scores far apart need this many."""
 HEAVIEST = 100.0
-"""Log of the largest s w: a key of more has no chance, and the fourth power of this is a double."""
+"""Largest log of s w; a key above it has probability 0, and (s w)^4 stays a finite double."""
 GONE, REGULAR = 8.0, 5.0
-"""Log of an s w of no chance. From this tau on ln s grows with it, up to e^-5 in all."""
+"""Log of an s w with probability 0; tau above which ln s = tau - e^-tau is tau to e^-5."""
 NEGLIGIBLE = 46.0
-"""Nodes below e^-46 of the greatest are left out."""
+"""Nodes below e^-46 of the largest are skipped."""
 ROUGH = 1e-6
-"""Rounding of the log of the integrand, or of s, from which on the integral is not a number."""
+"""Largest relative rounding of the integrand; above it the integral is NaN."""
 WIDE, FLAT = 1e3, 1e-9
-"""Over brackets WIDE and more, a mean within a share FLAT of the right one is right."""
+"""Bracket widths of at least `WIDE` accept a mean with a relative error of `FLAT`."""
 BLOCK = 256
-"""Configurations of an inner loop."""
+"""Configurations per inner loop."""
 SPREAD = 300.0
-"""Difference of scores above which keys may be lost beside others, or squares over D overflow."""
+"""Largest difference of scores in a joint sum; above it keys underflow or squares overflow."""
 
 
 class Tables(NamedTuple):
-    """All blocks; see `dynamics.expectations.mask_classes` for the fields.
+    """All blocks; see `dynamics.expectations.masks` for the fields.
 
-    `counts`, `factors`, `chances`: of the blocks that sum over counts: those of every class, the
-    factor of every area, and the probability, configuration by configuration.
+    `counts`, `factors`, `chances`: for blocks summed over counts, by configuration: count of every
+    class, factor of every area, probability.
     """
 
     blocks: Any
@@ -74,8 +73,9 @@ class Tables(NamedTuple):
 class Law(NamedTuple):
     """Masks, latents and the nodes of the rule in s.
 
-    `others`, `masked`: P - 1, and masked patches among them; `z`, `odds`: values of a latent, and
-    their probabilities; `first`, `step`: first node in tau, and the distance of two.
+    `others`, `masked`: P - 1, and the number of masked patches among them; `z`, `odds`: values of a
+    latent, and their probabilities; `first`, `step`: first node in tau, and the distance of two
+    nodes.
     """
 
     others: float
@@ -87,14 +87,14 @@ class Law(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How rows are read.
+    """Constants that turn sums of blocks into gradients and observables of rows.
 
-    `starts`, shape (rows + 1,): first scalar of every row, and their number; `widths`, shape (n,):
-    steps of differences; `shares`, shape (n,): gamma / K over the number of entries that a scalar
-    stands for; `floors`, `mates`, `patches`, shape (rows,): L*_p; K times the chance that a mate is
-    unmasked, given that p is masked; number of patches; `factor`: gamma / K; `own`, `remote`,
-    `local`, `far`: indices of Phi_m and Phi_0 in the state, local and global row type; -1 where
-    there is none.
+    `starts`, shape (rows + 1,): first scalar of every row, then the number of scalars; `widths`,
+    shape (n,): steps of differences; `shares`, shape (n,): gamma / K over the number of entries of
+    a scalar; `floors`, `mates`, `patches`, shape (rows,): L*_p; K times the probability that a mate
+    is unmasked, given that p is masked; number of patches; `factor`: gamma / K; `own`, `remote`:
+    indices of Phi_m and Phi_0 in the state; `local`, `far`: local and global row type; -1 if
+    missing.
     """
 
     starts: Any
@@ -111,7 +111,7 @@ class Reading(NamedTuple):
 
 
 class MaskData(NamedTuple):
-    """All that the functions below need beside the state; none of it is written."""
+    """Read-only arguments of the kernels of this module, besides the state."""
 
     tables: Tables
     law: Law
@@ -119,7 +119,7 @@ class MaskData(NamedTuple):
 
 
 def log_keys(state, block, classes, z):
-    """Logs of w^+, w^-, w_p over the largest of them, and that of a bound on D."""
+    """Logs of w^+, w^-, w_p relative to the largest of them, and the log of an upper bound on D."""
     opened, closed = np.empty((classes.size, z.size)), np.empty(classes.size)
     top = state[block.self_ups]
     for c in range(classes.size):
@@ -138,7 +138,7 @@ def log_keys(state, block, classes, z):
 
 
 def idle_steps(log_s, step, opened, closed, own):
-    """Steps from s on in which no key matters: it has no chance, or s w is below e^-46."""
+    """Steps after s without an active key: each has probability 0 or an s w below e^-46."""
     ahead = np.inf
     if own + log_s < GONE:
         ahead = -NEGLIGIBLE - own - log_s
@@ -179,11 +179,11 @@ def tilt(turn, opened, closed, classes, areas, odds):
 
 
 def saddle(turn, unmasked, opened, closed, classes, areas, odds):
-    """Log of the radius at which the mean number of unmasked patches is right; `tilt` there.
+    """Log of the radius with the correct mean number of unmasked patches, and `tilt` there.
 
-    By Newton's method from a guess; else by bisection. Where one choice of masked patches outweighs
-    all others, a wide range of radii is right to rounding; the one nearest to 1 is taken, as the
-    log of the integrand rounds with that of x.
+    Newton's method from a guess, then bisection. If one choice of masked patches outweighs all
+    others, a wide range of radii is correct to rounding; the radius nearest to 1 has the least
+    rounding.
     """
     guess = turn
     for _ in range(4):
@@ -201,7 +201,7 @@ def saddle(turn, unmasked, opened, closed, classes, areas, odds):
     level = log(max(count - unmasked, 1e-17) / unmasked)
     low, high = low + level, high + level
     if count - unmasked < 0.5:
-        low = min(low, 0.0)  # nothing is masked: every small radius is right
+        low = min(low, 0.0)  # no patch is masked: every small radius is correct
     while high - low > 1e-3:
         middle = 0.5 * (low + high)
         if high - low > WIDE:
@@ -220,8 +220,8 @@ def saddle(turn, unmasked, opened, closed, classes, areas, odds):
 
 
 def circle(law):
-    """Upper half of the nodes of the circle; at s = 0 the log of the radius, F there, the sum."""
-    # A product of exact factors: a share of 1 that rounds above it has no root of 1 - share.
+    """Upper half of the nodes of the circle, and at s = 0 the log of the radius, F, the sum."""
+    # Exact factors keep the variance nonnegative: a share rounded above 1 would not.
     variance = law.masked * (law.others - law.masked) / law.others
     nodes = int(min(law.others + 1.0, 14.0 * sqrt(variance) + 24.0))
     angles = (np.arange((nodes + 1) // 2) + 0.5) * (2.0 * pi / (nodes + nodes % 2))
@@ -238,7 +238,7 @@ def circle(law):
 
 
 def factors_at(turn, opened, closed):
-    """e^(-s w^+) and x e^(-s w^-) at the real x = e^turn over the larger, and the log of that."""
+    """e^(-s w^+) and x e^(-s w^-) at x = e^turn over the larger of them, and its log."""
     factors = np.empty((*opened.shape, 3))
     for c in range(closed.size):
         for j in range(opened.shape[1]):
@@ -251,9 +251,9 @@ def factors_at(turn, opened, closed):
 
 @inlined
 def set_moments(x, factors, opened, classes, areas, odds, place):
-    """Set t, and of areas S_1, S_2 - S_1^2 and the chance of a latent; returns the log of F.
+    """Set t, and per area S_1, S_2 - S_1^2 and the probability of a latent; return the log of F.
 
-    At x times the radius, and without e^(-s w_p).
+    At x times the radius, without the factor e^(-s w_p).
     """
     t, mean, variance, chance = place
     total = 0.0 + 0.0j
@@ -288,7 +288,7 @@ def set_moments(x, factors, opened, classes, areas, odds, place):
 
 @inlined
 def response(classes, areas, z, place, parts):
-    """R, and in ``parts`` the part of each area and latent."""
+    """R; ``parts`` gets the part of each area and latent."""
     _, mean, variance, chance = place
     whole = 0.0 + 0.0j
     for a in range(areas.size):
@@ -302,7 +302,7 @@ def response(classes, areas, z, place, parts):
 
 @inlined
 def add_node(weight, own, opened, closed, block, classes, areas, z, place, parts, sums):
-    """Add a node of the integral: F times its width is ``weight``, and ``own`` is s w_p."""
+    """Add a node of the integral: ``weight`` is F times its width, ``own`` is s w_p."""
     t, mean, variance, chance = place
     loss, seen, slope, mass = sums
     whole = response(classes, areas, z, place, parts)
@@ -319,7 +319,7 @@ def add_node(weight, own, opened, closed, block, classes, areas, z, place, parts
         for j in range(z.size):
             share = weight * (classes[c].many * chance[a, j])
             square = z[j] * z[j]
-            # The changes of ln F and of S_1, S_2 - S_1^2 by the logs of w^+ and of w^-.
+            # Derivatives of ln F, S_1 and S_2 - S_1^2 by the logs of w^+ and of w^-.
             hidden, shift = 1.0 - t[c, j], 1.0 - 2.0 * t[c, j]
             part, turned = t[c, j] * opened[c, j], hidden * closed[c]
             spread = part * hidden * opened[c, j]
@@ -338,12 +338,12 @@ def add_node(weight, own, opened, closed, block, classes, areas, z, place, parts
 
 
 def scaled(logs, log_s):
-    """S w from the logs of w."""
+    """Values of s w from logs of w, at most e^`HEAVIEST`."""
     return np.exp(np.minimum(logs + log_s, HEAVIEST))
 
 
 def contour_block(state, block, tables, law, sums):
-    """Add a block by its contour integral; its loss is NaN where that cannot be computed."""
+    """Add a block by its contour integral; its loss is NaN if the integral cannot be computed."""
     classes = tables.classes[block.first_class : block.last_class]
     areas = tables.areas[block.first_area : block.last_area]
     z, odds = law.z, law.odds
@@ -364,7 +364,7 @@ def contour_block(state, block, tables, law, sums):
         tau = law.first + law.step * step
         if tau > REGULAR:
             step += idle_steps(tau - bound, law.step, log_open, log_closed, log_own)
-        # s = e^(tau - e^-tau) / bound, double exponential on the left, and the radius at s.
+        # s = e^(tau - e^-tau) / bound, double exponential on the left, then the radius at s.
         tau = law.first + law.step * step
         log_s = tau - exp(-tau) - bound
         opened, closed = scaled(log_open, log_s), scaled(log_closed, log_s)
@@ -393,7 +393,8 @@ def contour_block(state, block, tables, law, sums):
 def counts_block(state, block, tables, law, sums):
     """Add a block by its sum over configurations, ``BLOCK`` of them in every inner loop.
 
-    One at a time where a key may outweigh all those that a configuration without it has.
+    Configurations are added one by one if a key may outweigh all keys of a configuration without
+    it.
     """
     classes = tables.classes[block.first_class : block.last_class]
     areas = block.last_area - block.first_area
@@ -418,7 +419,7 @@ def counts_block(state, block, tables, law, sums):
 
 
 def key_weights(state, block, classes, tables, first, last, scores, weights):
-    """Set w^+ and w^- over the largest key, of one configuration over its keys; returns w_p."""
+    """Set w^+ and w^- over the largest key (of one configuration: of its keys); return w_p."""
     top = state[block.self_ups]
     for c in range(classes.size):
         h = tables.counts[block.counts + c * block.configurations + first]
@@ -432,7 +433,7 @@ def key_weights(state, block, classes, tables, first, last, scores, weights):
 
 
 def add_counts(state, block, classes, tables, first, last, scores, z, likely, room, sums):
-    """Add the configurations from the first to before the last, with latents z of a probability."""
+    """Add configurations first to last - 1, with latents z of probability `likely`."""
     weights, many, size = np.empty(scores.shape), block.configurations, last - first
     own = key_weights(state, block, classes, tables, first, last, scores, weights)
     inverse, rest, weight, attention = room[0], room[1], room[2], room[3:]
@@ -451,7 +452,7 @@ def add_counts(state, block, classes, tables, first, last, scores, z, likely, ro
         rest[i] = square * attention[0, i] * inverse[i]
         seen += weight[i] * attention[0, i] * inverse[i]
         loss += weight[i] * (0.5 * square - rest[i])
-    # rest becomes r; attention becomes the push on an unmasked key over u, but for r.
+    # rest becomes r; attention becomes the derivative by an unmasked key over u, without r.
     for a in range(z.size):
         at, part, square = block.factors + a * many + first, attention[a], z[a] * z[a]
         factor, plain = tables.factors[at : at + size], square if a == 0 else 0.0
@@ -487,10 +488,11 @@ def add_counts(state, block, classes, tables, first, last, scores, z, likely, ro
 
 
 def sums_at(state, data, watched):
-    """Loss and A_m of every row, gradient and attention, given that p is masked, over clusters.
+    """Loss and A_m per row, gradient and attention per scalar, given that p is masked.
 
-    The attention is at an Ups that on the patches of its class, masked or not; at a Phi that on the
-    unmasked patches of its areas. With ``watched`` of the local and the global row alone.
+    Summed over clusters. The attention of an Ups is on the patches of its class, masked or not;
+    that of a Phi on the unmasked patches of its areas. With ``watched``, only for the local and the
+    global row.
     """
     tables, law, reading = data
     rows = reading.floors.size
@@ -531,15 +533,15 @@ def hessian(state, data, out):
 
 
 def row_numbers(sums, reading):
-    """Of every row: L_p - L*_p, and own attention given that a mate is unmasked."""
-    # Without a mate that could be unmasked this is 0/0, not a number.
+    """Per row: L_p - L*_p, and own attention given that a mate is unmasked."""
+    # 0/0 = NaN without a mate that can be unmasked.
     return reading.factor * sums[0] - reading.floors, sums[1] / reading.mates
 
 
 def order_parameters(state, slope, data, out):
-    """Order parameters of the row that stands for the local ones, NaN without one.
+    """Order parameters of the representative local row, NaN without one.
 
-    They are rho, alpha_m, alpha_0, Phi_m, Phi_0, A_m, gap, A_g, gap_g.
+    In order: rho, alpha_m, alpha_0, Phi_m, Phi_0, A_m, gap, A_g, gap_g.
     """
     reading = data.reading
     gaps, attentions = row_numbers(sums_at(state, data, True), reading)
@@ -563,7 +565,7 @@ def summary(state, data, out):
 
 
 def everything(state, data, slope, mass, rows):
-    """Gradient, attention (see `sums_at`), and of every row its gap and own attention."""
+    """Gradient, attention (see `sums_at`), and gap and own attention of every row."""
     sums = sums_at(state, data, False)
     slope[:] = data.reading.shares * sums[2]
     mass[:] = sums[3]

@@ -1,10 +1,9 @@
-r"""Masked patches: their classes as the tables of `contour`, and how each block is summed.
+r"""Masked patches: their classes as the tables of `contour`, and the sum used for each block.
 
-A block sums over *configurations*, or takes the contour. Of N - 1 patches other than p, U are
-unmasked, every set of them with equal chance, so the numbers h_c in classes of n_c patches are
+A block sums over *configurations*, or uses the contour. Of the N - 1 patches other than p, U are
+unmasked, all sets with equal probability, so the numbers h_c in classes of n_c patches are
 multivariate hypergeometric: :math:`P(h) = \prod_c \binom{n_c}{h_c} / \binom{N-1}{U}`. Classes are
-added one by one, and what has a marginal chance below `NEGLIGIBLE` is left out with everything that
-it would become.
+added one by one; partial configurations with a marginal probability below `NEGLIGIBLE` are dropped.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ if TYPE_CHECKING:
 KINDS = ("auto", "counts", "contour")
 NEGLIGIBLE = 1e-32
 WIDTHS = 24.0
-"""Standard deviations of a count that matter, both sides together."""
+"""Range of a count in a configuration, in standard deviations, both sides together."""
 MAX_NUMBERS = 2e7
-"""Numbers that a table of configurations may hold."""
+"""Most numbers in a table of configurations."""
 MAX_TERMS = 1e9
-"""Terms of one gradient, latents included."""
+"""Most terms of one gradient, latents included."""
 PER_TERM, PER_BLOCK, PER_NODE = 1.5e-9, 1e-6, 3e-8
-"""Seconds."""
+"""Predicted seconds per term of a sum, per block, per node of a contour."""
 RADII = 110
-"""Values of s on a contour, about."""
+"""Approximate number of values of s on a contour."""
 FIRST, STEP = -3.7, 0.09
-"""First node of the contour in tau, and the distance of two."""
+"""First node of the contour in tau, and the distance of two nodes."""
 MOVE = 2e-5
 """Change of a score in the differences of a Hessian."""
 ROUNDING = 2.0**-52
@@ -47,22 +46,24 @@ BLOCK_FIELDS = (
     "row", "self_ups", "clusters", "first_class", "last_class", "first_area", "last_area",
     "configurations", "counts", "factors", "chances",
 )  # fmt: skip
-"""Fields of a block: row type, place of the Ups of p itself, clusters alike, its classes and areas;
-number of configurations (0: contour), and its first count, factor and chance."""
+"""Fields of a block: row type, index of the Ups of p itself, number of clusters alike, its classes
+and areas; number of configurations (0: contour), and its first count, factor and probability.
+"""
 AREA_FIELDS = ("copies", "first", "last")
-"""Fields of an area, or of areas alike: how many, and its classes, from the first of the block."""
+"""Fields of an area, or of areas alike: their number, and their classes from the block's first."""
 CLASS_FIELDS = ("area", "ups", "phi", "patches", "many")
-"""Fields of a class: its area, counted from the first of the block, places of its Ups and Phi,
-patches of it in one area, and in all of them."""
+"""Fields of a class: its area, counted from the block's first, indices of its Ups and Phi, its
+patches in one area, and in all areas.
+"""
 
 Configurations = tuple[FloatArray, FloatArray]
 
 
 @dataclass(frozen=True)
 class AreaClass:
-    """An area, or areas alike: place of its Phi, how many, and (place of Ups, patches) of classes.
+    """An area, or areas alike: index of Phi, number, and (index of Ups, patches) of each class.
 
-    Where the areas are ``merged``, the patches are those of all of them.
+    The patches of ``merged`` areas are those of all of them.
     """
 
     phi: int
@@ -75,8 +76,8 @@ class AreaClass:
 class Block:
     """One row type in one cluster, or in clusters alike.
 
-    `row`: which row type; `self_ups`: place of the Ups of p itself in the state; `areas`: that of p
-    first; `clusters`: number of clusters alike.
+    `row`: number of the row type; `self_ups`: index of the Ups of p itself in the state; `areas`:
+    areas, that of p first; `clusters`: number of clusters alike.
     """
 
     row: int
@@ -90,7 +91,7 @@ class Block:
         return tuple(patches for area in self.areas for _, patches in area.classes)
 
     def single(self, merging: bool) -> Block:
-        """Every area for itself, but those alike of one class merged where that is exact."""
+        """Copy with separate areas; with `merging`, areas alike with one class are merged."""
         areas: list[AreaClass] = []
         for area in self.areas:
             if area.copies > 1 and merging and len(area.classes) == 1:
@@ -103,7 +104,7 @@ class Block:
 
 
 def blocks_of(rows: Rows) -> tuple[Block, ...]:
-    """The blocks of all rows, row by row, areas alike as one and clusters alike as one."""
+    """Blocks of all rows, row by row; areas alike and clusters alike are counted, not repeated."""
     clusters: dict[Block, int] = {}
     for number, (row, start) in enumerate(zip(rows.types, rows.starts, strict=False)):
         phi = start + len(row.ups_names)
@@ -120,7 +121,7 @@ def _area_class(area: Area, ups: int, phi: int, own: bool) -> AreaClass:
 
 
 def mean_squares(area: AreaClass, counts: FloatArray) -> FloatArray:
-    """Mean of the sum of squares of areas alike over the square of their sum, given their counts.
+    """Mean over areas alike of the sum of squares over the squared sum, given their total counts.
 
     `counts`, shape (N,): unmasked patches of all of them.
     """
@@ -131,7 +132,7 @@ def mean_squares(area: AreaClass, counts: FloatArray) -> FloatArray:
 
 
 def tables(parts: Sequence[tuple[Block, Configurations | None]]) -> contour.Tables:
-    """Blocks as the compiled functions read them; without configurations by the contour."""
+    """Blocks in the format of the kernels; a block without configurations uses the contour."""
     blocks: list[tuple[int, ...]] = []
     areas: list[tuple[int, ...]] = []
     classes: list[tuple[int, ...]] = []
@@ -166,7 +167,7 @@ def _table(rows: list[tuple[int, ...]], fields: Sequence[str]) -> NDArray[Any]:
 
 
 def _count(sizes: Sequence[int], unmasked: int) -> float:
-    """About how many configurations there are of classes of these sizes."""
+    """Approximate number of configurations of classes with these sizes."""
     total = sum(sizes)
     widths = []
     for size in sizes:
@@ -177,11 +178,11 @@ def _count(sizes: Sequence[int], unmasked: int) -> float:
 
 
 def configurations(sizes: Sequence[int], unmasked: int) -> Configurations:
-    """All configurations that matter: counts, shape (classes, N), and chances, shape (N,).
+    """Configurations above `NEGLIGIBLE`: counts, shape (classes, N), and probabilities, shape (N,).
 
-    `sizes`: patches of every class; `unmasked`: U.
+    `sizes`: number of patches of every class; `unmasked`: U.
     """
-    # In long double where there is one: logarithms of thousands cost three digits of a chance.
+    # Long double if available: logarithms of thousands cost three digits of a probability.
     logs = np.log(np.arange(1, sum(sizes) + 1, dtype=np.longdouble))
     logs = np.concatenate([np.zeros(1, np.longdouble), np.cumsum(logs)])
 
@@ -201,7 +202,7 @@ def configurations(sizes: Sequence[int], unmasked: int) -> Configurations:
         alone = np.arange(max(0, unmasked - total + size), min(size, unmasked) + 1.0)
         marginal = log_binomial(size, alone) + log_binomial(total - size, unmasked - alone)
         h = alone[marginal - every >= least] if left else np.empty(0)
-        # The last class, the largest, has what is left over.
+        # The last class, the largest, takes the remaining patches.
         after = used[:, None] + h if left else np.full((used.size, 1), float(unmasked))
         count = after - used[:, None]
         possible = (count >= 0) & (count <= size) & (after <= unmasked) & (unmasked - after <= left)
@@ -216,23 +217,23 @@ def configurations(sizes: Sequence[int], unmasked: int) -> Configurations:
 
 
 def _seconds(block: Block, law: Any) -> tuple[float, float]:
-    """Predicted time of one gradient of a block by counts and by the contour."""
+    """Predicted seconds of one gradient of a block, by counts and by the contour."""
     others, latents = law.P - 1, len(law.z)
     share = (law.P - law.masked) / others
     angles = min(others / 2 + 1, 7.0 * sqrt(others * share * (1 - share)) + 12.0)
-    # Few of the angles matter at most radii; see the cut in `contour`.
+    # At most radii few angles contribute; `contour_block` stops at a negligible weight.
     nodes = RADII * (20.0 + 0.2 * angles) * (1 + len(block.sizes)) * latents
     return PER_BLOCK + PER_TERM * _terms(block.single(latents == 1), law), PER_NODE * nodes
 
 
 def _terms(single: Block, law: Any) -> float:
-    """Predicted terms of a sum over counts, classes and latents."""
+    """Predicted number of terms of a sum over counts, classes and latents."""
     many = _count(single.sizes, law.P - law.masked)
     return many * (1 + len(single.sizes)) * float(len(law.z)) ** len(single.areas)
 
 
 def _selected(rows: Rows, kind: str) -> Iterator[tuple[Block, Configurations | None]]:
-    """Every block with its configurations, or with None where it takes the contour."""
+    """Yield every block with its configurations, or with None for the contour."""
     law = rows.parameters
     computed: dict[tuple[int, ...], Configurations] = {}
     for block in blocks_of(rows):
@@ -248,21 +249,22 @@ def _selected(rows: Rows, kind: str) -> Iterator[tuple[Block, Configurations | N
 
 
 def _check_affordable(single: Block, law: Any) -> None:
-    """Refuse a table that would not fit, or sums that would not end."""
+    """Raise InvalidRequest for a table above `MAX_NUMBERS` or a sum above `MAX_TERMS`."""
     terms = _terms(single, law)
     numbers = _count(single.sizes, law.P - law.masked) * len(single.sizes)
     if max(numbers / MAX_NUMBERS, terms / MAX_TERMS) > 1:
-        allowed = f"another one where counts need more than {MAX_TERMS:.0g} terms"
+        allowed = f"another expectation if counts need more than {MAX_TERMS:.0g} terms"
         problem = f"needs {terms:.2g} terms at P={law.P}"
         refuse("expectation", "counts", problem, allowed, "contour")
 
 
 class MaskExpectation(Expectation):
-    """The expectation over masks and latents, row by row.
+    """Expectation over masks and latents, row by row.
 
-    `rows`: of parameters or of an `ImageLaw`; `kind`: ``"counts"``, ``"contour"``, or ``"auto"``:
-    for every block the one predicted to be faster. `configurations`: how many the sums over counts
-    have. Raises InvalidRequest for an unknown kind, or a sum over counts that is too long.
+    `rows`: rows of parameters or of an `ImageLaw`; `kind`: ``"counts"``, ``"contour"``, or
+    ``"auto"``: for every block the kind with the smaller predicted time. `configurations`: number
+    of configurations in all sums over counts. Raises InvalidRequest for an unknown kind, or a sum
+    over counts that is too long.
     """
 
     def __init__(self, rows: Rows, kind: str = "auto") -> None:
@@ -296,10 +298,11 @@ class MaskExpectation(Expectation):
         return type(self), (self.rows, self.kind)
 
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Value and estimated error, which is the largest one for every component of the gradient.
+        """Value and estimated error; all gradient components share the largest error.
 
-        Of the contour the difference to nodes half a step farther, which errs as much the other
-        way; and the rounding of all sums, whose terms are attentions times squares of latents.
+        The error is the difference of the contour to nodes shifted by half a step, whose error is
+        opposite and equal, plus the rounding of all sums, with terms of attention times squared
+        latent.
 
         `state`, shape (n,).
         """
@@ -316,13 +319,13 @@ class MaskExpectation(Expectation):
         return {"value": value, "estimate": np.append(np.full(state.size, of_gradient), of_risk)}
 
     def failure(self, state: FloatArray) -> str:
-        """Reason why a state has no gradient: weights of keys overflow on the contour."""
+        """Reason for which a state has no gradient: weights of keys overflow on the contour."""
         if "contour" not in self.name or not np.isfinite(state).all():
             return ""
         if np.isfinite(self.gradient(state)).all():
             return ""
         return (
-            "the contour over masks is not a number where weights of keys differ by so many orders "
+            "the contour over masks overflows: weights of keys differ by too many orders "
             f"(correlations up to {np.abs(state).max():.3g}); try expectation='counts', or a "
             "smaller eta"
         )

@@ -1,7 +1,7 @@
-r"""Kernels: what each set adds to the margin of positional attention, with two derivatives.
+r"""Kernels: contribution of each set to the margin of positional attention, with two derivatives.
 
-The form is that of the model file `dynamics.models.positional_attention`, central moments: with
-Lambda, Gamma, Xi the attention of a patch to itself, to one of its set, to one of another,
+The form is that of the model file `dynamics.models.positional_attention`, in central moments: with
+Lambda, Gamma, Xi the attention of a patch to itself, to another of its set, to one of another set,
 
 .. math::
    h = C \nu v + \sum_{k=0}^p \binom pk S_k u^k v^{p-k}, \quad
@@ -17,11 +17,11 @@ import numpy as np
 from dynamics.loops.kernels import kernels
 
 SECOND = ((1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3))
-"""Pairs of (alpha, gamma, rho) at places 4 to 9 of everything that has two derivatives."""
+"""Pairs of (alpha, gamma, rho) at indices 4 to 9 of arrays with second derivatives."""
 
 
 def entries(state, constants):  # type: ignore[no-untyped-def]
-    """Lambda - Gamma, Gamma, Gamma - Xi, Xi without differences of near numbers."""
+    """Lambda - Gamma, Gamma, Gamma - Xi, Xi, without cancellation."""
     D, C, scale = constants[0], constants[1], constants[4]
     b, g, r = scale * constants[3], scale * state[1], scale * state[2]
     top = max(b, g, r)
@@ -35,11 +35,12 @@ def entries(state, constants):  # type: ignore[no-untyped-def]
 def coordinates(state, constants):  # type: ignore[no-untyped-def]
     """u, the factors x, y of v = x Z + y z, and their derivatives, shape (3, 10).
 
-    Places are: value, by alpha, gamma, rho, then `SECOND`; constants are D, C, nu, beta, scale.
+    Columns: value, derivatives by alpha, gamma, rho, then by the pairs `SECOND`; constants are D,
+    C, nu, beta, scale.
     """
     D, C, s = constants[0], constants[1], constants[4]
     A, G, E, X = entries(state, constants)
-    # B has the logarithmic derivatives g by gamma and r by rho.
+    # g and r: logarithmic derivatives of B by gamma and by rho.
     g, r, less = s * (C - 1.0) * G, s * (D - C) * X, s * (A + C * G)
     A_g, A_r = -g * A - s * G, -r * A
     G_g, X_g, X_r = G * (s - g), -g * X, X * less
@@ -63,15 +64,15 @@ def coordinates(state, constants):  # type: ignore[no-untyped-def]
 def tabulate(at, data, out):  # type: ignore[no-untyped-def]
     """Fill h and its derivatives by sum and type, shape (4 or 10, columns, kinds).
 
-    `at`, shape (3, 10): of `coordinates`; `data`: SpectralData; `out`, shape (4 or 10, columns,
-    kinds): filled; places as in `coordinates`.
+    `at`, shape (3, 10): result of `coordinates`; `data`: SpectralData; `out`, shape (4 or 10,
+    columns, kinds): filled; first axis as the columns of `coordinates`.
     """
     linear = data.constants[1] * data.constants[2]
     expand(at, data.moments, linear, data.sums, data.z + data.sums[-1], out)
 
 
 def size_of_terms(state, data, out):  # type: ignore[no-untyped-def]
-    """Fill the sizes of the terms of h and its derivatives; returns their relative rounding."""
+    """Fill absolute sums of the terms of h and its derivatives; return their relative rounding."""
     at, moments = coordinates(state, data.constants), np.abs(data.moments)
     linear = data.constants[1] * data.constants[2]
     expand(np.abs(at), moments, linear, np.abs(data.sums), np.abs(data.z + data.sums[-1]), out)
@@ -81,10 +82,10 @@ def size_of_terms(state, data, out):  # type: ignore[no-untyped-def]
 
 
 def expand(at, moments, linear, sums, totals, out):  # type: ignore[no-untyped-def]
-    """Fill (1) and its derivatives.
+    """Fill h of (1) and its derivatives.
 
-    ``at`` is of `coordinates`, ``moments`` has binom(p, k) S_k of each type, shape
-    (p + 1, kinds), ``linear`` is C nu, ``sums`` has z of each type, ``totals`` Z.
+    ``at``: result of `coordinates`; ``moments``: binom(p, k) S_k of each type, shape (p + 1,
+    kinds); ``linear``: C nu; ``sums``: z of each type; ``totals``: Z.
     """
     many, kinds = moments.shape
     scaled, v, f, f_v = (
@@ -126,7 +127,7 @@ def expand(at, moments, linear, sums, totals, out):  # type: ignore[no-untyped-d
 
 
 def second_derivatives(at, by, sums, total, out):  # type: ignore[no-untyped-def]
-    """Fill places 4 to 9 at one sum from the derivatives of h by v, vv, u, uv, uu."""
+    """Fill second derivatives at one sum from the derivatives of h by v, vv, u, uv, uu."""
     place = 4
     for i in range(1, 4):
         for j in range(i, 4):

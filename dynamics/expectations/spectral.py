@@ -3,39 +3,44 @@ r"""Kernels of the spectral sum: one contour integral and one Fourier transform 
 With n random sets, s = 1 / (1 + e^F), u = kappa + i omega and a step of 2 pi / T in omega,
 
 .. math::
+
    \frac 1T \sum_j e^{-u_j F} \frac{\pi}{\sin \pi u_j} \approx s - c_0 - c_1 e^{-F}, \qquad
    c_0 = \frac{1}{1 - e^{\kappa T}}, \quad c_1 = \frac{1}{1 - e^{(1 - \kappa) T}}, \qquad (1)
 
 for -1 < kappa < 2: the poles at 0 and at 1 leave known terms, residues or aliases of the sum. The
-kernel of the risk has a pole of second order at 0, that of s (1 - s) has none there:
+kernel of the risk has a pole of second order at 0; the kernel of s (1 - s) has no pole there:
 
 .. math::
+
    \frac{\pi}{u \sin \pi u}: \; \log(1 + e^{-F}) + c_0 F - c_0 (1 - c_0) T - c_1 e^{-F}, \qquad
    \frac{\pi u}{\sin \pi u}: \; s (1 - s) - c_1 e^{-F}. \qquad (2)
 
-So all that is needed is E[e^{-uF}; z], in which the sets are independent but for their sum z:
+Both need E[e^{-uF}; z], in which the sets are independent except for their sum z:
 
 .. math::
+
    E[e^{-uF}; z] = \frac{e^{-u h_s}}{M} \sum_m \zeta_m^{-z} B(u, \zeta_m)^n, \quad
    B(u, \zeta) = \sum_k P_k e^{-u h_k} \zeta^{z_k}, \quad |\zeta| = e^\lambda. \qquad (3)
 
-Tilted by kappa and lambda, it is e^psi times a number of size one:
+Tilted by kappa and lambda, the expectation (3) is e^psi times a number of size one:
 
 .. math:: p_k = P_k e^{-\kappa h_k + \lambda z_k} / S, \qquad
    \psi = n \log S - \lambda z - \kappa h_s. \qquad (4)
 
-Where one factor B is left open, (3) gives the weights w_k(z) = E[s; set 1 has type k, sum = z], and
+With one factor B replaced by its term k, (3) gives the weights w_k(z) = E[s; set 1 has type k, sum
+= z], and
 
 .. math::
+
    E[s\, F_i] = \sum_z \Big( n \sum_k w_k\, h_{k,i} + h_{s,i} \sum_k w_k \Big), \qquad (5)
 
 .. math:: \partial_i \partial_j R = E[s (1-s) F_i F_j] - E[s F_{ij}], \qquad (6)
 
-with weights of s (1 - s) and, for two different sets, n (n - 1) times
-(1/M) sum of zeta^{-z} B^{n-2} B_i B_j, where B_i has h_{k,i} in every term.
+with weights of s (1 - s) and, for two different sets, n (n - 1) times (1/M) sum of zeta^{-z}
+B^{n-2} B_i B_j, where B_i has the factor h_{k,i} in every term.
 
-The sum (1) errs by e^{psi(k) - |kappa - k| T} at most, times a tilted mean of |dF|, for one k in
-[-1, 0] and one in [1, 2]; so psi on a grid of kappa says which step is fine enough. (7)
+The error of the sum (1) is at most e^{psi(k) - |kappa - k| T} times a tilted mean of |dF|, for one
+k in [-1, 0] and one in [1, 2]; psi on a grid of kappa thus determines the step. (7)
 """
 
 from math import ceil, cos, exp, expm1, floor, log, log1p, pi, sin
@@ -47,38 +52,40 @@ from dynamics.expectations.shares import coordinates, entries, size_of_terms, ta
 from dynamics.loops.kernels import kernels
 
 GRID = 13
-"""Kappas of a grid: a coarse one from -1 to 2 and a fine one from 0 to 1, given by the spacing and
-the positions of 0 and 1."""
+"""Number of kappas in a grid: a coarse one from -1 to 2, a fine one from 0 to 1, each given by its
+spacing and the indices of 0 and 1.
+"""
 LONG = 60.0
-"""T from which on the fine grid is tried."""
+"""Smallest T for which the fine grid is tried."""
 UNKNOWN, TINY, HUGE = 1e300, 1e-280, 1e300
 UNIT = 2.3e-16
 SAFETY = 2.0
-"""Factor of roundings in an estimated error: without it 11 of 5,000 random states have a larger
-error, the largest 1.4 times the estimate."""
+"""Factor on roundings in an error estimate. Without it the error exceeds the estimate in 11 of
+5,000 random states, by at most 1.4 times.
+"""
 LARGEST_TILT = 30.0
 BLOCK = 32
-"""Nodes of a contour that are computed at a time."""
+"""Nodes of a contour computed at a time."""
 GUESS = 0.02
-"""First guess of the gross, in the largest bound at one z."""
+"""First guess of the gross, relative to the largest bound at one z."""
 FINEST = 1e-14
-"""Tolerance of a Hessian at least; it is finer, as s (1 - s) may be much smaller than s."""
+"""Smallest tolerance of a Hessian, which is finer because s (1 - s) may be much smaller than s."""
 NO_DIGIT = 0.1
-"""Error in the gross above which a gradient is none."""
+"""Largest valid error of a gradient, relative to its gross."""
 TOO_MANY, OVERFLOW, CANCELLED = 1.0, 2.0, 3.0
 """Codes of states without a gradient."""
 
 
 class SpectralData(NamedTuple):
-    """Read-only data of the kernels, next to the state (alpha, gamma, rho).
+    """Read-only arguments of the kernels besides the state (alpha, gamma, rho).
 
     `constants`, shape (5,): D, C, nu, beta, scale; `share`, shape (3,): one over the number of
-    entries of each state; `moments`, shape (p + 1, K + 1): of `shares.tabulate`; the last type is
-    the signal set's; `probability`, `sums`, shape (K,), int array, shape (K + 1,): P_k and z_k;
-    `z`, `chance`, `others`, float arrays, shapes (columns,), (columns,), (columns, K): sums of the
-    random sets, the likeliest first; their probabilities, and those of z together with type k of
-    set 1; `n`: number of random sets; `variance`: of the sum of a set; `tolerance`, `budget`: error
-    relative to the gross; largest number of nodes.
+    entries of each scalar; `moments`, shape (p + 1, K + 1): binom(p, k) S_k of each type, the
+    signal set's last; `probability`, shape (K,): P_k; `sums`, int array, shape (K + 1,):
+    z_k; `z`, `chance`, shape (columns,): sums of the random sets, most probable first, and their
+    probabilities; `others`, shape (columns, K): joint probability of z and type k of set 1; `n`:
+    number of random sets; `variance`: variance of the sum of a set; `tolerance`: error relative to
+    the gross; `budget`: largest number of nodes.
     """
 
     constants: np.ndarray
@@ -96,9 +103,9 @@ class SpectralData(NamedTuple):
 
 
 def tilt(folded, target, lam, tilts):  # type: ignore[no-untyped-def]
-    """Lambda at which the mean sum of a set is z / n, by Newton's method, and log S; fills tilts.
+    """Solve mean sum of a set = z / n for lambda by Newton's method; return it and log S.
 
-    ``folded`` has the weights of the sums -C to C, ``tilts`` gets e^{lambda j} / S.
+    ``folded``: weights of the sums -C to C; ``tilts``: filled with e^{lambda j} / S.
     """
     size, low, high = folded.size // 2, -LARGEST_TILT, LARGEST_TILT
     for _ in range(60):
@@ -133,7 +140,7 @@ def tilt(folded, target, lam, tilts):  # type: ignore[no-untyped-def]
 
 
 def untilted(h, data, kappa, lam, out):  # type: ignore[no-untyped-def]
-    """Fill P_k e^{-kappa h_k + lambda z_k} over its largest exponential; returns that exponent."""
+    """Fill P_k e^{-kappa h_k + lambda z_k} over its largest exponential; return that exponent."""
     top = -HUGE
     for k in range(out.size):
         out[k] = lam * data.sums[k] - kappa * h[k]
@@ -144,7 +151,7 @@ def untilted(h, data, kappa, lam, out):  # type: ignore[no-untyped-def]
 
 
 def tilted(h, data, kappa, lam, out):  # type: ignore[no-untyped-def]
-    """Fill p_k of (4); returns log S."""
+    """Fill p_k of (4); return log S."""
     top = untilted(h, data, kappa, lam, out)
     total = out.sum()
     for k in range(out.size):
@@ -153,10 +160,10 @@ def tilted(h, data, kappa, lam, out):  # type: ignore[no-untyped-def]
 
 
 def scan(c, tables, sizes, data, grid, scanned):  # type: ignore[no-untyped-def]
-    """Fill psi, lambda and tilted means of sums of sizes over a grid of kappa, at one z.
+    """Fill psi, lambda and tilted means of absolute derivatives over a grid of kappa, at one z.
 
-    Psi is UNKNOWN where it overflows. Weights of one kappa follow from those of the last, unless h
-    has a wide range. The last row of means is that of the risk, at most e^{-kappa F} / kappa.
+    Psi is UNKNOWN if it overflows. Weights at one kappa follow from those at the previous one,
+    unless h has a wide range. The last row of means bounds the risk: e^{-kappa F} / kappa.
     """
     (grain, zero, _), (psi, lam, means) = grid, scanned
     h, kinds, count = tables[0, c], data.probability.size, data.n
@@ -214,9 +221,9 @@ def largest_shares(c, tables, data, scanned, out):  # type: ignore[no-untyped-de
 
 
 def aliases(height, s, grid):  # type: ignore[no-untyped-def]
-    """T that (7) asks for, and whether that needs the term of the pole: left, right.
+    """T required by (7) on the left and on the right, each with whether a pole's term is needed.
 
-    ``height`` has logarithms of the integrand over the allowed error.
+    ``height``: logarithms of the integrand over the allowed error.
     """
     grain, zero, one = grid
     left, right, with_zero, with_one = UNKNOWN, UNKNOWN, s < zero, s > one
@@ -232,7 +239,7 @@ def aliases(height, s, grid):  # type: ignore[no-untyped-def]
 
 
 def alias(x):  # type: ignore[no-untyped-def]
-    """1 / (1 - e^x), of (1)."""
+    """The function 1 / (1 - e^x) in (1)."""
     return -1.0 / expm1(x) if x < 700.0 else 0.0
 
 
@@ -244,10 +251,10 @@ def rounding(count, kappa, height, zero, one):  # type: ignore[no-untyped-def]
 
 
 def plan(scanned, grid, gross, need, count):  # type: ignore[no-untyped-def]
-    """Choose contour, T and window of one z: the least work at an error of e^need of the gross.
+    """Choose contour, T and window of one z with the least work at an error of e^need of the gross.
 
-    Returns the position of kappa, or -1; T; window; c_0; c_1; the logarithms of the integrand over
-    the allowed error, there and at the pole at 1 with c_1; the work.
+    Returns the index of kappa, or -1; T; window; c_0; c_1; logarithms of the integrand over the
+    allowed error, on the contour and at the pole at 1 with c_1; the work; the rounding.
     """
     (grain, at_zero, at_one), (psi, _, means) = grid, scanned
     height, best, chosen = np.empty(GRID), HUGE, (-1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, HUGE, HUGE)
@@ -276,7 +283,7 @@ def plan(scanned, grid, gross, need, count):  # type: ignore[no-untyped-def]
 
 
 def transform_length(p, data, z, excess):  # type: ignore[no-untyped-def]
-    """M at which z + M and z - M add little, and the logarithm of what they add over e^psi."""
+    """M with negligible terms at z + M and z - M, and the log of these terms over e^psi."""
     size, need, most = data.sums[-1], 8.0, -HUGE
     longest = 4 * ((2 * data.n * size + 4) // 4)
     folded, gaps = np.zeros(2 * size + 1), np.empty((2, 7))
@@ -307,8 +314,8 @@ def transform_length(p, data, z, excess):  # type: ignore[no-untyped-def]
 def on_circle(folded, cosines, sines, out):  # type: ignore[no-untyped-def]
     """Fill the polynomials in zeta with coefficients -C to C, at M points of the circle.
 
-    ``folded`` has shape (2 C + 1, nodes), ``cosines`` and ``sines`` (C + 1, M / 2 + 1), ``out``
-    (M, nodes).
+    ``folded`` has shape (2 C + 1, nodes), ``cosines`` and ``sines`` (C + 1, M / 2 + 1), ``out`` (M,
+    nodes).
     """
     size, length, wide = cosines.shape[0] - 1, out.shape[0], out.shape[1]
     plus = np.empty((size + 1, wide), np.complex128)
@@ -372,7 +379,7 @@ def raised(base, power, shift, out):  # type: ignore[no-untyped-def]
 
 
 def fold(now, slopes, sums, out):  # type: ignore[no-untyped-def]
-    """Fill the coefficients in zeta of the sum over types of slopes times now, (2 C + 1, nodes)."""
+    """Fill the coefficients in zeta of sum_k slopes_k now_k, shape (2 C + 1, nodes)."""
     out[:] = 0.0
     for k in range(now.shape[0]):
         j, slope = sums[k] + out.shape[0] // 2, slopes[k]
@@ -381,7 +388,7 @@ def fold(now, slopes, sums, out):  # type: ignore[no-untyped-def]
 
 
 def front_at(u, step, psi, signal):  # type: ignore[no-untyped-def]
-    """The kernel pi / sin(pi u) over T, e^psi and the phase of the signal set; +-omega together."""
+    """Kernel pi / sin(pi u) over T times e^psi and the signal set's phase, for +-omega together."""
     kappa, omega = u.real, u.imag
     decay = exp(-2.0 * pi * omega)
     below = complex(sin(pi * kappa) * (1.0 + decay), sin(pi * (kappa + 0.5)) * (1.0 - decay))
@@ -392,10 +399,10 @@ def front_at(u, step, psi, signal):  # type: ignore[no-untyped-def]
 def add_nodes(c, tables, data, at, weights, pairs):  # type: ignore[no-untyped-def]
     """Add the terms of a contour, or of the pole at 1, at one z, to weights and pairs.
 
-    ``at`` has kappa, lambda, M, the step in omega, the number of nodes, and c_1, or 0 on a contour.
-    ``weights`` are those of s and of s (1 - s), shape (2, K); ``pairs`` has
-    E[s (1 - s) h_i h_j; z] of two different sets. Returns the part of the risk, and the size of the
-    largest E[e^{-uF}; z] of the last nodes, over e^psi.
+    ``at`` has kappa, lambda, M, the step in omega, the number of nodes, and c_1 (0 on a contour).
+    ``weights``, shape (2, K): weights of s and of s (1 - s); ``pairs``: E[s (1 - s) h_i h_j; z] of
+    two different sets. Returns the part of the risk, and the largest |E[e^{-uF}; z]| of the last
+    nodes, over e^psi.
     """
     kappa, lam, length, step, many, pole = at
     h, kinds, size, second = tables[0, c], data.probability.size, data.sums[-1], len(tables) > 4
@@ -463,11 +470,11 @@ def add_nodes(c, tables, data, at, weights, pairs):  # type: ignore[no-untyped-d
 
 
 def add_sum(c, tables, sizes, data, scanned, gross, most, need, results, second):  # type: ignore[no-untyped-def]
-    """Add what one z contributes: to gradient and risk, their gross and error, and the Hessian.
+    """Add the terms of one z to gradient and risk, their gross and error, and the Hessian.
 
-    ``need`` is the logarithm of the allowed error over the gross, ``most`` what z adds at most over
-    that. Returns the number of nodes: none are computed above the budget, and there are -1 where no
-    contour says more than the bound.
+    ``need``: logarithm of the allowed error over the gross; ``most``: upper bound of the terms of
+    z, over the allowed error. Returns the number of nodes; above the budget none is computed.
+    Returns -1 if no contour is more accurate than the bound.
     """
     kinds, count, grid = data.probability.size, data.n, (0.25, 4, 8)
     p = np.empty(kinds)
@@ -520,10 +527,9 @@ def add_sum(c, tables, sizes, data, scanned, gross, most, need, results, second)
 
 
 def missing(i, scanned, grid, chosen, count):  # type: ignore[no-untyped-def]
-    """Estimate of the error of one component at one z: (7), window, transform and rounding.
+    """Error estimate of one component at one z: (7), window, transform and rounding.
 
-    ``chosen`` has the position of kappa, T, c_0, c_1, and the logarithm of what is left out over
-    e^psi.
+    ``chosen`` has the index of kappa, T, c_0, c_1, and the logarithm of omitted terms over e^psi.
     """
     (psi, _, means), (grain, at_zero, at_one), (s, period, zero, one, last) = scanned, grid, chosen
     left, right, height = UNKNOWN, UNKNOWN, np.empty(GRID)
@@ -562,7 +568,7 @@ def add_hessian(c, tables, data, weights, pairs, second):  # type: ignore[no-unt
 
 
 def exceeds(values, limits, share):  # type: ignore[no-untyped-def]
-    """Whether one of the values is above a share of its limit."""
+    """Whether a value exceeds a share of its limit."""
     above = False
     for i in range(4):
         above = above or values[i] > share * limits[i]
@@ -570,7 +576,7 @@ def exceeds(values, limits, share):  # type: ignore[no-untyped-def]
 
 
 def add_table_errors(state, data, tables, scanned, results):  # type: ignore[no-untyped-def]
-    """Add what roundings of h and its derivatives change: s (1 - s) times that of F, and s.
+    """Add the errors from rounding of h and its derivatives: s (1 - s) times that of F, and s.
 
     Both are means under the tilted laws of the coarse grid, s (1 - s) <= e^{-kappa F} from -1 to 1.
     """
@@ -585,7 +591,7 @@ def add_table_errors(state, data, tables, scanned, results):  # type: ignore[no-
         for i in range(4):
             turned, slope = HUGE, HUGE
             for s in range(9):
-                moved = unit * found[2][0, s]  # that of F
+                moved = unit * found[2][0, s]  # rounding of F
                 if psi[s] + moved < 700.0:
                     height = exp(psi[s] + 0.25 * abs(s - 4) * moved)
                     if s > 3:
@@ -600,8 +606,8 @@ def add_table_errors(state, data, tables, scanned, results):  # type: ignore[no-
 def spectrum(state, data, tables, results, second):  # type: ignore[no-untyped-def]
     """Fill h and its derivatives, the results and the Hessian (6) at a state.
 
-    Rows of the results, shape (4, 4): E[s F_i] and the risk; gross; error; number of nodes, and why
-    there is no result, 0 where there is.
+    Rows of the results, shape (4, 4): E[s F_i] and the risk; gross; error; number of nodes and
+    fault code (0 without a fault).
     """
     columns, kinds = data.z.size, data.sums.size
     tabulate(coordinates(state, data.constants), data, tables)
@@ -668,10 +674,10 @@ def spectrum(state, data, tables, results, second):  # type: ignore[no-untyped-d
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Gradient of the risk per entry, its derivative, the risk, or all results, by their number.
+    """Gradient per entry, its derivative, the risk, or all results, selected by the size of `out`.
 
     `state`, shape (3,); `data`: SpectralData; `out`, shape (3,), (9,), (2,) or (16,): filled; NaN
-    where there is none, as for the error, which is not smooth.
+    for an unknown value.
     """
     results, second = np.empty((4, 4)), np.empty((3, 3))
     tables = np.empty((10 if out.size == 9 else 4, data.z.size, data.sums.size))
@@ -700,17 +706,17 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
-    """The risk, or all results; see `gradient`."""
+    """Risk, or all results; see `gradient`."""
     gradient(state, data, out)
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
-    """alpha, gamma, rho, G, the rates of alpha and G, and the margin of patch association."""
+    """Order parameters: alpha, gamma, rho, G, rates of alpha and G, margin of patch association."""
     D, C, scale = data.constants[0], data.constants[1], data.constants[4]
     apart, mate, _, other = entries(state, data.constants)
     out[0], out[1], out[2], out[4] = state[0], state[1], state[2], -slope[0]
     out[3] = D * (apart + C * mate)
-    # Xi grows by scale Xi times what is left of it.
+    # dXi/drho = scale Xi (1 - (D - C) Xi), with 1 - (D - C) Xi = Lambda + (C - 1) Gamma.
     turned = (apart + C * mate) * slope[2] - (C - 1.0) * mate * slope[1]
     out[5] = D * (D - C) * scale * other * turned
     out[6] = min(data.constants[3], state[1]) - state[2]

@@ -1,10 +1,10 @@
-"""The spectral expectation of positional attention, polynomial in D for every law.
+"""Spectral expectation of positional attention, with a cost polynomial in D for every law.
 
 The sum over types is replaced, for each sum z of the random sets, by one contour integral (for the
 logistic) and one discrete Fourier transform (for the coupling through z); the formulas are in
-`dynamics.expectations.spectral`. The tolerance is relative to the *gross*, in which the
-contribution of every set counts with its absolute value: on the slow manifold the net gradient of
-alpha is smaller than that by 1e-9 to 1e-15, so a tolerance relative to the net would mean nothing.
+`dynamics.expectations.spectral`. The tolerance is relative to the *gross*, the sum of absolute
+contributions of all sets: on the slow manifold the net gradient of alpha is 1e-9 to 1e-15 of the
+gross, below any tolerance relative to the net.
 """
 
 from __future__ import annotations
@@ -19,24 +19,25 @@ from dynamics.expectations import FLOOR, Expectation, FloatArray, spectral
 from dynamics.loops import summary
 
 BUDGET = 3e9
-"""Largest number of nodes (omega times zeta) of one gradient, times the types of a set: about two
-seconds."""
+"""Largest number of nodes (omega times zeta) of one gradient, times the number of types of a set:
+about two seconds.
+"""
 NEGLIGIBLE = 1e-60
-"""Sums less likely than this are left out."""
+"""Sums with a smaller probability are left out."""
 FAULTS = {
-    spectral.OVERFLOW: "the integrals of the spectral expectation overflow here: |F| is too large "
-    "with both signs; take the exact expectation or start elsewhere",
-    spectral.CANCELLED: "the integrals of the spectral expectation cancel here until no digit is "
-    "left; take the exact or the sampled expectation or start elsewhere",
+    spectral.OVERFLOW: "the integrals of the spectral expectation overflow: |F| is too large "
+    "with both signs; use the exact expectation or another start",
+    spectral.CANCELLED: "the integrals of the spectral expectation cancel until no digit is "
+    "left; use the exact or the sampled expectation or another start",
 }
 
 
 class SpectralSum(Expectation):
-    """The expectation over the types of L - 1 random sets.
+    """Expectation over the types of L - 1 random sets.
 
-    `D`, `C`, `p`: int; `nu`, `beta`, `scale`: float; `types`, shape (K, 2): patches at +1 and at -1
-    of each type of a random set; `probabilities`, shape (K,); `tolerance`: relative to the gross;
-    `chance_error`: relative error of the probabilities.
+    `D`, `C`, `p`: int; `nu`, `beta`, `scale`: float; `types`, shape (K, 2): numbers of patches at
+    +1 and at -1 in each type of a random set; `probabilities`, shape (K,); `tolerance`: error
+    relative to the gross; `chance_error`: relative error of the probabilities.
     """
 
     name = "spectral"
@@ -78,14 +79,14 @@ class SpectralSum(Expectation):
         return type(self), self._arguments
 
     def _summary(self, state: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Sums, their gross and error, before signs and shares; nodes and fault."""
+        """Unsigned sums, their gross and error, without shares; nodes and fault code."""
         value, gross, error, why = summary(self.data, state, 16).reshape(4, 4)
         with np.errstate(all="ignore"):
             error = error + self._tail(state) + self.data.n * self._arguments[-1] * gross
         return value, gross, error, why[:2]
 
     def error_estimate(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Value, gross and estimated error; without a value NaN and an infinite error.
+        """Value, gross and estimated error; NaN and an infinite error without a value.
 
         `state`, shape (3,).
         """
@@ -97,7 +98,7 @@ class SpectralSum(Expectation):
         return {"value": value, "gross": gross * share, "estimate": error * share + FLOOR}
 
     def _tail(self, state: FloatArray) -> FloatArray:
-        """A bound on what the sums below `NEGLIGIBLE` may add: no entry of S x is larger than 1."""
+        """Bound on the contribution of sums below `NEGLIGIBLE`, from |S x| <= 1."""
         D, _, p, nu, _, scale = self._arguments[:6]
         inner = D * abs(state[0])
         steep = D * (p * inner ** (p - 1) + nu)
@@ -106,13 +107,13 @@ class SpectralSum(Expectation):
         return self._left_out * np.array([steep * D, turn, turn, loss])
 
     def failure(self, state: FloatArray) -> str:
-        """Reason why a state has no gradient: cancellation, overflow, or too many nodes."""
+        """Reason for which a state has no gradient: cancellation, overflow, or too many nodes."""
         *_, (nodes, fault) = self._summary(state)
         if fault == spectral.TOO_MANY:
             return (
                 f"the spectral expectation needs more than {nodes:.1e} nodes for one gradient "
-                f"here, above its budget of {self.data.budget:.1e}; loosen the tolerance or start "
-                "elsewhere"
+                f", above its budget of {self.data.budget:.1e}; loosen the tolerance or choose "
+                "another start"
             )
         return FAULTS.get(fault, "")
 
@@ -120,7 +121,7 @@ class SpectralSum(Expectation):
 def law_of_sum(sets: int, each: FloatArray) -> FloatArray:
     """Law of the sum of independent sets, by repeated squaring.
 
-    `each`, shape (2 C + 1,): law of the sum of one, from -C to C.
+    `each`, shape (2 C + 1,): law of the sum of one set, from -C to C.
     """
     whole, step = np.array([1.0]), each
     while sets:
@@ -134,7 +135,7 @@ def law_of_sum(sets: int, each: FloatArray) -> FloatArray:
 def central_moments(types: NDArray[Any], C: int, p: int) -> FloatArray:
     """binom(p, k) S_k of each type, shape (p + 1, K); see `dynamics.expectations.shares`.
 
-    `types`, shape (K, 2): patches at +1 and at -1.
+    `types`, shape (K, 2): numbers of patches at +1 and at -1.
     """
     a, b = types.T.astype(float)
     mean = (a - b) / C

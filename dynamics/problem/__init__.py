@@ -1,8 +1,8 @@
-"""Interface of the drivers: an initial state, a gradient, a risk, observables.
+"""Interface of training problems: initial state, gradient, risk, observables.
 
-The state is one flat float array. Its `Layout` says which part has which name and shape, so that a
-reduced problem (alpha, gamma, rho) and a full one (alpha, A) look the same to a driver. `interface`
-has what all problems share, and those that an expectation has the gradient of.
+The state is one flat float array. Its `Layout` has the names and shapes of its parts, so drivers
+treat a reduced problem (alpha, gamma, rho) and a full one (alpha, A) alike. `interface` defines all
+problems, and those with a gradient from an expectation.
 """
 
 from dynamics.problem.interface import (

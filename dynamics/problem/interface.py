@@ -1,6 +1,6 @@
-"""Interface of the drivers: an initial state, a gradient, a risk, observables.
+"""Interface of training problems: initial state, gradient, risk, observables.
 
-`ExpectedProblem` has all of it from the expectation of a risk over its law.
+`ExpectedProblem` takes all of them from the expectation of a risk over its law.
 """
 
 from __future__ import annotations
@@ -31,43 +31,42 @@ if TYPE_CHECKING:
 
 
 class Problem(ABC):
-    """A training problem; see the 2 x 2 square of the architecture.
+    """Training problem: reduced or full, population or empirical.
 
     A problem supplies ``initial_state``, ``gradient``, ``risk``, ``observables``,
-    ``order_parameters``, ``advance`` and ``identity``; the rest follows from these. Some have more:
-    a full one ``orbit_values(states)``, reduced state -> every value that it stands for, shape
-    (records, entries); one whose gradient has a known error ``gradient_error(state)``; one that may
-    refuse a gradient ``gradient_failure(state)``; one whose events may be due to something else
-    ``remarks(final)``, event -> words, from the observables at the end.
+    ``order_parameters``, ``advance`` and ``identity``. Optional methods: ``orbit_values(states)``
+    of a full problem: reduced scalar -> all its entries, shape (records, entries);
+    ``gradient_error(state)``; ``gradient_failure(state)``: reason for which a state has no
+    gradient; ``remarks(final)``: event -> remark, from the observables at the end.
 
     Attributes
     ----------
     system, view : str
-        Which system, and how it is seen (``"reduced population"``).
+        Name of the system, and kind of the problem (``"reduced population"``).
     parameters : Parameters
-        Of the system.
+        Parameters of the system.
     layout : Layout
         Parts of the state.
     presentation : Presentation
-        How its results are shown.
+        Labels and panels of results.
     events : tuple of EventRule
         Rules in terms of the order parameters.
     order_names, rates : tuple of str
-        Order parameters, and those of them that are read off the gradient; a run oscillates where
-        the first of these changes its sign at every step.
+        Names of order parameters, and of those computed from the gradient; a run oscillates if the
+        first rate changes its sign at every step.
     settings : mapping
-        How the problem was made, stored with every run.
+        Settings of the problem, stored with every run.
     flows : bool
-        Whether there is a gradient flow: not of a loss with kinks that training stays at.
+        Whether the problem has a gradient flow; False if training stays at kinks of the loss.
     autonomous : bool
         Whether every step has the same data.
     sampling_options : tuple of str
-        Options of samples that every problem of the system takes, ``samples`` and ``seed`` among
-        them: where starts are random, or few samples stand for the population.
+        Options of samples taken by every problem of the system (``samples``, ``seed``), for random
+        starts or laws replaced by samples.
     options : mapping
-        Options of a problem on samples beside ``samples`` and ``seed`` -> their meaning.
+        Further options of a problem on samples -> their meaning.
     loop_data : NamedTuple or None
-        What compiled loops run it with; None where it has no kernels.
+        Arguments of compiled loops; None without kernels.
     """
 
     system: str
@@ -87,7 +86,7 @@ class Problem(ABC):
     _options: dict[str, Any]
 
     def __new__(cls, *arguments: Any, **options: Any) -> Self:
-        """A problem that knows what it is made from, as a copy is made from the same."""
+        """Store the arguments, from which copies and pickles are made."""
         made = super().__new__(cls)
         made._arguments = tuple(map(_unspent, arguments))
         made._options = {name: _unspent(value) for name, value in options.items()}
@@ -108,15 +107,15 @@ class Problem(ABC):
     @property
     @abstractmethod
     def identity(self) -> Mapping[str, Any]:
-        """Facts besides the parameters on which its gradients depend."""
+        """Settings other than the parameters that determine the gradients."""
 
     @property
     @abstractmethod
     def initial_state(self) -> FloatArray:
-        """Where training starts, flat, shape (n,)."""
+        """Flat state at step 0, shape (n,)."""
 
     def gradient(self, state: ArrayLike) -> FloatArray:
-        """One step of gradient descent, divided by -eta; shape (n,)."""
+        """Gradient per entry, shape (n,): the change of a descent step divided by -eta."""
         raise TypeError(f"{type(self).__name__} has no gradient")
 
     @abstractmethod
@@ -125,7 +124,7 @@ class Problem(ABC):
 
     @abstractmethod
     def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Numbers that describe a state, by name."""
+        """Observables at a state, by name."""
 
     def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
         """`observables` of states, shape (records, n): name -> values, shape (records,)."""
@@ -142,7 +141,7 @@ class Problem(ABC):
         """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`."""
 
     def under(self, regime: Regime) -> Self:
-        """Same problem for training by a rule of another regime.
+        """Same problem for training under a rule of another regime.
 
         Parameters
         ----------
@@ -151,16 +150,16 @@ class Problem(ABC):
         return self
 
     def own_rule(self) -> UpdateRule | None:
-        """The update rule ``step`` of the model, where it has one."""
+        """Update rule ``step`` of the model, or None."""
         return None
 
     def entries_of(self, name: str) -> NDArray[np.bool_]:
-        """Mask of the entries of a state that belong to a part or a group, shape (n,).
+        """Mask of the entries of a state in a part or a group, shape (n,).
 
         Raises
         ------
         InvalidRequest
-            If there is no such name.
+            For an unknown name.
         """
         layout = self.layout
         known = dict.fromkeys((*layout.names, *filter(None, layout.groups)))
@@ -171,11 +170,11 @@ class Problem(ABC):
 
     @property
     def multiplicities(self) -> FloatArray:
-        """Trained entries that each number of a state stands for, shape (n,)."""
+        """Number of trained entries for each number of a state, shape (n,)."""
         return np.ones(self.layout.size)
 
     def moving(self, start: FloatArray) -> NDArray[np.bool_]:
-        """Numbers of a state that training from a start can change, shape (n,).
+        """Mask of the numbers of a state that training from a start can change, shape (n,).
 
         Parameters
         ----------
@@ -185,7 +184,7 @@ class Problem(ABC):
 
     @property
     def loop_data(self) -> Any:
-        """The named tuple with which compiled loops run it; None where it has no kernels."""
+        """Arguments of compiled loops, a named tuple; None without kernels."""
         return None
 
     @property
@@ -195,28 +194,28 @@ class Problem(ABC):
 
     @property
     def notation(self) -> Notation:
-        """The table of letters, of `presentation`."""
+        """Notation table of `presentation`."""
         return self.presentation.notation
 
     @property
     def has_jacobian(self) -> bool:
-        """Whether the Jacobian of the gradient is known, not taken from differences."""
+        """Whether the Jacobian is exact, not from differences."""
         return False
 
     def jacobian(self, state: ArrayLike) -> FloatArray:
-        """Derivative of the gradient by the state, shape (n, n), from central differences."""
+        """Jacobian of the gradient, shape (n, n), from central differences."""
         return central_differences(self.gradient, self.layout.flatten(state))
 
     def curvature(self, state: ArrayLike, shares: FloatArray | float = 1.0) -> float:
         """Largest eigenvalue of the Jacobian of the gradient at a state; NaN if it is not finite.
 
-        Of a large problem without an analytic Jacobian, by power iteration on differences.
+        A large problem without an exact Jacobian uses power iteration on differences.
 
         Parameters
         ----------
         state : float array, shape (n,)
         shares : float array, shape (n,), or float
-            Factor of each entry of the gradient: its learning rate over the first.
+            Factor of each entry of the gradient: its learning rate over the first one.
         """
         flat = self.layout.flatten(state)
         if flat.size > SMALL and not self.has_jacobian:
@@ -232,9 +231,9 @@ class Problem(ABC):
 
 
 class ExpectedProblem(Problem):
-    """A problem that takes gradient, order parameters and risk from an `Expectation`.
+    """Problem with gradient, order parameters and risk from an `Expectation`.
 
-    `expectation`: of the risk, with gradients as steps subtract them.
+    `expectation`: expectation of the risk, with gradients per entry.
     """
 
     expectation: Expectation
@@ -242,7 +241,7 @@ class ExpectedProblem(Problem):
 
     @property
     def source(self) -> str:
-        """Text that the gradients are computed from."""
+        """Source text of the gradients."""
         return self.expectation.source
 
     @property
@@ -253,11 +252,11 @@ class ExpectedProblem(Problem):
 
     @property
     def loop_data(self) -> Any:
-        """Those of the expectation; see `Problem`."""
+        """Arguments of compiled loops, from the expectation; see `Problem`."""
         return self.expectation.data
 
     def gradient(self, state: ArrayLike) -> FloatArray:
-        """Gradient per entry, which one step subtracts times eta.
+        """Gradient per entry: the change of a step of gradient descent, divided by -eta.
 
         `state`, shape (n,), or a sequence of its parts. Returns float array, shape (n,).
         """
@@ -266,8 +265,7 @@ class ExpectedProblem(Problem):
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
         """Order parameters at a state, in the order of `order_names`.
 
-        `state`, shape (n,); `gradient`, shape (n,): the gradient there, computed if it is not
-        given.
+        `state`, shape (n,); `gradient`, shape (n,): gradient at the state, computed if None.
         """
         flat = self.layout.flatten(state)
         slope = self.gradient(flat) if gradient is None else np.ascontiguousarray(gradient, float)
@@ -275,14 +273,14 @@ class ExpectedProblem(Problem):
 
     @property
     def has_jacobian(self) -> bool:
-        """Whether the expectation has the Hessian."""
+        """Whether the expectation has a Hessian."""
         return self.expectation.has_hessian
 
     def jacobian(self, state: ArrayLike) -> FloatArray:
-        """Derivative of the gradient by the state, shape (n, n).
+        """Jacobian of the gradient, shape (n, n).
 
-        On a reduced problem row i is that of the Hessian of the risk over the number of entries
-        that share state i. From central differences where the expectation has none.
+        On a reduced problem, row i is that of the Hessian of the risk, divided by the number of
+        entries of scalar i. From central differences if the expectation has no Hessian.
         """
         if not self.has_jacobian:
             return super().jacobian(state)
@@ -295,45 +293,44 @@ class ExpectedProblem(Problem):
     def advance(
         self, state: FloatArray, updates: Updates, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`.
+        """Take steps first, ..., last - 1 in place; see `dynamics.loops.kernels.advance`.
 
-        `state`, `eta`, shape (n,).
+        `state`, shape (n,).
         """
         return self.expectation.advance(state, updates, first, last, buffers)
 
     def gradient_failure(self, state: ArrayLike) -> str:
-        """Reason why a state has no gradient; empty where it has one."""
+        """Reason for which a state has no gradient; "" if it has one."""
         return self.expectation.failure(self.layout.flatten(state))
 
 
 def _unspent(argument: Any) -> Any:
-    """An argument as it is before a problem draws from it."""
+    """Copy of a random generator, to protect it from later draws; other arguments unchanged."""
     return copy.deepcopy(argument) if isinstance(argument, np.random.Generator) else argument
 
 
 def _made_again(kind: type[Any], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    """A problem made from its arguments, for pickle."""
+    """Problem made from its arguments, for pickle."""
     return kind(*map(_unspent, arguments), **{n: _unspent(value) for n, value in options.items()})
 
 
 def check_problem(problem: object) -> None:
-    """Refuse an object that is not a `Problem`, and say how to make one."""
+    """Raise InvalidRequest for an object that is not a problem, with a hint."""
     if hasattr(problem, "layout") and hasattr(problem, "order_names"):
-        return  # one of a caller's own need not be a `Problem`
+        return  # a caller's own class need not inherit from `Problem`
     kind = type(problem).__name__
-    hint = "problem can be made as system.ReducedPopulation(system.Parameters(...))"
+    hint = "make a problem: system.ReducedPopulation(system.Parameters(...))"
     if kind == "Parameters":
         hint = "make a problem of it: system.ReducedPopulation(parameters)"
     elif kind == "System":
         hint = "make a problem of it: system.ReducedPopulation(system.Parameters(...))"
-    raise InvalidRequest(f"problem={shown(problem)} is a {kind}, no problem; {hint}")
+    raise InvalidRequest(f"problem={shown(problem)} is a {kind}, not a problem; {hint}")
 
 
 def gradient_failure(problem: Problem, state: FloatArray) -> str:
-    """Reason for which a problem has no gradient at a state; empty where it has one.
+    """Reason for which a problem has no gradient at a state; "" if it has one.
 
-    `problem`: those whose gradient may be refused have a method ``gradient_failure``; `state`,
-    shape (n,).
+    `problem`: asked by its optional method ``gradient_failure``; `state`, shape (n,).
     """
     method = getattr(problem, "gradient_failure", None)
     return "" if method is None else str(method(state))
@@ -342,7 +339,7 @@ def gradient_failure(problem: Problem, state: FloatArray) -> str:
 def columns_of(rows: Sequence[Mapping[str, float]]) -> dict[str, FloatArray]:
     """Observables of every record as arrays; NaN where a record lacks one.
 
-    `rows`: name -> value, of each record.
+    `rows`: for each record, name -> value.
     """
     names = [*dict.fromkeys(name for row in rows for name in row)]
     return {name: np.array([row.get(name, np.nan) for row in rows], float) for name in names}

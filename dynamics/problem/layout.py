@@ -1,4 +1,4 @@
-"""The parts of a flat state: their names, shapes and groups."""
+"""Parts of a flat state: their names, shapes and parameter groups."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Layout:
     names : tuple of str
         Parts in order.
     shapes : tuple of tuple of int
-        Shape of each; ``()`` is a scalar.
+        Shape of each part; ``()`` for a scalar.
     groups : tuple of str
         Parameter group of each part: parts of one group share a learning rate.
     every_group : tuple of str
-        The groups in the order of their learning rates, where that is not the order of the parts,
-        or there are groups without a part.
+        All groups in the order of their learning rates, if this differs from the order of the parts
+        or a group has no part.
     """
 
     names: tuple[str, ...]
@@ -40,7 +40,7 @@ class Layout:
 
     @property
     def group_names(self) -> tuple[str, ...]:
-        """The parameter groups, each once, in the order of their learning rates."""
+        """Parameter groups, each once, in the order of their learning rates."""
         return self.every_group or tuple(dict.fromkeys(self.groups))
 
     @cached_property
@@ -50,27 +50,27 @@ class Layout:
 
     @property
     def scalars(self) -> list[str]:
-        """Names of the parts that are one number each."""
+        """Names of the parts with one number."""
         return [n for n, shape in zip(self.names, self.shapes, strict=True) if shape == ()]
 
     def slice_of(self, name: str) -> slice:
-        """The entries of a part in the flat state."""
+        """Slice of a part in the flat state."""
         k = self.names.index(name)
         first = sum(prod(shape) for shape in self.shapes[:k])
         return slice(first, first + prod(self.shapes[k]))
 
     def part(self, states: FloatArray, name: str) -> FloatArray:
-        """A part of one flat state (n,) or of many (records, n), in its own shape."""
+        """Part of a flat state (n,) or of several (records, n), in the shape of the part."""
         shape = self.shapes[self.names.index(name)]
         return states[..., self.slice_of(name)].reshape(states.shape[:-1] + shape)
 
     def flatten(self, state: ArrayLike | tuple[Any, ...]) -> FloatArray:
-        """A flat copy of a state given flat, or as a sequence of its parts.
+        """Flat copy of a state, given flat or as a sequence of its parts.
 
         Raises
         ------
         InvalidRequest
-            If it is neither.
+            If the state has other entries.
         """
         try:
             if isinstance(state, np.ndarray):
@@ -91,11 +91,11 @@ class Layout:
 
     @property
     def _expected(self) -> str:
-        """The parts of a state and their shapes, in words."""
+        """Text with the parts of a state and their shapes."""
         return ", ".join(f"{n} {s}" for n, s in zip(self.names, self.shapes, strict=True))
 
     def per_entry(self, per_group: tuple[float, ...]) -> FloatArray:
-        """One value per parameter group, repeated for every entry of it."""
+        """One value per parameter group, repeated for every entry of the group."""
         values = dict(zip(self.group_names, per_group, strict=True))
         sizes = [prod(shape) for shape in self.shapes]
         return np.repeat(np.array([values[group] for group in self.groups]), sizes)

@@ -1,4 +1,4 @@
-"""The Jacobian of a gradient from differences, and its largest eigenvalue by power iteration."""
+"""Jacobian of a gradient from differences, and its largest eigenvalue by power iteration."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from dynamics.problem.layout import FloatArray
 
 SMALL = 8
-"""States of at most so many entries have their Jacobian taken whole."""
+"""Most entries of a state for which the whole Jacobian is computed from differences."""
 
 
 def central_differences(
     gradient: Callable[[FloatArray], FloatArray], state: FloatArray
 ) -> FloatArray:
-    """Jacobian of a gradient, column by column, shape (n, n).
+    """Jacobian of a gradient by central differences, shape (n, n).
 
-    `gradient`: of a state; `state`, shape (n,).
+    `gradient`: function of a state; `state`, shape (n,).
     """
     columns = []
     for k, width in enumerate(1e-4 * np.maximum(np.abs(state), 1e-2)):
@@ -28,12 +28,12 @@ def central_differences(
 
 
 def largest_eigenvalue(gradient: Callable[[FloatArray], FloatArray], state: FloatArray) -> float:
-    """The largest, not in size, of the eigenvalues of the Jacobian; NaN if it is not finite.
+    """Largest eigenvalue (with its sign) of the Jacobian of a gradient; NaN if it is not finite.
 
-    `gradient`: of a state; its Jacobian has real eigenvalues; `state`, shape (n,).
+    `gradient`: function of a state whose Jacobian has real eigenvalues; `state`, shape (n,).
     """
     eigenvalue = _power_iteration(gradient, state)
-    if eigenvalue < 0:  # of all, the largest stands as far from the least as any
+    if eigenvalue < 0:  # shift: the largest eigenvalue is then the one of largest size
         eigenvalue += _power_iteration(gradient, state, eigenvalue)
     return eigenvalue
 
@@ -41,7 +41,7 @@ def largest_eigenvalue(gradient: Callable[[FloatArray], FloatArray], state: Floa
 def _power_iteration(
     gradient: Callable[[FloatArray], FloatArray], state: FloatArray, shift: float = 0.0
 ) -> float:
-    """Eigenvalue of largest size of the Jacobian of a gradient less a shift, to 1e-6."""
+    """Eigenvalue of largest size of a Jacobian minus a shift, to a relative 1e-6."""
     width = 1e-5 * max(1e-3, float(np.linalg.norm(state)))
     direction, eigenvalue = gradient(state), 0.0
     if not np.isfinite(direction).all():

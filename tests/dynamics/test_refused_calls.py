@@ -57,7 +57,7 @@ CALLS = {
         (lambda s, p, r, f: dynamics.rule(5), "rule=5"),
     ],
     "flows": [
-        (lambda s, p, r, f: dynamics.flows([r, 7], 1.0), "no problem"),
+        (lambda s, p, r, f: dynamics.flows([r, 7], 1.0), "not a problem"),
         (lambda s, p, r, f: dynamics.flows([r], -1.0), "time=-1.0 is too small"),
     ],
     "flow": [
